@@ -57,9 +57,9 @@ def test_an_arm_that_missed_its_target_says_so(monkeypatch):
     labels = []
     real = matplotlib.axes.Axes.set_yticks
 
-    def set_yticks(self, ticks, told=None, **named):
-        labels.extend(told or ())
-        return real(self, ticks, told, **named)
+    def set_yticks(self, ticks, texts=None, **named):
+        labels.extend(texts or ())
+        return real(self, ticks, texts, **named)
 
     monkeypatch.setattr("matplotlib.axes.Axes.set_yticks", set_yticks)
     manifest, records = known_sweep()
@@ -130,9 +130,9 @@ def test_on_the_right_stands_each_difference_with_the_intervals_of_the_table():
     trials = [finished(arm, seed, n) for arm, row in wrong.items() for seed, n in enumerate(row)]
     records = by_key(*trials)
     manifest = manifest_of(wrong, margin_points=0.5)
-    found = predictions_of(records)
-    compared = ablation_comparisons(manifest, arm_results(manifest, records), found)
-    figure = ablation_figure(manifest, records, found)
+    predictions = predictions_of(records)
+    compared = ablation_comparisons(manifest, arm_results(manifest, records), predictions)
+    figure = ablation_figure(manifest, records, predictions)
     _, right = figure.axes
 
     for width, intervals in (
@@ -146,9 +146,9 @@ def test_on_the_right_stands_each_difference_with_the_intervals_of_the_table():
     assert (margin.get_x(), margin.get_width()) == (-0.5, 1.0)
     bold = [label.get_text() for label in figure.axes[0].get_yticklabels() if is_bold(label)]
     assert bold == ["worse"]
-    told = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert "95 %, for new seeds and new test images" in told
-    assert "seeds alone, no verdict" not in told
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "95 %, for new seeds and new test images" in legend
+    assert "seeds alone, no verdict" not in legend
 
 
 def is_bold(label):
@@ -158,11 +158,11 @@ def is_bold(label):
 def test_differences_that_rest_on_seeds_alone_are_marked():
     figure = ablation_figure(*known_sweep())
     hollow = [line for line in figure.axes[1].lines if line.get_markerfacecolor() == "white"]
-    told = [text.get_text() for text in figure.legends[0].get_texts()]
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
 
     assert len(hollow) == 3  # one round = uniform, no decoder, wild
     assert lines_of(figure.axes[1], 3) == []
-    assert "seeds alone, no verdict" in told
+    assert "seeds alone, no verdict" in legend
     assert not any(is_bold(label) for label in figure.axes[0].get_yticklabels())
 
 

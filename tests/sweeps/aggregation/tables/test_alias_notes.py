@@ -73,6 +73,6 @@ def test_a_full_factorial_and_listed_arms_say_nothing() -> None:
 
 def test_a_manifest_tells_the_same_when_it_is_read_again() -> None:
     manifest = manifest_of(FractionalFactorial(factors=factors(7), resolution=3))
-    again = Manifest.model_validate_json(manifest.model_dump_json())
-    assert again == manifest
-    assert [*alias_notes(again)] == [*alias_notes(manifest)]
+    reloaded = Manifest.model_validate_json(manifest.model_dump_json())
+    assert reloaded == manifest
+    assert [*alias_notes(reloaded)] == [*alias_notes(manifest)]

@@ -84,8 +84,8 @@ def test_the_difference_is_of_test_errors_from_the_baseline_paired_by_seed() -> 
 
 
 def test_an_interval_over_seeds_alone_makes_nothing_bold() -> None:
-    again = {1: (8, 9, 8), 3: (30, 5, 20), 2: (18, 21, 19)}
-    records = trained({0: 30, 1: 6, 2: 12, 3: 9}, again)
+    confirmed = {1: (8, 9, 8), 3: (30, 5, 20), 2: (18, 21, 19)}
+    records = trained({0: 30, 1: 6, 2: 12, 3: 9}, confirmed)
     table = confirmation_table(search_of([1, 3], reference=2), records)
     assert not any(cell.is_bold for row in table.rows for cell in row)
 

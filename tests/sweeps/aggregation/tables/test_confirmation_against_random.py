@@ -30,7 +30,9 @@ BETTER: Wrong = {
 }
 
 
-def held(best: str | None = "random 1", params: Any = OTHER, *, is_chosen: bool = True) -> Manifest:
+def search_with_random(
+    best: str | None = "random 1", params: Any = OTHER, *, is_chosen: bool = True
+) -> Manifest:
     """Return a search of which two arms are confirmed, against its base and random points."""
     written = search_with_base([1, 3]).model_dump(mode="json")
     search, cells = written["search"], written["cells"]
@@ -41,27 +43,29 @@ def held(best: str | None = "random 1", params: Any = OTHER, *, is_chosen: bool 
         )
     ]
     random = {"seed": 4, "draws": draws, "best": best if is_chosen else None}
-    again = search["confirmation"] | {"random": random}
-    again |= {} if is_chosen else {"arms": None, "reference": None}
-    own = {"batch_size": 5}
-    arms = [{"name": a, "config": own, "num_parameters": 7, "changes": {}} for a in DRAWN]
+    confirmation = search["confirmation"] | {"random": random}
+    confirmation |= {} if is_chosen else {"arms": None, "reference": None}
+    config = {"batch_size": 5}
+    arms = [{"name": a, "config": config, "num_parameters": 7, "changes": {}} for a in DRAWN]
     places = [(arm, 0) for arm in DRAWN] + [(best, seed) for seed in FRESH if best]
     more = [{"arm": a, "seed": s, "trial_key": trial_key(a or "", s)} for a, s in places]
     cells = [cell for cell in (*cells, *more) if is_chosen or cell["seed"] == 0]
-    told = {"arms": [*written["arms"], *arms], "cells": cells}
-    return Manifest.model_validate(written | told | {"search": search | {"confirmation": again}})
+    changes = {"arms": [*written["arms"], *arms], "cells": cells}
+    return Manifest.model_validate(
+        written | changes | {"search": search | {"confirmation": confirmation}}
+    )
 
 
 def records_of(wrong: Wrong) -> dict[str, TrialRecord]:
     searched = trained({0: 30, 1: 6, 2: 12, 3: 9}) | by_key(
         finished("base", 0, 21), finished("random 0", 0, 40), finished("random 1", 0, 24)
     )
-    again = [
+    confirmed = [
         finished(arm, seed, len(places))
         for arm, rows in wrong.items()
         for seed, places in zip(FRESH, rows, strict=True)
     ]
-    return searched | by_key(*again)
+    return searched | by_key(*confirmed)
 
 
 def predictions_of(wrong: Wrong) -> dict[str, Predictions]:
@@ -74,7 +78,9 @@ def predictions_of(wrong: Wrong) -> dict[str, Predictions]:
 
 def table_of(wrong: Wrong, manifest: Manifest | None = None) -> Table:
     predictions = predictions_of(wrong)
-    return confirmation_table(manifest or held(), records_of(wrong), predictions=predictions)
+    return confirmation_table(
+        manifest or search_with_random(), records_of(wrong), predictions=predictions
+    )
 
 
 def shown(table: Table, title: str) -> list[str]:
@@ -99,10 +105,10 @@ def test_each_confirmed_arm_is_held_against_the_best_random_one_as_well() -> Non
 
 
 def test_holm_goes_over_all_comparisons_that_are_shown() -> None:
-    found = confirmation_results(held(), records_of(BETTER), predictions_of(BETTER))
-    compared = [*found.compared.values(), *found.against_random.values()]
-    assert [*found.compared] == ["proposal 1", "proposal 3", "random 1"]
-    assert [*found.against_random] == ["proposal 1", "proposal 3"]
+    results = confirmation_results(search_with_random(), records_of(BETTER), predictions_of(BETTER))
+    compared = [*results.compared.values(), *results.against_random.values()]
+    assert [*results.compared] == ["proposal 1", "proposal 3", "random 1"]
+    assert [*results.against_random] == ["proposal 1", "proposal 3"]
     assert {one.num_together for one in compared} == {5}
     expected = holm([one.p_value for one in compared if one.p_value is not None])
     assert [one.adjusted_p for one in compared] == pytest.approx(expected)
@@ -117,19 +123,19 @@ def test_words_say_what_is_not_shown_and_where_random_was_better() -> None:
 
 
 def test_it_is_told_where_the_best_random_one_is_a_proposal_or_there_is_none() -> None:
-    table = table_of(BETTER, held(params=PARAMS[3]))
+    table = table_of(BETTER, search_with_random(params=PARAMS[3]))
     assert "random 1 is the same configuration as proposal 3." in table.notes
     without = {arm: rows for arm, rows in BETTER.items() if arm != "random 1"}
-    table = table_of(without, held(best=None))
+    table = table_of(without, search_with_random(best=None))
     assert shown(table, "Arm") == ["proposal 1", "proposal 3", "base (baseline)"]
     assert any("None of the 2 random points (drawn by seed 4) ran" in note for note in table.notes)
 
 
 def test_before_anything_is_chosen_the_note_says_how_far_random_is() -> None:
-    manifest = held(is_chosen=False)
-    found = records_of({})
-    del found[trial_key("random 1", 0)]
-    table = confirmation_table(manifest, found)
+    manifest = search_with_random(is_chosen=False)
+    records = records_of({})
+    del records[trial_key("random 1", 0)]
+    table = confirmation_table(manifest, records)
     assert table.rows == ()
     assert table.notes == (
         "All 4 proposals are over. Of 2 random points at equal compute so far 1 are over. The best "
@@ -138,7 +144,7 @@ def test_before_anything_is_chosen_the_note_says_how_far_random_is() -> None:
 
 
 def test_random_points_are_no_proposals_but_stand_among_the_trials() -> None:
-    manifest = held()
+    manifest = search_with_random()
     results = search_results(manifest, records_of(BETTER))
     assert [result.proposal.arm for result in results.proposals] == [arm_name(n) for n in range(4)]
     assert not {cell.arm for cell in manifest.proposed_cells()} & {*DRAWN}

@@ -200,8 +200,8 @@ def test_of_a_search_the_confirmed_arms_and_the_reference_are_drawn(
 def test_before_a_confirmation_all_proposals_of_full_length_are_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = trained({0: 30, 1: 6, 2: 12})
-    notes = notes_of(search_of(stopped={3: 2}), found, monkeypatch)
+    records = trained({0: 30, 1: 6, 2: 12})
+    notes = notes_of(search_of(stopped={3: 2}), records, monkeypatch)
     assert "It shows" not in notes
     assert "proposal 3 (1 missing)" in notes
 

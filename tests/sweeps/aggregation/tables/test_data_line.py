@@ -74,14 +74,14 @@ def test_the_terminal_shows_it_before_the_table() -> None:
 
 def test_departures_stand_after_it_in_the_title() -> None:
     table = of(PART, PART, "smallNORB", departures={"data.fraction": (1.0, 0.1)})
-    told = f"{STAND_IN} Made smaller than declared: data.fraction 0.1 instead of 1.0."
-    assert table.title.startswith(told)
-    assert to_markdown(table).startswith(f"# {told} T")
+    expected = f"{STAND_IN} Made smaller than declared: data.fraction 0.1 instead of 1.0."
+    assert table.title.startswith(expected)
+    assert to_markdown(table).startswith(f"# {expected} T")
     out = Console(width=200, file=io.StringIO())
     with out.capture() as captured:
         out.print(*for_terminal([table]))
     first, second, *_ = captured.get().splitlines()
-    assert first.strip() == told
+    assert first.strip() == expected
     assert second.strip() == "T: ours beside the published"
 
 

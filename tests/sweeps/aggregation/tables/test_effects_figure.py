@@ -22,8 +22,8 @@ def planted(changes: Changes) -> float:
 def figures(results: Results) -> dict[str, Figure]:
     manifest = results.manifest
     arms = arm_results(manifest, results.records)
-    found = effects_of(manifest, arms, results.predictions)
-    return {figure.name: figure for figure in effect_figures(manifest, found, "effects")}
+    estimated = effects_of(manifest, arms, results.predictions)
+    return {figure.name: figure for figure in effect_figures(manifest, estimated, "effects")}
 
 
 def words(figure: Figure) -> str:
@@ -38,13 +38,13 @@ def test_equal_results_give_equal_bytes():
     first, second = (figures(crossed_results(crossed_manifest(), planted)) for _ in range(2))
     assert [*first] == ["effects-levels", "effects-pairs"]
     assert first["effects-levels"].svg == second["effects-levels"].svg
-    other = figures(crossed_results(crossed_manifest(), lambda own: 0.2))
+    other = figures(crossed_results(crossed_manifest(), lambda changes: 0.2))
     assert other["effects-levels"].svg != first["effects-levels"].svg
 
 
 def test_each_panel_says_what_may_be_concluded():
-    found = figures(crossed_results(crossed_manifest(), planted))
-    levels, pairs = words(found["effects-levels"]), words(found["effects-pairs"])
+    by_name = figures(crossed_results(crossed_manifest(), planted))
+    levels, pairs = words(by_name["effects-levels"]), words(by_name["effects-pairs"])
     assert "routing\n+12." in levels
     assert "points, effect" in levels
     assert "95 % for new seeds and new test images" in levels
@@ -63,14 +63,14 @@ def test_a_level_without_a_result_says_so():
     manifest = crossed_manifest(factors)
     results = crossed_results(manifest, planted)
     lost = {cell.trial_key for cell in manifest.cells if "random" in cell.arm}
-    kept = {key: own for key, own in results.records.items() if key not in lost}
-    found = figures(Results(manifest, kept, results.histories, results.find_predictions))
-    assert "no result" in words(found["effects-levels"])
+    remaining = {key: record for key, record in results.records.items() if key not in lost}
+    by_name = figures(Results(manifest, remaining, results.histories, results.find_predictions))
+    assert "no result" in words(by_name["effects-levels"])
 
 
 def test_panels_that_are_not_drawn_are_counted():
     factors = {f"part_{place}": (0, 1) for place in range(13)}
     base = dict.fromkeys(factors, 0)
     arms = {"base": base} | {path: base | {path: 1} for path in factors}
-    found = figures(crossed_results(crossed_manifest(factors, arms), lambda own: 0.2))
-    assert "Not drawn: 1 more setting." in words(found["effects-levels"])
+    by_name = figures(crossed_results(crossed_manifest(factors, arms), lambda changes: 0.2))
+    assert "Not drawn: 1 more setting." in words(by_name["effects-levels"])

@@ -44,7 +44,11 @@ def texts(table: Table) -> list[list[str]]:
 
 
 def files_of(section: Section) -> dict[str, str]:
-    of_tables = {name: own for name, own in RENDERERS.items() if isinstance(own, TableRenderer)}
+    of_tables = {
+        name: renderer
+        for name, renderer in RENDERERS.items()
+        if isinstance(renderer, TableRenderer)
+    }
     return {name: content.decode() for name, content in section_files(section, of_tables)}
 
 
@@ -205,7 +209,7 @@ def test_levels_of_factors_are_marks_where_one_says_that_nothing_is_there():
         "b": {DECODER: "none", WIDTH: 8},
         "c": {DECODER: "none"},
     }
-    results = crossed_results(crossed_manifest(factors, arms), lambda own: 0.2)
+    results = crossed_results(crossed_manifest(factors, arms), lambda changes: 0.2)
     table = made(results, ComponentsTable()).tables[0]
     assert [row[1:3] for row in texts(table)] == [
         ["\N{CHECK MARK}", "16"],

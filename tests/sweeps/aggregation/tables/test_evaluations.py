@@ -34,10 +34,10 @@ VALUES = {"base": (0.125, 0.25, 0.5), "other": (0.1, 0.2, 0.3)}
 def record(key: str, evaluations: dict[str, dict[str, float]], **changes: Any) -> TrialRecord:
     """Return a record as it is read of a run that holds these evaluations."""
     facts = {"capsweep.trial_key": key, "capsweep.seed": "0", "capsweep.outcome": "finished"}
-    facts |= {evaluation_tag(found): f"kind_{found[:2]}" for found in evaluations}
+    facts |= {evaluation_tag(evaluation): f"kind_{evaluation[:2]}" for evaluation in evaluations}
     metrics = {
-        evaluation_metric(f"kind_{found[:2]}", found, name): value
-        for found, numbers in evaluations.items()
+        evaluation_metric(f"kind_{evaluation[:2]}", evaluation, name): value
+        for evaluation, numbers in evaluations.items()
         for name, value in numbers.items()
     }
     return record_of(key, facts, metrics | {"test_error": 0.5}).model_copy(update=changes)
@@ -57,22 +57,22 @@ def records() -> dict[str, TrialRecord]:
     }
 
 
-def rows(found: dict[str, TrialRecord], manifest: Any = MANIFEST) -> list[dict[str, Any]]:
-    table = evaluations_table(manifest, found)
+def rows(trials: dict[str, TrialRecord], manifest: Any = MANIFEST) -> list[dict[str, Any]]:
+    table = evaluations_table(manifest, trials)
     names = [name for column in table.columns for name in column.fields]
     return [dict(zip(names, [v for c in row for v in c.values], strict=True)) for row in table.rows]
 
 
 def test_there_is_a_row_an_evaluation_metric_and_arm() -> None:
-    found = rows(records())
-    places = [(row["evaluation"], row["metric"], row["arm"]) for row in found]
+    shown = rows(records())
+    places = [(row["evaluation"], row["metric"], row["arm"]) for row in shown]
     assert places == [
         ("shifted_test_error", "up_1", "base"),
         ("shifted_test_error", "up_1", "other"),
         ("belief", "mean", "base"),
         ("belief", "mean", "other"),
     ]
-    assert [row["split"] for row in found] == ["test", "test", "validation", "validation"]
+    assert [row["split"] for row in shown] == ["test", "test", "validation", "validation"]
 
 
 def test_programs_read_fractions_and_readers_percent_with_an_interval() -> None:
@@ -89,15 +89,15 @@ def test_programs_read_fractions_and_readers_percent_with_an_interval() -> None:
 
 
 def test_what_is_gone_is_not_available_and_enters_no_mean() -> None:
-    found = records()
+    trials = records()
     gone = [cell.trial_key for cell in MANIFEST.cells if cell.arm == "other"]
     one = next(cell.trial_key for cell in MANIFEST.cells if cell.arm == "base" and cell.seed == 2)
     for key in (*gone, one):
-        found[key] = record(key, {BELIEF.evaluation_key: {"mean": 0.75}})
-    table = evaluations_table(MANIFEST, found)
+        trials[key] = record(key, {BELIEF.evaluation_key: {"mean": 0.75}})
+    table = evaluations_table(MANIFEST, trials)
     assert table.rows[1][4].text == "not available"
-    assert [row["num_not_available"] for row in rows(found, MANIFEST)] == [1, 3, 0, 0]
-    assert rows(found)[0]["mean"] == pytest.approx((0.125 + 0.25) / 2)
+    assert [row["num_not_available"] for row in rows(trials, MANIFEST)] == [1, 3, 0, 0]
+    assert rows(trials)[0]["mean"] == pytest.approx((0.125 + 0.25) / 2)
     assert table.rows[0][3].text == "2 of 3"
     assert any(note.startswith("Not available: finished trials") for note in table.notes)
     assert not any("Not available" in note for note in evaluations_table(MANIFEST, records()).notes)
@@ -105,20 +105,20 @@ def test_what_is_gone_is_not_available_and_enters_no_mean() -> None:
 
 @pytest.mark.parametrize("outcome", [Outcome.DIVERGED, Outcome.PRUNED, Outcome.FAILED])
 def test_trials_that_have_not_finished_have_none(outcome: Outcome) -> None:
-    found = {key: record(key, {}, outcome=outcome) for key in records()}
-    assert all(row["n"] == 0 and row["num_not_available"] == 0 for row in rows(found))
-    assert evaluations_table(MANIFEST, found).rows[0][4].text == ""
+    trials = {key: record(key, {}, outcome=outcome) for key in records()}
+    assert all(row["n"] == 0 and row["num_not_available"] == 0 for row in rows(trials))
+    assert evaluations_table(MANIFEST, trials).rows[0][4].text == ""
 
 
 def test_a_trial_that_this_sweep_stopped_has_none_though_another_finished_it() -> None:
     stopped = tuple(
         cell.model_copy(update={"stopped": Stopped(epoch=1, value=0.5)}) for cell in MANIFEST.cells
     )
-    found = rows(records(), MANIFEST.model_copy(update={"cells": stopped}))
-    assert all(row["n"] == 0 and row["num_not_available"] == 0 for row in found)
+    shown = rows(records(), MANIFEST.model_copy(update={"cells": stopped}))
+    assert all(row["n"] == 0 and row["num_not_available"] == 0 for row in shown)
 
 
 def test_the_order_of_records_changes_nothing() -> None:
-    found = records()
-    turned = dict(reversed(found.items()))
-    assert evaluations_table(MANIFEST, found) == evaluations_table(MANIFEST, turned)
+    trials = records()
+    turned = dict(reversed(trials.items()))
+    assert evaluations_table(MANIFEST, trials) == evaluations_table(MANIFEST, turned)

@@ -46,19 +46,19 @@ def records() -> dict[str, TrialRecord]:
 def predictions(**wrong: int) -> dict[str, Predictions]:
     """Return validation images on which arms err, the first so many unless told otherwise."""
     labels = np.zeros(IMAGES, dtype=np.uint8)
-    held = {}
+    predicted = {}
     for number, count in WRONG.items():
         classes = labels.copy()
         first = wrong.get(f"from_{number}", 0)
         classes[first : first + count] = 1
         test = SplitPredictions(labels, labels)
-        held[trial_key(arm_name(number), 0)] = Predictions(
+        predicted[trial_key(arm_name(number), 0)] = Predictions(
             "x", test, SplitPredictions(classes, labels)
         )
-    return held
+    return predicted
 
 
-def found(**more: Any) -> FrontResults:
+def front(**more: Any) -> FrontResults:
     return front_results(weighed(), records(), predictions(**more))
 
 
@@ -69,7 +69,7 @@ def rows(results: FrontResults) -> list[dict[str, str]]:
 
 
 def test_the_front_stands_first_the_smallest_at_its_head_and_programs_read_all() -> None:
-    table = front_table(found(), weighed())
+    table = front_table(front(), weighed())
     shown = [[cell.text for cell in row] for row in table.rows]
     assert [row[0] for row in shown] == [
         "proposal 2",
@@ -87,7 +87,7 @@ def test_the_front_stands_first_the_smallest_at_its_head_and_programs_read_all()
         "3 of 4 proposals that ran to full length are on the front. Better than the base in both: "
         "proposal 1."
     )
-    read = rows(found())
+    read = rows(front())
     assert [row["standing"] for row in read[:4]] == ["front"] * 3 + ["within noise"]
     assert read[3]["dominated_by"] == "proposal 1"
     assert read[3]["num_parameters"] == "450"
@@ -96,13 +96,13 @@ def test_the_front_stands_first_the_smallest_at_its_head_and_programs_read_all()
 def test_what_errs_on_more_images_than_chance_would_is_dominated() -> None:
     sure = WRONG | {3: 30}
     trials = trained(sure) | by_key(*(finished(BASE, seed, 8) for seed in (0, *FRESH)))
-    held = predictions()
+    predicted = predictions()
     labels = np.zeros(IMAGES, dtype=np.uint8)
     classes = labels.copy()
     classes[:30] = 1
     key = trial_key(arm_name(3), 0)
-    held[key] = Predictions("x", held[key].test, SplitPredictions(classes, labels))
-    results = front_results(weighed(), trials, held)
+    predicted[key] = Predictions("x", predicted[key].test, SplitPredictions(classes, labels))
+    results = front_results(weighed(), trials, predicted)
     assert {arm.name: arm.standing for arm in results.arms}["proposal 3"] == "dominated"
     notes = " ".join(front_table(results, weighed()).notes)
     assert "Of the other 1 proposals 1 are dominated by more than noise" in notes
@@ -130,16 +130,16 @@ def test_before_anything_has_ended_there_is_no_front_and_the_figure_says_so() ->
 
 
 def test_the_figure_is_the_same_for_the_same_results_and_tells_shapes_apart() -> None:
-    first = drawn(lambda: front_figure(found()), "svg")
-    assert drawn(lambda: front_figure(found()), "svg") == first
-    axes = front_figure(found()).axes[0]
+    first = drawn(lambda: front_figure(front()), "svg")
+    assert drawn(lambda: front_figure(front()), "svg") == first
+    axes = front_figure(front()).axes[0]
     markers = {str(line.get_marker()) for line in axes.get_lines() if line.get_marker() != "None"}
     assert {"o", "s", "^"} < markers
     assert any("odot" in marker for marker in markers)
 
 
 def test_latex_holds_the_front() -> None:
-    assert "proposal 2" in to_latex(front_table(found(), weighed()))
+    assert "proposal 2" in to_latex(front_table(front(), weighed()))
 
 
 def test_a_search_with_one_objective_has_no_front() -> None:

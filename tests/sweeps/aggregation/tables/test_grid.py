@@ -114,8 +114,8 @@ def test_readers_are_told_which_error_a_row_holds() -> None:
 def test_cells_that_do_not_count_are_shown_with_their_reason() -> None:
     rows = [{"label": "x", "cells": [{"arm": "cnn"}, {"arm": "capsules"}]}]
     manifest, records = known()
-    kept = {key: one for key, one in records.items() if one.arm == "cnn"}
-    table = grid_table(manifest, kept, spec_of(rows))[0]
+    remaining = {key: one for key, one in records.items() if one.arm == "cnn"}
+    table = grid_table(manifest, remaining, spec_of(rows))[0]
     assert texts(table)[0][3] == "3 missing"
     assert "Arm capsules, seed 2: diverged: nan" in grid().notes
 

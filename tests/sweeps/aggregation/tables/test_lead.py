@@ -82,8 +82,8 @@ def test_other_lengths_than_the_baselines_are_said() -> None:
     manifest = manifest_of(["base", "short"])
     stoppings = ({"stopping": {"epochs": 5}}, {"stopping": {"epochs": 2}})
     arms = tuple(
-        arm.model_copy(update={"config": arm.config | own})
-        for arm, own in zip(manifest.arms, stoppings, strict=True)
+        arm.model_copy(update={"config": arm.config | stopping})
+        for arm, stopping in zip(manifest.arms, stoppings, strict=True)
     )
     trials = [finished("base", seed, 9, epochs=5) for seed in range(3)]
     trials += [finished("short", seed, 40, epochs=2) for seed in range(3)]

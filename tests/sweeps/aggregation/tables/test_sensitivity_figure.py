@@ -43,16 +43,16 @@ TRIALS = (ended(0, 0.02), ended(1, 0.9), ended(2, 0.04), broken(4, Outcome.DIVER
 
 def figures_of(*trials, image_format="svg", params=PARAMS):
     manifest = search_of(DIMENSIONS, params, stopped={3: (2, 0.5)} if len(params) > 3 else {})
-    found = sensitivity(manifest, by_key(*trials), at_the_first_rung)
-    return images_of(found, image_format)
+    analysis = sensitivity(manifest, by_key(*trials), at_the_first_rung)
+    return images_of(analysis, image_format)
 
 
 def at_the_first_rung(trials, metric):
     return {one.trial_key: {2: one.metrics[metric]} for one in trials}
 
 
-def images_of(found, image_format="svg"):
-    figures = sensitivity_figures(found, "what-matters")
+def images_of(analysis, image_format="svg"):
+    figures = sensitivity_figures(analysis, "what-matters")
     return {one.name: drawn_as(one.draw, image_format) for one in figures}
 
 
@@ -85,11 +85,13 @@ def test_another_result_gives_another_course(drawn):
 
 
 def test_importances_are_drawn_with_their_bands(drawn):
-    found = sensitivity(search_of(DIMENSIONS, PARAMS), by_key(*TRIALS))
+    analysis = sensitivity(search_of(DIMENSIONS, PARAMS), by_key(*TRIALS))
     share = Excess(Interval(30, 40.0, 20.0, 60.0), 0.01)
     other = Excess(Interval(30, 5.0, -10.0, 15.0), 0.5)
-    settings = [dataclasses.replace(one, fanova=share, ped_anova=other) for one in found.settings]
-    weighed = dataclasses.replace(found, settings=tuple(settings))
+    settings = [
+        dataclasses.replace(one, fanova=share, ped_anova=other) for one in analysis.settings
+    ]
+    weighed = dataclasses.replace(analysis, settings=tuple(settings))
 
     figures = images_of(weighed)
     assert figures["what-matters-importance"] != drawn["what-matters-importance"]
@@ -115,23 +117,23 @@ def texts_of(figure):
 
 
 def test_a_figure_without_importances_says_why_in_words():
-    found = sensitivity(search_of(DIMENSIONS, PARAMS), by_key(*TRIALS))
+    analysis = sensitivity(search_of(DIMENSIONS, PARAMS), by_key(*TRIALS))
 
-    words = texts_of(importance_figure(found))
+    words = texts_of(importance_figure(analysis))
     assert "No importance is given: fewer than 20 counted trials (4 count)." in words
 
 
 def test_a_search_without_results_says_so_in_each_figure():
-    found = sensitivity(search_of(DIMENSIONS, PARAMS), {})
+    analysis = sensitivity(search_of(DIMENSIONS, PARAMS), {})
 
-    assert "No trial counts yet." in texts_of(marginals_figure(found))
-    assert "No proposal has ended." in texts_of(history_figure(found.results))
-    assert "No trial has run to full length." in texts_of(parallel_figure(found.results))
+    assert "No trial counts yet." in texts_of(marginals_figure(analysis))
+    assert "No proposal has ended." in texts_of(history_figure(analysis.results))
+    assert "No trial has run to full length." in texts_of(parallel_figure(analysis.results))
 
 
 def test_a_line_goes_on_past_a_setting_that_the_trial_has_not():
-    found = sensitivity(search_of(DIMENSIONS, PARAMS), by_key(*TRIALS))
-    axes = parallel_figure(found.results).axes[0]
+    analysis = sensitivity(search_of(DIMENSIONS, PARAMS), by_key(*TRIALS))
+    axes = parallel_figure(analysis.results).axes[0]
 
     lines = [tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2]
     assert (0, 2) in lines  # past the iterations, which em has not
@@ -143,10 +145,10 @@ def test_no_interval_and_no_name_of_a_level_is_cut_off():
     params = [{"kind": "b", "rate": 1.0 + n} for n in range(4)]
     trials = [ended(n, value) for n, value in enumerate((0.1, 0.1, 0.5, 0.5))]
     dimensions = [choices("kind", long, "b"), floats("rate", 1.0, 4.0)]
-    found = sensitivity(search_of(dimensions, params), by_key(*trials))
-    figure = marginals_figure(found)
+    analysis = sensitivity(search_of(dimensions, params), by_key(*trials))
+    figure = marginals_figure(analysis)
 
-    interval = found.settings[0].marginals[1].objective
+    interval = analysis.settings[0].marginals[1].objective
     low, high = figure.axes[0].get_ylim()
     assert low <= 100 * interval.low < 10 < 50 < 100 * interval.high <= high
     assert long in texts_of(figure)

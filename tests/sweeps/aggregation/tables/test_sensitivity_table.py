@@ -87,8 +87,8 @@ def test_a_conditional_setting_is_weighed_among_the_trials_that_have_it(conditio
 
 
 def test_a_conditional_setting_of_too_few_trials_is_named():
-    found = sensitivity(*searched(DIMENSIONS, params_of(24), objective))
-    table, *_ = sensitivity_tables(found)
+    analysis = sensitivity(*searched(DIMENSIONS, params_of(24), objective))
+    table, *_ = sensitivity_tables(analysis)
 
     assert row(table, "routing[em].iterations")["fanova_percent"] is None
     assert any("for routing[em].iterations: fewer than 20" in note for note in table.notes)
@@ -104,10 +104,10 @@ def test_below_twenty_trials_there_are_means_alone_and_the_reason(few):
     assert sum(cells[2].values[0] for cells in marginals.rows if cells[0].text == "rate") == 19
 
 
-def bold_cells(found: Sensitivity, low: float, adjusted_p: float) -> list[bool]:
+def bold_cells(analysis: Sensitivity, low: float, adjusted_p: float) -> list[bool]:
     share = Excess(Interval(30, 1.0, low, 3.0), adjusted_p)
-    setting = dataclasses.replace(found.settings[0], fanova=share, ped_anova=share)
-    table, *_ = sensitivity_tables(dataclasses.replace(found, settings=(setting,)))
+    setting = dataclasses.replace(analysis.settings[0], fanova=share, ped_anova=share)
+    table, *_ = sensitivity_tables(dataclasses.replace(analysis, settings=(setting,)))
     return [cell.is_bold for cell in table.rows[0][2:4]]
 
 
@@ -120,11 +120,11 @@ def test_a_share_is_bold_only_where_its_band_and_holm_say_so(few):
 
 def test_nothing_is_bold_where_the_sampler_chose():
     params = params_of(48)
-    found = sensitivity(*searched(DIMENSIONS[2:], params, objective, sampler="tpe"))
+    analysis = sensitivity(*searched(DIMENSIONS[2:], params, objective, sampler="tpe"))
     at_random = sensitivity(*searched(DIMENSIONS[2:], params, objective))
 
-    assert bold_cells(found, 0.5, 0.01) == [False, False]
-    tables = sensitivity_tables(found)
+    assert bold_cells(analysis, 0.5, 0.01) == [False, False]
+    tables = sensitivity_tables(analysis)
     assert not any(cell.is_bold for table in tables for cells in table.rows for cell in cells)
     notes = " ".join(tables[0].notes)
     assert "smaller than it is" in notes
@@ -143,10 +143,10 @@ def test_what_a_scheduler_stopped_is_compared_at_the_first_rung_with_what_it_kep
         assert metric == "validation_error"
         return {trial.trial_key: {2: early[int(trial.arm.split()[1])], 5: 0.1} for trial in trials}
 
-    found = sensitivity(manifest, records, histories)
-    assert found.sample.epoch == 2
-    assert found.sample.values == dict(enumerate(early))
-    table, marginals, *_ = sensitivity_tables(found)
+    analysis = sensitivity(manifest, records, histories)
+    assert analysis.sample.epoch == 2
+    assert analysis.sample.values == dict(enumerate(early))
+    table, marginals, *_ = sensitivity_tables(analysis)
     assert table.notes[0].startswith(
         "Counted: 24 of 24 proposals, as they were after epoch 2, where the first was stopped."
     )
@@ -176,8 +176,8 @@ def test_the_notes_say_what_importance_does_not_see(conditional):
 def test_what_has_no_value_does_not_count_and_the_notes_say_how_many():
     params = [{"rate": rate} for rate in (1e-4, 1e-3, 1e-2, 1e-3, 2e-3)]
     trials = ended(0, 0.5), ended(1, 0.25), broken(2, Outcome.FAILED), ended(3, 0.25)
-    found = sensitivity(search_of(DIMENSIONS[2:], params), by_key(*trials))
-    table, marginals = sensitivity_tables(found)
+    analysis = sensitivity(search_of(DIMENSIONS[2:], params), by_key(*trials))
+    table, marginals = sensitivity_tables(analysis)
 
     assert table.notes[0].startswith("Counted: 2 of 5 proposals, those that ran to full length.")
     assert table.notes[1] == (
@@ -201,11 +201,11 @@ def test_a_diverged_trial_counts_as_the_worst_value_and_the_notes_say_so():
 
 def test_the_mean_of_a_value_is_that_of_its_trials_in_percent():
     params = [{"routing": "em"}, {"routing": "em"}, {"routing": "dynamic"}]
-    found = sensitivity(
+    analysis = sensitivity(
         search_of(DIMENSIONS[:1], params),
         by_key(ended(0, 0.25), ended(1, 0.75), broken(2, Outcome.FAILED)),
     )
-    _, marginals = sensitivity_tables(found)
+    _, marginals = sensitivity_tables(analysis)
 
     assert [(cells[1].text, cells[2].text) for cells in marginals.rows] == [
         ("dynamic", "0"),
@@ -216,16 +216,16 @@ def test_the_mean_of_a_value_is_that_of_its_trials_in_percent():
 def test_a_setting_that_never_changed_has_no_importance_and_is_named():
     params = [one | {"routing": "em"} for one in params_of(48)]
     params = [one for one in params if "routing[em].iterations" in one]
-    found = sensitivity(*searched(DIMENSIONS, params, objective))
+    analysis = sensitivity(*searched(DIMENSIONS, params, objective))
 
-    notes = sensitivity_tables(found)[0].notes
+    notes = sensitivity_tables(analysis)[0].notes
     assert "No importance is given for routing: the same value in all counted trials." in notes
 
 
 def test_equal_results_give_no_importance():
-    found = sensitivity(*searched(DIMENSIONS[2:], params_of(24), lambda _: 0.5))
+    analysis = sensitivity(*searched(DIMENSIONS[2:], params_of(24), lambda _: 0.5))
 
-    assert any("all results equal" in note for note in sensitivity_tables(found)[0].notes)
+    assert any("all results equal" in note for note in sensitivity_tables(analysis)[0].notes)
 
 
 def test_the_order_of_records_never_changes_a_table():
@@ -237,19 +237,19 @@ def test_the_order_of_records_never_changes_a_table():
 
 
 def test_a_search_without_any_record_has_tables_all_the_same():
-    found = sensitivity(search_of(DIMENSIONS, params_of(3)), {})
+    analysis = sensitivity(search_of(DIMENSIONS, params_of(3)), {})
 
-    for table in sensitivity_tables(found):
+    for table in sensitivity_tables(analysis):
         assert to_markdown(table)
         assert to_latex(table)
         assert to_csv(table)
 
 
 def test_ranks_that_rise_together_have_a_correlation_of_one():
-    found = rank_correlation([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 8.0, 27.0, 64.0, 125.0])
+    correlation = rank_correlation([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 8.0, 27.0, 64.0, 125.0])
 
-    assert found is not None
-    assert found.mean == pytest.approx(1.0)
+    assert correlation is not None
+    assert correlation.mean == pytest.approx(1.0)
 
 
 def test_the_correlation_of_ranks_is_that_of_scipy_and_lies_in_its_interval():
@@ -258,9 +258,9 @@ def test_the_correlation_of_ranks_is_that_of_scipy_and_lies_in_its_interval():
     chance = np.random.default_rng(1)
     first = chance.random(30).tolist()
     second = [one + chance.random() for one in first]
-    found = rank_correlation(first, second)
+    correlation = rank_correlation(first, second)
 
-    assert found is not None
-    assert found.mean == pytest.approx(float(scipy.stats.spearmanr(first, second).statistic))
-    assert found.low < found.mean < found.high
+    assert correlation is not None
+    assert correlation.mean == pytest.approx(float(scipy.stats.spearmanr(first, second).statistic))
+    assert correlation.low < correlation.mean < correlation.high
     assert rank_correlation(first, [1.0] * 30) is None

@@ -38,8 +38,8 @@ def over(
 
 def compared(manifest: Manifest, wrong: Wrong) -> Comparison:
     arms = arm_results(manifest, by_key(*trials_of(wrong)))
-    (found,) = ablation_comparisons(manifest, arms, predictions_of(wrong))
-    return found
+    (comparison,) = ablation_comparisons(manifest, arms, predictions_of(wrong))
+    return comparison
 
 
 def table_of(manifest: Manifest, wrong: Wrong) -> Table:
@@ -58,10 +58,10 @@ def test_a_difference_that_hangs_on_the_split_is_not_bold_however_many_seeds_agr
 
 def test_a_difference_on_every_split_is_bold() -> None:
     manifest, wrong = over(CLEAR)
-    found = compared(manifest, wrong)
-    assert (found.verdict, found.num_splits) == ("different", 5)
-    assert found.way is not None
-    assert float(found.way.degrees) >= 4
+    comparison = compared(manifest, wrong)
+    assert (comparison.verdict, comparison.num_splits) == ("different", 5)
+    assert comparison.way is not None
+    assert float(comparison.way.degrees) >= 4
     table = table_of(manifest, wrong)
     assert table.lead == (
         "Different from the baseline: arm (+7.19 points). With 360 images and 10 seeds on 5 splits "
@@ -74,18 +74,20 @@ def test_a_difference_on_every_split_is_bold() -> None:
 
 def test_fewer_than_five_splits_speak_of_these_alone() -> None:
     manifest, wrong = over(OF_SPLIT, num_splits=3)
-    found = compared(manifest, wrong)
-    assert found.way is not None
-    assert found.way.num_seeds == 10 - 3 + 1
+    comparison = compared(manifest, wrong)
+    assert comparison.way is not None
+    assert comparison.way.num_seeds == 10 - 3 + 1
     notes = " ".join(table_of(manifest, wrong).notes)
     assert "for new seeds and new test images, on these 3 splits alone; not for" in notes
     assert "It takes 5 splits to speak of others." in notes
 
 
 def test_few_splits_with_a_seed_each_have_no_interval() -> None:
-    found = compared(*over(CLEAR, num_splits=4, num_seeds=4))
-    assert (found.verdict, found.difference.half_width) == ("undecided", None)
-    assert found.why_seeds_alone == "there are fewer than five splits, with too few seeds in each"
+    comparison = compared(*over(CLEAR, num_splits=4, num_seeds=4))
+    assert (comparison.verdict, comparison.difference.half_width) == ("undecided", None)
+    assert (
+        comparison.why_seeds_alone == "there are fewer than five splits, with too few seeds in each"
+    )
 
 
 def test_what_few_splits_cannot_show_is_said_before_anything_is_trained() -> None:
@@ -103,11 +105,13 @@ def test_what_few_splits_cannot_show_is_said_before_anything_is_trained() -> Non
 
 def test_where_a_split_is_lost_the_others_are_counted_alone() -> None:
     manifest, wrong = over(CLEAR)
-    kept = {key: one for key, one in by_key(*trials_of(wrong)).items() if one.seed not in {4, 9}}
-    arms = arm_results(manifest, kept)
-    (found,) = ablation_comparisons(manifest, arms, predictions_of(wrong))
-    assert found.num_splits == 4
-    notes = " ".join(ablation_table(manifest, kept, predictions=predictions_of(wrong)).notes)
+    remaining = {
+        key: one for key, one in by_key(*trials_of(wrong)).items() if one.seed not in {4, 9}
+    }
+    arms = arm_results(manifest, remaining)
+    (comparison,) = ablation_comparisons(manifest, arms, predictions_of(wrong))
+    assert comparison.num_splits == 4
+    notes = " ".join(ablation_table(manifest, remaining, predictions=predictions_of(wrong)).notes)
     assert "on these 4 splits alone" in notes
 
 
@@ -120,9 +124,11 @@ def test_a_sweep_without_splits_says_so() -> None:
 def test_means_are_over_splits_too() -> None:
     manifest, wrong = over(OF_SPLIT)
     plain = manifest.model_copy(update={"splits": {}})
-    own, seeds = (ranking(one, by_key(*trials_of(wrong)))[-1].value for one in (manifest, plain))
-    assert own.mean == pytest.approx(seeds.mean)
-    assert own.half_width > seeds.half_width  # type: ignore[operator]
+    by_splits, by_seeds = (
+        ranking(one, by_key(*trials_of(wrong)))[-1].value for one in (manifest, plain)
+    )
+    assert by_splits.mean == pytest.approx(by_seeds.mean)
+    assert by_splits.half_width > by_seeds.half_width  # type: ignore[operator]
 
 
 def test_programs_read_the_split_of_each_trial() -> None:
@@ -138,11 +144,13 @@ def test_programs_read_the_split_of_each_trial() -> None:
 
 def test_over_splits_no_arm_is_held_against_the_first_on_validation_images() -> None:
     manifest, wrong = over(CLEAR)
-    held = {key: replace(one, validation=one.test) for key, one in predictions_of(wrong).items()}
+    predictions = {
+        key: replace(one, validation=one.test) for key, one in predictions_of(wrong).items()
+    }
     plain = manifest.model_copy(update={"splits": {}})
-    own, seeds = (ranking(one, by_key(*trials_of(wrong))) for one in (manifest, plain))
-    assert rank_confidences(seeds, held)
-    assert rank_confidences(own, held) == {}
+    by_splits, by_seeds = (ranking(one, by_key(*trials_of(wrong))) for one in (manifest, plain))
+    assert rank_confidences(by_seeds, predictions)
+    assert rank_confidences(by_splits, predictions) == {}
 
 
 def test_beside_a_sweep_on_one_split_the_splits_are_what_differs() -> None:
@@ -171,9 +179,9 @@ def test_the_way_is_that_of_the_paired_rows() -> None:
 
     manifest, wrong = over(CLEAR)
     rows = np.zeros((10, 360))
-    for seed, (own, base) in enumerate(zip(wrong["arm"], wrong["base"], strict=True)):
-        rows[seed, list(own)] += 1
+    for seed, (arm, base) in enumerate(zip(wrong["arm"], wrong["base"], strict=True)):
+        rows[seed, list(arm)] += 1
         rows[seed, list(base)] -= 1
-    found = compared(manifest, wrong)
+    comparison = compared(manifest, wrong)
     expected = over_splits(rows, [n % 5 for n in range(10)], 1 / 7)
-    assert found.p_value == pytest.approx(float(expected.p_value), rel=1e-9)
+    assert comparison.p_value == pytest.approx(float(expected.p_value), rel=1e-9)

@@ -100,8 +100,8 @@ def test_a_target_in_words(stopping: Any, words: str, epochs: int | None) -> Non
 
 
 def test_trials_csv_has_columns_of_what_only_some_sweeps_have() -> None:
-    told = {"extra_test_errors": {"familiar": 0.125}, "warnings": ("a is dead", "b is dead")}
-    rows = list(csv.DictReader(io.StringIO(to_csv(trials_table(*known(**told))))))
+    more = {"extra_test_errors": {"familiar": 0.125}, "warnings": ("a is dead", "b is dead")}
+    rows = list(csv.DictReader(io.StringIO(to_csv(trials_table(*known(**more))))))
     assert (rows[0]["target"], rows[0]["test_error.familiar"], rows[0]["warnings"]) == ("", "", "")
     assert (rows[4]["target"], rows[4]["test_error.familiar"]) == ("missed", "0.125")
     assert rows[4]["warnings"] == "a is dead; b is dead"

@@ -81,15 +81,15 @@ def predictions_of(
     manifest: Manifest, validation: Mapping[str, tuple[int, int, int]]
 ) -> dict[str, Predictions]:
     """Return predictions: as compared arms are 40 images apart, tunings err as they are told."""
-    found: dict[str, Predictions] = {}
+    predictions: dict[str, Predictions] = {}
     for cell in manifest.cells:
         arm, _, tuning = cell.arm.partition(", tuning ")
         places: Iterable[int] = range(_wrong(cell.arm, cell.seed))
-        held = None
+        validated = None
         if tuning:
-            held = judged(range(validation[arm][int(tuning) - 1] + cell.seed % 3))
-        found[cell.trial_key] = Predictions("data", judged(places), held)
-    return found
+            validated = judged(range(validation[arm][int(tuning) - 1] + cell.seed % 3))
+        predictions[cell.trial_key] = Predictions("data", judged(places), validated)
+    return predictions
 
 
 def table_of(validation: Mapping[str, tuple[int, int, int]], **changes: Any) -> Table:
@@ -146,10 +146,10 @@ def test_a_difference_is_bold_where_tuning_left_little_open_and_not_where_it_lef
     assert one.slack[1] == 0
     assert one.detectable
     assert one.detectable > 0.04
-    found = ablation_table(manifest, records_of(manifest), predictions=predictions).for_programs
-    assert found
-    at = [name for column in found.columns for name in column.fields].index("slack_points")
-    slacks = [[value for cell in row for value in cell.values][at] for row in found.rows]
+    table = ablation_table(manifest, records_of(manifest), predictions=predictions).for_programs
+    assert table
+    at = [name for column in table.columns for name in column.fields].index("slack_points")
+    slacks = [[value for cell in row for value in cell.values][at] for row in table.rows]
     assert sorted(map(str, slacks)) == sorted(["0.0", str(100 * one.slack[0])])
 
 
@@ -200,6 +200,6 @@ def test_a_report_can_be_made_while_arms_are_tuned_and_once_they_are_compared() 
     for is_over in (False, True):
         manifest = manifest_of(is_over=is_over)
         report = make_report(Results(manifest, records_of(manifest), lambda trials, metric: {}))
-        told = " ".join(note for section in report.background for note in section.notes)
-        assert "Chosen by validation on the seeds 101, 102." in told
+        notes = " ".join(note for section in report.background for note in section.notes)
+        assert "Chosen by validation on the seeds 101, 102." in notes
         assert bool(report.sections[0].tables) == is_over

@@ -26,8 +26,8 @@ def compared(
 ) -> dict[str, Comparison]:
     chosen = manifest or manifest_of([*wrong], range(num_seeds))
     arms = arm_results(chosen, by_key(*trials_of(wrong)))
-    found = ablation_comparisons(chosen, arms, predictions_of(wrong))
-    return {one.arm.arm.name: one for one in found}
+    comparisons = ablation_comparisons(chosen, arms, predictions_of(wrong))
+    return {one.arm.arm.name: one for one in comparisons}
 
 
 def table_of(wrong: Wrong, manifest: Manifest | None = None) -> Table:
@@ -69,8 +69,8 @@ def test_a_difference_that_is_shown_is_rounded_up(points: float, text: str) -> N
 def test_the_interval_is_over_seeds_and_images() -> None:
     clear = compared(CLEAR)["clear"]
     rows = np.zeros((3, 360))
-    for seed, (own, base) in enumerate(zip(CLEAR["clear"], CLEAR["base"], strict=True)):
-        rows[seed, list(own)] += 1
+    for seed, (arm, base) in enumerate(zip(CLEAR["clear"], CLEAR["base"], strict=True)):
+        rows[seed, list(arm)] += 1
         rows[seed, list(base)] -= 1
     way = two_way(rows)
     assert clear.difference.mean == float(way.mean)
@@ -121,45 +121,45 @@ def test_other_images_leave_seeds_alone(what: str) -> None:
         case _:
             del predictions[one]
     arms = arm_results(manifest, by_key(*trials_of(CLEAR)))
-    found = {o.arm.arm.name: o for o in ablation_comparisons(manifest, arms, predictions)}
-    assert found["clear"].way is None
-    assert found["clear"].verdict == "undecided"
-    assert found["clear"].difference == found["clear"].seeds_alone
-    assert found["near"].way is not None
+    by_name = {o.arm.arm.name: o for o in ablation_comparisons(manifest, arms, predictions)}
+    assert by_name["clear"].way is None
+    assert by_name["clear"].verdict == "undecided"
+    assert by_name["clear"].difference == by_name["clear"].seeds_alone
+    assert by_name["near"].way is not None
 
 
 def test_another_split_is_not_taken_for_the_same_images() -> None:
     manifest = manifest_of([*CLEAR])
     split = manifest.arms[1].model_copy(update={"config": {"data": {"split_seed": 1}}})
     arms = (manifest.arms[0], split, manifest.arms[2])
-    found = compared(CLEAR, manifest.model_copy(update={"arms": arms}))
-    assert found["clear"].why_seeds_alone == "the data differ"
-    assert found["near"].way is not None
+    by_name = compared(CLEAR, manifest.model_copy(update={"arms": arms}))
+    assert by_name["clear"].why_seeds_alone == "the data differ"
+    assert by_name["near"].way is not None
 
 
 def test_views_of_a_single_object_decide_nothing() -> None:
     manifest = manifest_of([*CLEAR])
     arms = arm_results(manifest, by_key(*trials_of(CLEAR)))
-    found = ablation_comparisons(manifest, arms, predictions_of(CLEAR, objects=[7] * 360))
-    assert found[0].why_seeds_alone == "there is one test image or object"
+    comparisons = ablation_comparisons(manifest, arms, predictions_of(CLEAR, objects=[7] * 360))
+    assert comparisons[0].why_seeds_alone == "there is one test image or object"
 
 
 def test_images_of_one_object_count_as_one() -> None:
     manifest = manifest_of([*CLEAR])
     arms = arm_results(manifest, by_key(*trials_of(CLEAR)))
     objects = [place // 60 for place in range(360)]
-    found = ablation_comparisons(manifest, arms, predictions_of(CLEAR, objects=objects))
-    assert found[0].way is not None
-    assert found[0].way.num_clusters == 6
-    assert found[0].verdict == "undecided"
+    comparisons = ablation_comparisons(manifest, arms, predictions_of(CLEAR, objects=objects))
+    assert comparisons[0].way is not None
+    assert comparisons[0].way.num_clusters == 6
+    assert comparisons[0].verdict == "undecided"
 
 
 @pytest.mark.parametrize(("margin", "verdict"), [(0.2, "undecided"), (3.0, "equivalent")])
 def test_an_arm_is_equivalent_within_a_declared_margin_alone(margin: float, verdict: str) -> None:
     manifest = manifest_of([*CLEAR], margin_points=margin)
-    found = compared(CLEAR, manifest)
-    assert found["near"].verdict == verdict
-    assert found["clear"].verdict == "different"
+    by_name = compared(CLEAR, manifest)
+    assert by_name["near"].verdict == verdict
+    assert by_name["clear"].verdict == "different"
 
 
 def test_an_arm_that_diverges_is_not_better_for_what_is_left() -> None:
@@ -247,7 +247,7 @@ def test_nothing_is_equivalent_where_trials_diverged(wild: str) -> None:
     lost = [unfinished(wild, seed, Outcome.DIVERGED, "nan") for seed in (6, 7, 8)]
     manifest = manifest_of([*wrong], range(9), margin_points=5.0)
     other = "arm" if wild == "base" else "base"
-    there = [finished(other, seed, 4) for seed in (6, 7, 8)]
-    arms = arm_results(manifest, by_key(*trials_of(wrong), *lost, *there))
+    others = [finished(other, seed, 4) for seed in (6, 7, 8)]
+    arms = arm_results(manifest, by_key(*trials_of(wrong), *lost, *others))
     predictions = predictions_of({**wrong, other: [*wrong[other], *[range(4)] * 3]})
     assert ablation_comparisons(manifest, arms, predictions)[0].verdict == "undecided"
