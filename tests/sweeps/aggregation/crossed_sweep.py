@@ -70,5 +70,5 @@ def crossed_results(
                 "data", SplitPredictions(classes, labels)
             )
     records = by_key(*trials) | by_key(*lost)
-    kept = {key: own for key, own in predictions.items() if records[key].is_counted}
-    return Results(manifest, records, lambda _records, _name: {}, lambda _records: kept)
+    counted = {key: predicted for key, predicted in predictions.items() if records[key].is_counted}
+    return Results(manifest, records, lambda _records, _name: {}, lambda _records: counted)

@@ -11,7 +11,7 @@ from tests.sweeps.aggregation.known_sweep import IMAGES
 
 def predictions_of(records: Mapping[str, TrialRecord], shift: int = 0) -> dict[str, Predictions]:
     """Return what counted trials predicted: each errs on images that its seed has drawn."""
-    found = {}
+    predictions = {}
     for key, trial in records.items():
         if trial.is_counted:
             labels = np.arange(IMAGES, dtype=np.uint8) % 10
@@ -19,5 +19,7 @@ def predictions_of(records: Mapping[str, TrialRecord], shift: int = 0) -> dict[s
             chance = np.random.default_rng(trial.seed + shift)
             wrong = chance.permutation(IMAGES)[: round((trial.test_error or 0) * IMAGES)]
             classes[wrong] = (labels[wrong] + 1) % 10
-            found[key] = Predictions(trial.data_fingerprint, SplitPredictions(classes, labels))
-    return found
+            predictions[key] = Predictions(
+                trial.data_fingerprint, SplitPredictions(classes, labels)
+            )
+    return predictions

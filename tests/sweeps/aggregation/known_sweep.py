@@ -61,9 +61,9 @@ def finished(arm: str, seed: int, wrong: int, **more: Any) -> TrialRecord:
         "validation_error": wrong / 600,
         "test_error": wrong / IMAGES,
     }
-    told = {name: more.pop(name) for name in numbers if name in more}
-    told |= {f"test_error.{name}": e for name, e in more.pop("extra_test_errors", {}).items()}
-    content["metrics"] = {name: v for name, v in (numbers | told).items() if v is not None}
+    given = {name: more.pop(name) for name in numbers if name in more}
+    given |= {f"test_error.{name}": e for name, e in more.pop("extra_test_errors", {}).items()}
+    content["metrics"] = {name: v for name, v in (numbers | given).items() if v is not None}
     return TrialRecord.model_validate(content | more)
 
 
@@ -127,13 +127,13 @@ def put_trial(store: RecordStore, trial: TrialRecord, start: int = 1) -> str:
         writer.log_epochs(record_id, epochs)
     of_the_end = {name: value for name, value in trial.metrics.items() if name.startswith("test")}
     writer.log_metrics(record_id, of_the_end, 1, trial.epochs)
-    told = OutcomeFacts(
+    facts = OutcomeFacts(
         reason=trial.reason,
         epochs=trial.epochs,
         duration_seconds=trial.duration_seconds,
         peak_memory_bytes=trial.peak_memory_bytes,
     )
-    writer.set_outcome(record_id, trial.outcome, told, start + 1)
+    writer.set_outcome(record_id, trial.outcome, facts, start + 1)
     return record_id
 
 

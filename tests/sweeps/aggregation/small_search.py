@@ -55,7 +55,7 @@ def search_of(
         more: Of the search itself.
     """
     arms = [arm_name(number) for number in range(num_proposals)]
-    again = [
+    confirmed = [
         arm_name(number) for number in dict.fromkeys([*chosen, reference]) if number is not None
     ]
     cells: list[dict[str, Any]] = [
@@ -63,7 +63,7 @@ def search_of(
     ]
     for number, epoch in (stopped or {}).items():
         cells[number]["stopped"] = {"epoch": epoch, "value": 0.5}
-    cells += [{"arm": a, "seed": s, "trial_key": trial_key(a, s)} for a in again for s in FRESH]
+    cells += [{"arm": a, "seed": s, "trial_key": trial_key(a, s)} for a in confirmed for s in FRESH]
     search: dict[str, Any] = {
         "objective": "validation_error",
         "definition": "x",
@@ -103,29 +103,29 @@ def search_with_base(chosen: Sequence[int]) -> Manifest:
     base = {"name": BASE, "config": {"batch_size": 8}, "num_parameters": 1000, "changes": {}}
     cells = [{"arm": BASE, "seed": s, "trial_key": trial_key(BASE, s)} for s in (0, *FRESH)]
     search = written["search"]
-    again = search["confirmation"] | {"reference": BASE}
+    confirmation = search["confirmation"] | {"reference": BASE}
     return Manifest.model_validate(
         written
         | {
             "arms": [base, *written["arms"]],
             "cells": [cells[0], *written["cells"], *cells[1:]],
             "baseline": BASE,
-            "search": search | {"base": BASE, "rules": 2, "confirmation": again},
+            "search": search | {"base": BASE, "rules": 2, "confirmation": confirmation},
         }
     )
 
 
 def trained(
-    wrong: Mapping[int, int | None], again: Mapping[int, Sequence[int]] | None = None
+    wrong: Mapping[int, int | None], confirmed: Mapping[int, Sequence[int]] | None = None
 ) -> dict[str, TrialRecord]:
     """Return finished trials.
 
     Args:
         wrong: Number of a proposal -> images wrong on the search's seed, None where there is none.
-        again: Number of a proposal -> images wrong on the fresh seeds.
+        confirmed: Number of a proposal -> images wrong on the fresh seeds.
     """
     trials = [finished(arm_name(n), 0, count) for n, count in wrong.items() if count is not None]
-    for number, row in (again or {}).items():
+    for number, row in (confirmed or {}).items():
         trials += [
             finished(arm_name(number), seed, count) for seed, count in zip(FRESH, row, strict=False)
         ]
@@ -134,5 +134,5 @@ def trained(
 
 def confirmed_search() -> tuple[Manifest, dict[str, TrialRecord]]:
     """Return a search of which the second best turned out the best."""
-    found = trained({0: 30, 1: 6, 2: 12, 3: 9}, {1: (15, 16, 14), 3: (8, 9, 8), 2: (18, 21, 19)})
-    return search_of([1, 3], reference=2), found
+    records = trained({0: 30, 1: 6, 2: 12, 3: 9}, {1: (15, 16, 14), 3: (8, 9, 8), 2: (18, 21, 19)})
+    return search_of([1, 3], reference=2), records

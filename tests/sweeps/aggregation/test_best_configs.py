@@ -102,9 +102,9 @@ def test_predictions_are_a_row_an_image_of_each_trial_that_holds_any(store, tmp_
 
 def test_who_was_stopped_has_no_results_of_a_random_point_that_is_the_same_trial(store, tmp_path):
     known = manifest_of(["proposal 0", "random 0"], [0])
-    own, drawn = known.cells
+    proposed, drawn = known.cells
     stop = Stopped(epoch=1, value=0.5)
-    cells = (own.model_copy(update={"trial_key": drawn.trial_key, "stopped": stop}), drawn)
+    cells = (proposed.model_copy(update={"trial_key": drawn.trial_key, "stopped": stop}), drawn)
     manifest = known.model_copy(update={"cells": cells})
     put_sweep(store, manifest, [])
     record = finished("random 0", 0, 5, test_error=0.5)
@@ -200,9 +200,9 @@ def test_the_best_of_a_search_are_ranked_by_the_seeds_that_did_not_choose_them(s
 
 def unconfirmed():
     """Return searches of which proposal 3 was stopped, and no confirmation is whole."""
-    found = trained({0: 30, 1: 6, 2: 12, 3: 5})
-    yield search_of(stopped={3: 2}), found
-    yield search_of([1, 2], stopped={3: 2}), found | trained({}, {1: (50, 50, 50)})
+    records = trained({0: 30, 1: 6, 2: 12, 3: 5})
+    yield search_of(stopped={3: 2}), records
+    yield search_of([1, 2], stopped={3: 2}), records | trained({}, {1: (50, 50, 50)})
 
 
 @pytest.mark.parametrize("search", list(unconfirmed()), ids=["not chosen", "not whole"])

@@ -19,9 +19,9 @@ def written(store, tmp_path):
 
 def checked(store, folder):
     before = contents(folder)
-    found = check_report("known", store, reports=folder.parent)
+    result = check_report("known", store, reports=folder.parent)
     assert contents(folder) == before, "nothing is written"
-    return found
+    return result
 
 
 def contents(folder):
@@ -29,11 +29,11 @@ def contents(folder):
 
 
 def test_a_report_just_written_follows_from_its_records(store, written):
-    found = checked(store, written)
+    result = checked(store, written)
 
-    assert (found.exit_code, found.stale, found.missing) == (0, (), ())
-    assert found.num_files == len(list(written.iterdir()))
-    assert found.folder == written
+    assert (result.exit_code, result.stale, result.missing) == (0, (), ())
+    assert result.num_files == len(list(written.iterdir()))
+    assert result.folder == written
 
 
 def test_files_that_were_touched_or_are_gone_are_named(store, written):
@@ -41,28 +41,28 @@ def test_files_that_were_touched_or_are_gone_are_named(store, written):
     with (written / "report.html").open("a") as page:
         page.write(" ")
     (written / "trials.csv").unlink()
-    found = checked(store, written)
+    result = checked(store, written)
 
-    assert found.exit_code == 1
-    assert found.stale == ("ablation.md", "report.html")
-    assert found.missing == ("trials.csv",)
+    assert result.exit_code == 1
+    assert result.stale == ("ablation.md", "report.html")
+    assert result.missing == ("trials.csv",)
 
 
 def test_files_that_are_none_of_the_reports_are_left_alone(store, written):
     (written / "my notes.txt").write_text("mine")
     (written / "compare-other.md").write_text("theirs")
 
-    found = checked(store, written)
-    assert found.exit_code == 0
-    assert found.others == ("compare-other.md", "my notes.txt")
+    result = checked(store, written)
+    assert result.exit_code == 0
+    assert result.others == ("compare-other.md", "my notes.txt")
 
 
 def test_a_report_stays_in_its_style_and_is_checked_in_it(store, written):
-    default = found = checked(store, written)
+    default = result = checked(store, written)
     write_report(store, "known", written.parent, style="paper")
-    found = checked(store, written)
-    assert (found.exit_code, found.others) == (0, ())
-    assert found.num_files == default.num_files + 3
+    result = checked(store, written)
+    assert (result.exit_code, result.others) == (0, ())
+    assert result.num_files == default.num_files + 3
 
     (written / "ablation-paper.tex").write_text("better")
     assert checked(store, written).stale == ("ablation-paper.tex",)
@@ -78,10 +78,10 @@ def test_an_unknown_style_is_refused_when_a_report_is_checked(store, written):
 
 def test_after_a_new_record_all_that_hangs_on_it_is_stale(store, written):
     put_trial(store, finished("late", 0, 5))
-    found = checked(store, written)
+    result = checked(store, written)
 
-    assert found.missing == ()
-    assert {"ablation.md", "ablation.csv", "trials.csv", "report.html"} <= {*found.stale}
+    assert result.missing == ()
+    assert {"ablation.md", "ablation.csv", "trials.csv", "report.html"} <= {*result.stale}
 
 
 def test_a_link_in_place_of_a_file_is_not_followed(store, written, tmp_path):
@@ -95,10 +95,10 @@ def test_a_link_in_place_of_a_file_is_not_followed(store, written, tmp_path):
 def test_a_report_that_was_never_written_is_missing_and_stays_so(store, tmp_path):
     manifest, records = known_sweep()
     put_sweep(store, manifest, records.values())
-    found = check_report("known", store, reports=tmp_path / "reports")
+    result = check_report("known", store, reports=tmp_path / "reports")
 
-    assert found.exit_code == 1
-    assert len(found.missing) == found.num_files
+    assert result.exit_code == 1
+    assert len(result.missing) == result.num_files
     assert not (tmp_path / "reports").exists()
 
 

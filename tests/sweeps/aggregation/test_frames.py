@@ -53,8 +53,8 @@ def test_without_a_name_trials_are_those_of_all_sweeps(two_sweeps):
     assert frame.columns[0] == "sweep"
     assert frame["sweep"].value_counts().to_dict() == {"known": 18, "other": 2}
     assert [*frame["model.routing"].dropna()] == ["em", "dynamic"]
-    own = frame[frame["sweep"] == "other"].drop(columns="sweep").reset_index(drop=True)
-    assert [*own["test_error"]] == [*trials("other", two_sweeps)["test_error"]]
+    of_other = frame[frame["sweep"] == "other"].drop(columns="sweep").reset_index(drop=True)
+    assert [*of_other["test_error"]] == [*trials("other", two_sweeps)["test_error"]]
 
 
 def test_a_setting_that_one_sweep_varies_is_told_of_the_others(store):
@@ -129,8 +129,8 @@ def test_curves_are_a_row_an_epoch_of_each_recorded_trial(two_sweeps):
 
 
 def test_curves_have_the_metrics_of_a_sweeps_own_parts(store):
-    own = (Metric(name="sharpness", unit="nats"), Metric(name="size", moment="end"))
-    manifest = manifest_of(["a"], [0], metrics=own)
+    metrics = (Metric(name="sharpness", unit="nats"), Metric(name="size", moment="end"))
+    manifest = manifest_of(["a"], [0], metrics=metrics)
     put_sweep(store, manifest, [finished("a", 0, 6)])
     frame = curves("known", store)
 

@@ -21,13 +21,13 @@ def drawn(
     chance: np.random.Generator, scales: Sequence[float] = (1, 1, 1, 1), seeds: int = SEEDS
 ) -> Pilot:
     """Return a pilot of arms whose seeds' parts have scales, with a baseline of scale 1."""
-    own = math.sqrt(OF_SEEDS / 2) * chance.normal(size=(len(scales) + 1, seeds, 1))
-    own[1:] *= np.array(scales)[:, None, None]
+    of_seeds = math.sqrt(OF_SEEDS / 2) * chance.normal(size=(len(scales) + 1, seeds, 1))
+    of_seeds[1:] *= np.array(scales)[:, None, None]
     images = math.sqrt(OF_IMAGES) * chance.normal(size=(len(scales), 1, IMAGES))
     pairs = math.sqrt(OF_PAIRS) * chance.normal(size=(len(scales), seeds, IMAGES))
     arms = [
         ArmSpread(str(place), dict(enumerate(row.mean(axis=1).tolist())), two_way(row))
-        for place, row in enumerate(own[1:] - own[:1] + images + pairs)
+        for place, row in enumerate(of_seeds[1:] - of_seeds[:1] + images + pairs)
     ]
     return Pilot(set_apart(arms), len(arms), IMAGES)
 
@@ -66,9 +66,9 @@ def test_an_arm_whose_seeds_vary_far_more_counts_by_itself():
 
 def test_arms_that_vary_alike_are_hardly_ever_set_apart():
     chance = np.random.default_rng(3)
-    found = [any(arm.is_apart for arm in drawn(chance).arms) for _ in range(200)]
+    are_apart = [any(arm.is_apart for arm in drawn(chance).arms) for _ in range(200)]
 
-    assert np.mean(found) < 0.08
+    assert np.mean(are_apart) < 0.08
 
 
 def pilot(wrong: Wrong) -> Pilot | str:
@@ -79,15 +79,15 @@ def pilot(wrong: Wrong) -> Pilot | str:
 
 
 def test_it_has_the_seeds_and_images_of_the_arms_and_names_those_without_a_spread():
-    found = pilot(
+    result = pilot(
         {"base": [[1], [2], [1, 3]], "other": [[1, 2], [9, 8, 7], [4]], "young": [[1], [2]]}
     )
 
-    assert isinstance(found, Pilot)
-    assert found.seeds == (0, 1, 2)
-    assert [arm.arm for arm in found.arms] == ["other"]
-    assert found.without == ("young",)
-    assert found.num_compared == 2
+    assert isinstance(result, Pilot)
+    assert result.seeds == (0, 1, 2)
+    assert [arm.arm for arm in result.arms] == ["other"]
+    assert result.without == ("young",)
+    assert result.num_compared == 2
 
 
 def test_without_three_seeds_or_any_spread_it_says_so():

@@ -37,9 +37,9 @@ def test_a_report_holds_each_file_once_and_no_scratch(reported, tmp_path):
 
 def test_a_report_written_again_is_the_same_byte_for_byte(reported, store, tmp_path):
     report, _ = reported
-    again = write_report(store, "known", tmp_path / "again")
+    rewritten = write_report(store, "known", tmp_path / "again")
 
-    for first, second in zip(report.paths, again.paths, strict=True):
+    for first, second in zip(report.paths, rewritten.paths, strict=True):
         assert first.read_bytes() == second.read_bytes(), first.name
 
 
@@ -54,10 +54,10 @@ def test_a_published_report_lies_with_the_sweeps_own_record(reported, store):
     report, sweep_id = reported
     publish_report(store.writer(), sweep_id, report)
 
-    held = store.backend.get(sweep_id)
+    record = store.backend.get(sweep_id)
     assert {path.name for path in report.paths} == FILES
     for path in report.paths:
-        assert held.files[f"report/{path.name}"] == path.read_bytes()
+        assert record.files[f"report/{path.name}"] == path.read_bytes()
 
 
 def test_a_table_named_like_a_path_is_never_written(store, tmp_path, monkeypatch):
@@ -125,9 +125,9 @@ def test_each_declared_table_and_figure_has_its_files(store, tmp_path):
     put_small(store, PUBLISHED, {"kind": "curves"}, {"kind": "ablation"})
     report = write_report(store, "known", tmp_path / "reports")
 
-    own = {f"table1.{end}" for end in ("md", "csv", "tex")} | {"table1-table.tex"}
-    own |= {f"curves.{end}" for end in ("csv", "png", "svg")}
-    assert {path.name for path in report.paths} == FILES | own
+    declared = {f"table1.{end}" for end in ("md", "csv", "tex")} | {"table1-table.tex"}
+    declared |= {f"curves.{end}" for end in ("csv", "png", "svg")}
+    assert {path.name for path in report.paths} == FILES | declared
     assert [table.name for table in report.tables] == ["table1", "ablation"]
     assert report.table.name == "table1"
     assert report.shown == (report.table,)

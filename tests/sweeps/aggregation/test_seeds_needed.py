@@ -34,20 +34,20 @@ def pilot(of_seeds: float, of_images: float, num_arms: int = 2, num_images: int 
     return Pilot(tuple(arm(place) for place in range(num_arms)), num_arms, num_images)
 
 
-def powers(found: Pilot, num_seeds: int, aim: Aim, images: int = IMAGES) -> Iterable[float]:
-    asked = Requirement(0.05 / found.num_compared)
-    parts = found.parts(LIKELY).values()
+def powers(pilot_study: Pilot, num_seeds: int, aim: Aim, images: int = IMAGES) -> Iterable[float]:
+    asked = Requirement(0.05 / pilot_study.num_compared)
+    parts = pilot_study.parts(LIKELY).values()
     return [power_of_rule(one, num_seeds, images, aim.effect, requirement=asked) for one in parts]
 
 
 def test_the_number_is_the_smallest_that_finds_the_difference_in_each_arm():
-    found, aim = pilot(0.01, 0.05), Aim(0.02, 0.8)
-    needed = seeds_needed(found, aim)
+    pilot_study, aim = pilot(0.01, 0.05), Aim(0.02, 0.8)
+    needed = seeds_needed(pilot_study, aim)
 
     assert needed.all_arms.likely is not None
     assert needed.all_arms.likely > FEWEST_SEEDS
-    assert min(powers(found, needed.all_arms.likely, aim)) >= 0.8
-    assert min(powers(found, needed.all_arms.likely - 1, aim)) < 0.8
+    assert min(powers(pilot_study, needed.all_arms.likely, aim)) >= 0.8
+    assert min(powers(pilot_study, needed.all_arms.likely - 1, aim)) < 0.8
     each = [one.likely or 0 for one in needed.each_arm.values()]
     assert needed.all_arms.likely == max(each)
 
@@ -62,17 +62,17 @@ def test_to_be_safe_and_to_keep_what_was_looked_at_takes_more():
 
 
 def test_where_images_cap_it_no_number_suffices_and_more_images_do():
-    found, aim = pilot(0.01, 0.5), Aim(0.1, 0.8)
-    needed = seeds_needed(found, aim)
+    pilot_study, aim = pilot(0.01, 0.5), Aim(0.1, 0.8)
+    needed = seeds_needed(pilot_study, aim)
 
     assert (needed.all_arms.likely, needed.all_arms.safe) == (None, None)
     assert needed.at_best > aim.effect
-    assert max(powers(found, 10**9, aim)) < 0.8
-    assert min(powers(found, 10**9, Aim(needed.at_best * 1.001, 0.8))) >= 0.799
+    assert max(powers(pilot_study, 10**9, aim)) < 0.8
+    assert min(powers(pilot_study, 10**9, Aim(needed.at_best * 1.001, 0.8))) >= 0.799
     assert needed.images is not None
     assert needed.images > IMAGES
     assert needed.with_images is not None
-    assert min(powers(found, needed.with_images.likely or 0, aim, needed.images)) >= 0.8
+    assert min(powers(pilot_study, needed.with_images.likely or 0, aim, needed.images)) >= 0.8
 
 
 def test_more_arms_and_smaller_differences_take_more_seeds():
@@ -93,9 +93,9 @@ def test_where_seeds_alone_count_it_is_what_statsmodels_gives(effect: float, mos
     from statsmodels.stats.power import TTestPower
 
     asked = Requirement(0.05)
-    found = fewest_seeds([VarianceParts(1.0, 0.0, 0.0)], IMAGES, Aim(effect, 0.8), asked)
+    fewest = fewest_seeds([VarianceParts(1.0, 0.0, 0.0)], IMAGES, Aim(effect, 0.8), asked)
 
-    assert found is not None
-    assert found <= most
-    assert TTestPower().power(effect, found, 0.05) >= 0.8
-    assert TTestPower().power(effect, found - 1, 0.05) < 0.8 or found == FEWEST_SEEDS
+    assert fewest is not None
+    assert fewest <= most
+    assert TTestPower().power(effect, fewest, 0.05) >= 0.8
+    assert TTestPower().power(effect, fewest - 1, 0.05) < 0.8 or fewest == FEWEST_SEEDS

@@ -37,9 +37,9 @@ def sweep_of(name, arms, seeds=(0, 1, 2), key=trial_key, **more):
             ],
         }
     )
-    told = {"data_fingerprint": "digits-1", "epochs": 15} | more
+    facts = {"data_fingerprint": "digits-1", "epochs": 15} | more
     records = {
-        key(arm, seed): finished(arm, seed, 5 + seed, **told).model_copy(
+        key(arm, seed): finished(arm, seed, 5 + seed, **facts).model_copy(
             update={"trial_key": key(arm, seed)}
         )
         for arm in arms
@@ -89,8 +89,8 @@ def test_arms_match_by_their_configs_and_else_by_their_names():
     assert names == [*expected, (None, "a", ""), (None, "more", "")]
 
     third = sweep_of("three", {"b": {"batch_size": 7}})
-    (found,) = (one for one in match_arms(arm_results(*first), arm_results(*third)) if one.second)
-    assert (found.name, found.by) == ("b", "name")
+    (match,) = (one for one in match_arms(arm_results(*first), arm_results(*third)) if one.second)
+    assert (match.name, match.by) == ("b", "name")
 
 
 def test_the_same_trials_of_both_are_counted_and_nothing_differs():
@@ -131,7 +131,7 @@ def test_what_keeps_results_from_comparing_is_said(arms, seeds, more, words, *, 
     table = compared(sweep_of("one", {"a": A}), sweep_of("two", arms, seeds, **more))
 
     assert words in differs(table)["a"]
-    assert any(told.startswith(note) for told in table.notes)
+    assert any(line.startswith(note) for line in table.notes)
 
 
 def test_no_difference_and_no_bold_stands_across_two_sweeps():
@@ -153,12 +153,12 @@ def test_files_are_written_beside_the_first_ones_report(store, tmp_path):
     manifest, records = known_sweep()
     put_sweep(store, manifest, records.values())
     put_sweep(store, manifest_of(["three rounds", "new"], sweep="other"), [])
-    found = compare_sweeps("known", "other", store, reports=tmp_path)
+    comparison = compare_sweeps("known", "other", store, reports=tmp_path)
 
-    assert {path.name for path in found.paths} == {
+    assert {path.name for path in comparison.paths} == {
         f"compare-other.{e}" for e in ("md", "csv", "tex")
     }
-    assert {path.parent for path in found.paths} == {tmp_path / "known"}
+    assert {path.parent for path in comparison.paths} == {tmp_path / "known"}
     assert "| new |" in (tmp_path / "known" / "compare-other.md").read_text()
 
 

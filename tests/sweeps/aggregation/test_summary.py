@@ -23,11 +23,11 @@ def test_an_arm_has_the_mean_and_the_interval_of_its_table_and_its_count() -> No
     shown = {arm.name: arm for arm in summarise(manifest, records).arms}
     assert list(shown) == [arm.name for arm in manifest.arms]
     for arm in arm_results(manifest, records):
-        found = arm.interval(arm.test_errors)
+        interval = arm.interval(arm.test_errors)
         numbers = shown[arm.arm.name].numbers
-        assert numbers["num_trials"] == found.n
-        assert numbers.get("test_error") == found.mean
-        assert numbers.get("test_error_half_width") == found.half_width
+        assert numbers["num_trials"] == interval.n
+        assert numbers.get("test_error") == interval.mean
+        assert numbers.get("test_error_half_width") == interval.half_width
     assert shown["three rounds"].numbers["test_error"] == pytest.approx(7 / IMAGES)
     assert shown["three rounds"].note.startswith("The baseline: ")
 
@@ -79,9 +79,9 @@ def test_of_one_seed_there_is_nothing_between_the_sweep_and_its_trials() -> None
 
 def test_a_search_shows_its_best_and_no_arms() -> None:
     params = [{"rate": value} for value in (0.1, 0.3, 0.2)]
-    found, records = searched([floats("rate")], params, lambda given: float(given["rate"]))
-    assert summarise(found, {}).numbers == {"num_trials": 0}
-    shown = summarise(found, records)
+    manifest, records = searched([floats("rate")], params, lambda given: float(given["rate"]))
+    assert summarise(manifest, {}).numbers == {"num_trials": 0}
+    shown = summarise(manifest, records)
     assert shown.arms == ()
     assert shown.best == "proposal 0"
     assert shown.numbers["best.validation_error"] == 0.1
@@ -99,8 +99,8 @@ def test_a_trial_of_two_arms_is_shown_once_below_the_first() -> None:
 def test_the_digest_changes_with_any_number_and_with_nothing_else() -> None:
     manifest, records = known_sweep()
     shown = summarise(manifest, records)
-    again = summarise(manifest, dict(reversed(records.items())))
-    assert again.digest == shown.digest
+    reordered = summarise(manifest, dict(reversed(records.items())))
+    assert reordered.digest == shown.digest
     key = next(iter(records))
     records[key] = finished("three rounds", 0, 60)
     assert summarise(manifest, records).digest != shown.digest

@@ -23,12 +23,14 @@ from tests.sweeps.aggregation.small_search import confirmed_search
 def put(store, sweep, arms, *, seeds=(0, 1), epochs=3):
     """Put a sweep of arms, name -> (config, wrong images of each seed)."""
     manifest = manifest_of(arms, seeds, sweep=sweep)
-    held = tuple(arm.model_copy(update={"config": arms[arm.name][0]}) for arm in manifest.arms)
+    configured = tuple(
+        arm.model_copy(update={"config": arms[arm.name][0]}) for arm in manifest.arms
+    )
     cells = tuple(
         cell.model_copy(update={"trial_key": trial_key(f"{sweep} {cell.arm}", cell.seed)})
         for cell in manifest.cells
     )
-    put_sweep(store, manifest.model_copy(update={"arms": held, "cells": cells}), [])
+    put_sweep(store, manifest.model_copy(update={"arms": configured, "cells": cells}), [])
     for arm, (config, wrong) in arms.items():
         for seed, count in zip(seeds, wrong, strict=True):
             key = trial_key(f"{sweep} {arm}", seed)
@@ -61,8 +63,10 @@ def test_arms_of_equal_configs_stand_together_then_those_of_equal_names(pair):
     ]
     assert [*frame["rank"]] == [2, 1, 1, 2, 3]
     assert "epochs" in frame["differs_in"][1]
-    told = [*frame["differs_in"][[0, 2, 3, 4]]]
-    assert told == ["", "", "code protocol", ""], "as equal settings and seeds have other keys"
+    differences = [*frame["differs_in"][[0, 2, 3, 4]]]
+    assert differences == ["", "", "code protocol", ""], (
+        "as equal settings and seeds have other keys"
+    )
 
 
 def test_means_and_intervals_are_those_of_the_ranking(pair):
@@ -71,8 +75,8 @@ def test_means_and_intervals_are_those_of_the_ranking(pair):
     for sweep in ("one", "two"):
         for best in best_configs(sweep, pair):
             row = frame.loc[(sweep, best.arm)]
-            told = (row["mean"], row["low"], row["high"], row["rank"])
-            assert told == (best.value.mean, best.value.low, best.value.high, best.rank)
+            numbers = (row["mean"], row["low"], row["high"], row["rank"])
+            assert numbers == (best.value.mean, best.value.low, best.value.high, best.rank)
     assert frame.attrs["metric"] == "validation_error"
     assert frame.attrs["units"]["mean"] == "fraction"
 
@@ -104,8 +108,8 @@ def test_of_a_search_the_confirmed_are_compared_by_their_fresh_seeds(pair):
     frame = compare("known", "one", tracking_uri=pair).set_index("own_name")
 
     best = best_configs("known", pair)[0]
-    told = frame.loc[best.arm]
-    assert (told["mean"], told["num_trials"], told["rank"]) == (best.value.mean, 3, 1)
+    row = frame.loc[best.arm]
+    assert (row["mean"], row["num_trials"], row["rank"]) == (best.value.mean, 3, 1)
 
 
 @pytest.mark.parametrize(
@@ -125,42 +129,44 @@ def test_what_cannot_be_compared_is_refused(names, more, sentence, pair):
 
 def test_two_trials_differ_in_their_settings_and_results(pair):
     keys = trial_key("one em", 0), trial_key("two ours", 1)
-    found = diff(keys[0][:7], keys[1], pair)
+    difference = diff(keys[0][:7], keys[1], pair)
 
-    assert (found.kind, found.first, found.second) == ("trials", *keys)
-    assert found.settings == {
+    assert (difference.kind, difference.first, difference.second) == ("trials", *keys)
+    assert difference.settings == {
         "model.routing": ("em", "dynamic"),
         "model.routing.iterations": (2, None),
         "model.dims": (None, "8, 16"),
         "seed": (0, 1),
     }
-    assert found.results["test_error"] == (6 / 360, 5 / 360)
-    assert found.results["outcome"] == ("finished", "finished")
-    row = found.frame.set_index("name").loc["test_error"]
+    assert difference.results["test_error"] == (6 / 360, 5 / 360)
+    assert difference.results["outcome"] == ("finished", "finished")
+    row = difference.frame.set_index("name").loc["test_error"]
     assert row["difference"] == pytest.approx(-1 / 360)
     assert row["unit"] == "fraction"
-    seen = checked(found)
+    seen = checked(difference)
     assert "\N{MINUS SIGN}0.28 points" in seen.text
     assert "not there" in seen.text
-    assert repr(found).startswith(f"<Difference {keys[0][:8]} {keys[1][:8]}: 4 settings differ")
+    assert repr(difference).startswith(
+        f"<Difference {keys[0][:8]} {keys[1][:8]}: 4 settings differ"
+    )
 
 
 def test_two_seeds_of_an_arm_differ_in_the_seed_alone(pair):
-    found = diff(trial_key("one em", 0), trial_key("one em", 1), pair)
+    difference = diff(trial_key("one em", 0), trial_key("one em", 1), pair)
 
-    assert found.settings == {"seed": (0, 1)}
-    assert found.circumstances == {}
+    assert difference.settings == {"seed": (0, 1)}
+    assert difference.circumstances == {}
 
 
 def test_two_sweeps_differ_in_what_their_arms_have(pair):
-    found = diff("one", "two", pair)
+    difference = diff("one", "two", pair)
 
-    assert found.settings == {"epochs": (3, "3, 9")}, "whatever the order of the arms"
-    assert found.results["best arm"] == ("dynamic", "em")
-    means = found.results["validation error of em"]
+    assert difference.settings == {"epochs": (3, "3, 9")}, "whatever the order of the arms"
+    assert difference.results["best arm"] == ("dynamic", "em")
+    means = difference.results["validation error of em"]
     assert means == (pytest.approx(7.5 / 600), pytest.approx(1.5 / 600))
-    assert found.results["arms of one alone"] == ("own", None)
-    assert "Nothing is tested across two sweeps" in checked(found).text
+    assert difference.results["arms of one alone"] == ("own", None)
+    assert "Nothing is tested across two sweeps" in checked(difference).text
 
 
 def test_numbers_in_a_list_are_shown_short_and_told_apart_in_full():

@@ -63,12 +63,12 @@ class Dot(Evaluation):
 
 def look(trained):
     """Return what pictures show of a network, by way of the evaluation's arrays."""
-    found = Pictures().evaluate(trained, trained.config.data.load("cpu"))
-    return pictured({name: values.numpy() for name, values in found.arrays.items()})
+    findings = Pictures().evaluate(trained, trained.config.data.load("cpu"))
+    return pictured({name: values.numpy() for name, values in findings.arrays.items()})
 
 
 @pytest.fixture(scope="module")
-def found():
+def contents():
     return look(Training(small_config(), seed=0).trained())
 
 
@@ -187,38 +187,38 @@ def test_what_a_sweep_had_made_is_drawn_without_weights(store, tmp_path):
     assert recorded == {path.name: path.read_bytes() for path in now.paths}
 
 
-def test_the_images_are_the_first_of_the_validation_split(found):
+def test_the_images_are_the_first_of_the_validation_split(contents):
     validation = small_config().data.load("cpu").validation
-    for label, row in enumerate(found.examples.by_class):
-        own = validation.images[validation.labels == label]
+    for label, row in enumerate(contents.examples.by_class):
+        of_label = validation.images[validation.labels == label]
         assert [example.label for example in row if example] == [label] * sum(map(bool, row))
-        for example, image in zip(row[:3], own, strict=False):
+        for example, image in zip(row[:3], of_label, strict=False):
             assert np.array_equal(example.image, image.numpy())
-    assert found.examples.num_images == len(validation)
+    assert contents.examples.num_images == len(validation)
 
 
-def test_predictions_in_a_picture_are_those_of_the_network(found):
+def test_predictions_in_a_picture_are_those_of_the_network(contents):
     trained = Training(small_config(), seed=0).trained()
-    examples = [example for row in found.examples.by_class for example in row if example]
+    examples = [example for row in contents.examples.by_class for example in row if example]
     predicted = trained.predict(np.stack([example.image for example in examples])).classes
     assert [example.predicted for example in examples] == predicted.tolist()
-    last = [row[-1] for row in found.examples.by_class if row[-1]]
+    last = [row[-1] for row in contents.examples.by_class if row[-1]]
     assert last
     assert all(example.predicted != example.label for example in last)
 
 
 def test_only_so_many_images_are_looked_through(monkeypatch):
     monkeypatch.setattr(pictures_module, "_MOST_IMAGES", 50)
-    found = look(Training(small_config(), seed=0).trained())
-    assert found.examples is not None
-    assert found.examples.num_images == 50
+    contents = look(Training(small_config(), seed=0).trained())
+    assert contents.examples is not None
+    assert contents.examples.num_images == 50
 
 
-def test_poses_are_moved_by_the_papers_steps(found):
-    assert {one.offsets for one in found.perturbed} == {OFFSETS}
+def test_poses_are_moved_by_the_papers_steps(contents):
+    assert {one.offsets for one in contents.perturbed} == {OFFSETS}
     assert OFFSETS == (-0.25, -0.2, -0.15, -0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2, 0.25)
-    assert [one.label for one in found.perturbed] == [0, 5]
-    assert {one.drawn.shape for one in found.perturbed} == {(4, 11, 1, 8, 8)}
+    assert [one.label for one in contents.perturbed] == [0, 5]
+    assert {one.drawn.shape for one in contents.perturbed} == {(4, 11, 1, 8, 8)}
 
 
 def test_couplings_of_one_round_are_all_alike():
@@ -230,8 +230,8 @@ def test_couplings_of_one_round_are_all_alike():
     assert coupling_picture(couplings).startswith(b"\x89PNG")
 
 
-def test_couplings_are_told_apart_by_where_they_go(found):
-    couplings = found.couplings
+def test_couplings_are_told_apart_by_where_they_go(contents):
+    couplings = contents.couplings
     num_children = couplings.images[0].shares.size
     assert couplings.to_winner.size == num_children * couplings.num_images
     assert couplings.to_others.size == 9 * couplings.to_winner.size
@@ -240,8 +240,8 @@ def test_couplings_are_told_apart_by_where_they_go(found):
     assert total == pytest.approx(couplings.to_winner.size, rel=1e-4)
 
 
-def test_the_same_weights_give_the_same_bytes(found):
-    assert coupling_picture(found.couplings) == coupling_picture(found.couplings)
+def test_the_same_weights_give_the_same_bytes(contents):
+    assert coupling_picture(contents.couplings) == coupling_picture(contents.couplings)
 
 
 def num_pixels(png, colour, tmp_path):

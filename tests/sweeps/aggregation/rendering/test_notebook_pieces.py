@@ -96,8 +96,8 @@ def test_a_report_and_a_result_show_their_tables(tmp_path):
     failure = FailedTrial(EVIL, 3, EVIL, tmp_path / "log.txt")
     result = SweepResult("known", 4, 3, 2, 3, report=report, failures=(failure,))
     seen = checked(result)
-    told = "<SweepResult known: 2 trained now, 3 of 4 cells filled, 1 failed, exit code 3>"
-    assert repr(result) == told
+    expected = "<SweepResult known: 2 trained now, 3 of 4 cells filled, 1 failed, exit code 3>"
+    assert repr(result) == expected
     assert "log.txt" in seen.text
     assert "the same call resumes it" in checked(SweepResult("known", 4, 3, 2, 130)).text
 

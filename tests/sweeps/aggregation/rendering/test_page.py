@@ -95,10 +95,10 @@ def test_a_page_holds_every_arm_every_number_and_every_note_of_its_table(known):
     (table,) = report.tables
 
     rows = [[cell.text for cell in row if cell.text] for row in table.rows]
-    found = [[cell for cell in row if cell] for row in page.rows]
+    shown = [[cell for cell in row if cell] for row in page.rows]
     assert len(rows) == 5
     for row in rows:
-        assert row in found
+        assert row in shown
     for sentence in (table.lead, *table.notes):
         assert " ".join(sentence.split()) in page.text
 
@@ -165,8 +165,8 @@ def test_a_drawing_keeps_all_but_its_own_size_and_what_it_says_of_itself():
     text = inline_drawing(svg, "f7-", 'a "label"')
 
     assert text.startswith('<svg viewBox="0 0 9 8"')
-    for kept in ('<rect width="3" height="2"/>', '"f7-c"', "url(#f7-c)", 'href="#f7-g"'):
-        assert kept in text
+    for present in ('<rect width="3" height="2"/>', '"f7-c"', "url(#f7-c)", 'href="#f7-g"'):
+        assert present in text
     for gone in ("http", "metadata", "style", "a name", "9pt", "DOCTYPE"):
         assert gone not in text
 
@@ -200,13 +200,13 @@ def test_what_machines_decide_changes_the_page_of_runs_alone():
         )
         for key, one in reversed(records.items())
     }
-    first, second = (make_report(results_of(manifest, held)) for held in (records, moved))
+    first, second = (make_report(results_of(manifest, trials)) for trials in (records, moved))
 
     assert results_page(first) == results_page(second)
     after = Page(runs_page(second)).text
-    for told in ("Brand new GPU", "9.9.9", "abcdef0", f"other-{next(iter(records))}"):
-        assert told in after
-        assert told not in Page(results_page(second)).text
+    for fact in ("Brand new GPU", "9.9.9", "abcdef0", f"other-{next(iter(records))}"):
+        assert fact in after
+        assert fact not in Page(results_page(second)).text
 
 
 def test_the_digest_changes_with_any_input():
@@ -254,7 +254,7 @@ for path in write_report(store, "known", Path(sys.argv[1])).paths:
 
 def test_a_page_is_the_same_in_another_folder_locale_time_zone_and_hash_seed(tmp_path):
     root = Path(__file__).parents[4]
-    told = []
+    outputs = []
     for place, (zone, locale, seed) in enumerate(
         [("UTC", "C.UTF-8", "0"), ("Pacific/Kiritimati", "C", "17")]
     ):
@@ -269,6 +269,6 @@ def test_a_page_is_the_same_in_another_folder_locale_time_zone_and_hash_seed(tmp
             text=True,
             check=True,
         )
-        told.append(done.stdout)
-    assert "report.html" in told[0]
-    assert told[0] == told[1]
+        outputs.append(done.stdout)
+    assert "report.html" in outputs[0]
+    assert outputs[0] == outputs[1]

@@ -58,10 +58,10 @@ def asked(browser: str, folder: Path, *words: str) -> subprocess.CompletedProces
 @pytest.mark.parametrize("page", ["report.html", "report-runs.html"])
 def test_a_page_is_shown_without_a_complaint(page, browser, folder):
     words = ["--enable-logging=stderr", "--dump-dom", (folder / page).as_uri()]
-    told = asked(browser, folder, *words)
+    completed = asked(browser, folder, *words)
 
-    assert "CONSOLE" not in told.stderr
-    assert "three rounds" in told.stdout
+    assert "CONSOLE" not in completed.stderr
+    assert "three rounds" in completed.stdout
 
 
 @pytest.mark.parametrize("page", ["report.html", "report-runs.html"])
@@ -70,10 +70,10 @@ def test_nothing_but_a_box_of_its_own_is_wider_than_the_screen(width, page, brow
     frame = folder / "frame.html"
     frame.write_text(FRAMED.format(page=(folder / page).as_uri(), width=width))
     words = ["--virtual-time-budget=10000", "--dump-dom", frame.as_uri()]
-    told = re.search(r'id="told">([^<]*)<', asked(browser, folder, *words).stdout)
+    match = re.search(r'id="told">([^<]*)<', asked(browser, folder, *words).stdout)
 
-    assert told is not None
-    assert told[1].split() == [str(width), "0", "0"]
+    assert match is not None
+    assert match[1].split() == [str(width), "0", "0"]
 
 
 def test_on_paper_a_page_is_a4(browser, folder):

@@ -6,12 +6,12 @@ from sweeps.aggregation.paper.macros import macro_key
 from sweeps.aggregation.verification.tex_files import Macros, find_macros, without_unset
 
 
-def found(source: str) -> Macros:
+def macros_in(source: str) -> Macros:
     return find_macros(without_unset(source))
 
 
 def uses(source: str) -> list[tuple[str, ...]]:
-    return [use.arguments for use in found(source).uses]
+    return [use.arguments for use in macros_in(source).uses]
 
 
 @given(st.text(min_size=1, max_size=30))
@@ -45,12 +45,12 @@ def test_comments_verbatim_text_and_other_macros_are_none() -> None:
     "source", ["", "{a}{b}", "{a}{b}{c", "{a}{b} c", "{a}{b}{" + "c" * 3000 + "}"]
 )
 def test_one_without_its_arguments_is_not_whole(source: str) -> None:
-    (use,) = found(rf"\capsweep{source}").uses
+    (use,) = macros_in(rf"\capsweep{source}").uses
     assert not use.is_whole
 
 
 def test_one_inside_a_definition_is_filled_by_another() -> None:
-    (use,) = found(r"\newcommand{\err}[1]{\capsweep{a}{#1}{n}}").uses
+    (use,) = macros_in(r"\newcommand{\err}[1]{\capsweep{a}{#1}{n}}").uses
     assert use.has_parameters
 
 
@@ -61,16 +61,16 @@ def test_a_definition_of_ours_is_no_use() -> None:
         r"\def\capsweep#1#2#3{1.67}",
         r"\let\capsweep\relax",
     ):
-        macros = found(source)
+        macros = macros_in(source)
         assert (len(macros.redefined), macros.uses) == (1, []), source
-    assert found(r"\ifdefined\capsweep\fi \string\capsweep") == Macros()
+    assert macros_in(r"\ifdefined\capsweep\fi \string\capsweep") == Macros()
 
 
 def test_a_value_has_the_text_that_stands_there() -> None:
-    (value,) = found(r"\capsweepvalue{a}{b}{c}{\ensuremath{-}0.19}").values
+    (value,) = macros_in(r"\capsweepvalue{a}{b}{c}{\ensuremath{-}0.19}").values
     assert value.arguments == ("a", "b", "c", r"\ensuremath{-}0.19")
 
 
 def test_inputs_are_found_in_every_form() -> None:
     source = '\\input{a} \\input b \\include{c} \\input{"d e"}% \\input{f}\n\\inputs{g} \\input{}'
-    assert [name for name, _ in found(source).inputs] == ["a", "b", "c.tex", "d e"]
+    assert [name for name, _ in macros_in(source).inputs] == ["a", "b", "c.tex", "d e"]

@@ -54,8 +54,8 @@ def put_report(store: MemoryStore, folder: Path) -> None:
         (folder / name).write_bytes(content)
 
 
-def told(found: Verified) -> list[str]:
-    return [f"{one.kind}: {one.sentence}" for one in found.findings]
+def lines_of(result: Verified) -> list[str]:
+    return [f"{one.kind}: {one.sentence}" for one in result.findings]
 
 
 def change(path: Path, old: str, new: str) -> None:
@@ -68,10 +68,10 @@ def test_a_paper_as_the_report_wrote_it_follows_from_the_records(
     paper: Path, known: MemoryStore
 ) -> None:
     before = {path: path.read_bytes() for path in paper.parent.iterdir() if path.is_file()}
-    found = sweeps.verify(paper, known)
-    assert told(found) == []
-    assert found.exit_code == 0
-    assert found.sentence == (
+    result = sweeps.verify(paper, known)
+    assert lines_of(result) == []
+    assert result.exit_code == 0
+    assert result.sentence == (
         "2 numbers and 1 table in 3 files: all follow from the records of known."
     )
     assert {path: path.read_bytes() for path in before} == before, "it writes nothing"
@@ -79,18 +79,18 @@ def test_a_paper_as_the_report_wrote_it_follows_from_the_records(
 
 def test_a_new_record_makes_what_is_printed_stale(paper: Path, known: MemoryStore) -> None:
     put_trial(known, finished("late", 0, 30))
-    found = sweeps.verify(paper, known)
-    assert found.exit_code == 1
-    stale = told(found)
+    result = sweeps.verify(paper, known)
+    assert result.exit_code == 1
+    stale = lines_of(result)
     assert "stale: n of 'late' in known is '0' here and '1' by the records" in stale[0]
     assert any("Table ablation of known differs from the records" in line for line in stale)
 
 
 def test_a_number_that_was_changed_by_hand_is_stale(paper: Path, known: MemoryStore) -> None:
     change(paper.parent / "capsweep-known.tex", "{test_error}{1.94}", "{test_error}{1.49}")
-    found = sweeps.verify(paper, known)
-    assert found.exit_code == 1
-    (finding,) = found.findings
+    result = sweeps.verify(paper, known)
+    assert result.exit_code == 1
+    (finding,) = result.findings
     assert finding.place == f"{paper.parent}/capsweep-known.tex, line 3"
     assert "test_error of 'three rounds' in known is '1.49' here and '1.94'" in finding.sentence
 
@@ -98,7 +98,7 @@ def test_a_number_that_was_changed_by_hand_is_stale(paper: Path, known: MemorySt
 def test_a_number_that_no_record_gives_is_stale(paper: Path, known: MemoryStore) -> None:
     with (paper.parent / "capsweep-known.tex").open("a") as file:
         file.write("\\capsweepvalue{known}{four rounds}{test_error}{0.01}\n")
-    (line,) = told(sweeps.verify(paper, known))
+    (line,) = lines_of(sweeps.verify(paper, known))
     assert "'0.01' here and nothing by the records" in line
 
 
@@ -108,7 +108,7 @@ def test_many_stale_numbers_are_told_in_few_lines_the_used_ones_first(
     path = paper.parent / "capsweep-known.tex"
     path.write_text(path.read_text().replace("}{8.33}", "}{8.34}").replace("}{0}", "}{1}"))
     change(path, "{three rounds}{test_error_sd}{0.28}", "{three rounds}{test_error_sd}{0.29}")
-    lines = told(sweeps.verify(paper, known))
+    lines = lines_of(sweeps.verify(paper, known))
     assert len(lines) == 6
     assert "test_error_sd of 'three rounds'" in lines[0]
     assert "more numbers differ from the records" in lines[-1]
@@ -117,7 +117,7 @@ def test_many_stale_numbers_are_told_in_few_lines_the_used_ones_first(
 def test_a_table_or_a_style_file_that_was_changed_is_stale(paper: Path, known: MemoryStore) -> None:
     change(paper.parent / "ablation-table.tex", "1.94", "1.49")
     change(paper.parent / "capsweep.sty", r"\textbf{??}", "1.94")
-    lines = told(sweeps.verify(paper, known))
+    lines = lines_of(sweeps.verify(paper, known))
     assert len(lines) == 2
     assert "It is not the capsweep.sty that capsweep report writes" in lines[0]
     assert "Table ablation of known differs" in lines[1]
@@ -126,7 +126,7 @@ def test_a_table_or_a_style_file_that_was_changed_is_stale(paper: Path, known: M
 def test_line_ends_of_another_system_are_no_change(paper: Path, known: MemoryStore) -> None:
     for path in paper.parent.glob("*.*"):
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    assert told(sweeps.verify(paper, known)) == []
+    assert lines_of(sweeps.verify(paper, known)) == []
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def test_a_macro_that_prints_no_number_is_missing_with_the_reason(
     macro: str, why: str, paper: Path, known: MemoryStore
 ) -> None:
     change(paper, r"\input{ablation-table}", rf"\capsweep{macro}\capsweep{macro}")
-    found = sweeps.verify(paper, known)
-    assert found.exit_code == 1
-    lines = told(found)
+    result = sweeps.verify(paper, known)
+    assert result.exit_code == 1
+    lines = lines_of(result)
     assert all(line.startswith("missing: ") for line in lines)
     assert why in lines[0]
     assert len(lines) == 1, "once, though it stands there twice"
@@ -157,10 +157,10 @@ def test_a_macro_whose_numbers_lie_elsewhere_is_missing(paper: Path, known: Memo
     path = paper.parent / "capsweep-known.tex"
     (path.parent / "sub").mkdir()
     path = path.rename(path.parent / "sub" / path.name)
-    lines = told(sweeps.verify(paper, known))
+    lines = lines_of(sweeps.verify(paper, known))
     assert any("copy capsweep-known.tex of the report into the paper's folder" in x for x in lines)
     change(paper, r"\input{capsweep-known}", r"\input{sub/capsweep-known}")
-    assert told(sweeps.verify(paper, known)) == []
+    assert lines_of(sweeps.verify(paper, known)) == []
 
 
 def test_a_sweep_that_is_not_there_is_missing_beside_one_that_is(
@@ -171,10 +171,10 @@ def test_a_sweep_that_is_not_there_is_missing_beside_one_that_is(
         "\\capsweepvalue{other}{a}{n}{3}"
     )
     change(paper, r"\input{ablation-table}", r"\input{other}\capsweep{other}{a}{n}")
-    found = sweeps.verify(paper, known)
-    assert found.exit_code == 1
-    assert [line.split(":")[0] for line in told(found)] == ["missing", "missing"]
-    assert all("There is no sweep 'other'" in line for line in told(found))
+    result = sweeps.verify(paper, known)
+    assert result.exit_code == 1
+    assert [line.split(":")[0] for line in lines_of(result)] == ["missing", "missing"]
+    assert all("There is no sweep 'other'" in line for line in lines_of(result))
 
 
 def test_where_nothing_can_be_verified_one_sentence_says_so(
@@ -193,12 +193,12 @@ def test_a_number_typed_by_hand_is_a_warning_that_fails_nothing(
     paper: Path, known: MemoryStore
 ) -> None:
     change(paper, r"\input{ablation-table}", r"that is 1.94 or 0.0194")
-    found = sweeps.verify(paper, known)
-    assert found.exit_code == 0
-    lines = told(found)
+    result = sweeps.verify(paper, known)
+    assert result.exit_code == 0
+    lines = lines_of(result)
     assert [line.split()[1] for line in lines] == ["1.94", "0.0194"]
     assert r"\capsweep{known}{three rounds}{test_error} stays true" in lines[0]
-    assert found.sentence.endswith("the records of known, 2 warnings.")
+    assert result.sentence.endswith("the records of known, 2 warnings.")
 
 
 def test_what_cannot_be_followed_is_a_warning(paper: Path, known: MemoryStore) -> None:
@@ -207,9 +207,9 @@ def test_what_cannot_be_followed_is_a_warning(paper: Path, known: MemoryStore) -
         r"\input{ablation-table}",
         r"\input{../x}\newcommand{\err}[1]{\capsweep{known}{#1}{n}}\def\capsweep#1#2#3{1}",
     )
-    found = sweeps.verify(paper, known)
-    assert found.exit_code == 0
-    first, second, third = told(found)
+    result = sweeps.verify(paper, known)
+    assert result.exit_code == 0
+    first, second, third = lines_of(result)
     assert "is filled by another macro" in first
     assert "is defined anew" in second
     assert r"\input{../x} was not followed: it lies outside the paper's folder" in third
@@ -217,7 +217,7 @@ def test_what_cannot_be_followed_is_a_warning(paper: Path, known: MemoryStore) -
 
 def test_of_very_many_warnings_a_hundred_are_told(paper: Path, known: MemoryStore) -> None:
     change(paper, r"\input{ablation-table}", "1.94\n" * 150)
-    lines = told(sweeps.verify(paper, known))
+    lines = lines_of(sweeps.verify(paper, known))
     assert len(lines) == 101
     assert lines[-1] == "warning: There are more of these."
 
@@ -225,8 +225,8 @@ def test_of_very_many_warnings_a_hundred_are_told(paper: Path, known: MemoryStor
 def test_papers_are_verified_together(paper: Path, known: MemoryStore) -> None:
     other = paper.with_name("other.tex")
     other.write_text(r"\input{capsweep-known}\capsweep{known}{nobody}{n}")
-    found = sweeps.verify([paper, other], known)
-    assert found.sentence == "3 numbers and 1 table in 5 files: 0 stale, 1 missing."
+    result = sweeps.verify([paper, other], known)
+    assert result.sentence == "3 numbers and 1 table in 5 files: 0 stale, 1 missing."
 
 
 def test_a_hostile_arm_is_verified_by_its_key(store: MemoryStore, tmp_path: Path) -> None:
@@ -235,6 +235,6 @@ def test_a_hostile_arm_is_verified_by_its_key(store: MemoryStore, tmp_path: Path
     put_report(store, tmp_path)
     uses = "".join(rf"\capsweep{{known}}{{{macro_key(arm)}}}{{n}}" for arm in HOSTILE)
     (tmp_path / "paper.tex").write_text(rf"\input{{capsweep-known}}{uses}\input{{ablation-table}}")
-    found = sweeps.verify(tmp_path / "paper.tex", store)
-    assert told(found) == []
-    assert found.num_macros == len(HOSTILE)
+    result = sweeps.verify(tmp_path / "paper.tex", store)
+    assert lines_of(result) == []
+    assert result.num_macros == len(HOSTILE)
