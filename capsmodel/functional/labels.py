@@ -125,7 +125,7 @@ def check_label_range(labels: Int64[Tensor, " images"], num_classes: int, split:
     if len(labels) == 0:
         return
     smallest, largest = labels.aminmax()
-    if smallest >= 0 and largest < num_classes:
+    if smallest.item() >= 0 and largest.item() < num_classes:
         return
     index = int(((labels < 0) | (labels >= num_classes)).nonzero()[0])
     place = f" of {split}" if split else ""
