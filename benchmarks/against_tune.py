@@ -56,8 +56,8 @@ def main() -> int:
     pairs = list(zip(runs["Tune by hand"], runs["capsweep"], strict=True))
     for what, index in (("wall", 0), ("processor", 1)):
         ratios = [ours[index] / theirs[index] for theirs, ours in pairs]
-        told = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
-        print(f"{what}: median ratio {statistics.median(ratios):.2f} of {told}")
+        listed = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
+        print(f"{what}: median ratio {statistics.median(ratios):.2f} of {listed}")
     return 0
 
 

@@ -86,7 +86,7 @@ def main() -> None:
         for name, process in processes.items():
             steps[name].append(process.step())
             print(name, steps[name][-1], file=sys.stderr)
-    print("\n".join([*head(), *(row(name, found[1:]) for name, found in steps.items())]))
+    print("\n".join([*head(), *(row(name, measured[1:]) for name, measured in steps.items())]))
     print(f"\nLoad of the machine at the end: {os.getloadavg()[0]:.1f}")
 
 

@@ -155,8 +155,10 @@ class Result(NamedTuple):
     @property
     def is_finite(self) -> bool:
         """Whether all that was told of every epoch is a finite number."""
-        told = [(one.train_loss, one.validation_loss, *one.health.values()) for one in self.history]
-        return all(math.isfinite(number) for numbers in told for number in numbers)
+        epochs = [
+            (one.train_loss, one.validation_loss, *one.health.values()) for one in self.history
+        ]
+        return all(math.isfinite(number) for numbers in epochs for number in numbers)
 
 
 def em_cases() -> dict[str, Case]:

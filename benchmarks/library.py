@@ -181,16 +181,16 @@ def measured(workload: str, folders: dict[str, Path], malloc: dict[str, str]) ->
             steps[name].append(process.step())
     for process in processes.values():
         process.stop()
-    counted = {name: own[2:] for name, own in steps.items()}
+    counted = {name: recorded[2:] for name, recorded in steps.items()}
     ours = [step.processor for step in counted["this"]]
     rows: list[str] = []
-    for name, own in counted.items():
-        taken = [step.processor for step in own]
+    for name, recorded in counted.items():
+        taken = [step.processor for step in recorded]
         ratio = statistics.median(a / b for a, b in zip(taken, ours, strict=True))
         rows.append(
             f"| {TITLES[workload]} | {'tuned' if malloc else 'stock'} | {name} "
             f"| {1000 * statistics.median(taken):.0f} | {1000 * min(taken):.0f} | {ratio:.2f} "
-            f"| {own[-1].mebibytes:.0f} |"
+            f"| {recorded[-1].mebibytes:.0f} |"
         )
     return rows
 

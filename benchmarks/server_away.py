@@ -50,7 +50,7 @@ def block(folder: Path, seconds: float, *, is_first_away: bool) -> dict[str, Any
         arms = [Arm(folder / name, num_trials, running) for name in ("first", "second")]
         for arm in arms:
             arm.launch(running)
-        away, there = arms if is_first_away else reversed(arms)
+        away, other = arms if is_first_away else reversed(arms)
         while min(len(arm.epochs()) for arm in arms) < SLOTS * EPOCHS:
             time.sleep(0.2)
         begun = time.time()
@@ -60,21 +60,21 @@ def block(folder: Path, seconds: float, *, is_first_away: bool) -> dict[str, Any
         away.server.start()
         for arm in arms:
             arm.driver.wait()
-    told = [
-        sum(begun < moment < begun + seconds for moment in arm.epochs()) for arm in (away, there)
+    num_epochs = [
+        sum(begun < moment < begun + seconds for moment in arm.epochs()) for arm in (away, other)
     ]
     return {
         "trials": num_trials,
         "away_seconds": seconds,
-        "epochs_while_away": told[0],
-        "epochs_of_the_other": told[1],
-        "ratio_of_epochs": round(told[0] / told[1], 4),
+        "epochs_while_away": num_epochs[0],
+        "epochs_of_the_other": num_epochs[1],
+        "ratio_of_epochs": round(num_epochs[0] / num_epochs[1], 4),
         "seconds_of_all_trials": round(away.seconds(), 1),
-        "seconds_of_the_other": round(there.seconds(), 1),
-        "ratio_of_throughput": round(there.seconds() / away.seconds(), 4),
-        "exit_codes": [arm.driver.returncode for arm in (away, there)],
-        "recorded": [arm.num_recorded() for arm in (away, there)],
-        "last_words": [arm.last_words() for arm in (away, there) if arm.driver.returncode],
+        "seconds_of_the_other": round(other.seconds(), 1),
+        "ratio_of_throughput": round(other.seconds() / away.seconds(), 4),
+        "exit_codes": [arm.driver.returncode for arm in (away, other)],
+        "recorded": [arm.num_recorded() for arm in (away, other)],
+        "last_words": [arm.last_words() for arm in (away, other) if arm.driver.returncode],
     }
 
 
@@ -151,8 +151,8 @@ class Arm:
             for line in outbox.read_text().splitlines(keepends=True)
             if line.endswith("\n")
         )
-        told = map(json.loads, whole)
-        return [line["time"] / 1000 for line in told if line["type"] == kind]
+        events = map(json.loads, whole)
+        return [line["time"] / 1000 for line in events if line["type"] == kind]
 
 
 if __name__ == "__main__":

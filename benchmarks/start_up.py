@@ -111,8 +111,8 @@ def main() -> int:
         for name in ("before", "now") if pair % 2 else ("now", "before"):
             runs[name].append(run := measured(trees[name], given.words))
             figures = {what: round(value, 2) for what, value in run.figures.items()}
-            told = {"tree": name, "pair": pair, **figures, "by role": run.by_role}
-            print(json.dumps(told), flush=True)
+            record = {"tree": name, "pair": pair, **figures, "by role": run.by_role}
+            print(json.dumps(record), flush=True)
     print("\n".join(_table(runs)))
     if given.picture:
         _draw(runs, given.picture)
@@ -183,8 +183,8 @@ def _table(runs: dict[str, list[Run]]) -> Iterator[str]:
         before, now = ([run.figures[what] for run in runs[name]] for name in ("before", "now"))
         ratios = [b / a for a, b in zip(before, now, strict=True)]
         medians = (statistics.median(values) for values in (before, now, ratios))
-        told = " | ".join(f"{value:.2f}" for value in (*medians, min(ratios), max(ratios)))
-        yield f"| {what} | {told} |"
+        cells = " | ".join(f"{value:.2f}" for value in (*medians, min(ratios), max(ratios)))
+        yield f"| {what} | {cells} |"
 
 
 def _draw(runs: dict[str, list[Run]], file: Path) -> None:

@@ -52,8 +52,8 @@ def main() -> int:
     for _ in range(given.rounds):
         took = {name: measured(tree, ["quickstart"]).wall for name, tree in sweeps.items()}
         rounds.append({**took, "trainings alone": trainings_alone()})
-        told = {name: round(seconds, 2) for name, seconds in rounds[-1].items()}
-        print(json.dumps(told), flush=True)
+        latest = {name: round(seconds, 2) for name, seconds in rounds[-1].items()}
+        print(json.dumps(latest), flush=True)
     print("\n".join(_table(rounds)))
     return 0
 

@@ -55,8 +55,8 @@ def sample(label: int, instance: int, view: View) -> np.ndarray:
     objects = "train" if instance == INSTANCES[0] else "test"
     catalogue = data.catalogue(objects)
     wanted = np.array([label, instance, *view])
-    found = (np.column_stack([catalogue.labels, catalogue.codes]) == wanted).all(axis=1)
-    return data.pixels(objects, np.flatnonzero(found).tolist())[0]
+    matches = (np.column_stack([catalogue.labels, catalogue.codes]) == wanted).all(axis=1)
+    return data.pixels(objects, np.flatnonzero(matches).tolist())[0]
 
 
 def heading(place: int) -> str:

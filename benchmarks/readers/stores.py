@@ -151,8 +151,8 @@ def _first_trial(
     writer.log_epochs(record_id, [EpochTold(line, _START + line.epoch) for line in lines])
     test_error = wrong["test"] / IMAGES["test"]
     writer.log_metrics(record_id, {"test_error": test_error}, _START + EPOCHS, EPOCHS)
-    told = OutcomeFacts("", EPOCHS, 0.593, 12_066_816)
-    writer.set_outcome(record_id, Outcome.FINISHED, told, _START + EPOCHS)
+    facts = OutcomeFacts("", EPOCHS, 0.593, 12_066_816)
+    writer.set_outcome(record_id, Outcome.FINISHED, facts, _START + EPOCHS)
     for name, content in (("predictions.safetensors", predictions(wrong, 0)), ("log.txt", b"ok\n")):
         (storage / name).write_bytes(content)
         writer.upload(record_id, storage / name)
@@ -179,9 +179,9 @@ def _copies(
                 "mlflow.runName": f"{cell.arm}, seed {cell.seed}",
                 "capsweep.num_parameters": str(arms[cell.arm].num_parameters),
             }
-            told = {f"{split}_error": wrong[split] / num for split, num in IMAGES.items()}
+            metrics = {f"{split}_error": wrong[split] / num for split, num in IMAGES.items()}
             values = {"tags": tags, "params": flat_settings(config)}
-            values |= {"metrics": told, "latest_metrics": told}
+            values |= {"metrics": metrics, "latest_metrics": metrics}
             for table in _TABLES:
                 _insert(database, table, rows[table], run_id, values.get(table, {}), number)
             folder = artifacts / run_id / "artifacts"
@@ -212,12 +212,12 @@ def _insert(
     later = dict.fromkeys(("start_time", "end_time", "timestamp"), 1000 * number)
     made = []
     for row in rows:
-        own = {name: row[name] + more for name, more in later.items() if row.get(name)}
-        own |= {"run_uuid": run_id} | (
+        changes = {name: row[name] + more for name, more in later.items() if row.get(name)}
+        changes |= {"run_uuid": run_id} | (
             {"value": values[row["key"]]} if row.get("key") in values else {}
         )
         if table == "runs":
-            own |= {"artifact_uri": f"mlflow-artifacts:/{run_id}/artifacts"}
-        made.append([(row | own)[name] for name in row])
+            changes |= {"artifact_uri": f"mlflow-artifacts:/{run_id}/artifacts"}
+        made.append([(row | changes)[name] for name in row])
     marks = ", ".join("?" * len(rows[0]))
     database.executemany(f"insert into {table} values ({marks})", made)

@@ -25,17 +25,17 @@ def sets_of_best(
     case = f"best {spacing} {seeds} {images}"
     for wrong in generator.parts(case, errors, (draws, seeds, images)):
         best = wrong.sum(axis=(2, 3)).argmin(axis=1)
-        kept = not_told_from_rows(best, wrong, generator.objects(images))
-        holds.append(kept[:, -1])
+        candidates = not_told_from_rows(best, wrong, generator.objects(images))
+        holds.append(candidates[:, -1])
         named.append(best == ARMS - 1)
-        sizes.append(kept.sum(axis=1))
-    beside = {
+        sizes.append(candidates.sum(axis=1))
+    context = {
         "best by mean is it": np.concatenate(named).mean(),
         "arms in the set": np.concatenate(sizes).mean(),
     }
     words = f"{generator.name}, {100 * spacing:g} points apart"
     what = "the set of best arms holds the truly best, at least .95"
-    yield Figure(what, words, seeds, images, *counted(np.concatenate(holds)), 0.95, beside=beside)
+    yield Figure(what, words, seeds, images, *counted(np.concatenate(holds)), 0.95, context=context)
 
 
 def chances(
@@ -48,9 +48,9 @@ def chances(
     objects = generator.objects(images)
     for wrong in generator.parts(case, errors, (draws, seeds, images)):
         for one in wrong:  # the product's own function is of one table
-            found = chances_of_best(one, objects)
-            said.append(float(found.max()))
-            right.append(int(found.argmax()) == ARMS - 1)
+            probabilities = chances_of_best(one, objects)
+            said.append(float(probabilities.max()))
+            right.append(int(probabilities.argmax()) == ARMS - 1)
     levels = np.array(said)
     for low, high in ((0.0, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.01)):
         inside = (levels >= low) & (levels < high)
@@ -62,7 +62,7 @@ def chances(
                 seeds,
                 images,
                 *counted(np.array(right)[inside]),
-                beside={"P(best), mean": levels[inside].mean()},
+                context={"P(best), mean": levels[inside].mean()},
             )
 
 

@@ -32,12 +32,12 @@ def under_null(generator: Generator, seeds: int, images: int, draws: int) -> Ite
         bold.append(np.asarray(tables.is_bold.any(axis=1)))
         old.append(np.asarray(tables.was_bold.any(axis=1)))
     if seeds > 2:
-        beside = {"seeds alone": np.concatenate(alone).mean()}
+        context = {"seeds alone": np.concatenate(alone).mean()}
         yield Figure(
-            COVERAGE, generator.name, seeds, images, *_of(covers), 0.94, 0.99, beside=beside
+            COVERAGE, generator.name, seeds, images, *_of(covers), 0.94, 0.99, context=context
         )
-    beside = {"old rule": np.concatenate(old).mean()}
-    yield Figure(NULL, generator.name, seeds, images, *_of(bold), most=0.055, beside=beside)
+    context = {"old rule": np.concatenate(old).mean()}
+    yield Figure(NULL, generator.name, seeds, images, *_of(bold), most=0.055, context=context)
 
 
 def off_null(generator: Generator, seeds: int, images: int, draws: int) -> Iterator[Figure]:
@@ -47,11 +47,11 @@ def off_null(generator: Generator, seeds: int, images: int, draws: int) -> Itera
     covers: list[list[Bool[np.ndarray, " draws"]]] = [[] for _ in factors]
     for wrong in generator.parts(f"off null {seeds}", errors, (draws, seeds, images)):
         tables = judged_tables(wrong, generator.objects(images))
-        for place, found in enumerate(covers):
-            found.append(_covers(tables, place, errors[place + 1] - errors[0]))
-    for factor, found in zip(factors, covers, strict=True):
+        for place, covered in enumerate(covers):
+            covered.append(_covers(tables, place, errors[place + 1] - errors[0]))
+    for factor, covered in zip(factors, covers, strict=True):
         case = f"{generator.name}, {factor:g} times the errors"
-        yield Figure(OFF_NULL, case, seeds, images, *_of(found))
+        yield Figure(OFF_NULL, case, seeds, images, *_of(covered))
 
 
 def power(
@@ -71,15 +71,15 @@ def power(
         tables = judged_tables(wrong, generator.objects(images))
         bold.append(tables.is_bold[:, 0])
         printed.append(100 * _printed(tables, compared))
-    found = np.concatenate(printed)
-    beside = {
+    differences = np.concatenate(printed)
+    context = {
         "true difference, points": 100 * true,
-        "median printed": float(np.median(found[:, 0])),
-        "of the others": float(np.median(found[:, 1:])) if compared > 1 else 0.0,
+        "median printed": float(np.median(differences[:, 0])),
+        "of the others": float(np.median(differences[:, 1:])) if compared > 1 else 0.0,
     }
     what = "power at the printed detectable difference, at least .8"
     words = f"{generator.name}, {compared} compared"
-    yield Figure(what, words, seeds, images, *_of(bold), 0.8, beside=beside)
+    yield Figure(what, words, seeds, images, *_of(bold), 0.8, context=context)
 
 
 def _printed_where_true(
@@ -94,11 +94,11 @@ def _printed_where_true(
     def too_small(difference: float) -> float:
         errors = [generator.error, generator.error + difference]
         case = f"printed {shape[1]} {compared}"  # the same networks for every difference
-        found = [
+        printed = [
             _printed(judged_tables(wrong, generator.objects(shape[2])), compared)[:, 0]
             for wrong in generator.parts(case, errors, shape)
         ]
-        return float(np.minimum(np.concatenate(found), 1.0).mean()) - difference
+        return float(np.minimum(np.concatenate(printed), 1.0).mean()) - difference
 
     if too_small(MOST_PRINTED) > 0:
         return None
@@ -117,17 +117,19 @@ def equivalence(
     """Count arms called equivalent that differ by exactly the margin, and such that are equal."""
     base = generator.error
     errors = [base, base + margin, base, *([base - margin] if base > 1.2 * margin else [])]
-    found: list[list[Bool[np.ndarray, " draws"]]] = [[] for _ in errors[1:]]
+    equivalent: list[list[Bool[np.ndarray, " draws"]]] = [[] for _ in errors[1:]]
     for wrong in generator.parts(f"equal {seeds} {margin}", errors, (draws, seeds, images)):
         tables = judged_tables(wrong, generator.objects(images))
-        for place, called in enumerate(found):
+        for place, called in enumerate(equivalent):
             called.append(tables.is_equivalent(margin)[:, place])
-    beside = {"where equal": np.concatenate(found[1]).mean()}
+    context = {"where equal": np.concatenate(equivalent[1]).mean()}
     what = '"equivalent" at a true difference of the margin, at most .05'
     for place, sign in ((0, "+"), (2, "-")):
-        if place < len(found):
+        if place < len(equivalent):
             case = f"{generator.name}, {sign}{100 * margin:g} points"
-            yield Figure(what, case, seeds, images, *_of(found[place]), most=0.05, beside=beside)
+            yield Figure(
+                what, case, seeds, images, *_of(equivalent[place]), most=0.05, context=context
+            )
 
 
 def divergence(
@@ -143,8 +145,8 @@ def divergence(
         old.append((tables.was_bold & (tables.way.mean < 0))[:, 0])
     words = f"{generator.name}, baseline {100 * base:g} %, finished {100 * base * factor:g} %"
     what = "bold-better of an arm that diverges twice of five, never"
-    beside = {"old rule": np.concatenate(old).mean()}
-    yield Figure(what, words, seeds, images, *_of(better), most=0.0, beside=beside)
+    context = {"old rule": np.concatenate(old).mean()}
+    yield Figure(what, words, seeds, images, *_of(better), most=0.0, context=context)
 
 
 def diverged_tables(
@@ -165,7 +167,7 @@ def peeking(generator: Generator, images: int, draws: int) -> Iterator[Figure]:
     """Count tables that show anything bold at any look, where no arm differs."""
     errors = [generator.error] * (COMPARED + 1)
     rules = ("ever", "always with evidence", "without evidence", "old rule")
-    found = {rule: list[Bool[np.ndarray, " draws"]]() for rule in rules}
+    by_rule = {rule: list[Bool[np.ndarray, " draws"]]() for rule in rules}
     for wrong in generator.parts("peeking", errors, (draws, LOOKS[-1], images)):
         ever = np.zeros((len(rules), len(wrong)), dtype=bool)
         for look in LOOKS:
@@ -178,11 +180,11 @@ def peeking(generator: Generator, images: int, draws: int) -> Iterator[Figure]:
                 rule.any(axis=1) for rule in (planned, guarded, tables.is_bold, tables.was_bold)
             ]
         for rule, now in zip(rules, ever, strict=True):
-            found[rule].append(now)
-    beside = {rule: np.concatenate(found[rule]).mean() for rule in rules[1:]}
+            by_rule[rule].append(now)
+    context = {rule: np.concatenate(by_rule[rule]).mean() for rule in rules[1:]}
     what = f"anything bold at any of {len(LOOKS)} looks ({LOOKS[0]} seeds planned), at most .055"
     yield Figure(
-        what, generator.name, LOOKS[-1], images, *_of(found["ever"]), most=0.055, beside=beside
+        what, generator.name, LOOKS[-1], images, *_of(by_rule["ever"]), most=0.055, context=context
     )
 
 

@@ -15,7 +15,7 @@ PROPOSALS = 40
 OF_ARMS = 0.7  # share of the variance that configurations make, seeds the rest
 NOISE = 0.02
 IMAGES = 359
-KEPT = "share that ASHA keeps at a rung, within .05 of what it says"
+RUNG_SURVIVAL = "share that ASHA keeps at a rung, within .05 of what it says"
 TIED = "the same where errors are of few images, so that many tie: ties go on, reported"
 SURVIVE = "share that survives the median rule, at least .7"
 OF_STOPPED = "full-length trainings that belong to stopped proposals, reported"
@@ -91,8 +91,8 @@ def by_arm_and_seed(chance: np.random.Generator) -> Callable[[Cell], list[float]
     by_arm: dict[str, float] = {}
 
     def train(cell: Cell) -> list[float]:
-        own = by_arm.setdefault(cell.arm, float(chance.normal()))
-        value = np.sqrt(OF_ARMS) * own + np.sqrt(1 - OF_ARMS) * chance.normal()
+        arm_effect = by_arm.setdefault(cell.arm, float(chance.normal()))
+        value = np.sqrt(OF_ARMS) * arm_effect + np.sqrt(1 - OF_ARMS) * chance.normal()
         return [0.5 + NOISE * float(value)] * _LONGEST
 
     return train
@@ -114,7 +114,7 @@ def noisy(falls_by: float) -> Curve:
     return curves
 
 
-def kept(reduction: int, seeds: int, at_once: int, draws: int) -> Iterator[Figure]:
+def rung_survivors(reduction: int, seeds: int, at_once: int, draws: int) -> Iterator[Figure]:
     """Count who goes on at the one rung of a search whose proposals differ little.
 
     Args:
@@ -125,13 +125,15 @@ def kept(reduction: int, seeds: int, at_once: int, draws: int) -> Iterator[Figur
     """
     scheduler = Asha(grace=1 / reduction, reduction_factor=reduction)
     kind = Drawn(scheduler, seeds, reduction, seeds * at_once)
-    found = [kind.stops(by_arm_and_seed, case) for case in range(draws)]
-    judged = np.array([going for one in found for going in one.judged[scheduler.min_rivals :]])
+    searches = [kind.stops(by_arm_and_seed, case) for case in range(draws)]
+    judged = np.array([going for one in searches for going in one.judged[scheduler.min_rivals :]])
     share = scheduler.surviving_share
-    beside = {"of all": float(np.mean([one.survived for one in found]))}
+    context = {"of all": float(np.mean([one.survived for one in searches]))}
     case = f"1 in {reduction} goes on, {at_once} proposals at once"
-    yield Figure(KEPT, case, seeds, 0, *counted(judged), share - 0.05, share + 0.05, beside=beside)
-    full = np.array([is_stopped for one in found for is_stopped in one.full])
+    yield Figure(
+        RUNG_SURVIVAL, case, seeds, 0, *counted(judged), share - 0.05, share + 0.05, context=context
+    )
+    full = np.array([is_stopped for one in searches for is_stopped in one.full])
     yield Figure(OF_STOPPED, case, seeds, 0, *counted(full))
 
 
@@ -139,16 +141,16 @@ def tied(seeds: int, draws: int) -> Iterator[Figure]:
     """Report who goes on at a rung of half where errors differ by two of few images or so."""
     scheduler = Asha(grace=0.5, reduction_factor=2)
     kind = Drawn(scheduler, seeds, 2, seeds)
-    found = [kind.stops(by_images, case) for case in range(draws)]
-    judged = np.array([going for one in found for going in one.judged[scheduler.min_rivals :]])
+    searches = [kind.stops(by_images, case) for case in range(draws)]
+    judged = np.array([going for one in searches for going in one.judged[scheduler.min_rivals :]])
     yield Figure(TIED, "1 in 2 goes on", seeds, IMAGES, *counted(judged))
 
 
 def survivors(num_epochs: int, falls_by: float, seeds: int, draws: int) -> Iterator[Figure]:
     """Count who survives the median rule where nothing tells proposals apart."""
     kind = Drawn(Median(), seeds, num_epochs, seeds)
-    found = [kind.stops(noisy(falls_by), case) for case in range(draws)]
-    survived = np.array([whole for one in found for whole in one.survived])
+    searches = [kind.stops(noisy(falls_by), case) for case in range(draws)]
+    survived = np.array([whole for one in searches for whole in one.survived])
     case = f"{num_epochs} epochs, {'falling' if falls_by else 'flat'}"
     yield Figure(SURVIVE, case, seeds, 0, *counted(survived), least=0.7)
 
@@ -156,15 +158,15 @@ def survivors(num_epochs: int, falls_by: float, seeds: int, draws: int) -> Itera
 def saved(scheduler: Scheduler, seeds: int, slots: int, draws: int) -> Iterator[Figure]:
     """Report what is trained of proposals that differ, where few of their seeds run at once."""
     kind = Drawn(scheduler, seeds, 27, slots)
-    found = [kind.stops(by_arm_and_seed, case) for case in range(draws)]
-    full = np.array([is_stopped for one in found for is_stopped in one.full])
-    beside = {
-        "epochs trained": float(np.mean([one.epochs for one in found])),
-        "proposals stopped": 1 - float(np.mean([one.survived for one in found])),
+    searches = [kind.stops(by_arm_and_seed, case) for case in range(draws)]
+    full = np.array([is_stopped for one in searches for is_stopped in one.full])
+    context = {
+        "epochs trained": float(np.mean([one.epochs for one in searches])),
+        "proposals stopped": 1 - float(np.mean([one.survived for one in searches])),
     }
     at_once = f"{slots} training{'s' * (slots > 1)} at once"
     case = f"{scheduler.kind}, {scheduler.surviving_share:.2g} go on, {at_once}"
-    yield Figure(OF_STOPPED, case, seeds, 0, *counted(full), beside=beside)
+    yield Figure(OF_STOPPED, case, seeds, 0, *counted(full), context=context)
 
 
 _LONGEST = 30

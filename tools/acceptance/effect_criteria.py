@@ -99,11 +99,10 @@ def p_over_seeds(
     total = ((errors - means.mean(axis=1)[:, None, None]) ** 2).sum(axis=(1, 2))
     below = num_arms * num_seeds - num_seeds - sum(degrees)
     error = (total - of_seeds - np.sum(squares, axis=0)) / below
-    found = [
-        fdtrc(own, below, square / own / error)
-        for own, square in zip(degrees, squares, strict=True)
+    p_values = [
+        fdtrc(df, below, square / df / error) for df, square in zip(degrees, squares, strict=True)
     ]
-    return np.stack(found, axis=1)
+    return np.stack(p_values, axis=1)
 
 
 def _length(error: JointError, num: int) -> Float[np.ndarray, " draws"]:
@@ -147,8 +146,8 @@ def under_null(generator: Generator, grid: Grid, shape: tuple[int, int, int]) ->
         covers.append(np.asarray(np.abs(way.mean) <= way.half_width())[:, 0])
         alone.append(_is_bold_over_seeds(wrong, grid))
     words = f"{generator.name}, {grid.name}"
-    beside = {"seeds as blocks": np.concatenate(alone).mean()}
-    yield Figure(NULL, words, seeds, images, *_of(bold), most=0.055, beside=beside)
+    context = {"seeds as blocks": np.concatenate(alone).mean()}
+    yield Figure(NULL, words, seeds, images, *_of(bold), most=0.055, context=context)
     yield Figure(COVERS, words, seeds, images, *_of(covers), 0.94, 0.99)
 
 
@@ -165,14 +164,14 @@ def power(
         tables = judged_effects(wrong, grid, generator.objects(images))
         bold.append(tables.is_bold[:, term])
         printed.append(100 * tables.printed(term))
-    beside = {
+    context = {
         "true effect, points": 100 * true,
         "median printed": float(np.median(np.concatenate(printed))),
     }
     kind = "two levels" if grid.contrasts[term].effect is not None else "three levels"
     kind = "interaction" if len(grid.contrasts[term].term) > 1 else kind
     words = f"{generator.name}, {grid.name}, {kind}"
-    yield Figure(POWER, words, seeds, images, *_of(bold), 0.8, beside=beside)
+    yield Figure(POWER, words, seeds, images, *_of(bold), 0.8, context=context)
 
 
 def errors_with(grid: Grid, term: int, base: float, size: float) -> list[float]:
@@ -203,11 +202,11 @@ def _printed_where_true(
     from scipy.optimize import brentq
 
     def too_small(size: float) -> float:
-        found = [
+        printed = [
             judged_effects(wrong, grid, generator.objects(shape[2])).printed(term)
             for wrong in _drawn(generator, grid, term, size, shape)
         ]
-        return float(np.minimum(np.concatenate(found), 1.0).mean()) - size
+        return float(np.minimum(np.concatenate(printed), 1.0).mean()) - size
 
     if too_small(MOST_PRINTED) > 0:
         return None

@@ -26,18 +26,18 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=10_000, help="tables a rate")
     parser.add_argument("--only", nargs="+", choices=PARTS, help="these parts")
     given = parser.parse_args()
-    start, found = time.perf_counter(), dict[str, list[Figure]]()
+    start, by_criterion = time.perf_counter(), dict[str, list[Figure]]()
     for part in given.only or PARTS:
         for figure in {"null": null, "power": power}[part](given.draws):
-            found.setdefault(figure.criterion, []).append(figure)
+            by_criterion.setdefault(figure.criterion, []).append(figure)
             print(f"{time.perf_counter() - start:6.0f} s {figure.as_line()}", file=sys.stderr)
-    for criterion, figures in found.items():
+    for criterion, figures in by_criterion.items():
         print(f"\n**{criterion}**\n")
         print("| networks | seeds | images | rate | 95 % | holds | beside |")
         print("| :--- | ---: | ---: | ---: | ---: | :--- | :--- |")
         for figure in figures:
             print(figure.as_line())
-    return 0 if all(one.holds for figures in found.values() for one in figures) else 1
+    return 0 if all(one.holds for figures in by_criterion.values() for one in figures) else 1
 
 
 def null(draws: int) -> "Iterator[Figure]":

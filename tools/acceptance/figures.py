@@ -23,7 +23,7 @@ class Figure:
         draws: Of how many.
         least: The rate may be no smaller.
         most: Nor larger.
-        beside: Other figures of the same tables.
+        context: Other figures of the same tables.
     """
 
     criterion: str
@@ -34,7 +34,7 @@ class Figure:
     draws: int
     least: float = 0.0
     most: float = 1.0
-    beside: Mapping[str, float] = field(default_factory=dict)
+    context: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
@@ -47,8 +47,8 @@ class Figure:
     @property
     def ends(self) -> tuple[float, float]:
         """The exact binomial 95 % interval of the rate."""
-        found = share(self.count, self.draws)
-        return found.low, found.high
+        interval = share(self.count, self.draws)
+        return interval.low, interval.high
 
     def as_record(self) -> dict[str, object]:
         low, high = self.ends
@@ -64,12 +64,12 @@ class Figure:
             "least": self.least,
             "most": self.most,
             "holds": self.holds,
-            "beside": {name: round(float(value), 5) for name, value in self.beside.items()},
+            "context": {name: round(float(value), 5) for name, value in self.context.items()},
         }
 
     def as_line(self) -> str:
         low, high = self.ends
-        beside = "; ".join(f"{name} {value:.3g}" for name, value in self.beside.items())
+        context = "; ".join(f"{name} {value:.3g}" for name, value in self.context.items())
         cells = [
             self.case,
             str(self.seeds),
@@ -77,7 +77,7 @@ class Figure:
             f"{self.rate:.4f}",
             f"{low:.4f} to {high:.4f}",
             "yes" if self.holds else "**no**",
-            beside,
+            context,
         ]
         return "| " + " | ".join(cells) + " |"
 

@@ -91,7 +91,7 @@ def product(sized: Sized, case: int, proposals: int, **fields: Any) -> Run:
     plan = Search(
         space=sized.function.space, trials=proposals, sampler_seed=case, confirm=None, **fields
     )
-    run, told = Run([]), list[Observation]()
+    run, observations = Run([]), list[Observation]()
     base = point_of(plan.space.dimensions, BASE_CONFIG)
     with mock.patch("search_spaces.space.limits.num_parameters", sized.counted):
         proposer = WithinLimits(plan, Sweep(name="drawn", base=BASE_CONFIG, plan=plan))
@@ -103,11 +103,11 @@ def product(sized: Sized, case: int, proposals: int, **fields: Any) -> Run:
             at_base = (base, Observation("complete", sized.function.value(base, case), 1))
         for number in range(proposals):
             holds.reset_mock()
-            point = proposer.propose(run.points, told, at_base)
+            point = proposer.propose(run.points, observations, at_base)
             assert point is not None
             _count(run, number, min(holds.call_count - 1, MOST_REDRAWN + 1))
             run.points.append(point)
-            told.append(Observation("complete", sized.function.value(point, case), 1))
+            observations.append(Observation("complete", sized.function.value(point, case), 1))
     return run
 
 
@@ -129,7 +129,7 @@ def as_before(sized: Sized, case: int, proposals: int, most: int, sampler: str) 
             seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
             study = optuna.create_study(sampler=_sampler(sampler, seed, len(rejected)))
             worst = max(values, default=0.0)
-            told = [*zip(run.points, values, strict=True), *((one, worst) for one in rejected)]
+            history = [*zip(run.points, values, strict=True), *((one, worst) for one in rejected)]
             study.add_trials(
                 [
                     create_trial(
@@ -138,7 +138,7 @@ def as_before(sized: Sized, case: int, proposals: int, most: int, sampler: str) 
                         params=dict(one),
                         distributions={name: ranges[name] for name in one},
                     )
-                    for one, value in told
+                    for one, value in history
                 ]
             )
             trial = study.ask()
@@ -154,8 +154,10 @@ def as_before(sized: Sized, case: int, proposals: int, most: int, sampler: str) 
 def optuna_alone(sized: Sized, case: int, proposals: int, sampler: str) -> Run:
     """Return what Optuna proposes by its own defaults, told of both objectives as they are."""
     space = sized.function.space
-    own = {"tpe": TPESampler, "nsga2": NSGAIISampler, "gp": GPSampler}[sampler]
-    study = optuna.create_study(sampler=own(seed=case), directions=("minimize", "minimize"))
+    sampler_class = {"tpe": TPESampler, "nsga2": NSGAIISampler, "gp": GPSampler}[sampler]
+    study = optuna.create_study(
+        sampler=sampler_class(seed=case), directions=("minimize", "minimize")
+    )
     study.enqueue_trial(dict(point_of(space.dimensions, BASE_CONFIG) or {}))
 
     def objective(trial: optuna.Trial) -> tuple[float, float]:
@@ -196,20 +198,20 @@ def limits(cases: int, proposals: int, sampler: str) -> Iterator[str]:
         for share in (0.4, 0.1):
             sized = Sized(function)
             most = sized.limit(share)
-            told = Limit("num_parameters", at_most=most)
-            own = [
-                product(sized, case, proposals, limits=told, sampler=sampler)
+            limit = Limit("num_parameters", at_most=most)
+            ours = [
+                product(sized, case, proposals, limits=limit, sampler=sampler)
                 for case in range(cases)
             ]
             old = [as_before(sized, case, proposals, most, sampler) for case in range(cases)]
             best = [
                 [min(function.value(point, case) for point in run.points) for case, run in each]
-                for each in (list(enumerate(own)), list(enumerate(old)))
+                for each in (list(enumerate(ours)), list(enumerate(old)))
             ]
             shown = [
                 f"{np.mean([getattr(run, what) for run in runs]):.1f}"
                 for what in ("start", "after", "even")
-                for runs in (old, own)
+                for runs in (old, ours)
             ]
             medians = f"{np.median(best[1]):.4f} | {np.median(best[0]):.4f}"
             p_value = wilcoxon_p(best[0], best[1], "greater", zero_method="pratt")
@@ -223,16 +225,16 @@ def fronts(cases: int, proposals: int, sampler: str) -> Iterator[str]:
     """Yield a row a function."""
     for function in (SMOOTH, CONDITIONS) if sampler == "tpe" else (SMOOTH,):
         sized = Sized(function)
-        own, theirs = [], []
+        ours, theirs = [], []
         for case in range(cases):
             run = product(sized, case, proposals, cost="num_parameters", sampler=sampler)
-            own.append(hypervolume(sized, run, case))
+            ours.append(hypervolume(sized, run, case))
             alone = optuna_alone(sized, case, proposals, sampler)
             theirs.append(hypervolume(sized, alone, case))
         worse, better = (
-            wilcoxon_p(own, theirs, side, zero_method="pratt") for side in ("less", "greater")
+            wilcoxon_p(ours, theirs, side, zero_method="pratt") for side in ("less", "greater")
         )
-        medians = f"{np.median(own):.4f} | {np.median(theirs):.4f}"
+        medians = f"{np.median(ours):.4f} | {np.median(theirs):.4f}"
         yield f"| {sampler}, {function.name} | {cases} | {medians} | {worse:.2f} | {better:.2f} |"
 
 

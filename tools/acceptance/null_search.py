@@ -40,7 +40,7 @@ class Bias:
         case: Of networks.
         images: Of the test split.
         points: Differences that should be 0 on average.
-        beside: Other figures of the same draws.
+        context: Other figures of the same draws.
         is_asked: Whether anything is asked of it.
     """
 
@@ -48,7 +48,7 @@ class Bias:
     case: str
     images: int
     points: Float[np.ndarray, " draws"]
-    beside: Mapping[str, float]
+    context: Mapping[str, float]
     is_asked: bool = True
 
     @property
@@ -60,28 +60,28 @@ class Bias:
         return not self.is_asked or abs(self.points.mean()) - self.half <= MOST_BIAS
 
     def as_line(self) -> str:
-        beside = "; ".join(f"{name} {value:.3g}" for name, value in self.beside.items())
+        context = "; ".join(f"{name} {value:.3g}" for name, value in self.context.items())
         verdict = "" if not self.is_asked else "yes" if self.holds else "**no**"
-        figures = f"{self.points.mean():+.3f} | ± {self.half:.3f} | {verdict} | {beside} |"
+        figures = f"{self.points.mean():+.3f} | ± {self.half:.3f} | {verdict} | {context} |"
         return f"| {self.case} | {FRESH} | {self.images:,} | {figures}"
 
 
 def drawn(generator: Generator, images: int, draws: int) -> Iterator[Figure | Bias]:
     """Count many searches at once: equal configurations can be proposed in any order."""
     parts = [_judged(wrong, images) for wrong in _networks(generator, images, draws)]
-    found = {
+    outcomes = {
         name: np.concatenate([part[name] for part in parts]) for part in parts for name in part
     }
-    bold, old = found["bold"], found["old bold"]
-    beside = {"first chosen in bold": found["first bold"].mean(), "old rule": old.mean()}
+    bold, old = outcomes["bold"], outcomes["old bold"]
+    context = {"first chosen in bold": outcomes["first bold"].mean(), "old rule": old.mean()}
     name = generator.name
-    yield Figure(_BOLD, name, FRESH, images, *counted(bold), most=0.05, beside=beside)
-    beside = {"by validation images, as before": found["old first"].mean()}
+    yield Figure(_BOLD, name, FRESH, images, *counted(bold), most=0.05, context=context)
+    context = {"by validation images, as before": outcomes["old first"].mean()}
     what = "bias of rank 1, the first chosen, in points, within .05"
-    yield Bias(what, name, images, found["first"], beside)
-    beside = {"by validation images, as before": found["old ranked"].mean()}
+    yield Bias(what, name, images, outcomes["first"], context)
+    context = {"by validation images, as before": outcomes["old ranked"].mean()}
     what = "bias of the first by the fresh seeds' validation, which is why it is not rank 1"
-    yield Bias(what, name, images, found["ranked"], beside, is_asked=False)
+    yield Bias(what, name, images, outcomes["ranked"], context, is_asked=False)
 
 
 def searched(generator: Generator, images: int, draws: int) -> Iterator[Figure | Bias]:
@@ -113,9 +113,9 @@ def _judged(
     arms = np.array([[0, *chosen_from(one[1:, 0].mean(axis=-1))] for one in validation])
     rows = np.arange(len(wrong))[:, None]
     tables = judged_tables(test[rows, arms, 1:])
-    again = validation[rows, arms, 1:]
-    before = judged_tables(again)
-    ranked = again[:, 1:].sum(axis=(2, 3)).argmin(axis=1)
+    by_validation = validation[rows, arms, 1:]
+    before = judged_tables(by_validation)
+    ranked = by_validation[:, 1:].sum(axis=(2, 3)).argmin(axis=1)
     return {
         "bold": np.asarray(tables.is_bold.any(axis=1)),
         "first bold": tables.is_bold[:, 0],
@@ -123,7 +123,7 @@ def _judged(
         "first": 100 * tables.way.mean[:, 0],
         "ranked": 100 * tables.way.mean[rows[:, 0], ranked],
         "old first": 100 * before.way.mean[:, 0],
-        "old ranked": 100 * minus_first(again)[rows[:, 0], ranked].mean(axis=(1, 2)),
+        "old ranked": 100 * minus_first(by_validation)[rows[:, 0], ranked].mean(axis=(1, 2)),
     }
 
 

@@ -45,8 +45,10 @@ def true_plans(
     }
     what = "power with as many seeds as are planned from the true parts, at least .8"
     words = f"{generator.name}, {100 * effect:.1f} points, {compared} compared"
-    beside = {f"{planned - num} fewer": rate.mean() for num, rate in rates.items() if num < planned}
-    yield Figure(what, words, planned, images, *counted(rates[planned]), POWER, beside=beside)
+    context = {
+        f"{planned - num} fewer": rate.mean() for num, rate in rates.items() if num < planned
+    }
+    yield Figure(what, words, planned, images, *counted(rates[planned]), POWER, context=context)
 
 
 def pilot_plans(
@@ -58,22 +60,26 @@ def pilot_plans(
     truly = planned_by(parts, generator, effect, compared, images)
     assert truly is not None
     errors = [generator.error, generator.error + effect] + [generator.error] * (compared - 1)
-    found: dict[float, list[float]] = {LIKELY: [], SAFE: []}
+    plans: dict[float, list[float]] = {LIKELY: [], SAFE: []}
     case = f"pilots {seeds} {compared}"
     for wrong in generator.parts(case, errors, (draws, PILOT, images)):
         for one in wrong:  # the product's own functions are of one pilot
             pilot = pilot_from(one, generator)
-            for sure, numbers in found.items():
-                own = [*pilot.parts(sure).values()] if has_spread(pilot) else []
-                planned = planned_by(own, generator, effect, compared, images) if own else None
+            for sure, numbers in plans.items():
+                pilot_parts = [*pilot.parts(sure).values()] if has_spread(pilot) else []
+                planned = (
+                    planned_by(pilot_parts, generator, effect, compared, images)
+                    if pilot_parts
+                    else None
+                )
                 numbers.append(np.inf if planned is None else planned)
-    likely, safe = (np.array(numbers) for numbers in found.values())
+    likely, safe = (np.array(numbers) for numbers in plans.values())
     clusters, asked = generator.num_objects or images, _asked(compared)
     reached = [
         power_of_rule(parts[0], int(num), clusters, effect, requirement=asked)
         for num in safe[np.isfinite(safe)]
     ]
-    beside = {
+    context = {
         "likely is enough": (likely >= truly).mean(),
         "median likely": float(np.median(likely)),
         "median planned": float(np.median(safe)),
@@ -82,7 +88,7 @@ def pilot_plans(
     }
     what = "pilots of three seeds by which enough seeds are planned, reported"
     words = f"{generator.name}, {100 * effect:.1f} points, {compared} compared"
-    yield Figure(what, words, truly, images, *counted(safe >= truly), beside=beside)
+    yield Figure(what, words, truly, images, *counted(safe >= truly), context=context)
 
 
 def findable(generator: Generator, seeds: int, compared: int, images: int) -> float:
@@ -132,20 +138,22 @@ def pilot_from(wrong: Bool[np.ndarray, "arms seeds images"], generator: Generato
 
 def _one(way: TwoWay, place: int) -> TwoWay:
     parts = (way.mean, way.over_seeds, way.over_images, way.residual, way.largest)
-    own = [np.asarray(part[place]) for part in parts]
-    return TwoWay(own[0], own[1], own[2], own[3], own[4], way.num_seeds, way.num_clusters)
+    of_arm = [np.asarray(part[place]) for part in parts]
+    return TwoWay(
+        of_arm[0], of_arm[1], of_arm[2], of_arm[3], of_arm[4], way.num_seeds, way.num_clusters
+    )
 
 
 def _parts(generator: Generator, effect: float, images: int) -> list[VarianceParts]:
     """Return what makes an arm that differs by an effect vary, as many networks have it."""
     errors = [generator.error, generator.error + effect]
     clusters = generator.num_objects or images
-    found = [
+    ways = [
         two_way(minus_first(wrong), generator.objects(images))
         for wrong in generator.parts("parts", errors, (_TRUE_DRAWS, _MANY_SEEDS, images))
     ]
     seeds, all_images, rest = (
-        float(np.concatenate([np.ravel(getattr(way, name)) for way in found]).mean())
+        float(np.concatenate([np.ravel(getattr(way, name)) for way in ways]).mean())
         for name in ("over_seeds", "over_images", "residual")
     )
     of_images = clusters * (all_images - rest)

@@ -39,12 +39,12 @@ class Outcome:
     Attributes:
         share: Epochs trained, of those that all proposals would take.
         regret: Of the first that it chose, without noise, in points; infinite where it chose none.
-        kept: Share of those that came to the first rung and went on; NaN where there is none.
+        survived: Share of those that came to the first rung and went on; NaN where there is none.
     """
 
     share: float
     regret: float
-    kept: float
+    survived: float
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,9 @@ def searched(scheduler: Scheduler, kind: Kind, trials: int, case: int) -> Outcom
     regret = 20 * SMOOTH.value(params[run.chosen[0]], case) if run.chosen else math.inf
     rungs = scheduler.rungs(EPOCHS)
     trained = [max(run.known.by_key(key).epochs, default=0) for (key,) in run.proposals()]
-    kept = float(np.mean([one > rungs[0] for one in trained])) if rungs else math.nan
+    survived = float(np.mean([one > rungs[0] for one in trained])) if rungs else math.nan
     share = sum(trained) / (trials * EPOCHS)
-    return Outcome(share, regret, kept)
+    return Outcome(share, regret, survived)
 
 
 def _rate_place(cell: Cell) -> float:
@@ -112,16 +112,16 @@ def lines(kind: Kind, cases: int, names: list[str]) -> Iterator[str]:
     whole: list[float] = []
     for name in names:
         more = 3 if "3 times" in name else 1
-        found = [
+        outcomes = [
             searched(SCHEDULERS[name], kind, more * kind.trials, case) for case in range(cases)
         ]
-        regrets = [one.regret for one in found]
+        regrets = [one.regret for one in outcomes]
         whole = whole or regrets
         tests = ("greater", "less") if regrets is not whole else ()
         p = [f"{wilcoxon_p(regrets, whole, one):.2g}" for one in tests] or ["", ""]
-        share = more * float(np.mean([one.share for one in found]))
-        kept = float(np.mean([one.kept for one in found]))
-        first = "" if math.isnan(kept) else f"{kept:.3f}"
+        share = more * float(np.mean([one.share for one in outcomes]))
+        survived = float(np.mean([one.survived for one in outcomes]))
+        first = "" if math.isnan(survived) else f"{survived:.3f}"
         yield f"| {name} | {share:.3f} | {first} | {np.median(regrets):.3f} | {' | '.join(p)} |"
 
 

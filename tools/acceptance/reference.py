@@ -39,10 +39,10 @@ Levels = Int[np.ndarray, "draws roles"]
 def equal(generator: Generator, images: int, draws: int) -> Iterator[Figure]:
     """Count claims where all configurations err alike."""
     better, any_bold, first, detectable = _claims(generator, images, draws, (generator.error,))
-    beside = {"of the first chosen": first.mean(), "detectable, points": 100 * detectable}
+    context = {"of the first chosen": first.mean(), "detectable, points": 100 * detectable}
     what = "better than random, in bold, where all configurations are equal: at most .055"
     made = counted(np.asarray(better.any(axis=1)))
-    yield Figure(what, generator.name, FRESH, images, *made, most=_MOST, beside=beside)
+    yield Figure(what, generator.name, FRESH, images, *made, most=_MOST, context=context)
     what = "any bold of all comparisons, where all configurations are equal: at most .055"
     yield Figure(what, generator.name, FRESH, images, *counted(any_bold), most=_MOST)
     if detectable < generator.error:
@@ -53,32 +53,32 @@ def sloped(generator: Generator, images: int, draws: int) -> Iterator[Figure]:
     """Count claims where configurations differ: what is wrong of them, and what is luck."""
     levels = tuple(generator.error * factor for factor in (1.0, 0.85, 0.7, 0.55, 0.4))
     true, bold = list[Levels](), list[Bool[np.ndarray, "draws chosen"]]()
-    for found, tables in _tables(generator, images, draws, levels):
-        true.append(found)
+    for of_roles, tables in _tables(generator, images, draws, levels):
+        true.append(of_roles)
         bold.append(_is_bold(*tables)[1] & (tables[1].way.mean < 0))
     level, claimed = np.concatenate(true), np.concatenate(bold)
     is_better = level[:, 1:-1] > level[:, -1:]  # a later level errs less
     made = counted(np.asarray((claimed & ~is_better).any(axis=1)))
-    beside = {
+    context = {
         "claims that are right, by luck of the draw": (claimed & is_better).any(axis=1).mean()
     }
     what = "better than random, in bold, of an arm that is not: at most .055"
     case = f"{generator.name}, five levels of error"
-    yield Figure(what, case, FRESH, images, *made, most=_MOST, beside=beside)
+    yield Figure(what, case, FRESH, images, *made, most=_MOST, context=context)
 
 
 def _power(generator: Generator, images: int, draws: int, detectable: float) -> Figure:
     """Count how often the first chosen is found that is better by what the table can show."""
     errors = (generator.error, max(generator.error - detectable, 0.001))
-    chance, found = generator.chance(f"power of reference {images}"), list[Any]()
+    chance, bold = generator.chance(f"power of reference {images}"), list[Any]()
     levels = np.tile(np.eye(_ROLES, dtype=int)[1], (_AT_ONCE, 1))
     for _ in range(0, min(draws, 4000), _AT_ONCE):
         tables = _confirmed(generator, chance, errors, levels, images)
-        found.append(_is_bold(*tables)[1][:, 0])
-    beside = {"better by, points": 100 * (errors[0] - errors[1])}
+        bold.append(_is_bold(*tables)[1][:, 0])
+    context = {"better by, points": 100 * (errors[0] - errors[1])}
     what = "the first chosen better than random by what is detectable, found: at least .8"
-    made = counted(np.concatenate(found))
-    return Figure(what, generator.name, FRESH, images, *made, least=0.8, beside=beside)
+    made = counted(np.concatenate(bold))
+    return Figure(what, generator.name, FRESH, images, *made, least=0.8, context=context)
 
 
 def _claims(
@@ -90,11 +90,11 @@ def _claims(
         better.append(of_random & (tables[1].way.mean < 0))
         any_bold.append(np.concatenate([of_base, of_random], axis=1).any(axis=1))
         detectable.append(tables[1].detectable(COMPARISONS)[:, 0])
-    found = np.concatenate(better)
+    is_better = np.concatenate(better)
     return (
-        found,
+        is_better,
         np.concatenate(any_bold),
-        found[:, 0],
+        is_better[:, 0],
         float(np.median(np.concatenate(detectable))),
     )
 
@@ -130,8 +130,8 @@ def _confirmed(
     errors = [error for _ in range(roles) for error in levels]
     wrong = generator.wrong(chance, errors, (draws, FRESH, images))
     wrong = wrong.reshape(draws, roles, len(levels), FRESH, images)
-    own = np.take_along_axis(wrong, of_roles[:, :, None, None, None], axis=2)[:, :, 0]
-    return judged_tables(own), judged_tables(own[:, [-1, *range(1, 1 + BEST)]])
+    by_role = np.take_along_axis(wrong, of_roles[:, :, None, None, None], axis=2)[:, :, 0]
+    return judged_tables(by_role), judged_tables(by_role[:, [-1, *range(1, 1 + BEST)]])
 
 
 def _is_bold(of_base: JudgedTables, of_random: JudgedTables) -> tuple[np.ndarray, np.ndarray]:
@@ -151,17 +151,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--draws", type=int, default=10_000, help="searches a rate")
     draws = parser.parse_args().draws
-    found = dict[str, list[Figure]]()
+    by_criterion = dict[str, list[Figure]]()
     for generator in (networks.IMAGES_DOMINATE, networks.SEEDS_DOMINATE, networks.BOTH_MATTER):
         for count in (equal, sloped):
             for figure in count(generator, 359, draws):
-                found.setdefault(figure.criterion, []).append(figure)
+                by_criterion.setdefault(figure.criterion, []).append(figure)
                 print(figure.as_line(), file=sys.stderr)
-    for criterion, figures in found.items():
+    for criterion, figures in by_criterion.items():
         print(f"\n**{criterion}**\n\n{_HEAD}\n|{' :--- |' * (_HEAD.count('|') - 1)}")
         for figure in figures:
             print(figure.as_line())
-    return 0 if all(one.holds for figures in found.values() for one in figures) else 1
+    return 0 if all(one.holds for figures in by_criterion.values() for one in figures) else 1
 
 
 if __name__ == "__main__":

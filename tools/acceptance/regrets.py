@@ -7,8 +7,8 @@ import numpy as np
 
 from tools.acceptance.figures import Figure, counted, wilcoxon_p
 from tools.acceptance.searched_functions import (
-    Found,
     Function,
+    SearchOutcome,
     optuna_called,
     searched,
 )
@@ -26,18 +26,18 @@ class Regrets:
     Attributes:
         criterion: What has to hold, in words.
         case: Which function.
-        own: Of the product.
+        ours: Of the product.
         others: Of what it is held against.
         is_better_asked: Whether it has to be better, else no worse.
-        beside: Other figures of the same searches.
+        context: Other figures of the same searches.
     """
 
     criterion: str
     case: str
-    own: Sequence[float]
+    ours: Sequence[float]
     others: Sequence[float]
     is_better_asked: bool
-    beside: Mapping[str, float] = field(default_factory=dict)
+    context: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def p_worse(self) -> float:
@@ -54,17 +54,17 @@ class Regrets:
         return self.p_better < LEVEL if self.is_better_asked else self.p_worse >= LEVEL
 
     def as_line(self) -> str:
-        own, others = float(np.median(self.own)), float(np.median(self.others))
-        beside = "; ".join(f"{name} {value:.3g}" for name, value in self.beside.items())
+        ours, others = float(np.median(self.ours)), float(np.median(self.others))
+        context = "; ".join(f"{name} {value:.3g}" for name, value in self.context.items())
         tests = f"{self.p_worse:.3g} | {self.p_better:.2g}"
         verdict = "yes" if self.holds else "**no**"
-        figures = f"{len(self.own)} | {own:.4f} | {others:.4f} | {tests} | {verdict} | {beside}"
+        figures = f"{len(self.ours)} | {ours:.4f} | {others:.4f} | {tests} | {verdict} | {context}"
         return f"| {self.case} | {figures} |"
 
     def _p(self, alternative: str) -> float:
         most = 10.0  # where nothing was found at all; above every value of the functions
-        own, others = (np.minimum(one, most) for one in (self.own, self.others))
-        return wilcoxon_p(own, others, alternative, zero_method="pratt")
+        ours, others = (np.minimum(one, most) for one in (self.ours, self.others))
+        return wilcoxon_p(ours, others, alternative, zero_method="pratt")
 
 
 def against_optuna(function: Function, cases: range) -> Iterator[Regrets]:
@@ -72,33 +72,37 @@ def against_optuna(function: Function, cases: range) -> Iterator[Regrets]:
 
     The first few are held against each other as well, as few as were published before.
     """
-    own = [searched(function, case) for case in cases]
+    ours = [searched(function, case) for case in cases]
     others = [optuna_called(function, case) for case in cases]
     what = BETTER.format("than Optuna's called directly") if function.diverging else NO_WORSE
     for count in sorted({min(FEW, len(cases)), len(cases)}):
-        yield _regrets(what, function, own[:count], others[:count])
+        yield _regrets(what, function, ours[:count], others[:count])
 
 
 def compared_where_rare(function: Function, cases: range) -> Iterator[Regrets | Figure]:
     """Compare divergence told as the worst value with divergence told as a failure."""
-    own = [searched(function, case) for case in cases]
+    ours = [searched(function, case) for case in cases]
     failed = [searched(function, case, as_failed=True) for case in cases]
-    yield _regrets(BETTER.format("than told as failed"), function, own, failed)
-    after = np.array([one for found in own for one in found.after_start])
-    start = [one for found in own for one in found.diverged[: -len(found.after_start)]]
-    beside = {
+    yield _regrets(BETTER.format("than told as failed"), function, ours, failed)
+    after = np.array([one for search in ours for one in search.after_start])
+    start = [one for search in ours for one in search.diverged[: -len(search.after_start)]]
+    context = {
         "of the random start": float(np.mean(start)),
         "told as failed": _share(failed),
-        "largest of a search": max(float(np.mean(found.after_start)) for found in own),
+        "largest of a search": max(float(np.mean(search.after_start)) for search in ours),
     }
-    yield Figure(RARE, function.name, 1, 0, *counted(after), most=function.diverging, beside=beside)
+    yield Figure(
+        RARE, function.name, 1, 0, *counted(after), most=function.diverging, context=context
+    )
 
 
-def _regrets(what: str, function: Function, own: list[Found], others: list[Found]) -> Regrets:
-    beside = {"diverged": _share(own), "there": _share(others)} if function.diverging else {}
-    first, second = ([one.regret for one in each] for each in (own, others))
-    return Regrets(what, function.name, first, second, bool(function.diverging), beside)
+def _regrets(
+    what: str, function: Function, ours: list[SearchOutcome], others: list[SearchOutcome]
+) -> Regrets:
+    context = {"diverged": _share(ours), "others": _share(others)} if function.diverging else {}
+    first, second = ([one.regret for one in each] for each in (ours, others))
+    return Regrets(what, function.name, first, second, bool(function.diverging), context)
 
 
-def _share(found: list[Found]) -> float:
-    return float(np.mean([one.after_start for one in found]))
+def _share(searches: list[SearchOutcome]) -> float:
+    return float(np.mean([one.after_start for one in searches]))

@@ -30,17 +30,17 @@ HEADS: dict[type[Row], str] = {
 def main() -> int:
     """Count what is asked for, and print it."""
     given = _given()
-    start, found = time.perf_counter(), dict[str, list[Row]]()
+    start, by_criterion = time.perf_counter(), dict[str, list[Row]]()
     for part in given.only or PARTS:
         for row in PARTS[part](given):
-            found.setdefault(row.criterion, []).append(row)
+            by_criterion.setdefault(row.criterion, []).append(row)
             print(f"{time.perf_counter() - start:6.0f} s {row.as_line()}", file=sys.stderr)
-    for criterion, rows in found.items():
+    for criterion, rows in by_criterion.items():
         head = HEADS[type(rows[0])]
         print(f"\n**{criterion}**\n\n{head}\n|{' :--- |' * (head.count('|') - 1)}")
         for row in rows:
             print(row.as_line())
-    return 0 if all(row.holds for rows in found.values() for row in rows) else 1
+    return 0 if all(row.holds for rows in by_criterion.values() for row in rows) else 1
 
 
 def null(given: argparse.Namespace) -> Iterator[Row]:
@@ -80,9 +80,9 @@ def regret(given: argparse.Namespace) -> Iterator[Row]:
 def stops(given: argparse.Namespace) -> Iterator[Row]:
 
     for reduction, seeds in product((2, 3), (1, 2, 3, 4, 5)):
-        yield from early_stops.kept(reduction, seeds, 1, given.searches)
+        yield from early_stops.rung_survivors(reduction, seeds, 1, given.searches)
     for reduction in (2, 3):
-        yield from early_stops.kept(reduction, 3, 4, given.searches)
+        yield from early_stops.rung_survivors(reduction, 3, 4, given.searches)
     for seeds in (1, 3):
         yield from early_stops.tied(seeds, given.searches)
 

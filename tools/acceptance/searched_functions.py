@@ -77,7 +77,7 @@ DIVERGING = (
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchOutcome:
     """What a search of a function came to.
 
     Attributes:
@@ -94,7 +94,7 @@ class Found:
         return self.diverged[DEFAULT_STARTUP:]
 
 
-def searched(function: Function, case: int, *, as_failed: bool = False) -> Found:
+def searched(function: Function, case: int, *, as_failed: bool = False) -> SearchOutcome:
     """Return what the product's search comes to, in proposals beside the base.
 
     Args:
@@ -110,10 +110,10 @@ def searched(function: Function, case: int, *, as_failed: bool = False) -> Found
     plan = Search(space=function.space, trials=PROPOSALS, sampler_seed=case, confirm=None)
     run = SearchRun(plan, train, told_as="failed" if as_failed else "diverged")
     run.to_its_end()
-    return _found([function.value(point, case) for point in run.known.params])
+    return _summary([function.value(point, case) for point in run.known.params])
 
 
-def optuna_called(function: Function, case: int) -> Found:
+def optuna_called(function: Function, case: int) -> SearchOutcome:
     """Return what Optuna alone comes to, by its own defaults: the base first, then as many."""
     import optuna
 
@@ -131,7 +131,7 @@ def optuna_called(function: Function, case: int) -> Found:
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=case))
     study.enqueue_trial(dict(point_of(function.space.dimensions, BASE_CONFIG) or {}))
     study.optimize(objective, n_trials=1 + PROPOSALS)
-    return _found([function.value(trial.params, case) for trial in study.trials[1:]])
+    return _summary([function.value(trial.params, case) for trial in study.trials[1:]])
 
 
 def unit_place(known: Floats, value: float) -> float:
@@ -142,8 +142,8 @@ def unit_place(known: Floats, value: float) -> float:
     return (here - low) / (high - low)
 
 
-def _found(values: list[float]) -> Found:
-    return Found(
+def _summary(values: list[float]) -> SearchOutcome:
+    return SearchOutcome(
         regret=min((value for value in values if not math.isnan(value)), default=math.inf),
         diverged=tuple(math.isnan(value) for value in values),
     )

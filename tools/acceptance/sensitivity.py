@@ -195,12 +195,12 @@ class Rate:
     happened: list[bool]
     least: float = 0.0
     most: float = 1.0
-    beside: str = ""
+    context: str = ""
 
     def ends(self) -> tuple[float, float]:
 
-        found = share(sum(self.happened), len(self.happened))
-        return found.low, found.high
+        interval = share(sum(self.happened), len(self.happened))
+        return interval.low, interval.high
 
     def holds(self) -> bool:
         low, high = self.ends()
@@ -211,7 +211,7 @@ class Rate:
         rate, draws = sum(self.happened) / len(self.happened), len(self.happened)
         asked = f"at least {self.least:g}" if self.least else f"at most {self.most:g}"
         cells = [self.what, self.case, str(self.trials), asked, f"{rate:.3f} of {draws}"]
-        cells += [f"{low:.3f} to {high:.3f}", "yes" if self.holds() else "**no**", self.beside]
+        cells += [f"{low:.3f} to {high:.3f}", "yes" if self.holds() else "**no**", self.context]
         return "| " + " | ".join(cells) + " |"
 
 
@@ -219,24 +219,24 @@ def stopped(draws: int) -> Iterator[Rate]:
     """Count searches of which half is stopped that still show the dominant setting as such."""
 
     effects, n = Effects("71 %, 9 %", mains=(0.71, 0.09)), 80
-    found, kept, nulls = list[Excess](), list[float](), list[bool]()
+    dominant, among_survivors, nulls = list[Excess](), list[float](), list[bool]()
     for seed in range(draws):
         trials = effects.drawn(n, seed)
         everything, survivors = trials.samples(seed)
         assert everything.epoch is not None, everything
         assert len(everything.values) == n, everything
         excesses = fanova(*trials.within(everything))
-        found.append(excesses[0])
+        dominant.append(excesses[0])
         nulls.append(any(one.is_clear for one in excesses[len(effects.mains) :]))
         if seed < max(1, draws // 10):
-            kept.append(fanova(*trials.within(survivors))[0].share.mean or 0.0)
-    shares = [one.share.mean or 0.0 for one in found]
-    beside = f"median {median(shares):.1f} %; among survivors {median(kept):.1f} %"
+            among_survivors.append(fanova(*trials.within(survivors))[0].share.mean or 0.0)
+    shares = [one.share.mean or 0.0 for one in dominant]
+    context = f"median {median(shares):.1f} %; among survivors {median(among_survivors):.1f} %"
     above = [share > 50 for share in shares]
     yield Rate(
-        "dominant above 50 % after half are stopped", "80 proposals", n, above, 0.95, 1, beside
+        "dominant above 50 % after half are stopped", "80 proposals", n, above, 0.95, 1, context
     )
-    bold = [one.is_clear for one in found]
+    bold = [one.is_clear for one in dominant]
     yield Rate("dominant bold", "half stopped", n, bold, 0.95)
     yield Rate("any null bold beside it", "half stopped", n, nulls, most=0.05)
 
@@ -261,19 +261,19 @@ def pair(draws: int) -> Iterator[Rate]:
     """Count searches that show two settings that act only together."""
 
     for effects in (Effects("sign-product 90 %", pair=0.9), Effects("67 % and 20 %", (0.67,), 0.2)):
-        is_found, others, shares = list[bool](), list[bool](), list[float]()
+        is_bold, others, shares = list[bool](), list[bool](), list[float]()
         for seed in range(draws):
             trials = effects.drawn(200, seed)
             for one in pair_importances(trials.columns, trials.objective.tolist()):
                 if (one.first, one.second) == (NUM_SETTINGS - 2, NUM_SETTINGS - 1):
-                    is_found.append(one.excess.is_clear)
+                    is_bold.append(one.excess.is_clear)
                     shares.append(one.excess.share.mean or 0.0)
                 else:
                     others.append(one.excess.is_clear)
-        beside = (
+        context = (
             f"median {median(shares):.1f} %; of other pairs bold {sum(others) / len(others):.4f}"
         )
-        yield Rate("the sign-product pair bold", effects.name, 200, is_found, 0.95, 1, beside)
+        yield Rate("the sign-product pair bold", effects.name, 200, is_bold, 0.95, 1, context)
 
 
 def chosen(draws: int) -> Iterator[Rate]:
@@ -285,13 +285,13 @@ def chosen(draws: int) -> Iterator[Rate]:
             trials = proposed_by_tpe(60, num_startup, seed)
             everything = Sample(dict(enumerate(trials.objective.tolist())))
             parts = everything, everything.only(range(num_startup))
-            found = [fanova(*trials.within(part))[0].share.mean or 0.0 for part in parts]
-            shares.append((found[0], found[1]))
+            both = [fanova(*trials.within(part))[0].share.mean or 0.0 for part in parts]
+            shares.append((both[0], both[1]))
         nearer = [abs(start - 67) < abs(every - 67) for every, start in shares]
         medians = [median(each) for each in zip(*shares, strict=True)]
-        beside = f"medians: all {medians[0]:.0f} %, start {medians[1]:.0f} %"
+        context = f"medians: all {medians[0]:.0f} %, start {medians[1]:.0f} %"
         case = f"TPE after {num_startup} at random, a bowl of 67 %"
-        yield Rate("the start alone is nearer", case, 60, nearer, least, most, beside)
+        yield Rate("the start alone is nearer", case, 60, nearer, least, most, context)
 
 
 def _pairs(columns: Sequence[Column], objective: Sequence[float]) -> tuple[Excess, ...]:
@@ -305,12 +305,12 @@ def _any_clear(
     draws: int,
     measure: Callable[..., tuple[Excess, ...]],
 ) -> Rate:
-    found: list[bool] = []
+    happened: list[bool] = []
     for seed in range(draws):
         trials = effects.drawn(n, seed)
         clear = measure(trials.columns, trials.objective.tolist())
-        found.append(any(one.is_clear for one in clear))
-    return Rate(f"any: {what}", effects.name, n, found, most=0.05)
+        happened.append(any(one.is_clear for one in clear))
+    return Rate(f"any: {what}", effects.name, n, happened, most=0.05)
 
 
 def _draw_few_halves() -> None:

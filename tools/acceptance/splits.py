@@ -190,7 +190,7 @@ def main() -> int:
         "--draws", type=int, default=10_000, help="tables a rate that is asked; others a tenth"
     )
     draws = parser.parse_args().draws
-    start, are_held = time.perf_counter(), list[bool]()
+    start, passed = time.perf_counter(), list[bool]()
 
     def lines(laws: Iterable[Law], sweeps: Iterable[SweepOverSplits], *, is_asked: bool) -> None:
         print(
@@ -201,12 +201,12 @@ def main() -> int:
         for law in laws:
             for sweep in wanted:
                 both = rates(law, sweep, draws if is_asked else draws // 10)
-                found, pooled = both["splits"], both["pooled"]
+                split, pooled = both["splits"], both["pooled"]
                 if is_asked:
-                    are_held.append(found.low_bold <= MOST_BOLD and found.covered >= LEAST_COVERED)
+                    passed.append(split.low_bold <= MOST_BOLD and split.covered >= LEAST_COVERED)
                 print(
                     f"| {law.name} | {sweep.num_splits} | {sweep.seeds_each} | {sweep.effect:g} | "
-                    f"{found.bold:.3f} | {found.covered:.3f} | {pooled.bold:.3f} |",
+                    f"{split.bold:.3f} | {split.covered:.3f} | {pooled.bold:.3f} |",
                     flush=True,
                 )
 
@@ -229,7 +229,7 @@ def main() -> int:
     print("\n**equal arms on these very splits, fewer than five**")
     lines(LAWS[:1], [SweepOverSplits(*shape) for shape in FEW], is_asked=True)
     print(f"{time.perf_counter() - start:.0f} s", file=sys.stderr)
-    return int(not all(are_held))
+    return int(not all(passed))
 
 
 def _likenesses(held_out: float) -> tuple[tuple[str, float], ...]:

@@ -108,18 +108,18 @@ def main() -> int:
     """Count what is asked for, and print it."""
 
     given = _given()
-    start, found = time.perf_counter(), dict[str, list[Figure]]()
+    start, by_criterion = time.perf_counter(), dict[str, list[Figure]]()
     for part in given.only or PARTS:
         for figure in PARTS[part](given.draws):
-            found.setdefault(figure.criterion, []).append(figure)
+            by_criterion.setdefault(figure.criterion, []).append(figure)
             print(f"{time.perf_counter() - start:6.0f} s {figure.as_line()}", file=sys.stderr)
-    for criterion, figures in found.items():
+    for criterion, figures in by_criterion.items():
         print(f"\n**{criterion}**\n")
         print("| networks | seeds | images | rate | 95 % | holds | beside |")
         print("| :--- | ---: | ---: | ---: | ---: | :--- | :--- |")
         for figure in figures:
             print(figure.as_line())
-    everything = [figure for figures in found.values() for figure in figures]
+    everything = [figure for figures in by_criterion.values() for figure in figures]
     if given.figures:
         lines = (json.dumps(figure.as_record()) for figure in everything)
         given.figures.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -113,26 +113,26 @@ def tuned(
     for places, slack in _validated(generator, valley, chance, images, draws):
         num_best += int((places == BEST).all(axis=-1).sum())
         for pair in np.unique(places, axis=0):
-            own = slack[(places == pair).all(axis=-1)]
+            pair_slack = slack[(places == pair).all(axis=-1)]
             errors = [valley.at(arm, int(place)) for arm, place in enumerate(pair)]
-            wrong = generator.wrong(chance, errors, (len(own), seeds, images))
+            wrong = generator.wrong(chance, errors, (len(pair_slack), seeds, images))
             tables = judged_tables(wrong, generator.objects(images))
-            bold.append(_with_slack(tables, own).is_bold[:, 0])
+            bold.append(_with_slack(tables, pair_slack).is_bold[:, 0])
             plain.append(tables.is_bold[:, 0])
-    beside = {
+    context = {
         "without what tuning left open": float(np.concatenate(plain).mean()),
         "both at their best": num_best / draws,
     }
     case = f"{generator.name}, {step:g} of the errors a step"
-    found = counted(np.concatenate(bold))
+    counts = counted(np.concatenate(bold))
     return Figure(
         POWER if apart else NULL,
         case,
         seeds,
         images,
-        *found,
+        *counts,
         most=1.0 if apart else 0.05,
-        beside=beside,
+        context=context,
     )
 
 
@@ -150,7 +150,7 @@ def _validated(
         shape = (min(at_once, draws - start), num_seeds, images)
         wrong = generator.wrong(chance, valley.everywhere, shape)
         wrong = wrong.reshape(-1, len(ARMS), num_rates, num_seeds, images)
-        places = np.array([_chosen(found) for found in wrong.mean(axis=-1)])
+        places = np.array([_chosen(errors) for errors in wrong.mean(axis=-1)])
         yield places, tuning_slack(wrong, places, generator.objects(images))
 
 
@@ -185,7 +185,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--draws", type=int, default=2000, help="tables a rate")
     draws = parser.parse_args().draws
-    start, are_held = time.perf_counter(), list[bool]()
+    start, passed = time.perf_counter(), list[bool]()
     for apart in APART:
         print(f"\n**the second arm's best {'as good' if not apart else 'twice the errors'}**\n")
         print("| networks | seeds | images | bold | 95 % | holds | beside |")
@@ -194,10 +194,10 @@ def main() -> int:
             for step in STEPS:
                 images = images_of(generator)
                 figure = tuned(generator, SEEDS, images, draws, step=step, apart=apart)
-                are_held.append(figure.ends[0] <= figure.most)
+                passed.append(figure.ends[0] <= figure.most)
                 print(figure.as_line(), flush=True)
     print(f"{time.perf_counter() - start:.0f} s", file=sys.stderr)
-    return int(not all(are_held))
+    return int(not all(passed))
 
 
 if __name__ == "__main__":

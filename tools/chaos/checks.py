@@ -19,11 +19,11 @@ _TEMPORARY = (".tmp", ".unfinished", ".damaged")
 _LEAVING_SECONDS = 60.0
 
 
-def wrong_tables(found: Path, reference: Path) -> Iterator[str]:
+def wrong_tables(produced: Path, reference: Path) -> Iterator[str]:
     """Yield the result files of a sweep that are not those of the reference, byte for byte."""
-    names = {path.name for folder in (found, reference) for path in folder.glob("*")}
+    names = {path.name for folder in (produced, reference) for path in folder.glob("*")}
     for name in sorted(name for name in names if not name.startswith(_COSTS)):
-        one, other = found / name, reference / name
+        one, other = produced / name, reference / name
         if not one.is_file() or not other.is_file():
             yield f"{one} is there in one of both only"
         elif one.read_bytes() != other.read_bytes():
@@ -34,16 +34,16 @@ def wrong_records(world: World, num_epochs: int) -> Iterator[str]:
     """Yield what is wrong in the tracking server and in the cells' folders."""
     database, artifacts = world.server.database, world.server.artifacts
     runs = trial_runs(database, artifacts)
-    told = outboxes(world.storage)
+    outbox_facts = outboxes(world.storage)
     counts = Counter(run.tags["capsweep.trial_key"] for run in runs)
     yield from (f"trial {key} has {number} records" for key, number in counts.items() if number > 1)
-    yield from (f"trial {key} has no record" for key in told.keys() - counts.keys())
+    yield from (f"trial {key} has no record" for key in outbox_facts.keys() - counts.keys())
     for run in runs:
         yield from _wrong_run(run, num_epochs)
     for name, run in parent_runs(database).items():
         if run.status != "FINISHED":
             yield f"the record of the sweep {name} is {run.status}"
-    for key, facts in told.items():
+    for key, facts in outbox_facts.items():
         epochs = [epoch for epoch, _ in facts.epochs]
         if epochs != list(range(1, len(epochs) + 1)):
             yield f"the outbox of {key} tells of the epochs {epochs}"

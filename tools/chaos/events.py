@@ -113,7 +113,7 @@ def _stop(event: Event, world: World, launches: Launches) -> str:
         "worker": processes.trainers(world.storage)[:1],
         "node": [] if _NODE in world.disturbances else processes.family(world.nodes.roots[-1]),
     }
-    name = world.chance.choice([name for name, found in groups.items() if found])
+    name = world.chance.choice([name for name, members in groups.items() if members])
     _signal_all(groups[name], signal.SIGSTOP)
     world.disturb(event.kind, event.seconds, lambda: _signal_all(groups[name], signal.SIGCONT))
     return f"a {name} for {event.seconds} s"

@@ -39,17 +39,17 @@ class Link:
     def __init__(self) -> None:
         number = os.getpid() % 250
         self._name = f"chaos{os.getpid()}"
-        self._here, there = f"ch{os.getpid()}", f"ct{os.getpid()}"
+        self._here, peer = f"ch{os.getpid()}", f"ct{os.getpid()}"
         self.within = ("ip", "netns", "exec", self._name)
         self.host = f"10.77.{number}.2"
         gateway = f"10.77.{number}.1"
         self._steps = (
             f"netns add {self._name}",
-            f"link add {self._here} type veth peer name {there} netns {self._name}",
+            f"link add {self._here} type veth peer name {peer} netns {self._name}",
             f"addr add {gateway}/24 dev {self._here}",
             f"link set {self._here} up",
-            f"-n {self._name} addr add {self.host}/24 dev {there}",
-            f"-n {self._name} link set {there} up",
+            f"-n {self._name} addr add {self.host}/24 dev {peer}",
+            f"-n {self._name} link set {peer} up",
             f"-n {self._name} link set lo up",
             f"-n {self._name} route add default via {gateway}",
         )

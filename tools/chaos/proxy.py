@@ -98,17 +98,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _passed_on(self, body: bytes) -> tuple[http.client.HTTPResponse, bytes] | None:
         """Return the server's answer, None if it is away: then the connection just ends."""
-        there = http.client.HTTPConnection(self.server.upstream, timeout=_PATIENCE_SECONDS)
-        kept = {k: v for k, v in self.headers.items() if k.lower() not in _HOP_BY_HOP}
-        own = {"Host": self.server.upstream, "Content-Length": str(len(body))}
+        connection = http.client.HTTPConnection(self.server.upstream, timeout=_PATIENCE_SECONDS)
+        forwarded = {k: v for k, v in self.headers.items() if k.lower() not in _HOP_BY_HOP}
+        replaced = {"Host": self.server.upstream, "Content-Length": str(len(body))}
         try:
-            there.request(self.command, self.path, body, kept | own)
-            answer = there.getresponse()
+            connection.request(self.command, self.path, body, forwarded | replaced)
+            answer = connection.getresponse()
             return answer, answer.read()
         except (OSError, http.client.HTTPException):
             return None
         finally:
-            there.close()
+            connection.close()
 
     def _hand_back(self, answer: http.client.HTTPResponse, content: bytes) -> None:
         self.send_response_only(answer.status, answer.reason)

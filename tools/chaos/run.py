@@ -104,8 +104,8 @@ class Chaos:
 
     def figures(self) -> dict[str, Any]:
         """Return what was done and found, as one line of a table to be."""
-        found = {name: sentences for name, sentences in self.problems.items() if sentences}
-        for sentences in found.values():
+        problems = {name: sentences for name, sentences in self.problems.items() if sentences}
+        for sentences in problems.values():
             for sentence in sentences:
                 tell(f"WRONG: {sentence}")
         return {
@@ -115,7 +115,7 @@ class Chaos:
             "exit_codes": dict(Counter(map(str, self._codes))),
             "events": dict(sorted(self._done.items())),
             "wrong": {name: len(sentences) for name, sentences in self.problems.items()},
-            "problems": found,
+            "problems": problems,
         }
 
     def _sweep(self, part: Part, world: World) -> None:

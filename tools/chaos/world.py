@@ -109,8 +109,8 @@ class World:
 
     def num_epochs(self) -> int:
         """Return how many different epochs have been told of."""
-        told = outboxes(self.storage).values()
-        return sum(len({epoch for epoch, _ in facts.epochs}) for facts in told)
+        outbox_facts = outboxes(self.storage).values()
+        return sum(len({epoch for epoch, _ in facts.epochs}) for facts in outbox_facts)
 
 
 class Clock:

@@ -33,7 +33,7 @@ from pathlib import Path
 
 from tools.fuzz.aims import aims
 from tools.fuzz.command import preload
-from tools.fuzz.database_files import beside
+from tools.fuzz.database_files import neighbours
 from tools.fuzz.links import copies
 from tools.fuzz.mutations import Mutation, mutations
 from tools.fuzz.round import Commands, fuzz
@@ -65,8 +65,8 @@ def main() -> int:
         for finding in fuzz(place, commands, changes, chance):
             counts[finding.kind] += 1
             what = " and ".join(change.words for change in changes)
-            told = f"{number}: {what}: {finding.command}: {finding.kind}: {finding.words}"
-            print(told, flush=True)
+            line = f"{number}: {what}: {finding.command}: {finding.kind}: {finding.words}"
+            print(line, flush=True)
         done, last = done + 1, number
     minutes = (time.monotonic() - started) / 60
     print(
@@ -98,7 +98,7 @@ def _changes(place: Place, match: str) -> list[list[Mutation]]:
     given = place.storage, place.traps
     return [
         [change for change in changes if re.search(match, change.words)]
-        for changes in (aims(*given), mutations(*given), [*beside(*given), *copies(*given)])
+        for changes in (aims(*given), mutations(*given), [*neighbours(*given), *copies(*given)])
     ]
 
 

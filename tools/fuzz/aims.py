@@ -31,15 +31,15 @@ _APART = {"config", "changes"}  # settings, of which there are too many to aim a
 def aims(storage: Path, traps: Traps) -> list[Mutation]:
     """Return the changes that matter most, for each sweep of a store."""
     database = storage / "mlflow.db"
-    found: list[Mutation] = []
+    mutations: list[Mutation] = []
     for sweep, run in sorted(_own_runs(database).items()):
-        found += _addresses(storage, sweep, run, traps)
+        mutations += _addresses(storage, sweep, run, traps)
         paths = [
             *sorted((storage / "artifacts" / run / "artifacts").glob("manifest*.json")),
             *sorted((storage / "journals").glob(f"{sweep}.manifest.json")),
         ]
-        found += _of_manifest(paths, sweep)
-    return [*found, *_tags(database)]
+        mutations += _of_manifest(paths, sweep)
+    return [*mutations, *_tags(database)]
 
 
 def _own_runs(database: Path) -> dict[str, str]:
@@ -99,12 +99,12 @@ def _of_manifest(paths: list[Path], sweep: str) -> Iterator[Mutation]:
     manifest = json.loads(paths[0].read_text())
     where = dict.fromkeys(place for place, _, _ in _values(manifest))
     for place in where:
-        held = [holder[key] for one, holder, key in _values(manifest) if one == place]
-        if all(isinstance(value, str) for value in held):
+        values = [holder[key] for one, holder, key in _values(manifest) if one == place]
+        if all(isinstance(value, str) for value in values):
             yield _change(f"escapes in {place}", "words", paths, sweep, _renamed(place))
-        elif any(isinstance(value, list) for value in held):
+        elif any(isinstance(value, list) for value in values):
             yield _change(f"{_MANY} values in {place}", "lists", paths, sweep, _many(place))
-        elif any(isinstance(value, int | float) for value in held):
+        elif any(isinstance(value, int | float) for value in values):
             for words, number in _NUMBERS.items():
                 change = _put(place, number)
                 yield _change(f"{words} as {place}", "numbers", paths, sweep, change)
@@ -141,9 +141,9 @@ def _many(place: str) -> Callable[[Any, random.Random], None]:
     """Return what makes a list long, of values like those that it holds."""
 
     def act(manifest: Any, chance: random.Random) -> None:
-        held = [(holder, key) for one, holder, key in _values(manifest) if one == place]
-        if held:
-            holder, key = chance.choice([pair for pair in held if pair[0][pair[1]]] or held)
+        slots = [(holder, key) for one, holder, key in _values(manifest) if one == place]
+        if slots:
+            holder, key = chance.choice([pair for pair in slots if pair[0][pair[1]]] or slots)
             first = next(iter(holder[key]), 0)
             holder[key] = [number if isinstance(first, int) else first for number in range(_MANY)]
 
@@ -152,13 +152,13 @@ def _many(place: str) -> Callable[[Any, random.Random], None]:
 
 def _put(place: str, number: Any) -> Callable[[Any, random.Random], None]:
     def act(manifest: Any, chance: random.Random) -> None:
-        held = [
+        slots = [
             (holder, key)
             for one, holder, key in _values(manifest)
             if one == place and isinstance(holder[key], int | float)
         ]
-        if held:
-            holder, key = chance.choice(held)
+        if slots:
+            holder, key = chance.choice(slots)
             holder[key] = number
 
     return act

@@ -27,9 +27,9 @@ _NONCE = 7
 _PLAIN, _WITH_LOG = b"\x01\x01", b"\x02\x02"  # how a database says that it is written
 
 
-def beside(storage: Path, traps: Traps) -> list[Mutation]:
+def neighbours(storage: Path, traps: Traps) -> list[Mutation]:
     """Return every operator for what may lie beside each database of a store."""
-    found: list[Mutation] = []
+    mutations: list[Mutation] = []
     for database in sorted(storage.rglob("*.db")):
         sweep = "" if is_ours(database) else database.stem
         name = name_of(database)
@@ -39,9 +39,9 @@ def beside(storage: Path, traps: Traps) -> list[Mutation]:
                 act(path, chance)
                 path.unlink()
 
-            found.append(_beside(f"{words} beside {name}", database, act, sweep))
-            gone = _beside(f"{words} where {name} is gone", database, leave, sweep)
-            found.append(replace(gone, command=("repair",)))
+            mutations.append(_neighbour(f"{words} beside {name}", database, act, sweep))
+            gone = _neighbour(f"{words} where {name} is gone", database, leave, sweep)
+            mutations.append(replace(gone, command=("repair",)))
         for end in _ENDS:
             for words, act in plants(traps).items():
 
@@ -50,8 +50,8 @@ def beside(storage: Path, traps: Traps) -> list[Mutation]:
                 ) -> None:
                     act(path.with_name(path.name + end), chance)
 
-                found.append(_beside(f"{words} as {name}{end}", database, plant, sweep))
-    return found
+                mutations.append(_neighbour(f"{words} as {name}{end}", database, plant, sweep))
+    return mutations
 
 
 def is_ours(database: Path) -> bool:
@@ -83,7 +83,7 @@ def plants(traps: Traps) -> dict[str, Act]:
     }
 
 
-def _beside(words: str, database: Path, act: Act, sweep: str) -> Mutation:
+def _neighbour(words: str, database: Path, act: Act, sweep: str) -> Mutation:
     def apply(chance: random.Random) -> None:
         with suppress(OSError):
             if is_whole(database):
@@ -169,7 +169,7 @@ def _cut(content: bytes, chance: random.Random) -> bytes:
 
 def _logs() -> dict[str, Act]:
     """Return operators that leave a write-ahead log, whether the database says so or not."""
-    found: dict[str, Act] = {}
+    operators: dict[str, Act] = {}
     for mode, words in ((_PLAIN, ""), (_WITH_LOG, " of a database that has one")):
 
         def whole(path: Path, _: random.Random, mode: bytes = mode) -> None:
@@ -184,11 +184,11 @@ def _logs() -> dict[str, Act]:
         def memory(path: Path, chance: random.Random, mode: bytes = mode) -> None:
             _leave_log(path, mode, _written_ahead(path), chance.randbytes(32768))
 
-        found[f"a write-ahead log{words}"] = whole
-        found[f"a cut write-ahead log{words}"] = cut
-        found[f"noise as a write-ahead log{words}"] = noise
-        found[f"a write-ahead log and noise as its memory{words}"] = memory
-    return found
+        operators[f"a write-ahead log{words}"] = whole
+        operators[f"a cut write-ahead log{words}"] = cut
+        operators[f"noise as a write-ahead log{words}"] = noise
+        operators[f"a write-ahead log and noise as its memory{words}"] = memory
+    return operators
 
 
 def _leave_log(database: Path, mode: bytes, log: bytes, memory: bytes | None) -> None:

@@ -80,12 +80,12 @@ class Mutation:
 def mutations(storage: Path, traps: Traps) -> list[Mutation]:
     """Return every operator for every kind of file, folder and column of a store."""
     kinds = _kinds_of_files(storage)
-    found = [
+    operators = [
         Mutation(f"{operator} of {kind}", kind, _on_file(paths, act))
         for kind, paths in kinds.items()
         for operator, act in _file_operators(traps).items()
     ]
-    found += [
+    operators += [
         Mutation(
             f"{name} as a value in {kind}",
             f"values of {kind}",
@@ -95,14 +95,14 @@ def mutations(storage: Path, traps: Traps) -> list[Mutation]:
         if kind.endswith((".json", ".jsonl"))
         for name, value in traps.values().items()
     ]
-    found += [
+    operators += [
         Mutation(f"{operator} of the folder {kind}", f"folder {kind}", _on_file(paths, act))
         for kind, paths in _kinds_of_folders(storage).items()
         for operator, act in _folder_operators(traps).items()
     ]
     for database in sorted(storage.rglob("*.db")):
-        found += _of_database(database, traps)
-    return found
+        operators += _of_database(database, traps)
+    return operators
 
 
 def _kinds_of_files(storage: Path) -> dict[str, list[Path]]:
@@ -210,14 +210,14 @@ def _leaf_changer(value: Any) -> Callable[[Path, random.Random], None]:
         lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
         index = chance.randrange(len(lines)) if lines else 0
         try:
-            told = json.loads(lines[index])
+            parsed = json.loads(lines[index])
         except (ValueError, IndexError):
             return
-        places = list(_places(told))
+        places = list(_places(parsed))
         if places:
             holder, key = chance.choice(places)
             holder[key] = value
-            lines[index] = json.dumps(told)
+            lines[index] = json.dumps(parsed)
             path.write_text("\n".join(lines) + "\n")
 
     return change
@@ -249,7 +249,7 @@ def _of_database(database: Path, traps: Traps) -> list[Mutation]:
         "less a row": 'delete from "{}" where rowid = :row',
         "with a row twice": 'insert or ignore into "{0}" select * from "{0}" where rowid = :row',
     }
-    found = [
+    operators = [
         Mutation(
             f"table {table} of {name} {what}",
             f"{name}: {table}",
@@ -260,7 +260,7 @@ def _of_database(database: Path, traps: Traps) -> list[Mutation]:
     ]
     values = {k: v for k, v in traps.values().items() if not isinstance(v, list | dict)}
     values |= {"bytes": b"\xff\x00\x1b", "huge": 2**63 - 1, "deep": _DEEP}
-    return found + [
+    return operators + [
         Mutation(
             f"{kind} in {column} of {table} of {name}",
             f"{name}: {table}",

@@ -51,9 +51,9 @@ class Commands:
         name = Path(launch[0]).stem
         cells = place.pristine / STORE / "cells"
         key = next(iter(sorted(path.name for path in cells.iterdir())))
-        kept = chance.choice(((), ("--keep-weights", "none")))
+        weights_option = chance.choice(((), ("--keep-weights", "none")))
         readers = [("status", name), ("report", name), ("best", name), ("show", key)]
-        readers += [("plan", *launch), ("run", *launch, "--address", NOBODY, *kept)]
+        readers += [("plan", *launch), ("run", *launch, "--address", NOBODY, *weights_option)]
         others = {w: often for w, often in _OTHERS.items() if self.has_ui or w[0] != "ui"}
         (drawn,) = chance.choices(list(others), list(others.values()))
         is_first = chance.random() < 0.5
@@ -90,12 +90,12 @@ def _complaints(place: Place, words: tuple[str, ...], limit: float) -> Iterator[
         yield from (Finding(kind, words[0], what) for kind, what in faults)
     else:
         code = forked(place.base, words, limit)
-    told = "".join((place.base / name).read_text(errors="replace") for name in ("out", "err"))
+    text = "".join((place.base / name).read_text(errors="replace") for name in ("out", "err"))
     if code is None:
         yield Finding("hang", words[0], f"ended after {time.monotonic() - started:.0f} s")
-    elif "Traceback (most recent" in told or code not in {0, 2, 3}:
-        yield Finding("traceback", words[0], f"code {code}: {told.strip()[-200:]!r}")
-    elif code == 2 and told.count("\n") > 3 and "No such command" not in told:  # of earlier states
-        yield Finding("long complaint", words[0], f"{told.count(chr(10))} lines: {told[:200]!r}")
-    if odd := {letter for letter in told if not letter.isprintable() and letter not in "\n\t"}:
+    elif "Traceback (most recent" in text or code not in {0, 2, 3}:
+        yield Finding("traceback", words[0], f"code {code}: {text.strip()[-200:]!r}")
+    elif code == 2 and text.count("\n") > 3 and "No such command" not in text:  # of earlier states
+        yield Finding("long complaint", words[0], f"{text.count(chr(10))} lines: {text[:200]!r}")
+    if odd := {letter for letter in text if not letter.isprintable() and letter not in "\n\t"}:
         yield Finding("control character", words[0], repr(sorted(odd)))

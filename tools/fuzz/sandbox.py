@@ -17,7 +17,7 @@ _VICTIMS = (
     *("weights.safetensors", "predictions.safetensors", "config.json", "final.json", "lock"),
     *("outbox.jsonl", "log.txt", "x.tmp", "manifest.json", "note.txt", "mlflow.db", "format.json"),
 )
-_OWN = {STORE, "reports", "__pycache__"}
+_OUTPUTS = {STORE, "reports", "__pycache__"}
 
 
 @dataclass
@@ -68,14 +68,14 @@ class Place:
 
     def outside(self) -> dict[str, str]:
         """Return what lies outside the storage and report folders: path -> what it is."""
-        found: dict[str, str] = {}
+        seen: dict[str, str] = {}
         for top in (self.work, self.base / "victim"):
             for folder, names, files in os.walk(top):
                 if Path(folder) == self.work:
-                    names[:] = [name for name in names if name not in _OWN]
+                    names[:] = [name for name in names if name not in _OUTPUTS]
                 for path in (Path(folder, name) for name in (*names, *files)):
-                    found[str(path.relative_to(self.base))] = _looks(path)
-        return found
+                    seen[str(path.relative_to(self.base))] = _looks(path)
+        return seen
 
     def requests(self) -> list[str]:
         """Return the addresses of other hosts that were asked since all was put back."""
@@ -92,9 +92,10 @@ def _looks(path: Path) -> str:
     Not the time of the last change of its entry: that a second name of it is taken away from the
     storage changes nothing of the file.
     """
-    told = path.lstat()
-    held = hashlib.sha256(path.read_bytes()).hexdigest() if stat.S_ISREG(told.st_mode) else ""
-    return f"{told.st_mode:o} {told.st_uid} {told.st_ino} {told.st_size} {told.st_mtime_ns} {held}"
+    status = path.lstat()
+    digest = hashlib.sha256(path.read_bytes()).hexdigest() if stat.S_ISREG(status.st_mode) else ""
+    facts = (status.st_uid, status.st_ino, status.st_size, status.st_mtime_ns, digest)
+    return " ".join([f"{status.st_mode:o}", *map(str, facts)])
 
 
 def _remove(folder: Path) -> None:

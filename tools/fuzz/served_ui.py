@@ -72,19 +72,19 @@ def _lives(process: psutil.Process) -> bool:
 def questions_of(storage: Path) -> list[str]:
     """Return what the UI of a store is asked: its experiments, and files of its runs."""
     artifacts = storage / "artifacts"
-    found = [_EXPERIMENTS]
+    questions = [_EXPERIMENTS]
     for path in sorted(path for path in artifacts.rglob("*") if path.is_file()):
         run, _, name = path.relative_to(artifacts).as_posix().partition("/artifacts/")
-        found.append(f"get-artifact?path={quote(name)}&run_uuid={run}")
-    return found[:_MOST_QUESTIONS]
+        questions.append(f"get-artifact?path={quote(name)}&run_uuid={run}")
+    return questions[:_MOST_QUESTIONS]
 
 
 def _address(out: Path, pid: int, deadline: float) -> str | None:
     """Wait until the command says where it answers; None where it ended, or says nothing."""
     while time.monotonic() < deadline:
         is_over = has_ended(pid)  # first, so that its last words are read
-        if found := _ADDRESS.search(out.read_text(errors="replace")):
-            return found[0]
+        if match := _ADDRESS.search(out.read_text(errors="replace")):
+            return match[0]
         if is_over:
             return None
         time.sleep(0.05)
@@ -96,15 +96,15 @@ def _answers(address: str, questions: list[str]) -> Iterator[Fault]:
     for question in ("", *questions):
         try:
             with urllib.request.urlopen(f"{address}/{question}", timeout=_ANSWER_SECONDS) as answer:
-                told = answer.read(_BYTES)
+                content = answer.read(_BYTES)
         except urllib.error.HTTPError as error:  # of a damaged row; the page itself has none
-            told = error.read(_BYTES)
+            content = error.read(_BYTES)
             if not question:
                 yield "no answer", f"the page: {error}"
         except OSError as error:
             yield "no answer", f"{question or 'the page'}: {error}"
             return
-        if NOT_YOURS.encode().strip() in told:
+        if NOT_YOURS.encode().strip() in content:
             yield "read outside", question
 
 

@@ -82,8 +82,8 @@ def closeness(test: Path, module: str, names: set[str]) -> tuple[int, int]:
         if isinstance(node, ast.ImportFrom) and node.module == module:
             imported |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom) and f"{module}.".startswith(f"{node.module}."):
-            own = names | {module.rpartition(".")[2]}
-            imported |= {name.name for name in node.names if name.name in own}
+            accepted = names | {module.rpartition(".")[2]}
+            imported |= {name.name for name in node.names if name.name in accepted}
         elif isinstance(node, ast.Import):
             imported |= {name.name for name in node.names if name.name == module}
     if not imported:
@@ -98,13 +98,13 @@ def tests_of(module: str, tree: Path, path: Path) -> list[str]:
     tests = sorted((tree / "tests").rglob("test_*.py"))
     tests = [test for test in tests if "end_to_end" not in test.parts]
     near = {test: closeness(test, module, names) for test in tests}
-    found = sorted((test for test in tests if near[test][1]), key=lambda test: near[test])[::-1]
-    if not found:
+    closest = sorted((test for test in tests if near[test][1]), key=lambda test: near[test])[::-1]
+    if not closest:
         folder = tree / "tests" / path.relative_to(tree).parent
         while not any(folder.rglob("test_*.py")):
             folder = folder.parent
-        found = sorted(folder.glob("test_*.py"))
-    return [str(test.relative_to(tree)) for test in found[:MOST_TEST_FILES]]
+        closest = sorted(folder.glob("test_*.py"))
+    return [str(test.relative_to(tree)) for test in closest[:MOST_TEST_FILES]]
 
 
 # Running them.
@@ -187,8 +187,8 @@ def outcome_of(tree: Path, tests: list[str], scratch: Path) -> str:
 def killer(entry: dict[str, Any], column: str, tree: Path) -> list[str]:
     """Return the file of the test that killed a mutant, wherever it is by now."""
     test = entry["outcomes"][column].partition(": ")[2].partition("::")[0]
-    found = sorted((tree / "tests").rglob(Path(test).name)) if test.startswith("tests/") else []
-    return [str(path.relative_to(tree)) for path in found]
+    paths = sorted((tree / "tests").rglob(Path(test).name)) if test.startswith("tests/") else []
+    return [str(path.relative_to(tree)) for path in paths]
 
 
 def run(tree: Path, listed: Path, column: str, since: str | None) -> None:
@@ -211,14 +211,14 @@ def run(tree: Path, listed: Path, column: str, since: str | None) -> None:
             if since is not None and not earlier.startswith("killed"):
                 continue
             change = Change(*(entry[field] for field in Change._fields))
-            found, began = source_after(change, modules), time.monotonic()
+            changed, began = source_after(change, modules), time.monotonic()
             outcome = "gone"
-            if found is not None:
-                path = modules[found[0]]
+            if changed is not None:
+                path = modules[changed[0]]
                 before = path.read_text()
                 tests = [] if since is None else killer(entry, since, copy)
-                tests += [test for test in tests_of(found[0], copy, path) if test not in tests]
-                path.write_text(found[1])
+                tests += [test for test in tests_of(changed[0], copy, path) if test not in tests]
+                path.write_text(changed[1])
                 outcome = outcome_of(copy, tests, scratch)
                 path.write_text(before)
             entry.setdefault("outcomes", {})[column] = outcome
@@ -226,8 +226,8 @@ def run(tree: Path, listed: Path, column: str, since: str | None) -> None:
             seconds = time.monotonic() - began
             print(f"{seconds:6.1f} s  {change.module} {change.function}: {outcome}", flush=True)
     outcomes = [entry["outcomes"].get(column, "not asked") for entry in entries]
-    told = Counter(outcome.split(":")[0] for outcome in outcomes)
-    print(", ".join(f"{number} {outcome}" for outcome, number in sorted(told.items())))
+    counts = Counter(outcome.split(":")[0] for outcome in outcomes)
+    print(", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items())))
 
 
 def main() -> None:

@@ -125,7 +125,7 @@ def modules_of(tree: Path) -> dict[str, Path]:
 def source_after(change: Change, modules: dict[str, Path]) -> tuple[str, str] | None:
     """Return the module that has a change's lines, moved or not, and its text after the change."""
     for module in sorted(modules, key=lambda module: module != change.module):
-        for found, after in changes_of(module, modules[module].read_text()):
-            if found[1:] == change[1:]:
+        for candidate, after in changes_of(module, modules[module].read_text()):
+            if candidate[1:] == change[1:]:
                 return module, after
     return None

@@ -49,8 +49,8 @@ def test_intervals_cover_and_hardly_anything_is_bold_where_seeds_and_images_both
 def test_seeds_alone_would_neither_cover_nor_keep_what_is_bold_rare():
     covers, bold = criteria.under_null(IMAGES_DOMINATE, 10, 360, 400)
 
-    assert covers.beside["seeds alone"] < 0.7
-    assert bold.beside["old rule"] > 0.8
+    assert covers.context["seeds alone"] < 0.7
+    assert bold.context["old rule"] > 0.8
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_an_arm_that_differs_by_the_margin_is_hardly_ever_equivalent(
 def test_equal_arms_are_found_equivalent_within_a_wide_margin():
     (figure,) = criteria.equivalence(FEW_ERRORS, 5, 360, 500, 0.03)
 
-    assert figure.beside["where equal"] > 0.9
+    assert figure.context["where equal"] > 0.9
 
 
 @pytest.mark.parametrize("base", [0.02, 0.5, 0.85])
@@ -107,7 +107,7 @@ def test_the_truly_best_arm_is_among_those_not_told_from_the_best(
 def test_the_set_of_best_arms_leaves_out_those_that_are_clearly_worse():
     (figure,) = best_arms.sets_of_best(FEW_ERRORS, 0.02, 5, 360, 200)
 
-    assert figure.beside["arms in the set"] < 4
+    assert figure.context["arms in the set"] < 4
 
 
 @pytest.mark.parametrize(
@@ -121,12 +121,12 @@ def test_as_many_seeds_as_are_planned_find_the_difference_and_two_fewer_hardly_d
     (figure,) = planned_seeds.true_plans(generator, seeds, compared, images_of(generator), 800)
 
     assert_within_limits([figure])
-    assert figure.beside["2 fewer"] < 0.82
+    assert figure.context["2 fewer"] < 0.82
 
 
 def test_pilots_of_three_seeds_mostly_plan_enough_seeds():
     (figure,) = planned_seeds.pilot_plans(SEEDS_MATTER, 12, 1, 360, 40)
 
     assert figure.rate > 0.65
-    assert figure.beside["likely is enough"] < figure.rate
-    assert figure.beside["mean power else"] > 0.8
+    assert figure.context["likely is enough"] < figure.rate
+    assert figure.context["mean power else"] > 0.8

@@ -41,7 +41,7 @@ def test_intervals_cover_and_hardly_anything_is_bold_where_no_arm_differs(
 
 def test_seeds_as_blocks_alone_would_find_effects_that_are_of_these_images():
     bold, _ = criteria.under_null(IMAGES_DOMINATE, criteria.SMALL, (200, 5, 360))
-    assert bold.beside["seeds as blocks"] > 0.4
+    assert bold.context["seeds as blocks"] > 0.4
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def test_two_arms_as_good_at_their_best_are_hardly_ever_bold(
 ) -> None:
     figure = tuned(generator, 5, 360, 300, step=step)
     assert figure.rate <= figure.most, figure.as_line()
-    assert figure.beside["without what tuning left open"] > figure.rate
+    assert figure.context["without what tuning left open"] > figure.rate
 
 
 def test_an_arm_that_is_worse_at_its_best_is_still_found() -> None:

@@ -42,13 +42,13 @@ def assert_unbiased(bias: Bias) -> None:
 def test_of_equal_configurations_hardly_any_is_confirmed_as_better(generator: Generator) -> None:
     bold, first, _ = null_figures(generator)
     assert bold.ends[0] <= bold.most, bold.as_line()
-    assert bold.beside["old rule"] > bold.rate
+    assert bold.context["old rule"] > bold.rate
     assert_unbiased(first)
 
 
 def test_validation_images_that_chose_an_arm_would_flatter_it_and_test_images_do_not() -> None:
     _, first, ranked = null_figures(IMAGES_DOMINATE)
-    assert first.beside["by validation images, as before"] < -0.6
+    assert first.context["by validation images, as before"] < -0.6
     assert_unbiased(ranked)
 
 
@@ -70,19 +70,19 @@ def test_a_search_does_not_return_to_where_it_diverged(function: Function) -> No
     assert isinstance(rare, Figure)
     assert isinstance(regret, Regrets)
     assert rare.rate < rare.most / 1.5, rare.as_line()
-    assert rare.beside["told as failed"] > rare.rate + 0.15
-    assert np.median(regret.own) < np.median(regret.others)
+    assert rare.context["told as failed"] > rare.rate + 0.15
+    assert np.median(regret.ours) < np.median(regret.others)
 
 
 @pytest.mark.parametrize("function", [SMOOTH, CONDITIONS], ids=lambda one: one.name)
 def test_a_search_finds_what_optuna_finds_called_directly(function: Function) -> None:
-    (found,) = regrets.against_optuna(function, range(3))
-    assert np.median(found.own) < 2 * np.median(found.others), found.as_line()
+    (result,) = regrets.against_optuna(function, range(3))
+    assert np.median(result.ours) < 2 * np.median(result.others), result.as_line()
 
 
 def test_where_some_diverges_a_search_finds_more_than_optuna_called_directly() -> None:
-    (found,) = regrets.against_optuna(DIVERGING[1], range(5))
-    assert found.holds, found.as_line()
+    (result,) = regrets.against_optuna(DIVERGING[1], range(5))
+    assert result.holds, result.as_line()
 
 
 @pytest.mark.parametrize("reduction", [2, 3])
@@ -90,9 +90,9 @@ def test_where_some_diverges_a_search_finds_more_than_optuna_called_directly() -
 def test_asha_keeps_the_share_that_it_says_however_many_seeds_there_are(
     reduction: int, seeds: int
 ) -> None:
-    kept, full = early_stops.kept(reduction, seeds, 1, 8)
-    assert kept.ends[0] <= kept.most, kept.as_line()
-    assert kept.ends[1] >= kept.least, kept.as_line()
+    survival, full = early_stops.rung_survivors(reduction, seeds, 1, 8)
+    assert survival.ends[0] <= survival.most, survival.as_line()
+    assert survival.ends[1] >= survival.least, survival.as_line()
     assert full.count == 0, "siblings that train side by side are stopped together"
 
 
@@ -109,7 +109,7 @@ def test_seeds_one_after_another_are_mostly_trained_before_their_proposal_is_sto
     (together,) = early_stops.saved(Asha(), 3, 3, 2)
     assert alone.rate > 0.4
     assert together.count == 0
-    assert together.beside["epochs trained"] < alone.beside["epochs trained"] - 0.2
+    assert together.context["epochs trained"] < alone.context["epochs trained"] - 0.2
 
 
 def test_a_drawn_search_trains_the_base_and_each_proposal_once_and_chooses() -> None:
