@@ -31,7 +31,7 @@ from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.record_facts import TAG_OUTCOME, TAG_REPLACED, TAG_SWEEP, TAG_TRIAL_KEY
 from sweeps.tracking.store import CurvePoint, FreedWeights, RecordStore, SweepRef, TrialRef
 from sweeps.tracking.sweep_summary import SweepSummary
-from tests.sweeps.execution.examples import final, head, manifest, start, told
+from tests.sweeps.execution.examples import final, head, manifest, reported, start
 from tests.sweeps.tracking.store_contract import StoreContract
 
 TYPE, HASH, IS_RUNNING = record_facts.TAG_TYPE, record_facts.TAG_MANIFEST_HASH, "lines.is_running"
@@ -83,8 +83,8 @@ class LinesStore:
         return self._sweep(sweep).record_id
 
     def manifest(self, sweep: str) -> Manifest:
-        found = self._sweep(sweep)
-        path = self._file(found.record_id, manifest_name(found.facts))
+        folded = self._sweep(sweep)
+        path = self._file(folded.record_id, manifest_name(folded.facts))
         return validation.valid_manifest(sweep, path.read_bytes())
 
     def current_manifest(self, sweep: str) -> Manifest | None:
@@ -101,9 +101,9 @@ class LinesStore:
     def find(self, prefix: str) -> TrialRecord:
         given = str(prefix).strip().lower() or "none"
         live = self._live("trial")
-        found = [one for one in live if one.facts[TAG_TRIAL_KEY].startswith(given)]
-        found = found or [one for one in live if one.record_id == given]
-        counting = validation.counted_records(one.read() for one in found)
+        matching = [one for one in live if one.facts[TAG_TRIAL_KEY].startswith(given)]
+        matching = matching or [one for one in live if one.record_id == given]
+        counting = validation.counted_records(one.read() for one in matching)
         return validation.single_record(counting, prefix, self.address)
 
     def curve(self, record: TrialRecord) -> list[CurvePoint]:
@@ -131,11 +131,11 @@ class LinesStore:
 
     def find_trial(self, trial_key: str) -> TrialRef | None:
         live = (one for one in self._live("trial") if one.facts[TAG_TRIAL_KEY] == trial_key)
-        found = next(live, None)
-        return TrialRef(found.record_id, Outcome(found.facts[TAG_OUTCOME])) if found else None
+        first = next(live, None)
+        return TrialRef(first.record_id, Outcome(first.facts[TAG_OUTCOME])) if first else None
 
     def records_of(self, trial_key: str) -> tuple[str, ...]:
-        of_key = (one for one in self._there() if one.facts.get(TAG_TRIAL_KEY) == trial_key)
+        of_key = (one for one in self._all_folded() if one.facts.get(TAG_TRIAL_KEY) == trial_key)
         return tuple(one.record_id for one in of_key)
 
     def create_trial(self, head: TrialHead, sweep_id: str, time: int) -> str:
@@ -195,8 +195,8 @@ class LinesStore:
 
     def mark_replaced(self, trial_keys: Iterable[str]) -> None:
         for key in trial_keys:
-            while found := self.find_trial(key):
-                self._add(found.record_id, facts={TAG_REPLACED: "true"})
+            while ref := self.find_trial(key):
+                self._add(ref.record_id, facts={TAG_REPLACED: "true"})
 
     def delete_weights(self, record_id: str) -> FreedWeights:
         path = self._place(record_id, "weights.safetensors")
@@ -205,12 +205,12 @@ class LinesStore:
         return FreedWeights(freed, "")
 
     def find_sweep(self, sweep: str) -> SweepRef | None:
-        found = next((one for one in self._live("sweep") if one.facts[TAG_SWEEP] == sweep), None)
-        return SweepRef(found.record_id, found.facts[IS_RUNNING] == "True") if found else None
+        folded = next((one for one in self._live("sweep") if one.facts[TAG_SWEEP] == sweep), None)
+        return SweepRef(folded.record_id, folded.facts[IS_RUNNING] == "True") if folded else None
 
     def open_sweep(self, sweep: str, description: str) -> str:
-        if found := self.find_sweep(sweep):
-            return found.record_id
+        if ref := self.find_sweep(sweep):
+            return ref.record_id
         facts = record_facts.facts_of_sweep(sweep) | {IS_RUNNING: "True", "lines.is": description}
         return self._create(facts, 0)
 
@@ -262,17 +262,17 @@ class LinesStore:
         return folded
 
     def _live(self, type_of_record: str) -> list[Folded]:
-        live = (one for one in self._there() if TAG_REPLACED not in one.facts)
+        live = (one for one in self._all_folded() if TAG_REPLACED not in one.facts)
         typed = (one for one in live if one.facts[TYPE] == type_of_record)
         return sorted(typed, key=lambda one: one.started)
 
-    def _there(self) -> list[Folded]:
+    def _all_folded(self) -> list[Folded]:
         self.check_reachable()
         return [self._folded(path.parent.name) for path in self.folder.glob("*/lines.jsonl")]
 
     def _sweep(self, sweep: str) -> Folded:
-        if found := self.find_sweep(sweep):
-            return self._folded(found.record_id)
+        if ref := self.find_sweep(sweep):
+            return self._folded(ref.record_id)
         raise validation.unknown_sweep(sweep, self.sweeps(), self.address)
 
     def _lines(self, record_id: str) -> Path:
@@ -327,7 +327,7 @@ def recorded(store: RecordStore, folder: Path) -> dict[str, bytes]:
         place = CellFolder(folder / "cells", key)
         place.path.mkdir(parents=True)
         of_trial = head(key, arm=cell.arm, seed=cell.seed)
-        for line in (start().model_copy(update={"head": of_trial}), told(1)):
+        for line in (start().model_copy(update={"head": of_trial}), reported(1)):
             place.append(line)
         recorder.drain()
         place.write_final(final(2, head=of_trial, test_error=error))

@@ -29,7 +29,7 @@ def start(**changes: Any) -> OutboxLine:
     return OutboxLine(type="start", time=1, fence=1, head=head(**changes))
 
 
-def told(number: int, loss: float = 0.5) -> OutboxLine:
+def reported(number: int, loss: float = 0.5) -> OutboxLine:
     return OutboxLine(type="epoch", time=1000 + number, fence=1, epoch=epoch(number, loss))
 
 

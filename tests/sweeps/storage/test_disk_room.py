@@ -23,7 +23,7 @@ from sweeps.storage.appended import append_whole
 from sweeps.storage.disk_room import retry_when_full, wait_for_room
 from sweeps.storage.locations import Storage
 from sweeps.storage.sqlite_file import open_sqlite, whole
-from tests.sweeps.execution.examples import KEY, final, head, start, told
+from tests.sweeps.execution.examples import KEY, final, head, reported, start
 from tests.sweeps.execution.search.examples import proposed, searched
 
 SIZE = 8 * 2**20
@@ -178,9 +178,9 @@ def test_statements_that_belong_together_wait_together(disk: SmallDisk) -> None:
 def test_lines_of_an_outbox_wait_and_none_is_torn_or_lost(disk: SmallDisk) -> None:
     cell = CellFolder(disk.folder / "cells", "a" * 20)
     with cell.lease():
-        for line in (start(), *map(told, range(1, 20))):  # more than what is left of a page
+        for line in (start(), *map(reported, range(1, 20))):  # more than what is left of a page
             cell.append(line)
-        rest = [told(epoch) for epoch in range(20, 60)]
+        rest = [reported(epoch) for epoch in range(20, 60)]
         disk.waits(lambda: [Disk(cell).keep(lambda line=line: cell.append(line)) for line in rest])
     lines, _ = cell.read_outbox()
     assert [line.epoch.epoch for line in lines if line.epoch] == list(range(1, 60))
@@ -189,7 +189,7 @@ def test_lines_of_an_outbox_wait_and_none_is_torn_or_lost(disk: SmallDisk) -> No
 def test_that_a_trial_was_stopped_is_told_when_there_is_room(disk: SmallDisk) -> None:
     cell = CellFolder(disk.folder / "cells", KEY)
     with cell.lease():
-        cell.append(told(1))
+        cell.append(reported(1))
     disk.waits(lambda: cell.append_pruned(head(), "x" * 5000))  # more than is left of a page
     assert cell.is_pruned()
 

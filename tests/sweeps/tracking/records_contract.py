@@ -10,7 +10,7 @@ from sweeps.records.trial_record import METRIC_TEST_ERROR, Outcome, TrialRecord
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
 from sweeps.tracking.store import CurvePoint, RecordStore
 from tests.sweeps.execution.examples import KEY, epoch, head
-from tests.sweeps.tracking.store_examples import CONFIG, HOSTILE, OTHER, put, read, told
+from tests.sweeps.tracking.store_examples import CONFIG, HOSTILE, OTHER, put, read, reported_epochs
 
 
 class RecordsContract:
@@ -33,8 +33,8 @@ class RecordsContract:
     ) -> None:
         writer, other = store.writer(), store.writer()
         record_id = writer.create_trial(head(), "own", 1)
-        found = other.find_trial(KEY)
-        assert found == (record_id, Outcome.RUNNING)
+        trial = other.find_trial(KEY)
+        assert trial == (record_id, Outcome.RUNNING)
         assert read(store).record_id == record_id
         assert read(store).outcome is Outcome.RUNNING
 
@@ -53,8 +53,8 @@ class RecordsContract:
         earliest = put(store, outcome=outcome, time=100)
         assert read(store).record_id == earliest
         assert store.records([KEY])[KEY].record_id == earliest
-        found = store.writer().find_trial(KEY)
-        assert found == (earliest, outcome)
+        trial = store.writer().find_trial(KEY)
+        assert trial == (earliest, outcome)
 
     @pytest.mark.parametrize("final", [Outcome.FINISHED, Outcome.DIVERGED])
     def test_a_final_record_counts_before_one_that_started_earlier(
@@ -75,7 +75,7 @@ class RecordsContract:
         assert writer.find_trial(KEY) is None
         assert store.records([KEY]) == {}
         for write in (
-            lambda: writer.log_epochs(record_id, told(1)),
+            lambda: writer.log_epochs(record_id, reported_epochs(1)),
             lambda: writer.describe_trial(record_id, head(config=CONFIG)),
             lambda: writer.set_outcome(record_id, Outcome.FINISHED, OutcomeFacts(), 2),
         ):
@@ -86,14 +86,18 @@ class RecordsContract:
         assert put(store) != record_id
 
     def test_a_record_that_the_writer_deletes_is_gone_for_all(self, store: RecordStore) -> None:
-        record_id, kept, writer = put(store), put(store, OTHER), store.writer()
+        record_id, other_id, writer = put(store), put(store, OTHER), store.writer()
         sweep_id = writer.open_sweep("gone", "")
         for one in (record_id, sweep_id):
             writer.delete_record(one)
         other = store.writer()
-        assert [other.is_deleted(one) for one in (record_id, sweep_id, kept)] == [True, True, False]
+        assert [other.is_deleted(one) for one in (record_id, sweep_id, other_id)] == [
+            True,
+            True,
+            False,
+        ]
         assert (other.find_trial(KEY), other.find_sweep("gone")) == (None, None)
-        assert (other.records_of(KEY), other.records_of(OTHER)) == ((), (kept,))
+        assert (other.records_of(KEY), other.records_of(OTHER)) == ((), (other_id,))
         assert store.records([KEY, OTHER]).keys() == {OTHER}
         assert "gone" not in store.sweeps()
         with pytest.raises(StoreRefused):
@@ -112,15 +116,15 @@ class RecordsContract:
     def test_records_set_aside_count_no_more(self, store: RecordStore) -> None:
         put(store, outcome=Outcome.FINISHED, time=1)
         put(store, outcome=Outcome.FAILED, time=2)
-        kept = put(store, OTHER)
+        other_id = put(store, OTHER)
         writer = store.writer()
         for _ in range(2):
             writer.mark_replaced([KEY, "a" * 20])
         assert store.records([KEY, OTHER]).keys() == {OTHER}
         assert writer.find_trial(KEY) is None
         assert len(writer.records_of(KEY)) == 2
-        assert writer.records_of(OTHER) == (kept,)
-        assert read(store, OTHER).record_id == kept
+        assert writer.records_of(OTHER) == (other_id,)
+        assert read(store, OTHER).record_id == other_id
         with pytest.raises(BadInput, match="no trial"):
             store.find(KEY)
         anew = put(store, time=3)
@@ -164,7 +168,7 @@ class ContentsContract:
         writer = store.writer()
         record_id = writer.create_trial(of_trial, "own", 1)
         writer.describe_trial(record_id, of_trial)
-        writer.log_epochs(record_id, told(1, 2))
+        writer.log_epochs(record_id, reported_epochs(1, 2))
         errors = {METRIC_TEST_ERROR: 0.125, f"{METRIC_TEST_ERROR}.familiar": 0.25}
         warned = ("all capsules are dead",)
         facts = OutcomeFacts("", 2, 1.5, 9, "missed", warned, test_errors=errors)
@@ -198,8 +202,8 @@ class ContentsContract:
         record_id, writer = put(store), store.writer()
         strange = [EpochTold(epoch(3, math.nan), 5), EpochTold(epoch(4, math.inf), 6)]
         for _ in range(2):
-            writer.log_epochs(record_id, told(1, 2))
-            writer.log_epochs(record_id, [*told(2), *strange])
+            writer.log_epochs(record_id, reported_epochs(1, 2))
+            writer.log_epochs(record_id, [*reported_epochs(2), *strange])
         losses = store.histories([read(store)], "train_loss")[KEY]
         assert list(losses) == [1, 2, 3, 4]
         assert self.num_points(store, record_id, "train_loss") == 4
@@ -218,7 +222,7 @@ class ContentsContract:
 
     def test_histories_hold_one_metric_of_many_trials(self, store: RecordStore) -> None:
         for key, numbers in ((KEY, (1, 2)), (OTHER, (2, 3, 1))):
-            store.writer().log_epochs(put(store, key), told(*numbers))
+            store.writer().log_epochs(put(store, key), reported_epochs(*numbers))
         records = store.records([KEY, OTHER])
         histories = store.histories(records.values(), "validation_error")
         assert {key: list(history) for key, history in histories.items()} == {
@@ -232,7 +236,7 @@ class ContentsContract:
         assert writer.epochs(record_id) == frozenset()
         writer.log_metrics(record_id, {"train_loss": 0.5}, 1, 1)
         assert writer.epochs(record_id) == frozenset()
-        writer.log_epochs(record_id, told(1, 3))
+        writer.log_epochs(record_id, reported_epochs(1, 3))
         writer.log_metrics(record_id, {"train_loss": 0.5, "test_error": 0.5}, 1, 4)
         assert writer.epochs(record_id) == {1, 3}
         writer.log_metrics(record_id, {}, 1, 9)

@@ -14,7 +14,7 @@ from sweeps.tracking.store import FreedWeights, RecordStore
 from tests.sweeps.execution.examples import KEY, head, manifest
 from tests.sweeps.tracking.evaluations_contract import EvaluationsContract
 from tests.sweeps.tracking.records_contract import ContentsContract, RecordsContract
-from tests.sweeps.tracking.store_examples import FOUND, put, read
+from tests.sweeps.tracking.store_examples import WEIGHTS, put, read
 
 
 class ArtifactsContract:
@@ -23,14 +23,14 @@ class ArtifactsContract:
     def test_an_artifact_comes_back_byte_for_byte(self, store: RecordStore, tmp_path: Path) -> None:
         record_id, writer = put(store), store.writer()
         for content in (b"old", bytes(range(256))):
-            (tmp_path / FOUND).write_bytes(content)
-            writer.upload(record_id, tmp_path / FOUND)
+            (tmp_path / WEIGHTS).write_bytes(content)
+            writer.upload(record_id, tmp_path / WEIGHTS)
         writer.upload(record_id, tmp_path / "log.txt")  # is not there
         record = read(store)
-        assert store.holds(record, FOUND)
+        assert store.holds(record, WEIGHTS)
         assert not store.holds(record, "log.txt")
-        assert store.artifact(record, FOUND).read_bytes() == bytes(range(256))
-        assert Path(store.location(record, FOUND)).name == FOUND
+        assert store.artifact(record, WEIGHTS).read_bytes() == bytes(range(256))
+        assert Path(store.location(record, WEIGHTS)).name == WEIGHTS
         with pytest.raises(BadInput, match=r"holds no log\.txt"):
             store.artifact(record, "log.txt")
         with pytest.raises(BadInput, match="Known:"):
@@ -40,12 +40,12 @@ class ArtifactsContract:
         self, store: RecordStore, tmp_path: Path
     ) -> None:
         record_id, writer = put(store), store.writer()
-        for name in (FOUND, "log.txt"):
+        for name in (WEIGHTS, "log.txt"):
             (tmp_path / name).write_bytes(b"x" * 10)
             writer.upload(record_id, tmp_path / name)
         assert writer.delete_weights(record_id) == FreedWeights(10, "")
         assert writer.delete_weights(record_id) == FreedWeights(0, "")
-        assert not store.holds(read(store), FOUND)
+        assert not store.holds(read(store), WEIGHTS)
         assert store.holds(read(store), "log.txt")
 
     def test_the_users_own_source_is_an_artifact(self, store: RecordStore) -> None:
@@ -131,8 +131,8 @@ class SweepsContract:
             for path in paths:
                 path.write_bytes(content)
             store.writer().publish_files(sweep_id, paths)
-        held = self.files(store, sweep_id)
-        assert [held[f"report/{path.name}"] for path in paths] == [b"new", b"new"]
+        files = self.files(store, sweep_id)
+        assert [files[f"report/{path.name}"] for path in paths] == [b"new", b"new"]
         assert store.manifest("example") == manifest()
 
 

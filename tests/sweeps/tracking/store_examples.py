@@ -16,10 +16,10 @@ CONFIG = {"batch_size": 3, "model": {"kind": "capsnet", "routing": {"kind": "dyn
 HOSTILE = "a'b\"c`d | $x$ <script> \x1b[31m \u2028 é"
 
 
-FOUND = "weights.safetensors"
+WEIGHTS = "weights.safetensors"
 
 
-def told(*numbers: int, time: int = 1000) -> list[EpochTold]:
+def reported_epochs(*numbers: int, time: int = 1000) -> list[EpochTold]:
     """Return epochs and when they are told."""
     return [EpochTold(epoch(number), time + number) for number in numbers]
 

@@ -10,7 +10,7 @@ from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.record_facts import TAG_SEED
 from tests.sweeps.execution.examples import KEY, head
 from tests.sweeps.tracking.store_contract import StoreContract
-from tests.sweeps.tracking.store_examples import put, read, told
+from tests.sweeps.tracking.store_examples import put, read, reported_epochs
 
 NUM_THREADS = 8
 
@@ -29,19 +29,19 @@ class TestMemory(StoreContract):
         return store
 
     def delete(self, store: MemoryStore, record_id: str) -> None:
-        held = store.backend.get(record_id)
-        assert held is not None
-        held.is_deleted = True
+        run = store.backend.get(record_id)
+        assert run is not None
+        run.is_deleted = True
 
     def num_points(self, store: MemoryStore, record_id: str, metric: str) -> int:
-        held = store.backend.get(record_id)
-        assert held is not None
-        return len(held.points[metric])
+        run = store.backend.get(record_id)
+        assert run is not None
+        return len(run.points[metric])
 
     def files(self, store: MemoryStore, record_id: str) -> dict[str, bytes]:
-        held = store.backend.get(record_id)
-        assert held is not None
-        return held.files
+        run = store.backend.get(record_id)
+        assert run is not None
+        return run.files
 
 
 def test_two_stores_share_nothing() -> None:
@@ -52,9 +52,9 @@ def test_two_stores_share_nothing() -> None:
 def test_a_record_that_does_not_validate_is_left_out_with_a_warning(
     store: MemoryStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    held = store.backend.get(put(store))
-    assert held is not None
-    held.facts[TAG_SEED] = "seven"
+    run = store.backend.get(put(store))
+    assert run is not None
+    run.facts[TAG_SEED] = "seven"
     with caplog.at_level(logging.WARNING, "sweeps.tracking"):
         assert store.records([KEY]) == {}
     assert "no valid record: seed" in caplog.text
@@ -67,7 +67,7 @@ def test_many_threads_write_and_read_at_once(store: MemoryStore) -> None:
         writer = store.writer()
         record_id = writer.create_trial(head(key), "own", 1)
         for number in range(1, 51):
-            writer.log_epochs(record_id, told(number))
+            writer.log_epochs(record_id, reported_epochs(number))
             store.records(keys)
         return len(store.curve(read(store, key)))
 

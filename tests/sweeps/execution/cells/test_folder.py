@@ -12,7 +12,7 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.records.cell_contents import EpochLine, FinalRecord, OutboxLine
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
-from tests.sweeps.execution.examples import KEY, epoch, failed, final, head, start, told
+from tests.sweeps.execution.examples import KEY, epoch, failed, final, head, reported, start
 from tests.sweeps.storage.test_file_lock import end, holding
 
 
@@ -53,7 +53,14 @@ def test_a_lease_is_free_after_an_exception(cell: CellFolder) -> None:
         assert fence == 2
 
 
-LINES = [start(), told(1), told(2, math.nan), failed("é \x1b[31m\n| $x$"), start(), told(3)]
+LINES = [
+    start(),
+    reported(1),
+    reported(2, math.nan),
+    failed("é \x1b[31m\n| $x$"),
+    start(),
+    reported(3),
+]
 
 
 def test_what_is_appended_is_read_back(cell: CellFolder) -> None:
@@ -88,16 +95,16 @@ def test_an_outbox_torn_at_any_byte_loses_the_torn_line_alone(cell: CellFolder) 
     whole = outbox.read_bytes()
     for length in range(len(whole) + 1):
         outbox.write_bytes(whole[:length])
-        kept = whole[:length].count(b"\n")
+        num_whole = whole[:length].count(b"\n")
         lines, offset = cell.read_outbox()
-        assert repr(lines) == repr(LINES[:kept])
-        cell.append(told(9))
-        again, _ = cell.read_outbox()
-        assert again[-1] == told(9), f"the line after one torn at {length} is read"
-        assert repr(again[:kept]) == repr(lines)
-        assert len(again) - 1 - kept in {0, 1}, "a line without its end alone may come back"
+        assert repr(lines) == repr(LINES[:num_whole])
+        cell.append(reported(9))
+        reread, _ = cell.read_outbox()
+        assert reread[-1] == reported(9), f"the line after one torn at {length} is read"
+        assert repr(reread[:num_whole]) == repr(lines)
+        assert len(reread) - 1 - num_whole in {0, 1}, "a line without its end alone may come back"
         later, _ = cell.read_outbox(offset)
-        assert repr(lines + later) == repr(again), "read in two steps it is the same"
+        assert repr(lines + later) == repr(reread), "read in two steps it is the same"
 
 
 @given(st.binary(max_size=200))
@@ -108,16 +115,16 @@ def test_no_bytes_in_an_outbox_crash_its_reader(
     folder.path.mkdir(parents=True, exist_ok=True)
     (folder.path / "outbox.jsonl").write_bytes(data)
     folder.read_outbox()
-    folder.append(told(1))
-    assert folder.read_outbox()[0][-1] == told(1)
+    folder.append(reported(1))
+    assert folder.read_outbox()[0][-1] == reported(1)
 
 
 def test_a_line_of_a_later_form_is_left_out(cell: CellFolder) -> None:
-    cell.append(told(1))
+    cell.append(reported(1))
     with (cell.path / "outbox.jsonl").open("ab") as file:
         file.write(b'{"type": "news", "time": 1, "fence": 1}\n[]\nnull\n{"type": "epoch"}\n')
-    cell.append(told(2))
-    assert cell.read_outbox()[0] == [told(1), told(2)]
+    cell.append(reported(2))
+    assert cell.read_outbox()[0] == [reported(1), reported(2)]
 
 
 numbers = st.floats()
@@ -164,7 +171,16 @@ def test_a_failure_counts_where_it_is_the_last_word(cell: CellFolder) -> None:
 
 
 def test_the_epochs_done_are_the_highest_told(cell: CellFolder) -> None:
-    for line in (start(), told(1), told(2), failed(), start(), told(2), told(3), failed()):
+    for line in (
+        start(),
+        reported(1),
+        reported(2),
+        failed(),
+        start(),
+        reported(2),
+        reported(3),
+        failed(),
+    ):
         cell.append(line)
     assert cell.epochs_done() == 3
 
@@ -185,7 +201,7 @@ def test_a_torn_lock_loses_no_fence(cell: CellFolder, torn: bytes) -> None:
     (cell.path / "lock").write_bytes(torn)
     with cell.lease() as fence:
         assert fence == 1
-    cell.append(told(1).model_copy(update={"fence": 7}))
+    cell.append(reported(1).model_copy(update={"fence": 7}))
     (cell.path / "lock").write_bytes(torn)
     with cell.lease() as fence:
         assert fence == 8, "else readers would drop what is told under it"
@@ -196,12 +212,12 @@ def test_what_a_writer_told_after_it_lost_its_lease_is_left_out(cell: CellFolder
         return line.model_copy(update={"fence": fence})
 
     cell.append(under(1, start()))
-    cell.append(under(1, told(1)))
+    cell.append(under(1, reported(1)))
     cell.append(under(2, start()))
     middle = cell.outbox_size()
-    cell.append(under(1, told(9)))
+    cell.append(under(1, reported(9)))
     cell.append(under(1, failed()))
-    cell.append(under(2, told(2)))
+    cell.append(under(2, reported(2)))
     lines, end = cell.read_outbox()
     assert [(line.fence, line.type) for line in lines] == [
         (1, "start"),
@@ -223,7 +239,7 @@ def test_read_on_line_by_line_it_is_the_same_as_read_at_once(
     folder.path.mkdir(parents=True)
     one_by_one, offset, fence = list[OutboxLine](), 0, 0
     for number, (writer, is_torn) in enumerate(told_by, start=1):
-        folder.append(told(number).model_copy(update={"fence": writer}))
+        folder.append(reported(number).model_copy(update={"fence": writer}))
         if is_torn:
             with (folder.path / "outbox.jsonl").open("ab") as file:
                 file.write(b'{"type": "ep')
@@ -234,11 +250,11 @@ def test_read_on_line_by_line_it_is_the_same_as_read_at_once(
 
 
 def test_what_was_read_before_is_not_read_again_where_its_fence_is_known(cell: CellFolder) -> None:
-    cell.append(told(1).model_copy(update={"fence": 3}))
+    cell.append(reported(1).model_copy(update={"fence": 3}))
     _, offset = cell.read_outbox()
     (cell.path / "outbox.jsonl").write_bytes(b"x" * (offset - 1) + b"\n")
-    cell.append(told(9).model_copy(update={"fence": 2}))
-    cell.append(told(2).model_copy(update={"fence": 3}))
+    cell.append(reported(9).model_copy(update={"fence": 2}))
+    cell.append(reported(2).model_copy(update={"fence": 3}))
     lines, _ = cell.read_outbox(offset, 3)
     assert [line.epoch and line.epoch.epoch for line in lines] == [2]
 
@@ -259,16 +275,16 @@ def test_a_line_that_does_not_fit_on_the_disk_raises_and_leaves_the_outbox_as_it
     cell: CellFolder,
 ) -> None:
     cell.append(start())
-    cell.append(told(1))
+    cell.append(reported(1))
     before = cell.outbox_size()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (before + 10, hard))  # a write ends short there
     try:
         with pytest.raises(OSError, match="No space left"):
-            cell.append(told(2))
+            cell.append(reported(2))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert cell.outbox_size() == before
-    cell.append(told(2))
+    cell.append(reported(2))
     lines, _ = cell.read_outbox()
-    assert lines == [start(), told(1), told(2)]
+    assert lines == [start(), reported(1), reported(2)]

@@ -11,7 +11,7 @@ import pytest
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.records.errors import BadInput
-from tests.sweeps.execution.examples import KEY, final, head, start, told
+from tests.sweeps.execution.examples import KEY, final, head, reported, start
 
 EVALUATION = "e" * 20
 
@@ -22,7 +22,7 @@ def _lease(cell: CellFolder) -> None:
 
 
 FILES: dict[str, tuple[str, Callable[[CellFolder], object]]] = {
-    "the outbox, to add to it": ("outbox.jsonl", lambda cell: cell.append(told(1))),
+    "the outbox, to add to it": ("outbox.jsonl", lambda cell: cell.append(reported(1))),
     "the outbox, to read it": ("outbox.jsonl", CellFolder.read_outbox),
     "the final record": ("final.json", CellFolder.read_final),
     "the log": ("log.txt", CellFolder.open_log),
@@ -113,8 +113,8 @@ def test_a_line_that_no_parser_takes_is_left_out(cell: CellFolder, what: str) ->
     cell.append(start())
     with (cell.path / "outbox.jsonl").open("ab") as file:
         file.write(UNREADABLE[what] + b"\n")
-    cell.append(told(1))
-    assert cell.read_outbox()[0] == [start(), told(1)]
+    cell.append(reported(1))
+    assert cell.read_outbox()[0] == [start(), reported(1)]
 
 
 def test_an_outbox_without_end_is_refused(cell: CellFolder) -> None:
@@ -146,13 +146,13 @@ def test_a_number_that_nothing_can_have_leaves_the_line_out(
     cell: CellFolder, name: str, number: float
 ) -> None:
     cell.path.mkdir(parents=True, exist_ok=True)
-    cell.append(told(1))
+    cell.append(reported(1))
     outbox = cell.path / "outbox.jsonl"
     line = json.loads(outbox.read_text())
     line["epoch"][name] = number
     with outbox.open("a") as file:
         file.write(json.dumps(line) + "\n")
-    assert cell.read_outbox()[0] == [told(1)]
+    assert cell.read_outbox()[0] == [reported(1)]
 
 
 def test_a_final_record_that_took_for_ever_is_refused(cell: CellFolder) -> None:

@@ -89,11 +89,11 @@ class SimulatedEngine:
         """Train one epoch; return whether the trial goes on."""
         (key,) = run.job.trial_keys
         try:
-            told = run.training.send(run.answer)
+            report = run.training.send(run.answer)
         except StopIteration:
-            told = None
-        if told is not None:
-            answer = events.tell(across(told))
+            report = None
+        if report is not None:
+            answer = events.tell(across(report))
             run.answer = answer and across(answer)
             return True
         events.tell(across(TrialEnded(trial_key=key)))

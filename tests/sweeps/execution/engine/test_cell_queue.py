@@ -18,7 +18,7 @@ from sweeps.execution.engine.placement import Share
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.trial_record import Outcome
-from tests.sweeps.execution.examples import failed, final, head, start, told
+from tests.sweeps.execution.examples import failed, final, head, reported, start
 from tests.sweeps.storage.test_file_lock import end, holding
 
 
@@ -77,8 +77,8 @@ class Scene:
         return folder
 
     def next(self) -> str | Next:
-        found = self.queue.next()
-        return found if isinstance(found, Next) else found.trials[0].head.trial_key[0]
+        job = self.queue.next()
+        return job if isinstance(job, Next) else job.trials[0].head.trial_key[0]
 
     def ended(self, letter: str, failure: Failure | None = None, reason: str = "") -> None:
         self.queue.tell(TrialEnded(trial_key=letter * 20, failure=failure, reason=reason))
@@ -150,7 +150,7 @@ def test_a_cell_that_another_process_took_first_is_waited_for_not_restarted(scen
 def test_a_failed_cell_is_tried_once_more_and_no_third_time(scene: Scene) -> None:
     for _ in range(2):
         assert scene.next() == "a"
-        for line in (start(), told(1), failed("ValueError: no")):
+        for line in (start(), reported(1), failed("ValueError: no")):
             scene.folder("a").append(line)
         scene.ended("a")
     assert scene.heard.events[1:] == [
@@ -214,10 +214,10 @@ def test_a_killed_cell_that_filled_itself_is_filled(scene: Scene) -> None:
 def test_a_cell_that_cannot_be_told_of_fails_alone(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def held(*_: object, **__: object) -> None:
+    def fail_to_lock(*_: object, **__: object) -> None:
         raise TimeoutError("locked by another process")
 
-    monkeypatch.setattr(CellFolder, "lease", held)
+    monkeypatch.setattr(CellFolder, "lease", fail_to_lock)
     for _ in range(MAX_RESTARTS + 1):
         assert scene.next() == "a"
         scene.ended("a")

@@ -35,8 +35,8 @@ def listed(
 def fill(cells: Path, arm: str, seed: int, **changes: Any) -> None:
     folder = CellFolder(cells, key(arm, seed))
     folder.path.mkdir(parents=True, exist_ok=True)
-    told: dict[str, Any] = {"duration_seconds": SECONDS.get(arm), **changes}
-    folder.write_final(final(key=folder.trial_key, **told))
+    fields: dict[str, Any] = {"duration_seconds": SECONDS.get(arm), **changes}
+    folder.write_final(final(key=folder.trial_key, **fields))
 
 
 def arms_of_the_next(source: ListedCells, number: int) -> list[str]:

@@ -57,9 +57,9 @@ def test_a_trial_that_waits_has_not_ended_and_is_handed_out_again_once_it_is_pro
 ) -> None:
     source, heard = Pausing(tmp_path), Seen()
     queue = CellQueue(source, heard)
-    told = EpochTold(trial_key=KEY, epoch=1, metrics=epoch(1).model_dump())
+    report = EpochTold(trial_key=KEY, epoch=1, metrics=epoch(1).model_dump())
     assert isinstance(queue.next(), Job)
-    assert isinstance(queue.tell(told), Stop)
+    assert isinstance(queue.tell(report), Stop)
     queue.tell(TrialEnded(trial_key=KEY))
     assert queue.next() is Next.DONE
     source.is_promoted = True

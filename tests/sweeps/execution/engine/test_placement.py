@@ -122,6 +122,6 @@ def test_kills_for_memory_are_counted_where_the_trials_run(monkeypatch: pytest.M
 
 
 def test_a_cluster_may_grow_and_this_machine_does_not() -> None:
-    there = Room(Resources(max_concurrent=9, address="auto"), machines=lambda: [LAPTOP])
+    cluster = Room(Resources(max_concurrent=9, address="auto"), machines=lambda: [LAPTOP])
     here = Room(Resources(max_concurrent=9), machines=lambda: [LAPTOP])
-    assert [room.capacity().num_concurrent for room in (there, here)] == [9, 4]
+    assert [room.capacity().num_concurrent for room in (cluster, here)] == [9, 4]

@@ -80,8 +80,8 @@ class Paper:
     def open(self, environment: dict[str, str], log: Path) -> EngineSession:
         trouble = self._troubles.popleft() if self._troubles else "none"
         command = (sys.executable, str(PROCESS), trouble)
-        own = environment | {"PYTHONPATH": os.pathsep.join(sys.path)}
-        self.sessions.append(EngineSession(own, log, command))
+        with_path = environment | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        self.sessions.append(EngineSession(with_path, log, command))
         return self.sessions[-1]
 
     def engine(self, address: str | None = None) -> RayEngine:
@@ -270,11 +270,11 @@ def test_a_driver_that_is_killed_takes_the_process_with_it(tmp_path: Path) -> No
     assert process.stdout is not None
     assert process.stdout.readline() == b"there\n"
     family = psutil.Process(process.pid).children(recursive=True)
-    (own,) = (child for child in family if child.ppid() == process.pid)
+    (engine_process,) = (child for child in family if child.ppid() == process.pid)
     process.kill()
     process.wait()
     process.stdout.close()
-    wait_until(lambda: not is_alive(own))
+    wait_until(lambda: not is_alive(engine_process))
     for child in family:  # the rest is Ray's own affair
         with suppress(psutil.NoSuchProcess):
             child.kill()

@@ -30,11 +30,11 @@ def train(config):
 
 
 def commands():
-    found = {}
+    by_pid = {}
     for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            found[child.pid] = " ".join(child.cmdline())
-    return found
+            by_pid[child.pid] = " ".join(child.cmdline())
+    return by_pid
 
 
 def idle():
@@ -48,8 +48,8 @@ with scratch_folder() as folder, ray_session(None, str(folder), 2), inheriting_a
     run = tune.RunConfig(storage_path=str(folder / "tune"), verbose=0)
     once = tune.TuneConfig(num_samples=2, reuse_actors=True)
     results = tune.Tuner(train, run_config=run, tune_config=once).fit()
-    told = [(result.metrics["pid"], result.metrics["is_ready"]) for result in results]
-    print(json.dumps({"started": started, "told": told, "others": list(commands().values())}))
+    reports = [(result.metrics["pid"], result.metrics["is_ready"]) for result in results]
+    print(json.dumps({"started": started, "reports": reports, "others": list(commands().values())}))
 """
 
 
@@ -70,12 +70,12 @@ def test_trials_run_in_the_processes_that_were_started_with_ray():
         env={**os.environ, **_ENVIRONMENTS},
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert len(found["started"]) == 2  # though the machine may have more cores
-    assert {pid for pid, _ in found["told"]} <= set(found["started"])
-    assert all(is_ready for _, is_ready in found["told"])
+    output = json.loads(done.stdout.splitlines()[-1])
+    assert len(output["started"]) == 2  # though the machine may have more cores
+    assert {pid for pid, _ in output["reports"]} <= set(output["started"])
+    assert all(is_ready for _, is_ready in output["reports"])
     needless = ("dashboard.py", "agent.py", "agent/main.py")
-    others = [command.split() for command in found["others"] if "--raylet_socket" not in command]
+    others = [command.split() for command in output["others"] if "--raylet_socket" not in command]
     agents = [Path(w).name for words in others for w in words if w.endswith(needless)]
     assert agents == ["idle_agent.py"] * 2
 

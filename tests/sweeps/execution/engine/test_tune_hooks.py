@@ -228,8 +228,8 @@ class OwnProcess:
 
 def message_of(*epochs: int) -> dict[str, Any]:
     metrics = {"validation_error": 0.5}
-    told = [EpochTold(trial_key="a" * 20, epoch=epoch, metrics=metrics) for epoch in epochs]
-    return {"message": EpochBatch(epochs=tuple(told)).model_dump_json()}
+    reports = [EpochTold(trial_key="a" * 20, epoch=epoch, metrics=metrics) for epoch in epochs]
+    return {"message": EpochBatch(epochs=tuple(reports)).model_dump_json()}
 
 
 @pytest.fixture
@@ -256,10 +256,10 @@ def test_a_stopped_trial_frees_its_cell_though_its_process_is_kept(
     tmp_path: Path, begun: Any
 ) -> None:
     begun.start()
-    told = begun.get_next().metrics
+    metrics = begun.get_next().metrics
     cell = CellFolder(tmp_path, "a" * 20)
     assert cell.is_busy()
-    decision = StopScheduler(StopsAfter(1)).on_trial_result(None, OwnProcess(), told)
+    decision = StopScheduler(StopsAfter(1)).on_trial_result(None, OwnProcess(), metrics)
     assert decision == TrialScheduler.STOP
     wait_until(lambda: not cell.is_busy())
     begun.training_thread.join()

@@ -89,7 +89,7 @@ def litter(launches: Launches) -> list[Path]:
     ]
 
 
-def kept(launches: Launches) -> list[Path]:
+def lookalikes(launches: Launches) -> list[Path]:
     """Put down what looks a little like something that may be freed."""
     cell, storage = some_cell(launches).path, launches.storage
     living = f"format.json.{this_machine()}-{os.getpid()}.unfinished"
@@ -112,7 +112,7 @@ def kinds(cleaned: Cleaned) -> Counter[Kind]:
 
 
 def test_what_nothing_needs_is_told_and_then_freed_and_nothing_else(launches: Launches) -> None:
-    kept(launches)
+    lookalikes(launches)
     before, tables = files_of(launches), launches.tables()
     littered = litter(launches)
     looked = launches.clean()
@@ -164,8 +164,8 @@ def test_what_fresh_has_put_aside_is_freed_whole(launches: Launches) -> None:
 
 
 def test_of_one_sweep_only_its_cells_are_looked_at(launches: Launches) -> None:
-    own, unnamed, *inside, _, _, _, _, _ = litter(launches)
-    assert {one.path for one in launches.clean("example").leftovers} == {own, *inside}
+    checkpoint, unnamed, *inside, _, _, _, _, _ = litter(launches)
+    assert {one.path for one in launches.clean("example").leftovers} == {checkpoint, *inside}
     assert unnamed.exists()
     with pytest.raises(BadInput, match="Did you mean 'example'"):
         launches.clean("exmple")
@@ -174,8 +174,8 @@ def test_of_one_sweep_only_its_cells_are_looked_at(launches: Launches) -> None:
 def test_what_was_written_since_is_kept(launches: Launches) -> None:
     checkpoint, _, damaged, *_ = litter(launches)
     old(checkpoint)
-    found = launches.clean("example", older_than_seconds=2 * DAY_SECONDS, is_freeing=True)
-    assert [one.path for one in found.leftovers] == [checkpoint]
+    cleaned = launches.clean("example", older_than_seconds=2 * DAY_SECONDS, is_freeing=True)
+    assert [one.path for one in cleaned.leftovers] == [checkpoint]
     assert damaged.exists()
 
 

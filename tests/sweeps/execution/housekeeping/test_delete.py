@@ -64,14 +64,14 @@ def put_artifacts(launches: Launches) -> list[Path]:
 def test_what_would_go_is_told_and_nothing_is_touched(launches: Launches) -> None:
     put_artifacts(launches)
     before, cells = files(launches.storage.root), keys(launches)
-    told = delete(launches)
-    counts = {one.what: one for one in told.counts}
-    assert [one.number for one in told.counts] == [6, 1, 6, 3]
+    result = delete(launches)
+    counts = {one.what: one for one in result.counts}
+    assert [one.number for one in result.counts] == [6, 1, 6, 3]
     sizes = {path: len(data) for path, data in before.items()}
     in_cells = sum(size for path, size in sizes.items() if path.parts[-2] in cells)
     assert counts["cells"].num_bytes == in_cells > 0
     assert counts["records of trials"].num_bytes == 30
-    assert (told.is_done, told.exit_code) == (False, 0)
+    assert (result.is_done, result.exit_code) == (False, 0)
     assert files(launches.storage.root) == before
     assert keys(launches) == cells
 
@@ -100,8 +100,8 @@ def test_what_was_replaced_goes_with_the_sweep(launches: Launches) -> None:
     replaced = put_artifacts(launches)
     assert launches.run(retrain=True).exit_code == 0
     cells = keys(launches)
-    told = delete(launches, is_deleting=True)
-    assert told.sentences[0].startswith("What --retrain archived")
+    result = delete(launches, is_deleting=True)
+    assert result.sentences[0].startswith("What --retrain archived")
     assert [launches.store.writer().records_of(key) for key in cells] == [()] * len(cells)
     assert not [path for path in replaced if path.exists()]
     assert [*launches.storage.replaced.iterdir()] == []
@@ -111,17 +111,17 @@ def test_what_was_replaced_goes_with_the_sweep(launches: Launches) -> None:
 def test_a_trial_that_another_sweep_holds_stays(launches: Launches, is_first: bool) -> None:
     assert launches.run(name="other", seeds=(1, 2)).exit_code == 0
     goes, stays = ("example", "other") if is_first else ("other", "example")
-    kept, tables = keys(launches, stays), launches.store.records(keys(launches, stays))
-    own = keys(launches, goes) - kept
-    assert own
-    assert own != keys(launches, goes)
-    told = delete(launches, goes, is_deleting=True)
-    assert told.sentences[0].startswith("3 of its trials stay, record and cell, as other sweeps")
-    assert f"'{stays}'" in told.sentences[0]
+    remaining, tables = keys(launches, stays), launches.store.records(keys(launches, stays))
+    deletable = keys(launches, goes) - remaining
+    assert deletable
+    assert deletable != keys(launches, goes)
+    result = delete(launches, goes, is_deleting=True)
+    assert result.sentences[0].startswith("3 of its trials stay, record and cell, as other sweeps")
+    assert f"'{stays}'" in result.sentences[0]
     cells = {path.name for path in launches.storage.cells.iterdir()}
-    assert (cells & own, cells & kept) == (set(), kept)
-    assert launches.store.records(kept) == tables
-    assert launches.store.records(own) == {}
+    assert (cells & deletable, cells & remaining) == (set(), remaining)
+    assert launches.store.records(remaining) == tables
+    assert launches.store.records(deletable) == {}
     num_trained = launches.num_epochs_trained()
     seeds = (0, 1) if stays == "example" else (1, 2)
     assert launches.run(name=stays, seeds=seeds).exit_code == 0
@@ -174,10 +174,10 @@ def test_a_kill_leaves_a_way_also_where_no_manifest_was_kept(
 
 def test_nothing_goes_while_a_launch_runs(launches: Launches) -> None:
     before = files(launches.storage.root)
-    for name, told in (("example", "capsweep stop example"), ("new", "may take over trials")):
+    for name, message in (("example", "capsweep stop example"), ("new", "may take over trials")):
         with FileLock(launches.storage.journals / f"{name}.lock") as lock:
             assert lock.acquire()
-            with pytest.raises(BadInput, match=told):
+            with pytest.raises(BadInput, match=message):
                 delete(launches, is_deleting=True)
     (launches.storage.journals / "new.lock").unlink()
     assert files(launches.storage.root) == before

@@ -41,7 +41,9 @@ def test_a_damaged_queue_is_put_aside_and_filled_again(
     assert (result.exit_code, result.complaint) == (0, "")
     expect_whole(launches)
     assert queue.with_name(f"{queue.name}.damaged-1").read_bytes() == damaged
-    sentences = [told.getMessage() for told in caplog.records if "damaged" in told.getMessage()]
+    sentences = [
+        record.getMessage() for record in caplog.records if "damaged" in record.getMessage()
+    ]
     assert len(sentences) == 1
 
 
@@ -60,12 +62,12 @@ def test_a_damaged_journal_is_refused_in_one_sentence_with_advice(
 
 
 def lose_manifest(launches: Launches, content: bytes | None) -> None:
-    (own,) = launches.store.backend.live("sweep")
-    for name in [name for name in own.files if name.startswith(ARTIFACT_MANIFEST[:8])]:
+    (sweep_run,) = launches.store.backend.live("sweep")
+    for name in [name for name in sweep_run.files if name.startswith(ARTIFACT_MANIFEST[:8])]:
         if content is None:
-            del own.files[name]
+            del sweep_run.files[name]
         else:
-            own.files[name] = content
+            sweep_run.files[name] = content
 
 
 @pytest.mark.parametrize("content", [None, b"{", b""])

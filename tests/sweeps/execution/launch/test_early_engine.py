@@ -98,7 +98,7 @@ def asked_for_a_gpu(folder: Path, _: pytest.MonkeyPatch) -> LaunchOptions:
     return LaunchOptions(storage=folder, gpus_per_trial=0.5)
 
 
-def a_gpu_there(folder: Path, patch: pytest.MonkeyPatch) -> LaunchOptions:
+def a_machine_with_a_gpu(folder: Path, patch: pytest.MonkeyPatch) -> LaunchOptions:
     patch.setattr(early_module, "_ACCELERATORS", ("/dev/null",))
     return LaunchOptions(storage=folder)
 
@@ -121,7 +121,7 @@ def all_loaded(folder: Path, patch: pytest.MonkeyPatch) -> LaunchOptions:
         named_and_launched_before,
         a_cluster,
         asked_for_a_gpu,
-        a_gpu_there,
+        a_machine_with_a_gpu,
         many_cores,
         all_loaded,
     ],
@@ -189,7 +189,7 @@ except sweeps.BadInput as error:
 def test_from_python_it_begins_too_before_torch_is_loaded(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     words = [sys.executable, "-c", FROM_PYTHON]
-    told = subprocess.check_output(words, cwd=tmp_path, env=environment, text=True).splitlines()
-    assert told[:2] == ["begun False", "ended True"]
-    assert told[2].startswith("Unknown sweep 'quikstart'")
+    lines = subprocess.check_output(words, cwd=tmp_path, env=environment, text=True).splitlines()
+    assert lines[:2] == ["begun False", "ended True"]
+    assert lines[2].startswith("Unknown sweep 'quikstart'")
     assert not list(tmp_path.iterdir())

@@ -10,7 +10,7 @@ from capsmodel.evaluation import Confidence
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.tracking.record_facts import TAG_OUTCOME
 from tests.sweeps.execution.launch.launches import Launches, RecorderHere, design
-from tests.sweeps.execution.recorder.test_evaluations import found
+from tests.sweeps.execution.recorder.test_evaluations import evaluation_record
 
 MEASURED = {"mean_belief": 0.5}
 
@@ -26,7 +26,7 @@ def launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launches:
     for cell in manifest.cells:
         about: dict[str, Any] = {"evaluation": {"kind": "confidence"}, "metrics": MEASURED}
         key = declared.evaluation_key
-        record = found(key, trial_key=cell.trial_key, images=(), pictures=(), **about)
+        record = evaluation_record(key, trial_key=cell.trial_key, images=(), pictures=(), **about)
         CellEvaluations(launches.storage.cells / cell.trial_key).write(record, b"", {})
     return launches
 
@@ -37,8 +37,8 @@ def expect_evaluated(launches: Launches) -> None:
     records = launches.store.records(manifest.cell_keys().values())
     assert records.keys() == {cell.trial_key for cell in manifest.cells}
     assert [list(record.evaluations.values()) for record in records.values()] == [[MEASURED]] * 6
-    for held in launches.store.backend.live("trial"):
-        assert held.facts[TAG_OUTCOME] == "finished"
+    for run in launches.store.backend.live("trial"):
+        assert run.facts[TAG_OUTCOME] == "finished"
 
 
 def lose_store(launches: Launches) -> None:
@@ -46,8 +46,8 @@ def lose_store(launches: Launches) -> None:
 
 
 def lose_an_evaluation(launches: Launches) -> None:
-    held = launches.store.backend.live("trial")[0]
-    held.facts = {name: fact for name, fact in held.facts.items() if "evaluation" not in name}
+    run = launches.store.backend.live("trial")[0]
+    run.facts = {name: fact for name, fact in run.facts.items() if "evaluation" not in name}
 
 
 LOSSES = (lose_store, lose_an_evaluation)
@@ -75,7 +75,7 @@ def test_those_that_are_lost_once_carried_are_carried_again(
     def finish_and_lose(recorder: RecorderHere, *words: Any) -> bool:
         is_carried = finish(recorder, *words)
         trials = launches.store.backend.live("trial")
-        if not lost and any("evaluation" in name for held in trials for name in held.facts):
+        if not lost and any("evaluation" in name for run in trials for name in run.facts):
             lost.append(True)
             lose(launches)
         return is_carried

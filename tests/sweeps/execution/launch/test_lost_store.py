@@ -36,13 +36,13 @@ def expect_whole(launches: Launches) -> None:
     assert len(store.backend.live("trial")) == len(records)
     assert records.keys() == {cell.trial_key for cell in manifest.cells}
     for cell in manifest.cells:
-        held = store.backend.open(records[cell.trial_key].record_id)
-        assert held.facts["capsweep.outcome"] == ("pruned" if cell.stopped else "finished")
+        run = store.backend.open(records[cell.trial_key].record_id)
+        assert run.facts["capsweep.outcome"] == ("pruned" if cell.stopped else "finished")
         epochs = list(range(1, (cell.stopped.epoch if cell.stopped else 3) + 1))
         for metric in EPOCH_METRICS:
-            assert sorted(step for step, _, _ in held.points[metric]) == epochs
-    (own,) = store.backend.live("sweep")
-    assert not own.is_running
+            assert sorted(step for step, _, _ in run.points[metric]) == epochs
+    (sweep_run,) = store.backend.live("sweep")
+    assert not sweep_run.is_running
 
 
 def lose_store(launches: Launches) -> None:

@@ -31,8 +31,8 @@ def test_a_plan_and_a_result_say_how_many_cells_there_are(tmp_path, monkeypatch)
 def test_a_status_shows_how_many_cells_of_each_arm_are_in_which_state():
     cells = manifest(arms=("<b>base", "other"), seeds=(0, 1)).cells
     states = ("finished", "finished", "finished", "missing")
-    told = tuple(CellStatus(cell, state) for cell, state in zip(cells, states, strict=True))
-    status = SweepStatus("known", told, ("<b>base", "other"), None, is_recorded=True)
+    statuses = tuple(CellStatus(cell, state) for cell, state in zip(cells, states, strict=True))
+    status = SweepStatus("known", statuses, ("<b>base", "other"), None, is_recorded=True)
 
     assert repr(status) == "<SweepStatus known: 4 cells, 3 finished, 1 missing>"
     assert checked(status).text == "status of knownarmfinishedmissing<b>base2other11"

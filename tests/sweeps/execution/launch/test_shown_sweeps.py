@@ -16,18 +16,18 @@ def launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launches:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[SweepSummary]:
+def summaries(monkeypatch: pytest.MonkeyPatch) -> list[SweepSummary]:
     """What stores are told to show."""
-    told: list[SweepSummary] = []
-    monkeypatch.setattr(MemoryWriter, "write_summary", lambda _, __, shown: told.append(shown))
-    return told
+    summaries: list[SweepSummary] = []
+    monkeypatch.setattr(MemoryWriter, "write_summary", lambda _, __, shown: summaries.append(shown))
+    return summaries
 
 
 def test_a_launch_shows_the_sweep_as_it_is_once_all_is_recorded(
-    launches: Launches, told: list[SweepSummary]
+    launches: Launches, summaries: list[SweepSummary]
 ) -> None:
     assert launches.run().exit_code == 0
-    (shown,) = told
+    (shown,) = summaries
     assert [arm.name for arm in shown.arms] == ["rate 1", "rate 2"]
     assert [arm.numbers["num_trials"] for arm in shown.arms] == [2, 2]
     assert shown.best == "rate 1"
@@ -35,11 +35,11 @@ def test_a_launch_shows_the_sweep_as_it_is_once_all_is_recorded(
 
 
 def test_a_launch_with_nothing_to_train_shows_it_too(
-    launches: Launches, told: list[SweepSummary]
+    launches: Launches, summaries: list[SweepSummary]
 ) -> None:
     launches.run()
     assert launches.run().num_trained == 0
-    assert [shown.digest for shown in told] == [told[0].digest] * 2
+    assert [shown.digest for shown in summaries] == [summaries[0].digest] * 2
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_where_it_cannot_be_shown_one_sentence_says_so_and_nothing_else_changes(
 
 
 def test_where_records_wait_for_the_store_nothing_is_shown(
-    launches: Launches, told: list[SweepSummary], monkeypatch: pytest.MonkeyPatch
+    launches: Launches, summaries: list[SweepSummary], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise StoreRefused("it refuses", "it refuses")
@@ -78,6 +78,6 @@ def test_where_records_wait_for_the_store_nothing_is_shown(
     with monkeypatch.context() as patch:
         patch.setattr(MemoryWriter, "find_trial", refuse)
         assert launches.run().exit_code == 3
-    assert told == []
+    assert summaries == []
     assert launches.run().exit_code == 0
-    assert len(told) == 1
+    assert len(summaries) == 1

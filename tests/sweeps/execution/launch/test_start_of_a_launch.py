@@ -25,20 +25,20 @@ def test_the_cells_are_told_before_any_is_trained(
         "quickstart_search", trials=5, storage=tmp_path / "store", reports=tmp_path / "reports"
     )
     assert result.exit_code == 130
-    told = capsys.readouterr().out
-    assert told == "quickstart_search: 5 proposals + 1 base training = 6 cells.\n"
+    output = capsys.readouterr().out
+    assert output == "quickstart_search: 5 proposals + 1 base training = 6 cells.\n"
 
 
 def test_while_ray_starts_the_view_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
+    activities: list[str] = []
 
     def starting(_: None, log: Path, say: Callable[[str], None], **__: object) -> None:
         board = getattr(say, "__self__", None)
         assert isinstance(board, Board)
-        told.append(board.doing)
+        activities.append(board.doing)
         raise BadInput(f"Ray could not be started; see {log.name}.")
 
     monkeypatch.setattr(train_missing, "RayEngine", starting)
     with pytest.raises(BadInput, match=r"see quickstart\.log"):
         run("quickstart", storage=tmp_path / "store", reports=tmp_path / "reports")
-    assert told == ["starting Ray"]
+    assert activities == ["starting Ray"]

@@ -105,9 +105,9 @@ def test_other_words_are_refused_in_one_sentence(words: str) -> None:
 
 
 def unwanted(
-    sweep: tuple[Manifest, dict[str, TrialRecord]], num_best: int | None, held: Iterable[str] = ()
+    sweep: tuple[Manifest, dict[str, TrialRecord]], num_best: int | None, locked: Iterable[str] = ()
 ) -> set[str]:
-    return set(unwanted_weights(*sweep, WeightsToKeep(num_best), set(held)))
+    return set(unwanted_weights(*sweep, WeightsToKeep(num_best), set(locked)))
 
 
 def test_all_weights_are_kept_unless_asked_otherwise() -> None:
@@ -115,9 +115,9 @@ def test_all_weights_are_kept_unless_asked_otherwise() -> None:
 
 
 def test_the_weights_of_all_seeds_of_the_best_arms_are_kept() -> None:
-    kept = {trial_key(arm, seed) for arm in ("three rounds", "no decoder") for seed in range(3)}
+    of_best = {trial_key(arm, seed) for arm in ("three rounds", "no decoder") for seed in range(3)}
     gone = unwanted(known_sweep(), 2)
-    assert not gone & kept
+    assert not gone & of_best
     assert {trial_key("uniform", seed) for seed in range(3)} <= gone
 
 
@@ -255,9 +255,9 @@ EVALUATION = ManifestEvaluation(evaluation_key="ab" * 10, kind="look", looks_at=
 def test_weights_stay_until_every_declared_evaluation_is_recorded(place: Place) -> None:
     place.manifest = place.manifest.model_copy(update={"evaluations": (EVALUATION,)})
     looked_at = place.keys["good", 0]
-    found = place.records.find_trial(looked_at)
-    assert found is not None
-    place.records.record_evaluation(found.record_id, EVALUATION.evaluation_key, "look")
+    trial = place.records.find_trial(looked_at)
+    assert trial is not None
+    place.records.record_evaluation(trial.record_id, EVALUATION.evaluation_key, "look")
     assert place.keep("none").num_trials == 1
     assert place.here() == set(place.keys) - {("good", 0)}
 

@@ -66,12 +66,12 @@ IN_A_HANDLER = """
 import os, signal, sys
 from sweeps.execution.interruption import on_forced_exit, interruptible
 
-own = signal.signal
+original = signal.signal
 
 def signalled_meanwhile(number, handler):
-    signal.signal = own
+    signal.signal = original
     os.kill(os.getpid(), int(sys.argv[1]))
-    return own(number, handler)
+    return original(number, handler)
 
 try:
     with interruptible(), on_forced_exit(lambda: print("at once", flush=True)):
@@ -83,7 +83,7 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.parametrize(
-    ("number", "told"),
+    ("number", "ending"),
     [
         (signal.SIGINT, "at once"),
         (signal.SIGTERM, "at once"),
@@ -91,11 +91,11 @@ except KeyboardInterrupt:
     ],
 )
 def test_a_second_signal_counts_also_while_the_first_is_handled(
-    number: signal.Signals, told: str
+    number: signal.Signals, ending: str
 ) -> None:
     command = [sys.executable, "-c", IN_A_HANDLER, str(int(number))]
     ended = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert (ended.stdout.strip(), ended.returncode) == (told, 130 if told == "at once" else 0)
+    assert (ended.stdout.strip(), ended.returncode) == (ending, 130 if ending == "at once" else 0)
 
 
 def test_a_time_limit_interrupts() -> None:
@@ -154,8 +154,8 @@ def test_what_somebody_else_left_in_place_of_scratch_stops_nobody(
         strange = Path(f"{living}-strange")
         strange.mkdir()
         make(strange / "in-use.lock")
-        with scratch_folder() as own:
-            assert own.is_dir()
+        with scratch_folder() as folder:
+            assert folder.is_dir()
         assert strange.is_dir()
         shutil.rmtree(strange)
 

@@ -113,8 +113,8 @@ def test_epochs_are_the_most_there_may_be_where_a_training_ends_with_a_target() 
     )
     assert short == long
     assert short.arms[0].config["stopping"]["max_epochs"] == 2
-    told = refusal(sweep(), epochs=1, settings=settings | {"stopping.max_epochs": 2})
-    assert told == "The epochs are given twice: --epochs is short for stopping.max_epochs."
+    message = refusal(sweep(), epochs=1, settings=settings | {"stopping.max_epochs": 2})
+    assert message == "The epochs are given twice: --epochs is short for stopping.max_epochs."
 
 
 def test_epochs_reach_the_arms_that_choose_their_own_stopping() -> None:
@@ -152,7 +152,7 @@ def test_another_name_leaves_every_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"seeds": ()}, "No seed is given"),
         ({"add_seeds": ()}, "No seed to add is given"),
@@ -165,8 +165,8 @@ def test_another_name_leaves_every_key() -> None:
         ({"settings": {"model.conv_kernel": 100}}, "does not fit 8 pixels"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(changes: dict[str, Any], told: str) -> None:
-    assert told in refusal(sweep(), **changes)
+def test_what_cannot_be_is_one_sentence(changes: dict[str, Any], message: str) -> None:
+    assert message in refusal(sweep(), **changes)
 
 
 def test_an_arm_whose_network_cannot_be_built_is_named() -> None:

@@ -29,9 +29,9 @@ from tests.sweeps.execution.search.examples import (
 
 
 def declared(**changes: Any) -> ManifestSearch:
-    found = searched(**changes).manifest.search
-    assert found
-    return found
+    declaration = searched(**changes).manifest.search
+    assert declaration
+    return declaration
 
 
 def test_a_search_begins_with_its_base_alone() -> None:
@@ -44,12 +44,16 @@ def test_a_search_begins_with_its_base_alone() -> None:
 
 
 def test_it_holds_what_varies_and_how() -> None:
-    found = declared(sampler="qmc", confirm=confirm(2, (7, 8)))
-    assert (found.sampler, found.objective, found.num_trials) == ("qmc", "validation_error", 6)
-    assert found.scheduler == SCHEDULER.model_dump(mode="json")
-    assert found.confirmation
-    assert (found.confirmation.best, found.confirmation.seeds) == (2, (7, 8))
-    rate, batch = found.dimensions
+    declaration = declared(sampler="qmc", confirm=confirm(2, (7, 8)))
+    assert (declaration.sampler, declaration.objective, declaration.num_trials) == (
+        "qmc",
+        "validation_error",
+        6,
+    )
+    assert declaration.scheduler == SCHEDULER.model_dump(mode="json")
+    assert declaration.confirmation
+    assert (declaration.confirmation.best, declaration.confirmation.seeds) == (2, (7, 8))
+    rate, batch = declaration.dimensions
     assert (rate.name, rate.kind, rate.low, rate.high, rate.log) == (
         RATE,
         "floats",
@@ -120,7 +124,7 @@ def test_settings_that_exclude_each_other_are_refused_before_anything_runs() -> 
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"sampler": "random"}, "its sampler would change"),
         ({"space": FEW_POINTS, "trials": 4}, "its space would change"),
@@ -130,11 +134,11 @@ def test_settings_that_exclude_each_other_are_refused_before_anything_runs() -> 
     ],
 )
 def test_another_search_over_one_that_is_there_is_refused_by_what_differs(
-    changes: dict[str, Any], told: str
+    changes: dict[str, Any], message: str
 ) -> None:
-    there = proposed(searched(), 2).manifest
-    with pytest.raises(BadInput, match=told):
-        check_dropped_cells(there, searched(**changes).manifest)
+    existing = proposed(searched(), 2).manifest
+    with pytest.raises(BadInput, match=message):
+        check_dropped_cells(existing, searched(**changes).manifest)
 
 
 def test_a_search_by_other_rules_is_refused() -> None:

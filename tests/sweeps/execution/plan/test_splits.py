@@ -40,8 +40,8 @@ def test_a_trial_is_told_the_split_of_its_seed_and_its_key_is_of_that_config() -
 
 
 def test_split_0_has_the_keys_of_the_same_seeds_without_splits() -> None:
-    own, plain = defined(splits=(0, 1)), defined(splits=())
-    assert [cell.trial_key for cell in own.manifest.cells if cell.seed % 2 == 0] == [
+    split, plain = defined(splits=(0, 1)), defined(splits=())
+    assert [cell.trial_key for cell in split.manifest.cells if cell.seed % 2 == 0] == [
         cell.trial_key for cell in plain.manifest.cells if cell.seed % 2 == 0
     ]
     assert "splits" not in plain.manifest.model_dump()
@@ -49,19 +49,19 @@ def test_split_0_has_the_keys_of_the_same_seeds_without_splits() -> None:
 
 def test_a_launch_that_was_broken_off_goes_on_with_the_cells_that_are_left(tmp_path: Path) -> None:
     begun = defined().manifest
-    told = Manifest.model_validate_json(begun.model_dump_json())
-    assert told == begun
+    reloaded = Manifest.model_validate_json(begun.model_dump_json())
+    assert reloaded == begun
     done = {
         cell.trial_key: TrialRecord(
             record_id="r", trial_key=cell.trial_key, seed=cell.seed, outcome=Outcome.FINISHED
         )
         for cell in begun.cells[:3]
     }
-    again = restored(defined(), tmp_path, told)
-    check_dropped_cells(told, again.manifest)
-    states = [one.state for one in surveyed(again.manifest.cells, {}, done)]
+    resumed = restored(defined(), tmp_path, reloaded)
+    check_dropped_cells(reloaded, resumed.manifest)
+    states = [one.state for one in surveyed(resumed.manifest.cells, {}, done)]
     assert states == [CellState.RECORDED] * 3 + [CellState.NEW] * 5
-    assert [again.head(cell) for cell in again.manifest.cells] == [
+    assert [resumed.head(cell) for cell in resumed.manifest.cells] == [
         defined().head(cell) for cell in begun.cells
     ]
 

@@ -47,27 +47,27 @@ class Scene:
         self.cell.log.write_text("log")
         self.cell.write_final(final(num_epochs, head=HEAD, **changes))
 
-    def all_held(self) -> list[StoredRun]:
+    def stored_runs(self) -> list[StoredRun]:
         return self.store.backend.live("trial")
 
-    def held(self) -> StoredRun:
-        (held,) = self.all_held()
-        return held
+    def stored_run(self) -> StoredRun:
+        (run,) = self.stored_runs()
+        return run
 
     def outcome(self) -> str:
-        held = self.held()
-        outcome = held.facts[TAG_OUTCOME]
-        assert held.is_running is (outcome == "running")
-        assert (held.ended is None) is held.is_running
+        run = self.stored_run()
+        outcome = run.facts[TAG_OUTCOME]
+        assert run.is_running is (outcome == "running")
+        assert (run.ended is None) is run.is_running
         return outcome
 
     def outcome_of(self, key: str) -> str | None:
-        found = self.records.find_trial(key)
-        return found.outcome if found else None
+        trial = self.records.find_trial(key)
+        return trial.outcome if trial else None
 
     def points(self) -> dict[str, list[int]]:
-        names, held = (*EPOCH_METRICS, "test_error"), self.held()
-        return {name: [step for step, _, _ in held.points.get(name, ())] for name in names}
+        names, run = (*EPOCH_METRICS, "test_error"), self.stored_run()
+        return {name: [step for step, _, _ in run.points.get(name, ())] for name in names}
 
     def check_finished(self, num_epochs: int = 2) -> None:
         assert self.outcome() == "finished"
@@ -75,7 +75,7 @@ class Scene:
         points = {name: sorted(steps) for name, steps in self.points().items()}
         assert points == dict.fromkeys(EPOCH_METRICS, epochs) | {"test_error": [num_epochs]}
         names = {"config.json", "log.txt", "predictions.safetensors", "weights.safetensors"}
-        assert set(self.held().files) == names
+        assert set(self.stored_run().files) == names
         assert self.queue.open_cells() == []
 
 

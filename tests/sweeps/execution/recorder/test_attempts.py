@@ -7,7 +7,7 @@ from typing import Any
 from sweeps.records.trial_record import Outcome
 from sweeps.tracking.memory_store import StoredRun
 from sweeps.tracking.record_facts import TAG_OUTCOME, TAG_REASON
-from tests.sweeps.execution.examples import KEY, failed, final, told
+from tests.sweeps.execution.examples import KEY, failed, final, reported
 from tests.sweeps.execution.recorder.scene import HEAD, START, Scene
 from tests.sweeps.storage.test_file_lock import end, holding
 
@@ -15,62 +15,62 @@ from tests.sweeps.storage.test_file_lock import end, holding
 def test_a_trial_killed_before_it_could_start_is_recorded_as_failed(scene: Scene) -> None:
     scene.tell(failed("its process was killed 4 times").model_copy(update={"head": HEAD}))
     scene.recorder().drain()
-    assert scene.held().facts[TAG_REASON] == "its process was killed 4 times"
+    assert scene.stored_run().facts[TAG_REASON] == "its process was killed 4 times"
     assert scene.outcome() == "failed"
 
 
 def test_a_failed_trial_tried_again_goes_on_in_the_same_record(scene: Scene) -> None:
     recorder = scene.recorder()
     scene.cell.log.write_text("Traceback")
-    scene.tell(START, told(1), failed("ValueError: no"))
+    scene.tell(START, reported(1), failed("ValueError: no"))
     recorder.drain()
-    held = scene.held()
+    run = scene.stored_run()
     assert scene.outcome() == "failed"
-    assert (held.facts[TAG_OUTCOME], held.facts[TAG_REASON]) == ("failed", "ValueError: no")
-    assert held.facts["capsweep.epochs"] == "1"
-    scene.tell(START, told(2))
+    assert (run.facts[TAG_OUTCOME], run.facts[TAG_REASON]) == ("failed", "ValueError: no")
+    assert run.facts["capsweep.epochs"] == "1"
+    scene.tell(START, reported(2))
     recorder.drain()
-    held = scene.held()
+    run = scene.stored_run()
     assert scene.outcome() == "running"
-    assert (held.facts[TAG_OUTCOME], held.facts[TAG_REASON]) == ("running", "")
+    assert (run.facts[TAG_OUTCOME], run.facts[TAG_REASON]) == ("running", "")
     scene.finish()
     recorder.drain()
     scene.check_finished()
 
 
 def test_an_adopted_run_that_had_failed_runs_again_too(scene: Scene) -> None:
-    scene.tell(START, told(1), failed())
+    scene.tell(START, reported(1), failed())
     scene.recorder().drain()
     scene.queue.forget([KEY])
     scene.queue.add([KEY], "other", "parent")
-    scene.tell(START, told(2))
+    scene.tell(START, reported(2))
     scene.recorder().drain()
     assert scene.outcome() == "running"
-    assert scene.held().facts[TAG_REASON] == ""
+    assert scene.stored_run().facts[TAG_REASON] == ""
 
 
 def test_a_failure_and_a_retry_told_at_once_leave_it_running(scene: Scene) -> None:
-    scene.tell(START, told(1), failed(), START, told(2))
+    scene.tell(START, reported(1), failed(), START, reported(2))
     scene.recorder().drain()
     assert scene.outcome() == "running"
-    assert scene.held().facts.get(TAG_REASON, "") == ""
+    assert scene.stored_run().facts.get(TAG_REASON, "") == ""
 
 
 def test_a_diverged_trial_is_final(scene: Scene) -> None:
-    scene.tell(START, told(1, math.inf))
+    scene.tell(START, reported(1, math.inf))
     scene.finish(
         1, outcome=Outcome.DIVERGED, reason="the training loss became inf", test_error=None
     )
     scene.recorder().drain()
-    held = scene.held()
+    run = scene.stored_run()
     assert scene.outcome() == "diverged"
-    assert held.facts[TAG_REASON] == "the training loss became inf"
+    assert run.facts[TAG_REASON] == "the training loss became inf"
     assert scene.queue.open_cells() == []
 
 
 def test_a_trial_that_nobody_trains_any_more_is_interrupted(scene: Scene) -> None:
     recorder = scene.recorder()
-    scene.tell(START, told(1))
+    scene.tell(START, reported(1))
     recorder.drain()
     recorder.settle_interrupted(lambda sweep: False)
     assert scene.outcome() == "running", "its sweep is still being launched"
@@ -82,8 +82,8 @@ def test_a_trial_that_nobody_trains_any_more_is_interrupted(scene: Scene) -> Non
         end(process)
     recorder.settle_interrupted(lambda sweep: sweep == "example")
     assert scene.outcome() == "interrupted"
-    assert scene.held().facts[TAG_OUTCOME] == "interrupted"
-    scene.tell(START, told(2))
+    assert scene.stored_run().facts[TAG_OUTCOME] == "interrupted"
+    scene.tell(START, reported(2))
     recorder.drain()
     assert scene.outcome() == "running"
     scene.finish()
@@ -98,65 +98,65 @@ def attempt(number: int, **changes: Any) -> Any:
     return START.model_copy(update={"head": HEAD.model_copy(update=known | changes)})
 
 
-def provenance(held: StoredRun) -> tuple[str, ...]:
+def provenance(run: StoredRun) -> tuple[str, ...]:
     names = ("device", "threads", "git_revision", "versions")
-    return tuple(held.facts[f"capsweep.{name}"] for name in names)
+    return tuple(run.facts[f"capsweep.{name}"] for name in names)
 
 
 def test_each_attempt_tells_what_it_ran_on_and_the_final_record_has_the_last_word(
     scene: Scene,
 ) -> None:
     recorder = scene.recorder()
-    scene.tell(attempt(1), told(1))
+    scene.tell(attempt(1), reported(1))
     recorder.drain()
-    assert provenance(scene.held()) == ("cuda: GPU 1", "1", "r1", '{"torch": "1"}')
-    scene.tell(attempt(2), told(2))
+    assert provenance(scene.stored_run()) == ("cuda: GPU 1", "1", "r1", '{"torch": "1"}')
+    scene.tell(attempt(2), reported(2))
     recorder.drain()
-    assert provenance(scene.held()) == ("cuda: GPU 2", "2", "r2", '{"torch": "2"}')
+    assert provenance(scene.stored_run()) == ("cuda: GPU 2", "2", "r2", '{"torch": "2"}')
     scene.tell(failed("its process was killed").model_copy(update={"head": HEAD}))
     recorder.drain()
-    assert provenance(scene.held())[0] == "cuda: GPU 2", (
+    assert provenance(scene.stored_run())[0] == "cuda: GPU 2", (
         "a failure told by the driver is no attempt"
     )
     last = attempt(3).head
     scene.cell.write_final(final(2, head=last))
     recorder.drain()
-    assert provenance(scene.held()) == ("cuda: GPU 3", "3", "r3", '{"torch": "3"}')
-    assert scene.held().facts["capsweep.arm"] == "base"
+    assert provenance(scene.stored_run()) == ("cuda: GPU 3", "3", "r3", '{"torch": "3"}')
+    assert scene.stored_run().facts["capsweep.arm"] == "base"
 
 
 def test_of_two_attempts_carried_at_once_the_last_is_described(scene: Scene) -> None:
-    scene.tell(attempt(1), told(1), attempt(2), told(2))
+    scene.tell(attempt(1), reported(1), attempt(2), reported(2))
     scene.recorder().drain()
-    assert provenance(scene.held())[0] == "cuda: GPU 2"
+    assert provenance(scene.stored_run())[0] == "cuda: GPU 2"
 
 
 def test_of_a_run_that_was_found_the_attempt_of_now_is_described(scene: Scene) -> None:
-    scene.tell(attempt(1), told(1))
+    scene.tell(attempt(1), reported(1))
     scene.recorder().drain()
     scene.queue.forget([KEY])
     scene.queue.add([KEY], "example", "own")
-    scene.tell(attempt(2), told(2))
+    scene.tell(attempt(2), reported(2))
     scene.recorder().drain()
-    assert provenance(scene.held())[0] == "cuda: GPU 2"
+    assert provenance(scene.stored_run())[0] == "cuda: GPU 2"
 
 
 def test_the_epochs_done_are_told_with_each_batch_and_when_interrupted(scene: Scene) -> None:
     recorder = scene.recorder()
-    scene.tell(START, told(1), told(2))
+    scene.tell(START, reported(1), reported(2))
     recorder.drain()
-    assert scene.held().facts["capsweep.epochs"] == "2"
-    scene.held().facts["capsweep.epochs"] = "0"
+    assert scene.stored_run().facts["capsweep.epochs"] == "2"
+    scene.stored_run().facts["capsweep.epochs"] = "0"
     recorder.settle_interrupted(lambda sweep: True)
-    assert scene.held().facts["capsweep.epochs"] == "2"
+    assert scene.stored_run().facts["capsweep.epochs"] == "2"
 
 
 def test_an_outbox_begun_anew_is_read_from_its_beginning(scene: Scene) -> None:
-    scene.tell(START, told(1), told(2))
+    scene.tell(START, reported(1), reported(2))
     scene.recorder().drain()
     shutil.rmtree(scene.cell.path)
     scene.cell.path.mkdir()
     scene.tell(failed("ValueError: anew"))
     scene.recorder().drain()
-    assert scene.held().facts[TAG_REASON] == "ValueError: anew"
+    assert scene.stored_run().facts[TAG_REASON] == "ValueError: anew"
     assert scene.points()["train_loss"] == [1, 2]

@@ -8,26 +8,26 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.recorder_queue import QueuedCell
 from sweeps.records.errors import StoreRefused, StoreUnreachable
 from sweeps.tracking.record_facts import TAG_OUTCOME
-from tests.sweeps.execution.examples import KEY, final, start, told
+from tests.sweeps.execution.examples import KEY, final, reported, start
 from tests.sweeps.execution.recorder.scene import HEAD, START, Scene
 
 
 def test_a_record_that_somebody_deleted_is_carried_anew(scene: Scene) -> None:
-    scene.tell(START, told(1))
+    scene.tell(START, reported(1))
     scene.recorder().drain()
-    deleted = scene.held()
+    deleted = scene.stored_run()
     deleted.is_deleted = True
-    scene.tell(told(2))
+    scene.tell(reported(2))
     scene.finish()
     scene.recorder().drain()
-    assert scene.held().record_id != deleted.record_id
+    assert scene.stored_run().record_id != deleted.record_id
     scene.check_finished()
 
 
 def test_a_store_that_does_not_answer_is_not_taken_for_a_deleted_record(scene: Scene) -> None:
-    scene.tell(START, told(1))
+    scene.tell(START, reported(1))
     scene.recorder().drain()
-    scene.tell(told(2))
+    scene.tell(reported(2))
     scene.store.backend.is_unreachable = True
     with pytest.raises(StoreUnreachable):
         scene.recorder().drain()
@@ -44,7 +44,7 @@ def test_a_refusal_of_a_store_that_has_gone_away_is_no_complaint(
         scene.store.backend.is_unreachable = True
         raise StoreRefused("no", "no")
 
-    scene.tell(START, told(1))
+    scene.tell(START, reported(1))
     monkeypatch.setattr(scene.records, "find_trial", refuse)
     recorder = scene.recorder()
     with pytest.raises(StoreUnreachable):
@@ -56,7 +56,7 @@ def test_lines_that_nobody_may_read_leave_no_cell_behind(scene: Scene) -> None:
     recorder = scene.recorder()
     scene.tell(START, START.model_copy(update={"fence": 2}))
     recorder.drain()
-    scene.tell(told(1))  # of a writer that had lost its lease
+    scene.tell(reported(1))  # of a writer that had lost its lease
     recorder.drain()
     (queued,) = scene.queue.open_cells()
     assert not recorder.is_behind(queued)
@@ -92,22 +92,22 @@ def test_a_refused_record_is_complained_of_and_others_are_carried_and_settled(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = other_cell(scene)
-    scene.tell(START, told(1))
+    scene.tell(START, reported(1))
     other.append(start(key=OTHER))
     recorder = scene.recorder()
     recorder.drain()
-    own = scene.records.find_trial(KEY)
-    assert own is not None
+    trial = scene.records.find_trial(KEY)
+    assert trial is not None
     real = scene.records.log_epochs
 
     def refuse(record_id: str, epochs: Any) -> None:
-        if record_id == own.record_id:
+        if record_id == trial.record_id:
             raise StoreRefused("It says: metric too strange", "metric too strange")
         real(record_id, epochs)
 
     monkeypatch.setattr(scene.records, "log_epochs", refuse)
-    scene.tell(told(2))
-    other.append(told(1))
+    scene.tell(reported(2))
+    other.append(reported(1))
     recorder.drain()
     assert recorder.error == "metric too strange"
     recorder.settle_interrupted(lambda sweep: True)
@@ -116,12 +116,12 @@ def test_a_refused_record_is_complained_of_and_others_are_carried_and_settled(
 
 def test_a_cell_that_no_sweep_wants_is_settled_once_and_forgotten(scene: Scene) -> None:
     recorder = scene.recorder()
-    scene.tell(START, told(1))
+    scene.tell(START, reported(1))
     recorder.drain()
     scene.queue.add([OTHER], "example", "parent")  # as --replace does
     recorder.settle_interrupted(lambda sweep: True)
-    assert scene.held().facts[TAG_OUTCOME] == "interrupted"
+    assert scene.stored_run().facts[TAG_OUTCOME] == "interrupted"
     assert [queued.trial_key for queued in scene.queue.open_cells()] == [OTHER]
-    kept: QueuedCell | None = scene.queue.cell(OTHER)
-    assert kept is not None
-    assert kept.is_wanted
+    other_queued: QueuedCell | None = scene.queue.cell(OTHER)
+    assert other_queued is not None
+    assert other_queued.is_wanted

@@ -21,7 +21,7 @@ OTHER_KEY = "cd" * 10
 METRIC = "evaluation.brightness.abababab.mean"
 
 
-def found(key: str = EVALUATION_KEY, **changes: Any) -> EvaluationRecord:
+def evaluation_record(key: str = EVALUATION_KEY, **changes: Any) -> EvaluationRecord:
     fields: dict[str, Any] = {
         "evaluation_key": key,
         "trial_key": KEY,
@@ -53,8 +53,10 @@ class EvaluatedScene(Scene):
 
     def evaluation_files(self) -> list[str]:
         names = ("json", "png", "safetensors")
-        own = [name for name in self.held().files if name.startswith((EVALUATION_KEY, OTHER_KEY))]
-        return sorted(name for name in own if name.endswith(names))
+        carried = [
+            name for name in self.stored_run().files if name.startswith((EVALUATION_KEY, OTHER_KEY))
+        ]
+        return sorted(name for name in carried if name.endswith(names))
 
 
 @pytest.fixture
@@ -68,12 +70,12 @@ def scene(tmp_path: Path) -> Iterator[EvaluatedScene]:
 def test_an_evaluation_is_a_metric_a_fact_and_files_of_the_same_record(
     scene: EvaluatedScene,
 ) -> None:
-    before = dict(scene.held().facts), scene.held().last_values()
-    scene.evaluate(found())
+    before = dict(scene.stored_run().facts), scene.stored_run().last_values()
+    scene.evaluate(evaluation_record())
     assert scene.recorder().drain_evaluations() == 1
-    held = scene.held()
-    assert held.last_values() == before[1] | {METRIC: 0.25}
-    assert held.facts == before[0] | {f"capsweep.evaluation.{EVALUATION_KEY}": "brightness"}
+    run = scene.stored_run()
+    assert run.last_values() == before[1] | {METRIC: 0.25}
+    assert run.facts == before[0] | {f"capsweep.evaluation.{EVALUATION_KEY}": "brightness"}
     assert scene.evaluation_files() == [
         f"{EVALUATION_KEY}.dot.png",
         f"{EVALUATION_KEY}.json",
@@ -88,7 +90,7 @@ def test_an_evaluation_is_a_metric_a_fact_and_files_of_the_same_record(
 
 def test_a_later_evaluation_joins_the_earlier_one(scene: EvaluatedScene) -> None:
     for key in (EVALUATION_KEY, OTHER_KEY):
-        scene.evaluate(found(key, images=(), pictures=()))
+        scene.evaluate(evaluation_record(key, images=(), pictures=()))
         scene.recorder().drain_evaluations()
     record = scene.store.record(KEY)
     assert record is not None
@@ -102,12 +104,12 @@ def test_wherever_it_is_killed_the_next_one_ends_with_the_same(after: bool, tmp_
         folder.mkdir()
         scene = EvaluatedScene(folder)
         scene.finish_and_record()
-        scene.evaluate(found())
+        scene.evaluate(evaluation_record())
         breaking = Breaking(scene.records, at_call, after)
         with suppress(Killed):
             scene.recorder(breaking).drain_evaluations()
         scene.recorder().drain_evaluations()
-        assert list(scene.held().points[METRIC]) == [(0, 4000, "0.25")]
+        assert list(scene.stored_run().points[METRIC]) == [(0, 4000, "0.25")]
         assert len(scene.evaluation_files()) == 3
         assert scene.queue.evaluated() == []
         scene.queue.close()
@@ -117,9 +119,9 @@ def test_wherever_it_is_killed_the_next_one_ends_with_the_same(after: bool, tmp_
 
 
 def test_one_that_is_written_while_another_is_carried_is_not_lost(scene: EvaluatedScene) -> None:
-    scene.evaluate(found())
+    scene.evaluate(evaluation_record())
     (request,) = scene.queue.evaluated()
-    scene.evaluate(found(OTHER_KEY))
+    scene.evaluate(evaluation_record(OTHER_KEY))
     scene.queue.drop_evaluated(request)
     assert [trial.trial_key for trial in scene.queue.evaluated()] == [KEY]
     scene.recorder().drain_evaluations()
@@ -128,7 +130,7 @@ def test_one_that_is_written_while_another_is_carried_is_not_lost(scene: Evaluat
 
 def test_one_without_a_record_waits_for_it(tmp_path: Path) -> None:
     scene = EvaluatedScene(tmp_path)
-    scene.evaluate(found())
+    scene.evaluate(evaluation_record())
     assert scene.recorder().drain_evaluations() == 0
     scene.finish_and_record()
     assert scene.recorder().drain_evaluations() == 1
@@ -136,8 +138,8 @@ def test_one_without_a_record_waits_for_it(tmp_path: Path) -> None:
 
 
 def test_a_damaged_one_is_told_and_keeps_its_request(scene: EvaluatedScene) -> None:
-    scene.evaluate(found())
-    CellEvaluations(scene.cell.path).paths(found())[-1].write_text("{")
+    scene.evaluate(evaluation_record())
+    CellEvaluations(scene.cell.path).paths(evaluation_record())[-1].write_text("{")
     recorder = scene.recorder()
     assert recorder.drain_evaluations() == 0
     assert "cannot be read" in recorder.error
@@ -145,7 +147,7 @@ def test_a_damaged_one_is_told_and_keeps_its_request(scene: EvaluatedScene) -> N
 
 
 def test_a_store_that_is_away_is_no_complaint(scene: EvaluatedScene) -> None:
-    scene.evaluate(found())
+    scene.evaluate(evaluation_record())
     scene.store.backend.is_unreachable = True
     with pytest.raises(StoreUnreachable):
         scene.recorder().drain_evaluations()

@@ -10,7 +10,7 @@ from sweeps.execution.recorder.manifest_file import hand_over
 from sweeps.tracking.addresses import sqlite_path
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.mlflow.mlflow_writer import MlflowWriter
-from tests.sweeps.execution.examples import KEY, manifest, told
+from tests.sweeps.execution.examples import KEY, manifest, reported
 from tests.sweeps.execution.recorder.scene import START, Scene
 from tests.sweeps.execution.recorder.test_recorder_process import Session, session_of
 from tests.sweeps.tracking.mlflow.faulty_server import FaultyServer, faulty_server
@@ -52,16 +52,16 @@ def test_a_server_that_comes_back_empty_is_filled_from_the_folders(
     store = MlflowStore(server.address, tmp_path / "artifacts")
     for session in session_of(scene, store, monkeypatch):
         hand_over(session.storage.journals, manifest())
-        scene.tell(START, told(1))
+        scene.tell(START, reported(1))
         serve(session)
         assert store.record(KEY) is not None
         server.come_back_empty()
-        scene.tell(told(2))
+        scene.tell(reported(2))
         if is_told_between:
             serve(session)
             serve(session)
             assert store.record(KEY) is not None, "not only at the end"
-        scene.tell(told(3))
+        scene.tell(reported(3))
         scene.finish(3)
         assert session.grant() == 0
         check_whole(session, MlflowStore(server.address, tmp_path / "artifacts"))
@@ -74,13 +74,13 @@ def test_a_database_that_is_deleted_is_made_and_filled_anew(
     assert database is not None
     for session in session_of(scene, mlflow_store, monkeypatch):
         hand_over(session.storage.journals, manifest())
-        scene.tell(START, told(1))
+        scene.tell(START, reported(1))
         serve(session)
         database.unlink()
         shutil.rmtree(database.parent / "artifacts", ignore_errors=True)
-        scene.tell(told(2))
+        scene.tell(reported(2))
         serve(session)
-        scene.tell(told(3))
+        scene.tell(reported(3))
         scene.finish(3)
         assert session.grant() == 0
         check_whole(session, mlflow_store)

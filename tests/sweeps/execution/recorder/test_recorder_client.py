@@ -57,16 +57,16 @@ done
 def test_a_recorder_that_moves_may_take_as_long_as_it_likes(
     tmp_path: Path, clock: Clock, client_of: Callable[[str], RecorderClient]
 ) -> None:
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
 
     def tell(num_done: int, num_left: int) -> None:
-        told.append((num_done, num_left))
+        progress.append((num_done, num_left))
         clock.seconds += 30
         (tmp_path / f"heard-{num_done}").touch()
 
     client = client_of(TELLING)
     assert client.finish(30, tell)
-    assert told == [(number, 6) for number in range(1, 7)]
+    assert progress == [(number, 6) for number in range(1, 7)]
     assert client.error == ""
 
 

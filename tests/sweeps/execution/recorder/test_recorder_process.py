@@ -25,7 +25,7 @@ from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.memory_store import MemoryWriter
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.store import RecordStore
-from tests.sweeps.execution.examples import KEY, final, manifest, start, told
+from tests.sweeps.execution.examples import KEY, final, manifest, reported, start
 from tests.sweeps.execution.recorder.scene import HEAD, START, Scene
 from tests.sweeps.storage.test_file_lock import end, holding
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -70,9 +70,9 @@ class Session:
 
     def is_running(self) -> bool:
         """Return whether the store has the sweep as one that runs."""
-        found = self.records.find_sweep("example")
-        assert found is not None
-        return found.is_running
+        sweep = self.records.find_sweep("example")
+        assert sweep is not None
+        return sweep.is_running
 
     def foreign_cell(self) -> CellFolder:
         self.scene.queue.add([FOREIGN], "foreign", "own")
@@ -121,12 +121,12 @@ print("mlflow" in sys.modules, "pandas.core" in sys.modules)
 """
     command = [sys.executable, "-c", words, str(tmp_path)]
     environment = {**os.environ, "MLFLOW_TRACKING_URI": ""}
-    told = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    assert told.stdout.split() == ["True", "False"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.split() == ["True", "False"]
 
 
 def test_what_is_told_is_carried_to_the_end(session: Session) -> None:
-    session.scene.tell(START, told(1), told(2))
+    session.scene.tell(START, reported(1), reported(2))
     session.scene.finish()
     assert session.grant() == 0
     assert session.process.error == ""
@@ -137,14 +137,14 @@ def test_what_is_told_is_carried_to_the_end(session: Session) -> None:
 def test_it_waits_for_a_worker_that_outlives_the_driver(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session.scene.tell(START, told(1))
+    session.scene.tell(START, reported(1))
     worker = holding(session.scene.cell.path / "lock")
     is_busy, looks = CellFolder.is_busy, list[bool]()
 
     def look(folder: CellFolder) -> bool:
         looks.append(is_busy(folder))
         if len(looks) == 3:  # it has waited, and would look again
-            session.scene.tell(told(2))
+            session.scene.tell(reported(2))
             end(worker)
         return looks[-1]
 
@@ -152,11 +152,11 @@ def test_it_waits_for_a_worker_that_outlives_the_driver(
     assert session.leave() == 0
     assert looks[:4] == [True, True, True, False]
     assert session.scene.outcome() == "interrupted"
-    assert session.scene.held().facts["capsweep.epochs"] == "2"
+    assert session.scene.stored_run().facts["capsweep.epochs"] == "2"
 
 
 def test_a_worker_that_does_not_end_is_waited_for_no_longer_than_granted(session: Session) -> None:
-    session.scene.tell(START, told(1))
+    session.scene.tell(START, reported(1))
     worker = holding(session.scene.cell.path / "lock")
     try:
         started = time.monotonic()
@@ -168,7 +168,7 @@ def test_a_worker_that_does_not_end_is_waited_for_no_longer_than_granted(session
 
 
 def test_the_sweep_of_a_driver_that_is_gone_is_marked_as_killed(session: Session) -> None:
-    session.scene.tell(START, told(1))
+    session.scene.tell(START, reported(1))
     assert session.leave() == 0
     assert not session.is_running()
 
@@ -247,7 +247,7 @@ def test_another_sweeps_record_that_cannot_be_settled_decides_nothing(
     speaking_when(lambda: session.records.find_trial(FOREIGN), session, monkeypatch)
     assert session.process.run() == 0
     session.scene.queue.update(FOREIGN, outcome="running")
-    session.scene.held().is_deleted = True
+    session.scene.stored_run().is_deleted = True
     session.scene.finish()
     assert session.grant() == 0
 
@@ -269,11 +269,11 @@ def test_the_store_is_opened_for_what_an_epoch_tells_and_not_for_a_start_alone(
     turns = iter(range(99))
 
     def is_carried() -> bool:
-        is_there = session.records.find_trial(KEY) is not None
+        is_recorded = session.records.find_trial(KEY) is not None
         if (turn := next(turns)) == 3:
-            session.scene.tell(told(1))
-        assert not is_there or turn > 3, "what a start alone tells may wait"
-        return is_there
+            session.scene.tell(reported(1))
+        assert not is_recorded or turn > 3, "what a start alone tells may wait"
+        return is_recorded
 
     speaking_when(is_carried, session, monkeypatch)
     assert session.process.run() == 0
@@ -346,10 +346,10 @@ class TestKeepingAlive:
         self, client: RecorderClient, mlflow_session: Session, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(recorder_client, "_STOP_SECONDS", PATIENCE_SECONDS)
-        mlflow_session.scene.tell(START, told(1))
+        mlflow_session.scene.tell(START, reported(1))
         wait_until(lambda: mlflow_session.records.find_trial(KEY))
         client.stop()
-        found = mlflow_session.records.find_trial(KEY)
-        assert found is not None
-        assert found.outcome is Outcome.INTERRUPTED
+        trial = mlflow_session.records.find_trial(KEY)
+        assert trial is not None
+        assert trial.outcome is Outcome.INTERRUPTED
         client.stop()

@@ -22,11 +22,11 @@ def test_the_queue_keeps_the_first_sweep_that_asked(tmp_path: Path) -> None:
         ]
         queue.update("b" * 20, is_closed=1, record_id="r", outcome="finished", carried_bytes=9)
         assert [cell.trial_key[0] for cell in queue.open_cells()] == ["a", "c"]
-    with closing(RecorderQueue(tmp_path, "sqlite:///x")) as again:
-        cell = again.cell("b" * 20)
+    with closing(RecorderQueue(tmp_path, "sqlite:///x")) as reopened:
+        cell = reopened.cell("b" * 20)
         assert cell is not None
         assert (cell.record_id, cell.outcome, cell.is_closed) == ("r", Outcome.FINISHED, True)
-        assert again.cell("d" * 20) is None
+        assert reopened.cell("d" * 20) is None
     with closing(RecorderQueue(tmp_path, "sqlite:///y")) as other:
         assert other.open_cells() == [], "each tracking store has a queue of its own"
 
@@ -36,8 +36,8 @@ def test_an_open_cell_belongs_to_its_sweeps_record_of_now(tmp_path: Path) -> Non
         queue.add(["a" * 20], "first", "p1")
         queue.add(["a" * 20, "b" * 20], "second", "p2")
         queue.add(["a" * 20], "first", "p3")
-        own = {cell.trial_key[0]: cell.sweep_id for cell in queue.open_cells()}
-        assert own == {"a": "p3", "b": "p2"}
+        sweep_ids = {cell.trial_key[0]: cell.sweep_id for cell in queue.open_cells()}
+        assert sweep_ids == {"a": "p3", "b": "p2"}
 
 
 def test_a_sweep_wants_what_it_asked_for_last(tmp_path: Path) -> None:

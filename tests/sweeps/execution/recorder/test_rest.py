@@ -8,9 +8,9 @@ from tests.sweeps.execution.recorder.test_recorder_client import Clock
 
 
 def test_only_silence_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, told = Clock(), list[tuple[int, int]]()
+    clock, reports = Clock(), list[tuple[int, int]]()
     monkeypatch.setattr(recorder_rest, "time", clock)
-    rest = Rest(30, 2, lambda *words: told.append(words))
+    rest = Rest(30, 2, lambda *words: reports.append(words))
     for number in range(20):
         clock.seconds += 29
         rest.moved(f"file {number}", False)
@@ -19,8 +19,8 @@ def test_only_silence_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
         rest.moved("a trial", True)
     clock.seconds += 31
     assert rest.is_over
-    assert told[0] == (0, 2)
-    assert told[-3:] == [(1, 2), (2, 2), (2, 2)]
+    assert reports[0] == (0, 2)
+    assert reports[-3:] == [(1, 2), (2, 2), (2, 2)]
 
 
 def test_what_is_sent_again_is_no_movement(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.execution.cells.sealed_files import delete_weights, sealed
-from tests.sweeps.execution.examples import told
+from tests.sweeps.execution.examples import reported
 from tests.sweeps.execution.recorder.scene import START, Scene
 
 FILES = ["weights", "predictions"]
@@ -13,7 +13,7 @@ DAMAGES = {"missing": None, "bytes instead of": b"tr", "content was changed": b"
 
 
 def finish(scene: Scene) -> None:
-    scene.tell(START, told(1), told(2))
+    scene.tell(START, reported(1), reported(2))
     paths = [scene.cell.predictions, scene.cell.weights]
     for path in paths:
         path.write_bytes(b"right")
@@ -43,7 +43,7 @@ def test_a_file_that_is_not_as_it_was_is_not_recorded_until_it_is_put_back(
     assert str(path) in recorder.error
     assert why in recorder.error
     assert "train its cell again" in recorder.error
-    assert path.name not in scene.held().files
+    assert path.name not in scene.stored_run().files
     assert scene.outcome() == "running"
     assert len(scene.queue.open_cells()) == 1
     path.write_bytes(b"right")
@@ -62,7 +62,7 @@ def test_weights_that_were_not_to_be_kept_are_not_missed_when_a_store_is_filled_
     recorder.drain()
     assert recorder.error == ""
     assert scene.outcome() == "finished"
-    assert scene.cell.weights.name not in scene.held().files
+    assert scene.cell.weights.name not in scene.stored_run().files
 
 
 def test_a_final_record_without_files_seals_nothing(scene: Scene) -> None:

@@ -51,8 +51,8 @@ def look_running(launches: Launches) -> None:
 
 
 def lose_an_epoch(launches: Launches) -> None:
-    held = launches.store.backend.live("trial")[0]
-    for points in held.points.values():
+    run = launches.store.backend.live("trial")[0]
+    for points in run.points.values():
         points.pop(next((point for point in points if point[0] == 1), None), None)
 
 
@@ -87,12 +87,12 @@ def test_what_was_lost_is_made_good_once(
     accident(launches)
     repaired = launches.repair("example")
     assert repaired.exit_code == 0
-    told = " ".join(repaired.sentences)
+    message = " ".join(repaired.sentences)
     for words in ACCIDENTS[accident]:
-        assert re.search(words, told), told
+        assert re.search(words, message), message
     expect_whole(launches)
-    again = launches.repair()
-    assert (again.sentences, again.exit_code) == ((), 0)
+    second = launches.repair()
+    assert (second.sentences, second.exit_code) == ((), 0)
     assert launches.run().exit_code == 0
     assert launches.tables() == tables
     assert launches.num_epochs_trained() == num_trained
@@ -103,14 +103,14 @@ def test_what_people_browse_of_a_lost_sweep_is_written_again(
 ) -> None:
     shown: list[SweepSummary] = []
 
-    def show(writer: MemoryWriter, sweep_id: str, told: SweepSummary) -> None:
+    def show(writer: MemoryWriter, sweep_id: str, summary: SweepSummary) -> None:
         del writer, sweep_id
-        shown.append(told)
+        shown.append(summary)
 
     monkeypatch.setattr(MemoryWriter, "write_summary", show)
     lose_store(launches)
     launches.repair("example")
-    assert [len(told.arms) for told in shown] == [3]
+    assert [len(summary.arms) for summary in shown] == [3]
     launches.repair("example")
     assert len(shown) == 1  # as there was nothing to repair
 
@@ -146,12 +146,12 @@ def test_lost_folders_are_not_missed(launches: Launches) -> None:
 
 
 def test_a_trial_that_looks_as_if_it_ran_is_interrupted(launches: Launches) -> None:
-    held = launches.store.backend.live("trial")[0]
-    shutil.rmtree(launches.storage.cells / held.facts["capsweep.trial_key"])
-    held.facts[TAG_OUTCOME] = "running"
-    held.is_running = True
+    run = launches.store.backend.live("trial")[0]
+    shutil.rmtree(launches.storage.cells / run.facts["capsweep.trial_key"])
+    run.facts[TAG_OUTCOME] = "running"
+    run.is_running = True
     assert "1 records" in launches.repair().sentences[0]
-    assert (held.facts[TAG_OUTCOME], held.is_running) == ("interrupted", False)
+    assert (run.facts[TAG_OUTCOME], run.is_running) == ("interrupted", False)
 
 
 def test_a_sweep_that_is_being_run_is_left_alone(launches: Launches) -> None:
@@ -214,8 +214,8 @@ def test_a_store_that_is_behind_gets_the_kept_manifest(launches: Launches) -> No
 def put_back(launches: Launches, manifest: str) -> None:
     """Have the store as it was when a manifest was current, as from an older copy of it."""
     keys = {cell.trial_key for cell in Manifest.model_validate_json(manifest).cells}
-    for held in launches.store.backend.live("trial"):
-        held.is_deleted = held.facts["capsweep.trial_key"] not in keys
+    for run in launches.store.backend.live("trial"):
+        run.is_deleted = run.facts["capsweep.trial_key"] not in keys
     launches.store.writer().set_manifest(launches.store.sweep_id("example"), manifest)
 
 
@@ -233,10 +233,10 @@ def test_what_a_search_has_confirmed_and_the_store_lacks_is_kept(
 
 def extended_elsewhere(launches: Launches) -> None:
     """Have what is kept here be of before somebody else has extended the sweep."""
-    kept = manifest_file(launches.storage.journals, "example")
-    before = kept.read_bytes()
+    path = manifest_file(launches.storage.journals, "example")
+    before = path.read_bytes()
     assert launches.run(seeds=(0, 1, 2)).exit_code == 0
-    kept.write_bytes(before)
+    path.write_bytes(before)
 
 
 def test_a_sweep_that_was_extended_elsewhere_stays_so(launches: Launches) -> None:
@@ -249,5 +249,5 @@ def test_a_sweep_that_was_extended_elsewhere_stays_so(launches: Launches) -> Non
 def test_a_launch_that_trains_nothing_keeps_its_manifest(launches: Launches) -> None:
     extended_elsewhere(launches)
     assert launches.run(seeds=(0, 1, 2)).num_trained == 0
-    kept = stored_manifest(launches.storage.journals, "example")
-    assert kept == launches.store.manifest("example")
+    stored = stored_manifest(launches.storage.journals, "example")
+    assert stored == launches.store.manifest("example")

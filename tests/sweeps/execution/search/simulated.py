@@ -96,8 +96,8 @@ class World:
     def current(self, sweep: str = "example") -> Manifest | None:
         """Return the current manifest."""
         path = self._store(sweep)
-        is_there = self.has_store and path.exists()
-        return Manifest.model_validate_json(path.read_text()) if is_there else None
+        has_manifest = self.has_store and path.exists()
+        return Manifest.model_validate_json(path.read_text()) if has_manifest else None
 
     def folder(self, trial_key: str) -> CellFolder:
         """Return a cell's folder."""
@@ -270,12 +270,12 @@ class Trainer:
                 folder.append_failure(order.head, fence, reason_of(error))
 
     def _attempt(self, folder: CellFolder, head: TrialHead, fence: int) -> Training:
-        last_told = folder.epochs_done()
+        last_reported = folder.epochs_done()
         folder.append(OutboxLine(type="start", time=1, fence=fence, head=head))
         self._step(head.trial_key)
         curve = _checkpointed(folder)
         for line in self._epochs(folder, head, curve):
-            if line.epoch > last_told:
+            if line.epoch > last_reported:
                 time = 1000 + line.epoch
                 folder.append(OutboxLine(type="epoch", time=time, fence=fence, epoch=line))
                 self._step(head.trial_key)

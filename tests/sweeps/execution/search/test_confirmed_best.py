@@ -14,9 +14,9 @@ def test_the_best_are_confirmed_after_all_have_ended_beside_the_base(
 ) -> None:
     definition = random(trials=5, scheduler="none", confirm=confirm(2, (101, 102)))
     launch = run(definition, of(0.5, 0.1, 0.3, 0.4, 0.2))
-    again = [(cell.arm, cell.seed) for cell in launch.manifest.cells if cell.seed > 100]
+    confirmations = [(cell.arm, cell.seed) for cell in launch.manifest.cells if cell.seed > 100]
     chosen = ("proposal 1", "proposal 4", "base")
-    assert again == [(arm, seed) for arm in chosen for seed in (101, 102)]
+    assert confirmations == [(arm, seed) for arm in chosen for seed in (101, 102)]
     confirmed = {cell.trial_key for cell in launch.manifest.cells if cell.seed > 100}
     assert set(launch.started[6:]) == confirmed
     assert launch.plan.judge(launch.started[-1], 2, {}) is False, "no scheduler stops them"

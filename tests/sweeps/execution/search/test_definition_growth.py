@@ -108,8 +108,8 @@ def test_a_point_that_is_none_of_the_space_is_one_sentence() -> None:
 
 def test_the_best_and_the_reference_are_run_again_on_fresh_seeds() -> None:
     definition = with_confirmation(confirming(), ["proposal 2", "proposal 0"], "proposal 1")
-    again = [cell for cell in definition.manifest.cells if cell.seed > 100]
-    assert [(cell.arm, cell.seed) for cell in again] == [
+    confirmed = [cell for cell in definition.manifest.cells if cell.seed > 100]
+    assert [(cell.arm, cell.seed) for cell in confirmed] == [
         (f"proposal {number}", seed) for number in (2, 0, 1) for seed in (101, 102)
     ]
     chosen = of(definition).confirmation

@@ -173,13 +173,13 @@ class Scene:
         journal = Journal(self.world.journals, "example")
         assert self.definition.manifest.search
         log = DecisionLog(journal, self.definition.manifest.search.definition)
-        found = (
+        result = (
             [event for event, _ in journal.events(self.key)],
             [(one.epoch, one.is_stop) for one in verdicts_of(log) if one.trial_key == self.key],
             journal.launches()[-1].exit_code,
         )
         journal.close()
-        return found
+        return result
 
     def optuna(self, launch: Launch) -> FrozenTrial:
         search = self.definition.sweep.plan
@@ -195,9 +195,9 @@ class Scene:
         recorder.drain()
         recorder.settle_interrupted(lambda sweep: True)
         queue.close()
-        found = self.store.record(self.key)
-        assert found
-        return found
+        record = self.store.record(self.key)
+        assert record
+        return record
 
     def _keys(self) -> list[str]:
         manifest = self.world.current()

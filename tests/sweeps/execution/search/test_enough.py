@@ -72,8 +72,8 @@ def test_no_end_comes_before_some_are_left_to_be_better_than(run: Run) -> None:
 def test_with_other_ends_a_search_goes_on_and_confirms_anew(world: World, run: Run) -> None:
     stop = NoImprovement(proposals=2)
     first = run(unstopped(stop=stop, confirm=confirm(1)), of(*SCORES))
-    again = run(unstopped(stop=stop, confirm=confirm(1)), of(*SCORES))
-    assert (again.started, again.manifest) == ([], first.manifest)
+    second = run(unstopped(stop=stop, confirm=confirm(1)), of(*SCORES))
+    assert (second.started, second.manifest) == ([], first.manifest)
     longer = run(unstopped(confirm=confirm(1)), of(*SCORES))
     assert longer.manifest.search
     assert longer.manifest.search.confirmation

@@ -50,12 +50,14 @@ def came_to(world: World, launch: Launch) -> dict[str, Any]:
     journal = Journal(world.journals, "example")
     assert launch.manifest.search
     log = DecisionLog(journal, launch.manifest.search.definition)
-    found = {
+    state = {
         "proposals": launch.proposals(),
         "noted": log.entries(),
         "manifest": launch.manifest,
         "epochs": set(world.epochs_trained()),
-        "told": {cell.trial_key: told(world, cell.trial_key) for cell in launch.manifest.cells},
+        "outboxes": {
+            cell.trial_key: outbox_lines(world, cell.trial_key) for cell in launch.manifest.cells
+        },
         "filled": {
             cell.trial_key
             for cell in launch.manifest.cells
@@ -63,10 +65,10 @@ def came_to(world: World, launch: Launch) -> dict[str, Any]:
         },
     }
     journal.close()
-    return found
+    return state
 
 
-def told(world: World, key: str) -> list[tuple[str, int, str]]:
+def outbox_lines(world: World, key: str) -> list[tuple[str, int, str]]:
     """Return what a trial's outbox tells, but for the starts."""
     lines, _ = world.folder(key).read_outbox()
     return [
@@ -159,8 +161,8 @@ def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
     assert len(snapshots.taken) > 80
     for number, left in enumerate(snapshots.taken):
         # without a store the journal alone has to be enough
-        again = left if number % 3 else replace(left, has_store=False)
-        unbroken.expect_same(again, Launch(again, definition, score).run().close())
+        resumed = left if number % 3 else replace(left, has_store=False)
+        unbroken.expect_same(resumed, Launch(resumed, definition, score).run().close())
 
 
 def test_a_driver_killed_again_and_again_gets_there(tmp_path: Path, definition: Definition) -> None:

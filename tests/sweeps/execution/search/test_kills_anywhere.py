@@ -22,7 +22,7 @@ from tests.sweeps.execution.search.test_kills import score as by_rate
 from tests.sweeps.execution.search.test_warm_start import Store, other, warm
 
 FEW = SPACE.varied({RATE: Choices(1e-3, 5e-3, 1e-2), BATCH: Choices(100, 200)})
-AGAIN = Confirm(best=1, seeds=(101,))
+CONFIRM = Confirm(best=1, seeds=(101,))
 AGAINST_RANDOM = Confirm(best=1, seeds=(101,), against_random=True)
 
 
@@ -35,12 +35,12 @@ class Case(NamedTuple):
 
     definition: Definition
     score: Score
-    is_there: Callable[[Manifest], object]
+    is_reached: Callable[[Manifest], object]
     begun: Definition | None = None
 
 
 def tpe(**changes: Any) -> Definition:
-    known: dict[str, Any] = {"sampler": "tpe", "trials": 4, "confirm": AGAIN}
+    known: dict[str, Any] = {"sampler": "tpe", "trials": 4, "confirm": CONFIRM}
     return searched(**(known | changes))
 
 
@@ -106,12 +106,12 @@ def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
 
     begun = case.begun or case.definition
     whole = Launch(world, begun, case.score, step=step).run().close()
-    assert case.is_there(whole.manifest)
+    assert case.is_reached(whole.manifest)
     assert len(left) > 50 / every
     unbroken = Unbroken(world, whole)
     for number, one in enumerate(left):
         # without a store the journal alone has to be enough
-        again = one if number % 3 else replace(one, has_store=False)
-        has_begun = again.current() is not None or (again.journals / "example.db").exists()
+        resumed = one if number % 3 else replace(one, has_store=False)
+        has_begun = resumed.current() is not None or (resumed.journals / "example.db").exists()
         definition = case.definition if has_begun else begun
-        unbroken.expect_same(again, Launch(again, definition, case.score).run().close())
+        unbroken.expect_same(resumed, Launch(resumed, definition, case.score).run().close())

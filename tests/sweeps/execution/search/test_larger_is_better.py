@@ -29,9 +29,9 @@ def decided_by(metric: Metric, values: list[float]) -> tuple[list[str], list[int
     for cell, value in zip(cells, values, strict=True):
         known.take(Propose((cell,)))
         for epoch in range(1, NUM_EPOCHS + 1):
-            told = EpochTold(cell.arm, epoch, {metric.name: value})
-            known.take(told)
-            for decision in DECIDER.decide(SWEEP, known, told):
+            report = EpochTold(cell.arm, epoch, {metric.name: value})
+            known.take(report)
+            for decision in DECIDER.decide(SWEEP, known, report):
                 verdicts.append(f"{cell.arm} {type(decision).__name__}")
                 known.take(cast(Stop | Continue, decision))
         if f"{cell.arm} Stop" not in verdicts:

@@ -91,10 +91,10 @@ def test_killed_at_any_step_and_run_again_it_is_the_same_path(tmp_path: Folder, 
     unbroken = Launch(world, definition, score, step=snapshot).run().close()
     assert len(left) > 60 / every
     for number, one in enumerate(left):
-        again = one if number % 2 else World(one.root, has_store=False)
-        launch = Launch(again, definition, score).run().close()
+        resumed = one if number % 2 else World(one.root, has_store=False)
+        launch = Launch(resumed, definition, score).run().close()
         assert launch.manifest == unbroken.manifest
-        assert set(again.epochs_trained().values()) == {1}
+        assert set(resumed.epochs_trained().values()) == {1}
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,8 @@ def lengths(world: World, launch: Launch) -> dict[int, int]:
     first = {cell.arm: cell.trial_key for cell in reversed(launch.manifest.cells)}
     del first["base"]
     return {
-        int(arm.split()[1]): sum(count for (key, _), count in trained.items() if key == own)
-        for arm, own in first.items()
+        int(arm.split()[1]): sum(count for (key, _), count in trained.items() if key == first_key)
+        for arm, first_key in first.items()
     }
 
 
@@ -63,8 +63,8 @@ def test_all_wait_at_a_rung_and_the_best_half_of_them_goes_on(
     arms = {
         cell.trial_key: number_of(launch.definition.head(cell)) for cell in launch.manifest.cells
     }
-    told = [(type(one).__name__[0], arms[one.trial_key], one.epoch) for one in entries]
-    assert told == [
+    decisions = [(type(one).__name__[0], arms[one.trial_key], one.epoch) for one in entries]
+    assert decisions == [
         *[("P", 0, 1), ("P", 1, 1), ("C", 0, 1), ("P", 0, 2), ("P", 2, 1), ("P", 3, 1)],
         *[("C", 1, 1), ("P", 1, 2), ("C", 0, 2), ("P", 4, 1), ("P", 5, 1)],
         *[("C", 2, 1), ("P", 2, 2)],
@@ -82,8 +82,8 @@ def test_as_many_reach_the_full_length_as_are_confirmed(
     world: World, run: Callable[..., Launch], best: int | None, num_full: int
 ) -> None:
     quarter = PromotionAsha(grace=0.3, reduction_factor=4)
-    again = confirm(best) if best else None
-    launch = run(random(trials=4, scheduler=quarter, confirm=again), of(0.4, 0.3, 0.2, 0.1))
+    confirmation = confirm(best) if best else None
+    launch = run(random(trials=4, scheduler=quarter, confirm=confirmation), of(0.4, 0.3, 0.2, 0.1))
     full = [number for number, length in lengths(world, launch).items() if length == 3]
     assert full == [3, 2, 1][:num_full][::-1], "the best at their rung"
 
@@ -149,8 +149,8 @@ def test_what_waits_is_told_as_waiting_and_keeps_its_checkpoint(
 ) -> None:
     with pytest.raises(Killed):
         Launch(world, definition, score, step=KillAfter(60)).run()
-    again = Launch(world, definition, score)
-    waiting = again.plan.known.waiting
+    second = Launch(world, definition, score)
+    waiting = second.plan.known.waiting
     assert waiting
     assert all((world.cells / key / "checkpoint.safetensors").exists() for key in waiting)
     known = restored(definition, world.journals, world.current())
@@ -158,23 +158,23 @@ def test_what_waits_is_told_as_waiting_and_keeps_its_checkpoint(
     cells = surveyed(known.manifest.cells, {}, {}, known.waiting)
     assert not any(cell.state is CellState.WAITING for cell in cells), "nothing is in these folders"
     for key, epoch in waiting.items():
-        again.board.paused(key, epoch)
+        second.board.paused(key, epoch)
     first = min(waiting.values())
     count = list(waiting.values()).count(first)
     assert f"{count} {'waits' if count == 1 else 'wait'} at epoch {first}" in summary(
-        again.board, "example"
+        second.board, "example"
     )
-    again.close()
+    second.close()
 
 
 def test_tpe_hears_of_who_waits_as_stopped_at_its_last_rung(world: World) -> None:
     one = {"trials": 4, "sampler": "tpe", "scheduler": HALF}
     launch = Launch(
-        world, searched(**one), of(0.1, 0.4, math.nan, 0.3), step=lambda: heard.append(told())
+        world, searched(**one), of(0.1, 0.4, math.nan, 0.3), step=lambda: heard.append(weighed())
     )
     heard: list[list[Observation]] = []
 
-    def told() -> list[Observation]:
+    def weighed() -> list[Observation]:
         assert isinstance(launch.plan.known, SearchKnown)
         return list(launch.plan.known.weighed)
 
@@ -196,8 +196,8 @@ def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
     assert len(snapshots.taken) > 80
     for number, left in enumerate(snapshots.taken[::3]):
         # without a store the journal alone has to be enough
-        again = left if number % 2 else replace(left, has_store=False)
-        unbroken.expect_same(again, Launch(again, definition, score).run().close())
+        resumed = left if number % 2 else replace(left, has_store=False)
+        unbroken.expect_same(resumed, Launch(resumed, definition, score).run().close())
 
 
 def test_a_driver_that_has_lost_its_journal_comes_to_the_same(
@@ -209,8 +209,8 @@ def test_a_driver_that_has_lost_its_journal_comes_to_the_same(
     whole = test_kills.came_to(world, launch)
     for left in snapshots.taken[::12]:
         shutil.rmtree(left.journals)
-        again = test_kills.came_to(left, Launch(left, definition, score).run().close())
-        assert again | {"noted": 0} == whole | {"noted": 0}
+        outcome = test_kills.came_to(left, Launch(left, definition, score).run().close())
+        assert outcome | {"noted": 0} == whole | {"noted": 0}
 
 
 @pytest.mark.parametrize("at_step", range(1, 10))

@@ -45,12 +45,12 @@ class Watched(SearchRun):
         seeds = len(self.plan.seeds)
         whole = {one for one, count in self.came[rung].items() if count == seeds}
         assert arm in whole, "all of its seeds are there"
-        own = self.value(arm)
-        assert all(own <= self.value(other) for other in whole - self.gone[rung])
+        worth = self.value(arm)
+        assert all(worth <= self.value(other) for other in whole - self.gone[rung])
         if len(self.known.params) < self.plan.trials:
             num_lost = sum(map(math.isnan, self.values))
             most = math.floor((len(whole) + num_lost) * self.plan.scheduler.surviving_share + 1e-9)
-            assert sum(self.value(other) < own for other in whole) < most
+            assert sum(self.value(other) < worth for other in whole) < most
 
     def value(self, arm: str) -> float:
         return self.values[self.known.names.index(arm)]

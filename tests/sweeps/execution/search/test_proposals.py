@@ -101,9 +101,9 @@ def test_a_sampler_that_learns_ends_up_near_the_best(sampler: str) -> None:
 
 def test_the_grid_gives_every_point_once_and_not_in_order() -> None:
     one = search(space=FEW_POINTS, sampler="grid", trials=4)
-    found = proposals(one, 4)
+    proposed = proposals(one, 4)
     points = list(FEW_POINTS.grid())
-    assert sorted(found, key=points.index) == points
+    assert sorted(proposed, key=points.index) == points
     orders = {
         str(proposals(search(space=FEW_POINTS, sampler="grid", trials=4, sampler_seed=seed), 4))
         for seed in range(8)
@@ -115,8 +115,8 @@ def test_the_grid_gives_every_point_once_and_not_in_order() -> None:
 def test_a_sampler_that_does_not_learn_is_a_function_of_the_number(sampler: str) -> None:
     one = search(space=FEW_POINTS, sampler=sampler, trials=4)
     went = [FAILED, OPEN, pruned(0.5)]
-    found = proposals(one, 4)
-    assert propose(one, 3, list(zip(found[:3], went, strict=True))) == found[3]
+    proposed = proposals(one, 4)
+    assert propose(one, 3, list(zip(proposed[:3], went, strict=True))) == proposed[3]
 
 
 def test_points_of_qmc_fill_the_space_evenly() -> None:
@@ -159,8 +159,8 @@ def test_what_diverged_has_the_worst_value_that_any_has() -> None:
     points = proposals(one, 4)
     trials = study_of(one, list(zip(points, went, strict=True))).get_trials()
     assert (trials[1].state, trials[1].value) == (TrialState.COMPLETE, 0.75)
-    beside = (points[0], complete(0.875))
-    trials = study_of(one, list(zip(points, went, strict=True)), beside).get_trials()
+    base = (points[0], complete(0.875))
+    trials = study_of(one, list(zip(points, went, strict=True)), base).get_trials()
     assert [trial.value for trial in trials] == [0.875, 0.5, 0.875, 0.75, 0.25]
 
 
@@ -194,10 +194,10 @@ def test_tpe_proposes_settings_that_are_there_with_the_kind_it_chose() -> None:
     known: list[tuple[Params, Observation]] = []
     for number in range(24):
         params = propose(one, number, known)
-        there = {
+        active = {
             dimension.name for dimension in CONDITIONAL.dimensions if dimension.is_active(params)
         }
-        assert set(params) == there
+        assert set(params) == active
         kinds.add(params["loss"])
         known.append((params, complete(0.1 if params["loss"] == "spread" else 0.9)))
     assert kinds == {"margin", "spread", "cross_entropy"}
@@ -206,12 +206,12 @@ def test_tpe_proposes_settings_that_are_there_with_the_kind_it_chose() -> None:
 
 
 def test_optuna_is_told_the_ranges_as_they_are() -> None:
-    told = {
+    ranges = {
         one.name: str(distribution_of(one)) for one in [*SPACE.dimensions, *CONDITIONAL.dimensions]
     }
-    assert told[RATE] == "FloatDistribution(high=0.01, log=True, low=0.0001, step=None)"
-    assert told[BATCH] == "CategoricalDistribution(choices=(32, 64, 128, 256))"
-    assert told["loss[margin].positive_margin"].endswith(
+    assert ranges[RATE] == "FloatDistribution(high=0.01, log=True, low=0.0001, step=None)"
+    assert ranges[BATCH] == "CategoricalDistribution(choices=(32, 64, 128, 256))"
+    assert ranges["loss[margin].positive_margin"].endswith(
         "high=0.95, log=False, low=0.7, step=None)"
     )
 
@@ -220,5 +220,5 @@ def test_whole_numbers_keep_their_steps() -> None:
     path = "model.routing.iterations"
     varied = {"model": ("capsnet",), "model.routing": ("dynamic",), path: Ints(1, 5, step=2)}
     space = Space.of(TrainingConfig).only(path).varied(varied)
-    found = proposals(search(sampler="random", trials=3, space=space), 3, value=0.5)
-    assert sorted(point[path] for point in found) == [1, 3, 5]
+    proposed = proposals(search(sampler="random", trials=3, space=space), 3, value=0.5)
+    assert sorted(point[path] for point in proposed) == [1, 3, 5]

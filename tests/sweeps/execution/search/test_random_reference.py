@@ -41,10 +41,10 @@ def by_rate(head: TrialHead, epoch: int) -> float:
     return 0.5 - 10 * rate_of(head.config)
 
 
-def held(against: bool = True, random_seed: int = 0, **changes: Any) -> Definition:
-    again = Confirm(best=1, seeds=(101,), against_random=against, random_seed=random_seed)
+def with_reference(against: bool = True, random_seed: int = 0, **changes: Any) -> Definition:
+    confirm = Confirm(best=1, seeds=(101,), against_random=against, random_seed=random_seed)
     known: dict[str, Any] = {"sampler": "tpe", "scheduler": "none", "trials": 4, "startup": 2}
-    return searched(**(known | {"confirm": again} | changes))
+    return searched(**(known | {"confirm": confirm} | changes))
 
 
 def confirmation(launch: Launch) -> Confirmation:
@@ -54,9 +54,9 @@ def confirmation(launch: Launch) -> Confirmation:
 
 
 def reference(launch: Launch) -> RandomReference:
-    found = launch.manifest.random_reference
-    assert found
-    return found
+    result = launch.manifest.random_reference
+    assert result
+    return result
 
 
 def rates(launch: Launch) -> dict[str, float]:
@@ -64,13 +64,13 @@ def rates(launch: Launch) -> dict[str, float]:
 
 
 def test_after_the_search_as_many_epochs_are_drawn_and_the_best_is_confirmed(run: Run) -> None:
-    launch = run(held(), by_rate)
-    found = rates(launch)
-    assert [*found] == [f"random {number}" for number in range(5)], "four proposals and the base"
-    assert reference(launch).best == max(found, key=lambda arm: found[arm])
+    launch = run(with_reference(), by_rate)
+    by_arm = rates(launch)
+    assert [*by_arm] == [f"random {number}" for number in range(5)], "four proposals and the base"
+    assert reference(launch).best == max(by_arm, key=lambda arm: by_arm[arm])
     assert confirmation(launch).confirmed[1:] == ("base", reference(launch).best)
-    again = [cell.arm for cell in launch.manifest.cells if cell.seed == 101]
-    assert again == [*confirmation(launch).confirmed]
+    confirmed = [cell.arm for cell in launch.manifest.cells if cell.seed == 101]
+    assert confirmed == [*confirmation(launch).confirmed]
     first = min(i for i, one in enumerate(launch.log.entries()) if isinstance(one, ProposeRandom))
     assert sum(isinstance(one, ProposeRandom) for one in launch.log.entries()[first:]) == 5
     assert launch.manifest.num_expected == len(launch.manifest.cells) == len(launch.started)
@@ -79,7 +79,9 @@ def test_after_the_search_as_many_epochs_are_drawn_and_the_best_is_confirmed(run
 
 
 def test_what_was_stopped_early_leaves_less_to_random(run: Run) -> None:
-    definition = held(trials=12, sampler="random", startup=10, scheduler=SCHEDULER, seeds=(0, 1))
+    definition = with_reference(
+        trials=12, sampler="random", startup=10, scheduler=SCHEDULER, seeds=(0, 1)
+    )
     launch = run(definition, by_rate)
     assert len(stopped_arms(launch)) > 2
     epochs = 2 * (13 * 3) - sum(3 - c.stopped.epoch for c in launch.manifest.cells if c.stopped)
@@ -90,12 +92,14 @@ def test_what_was_stopped_early_leaves_less_to_random(run: Run) -> None:
 def test_a_point_that_the_search_has_stopped_is_trained_on_for_random_alone(
     world: World, run: Run
 ) -> None:
-    launch = run(held(space=SIX_POINTS, trials=5, scheduler="asha"), by_rate)
+    launch = run(with_reference(space=SIX_POINTS, trials=5, scheduler="asha"), by_rate)
     stopped = {cell.trial_key: cell for cell in launch.manifest.cells if cell.stopped}
-    again = [c for c in launch.manifest.cells if c.arm in rates(launch) and c.trial_key in stopped]
-    assert again
-    assert not any(cell.stopped for cell in again)
-    assert all(world.folder(cell.trial_key).is_filled() for cell in again)
+    resumed = [
+        c for c in launch.manifest.cells if c.arm in rates(launch) and c.trial_key in stopped
+    ]
+    assert resumed
+    assert not any(cell.stopped for cell in resumed)
+    assert all(world.folder(cell.trial_key).is_filled() for cell in resumed)
     assert [one.state for one in launch.observations()].count("pruned") == len(stopped_arms(launch))
     assert set(world.epochs_trained().values()) == {1}
 
@@ -106,18 +110,18 @@ def test_a_point_that_promotion_gave_up_is_trained_on_after_a_kill(
     def step() -> None:
         for launch in begun:
             is_noted = any(isinstance(one, ProposeRandom) for one in launch.log.entries()[-1:])
-            if is_noted and drawn_again(launch) and not left:
+            if is_noted and resumed_cells(launch) and not left:
                 left.append(world.copy(tmp_path / "killed"))
 
-    definition = held(space=SIX_POINTS, trials=5, scheduler=HALF)
+    definition = with_reference(space=SIX_POINTS, trials=5, scheduler=HALF)
     begun, left = list[Launch](), list[World]()
     begun.append(Launch(world, definition, by_rate, step=step))
     whole = begun[0].run().close()
     no_end = KillAfter(1000)
     launch = Launch(left[0], definition, by_rate, step=no_end).run().close()
-    assert drawn_again(launch)
+    assert resumed_cells(launch)
     assert launch.manifest == whole.manifest
-    assert all(left[0].folder(c.trial_key).is_filled() for c in drawn_again(launch))
+    assert all(left[0].folder(c.trial_key).is_filled() for c in resumed_cells(launch))
     assert set(left[0].epochs_trained().values()) == {1}
 
 
@@ -131,19 +135,21 @@ def test_a_longer_search_gives_up_what_it_has_drawn_and_it_is_trained_on(
 
     begun, left = list[Launch](), list[World]()
     begun.append(
-        Launch(world, held(space=SIX_POINTS, trials=3, scheduler=HALF), by_rate, step=step)
+        Launch(
+            world, with_reference(space=SIX_POINTS, trials=3, scheduler=HALF), by_rate, step=step
+        )
     )
     begun[0].run(num_concurrent=4).close()
-    longer = held(space=SIX_POINTS, trials=6, scheduler=HALF)
+    longer = with_reference(space=SIX_POINTS, trials=6, scheduler=HALF)
     launch = Launch(left[0], longer, by_rate).run(num_concurrent=4)
     drawn = {cell.trial_key for cell in launch.manifest.cells if cell.arm in rates(launch)}
     waited = {one.trial_key for one in launch.log.entries() if isinstance(one, Pause)}
-    assert {cell.trial_key for cell in drawn_again(launch)} & drawn & waited
+    assert {cell.trial_key for cell in resumed_cells(launch)} & drawn & waited
     assert all(left[0].folder(key).is_filled() for key in drawn)
     assert not launch.close().manifest.is_growing
 
 
-def drawn_again(launch: Launch) -> list[ManifestCell]:
+def resumed_cells(launch: Launch) -> list[ManifestCell]:
     """Return the cells of random points that the search had stopped."""
     stopped = {cell.trial_key for cell in launch.manifest.cells if cell.stopped}
     drawn = {one.arm for one in launch.manifest.drawn}
@@ -151,8 +157,10 @@ def drawn_again(launch: Launch) -> list[ManifestCell]:
 
 
 def test_samplers_and_hashes_know_nothing_of_it(world: World, run: Run) -> None:
-    launch = run(held(), by_rate)
-    alone = Launch(World(world.root / "alone"), held(against=False), by_rate).run().close()
+    launch = run(with_reference(), by_rate)
+    alone = (
+        Launch(World(world.root / "alone"), with_reference(against=False), by_rate).run().close()
+    )
     assert launch.proposals() == alone.proposals()
     assert launch.observations() == alone.observations()
     assert launch.definition.decided_by == alone.definition.decided_by
@@ -161,32 +169,32 @@ def test_samplers_and_hashes_know_nothing_of_it(world: World, run: Run) -> None:
 
 
 def test_a_search_that_was_confirmed_gets_it_later_and_loses_it_again(run: Run) -> None:
-    before = run(held(against=False), by_rate)
-    after = run(held(), by_rate)
+    before = run(with_reference(against=False), by_rate)
+    after = run(with_reference(), by_rate)
     assert after.started == [
         cell.trial_key for cell in after.manifest.cells if cell.arm in rates(after)
     ], "the random points, and the best of them anew"
     assert confirmation(after).arms == confirmation(before).arms
-    other = run(held(random_seed=1), by_rate)
+    other = run(with_reference(random_seed=1), by_rate)
     assert set(rates(other).values()).isdisjoint(rates(after).values())
-    without = run(held(against=False), by_rate)
+    without = run(with_reference(against=False), by_rate)
     assert (without.started, without.manifest) == ([], before.manifest)
-    again = run(held(), by_rate)
-    assert (again.started, again.manifest) == ([], after.manifest)
+    last = run(with_reference(), by_rate)
+    assert (last.started, last.manifest) == ([], after.manifest)
 
 
 def test_a_longer_search_is_held_against_the_same_points_and_more(world: World, run: Run) -> None:
-    shorter, longer = run(held(), by_rate), run(held(trials=6), by_rate)
+    shorter, longer = run(with_reference(), by_rate), run(with_reference(trials=6), by_rate)
     assert [*rates(longer).items()][:5] == [*rates(shorter).items()]
     assert len(rates(longer)) == 7
     names = [arm.name for arm in longer.manifest.arms]
     assert names == ["base", *(f"proposal {n}" for n in range(6)), *rates(longer)]
     expect_valid(longer.manifest)
-    from_journal = run(held(trials=6), by_rate)
+    from_journal = run(with_reference(trials=6), by_rate)
     assert (from_journal.started, from_journal.manifest) == ([], longer.manifest)
     for journal in world.journals.iterdir():
         journal.unlink()
-    restored = run(held(trials=6), by_rate)
+    restored = run(with_reference(trials=6), by_rate)
     assert (restored.started, restored.manifest) == ([], longer.manifest)
 
 
@@ -194,22 +202,22 @@ def test_of_random_points_that_all_diverge_none_is_confirmed(run: Run) -> None:
     def score(head: TrialHead, epoch: int) -> float:
         return float("nan") if head.arm.startswith("random") else by_rate(head, epoch)
 
-    launch = run(held(), score)
+    launch = run(with_reference(), score)
     assert len(rates(launch)) == 15, "each has taken one epoch of fifteen"
     assert reference(launch).best is None
     assert confirmation(launch).confirmed == (*(confirmation(launch).arms or ()), "base")
 
 
 def test_where_nothing_ran_to_full_length_nothing_is_drawn(run: Run) -> None:
-    launch = run(held(), lambda head, epoch: float("nan"))
+    launch = run(with_reference(), lambda head, epoch: float("nan"))
     assert reference(launch).draws == ()
     assert [one.arms for one in launch.log.entries() if isinstance(one, Select)] == [()]
 
 
 def test_a_small_space_is_drawn_whole_and_no_point_twice(run: Run) -> None:
-    launch = run(held(space=FEW_POINTS), by_rate)
-    found = [tuple(one.params.values()) for one in reference(launch).draws]
-    assert sorted(found) == [(rate, size) for rate in (1e-3, 1e-2) for size in (100, 200)]
+    launch = run(with_reference(space=FEW_POINTS), by_rate)
+    points = [tuple(one.params.values()) for one in reference(launch).draws]
+    assert sorted(points) == [(rate, size) for rate in (1e-3, 1e-2) for size in (100, 200)]
 
 
 def test_points_keep_the_limits_and_hang_on_their_seed_alone(
@@ -220,7 +228,7 @@ def test_points_keep_the_limits_and_hang_on_their_seed_alone(
 
     monkeypatch.setattr(limits_module, "num_parameters", counted)
     limit = Limit("num_parameters", at_most=1_000_000)
-    plan = held(limits=limit).sweep.plan
+    plan = with_reference(limits=limit).sweep.plan
     assert isinstance(plan, Search)
 
     def holds(point: Any) -> bool:
@@ -238,6 +246,6 @@ def test_points_keep_the_limits_and_hang_on_their_seed_alone(
 
 
 def test_a_store_that_was_lost_costs_nothing(world: World, run: Run) -> None:
-    launch = run(held(), by_rate)
-    again = Launch(replace(world, has_store=False), held(), by_rate).run().close()
-    assert (again.started, again.manifest) == ([], launch.manifest)
+    launch = run(with_reference(), by_rate)
+    second = Launch(replace(world, has_store=False), with_reference(), by_rate).run().close()
+    assert (second.started, second.manifest) == ([], launch.manifest)

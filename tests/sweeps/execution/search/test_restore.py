@@ -60,9 +60,9 @@ def test_of_both_the_one_that_knows_more_is_taken(tmp_path: Path) -> None:
     journal_of(tmp_path, definition, 3)
     for count in (0, 2, 3, 5):
         current = proposed(definition, count).manifest
-        found = restored(definition, tmp_path, current)
-        assert found == earlier(definition, max(3, count)), count
-        expect_valid(found.manifest)
+        result = restored(definition, tmp_path, current)
+        assert result == earlier(definition, max(3, count)), count
+        expect_valid(result.manifest)
 
 
 def test_what_another_definition_has_proposed_is_not_taken_over(tmp_path: Path) -> None:
@@ -80,10 +80,10 @@ def test_fewer_trials_leave_the_first_ones(tmp_path: Path) -> None:
 
 def test_more_trials_go_on_from_the_same_proposals(tmp_path: Path) -> None:
     old, more = searched(trials=3), searched(trials=5)
-    found = restored(more, tmp_path, earlier(old, 3).manifest)
-    assert found == earlier(more, 3)
-    assert found.manifest.search
-    assert found.manifest.search.num_trials == 5
+    result = restored(more, tmp_path, earlier(old, 3).manifest)
+    assert result == earlier(more, 3)
+    assert result.manifest.search
+    assert result.manifest.search.num_trials == 5
 
 
 def confirmed(definition: Definition) -> Definition:

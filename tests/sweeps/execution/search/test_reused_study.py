@@ -37,27 +37,27 @@ NUM_PROPOSALS = 6
 def entries_of(seed: int) -> list[Entry]:
     """Return a journal of a made-up search with two seeds, some points of it proposed twice."""
     draw = chance.Random(seed)
-    found: list[Entry] = []
+    entries: list[Entry] = []
     for number in range(NUM_PROPOSALS):
         cells = tuple(Cell(f"proposal {number}", {"x": number // 2}, one) for one in (0, 1))
-        found.append(Propose(cells))
+        entries.append(Propose(cells))
         for cell in cells:
-            found += _ended(key_of(cell), draw)
-    return [*found, Select(("proposal 1",), None)]
+            entries += _ended(key_of(cell), draw)
+    return [*entries, Select(("proposal 1",), None)]
 
 
 def _ended(key: str, draw: chance.Random) -> list[Entry]:
-    told: list[Entry] = []
+    entries: list[Entry] = []
     for epoch in range(1, draw.randint(1, 3) + 1):
         value = draw.choice([draw.random(), math.nan])
         metrics = {"validation_error": value, "reaches_target": draw.random() < 0.2}
-        told += [EpochTold(key, epoch, metrics), Pause(key, epoch), Continue(key, epoch)]
+        entries += [EpochTold(key, epoch, metrics), Pause(key, epoch), Continue(key, epoch)]
     ends: list[Entry] = [
         Stop(key, 3, draw.random()),
         CellEnded(key, "finished", 3, {"validation_error": draw.random()}),
         CellEnded(key, "failed"),
     ]
-    return told + draw.choices([*([one] for one in ends), []])[0]
+    return entries + draw.choices([*([one] for one in ends), []])[0]
 
 
 def key_of(cell: Cell) -> str:
@@ -71,10 +71,10 @@ def keys() -> dict[tuple[str, int], str]:
 
 @given(st.integers(0, 10_000))
 def test_what_is_known_of_any_sweep_is_the_fold_of_its_journal(seed: int) -> None:
-    entries, kept = entries_of(seed), Known(keys())
+    entries, known = entries_of(seed), Known(keys())
     for number, entry in enumerate(entries):
-        kept.take(entry)
-        assert kept == known_after(entries[: number + 1], keys())
+        known.take(entry)
+        assert known == known_after(entries[: number + 1], keys())
 
 
 @given(st.integers(0, 10_000))
@@ -89,16 +89,19 @@ def test_decisions_before_facts_come_to_the_same(seed: int) -> None:
 
 @given(st.integers(0, 10_000))
 def test_what_is_known_of_a_search_is_the_fold_of_its_journal(seed: int) -> None:
-    entries, kept = entries_of(seed), SearchKnown(search(), Objective(VALIDATION_ERROR), keys(), {})
+    entries, known = (
+        entries_of(seed),
+        SearchKnown(search(), Objective(VALIDATION_ERROR), keys(), {}),
+    )
     for number, entry in enumerate(entries):
-        kept.take(entry)
+        known.take(entry)
         anew = SearchKnown(search(), Objective(VALIDATION_ERROR), keys(), {})
         for one in entries[: number + 1]:
             anew.take(one)
-        assert kept == anew
-        assert (kept.params, kept.names) == (anew.params, anew.names)
-        assert repr(kept.observations) == repr(anew.observations)
-        assert kept.is_open == any(one.state == "open" for one in kept.observations)
+        assert known == anew
+        assert (known.params, known.names) == (anew.params, anew.names)
+        assert repr(known.observations) == repr(anew.observations)
+        assert known.is_open == any(one.state == "open" for one in known.observations)
 
 
 SEEDS = {"a1": ("a1", "a2"), "a2": ("a1", "a2"), "b1": ("b1",), "c1": ("c1", "c2", "c3")}
@@ -109,33 +112,33 @@ SEEDS |= {"c2": SEEDS["c1"], "c3": SEEDS["c1"], "d1": ("d1",)}
 class Scanned:
     """What arms come to, as a scan over all that was told finds it."""
 
-    told: dict[str, dict[int, float]] = field(
+    reported: dict[str, dict[int, float]] = field(
         default_factory=lambda: {key: dict[int, float]() for key in SEEDS}
     )
     ended: dict[str, str] = field(default_factory=dict[str, str])
 
     def value(self, key: str, epoch: int) -> float | None:
-        curve, ended = self.told[key], self.ended.get(key)
+        curve, ended = self.reported[key], self.ended.get(key)
         if epoch <= max(curve, default=0) or ended not in {"reached", "diverged"}:
             return curve.get(epoch)
         return math.nan if ended == "diverged" else curve[max(curve)]
 
     def mean(self, keys: tuple[str, ...], epoch: int) -> float | None:
         values = [self.value(key, epoch) for key in keys if self.ended.get(key) != "failed"]
-        told = [value for value in values if value is not None]
-        return sum(told) / len(told) if told and len(told) == len(values) else None
+        present = [value for value in values if value is not None]
+        return sum(present) / len(present) if present and len(present) == len(values) else None
 
     def rivals(self, key: str, epoch: int, rival: Callable[[list[float]], float]) -> list[float]:
         others = {keys for keys in SEEDS.values() if key not in keys}
-        found = [
+        rivals = [
             as_rival(rival([as_rival(one) for one in means if one is not None]))
             for keys in others
             if (means := [self.mean(keys, each) for each in range(1, epoch + 1)])[-1] is not None
         ]
-        return sorted(found)
+        return sorted(rivals)
 
 
-TOLD = st.tuples(
+STEP = st.tuples(
     st.sampled_from([*SEEDS][:-1]),
     st.sampled_from([0.25, 0.5, 0.75, math.nan, math.inf]),
     st.sampled_from(["", "", "", "again", "reached", "diverged", "failed"]),
@@ -143,17 +146,17 @@ TOLD = st.tuples(
 RIVALS = {NoScheduler(): lambda costs: costs[-1], Median(): lambda costs: sum(costs) / len(costs)}
 
 
-@given(st.lists(TOLD, max_size=30), st.sampled_from([*RIVALS]))
+@given(st.lists(STEP, max_size=30), st.sampled_from([*RIVALS]))
 def test_ranked_curves_hold_the_rivals_that_a_scan_finds(
-    told: list[tuple[str, float, str]], scheduler: Scheduler
+    steps: list[tuple[str, float, str]], scheduler: Scheduler
 ) -> None:
     curves, scanned = ArmCurves(Objective(VALIDATION_ERROR), scheduler), Scanned()
     for keys in dict.fromkeys(SEEDS.values()):
         curves.add(keys)
-    for key, value, how in told:
+    for key, value, how in steps:
         if key in scanned.ended and (how != "again" or scanned.ended[key] != "reached"):
             continue
-        curve = scanned.told[key]
+        curve = scanned.reported[key]
         if how in {"diverged", "failed"}:
             scanned.ended[key] = how
             curves.diverge(key) if how == "diverged" else curves.fail(key)
@@ -181,12 +184,12 @@ def gone(number: int, params: Mapping[str, Any]) -> Observation:
 @pytest.mark.parametrize("sampler", ["tpe", "random", "gp"])
 def test_a_study_that_is_kept_proposes_what_one_that_is_built_anew_does(sampler: str) -> None:
     one = search(sampler=sampler, trials=30)
-    kept, params, went = Proposer(one), list[Mapping[str, Any]](), list[Observation]()
+    proposer, params, went = Proposer(one), list[Mapping[str, Any]](), list[Observation]()
     base = ({"optimiser.learning_rate": 1e-3, "batch_size": 64}, Observation("open"))
     for number in range(14 if sampler == "gp" else 25):
         if number == 5:
             base = (base[0], Observation("complete", 0.125, 3))
-        proposed = kept.propose(params, went, base)
+        proposed = proposer.propose(params, went, base)
         assert proposed == _built_anew(one, params, went, base), number
         params.append(proposed)
         went.append(Observation("open"))
@@ -194,7 +197,7 @@ def test_a_study_that_is_kept_proposes_what_one_that_is_built_anew_does(sampler:
             ended = number - (1 if number % 2 else 2)
             went[ended] = gone(ended, params[ended])
     went[:] = [gone(number, params[number]) for number in range(len(params))]
-    assert kept.propose(params, went, base) == _built_anew(one, params, went, base)
+    assert proposer.propose(params, went, base) == _built_anew(one, params, went, base)
 
 
 def _built_anew(

@@ -15,21 +15,21 @@ values = st.floats(0, 1)
 rivals = st.lists(values, min_size=1, max_size=12)
 
 
-def is_hopeless(value: float, others: list[float], kept: float, min_rivals: int) -> bool:
-    return rungs.is_hopeless(value, sorted(map(as_rival, others)), kept, min_rivals)
+def is_hopeless(value: float, others: list[float], kept_share: float, min_rivals: int) -> bool:
+    return rungs.is_hopeless(value, sorted(map(as_rival, others)), kept_share, min_rivals)
 
 
 @given(
     st.lists(st.floats(allow_nan=False, allow_infinity=False, width=32), min_size=1, max_size=30),
     st.one_of(st.floats(0.001, 0.999), st.integers(2, 9).map(lambda one: 1 / one)),
 )
-def test_a_quantile_is_numpys_percentile_to_the_bit(found: list[float], share: float) -> None:
-    assert quantile(sorted(found), 100 * share / 100) == np.percentile(found, 100 * share)
+def test_a_quantile_is_numpys_percentile_to_the_bit(numbers: list[float], share: float) -> None:
+    assert quantile(sorted(numbers), 100 * share / 100) == np.percentile(numbers, 100 * share)
 
 
 def test_a_verdict_needs_enough_rivals() -> None:
-    assert not is_hopeless(9.0, [0.1, 0.2], kept=0.5, min_rivals=3)
-    assert is_hopeless(9.0, [0.1, 0.2, 0.3], kept=0.5, min_rivals=3)
+    assert not is_hopeless(9.0, [0.1, 0.2], kept_share=0.5, min_rivals=3)
+    assert is_hopeless(9.0, [0.1, 0.2, 0.3], kept_share=0.5, min_rivals=3)
 
 
 @pytest.mark.parametrize(("value", "is_stopped"), [(0.2, False), (0.3, False), (0.31, True)])
@@ -53,16 +53,18 @@ def test_rivals_that_diverged_count_as_the_worst() -> None:
 
 
 @given(rivals, st.floats(0.01, 0.99))
-def test_none_as_good_as_the_best_is_stopped(others: list[float], kept: float) -> None:
-    assert not is_hopeless(min(others), others, kept, 1)
+def test_none_as_good_as_the_best_is_stopped(others: list[float], kept_share: float) -> None:
+    assert not is_hopeless(min(others), others, kept_share, 1)
 
 
 @given(values, values, rivals, st.floats(0.01, 0.99))
 def test_a_worse_trial_is_stopped_where_a_better_one_is(
-    one: float, other: float, others: list[float], kept: float
+    one: float, other: float, others: list[float], kept_share: float
 ) -> None:
     better, worse = sorted((one, other))
-    assert is_hopeless(worse, others, kept, 1) or not is_hopeless(better, others, kept, 1)
+    assert is_hopeless(worse, others, kept_share, 1) or not is_hopeless(
+        better, others, kept_share, 1
+    )
 
 
 @pytest.mark.parametrize(

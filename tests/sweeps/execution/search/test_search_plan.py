@@ -38,12 +38,12 @@ class Store:
         self._recorder = Recorder(self._store.writer(), self._queue, world.cells)
         self._key = key
 
-    def told(self) -> tuple[str, str]:
+    def carry(self) -> tuple[str, str]:
         """Carry what is new and return outcome and reason."""
         self._recorder.drain()
-        found = self._store.record(self._key)
-        assert found
-        return found.outcome.value, found.reason
+        record = self._store.record(self._key)
+        assert record
+        return record.outcome.value, record.reason
 
     def close(self) -> None:
         """Let go of the queue."""
@@ -102,10 +102,10 @@ def test_the_seeds_of_a_proposal_are_stopped_together(world: World) -> None:
     observed = launch.observations()[2]
     assert (observed.state, observed.epoch) == ("pruned", 3)
     launch.close()
-    again = Launch(world, definition, score).run(num_concurrent=2)
-    assert again.started == []
-    assert again.manifest == launch.manifest
-    again.close()
+    second = Launch(world, definition, score).run(num_concurrent=2)
+    assert second.started == []
+    assert second.manifest == launch.manifest
+    second.close()
 
 
 def test_a_proposal_with_a_stopped_seed_is_observed_where_that_was_stopped(
@@ -115,8 +115,10 @@ def test_a_proposal_with_a_stopped_seed_is_observed_where_that_was_stopped(
         return 0.75 if number_of(head) == 2 and head.seed else 0.25
 
     launch = run(random(trials=3, seeds=(0, 1)), score)
-    found = launch.observations()[2]
-    assert (found.state, found.value, found.epoch) == ("pruned", 0.5, 2), "the mean of both"
+    observation = launch.observations()[2]
+    assert (observation.state, observation.value, observation.epoch) == ("pruned", 0.5, 2), (
+        "the mean of both"
+    )
 
 
 def test_a_proposal_that_is_the_base_is_trained_once_and_observed_for_both(
@@ -199,16 +201,16 @@ def test_another_sweep_goes_on_with_a_stopped_trial_and_this_one_keeps_the_stop(
     cell = last_stopped(first)
     assert cell.stopped == Stopped(epoch=2, value=0.5)
     store = Store(world, cell.trial_key)
-    assert store.told() == ("pruned", "stopped by asha after epoch 2, validation_error 0.5")
+    assert store.carry() == ("pruned", "stopped by asha after epoch 2, validation_error 0.5")
     order = TrialJob(cells=str(world.cells), head=first.definition.head(cell))
     train_elsewhere(world, order, score)
 
-    assert store.told() == ("finished", "")
+    assert store.carry() == ("finished", "")
     assert [world.epochs_trained()[cell.trial_key, epoch] for epoch in (1, 2, 3)] == [1, 1, 1]
-    again = run(definition, score)
-    assert again.started == []
-    assert again.manifest == first.manifest
-    assert again.observations() == first.observations()
+    relaunched = run(definition, score)
+    assert relaunched.started == []
+    assert relaunched.manifest == first.manifest
+    assert relaunched.observations() == first.observations()
     store.close()
 
 
@@ -229,8 +231,8 @@ def test_a_verdict_that_fell_is_not_turned_round_by_an_epoch_trained_anew(
     launch = run(random(trials=4), of(0.4, 0.3, 0.2, 0.1))
     before = launch.verdicts()
     metrics = {"train_loss": 0.4, "validation_loss": 0.4, "validation_error": 0.4}
-    told = EpochTold(trial_key=launch.started[1], epoch=2, metrics=metrics)
-    assert launch.queue.tell(told) is None
+    report = EpochTold(trial_key=launch.started[1], epoch=2, metrics=metrics)
+    assert launch.queue.tell(report) is None
     assert launch.verdicts() == before
     assert stopped_arms(launch) == []
 

@@ -52,20 +52,20 @@ def score(head: TrialHead, epoch: int) -> float:
 def decisions(world: World, definition: Definition) -> list[Decision]:
     assert definition.decided_by
     journal = Journal(world.journals, "example")
-    found = DecisionLog(journal, definition.decided_by).entries()
+    entries = DecisionLog(journal, definition.decided_by).entries()
     journal.close()
-    return found
+    return entries
 
 
 def rates(manifest: Manifest, seeds: tuple[int, ...]) -> dict[str, set[float]]:
     """Return the rates of the cells with some seeds, by routing."""
     arms = {arm.name: arm.config for arm in manifest.arms}
-    found: dict[str, set[float]] = {}
+    by_routing: dict[str, set[float]] = {}
     for cell in manifest.cells:
         if cell.seed in seeds:
             config: Any = arms[cell.arm]
-            found.setdefault(config["model"]["routing"]["kind"], set()).add(rate_of(config))
-    return found
+            by_routing.setdefault(config["model"]["routing"]["kind"], set()).add(rate_of(config))
+    return by_routing
 
 
 def test_every_arm_is_tuned_alike_before_anything_is_compared() -> None:
@@ -108,11 +108,11 @@ def test_killed_at_any_step_and_run_again_it_chooses_the_same(tmp_path: Path, ev
     unbroken = Launch(world, definition, score, step=snapshot).run().close()
     assert len(left) > 60 / every
     for number, one in enumerate(left):
-        again = one if number % 2 else World(one.root, has_store=False)
-        launch = Launch(again, definition, score).run().close()
+        resumed = one if number % 2 else World(one.root, has_store=False)
+        launch = Launch(resumed, definition, score).run().close()
         assert launch.manifest == unbroken.manifest
-        assert decisions(again, definition) == decisions(world, definition)
-        assert set(again.epochs_trained().values()) == {1}
+        assert decisions(resumed, definition) == decisions(world, definition)
+        assert set(resumed.epochs_trained().values()) == {1}
 
 
 def test_what_was_chosen_stands_though_the_journal_is_lost_and_a_failed_tuning_is_mended(
@@ -128,8 +128,8 @@ def test_what_was_chosen_stands_though_the_journal_is_lost_and_a_failed_tuning_i
     assert rates(first, (0, 1))["dynamic"] == {0.003}, "the best one failed"
     for file in world.journals.glob("example.db*"):
         file.unlink()
-    again = Launch(world, definition, score).run().close().manifest
-    assert again == first
+    second = Launch(world, definition, score).run().close().manifest
+    assert second == first
 
 
 def test_other_points_are_another_sweep_and_seeds_cannot_be_added(tmp_path: Path) -> None:

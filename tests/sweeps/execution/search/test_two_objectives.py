@@ -121,11 +121,11 @@ def test_the_generations_of_nsga2_hang_on_numbers_alone() -> None:
 def test_the_best_value_is_chosen_first_and_then_what_spreads() -> None:
     values = [0.1, 0.1, 0.2, 0.8, 0.9, 0.05]
     costs = [(9.0,), (8.0,), (3.0,), (2.0,), (9.5,), (9.6,)]
-    found = [complete(value) for value in values[:5]] + [DIVERGED]
+    observations = [complete(value) for value in values[:5]] + [DIVERGED]
     names = [str(number) for number in range(6)]
-    assert best_arms(found, names, 3, costs, by_loss=True) == [1, 2, 3]
-    assert best_arms(found, names, 1, costs, by_loss=True) == [1]
-    assert best_arms(found, names, 3, by_loss=True) == [0, 1, 2]
+    assert best_arms(observations, names, 3, costs, by_loss=True) == [1, 2, 3]
+    assert best_arms(observations, names, 1, costs, by_loss=True) == [1]
+    assert best_arms(observations, names, 3, by_loss=True) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ class Store:
     """Holds one sweep, whose trials have all finished, each worse than those before it."""
 
     def __init__(self, manifest: Manifest, **outcomes: Outcome) -> None:
-        self.manifest_there = manifest
+        self.published = manifest
         self.trials = {
             cell.trial_key: TrialRecord(
                 record_id="r",
@@ -47,7 +47,7 @@ class Store:
 
     def manifest(self, sweep: str) -> Manifest:
         assert sweep == "other"
-        return self.manifest_there
+        return self.published
 
     def records(self, keys: Iterable[str]) -> dict[str, TrialRecord]:
         return {key: self.trials[key] for key in keys if key in self.trials}
@@ -64,7 +64,7 @@ def warm(definition: Definition, store: Store) -> Definition:
 
 
 def points(definition: Definition, store: Store) -> list[Mapping[str, Any]]:
-    return list(fitting_points(definition, store.manifest_there, store.trials))
+    return list(fitting_points(definition, store.published, store.trials))
 
 
 def test_proposals_that_finished_with_each_seed_fit_the_best_first() -> None:
@@ -103,8 +103,8 @@ def test_the_arms_of_a_design_fit_where_their_settings_are_points() -> None:
     }
     design = sweep(name="other", plan=ListedArms(arms=arms, baseline="base"), seeds=(0, 1))
     manifest = define(design, Changes(), ()).manifest
-    (found,) = points(searched(), Store(manifest))
-    assert found == {RATE: 5e-3, BATCH: 64}, "once, and neither the base nor another optimiser"
+    (point,) = points(searched(), Store(manifest))
+    assert point == {RATE: 5e-3, BATCH: 64}, "once, and neither the base nor another optimiser"
 
 
 def test_the_points_are_proposed_first_and_a_launch_without_the_option_goes_on(
@@ -119,9 +119,9 @@ def test_the_points_are_proposed_first_and_a_launch_without_the_option_goes_on(
         "starts warm from 'other', of which 3 points fit its space: the best 2 are proposed first"
     )
     expect_valid(launch.manifest)
-    again = Launch(world, searched(trials=5), falling).run().close()
-    assert again.started == []
-    assert again.manifest == launch.manifest
+    second = Launch(world, searched(trials=5), falling).run().close()
+    assert second.started == []
+    assert second.manifest == launch.manifest
     longer = Launch(world, searched(trials=6), falling).run().close()
     assert longer.proposals()[:5] == launch.proposals()
     without = Launch(replace(world, has_store=False), searched(trials=5), falling).run().close()

@@ -59,31 +59,31 @@ def proposals(definition: Definition, count: int = 12) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("sampler", ["tpe", "random", "gp", "qmc"])
 def test_no_proposal_breaks_a_limit(sampler: str) -> None:
-    found = proposals(limited(sampler=sampler, trials=12))
-    rates = [point[RATE] for point in found]
-    assert len({tuple(point.items()) for point in found}) == 12
+    points = proposals(limited(sampler=sampler, trials=12))
+    rates = [point[RATE] for point in points]
+    assert len({tuple(point.items()) for point in points}) == 12
     assert max(rates) <= 1e-3
     assert max(point[RATE] for point in proposals(searched(sampler=sampler))) > 1e-3
-    again = proposals(limited(sampler=sampler, trials=12))
-    assert again == found
+    second = proposals(limited(sampler=sampler, trials=12))
+    assert second == points
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "random", "grid", "qmc"])
 def test_of_a_space_that_can_be_counted_each_point_within_is_proposed_once(sampler: str) -> None:
     definition = limited(2_000_000, sampler=sampler, space=COUNTED, trials=8)
-    found = proposals(definition)
+    points = proposals(definition)
     if sampler != "qmc":
-        assert sorted((point[RATE], point[BATCH]) for point in found) == [
+        assert sorted((point[RATE], point[BATCH]) for point in points) == [
             (rate, batch) for rate in (1e-3, 2e-3) for batch in (100, 200)
         ]
-    assert {point[RATE] for point in found} == {1e-3, 2e-3}
+    assert {point[RATE] for point in points} == {1e-3, 2e-3}
 
 
 def test_a_rare_point_is_found_where_the_sampler_finds_none() -> None:
-    found = proposals(limited(105_000, sampler="random", trials=3), 3)
-    assert len(found) == 3
+    points = proposals(limited(105_000, sampler="random", trials=3), 3)
+    assert len(points) == 3
     assert MOST_REDRAWN < 1000
-    assert all(1e-4 <= point[RATE] <= 1.05e-4 for point in found)
+    assert all(1e-4 <= point[RATE] <= 1.05e-4 for point in points)
 
 
 def test_a_search_ends_where_no_point_is_left(world: World) -> None:
@@ -96,8 +96,8 @@ def test_a_search_ends_where_no_point_is_left(world: World) -> None:
     )
     assert not launch.manifest.is_growing
     expect_valid(launch.manifest)
-    again = Launch(world, definition, falling).run().close()
-    assert (again.started, again.manifest) == ([], launch.manifest)
+    second = Launch(world, definition, falling).run().close()
+    assert (second.started, second.manifest) == ([], launch.manifest)
 
 
 def test_limits_decide_what_is_proposed_and_their_absence_changes_nothing() -> None:

@@ -24,11 +24,11 @@ def record(outcome: Outcome, epochs: int = 4, reason: str = "") -> TrialRecord:
     )
 
 
-def planned(folder: FolderState | None, found: TrialRecord | None) -> SurveyedCell:
+def planned(folder: FolderState | None, stored: TrialRecord | None) -> SurveyedCell:
     one = manifest(arms=("base",), seeds=(0,))
     key = one.cells[0].trial_key
     folders = {key: folder} if folder else {}
-    (cell,) = surveyed(one.cells, folders, {key: found} if found else {})
+    (cell,) = surveyed(one.cells, folders, {key: stored} if stored else {})
     return cell
 
 
@@ -36,7 +36,7 @@ FINISHED = FolderState(Outcome.FINISHED, 5)
 
 
 @pytest.mark.parametrize(
-    ("folder", "found", "state", "epochs", "reason"),
+    ("folder", "stored", "state", "epochs", "reason"),
     [
         (None, None, CellState.NEW, 0, ""),
         (FolderState(), None, CellState.NEW, 0, ""),
@@ -59,12 +59,12 @@ FINISHED = FolderState(Outcome.FINISHED, 5)
 )
 def test_a_cell_stands_where_its_folder_and_its_record_put_it(
     folder: FolderState | None,
-    found: TrialRecord | None,
+    stored: TrialRecord | None,
     state: CellState,
     epochs: int,
     reason: str,
 ) -> None:
-    cell = planned(folder, found)
+    cell = planned(folder, stored)
     assert (cell.state, cell.epochs, cell.reason) == (state, epochs, reason)
     assert cell.is_filled == (state in {CellState.RECORDED, CellState.TO_RECORD})
 
@@ -80,10 +80,10 @@ folder_states = st.builds(
 
 @given(st.none() | folder_states, st.none() | outcomes.map(record))
 def test_a_cell_is_filled_exactly_where_one_of_the_two_holds_a_final_record(
-    folder: FolderState | None, found: TrialRecord | None
+    folder: FolderState | None, stored: TrialRecord | None
 ) -> None:
-    is_final = bool((folder and folder.outcome) or (found and found.outcome.is_final))
-    assert planned(folder, found).is_filled == is_final
+    is_final = bool((folder and folder.outcome) or (stored and stored.outcome.is_final))
+    assert planned(folder, stored).is_filled == is_final
 
 
 def test_every_cell_is_planned_once_in_the_manifests_order() -> None:

@@ -28,8 +28,8 @@ def declared(**changes: Any) -> Manifest:
 
 def states_of(outcomes: dict[str, Outcome], **facts: Any) -> dict[tuple[str, str], str]:
     known: dict[str, Any] = {"recorded": {}, "noted": {}, "has_weights": lambda _: True}
-    found = surveyed_evaluations(declared(), outcomes, **(known | facts))
-    return {(one.trial_key, one.evaluation.kind): one.state.value for one in found}
+    evaluations = surveyed_evaluations(declared(), outcomes, **(known | facts))
+    return {(one.trial_key, one.evaluation.kind): one.state.value for one in evaluations}
 
 
 def test_each_stands_where_what_is_there_says() -> None:
@@ -61,10 +61,10 @@ def test_a_trial_that_the_sweep_stopped_has_none_whatever_became_of_it_elsewhere
         for cell in plain.cells
     )
     outcomes = {KEY: Outcome.FINISHED, OTHER: Outcome.FINISHED}
-    found = surveyed_evaluations(
+    evaluations = surveyed_evaluations(
         declared(cells=cells), outcomes, recorded={}, noted={}, has_weights=lambda _: True
     )
-    assert {one.trial_key for one in found} == {OTHER}
+    assert {one.trial_key for one in evaluations} == {OTHER}
 
 
 def test_weights_are_asked_for_only_where_something_is_to_be_made() -> None:
@@ -83,23 +83,23 @@ def test_weights_are_asked_for_only_where_something_is_to_be_made() -> None:
 def test_a_trial_in_two_places_is_looked_at_once() -> None:
     plain = declared()
     twice = tuple(cell.model_copy(update={"trial_key": KEY}) for cell in plain.cells)
-    found = surveyed_evaluations(
+    evaluations = surveyed_evaluations(
         declared(cells=twice),
         {KEY: Outcome.FINISHED},
         recorded={},
         noted={},
         has_weights=lambda _: True,
     )
-    assert count(found, EvaluationState.TO_MAKE) == len(found) == 2
+    assert count(evaluations, EvaluationState.TO_MAKE) == len(evaluations) == 2
 
 
 def test_a_manifest_tells_of_what_is_declared() -> None:
     fields = {name: getattr(QUICKSTART, name) for name in Sweep.model_fields}
     sweep = Sweep(**fields | {"evaluations": ({"kind": "confidence", "bins": 5},)})
-    (told,) = manifest_evaluations(sweep)
-    assert (told.kind, told.looks_at) == ("confidence", "validation")
-    assert told.settings == {"split": "validation", "bins": 5}
-    assert [metric.name for metric in told.metrics] == ["mean_belief", "calibration_error"]
+    (declaration,) = manifest_evaluations(sweep)
+    assert (declaration.kind, declaration.looks_at) == ("confidence", "validation")
+    assert declaration.settings == {"split": "validation", "bins": 5}
+    assert [metric.name for metric in declaration.metrics] == ["mean_belief", "calibration_error"]
 
 
 @pytest.mark.parametrize(("kind", "names"), [("confidence", ["evaluations"]), ("pictures", [])])
@@ -113,5 +113,5 @@ def test_evaluations_have_a_table_where_they_give_numbers(kind: str, names: list
 
 def test_a_manifest_without_evaluations_does_not_tell_of_them() -> None:
     assert "evaluations" not in manifest().model_dump_json()
-    again = Manifest.model_validate_json(declared().model_dump_json())
-    assert again == declared()
+    reloaded = Manifest.model_validate_json(declared().model_dump_json())
+    assert reloaded == declared()

@@ -82,8 +82,8 @@ def test_everything_that_happened_is_in_one_line(scene: Scene) -> None:
     board.restarted(keys[3], "its process was killed")
     board.started(keys[3])
     board.ended(keys[3], Outcome.FAILED, "no")
-    told = summary(board, "example")
-    assert told == (
+    summed_up = summary(board, "example")
+    assert summed_up == (
         "example: 3 of 4 cells done, 0 running, 1 failed, 1 diverged, 1 restarted, "
         "best 5.00 % (other, seed 0), 0:12 elapsed"
     )

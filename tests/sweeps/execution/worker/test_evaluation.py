@@ -46,9 +46,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_each_finds_what_it_finds_of_the_network(cells: Path) -> None:
-    found = run_evaluations(job_of(cells, *BOTH))
+    records = run_evaluations(job_of(cells, *BOTH))
     trained, data = Training(CONFIG, seed=0).trained(), CONFIG.data.load("cpu")
-    for record, evaluation in zip(found, BOTH, strict=True):
+    for record, evaluation in zip(records, BOTH, strict=True):
         expected = evaluation.evaluate(trained, data)
         assert record.metrics == expected.metrics
         assert record.evaluation == evaluation.model_dump(mode="json")
@@ -56,8 +56,8 @@ def test_each_finds_what_it_finds_of_the_network(cells: Path) -> None:
         assert record.schemas == evaluation.metrics
         assert record.evaluation_key == evaluation_key(evaluation)
         assert CellEvaluations(cells / KEY).read(record.evaluation_key) == record
-        kept = load_file(cells / KEY / "evaluations" / f"{record.evaluation_key}.safetensors")
-        assert {name: values.tolist() for name, values in kept.items()} == {
+        saved = load_file(cells / KEY / "evaluations" / f"{record.evaluation_key}.safetensors")
+        assert {name: values.tolist() for name, values in saved.items()} == {
             name: values.tolist() for name, values in expected.images.items()
         }
 

@@ -30,8 +30,8 @@ def test_an_exception_is_recorded_and_raised_again(tmp_path: Path, unbroken: Cel
     job = job_of(tmp_path)
     folder = folder_of(job)
 
-    def report(told: Reported) -> None:
-        if told[-1]["epoch"] == 2:
+    def report(reported: Reported) -> None:
+        if reported[-1]["epoch"] == 2:
             raise ValueError("first line\nsecond line | <b> \x1b[0m")
 
     with pytest.raises(ValueError, match="first line"):
@@ -123,8 +123,8 @@ def test_a_short_epoch_that_diverges_is_told_with_those_before_it(
     plain = unjudged(tmp_path, monkeypatch)
     config = plain.head.config | {"loss": {"kind": "late"}}
     source = LATE.replace("0.5", "0.9")
-    own = plain.head.model_copy(update={"config": config, "source": source, "trial_key": "e" * 20})
-    job = plain.model_copy(update={"head": own})
+    head = plain.head.model_copy(update={"config": config, "source": source, "trial_key": "e" * 20})
+    job = plain.model_copy(update={"head": head})
     assert run_trial(job, silent) is Outcome.DIVERGED
     assert told_epochs(folder_of(job)) == [1, 2, 3]
     # the second was trained once more, as the checkpoint was of the first
@@ -137,8 +137,8 @@ def test_a_short_epoch_that_diverges_is_told_with_those_before_it(
 def test_an_epoch_that_is_not_finite_is_told_but_not_kept(tmp_path: Path) -> None:
     plain = job_of(tmp_path).head
     config = plain.config | {"loss": {"kind": "late"}}
-    own = plain.model_copy(update={"config": config, "source": LATE, "trial_key": "e" * 20})
-    job = TrialJob(cells=str(tmp_path), head=own)
+    head = plain.model_copy(update={"config": config, "source": LATE, "trial_key": "e" * 20})
+    job = TrialJob(cells=str(tmp_path), head=head)
     folder = folder_of(job)
     stopped_after(job, 2)
     assert told_epochs(folder) == [1, 2]

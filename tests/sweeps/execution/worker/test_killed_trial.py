@@ -112,8 +112,8 @@ def test_killed_inside_a_report_it_goes_on_to_the_same_end(
 ) -> None:
     job = job_of(tmp_path)
 
-    def report(told: Reported) -> None:
-        if told[-1]["epoch"] == at:
+    def report(reported: Reported) -> None:
+        if reported[-1]["epoch"] == at:
             raise SystemExit  # how Tune stops a trial
 
     with pytest.raises(SystemExit):
@@ -142,8 +142,8 @@ def test_killed_again_and_again_it_goes_on_to_the_same_end(
 def test_an_outbox_torn_by_the_kill_is_told_anew(tmp_path: Path, unbroken: CellFolder) -> None:
     job = job_of(tmp_path)
 
-    def report(told: Reported) -> None:
-        if told[-1]["epoch"] == 2:
+    def report(reported: Reported) -> None:
+        if reported[-1]["epoch"] == 2:
             raise Killed
 
     with pytest.raises(Killed):
@@ -157,8 +157,8 @@ def test_an_outbox_torn_by_the_kill_is_told_anew(tmp_path: Path, unbroken: CellF
 def test_an_epoch_that_a_kill_kept_from_being_told_is_reported_too(tmp_path: Path) -> None:
     job = job_of(tmp_path)
 
-    def report(told: Reported) -> None:
-        if told[-1]["epoch"] == 2:
+    def report(reported: Reported) -> None:
+        if reported[-1]["epoch"] == 2:
             raise Killed
 
     with pytest.raises(Killed):
@@ -167,7 +167,7 @@ def test_an_epoch_that_a_kill_kept_from_being_told_is_reported_too(tmp_path: Pat
     outbox.write_bytes(outbox.read_bytes()[:-9])
     reports: list[dict[str, Any]] = []
     run_trial(job, reports.extend)
-    assert [told["epoch"] for told in reports] == [2, 3]
+    assert [reported["epoch"] for reported in reports] == [2, 3]
 
 
 def test_a_training_killed_in_the_epoch_it_diverged_in_is_still_diverged(tmp_path: Path) -> None:

@@ -93,14 +93,14 @@ def test_short_epochs_that_nobody_judges_are_kept_together(
 ) -> None:
     job = unjudged(tmp_path, monkeypatch)
     folder = folder_of(job)
-    kept: list[tuple[list[int], list[int], int]] = []
+    batches: list[tuple[list[int], list[int], int]] = []
 
-    def report(told: Reported) -> None:
+    def report(reported: Reported) -> None:
         saved = read_history(folder.checkpoint, seed=0)
-        kept.append(([one["epoch"] for one in told], told_epochs(folder), len(saved)))
+        batches.append(([one["epoch"] for one in reported], told_epochs(folder), len(saved)))
 
     run_trial(job, report)
-    assert kept == [([1], [1], 1), ([2, 3], [1, 2, 3], 3)], "the first at once, and the last"
+    assert batches == [([1], [1], 1), ([2, 3], [1, 2, 3], 3)], "the first at once, and the last"
     assert files(folder) == files(unbroken)
     times = [line.time for line in folder.read_outbox()[0] if line.epoch]
     assert times == sorted(times)
@@ -122,9 +122,9 @@ def test_no_kill_costs_more_than_a_second_of_short_epochs(
     monkeypatch.setattr(trial, "time", clock)
     monkeypatch.setattr(training_module, "time", clock)
     monkeypatch.setattr(Training, "_train_epoch", lasting)
-    kept: list[list[int]] = []
-    run_trial(job, lambda told: kept.append([one["epoch"] for one in told]))
-    assert kept == [[1], [2, 3], [4, 5], [6]]
+    batches: list[list[int]] = []
+    run_trial(job, lambda reported: batches.append([one["epoch"] for one in reported]))
+    assert batches == [[1], [2, 3], [4, 5], [6]]
 
 
 def test_epochs_that_take_long_are_kept_one_by_one(
@@ -133,7 +133,7 @@ def test_epochs_that_take_long_are_kept_one_by_one(
     job = unjudged(tmp_path, monkeypatch)
     monkeypatch.setattr(trial, "_SAVE_SECONDS", 0.0)
     reports: list[list[int]] = []
-    run_trial(job, lambda told: reports.append([one["epoch"] for one in told]))
+    run_trial(job, lambda reported: reports.append([one["epoch"] for one in reported]))
     assert reports == [[1], [2], [3]]
 
 
@@ -176,8 +176,8 @@ def test_a_users_own_part_is_rebuilt_from_the_text_beside_it(tmp_path: Path) -> 
         "model": plain.config["model"] | {"routing": {"kind": "mean_of_votes"}},
         "stopping": {"kind": "fixed_epochs", "epochs": 1},
     }
-    own = plain.model_copy(update={"config": config, "source": SOURCE, "trial_key": "f" * 20})
-    job = TrialJob(cells=str(tmp_path), head=own)
+    head = plain.model_copy(update={"config": config, "source": SOURCE, "trial_key": "f" * 20})
+    job = TrialJob(cells=str(tmp_path), head=head)
     assert run_trial(job, silent) is Outcome.FINISHED
     assert "routing by the mean" in folder_of(job).log.read_text()
 
@@ -203,13 +203,13 @@ def test_the_peak_memory_is_that_of_the_trial_alone(unbroken: CellFolder) -> Non
 
 
 def test_the_worker_tells_its_own_device_and_versions(unbroken: CellFolder) -> None:
-    found = final_of(unbroken).head
-    assert found.device == "cpu"
-    assert found.hardware.startswith("cpu: ")
-    assert len(found.hardware) > len("cpu: ")
-    assert {"python", "platform", "torch"} <= set(found.versions)
+    head = final_of(unbroken).head
+    assert head.device == "cpu"
+    assert head.hardware.startswith("cpu: ")
+    assert len(head.hardware) > len("cpu: ")
+    assert {"python", "platform", "torch"} <= set(head.versions)
     start = unbroken.read_outbox()[0][0]
-    assert start.head == found
+    assert start.head == head
 
 
 def test_the_duration_is_that_of_the_whole_trial(tmp_path: Path, unbroken: CellFolder) -> None:

@@ -87,8 +87,8 @@ def check_like_unbroken(folder: CellFolder, unbroken: CellFolder) -> None:
 def stopped_after(job: TrialJob, epoch: int) -> None:
     """Train a trial until it is killed after an epoch."""
 
-    def report(told: Reported) -> None:
-        if told[-1]["epoch"] == epoch:
+    def report(reported: Reported) -> None:
+        if reported[-1]["epoch"] == epoch:
             raise Killed
 
     with pytest.raises(Killed):

@@ -11,7 +11,7 @@ from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
-from tests.sweeps.execution.examples import final, head, manifest, start, told
+from tests.sweeps.execution.examples import final, head, manifest, reported, start
 from tests.sweeps.tracking.mlflow.faulty_server import FaultyServer, faulty_server
 
 
@@ -30,7 +30,7 @@ def fill(cells: Path, keys: list[str]) -> None:
     for key in keys:
         folder = CellFolder(cells, key)
         folder.path.mkdir(parents=True)
-        for line in (start(key=key), told(1), told(2)):
+        for line in (start(key=key), reported(1), reported(2)):
             folder.append(line)
         folder.log.write_text("log")
         for path in (folder.weights, folder.predictions):

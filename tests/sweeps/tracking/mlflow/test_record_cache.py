@@ -21,7 +21,7 @@ from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.record_facts import OutcomeFacts
 from tests.sweeps.execution.examples import head
 from tests.sweeps.tracking.mlflow.faulty_server import FaultyServer, faulty_server
-from tests.sweeps.tracking.store_examples import told
+from tests.sweeps.tracking.store_examples import reported_epochs
 
 KEYS = [f"{number:020x}" for number in range(6)]
 LOOK = "e" * 20
@@ -55,7 +55,7 @@ def finish(server: FaultyServer, tmp_path: Path, key: str, time: int = 1) -> str
     writer, of_trial = anew(server, tmp_path).writer(), head(key)
     record_id = writer.create_trial(of_trial, "own", time)
     writer.describe_trial(record_id, of_trial)
-    writer.log_epochs(record_id, told(1, 2))
+    writer.log_epochs(record_id, reported_epochs(1, 2))
     predictions = tmp_path / ARTIFACT_PREDICTIONS
     predictions.write_bytes(PREDICTIONS)
     writer.upload(record_id, predictions)
@@ -96,7 +96,7 @@ def test_what_is_not_final_is_asked_for_each_time(server: FaultyServer, tmp_path
     writer = anew(server, tmp_path).writer()
     record_id = writer.create_trial(head(KEYS[0]), "own", 1)
     for number in (1, 2):
-        writer.log_epochs(record_id, told(number))
+        writer.log_epochs(record_id, reported_epochs(number))
         store = reader(server, tmp_path)
         (record,) = store.records(KEYS).values()
         assert store.histories([record], EPOCH_METRICS[0])[KEYS[0]].keys() == {
@@ -111,7 +111,7 @@ def test_a_final_record_that_lacks_an_epoch_may_be_repaired(
     record_id = finish(server, tmp_path, KEYS[0])
     writer.set_outcome(record_id, Outcome.FINISHED, OutcomeFacts(epochs=3), 9)
     assert all_of(reader(server, tmp_path)) == all_of(anew(server, tmp_path))
-    writer.log_epochs(record_id, told(3))
+    writer.log_epochs(record_id, reported_epochs(3))
     assert all_of(reader(server, tmp_path))[1] == all_of(anew(server, tmp_path))[1]
 
 
@@ -155,9 +155,9 @@ def test_what_was_damaged_is_asked_for_anew(
     finish(server, tmp_path, KEYS[0])
     before = all_of(reader(server, tmp_path))
     num_asked = asked(server, lambda: all_of(reader(server, tmp_path)))
-    kept = [path for path in cache.rglob("*") if path.is_file()]
-    assert len(kept) == 4
-    for path in kept:
+    cached = [path for path in cache.rglob("*") if path.is_file()]
+    assert len(cached) == 4
+    for path in cached:
         content = bytearray(path.read_bytes())
         content[len(content) // 3] ^= 1
         path.write_bytes(bytes(content) if damage is None else damage)

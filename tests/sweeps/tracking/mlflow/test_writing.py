@@ -21,7 +21,7 @@ from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.mlflow.mlflow_writer import MlflowWriter
 from sweeps.tracking.mlflow.runs import EXPERIMENT
 from sweeps.tracking.record_facts import TAG_REASON, OutcomeFacts
-from tests.sweeps.execution.examples import epoch, failed, final, head, manifest, start, told
+from tests.sweeps.execution.examples import epoch, failed, final, head, manifest, reported, start
 from tests.sweeps.tracking.breaking import Breaking, Killed
 
 RETRIES = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
@@ -48,10 +48,10 @@ def test_an_experiment_that_somebody_deleted_is_restored(
     writer: MlflowWriter, mlflow_store: MlflowStore
 ) -> None:
     writer.client.delete_experiment(writer.experiment_id)
-    again = mlflow_store.writer()
-    assert isinstance(again, MlflowWriter)
-    assert again.experiment_id == writer.experiment_id
-    assert again.client.get_experiment(again.experiment_id).lifecycle_stage == "active"
+    second = mlflow_store.writer()
+    assert isinstance(second, MlflowWriter)
+    assert second.experiment_id == writer.experiment_id
+    assert second.client.get_experiment(second.experiment_id).lifecycle_stage == "active"
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_an_outcome_that_is_broken_off_at_the_status_does_not_count(
     monkeypatch.setattr(writer.client, "set_terminated", be_killed)
     with pytest.raises(Killed):
         writer.set_outcome(run_id, Outcome.FINISHED, OutcomeFacts(), 7)
-    found = writer.find_trial(head().trial_key)
-    assert found is not None
-    assert found.outcome is not Outcome.FINISHED, "nobody would come back to its status"
+    trial = writer.find_trial(head().trial_key)
+    assert trial is not None
+    assert trial.outcome is not Outcome.FINISHED, "nobody would come back to its status"
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ class Cell:
         self.queue = RecorderQueue(folder, writer.address)
         self.queue.add_more([key], "example", "parent")
         # NaN too, which a store may find different from itself
-        for line in (start(key=key), told(1), told(2, math.nan)):
+        for line in (start(key=key), reported(1), reported(2, math.nan)):
             self.folder.append(line)
         self.folder.log.write_text("log")
         self.folder.weights.write_bytes(b"x")
@@ -237,7 +237,7 @@ class Cell:
         assert run.info.status == "FINISHED"
         names = (*EPOCH_METRICS, "test_error")
         points = {name: client.get_metric_history(run.info.run_id, name) for name in names}
-        steps = {name: sorted(point.step for point in found) for name, found in points.items()}
+        steps = {name: sorted(point.step for point in history) for name, history in points.items()}
         assert steps == {name: [1, 2] for name in EPOCH_METRICS} | {"test_error": [2]}
         folder = self.folder.path.parents[1] / "artifacts" / run.info.run_id / "artifacts"
         files = {path.name for path in folder.iterdir()}
@@ -271,8 +271,8 @@ def test_killed_at_every_request_and_run_again_each_thing_is_there_once(
     for at_call, after in itertools.product(range(1, counting.num_calls + 1), (False, True)):
         put_into(writer, store)
         cell = Cell(tmp_path, writer, f"{2 * at_call + after:020x}")
-        for again in (at_call, 1):  # the second attempt is killed as well, at its first request
-            put_into(writer, Breaking(store, again, after))
+        for call in (at_call, 1):  # the second attempt is killed as well, at its first request
+            put_into(writer, Breaking(store, call, after))
             with suppress(Killed):
                 cell.carry()
         put_into(writer, store)
@@ -293,7 +293,7 @@ def test_a_failed_trial_that_is_tried_again_runs_again_for_mlflow(
         for line in lines:
             folder.append(line)
         recorder.drain()
-        found = writer.find_trial("a" * 20)
-        assert found is not None
-        assert writer.client.get_run(found.record_id).info.status == status
+        trial = writer.find_trial("a" * 20)
+        assert trial is not None
+        assert writer.client.get_run(trial.record_id).info.status == status
     queue.close()
