@@ -22,8 +22,8 @@ def main():
     if asked == "status":
         print("fine\\x1b[2J")
     elif asked == "report":
-        held = open("../victim/note.txt").read()
-        open("../victim/note.txt", "w").write(held)
+        content = open("../victim/note.txt").read()
+        open("../victim/note.txt", "w").write(content)
     elif asked == "best":
         raise RecursionError
     elif asked == "show":

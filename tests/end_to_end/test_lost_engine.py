@@ -19,10 +19,10 @@ NUM_CELLS = 9
 
 
 def named(name: str) -> Callable[[Command], psutil.Process]:
-    def found(command: Command) -> psutil.Process:
+    def find(command: Command) -> psutil.Process:
         return next(process for process in command.family() if process.name() == name)
 
-    return found
+    return find
 
 
 def own_process(command: Command) -> psutil.Process:

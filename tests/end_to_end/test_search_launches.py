@@ -30,8 +30,8 @@ def test_a_search_run_one_by_one_is_whole_made_longer_and_protected(
     second = terminal.run(*words)
     assert second.code == 0, second.explained()
     assert "0 trained now" in second.output
-    expect_refused(terminal, *words, "--sampler", "random", told="its sampler would change")
-    expect_refused(terminal, *words, "--trials", "5", told="it proposed 6, and 5 are asked")
+    expect_refused(terminal, *words, "--sampler", "random", message="its sampler would change")
+    expect_refused(terminal, *words, "--trials", "5", message="it proposed 6, and 5 are asked")
     assert num_starts(storage) == starts
     assert search_facts(storage, "search") == before
 
@@ -45,13 +45,13 @@ def test_a_search_run_one_by_one_is_whole_made_longer_and_protected(
 
 def test_trials_of_a_design_are_refused_in_one_sentence(tmp_path: Path, terminal: Terminal) -> None:
     file = write_sweep(tmp_path / "design.py")
-    expect_refused(terminal, "run", str(file), "--trials", "3", told="only a search has trials")
+    expect_refused(terminal, "run", str(file), "--trials", "3", message="only a search has trials")
     assert not terminal.storage.exists()
 
 
-def expect_refused(terminal: Terminal, *words: str, told: str) -> None:
+def expect_refused(terminal: Terminal, *words: str, message: str) -> None:
     """Check that a launch is refused in one sentence."""
     ended = terminal.run(*words)
     assert ended.code == 2, ended.explained()
-    assert told in ended.errors
+    assert message in ended.errors
     assert len(ended.errors.strip().splitlines()) == 1

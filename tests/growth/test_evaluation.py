@@ -85,10 +85,10 @@ def assert_only_the_evaluation_is_new(before: dict[str, bytes], after: dict[str,
     changed = {name for name in before if after.get(name) != before[name]}
     assert all(name.endswith(own_files) for name in changed)
     files = {Path(name).name for name in after if "/evaluations/" in name}
-    own = {name for name in after.keys() - before.keys() if Path(name).name in files}
-    assert len([name for name in own if name.startswith("cells/")]) == 4 * 2
-    assert len([name for name in own if name.startswith("artifacts/")]) == 4 * 2
-    others = after.keys() - before.keys() - own
+    of_evaluation = {name for name in after.keys() - before.keys() if Path(name).name in files}
+    assert len([name for name in of_evaluation if name.startswith("cells/")]) == 4 * 2
+    assert len([name for name in of_evaluation if name.startswith("artifacts/")]) == 4 * 2
+    others = after.keys() - before.keys() - of_evaluation
     assert all("/report/" in name or "/manifests/" in name for name in others)
 
 
@@ -168,9 +168,9 @@ def test_it_is_filled_in_without_training(
     (line,) = (line for line in shown if line.startswith("  when wrong: "))
     assert line.endswith(" %")
 
-    again = launch(file, storage)
-    assert again.evaluations is not None
-    assert (again.exit_code, again.evaluations.num_made) == (0, 0)
+    second = launch(file, storage)
+    assert second.evaluations is not None
+    assert (second.exit_code, second.evaluations.num_made) == (0, 0)
     assert_only_the_evaluation_is_new(before, contents(storage))
 
 
@@ -185,9 +185,9 @@ def test_what_raises_or_has_no_weights_is_told_and_keeps_nothing_else_back(
     assert failed.exit_code == 3
     assert failed.evaluations is not None
     assert (failed.evaluations.num_made, failed.evaluations.num_existing) == (2, 2)
-    told = [(one.arm, one.seed, one.kind, one.reason) for one in failed.evaluations.failures]
+    failures = [(one.arm, one.seed, one.kind, one.reason) for one in failed.evaluations.failures]
     reason = "AssertionError: only the first seed"
-    assert sorted(told) == [("one", 1, "sureness", reason), ("three", 1, "sureness", reason)]
+    assert sorted(failures) == [("one", 1, "sureness", reason), ("three", 1, "sureness", reason)]
 
     for weights in storage.rglob("weights.safetensors"):
         weights.unlink()

@@ -44,7 +44,7 @@ _MASKS = {
 }
 
 
-def kept(width: int) -> str:
+def saved(width: int) -> str:
     """Return what was seen when the screens were last kept."""
     return _file(width).read_text(encoding="utf-8")
 

@@ -39,7 +39,15 @@ class Terminal:
         size = ("-x", str(width), "-y", str(HEIGHT))
         shell = ("bash", "--noprofile", "--norc", "--noediting")
         self._tmux(
-            "-f", os.devnull, "new-session", "-d", *size, "-c", str(folder), *shell, own=mine
+            "-f",
+            os.devnull,
+            "new-session",
+            "-d",
+            *size,
+            "-c",
+            str(folder),
+            *shell,
+            environment=mine,
         )
         wait_until(
             lambda: self._prompts() == [1], pause_seconds=0.1
@@ -70,6 +78,8 @@ class Terminal:
         lines = self._tmux("capture-pane", "-p", "-J", "-S", "-").splitlines()
         return "\n".join(line.rstrip() for line in lines)
 
-    def _tmux(self, *words: str, own: dict[str, str] | None = None) -> str:
+    def _tmux(self, *words: str, environment: dict[str, str] | None = None) -> str:
         command = ("tmux", "-L", self._socket, *words)
-        return subprocess.run(command, env=own, check=True, capture_output=True, text=True).stdout
+        return subprocess.run(
+            command, env=environment, check=True, capture_output=True, text=True
+        ).stdout

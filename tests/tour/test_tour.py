@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.pages import ROOT
-from tests.tour.screens import TRAINING, WIDTHS, kept, lines, shown, tour
+from tests.tour.screens import TRAINING, WIDTHS, lines, saved, shown, tour
 from tests.tour.terminal import Screen
 
 widths = pytest.mark.parametrize("width", WIDTHS)
@@ -17,18 +17,18 @@ widths = pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux to look with")
 @widths
 def test_each_command_of_the_tour_shows_what_it_showed(width: int) -> None:
-    for seen, then in zip(tour(width), _screens(kept(width)), strict=True):
+    for seen, then in zip(tour(width), _screens(saved(width)), strict=True):
         assert seen == then
 
 
 @widths
 def test_the_screens_that_are_kept_are_those_of_todays_tour(width: int) -> None:
-    assert re.findall(r"^\$ (.*)$", kept(width), re.MULTILINE) == lines()
+    assert re.findall(r"^\$ (.*)$", saved(width), re.MULTILINE) == lines()
 
 
 @widths
 def test_no_screen_that_is_kept_is_wider_than_its_terminal_or_a_traceback(width: int) -> None:
-    for screen in _screens(kept(width)):
+    for screen in _screens(saved(width)):
         _, *rows = screen.splitlines()
         assert max(map(len, rows), default=0) <= width
         assert "Traceback" not in screen

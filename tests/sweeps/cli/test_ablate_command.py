@@ -52,8 +52,8 @@ def launched(shell: Shell, empty_database: Path, changes: Changes | None = None)
     publish_manifest(store.writer(), definition.manifest)
     for cell in definition.manifest.cells:
         if cell.arm != "proposal 3":
-            own = {"trial_key": cell.trial_key, "sweep": "capsule_search", "epochs": 1}
-            put_trial(store, finished(cell.arm, cell.seed, 9, **own))
+            fields = {"trial_key": cell.trial_key, "sweep": "capsule_search", "epochs": 1}
+            put_trial(store, finished(cell.arm, cell.seed, 9, **fields))
     return definition
 
 

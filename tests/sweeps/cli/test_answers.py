@@ -36,62 +36,64 @@ def ask(shell: Shell) -> Asking:
     """Give a command with --json, hold its object against its shape, and return it."""
 
     def asked(*words: str, code: int = 0) -> dict[str, Any]:
-        told = shell(*words, "--json")
-        assert told.code == code, told.err
-        answer = json.loads(told.out, parse_constant=pytest.fail)
-        assert told.out.isascii()
-        assert told.out.isprintable() or set(told.out) - {"\n"} <= set(map(chr, range(32, 127)))
-        SHAPES[answer["format"]].model_validate_json(told.out)
+        printed = shell(*words, "--json")
+        assert printed.code == code, printed.err
+        answer = json.loads(printed.out, parse_constant=pytest.fail)
+        assert printed.out.isascii()
+        assert printed.out.isprintable() or set(printed.out) - {"\n"} <= set(
+            map(chr, range(32, 127))
+        )
+        SHAPES[answer["format"]].model_validate_json(printed.out)
         return answer
 
     return asked
 
 
 def test_shipped_sweeps_are_listed(ask: Asking) -> None:
-    told = ask("list")["sweeps"]
-    assert told == [{"name": one.name, "asks": one.summary} for one in named_sweeps()]
+    listed = ask("list")["sweeps"]
+    assert listed == [{"name": one.name, "asks": one.summary} for one in named_sweeps()]
 
 
 def test_a_plan_tells_arms_cells_and_their_number(ask: Asking) -> None:
-    told = ask("plan", "quickstart", "--seeds", "0-1")
+    answer = ask("plan", "quickstart", "--seeds", "0-1")
     names = [arm.name for arm in named_sweep("quickstart").arms()]
-    assert [arm["arm"] for arm in told["arms"]] == names
-    assert [arm["is_baseline"] for arm in told["arms"]].count(True) == 1
-    assert all(arm["seeds_to_train"] == [0, 1] for arm in told["arms"])
-    assert told["num_cells"] == len(told["cells"]) == told["counts"]["new"] == 2 * len(names)
-    assert told["expected"] == [{"what": "cell", "num_cells": 2 * len(names)}]
-    assert (told["estimate_seconds"], told["refusal"]) == (None, None)
+    assert [arm["arm"] for arm in answer["arms"]] == names
+    assert [arm["is_baseline"] for arm in answer["arms"]].count(True) == 1
+    assert all(arm["seeds_to_train"] == [0, 1] for arm in answer["arms"])
+    assert answer["num_cells"] == len(answer["cells"]) == answer["counts"]["new"] == 2 * len(names)
+    assert answer["expected"] == [{"what": "cell", "num_cells": 2 * len(names)}]
+    assert (answer["estimate_seconds"], answer["refusal"]) == (None, None)
 
 
 @pytest.mark.usefixtures("design")
 def test_a_status_tells_each_cell(ask: Asking) -> None:
-    told = ask("status", "small_design")
-    assert told["counts"] == {"finished": 6, "diverged": 2}
-    assert len(told["cells"]) == 8
-    (diverged, _) = [cell for cell in told["cells"] if cell["state"] == "diverged"]
+    answer = ask("status", "small_design")
+    assert answer["counts"] == {"finished": 6, "diverged": 2}
+    assert len(answer["cells"]) == 8
+    (diverged, _) = [cell for cell in answer["cells"] if cell["state"] == "diverged"]
     assert "nan" in diverged["reason"]
-    assert told["last_launch"]["exit_code"] == 0
-    assert told["is_recorded"]
+    assert answer["last_launch"]["exit_code"] == 0
+    assert answer["is_recorded"]
 
 
 @pytest.mark.usefixtures("design")
 def test_without_a_name_the_launched_sweeps_are_told(ask: Asking) -> None:
-    (told,) = ask("status")["sweeps"]
-    assert (told["sweep"], told["state"], told["complaint"]) == ("small_design", "complete", "")
-    assert (told["num_filled"], told["num_cells"], told["num_failed"]) == (8, 8, 0)
-    assert told["num_bytes"] > 100_000
-    assert told["last_at"] > 1.7e9
+    (sweep,) = ask("status")["sweeps"]
+    assert (sweep["sweep"], sweep["state"], sweep["complaint"]) == ("small_design", "complete", "")
+    assert (sweep["num_filled"], sweep["num_cells"], sweep["num_failed"]) == (8, 8, 0)
+    assert sweep["num_bytes"] > 100_000
+    assert sweep["last_at"] > 1.7e9
 
 
 @pytest.mark.usefixtures("design")
 def test_the_best_are_told_with_settings_and_trials(shell: Shell, ask: Asking) -> None:
-    told = ask("best", "small_design", "-n", "2")
-    assert (told["metric"], told["unit"]) == ("validation_error", "fraction")
-    first, second = told["arms"]
+    answer = ask("best", "small_design", "-n", "2")
+    assert (answer["metric"], answer["unit"]) == ("validation_error", "fraction")
+    first, second = answer["arms"]
     assert (first["rank"], second["rank"]) == (1, 2)
     assert first["value"] == pytest.approx(sum(first["values"]) / 2)
     assert first["config"]["model"]["routing"]
-    assert told["notes"]
+    assert answer["notes"]
     key = first["trials"][0]["trial_key"]
     assert key in shell("best", "small_design").out
     assert ask("show", key)["arm"] == first["arm"]
@@ -115,9 +117,9 @@ def test_a_trial_is_told_with_its_curve_also_where_numbers_are_none(ask: Asking)
 def test_what_differs_is_told_of_two_trials(ask: Asking) -> None:
     cells = ask("status", "small_design")["cells"]
     one, other = (cell["trial_key"] for cell in cells if cell["arm"] == cells[0]["arm"])
-    told = ask("diff", one, other)
-    assert (told["kind"], told["first"], told["second"]) == ("trials", one, other)
-    rows = {row["name"]: row for row in told["rows"]}
+    answer = ask("diff", one, other)
+    assert (answer["kind"], answer["first"], answer["second"]) == ("trials", one, other)
+    rows = {row["name"]: row for row in answer["rows"]}
     assert (rows["seed"]["part"], rows["seed"]["first"] == rows["seed"]["second"]) == (
         "setting",
         False,
@@ -128,14 +130,14 @@ def test_what_differs_is_told_of_two_trials(ask: Asking) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"), [(math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity")]
+    ("value", "text"), [(math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity")]
 )
 def test_what_json_has_no_number_for_is_a_text(
-    capsys: pytest.CaptureFixture[str], value: float, told: str
+    capsys: pytest.CaptureFixture[str], value: float, text: str
 ) -> None:
     epoch = Epoch(epoch=1, train_loss=value, validation_loss=0.5, validation_error=0.5)
     print_json(epoch)
-    assert f'"train_loss": "{told}"' in capsys.readouterr().out
+    assert f'"train_loss": "{text}"' in capsys.readouterr().out
 
 
 def launch_that_fails(sweep: str, *_: Any) -> SweepResult:
@@ -149,9 +151,9 @@ def test_a_run_answers_with_its_result_alone_and_tells_of_its_way_elsewhere(
     shell: Shell, ask: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(launching, "launch", launch_that_fails)
-    told = ask("run", "quickstart", "--seeds", "0", code=3)
-    assert (told["num_cells"], told["num_filled"], told["num_trained"]) == (9, 8, 5)
-    assert told["failures"] == [
+    answer = ask("run", "quickstart", "--seeds", "0", code=3)
+    assert (answer["num_cells"], answer["num_filled"], answer["num_trained"]) == (9, 8, 5)
+    assert answer["failures"] == [
         {
             "arm": "an \x1b[31marm",
             "seed": 4,
@@ -159,15 +161,15 @@ def test_a_run_answers_with_its_result_alone_and_tells_of_its_way_elsewhere(
             "log": "cells/x/log.txt",
         }
     ]
-    assert told["go_on_with"].endswith("run quickstart --seeds 0 --json")
+    assert answer["go_on_with"].endswith("run quickstart --seeds 0 --json")
     assert shell("run", "quickstart", "--json").err == "3 of 9 cells done\n"
     assert shell("run", "quickstart", "--json", "-q").err == ""
 
 
 def test_a_run_that_is_complete_tells_its_files_and_nothing_to_go_on_with() -> None:
     report = SimpleNamespace(paths=(Path("reports/x/tables.md"),))
-    told = run_answer(SweepResult("x", 9, 9, 9, exit_code=0, report=report), "capsweep run x")
-    assert (told.files, told.go_on_with) == (("reports/x/tables.md",), None)
+    answer = run_answer(SweepResult("x", 9, 9, 9, exit_code=0, report=report), "capsweep run x")
+    assert (answer.files, answer.go_on_with) == (("reports/x/tables.md",), None)
 
 
 REFUSALS = {
@@ -193,10 +195,10 @@ def test_an_error_is_an_object_with_the_sentence_and_the_exit_code(
 ) -> None:
     words = REFUSALS[case]
     before = shell.files()
-    told = ask(*words, code=2)
+    answer = ask(*words, code=2)
     assert shell("--json", *words).code == 2
     assert shell.files() == before
-    assert (told["format"], told["exit_code"]) == ("capsweep.error/1", 2)
+    assert (answer["format"], answer["exit_code"]) == ("capsweep.error/1", 2)
     if case not in {"a command that has no JSON", "planned seeds"}:
-        assert told["error"] == shell.refused(*words)
-    assert told["error"].count("\n") == 0
+        assert answer["error"] == shell.refused(*words)
+    assert answer["error"].count("\n") == 0

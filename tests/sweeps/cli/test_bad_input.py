@@ -85,13 +85,13 @@ def taken(shell: Shell, storage: Path) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_bad_input_is_one_sentence_and_writes_nothing(shell: Shell, case: str) -> None:
-    words, told = CASES[case]
-    assert told in shell.refused(*words)
+    words, message = CASES[case]
+    assert message in shell.refused(*words)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_with_json_it_is_an_object_with_that_sentence(shell: Shell, case: str) -> None:
-    words, told = CASES[case]
+    words, message = CASES[case]
     before = shell.files()
     answer = shell(*words, "--json")
     assert (answer.code, answer.err) == (2, "")
@@ -102,7 +102,7 @@ def test_with_json_it_is_an_object_with_that_sentence(shell: Shell, case: str) -
     takes_json = (
         "as_json" in COMMANDS[words[0]].function.__annotations__ if words[0] in COMMANDS else 0
     )
-    assert told in error["error"] if takes_json else error["error"]
+    assert message in error["error"] if takes_json else error["error"]
     assert shell.files() == before
 
 

@@ -99,10 +99,10 @@ REFUSALS = {
 @pytest.mark.parametrize("case", REFUSALS)
 def test_what_cannot_be_launched_is_refused(shell: Shell, case: str, command: str) -> None:
     (shell.folder / "file").write_text("no folder and no database, though of some length" * 9)
-    words, told = REFUSALS[case]
+    words, message = REFUSALS[case]
     sweep = [] if words[0].endswith(("start", ".py")) else ["quickstart"]
     sentence = shell.refused(command, *sweep, *words)
-    assert told in sentence
+    assert message in sentence
     assert "secret" not in sentence
 
 
@@ -240,10 +240,10 @@ def test_a_launch_that_would_drop_cells_is_refused(shell: Shell) -> None:
 
 
 def test_one_part_is_told_in_full(shell: Shell) -> None:
-    told = shell("parts", "em").out
-    assert "\nfrom capsmodel.routing import EMRouting\n" in told
-    assert "variance_floor" in told
-    assert "Hinton, Sabour and Frosst 2018" in told
+    output = shell("parts", "em").out
+    assert "\nfrom capsmodel.routing import EMRouting\n" in output
+    assert "variance_floor" in output
+    assert "Hinton, Sabour and Frosst 2018" in output
 
 
 def test_a_part_that_is_not_there_is_refused(shell: Shell) -> None:
@@ -278,9 +278,9 @@ def test_what_would_be_free_is_told_and_freed_with_yes(shell: Shell, storage: Pa
     checkpoint.write_bytes(bytes(3 * 2**20))
     aside = storage / "mlflow.db.damaged-1"
     aside.touch()
-    told = shell("clean").out
-    assert re.search(r"checkpoints that nothing needs +1 +3\.0 MiB", told)
-    assert "3.0 MiB would be free: the same command with --yes frees them." in told
+    output = shell("clean").out
+    assert re.search(r"checkpoints that nothing needs +1 +3\.0 MiB", output)
+    assert "3.0 MiB would be free: the same command with --yes frees them." in output
     assert shell("clean", "--older-than", "30d").out == "There is nothing to free.\n"
     assert shell("clean", "quickstart", "--yes").out == "Nothing was freed.\n"
     assert checkpoint.exists()
@@ -302,11 +302,11 @@ def test_a_plan_says_what_it_takes_on_the_disk_and_warns_where_that_is_not_there
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = ("plan", "quickstart", "--max-concurrent", "1")
-    told = shell(*asked).out
-    assert re.search(r"Disk: about \d+\.\d MiB will stay, at most \d+\.\d MiB at once", told)
-    assert "too small" not in told
+    output = shell(*asked).out
+    assert re.search(r"Disk: about \d+\.\d MiB will stay, at most \d+\.\d MiB at once", output)
+    assert "too small" not in output
     monkeypatch.setattr(disk_survey, "free_bytes", a_mebibyte)
-    told = shell(*asked).out
-    assert "1.0 MiB are free." in told
-    assert re.search(r"The disk is too small: about \d+\.\d MiB are missing", told)
-    assert "capsweep clean" in told
+    output = shell(*asked).out
+    assert "1.0 MiB are free." in output
+    assert re.search(r"The disk is too small: about \d+\.\d MiB are missing", output)
+    assert "capsweep clean" in output

@@ -12,7 +12,7 @@ from sweeps.records.evaluation_record import EvaluationRecord
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 
 KEY = "ab" * 10
-TOLD = EvaluationRecord(
+RECORD = EvaluationRecord(
     evaluation_key=KEY,
     trial_key="0" * 20,
     evaluation={"kind": "look", "most": 3},
@@ -27,7 +27,7 @@ TOLD = EvaluationRecord(
 
 
 def test_each_metric_is_in_its_unit() -> None:
-    assert [*evaluation_lines(RecordedEvaluation(KEY, TOLD.metrics, TOLD))] == [
+    assert [*evaluation_lines(RecordedEvaluation(KEY, RECORD.metrics, RECORD))] == [
         "evaluation look (most 3), of test images",
         "  wrong: 12.50 %",
         "  [steps]: 12.5",

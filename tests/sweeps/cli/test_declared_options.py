@@ -65,12 +65,12 @@ def test_an_option_is_given_as_its_declaration_or_its_words_say(name: str, given
 
 
 def test_words_are_read_before_the_command_has_them() -> None:
-    told: list[Any] = []
+    received: list[Any] = []
 
     @with_options(launch_fields())
     def command(sweep: str, options: dict[str, Any]) -> None:
-        told.extend([sweep, options])
+        received.extend([sweep, options])
 
     command(sweep="x", seeds="0-2", settings=["a.b=1"], time_limit_seconds="2m", epochs=3)
     expected = {"seeds": (0, 1, 2), "settings": {"a.b": 1}, "time_limit_seconds": 120.0}
-    assert told == ["x", expected | {"epochs": 3}]
+    assert received == ["x", expected | {"epochs": 3}]

@@ -14,10 +14,10 @@ def files(folder: Path) -> dict[Path, bytes]:
 
 def test_a_sweep_is_told_of_then_deleted_then_unknown(shell: Shell, storage: Path) -> None:
     before = files(storage)
-    told = shell("delete", "quickstart")
-    assert (told.code, told.err) == (0, "")
-    assert "the same command with --yes deletes it." in told.out
-    assert "MLflow's own UI: `mlflow gc` frees them." in told.out
+    answer = shell("delete", "quickstart")
+    assert (answer.code, answer.err) == (0, "")
+    assert "the same command with --yes deletes it." in answer.out
+    assert "MLflow's own UI: `mlflow gc` frees them." in answer.out
     assert files(storage) == before
     assert shell("delete", "quickstart", "--yes").out.endswith("KiB are free.\n")
     for words in (["status"], ["best"], ["report"], ["delete"], ["delete", "--yes"]):
@@ -38,7 +38,7 @@ def test_a_copy_of_a_store_never_touches_the_original(shell: Shell, storage: Pat
 
 @pytest.mark.usefixtures("storage")
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         pytest.param(["quikstart"], "Did you mean 'quickstart'?", id="a name misspelt"),
         pytest.param(["../x", "--yes"], "There is no sweep '../x'", id="a path"),
@@ -48,5 +48,5 @@ def test_a_copy_of_a_store_never_touches_the_original(shell: Shell, storage: Pat
         ),
     ],
 )
-def test_what_is_not_there_is_not_deleted(shell: Shell, words: list[str], told: str) -> None:
-    assert told in shell.refused("delete", *words)
+def test_what_is_not_there_is_not_deleted(shell: Shell, words: list[str], message: str) -> None:
+    assert message in shell.refused("delete", *words)

@@ -43,8 +43,8 @@ def test_what_cannot_be_held_against_each_other_is_refused(shell: Shell, design:
         (key, design[1], key): "unexpected extra argument",
         (key, design[1], "--tracking-uri", "x"): "is not a tracking store",
     }
-    for words, told in refusals.items():
-        assert told in shell.refused("diff", *words)
+    for words, message in refusals.items():
+        assert message in shell.refused("diff", *words)
 
 
 def test_without_a_store_nothing_is_held_against_anything(shell: Shell, tmp_path: Path) -> None:

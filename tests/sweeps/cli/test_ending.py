@@ -73,6 +73,6 @@ def test_where_nobody_listens_python_ends_as_it_does() -> None:
         assert process.stderr
         process.stdout.close()
         process.stdin.close()
-        told = process.stderr.read()
-    assert process.returncode == 120, told + "Python's own, where standard output was not taken"
-    assert "BrokenPipeError" in told
+        errors = process.stderr.read()
+    assert process.returncode == 120, errors + "Python's own, where standard output was not taken"
+    assert "BrokenPipeError" in errors

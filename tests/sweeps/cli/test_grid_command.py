@@ -15,7 +15,7 @@ from tests.sweeps.cli.shell import Shell
 ITERATIONS = "model.routing.iterations=1,2,3"
 DECODER = "model.reconstruction=none,fully_connected"
 FILE = "quickstart_iterations_reconstruction.py"
-OWN = """
+OWN_PART = """
 from typing import Literal
 
 from capsmodel.routing import VectorRouting
@@ -159,7 +159,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("case", REFUSALS)
 def test_what_cannot_be_is_one_sentence_and_nothing_is_written(shell: Shell, case: str) -> None:
-    (shell.folder / "own.py").write_text(OWN)
+    (shell.folder / "own.py").write_text(OWN_PART)
     (shell.folder / "taken.py").mkdir()
     (shell.folder / "link.py").symlink_to(shell.folder / "nowhere.py")
     words, sentence = REFUSALS[case]

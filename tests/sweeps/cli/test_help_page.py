@@ -27,9 +27,9 @@ def test_every_command_stands_on_one_screen_behind_its_group(shell: Shell) -> No
 
 
 def test_no_line_of_the_help_is_cut_off(shell: Shell) -> None:
-    told = shell("--help").out
+    output = shell("--help").out
     for command in COMMANDS.values():
-        assert command.summary in told
+        assert command.summary in output
 
 
 def test_without_a_command_the_help_is_told_as_an_error(shell: Shell) -> None:

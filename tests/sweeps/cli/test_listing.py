@@ -94,13 +94,13 @@ def test_one_that_is_run_is_said_to_be(shell: Shell) -> None:
     assert not json.loads(shell("status", "small_design", "--json").out)["is_running"]
 
 
-@pytest.mark.parametrize("told", ["0", "", "wide", "-5"])
+@pytest.mark.parametrize("columns", ["0", "", "wide", "-5"])
 def test_a_width_that_is_none_is_not_taken(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch, told: str
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, columns: str
 ) -> None:
     unpacked(shell, "finished_design")
     usual = shell("status", "small_design").out
-    monkeypatch.setenv("COLUMNS", told)
+    monkeypatch.setenv("COLUMNS", columns)
     assert shell("status", "small_design").out == usual
 
 

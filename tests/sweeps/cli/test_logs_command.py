@@ -60,8 +60,8 @@ def test_no_log_commands_the_terminal(shell: Shell, cell: CellFolder) -> None:
         b"\x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b[2J \xff \xe2\x80\xae \x1b\x1b[0m[31m\n"
         b"1 %\r2 %\r\n"
     )
-    told = shell("logs", KEY).out
-    assert told == "red \ufffd]0;title\ufffd \ufffd[2J \ufffd \ufffd \ufffd[31m\n1 %\n2 %\n"
+    output = shell("logs", KEY).out
+    assert output == "red \ufffd]0;title\ufffd \ufffd[2J \ufffd \ufffd \ufffd[31m\n1 %\n2 %\n"
 
 
 def test_a_log_of_any_length_is_read_in_pieces(cell: CellFolder) -> None:
@@ -76,24 +76,24 @@ def test_a_log_of_any_length_is_read_in_pieces(cell: CellFolder) -> None:
 
 
 def test_a_log_is_followed_until_its_trial_has_ended(cell: CellFolder) -> None:
-    told: list[str] = []
+    chunks: list[str] = []
 
     def follow() -> None:
-        told.extend(logs.find_log(KEY, cell.path.parent.parent).texts(1, is_followed=True))
+        chunks.extend(logs.find_log(KEY, cell.path.parent.parent).texts(1, is_followed=True))
 
     with cell.lease():
         thread = threading.Thread(target=follow, daemon=True)
         thread.start()
-        wait_until(lambda: told == ["three\n"])
+        wait_until(lambda: chunks == ["three\n"])
         with cell.log.open("a") as log:
             log.write("four\nfi")
             log.flush()
-            wait_until(lambda: told == ["three\n", "four\n"])
+            wait_until(lambda: chunks == ["three\n", "four\n"])
             log.write("ve")
         assert thread.is_alive()
     thread.join(PATIENCE_SECONDS)
     assert not thread.is_alive()
-    assert "".join(told) == "three\nfour\nfive\n"
+    assert "".join(chunks) == "three\nfour\nfive\n"
 
 
 FOLLOWED = """
@@ -120,10 +120,10 @@ def test_ctrl_c_ends_what_is_followed_without_a_traceback(shell: Shell, cell: Ce
         try:
             assert process.stdout.readline() == "one\n"
             process.send_signal(signal.SIGINT)
-            _, told = process.communicate(timeout=PATIENCE_SECONDS)
+            _, errors = process.communicate(timeout=PATIENCE_SECONDS)
         finally:
             process.kill()
-    assert (process.returncode, told) == (130, "")
+    assert (process.returncode, errors) == (130, "")
 
 
 REFUSALS = {
@@ -144,8 +144,8 @@ REFUSALS = {
 @pytest.mark.usefixtures("cell")
 @pytest.mark.parametrize("case", REFUSALS)
 def test_a_log_that_is_not_there_is_refused(shell: Shell, case: str) -> None:
-    words, told = REFUSALS[case]
-    assert told in shell.refused("logs", *words)
+    words, message = REFUSALS[case]
+    assert message in shell.refused("logs", *words)
 
 
 def test_a_link_in_place_of_a_log_is_refused(shell: Shell, cell: CellFolder) -> None:
@@ -153,7 +153,7 @@ def test_a_link_in_place_of_a_log_is_refused(shell: Shell, cell: CellFolder) -> 
     cell.log.unlink()
     cell.log.symlink_to(shell.folder / "secret")
     assert "is not a regular file but a link" in shell.refused("logs", KEY)
-    own = Storage(cell.path.parent.parent).logs
-    own.mkdir()
-    (own / "quickstart.log").symlink_to(shell.folder / "secret")
+    folder = Storage(cell.path.parent.parent).logs
+    folder.mkdir()
+    (folder / "quickstart.log").symlink_to(shell.folder / "secret")
     assert "is not a regular file but a link" in shell.refused("logs", "quickstart")

@@ -39,16 +39,16 @@ def lines(fitted: FittedTable, width: int) -> list[str]:
     return out.getvalue().splitlines()
 
 
-def on_one_line(told: list[str]) -> str:
-    return " ".join(" ".join(told).split())
+def on_one_line(printed: list[str]) -> str:
+    return " ".join(" ".join(printed).split())
 
 
 @pytest.mark.parametrize("box", [None, SIMPLE_HEAD])
 @pytest.mark.parametrize("width", range(30, 120, 5))
 def test_no_word_and_no_number_is_broken_at_any_width(width: int, box: Box | None) -> None:
-    told = lines(table(None, 1, None, 2, box=box, elsewhere="--json"), width)
-    assert max(map(len, told)) <= width
-    text = on_one_line(told)
+    printed = lines(table(None, 1, None, 2, box=box, elsewhere="--json"), width)
+    assert max(map(len, printed)) <= width
+    text = on_one_line(printed)
     left_out = re.findall("parameters|best trial", text.partition("Left out at this width")[2])
     places = {"parameters": 1, "best trial": 3}
     gone = {word for name in left_out for row in ROWS for word in row[places[name]].split()}
@@ -59,25 +59,25 @@ def test_no_word_and_no_number_is_broken_at_any_width(width: int, box: Box | Non
 def test_columns_give_way_in_the_order_that_is_stated() -> None:
     fitted = table(None, 1, None, 2, elsewhere="--json")
     assert not any("Left out" in line for line in lines(fitted, 80))
-    told = [on_one_line(lines(fitted, width)) for width in (60, 45)]
-    assert told[0].endswith(
+    printed = [on_one_line(lines(fitted, width)) for width in (60, 45)]
+    assert printed[0].endswith(
         "Left out at this width: parameters. --json or a wider terminal shows it."
     )
-    assert told[1].endswith("parameters, best trial. --json or a wider terminal shows them.")
+    assert printed[1].endswith("parameters, best trial. --json or a wider terminal shows them.")
     swapped = on_one_line(lines(table(None, 2, None, 1), 60))
     assert swapped.endswith("Left out at this width: best trial. A wider terminal shows it.")
 
 
 def test_cells_take_more_lines_before_a_column_goes() -> None:
-    told = lines(table(None, 1, None, 2), 70)
-    assert not any("Left out" in line for line in told)
+    printed = lines(table(None, 1, None, 2), 70)
+    assert not any("Left out" in line for line in printed)
     assert any(line.startswith("no reconstruction") for line in lines(table(), 90))
-    assert len(told) > len(lines(table(), 90)) == 3
+    assert len(printed) > len(lines(table(), 90)) == 3
 
 
 def test_without_room_for_what_stays_each_row_becomes_lines() -> None:
-    told = lines(table(), 45)
-    assert told[:5] == [
+    printed = lines(table(), 45)
+    assert printed[:5] == [
         "arm: no reconstruction",
         "parameters: 158,592",
         "validation error %: 0.56 ± 0.03",
@@ -124,8 +124,8 @@ def test_no_command_breaks_a_word(
         monkeypatch.setenv("COLUMNS", "400")
         known = set(shell(*words).out.split())
         monkeypatch.setenv("COLUMNS", str(width))
-        told = shell(*words)
-        assert told.code == 0, told.err
-        body = re.sub(r"(?s)Left out at this width:.*?shows\s+(it|them)\.", "", told.out)
+        answer = shell(*words)
+        assert answer.code == 0, answer.err
+        body = re.sub(r"(?s)Left out at this width:.*?shows\s+(it|them)\.", "", answer.out)
         broken = {word for word in body.split() if word not in known and not set(word) <= {"─"}}
         assert not broken, (words, broken)

@@ -46,7 +46,7 @@ class Launched:
 
     def __init__(self, folder: Path, *words: str, is_piped: bool = False) -> None:
         self._folder = folder
-        self._own, theirs = pty.openpty()
+        self._ours, theirs = pty.openpty()
         self.process = subprocess.Popen(
             [sys.executable, "-c", LAUNCH, *words],
             cwd=folder,
@@ -68,16 +68,16 @@ class Launched:
 
     def screen(self) -> bytes:
         """Return all that came to the terminal, once it is over."""
-        told = b""
+        output = b""
         while True:
             try:
-                part = os.read(self._own, 65536)
+                part = os.read(self._ours, 65536)
             except OSError:  # as Linux tells the end of a terminal
                 part = b""
             if not part:
-                os.close(self._own)
-                return told
-            told += part
+                os.close(self._ours)
+                return output
+            output += part
 
 
 @pytest.mark.parametrize("stage", ["live", "json"])
@@ -86,17 +86,17 @@ def test_a_second_ctrl_c_leaves_a_sound_terminal_and_the_way_on(tmp_path: Path, 
     launched.interrupt_once("started")
     launched.interrupt_once("stopping")
     out, _ = launched.process.communicate(timeout=PATIENCE_SECONDS)
-    told = launched.screen()
+    output = launched.screen()
     assert launched.process.returncode == 130
-    assert HIDE in told, "or it shows nothing live"
-    assert told.rindex(SHOW) > told.rindex(HIDE)
+    assert HIDE in output, "or it shows nothing live"
+    assert output.rindex(SHOW) > output.rindex(HIDE)
     assert "this goes to the log" in (tmp_path / "log.txt").read_text()
     if stage == "json":
         answer = json.loads(out)
         assert (answer["format"], answer["exit_code"]) == ("capsweep.error/1", 130)
         assert answer["error"].endswith("run quickstart --json")
-        assert b"Go on with" not in told
+        assert b"Go on with" not in output
     else:
-        last = told[told.rindex(SHOW) :].decode()
+        last = output[output.rindex(SHOW) :].decode()
         assert "ended at once; finished trials and the last checkpoints are kept. Go on" in last
         assert last.rstrip().endswith("run quickstart")

@@ -69,8 +69,8 @@ def put_pilot(
         places = (steady if is_steady else chance.permutation(60))[:number]
         classes = labels.copy()
         classes[places] = (classes[places] + 1) % 10
-        own = {"trial_key": cell.trial_key, "sweep": manifest.sweep, "epochs": 1}
-        record_id = put_trial(store, finished(cell.arm, cell.seed, number, **own))
+        fields = {"trial_key": cell.trial_key, "sweep": manifest.sweep, "epochs": 1}
+        record_id = put_trial(store, finished(cell.arm, cell.seed, number, **fields))
         path = file.with_name("predictions.safetensors")
         path.write_bytes(save({"predictions": classes, "labels": labels}))
         store.writer().upload(record_id, path)
@@ -121,13 +121,13 @@ def test_what_was_launched_by_this_name_takes_another_name_or_more_evidence(
     planned = sweeps.plan_seeds(file, 2.0)
     assert planned.seeds is not None
     assert planned.needed is not None
-    kept = planned.needed.with_pilot_seeds.safe or 0
-    assert kept > len(planned.seeds)
-    assert f"To keep the 3 that exist takes {kept} in all (--add-seeds 3-" in answer.out
+    num_needed = planned.needed.with_pilot_seeds.safe or 0
+    assert num_needed > len(planned.seeds)
+    assert f"To keep the 3 that exist takes {num_needed} in all (--add-seeds 3-" in answer.out
     assert f" --seeds 3-{planned.seeds[-1]} --name mine-planned\n" in answer.out
     extended = sweeps.plan_seeds(file, 2.0, seeds=range(len(planned.seeds)))
     assert not extended.is_declared, "whoever adds to what was launched needs more"
-    assert sweeps.plan_seeds(file, 2.0, seeds=range(kept)).is_declared
+    assert sweeps.plan_seeds(file, 2.0, seeds=range(num_needed)).is_declared
 
 
 def test_where_the_images_cap_it_it_says_so(shell: Shell, storage: Path, file: Path) -> None:

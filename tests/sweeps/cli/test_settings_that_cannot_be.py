@@ -39,9 +39,9 @@ def test_what_cannot_be_is_refused(
     monkeypatch.setattr(sys, "argv", ["capsweep", "plan", name, *options])
     with pytest.raises(SystemExit) as ended:
         cli.main()
-    told = capsys.readouterr()
-    assert (ended.value.code, told.out) == (2, "")
-    assert told.err.startswith("capsweep: ")
-    assert told.err.count("\n") == 1
-    assert REFUSED[words] in told.err
+    captured = capsys.readouterr()
+    assert (ended.value.code, captured.out) == (2, "")
+    assert captured.err.startswith("capsweep: ")
+    assert captured.err.count("\n") == 1
+    assert REFUSED[words] in captured.err
     assert not list(tmp_path.iterdir())

@@ -136,9 +136,9 @@ def test_at_once_is_as_a_second_ctrl_c(shell: Shell, launch: Start, was_asked: b
 def test_quietly_only_the_end_is_told(shell: Shell, launch: Start) -> None:
     launch()
     (shell.folder / "may-end").touch()
-    told = shell("stop", "example", "-q").out
-    assert told.count("\n") == 1
-    assert told.startswith("It has ended.")
+    output = shell("stop", "example", "-q").out
+    assert output.count("\n") == 1
+    assert output.startswith("It has ended.")
 
 
 def test_a_store_without_records_is_asked_nothing(
@@ -170,7 +170,7 @@ def noted(running: int, **changes: object) -> bytes:
 
 @pytest.mark.usefixtures("storage")
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         pytest.param({"started": 1.0}, "by another process than the", id="a number given anew"),
         pytest.param({"pid": -7}, "by another process than the -7", id="no number"),
@@ -179,7 +179,7 @@ def noted(running: int, **changes: object) -> bytes:
     ],
 )
 def test_no_process_is_stopped_on_the_word_of_a_file(
-    shell: Shell, others: subprocess.Popen[bytes], changes: dict[str, object], told: str
+    shell: Shell, others: subprocess.Popen[bytes], changes: dict[str, object], message: str
 ) -> None:
     lock = shell.folder / LOCK
     lock.parent.mkdir(parents=True)
@@ -193,7 +193,7 @@ def test_no_process_is_stopped_on_the_word_of_a_file(
     ) as process:
         assert process.stdout
         process.stdout.readline()
-        assert told in shell.refused("stop", "example")
+        assert message in shell.refused("stop", "example")
         process.kill()
     assert others.poll() is None
 

@@ -115,10 +115,10 @@ def test_a_fault_of_ours_is_told_cleanly(
     with pytest.raises(RuntimeError) as raised:
         entry.main()
     sys.excepthook(raised.type, raised.value, raised.tb)
-    told = capsys.readouterr()
-    assert told.err.startswith("capsweep: ")
-    assert "Traceback" in told.err
-    clean(Answer(1, told.out, told.err))
+    captured = capsys.readouterr()
+    assert captured.err.startswith("capsweep: ")
+    assert "Traceback" in captured.err
+    clean(Answer(1, captured.out, captured.err))
 
 
 def test_hostile_records_are_shown_cleanly(shell: Shell, storage: Path) -> None:
@@ -137,13 +137,13 @@ def _poison(storage: Path) -> None:
         )
         database.execute("delete from tags where key = 'capsweep.manifest_sha256'")
     for path in storage.glob("artifacts/*/artifacts/manifest.json"):
-        told = json.loads(path.read_text())
-        told["description"] = HOSTILE
-        for arm in told["arms"]:
+        manifest = json.loads(path.read_text())
+        manifest["description"] = HOSTILE
+        for arm in manifest["arms"]:
             arm["name"] += HOSTILE
             arm["changes"] = {HOSTILE: HOSTILE}
-        for cell in told["cells"]:
+        for cell in manifest["cells"]:
             cell["arm"] += HOSTILE
-        told["baseline"] += HOSTILE
-        told["departures"] = {HOSTILE: [HOSTILE, HOSTILE]}
-        path.write_text(json.dumps(told))
+        manifest["baseline"] += HOSTILE
+        manifest["departures"] = {HOSTILE: [HOSTILE, HOSTILE]}
+        path.write_text(json.dumps(manifest))

@@ -23,14 +23,14 @@ def test_it_says_what_is_tuned_and_what_that_costs_every_arm(shell: Shell) -> No
     (shell.folder / "tuned.py").write_text(FILE, encoding="utf-8")
     planned = shell("plan", "tuned.py")
     assert (planned.code, planned.err) == (0, "")
-    told = " ".join(planned.out.split())
+    output = " ".join(planned.out.split())
     assert (
         "2 arms, each tuned at the same 3 points x 2 tuning seeds = 12 trainings, then trained as "
         "chosen on 5 fresh seeds = 10 more: 22 in all, 11 an arm."
-    ) in told
-    assert "optimiser.learning_rate: 0.001, 0.003, 0.01" in told
-    assert "dynamic (baseline) 0 6 0 5" in told
-    assert "Up to 10 more will be proposed or chosen, and trained." in told
+    ) in output
+    assert "optimiser.learning_rate: 0.001, 0.003, 0.01" in output
+    assert "dynamic (baseline) 0 6 0 5" in output
+    assert "Up to 10 more will be proposed or chosen, and trained." in output
 
 
 def test_seeds_that_choose_and_compare_are_refused_in_one_sentence(shell: Shell) -> None:

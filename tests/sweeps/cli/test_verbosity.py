@@ -25,10 +25,10 @@ def words(place: int, option: str, *command: str) -> list[str]:
 @PLACES
 @pytest.mark.parametrize("option", ["-q", "--quiet"])
 def test_quiet_leaves_hints_out_and_results_in(shell: Shell, place: int, option: str) -> None:
-    told = shell(*words(place, option, "list"))
-    assert (told.code, told.err) == (0, "")
-    assert "quickstart" in told.out
-    assert HINT not in told.out
+    answer = shell(*words(place, option, "list"))
+    assert (answer.code, answer.err) == (0, "")
+    assert "quickstart" in answer.out
+    assert HINT not in answer.out
     assert HINT in shell("list").out, "only where it is asked for"
 
 
@@ -37,18 +37,18 @@ def test_verbose_tells_which_store_is_read_by_what_and_when(
     shell: Shell, storage: Path, place: int
 ) -> None:
     plain = shell("status", "quickstart")
-    told = shell(*words(place, "-v", "status", "quickstart"))
-    assert (told.code, told.out) == (0, plain.out)
+    answer = shell(*words(place, "-v", "status", "quickstart"))
+    assert (answer.code, answer.out) == (0, plain.out)
     assert plain.err == ""
-    first, *_, last = told.err.splitlines()
+    first, *_, last = answer.err.splitlines()
     assert re.fullmatch(rf"capsweep: \d+\.\d\d s: .* reads sqlite:///{storage}/mlflow.db", first)
     assert re.fullmatch(r"capsweep: \d+\.\d\d s: over, after \d+\.\d\d s of processor time", last)
 
 
 def test_verbose_tells_no_password(shell: Shell) -> None:
-    told = shell("status", "x", "-v", "--tracking-uri", "http://me:secret@127.0.0.1:9")
-    assert told.code == 2
-    assert "secret" not in told.err
+    answer = shell("status", "x", "-v", "--tracking-uri", "http://me:secret@127.0.0.1:9")
+    assert answer.code == 2
+    assert "secret" not in answer.err
 
 
 @pytest.mark.parametrize("given", [["-q", "list", "-v"], ["list", "-qv"], ["-vq", "list"]])

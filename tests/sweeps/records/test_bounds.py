@@ -33,11 +33,11 @@ def _deep(levels: int) -> Any:
 
 
 def _dimension(**changes: Any) -> Change:
-    return lambda told: told["search"]["dimensions"][0].update(changes)
+    return lambda content: content["search"]["dimensions"][0].update(changes)
 
 
 def _search(**changes: Any) -> Change:
-    return lambda told: told["search"].update(changes)
+    return lambda content: content["search"].update(changes)
 
 
 OF_A_SEARCH: dict[str, Change] = {
@@ -52,25 +52,27 @@ OF_A_SEARCH: dict[str, Change] = {
     "a billion proposals to make": _search(num_trials=10**9),
     "proposals of 400 digits": _search(num_trials=10**399),
     "a scheduler without a name": _search(scheduler={}),
-    "100,000 dimensions": lambda told: told["search"].update(
-        dimensions=told["search"]["dimensions"][:1] * 100_000
+    "100,000 dimensions": lambda content: content["search"].update(
+        dimensions=content["search"]["dimensions"][:1] * 100_000
     ),
 }
 OF_A_DESIGN: dict[str, Change] = {
-    "a seed of 400 digits": lambda told: told["seeds"].append(10**399),
-    "a million seeds": lambda told: told.update(seeds=list(range(10**6))),
-    "parameters of 400 digits": lambda told: told["arms"][0].update(num_parameters=10**399),
-    "a deep config": lambda told: told["arms"][0].update(config={"a": _deep(100)}),
-    "a config of a million values": lambda told: told["arms"][0].update(config={"a": [0] * 10**6}),
-    "a number of 400 digits in a config": lambda told: told["arms"][0].update(
+    "a seed of 400 digits": lambda content: content["seeds"].append(10**399),
+    "a million seeds": lambda content: content.update(seeds=list(range(10**6))),
+    "parameters of 400 digits": lambda content: content["arms"][0].update(num_parameters=10**399),
+    "a deep config": lambda content: content["arms"][0].update(config={"a": _deep(100)}),
+    "a config of a million values": lambda content: content["arms"][0].update(
+        config={"a": [0] * 10**6}
+    ),
+    "a number of 400 digits in a config": lambda content: content["arms"][0].update(
         config={"a": {"b": [10**399]}}
     ),
-    "a text without end in a config": lambda told: told["arms"][0].update(
+    "a text without end in a config": lambda content: content["arms"][0].update(
         config={"a": "x" * 10**6}
     ),
-    "a deep change": lambda told: told["arms"][0].update(changes={"a": _deep(100)}),
-    "a deep departure": lambda told: told.update(departures={"a": [_deep(100), 0]}),
-    "a baseline without end": lambda told: told.update(baseline="x" * 10**6),
+    "a deep change": lambda content: content["arms"][0].update(changes={"a": _deep(100)}),
+    "a deep departure": lambda content: content.update(departures={"a": [_deep(100), 0]}),
+    "a baseline without end": lambda content: content.update(baseline="x" * 10**6),
 }
 
 
@@ -85,11 +87,11 @@ def test_a_design_beyond_bounds_is_refused_in_one_sentence(what: str) -> None:
 
 
 def _refused(text: str, change: Change) -> None:
-    told = json.loads(text)
-    assert valid_manifest(told["sweep"], text.encode())
-    change(told)
+    content = json.loads(text)
+    assert valid_manifest(content["sweep"], text.encode())
+    change(content)
     with pytest.raises(BadInput, match=r"is not valid: .{5,300}$"):
-        valid_manifest(told["sweep"], json.dumps(told).encode())
+        valid_manifest(content["sweep"], json.dumps(content).encode())
 
 
 def test_what_no_reader_would_take_is_not_written_either() -> None:
@@ -98,18 +100,18 @@ def test_what_no_reader_would_take_is_not_written_either() -> None:
 
 
 def test_a_manifest_within_bounds_is_as_it_was() -> None:
-    told = manifest()
-    assert Manifest.model_validate_json(told.model_dump_json()) == told
+    original = manifest()
+    assert Manifest.model_validate_json(original.model_dump_json()) == original
 
 
-def _many_seeds(told: dict[str, Any]) -> None:
-    told.update(seeds=list(range(3000)))
+def _many_seeds(content: dict[str, Any]) -> None:
+    content.update(seeds=list(range(3000)))
 
 
-def _confirmed(told: dict[str, Any]) -> None:
+def _confirmed(content: dict[str, Any]) -> None:
     """Have the search confirm what it has not proposed."""
-    again = {"best": 3, "seeds": list(range(3000)), "arms": [str(arm) for arm in range(300)]}
-    told["search"].update(confirmation=again)
+    confirmation = {"best": 3, "seeds": list(range(3000)), "arms": [str(arm) for arm in range(300)]}
+    content["search"].update(confirmation=confirmation)
 
 
 def test_arms_and_seeds_are_not_held_each_with_each(search: str) -> None:
@@ -117,57 +119,57 @@ def test_arms_and_seeds_are_not_held_each_with_each(search: str) -> None:
     chosen = {**design, "plan": {"kind": "own", "definition": "x"}}
     tracemalloc.start()
     try:
-        for told, change in (
+        for content, change in (
             (design, _many_seeds),
             (chosen, _many_seeds),
             (json.loads(search), _confirmed),
         ):
-            change(told)
+            change(content)
             with suppress(BadInput):
-                valid_manifest(told["sweep"], json.dumps(told).encode())
+                valid_manifest(content["sweep"], json.dumps(content).encode())
         assert tracemalloc.get_traced_memory()[1] < 20 * 2**20
     finally:
         tracemalloc.stop()
 
 
-def _told() -> dict[str, Any]:
+def _content() -> dict[str, Any]:
     return manifest().model_dump(mode="json")
 
 
-def _refuses(told: dict[str, Any]) -> bool:
+def _refuses(content: dict[str, Any]) -> bool:
     try:
-        valid_manifest("example", json.dumps(told).encode())
+        valid_manifest("example", json.dumps(content).encode())
     except BadInput as error:
         return "each arm with each seed, once" in str(error)
     return False
 
 
 def test_the_cells_are_each_arm_with_each_seed_once() -> None:
-    told = _told()
-    cells = told["cells"]
-    assert not _refuses(told)
-    assert _refuses({**told, "cells": cells[1:]})
-    assert _refuses({**told, "cells": [*cells, cells[0]]})
-    assert _refuses({**told, "cells": [*cells[1:], {**cells[0], "arm": "neither"}]})
-    assert _refuses({**told, "cells": [*cells[1:], {**cells[0], "seed": 7}]})
+    content = _content()
+    cells = content["cells"]
+    assert not _refuses(content)
+    assert _refuses({**content, "cells": cells[1:]})
+    assert _refuses({**content, "cells": [*cells, cells[0]]})
+    assert _refuses({**content, "cells": [*cells[1:], {**cells[0], "arm": "neither"}]})
+    assert _refuses({**content, "cells": [*cells[1:], {**cells[0], "seed": 7}]})
 
 
 def test_a_plan_that_chooses_has_some_of_them() -> None:
-    told = {**_told(), "plan": {"kind": "own", "definition": "x"}}
-    cells = told["cells"]
-    assert not _refuses(told)
-    assert not _refuses({**told, "cells": cells[1:]})
-    assert _refuses({**told, "cells": [*cells, cells[0]]})
-    assert _refuses({**told, "cells": [{**cells[0], "seed": 7}]})
+    content = {**_content(), "plan": {"kind": "own", "definition": "x"}}
+    cells = content["cells"]
+    assert not _refuses(content)
+    assert not _refuses({**content, "cells": cells[1:]})
+    assert _refuses({**content, "cells": [*cells, cells[0]]})
+    assert _refuses({**content, "cells": [{**cells[0], "seed": 7}]})
 
 
 def test_what_a_search_confirms_is_there_whole() -> None:
-    found = proposed(searched(confirm=confirm(seeds=(101, 102))), 6)
-    best = found.manifest.arms[3].name
-    told = with_confirmation(found, [best], None).manifest.model_dump(mode="json")
-    cells = told["cells"]
-    assert not _refuses(told)
+    definition = proposed(searched(confirm=confirm(seeds=(101, 102))), 6)
+    best = definition.manifest.arms[3].name
+    content = with_confirmation(definition, [best], None).manifest.model_dump(mode="json")
+    cells = content["cells"]
+    assert not _refuses(content)
     assert cells[-1]["seed"] == 102
-    assert _refuses({**told, "cells": cells[:-1]})
-    assert _refuses({**told, "cells": cells[1:]})
-    assert _refuses({**told, "cells": [*cells, {**cells[-1], "seed": 103}]})
+    assert _refuses({**content, "cells": cells[:-1]})
+    assert _refuses({**content, "cells": cells[1:]})
+    assert _refuses({**content, "cells": [*cells, {**cells[-1], "seed": 103}]})

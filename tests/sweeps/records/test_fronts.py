@@ -16,15 +16,15 @@ POINTS = st.lists(st.tuples(NUMBERS, NUMBERS), max_size=12)
 def test_no_point_of_the_front_is_dominated_and_every_other_is(
     points: list[tuple[float, float]],
 ) -> None:
-    found = front(points)
-    assert len(found) == len(set(found))
+    on_front = front(points)
+    assert len(on_front) == len(set(on_front))
     for place, point in enumerate(points):
         is_dominated = any(dominates(other, point) for other in points)
-        assert is_dominated == (place not in found)
+        assert is_dominated == (place not in on_front)
     assert all(
-        any(dominates(points[one], point) for one in found)
+        any(dominates(points[one], point) for one in on_front)
         for place, point in enumerate(points)
-        if place not in found
+        if place not in on_front
     ), "by a point of the front itself"
 
 
@@ -51,10 +51,10 @@ def test_the_area_is_the_number_of_squares_that_some_point_dominates(
 def test_those_that_stand_for_a_front_are_of_it_and_begin_with_the_best(
     points: list[tuple[float, float]], count: int
 ) -> None:
-    chosen, found = spread(points, count), front(points)
-    assert len(chosen) == min(count, len(found))
-    assert set(chosen) <= set(found)
-    assert chosen[:1] == found[: min(count, 1)]
+    chosen, on_front = spread(points, count), front(points)
+    assert len(chosen) == min(count, len(on_front))
+    assert set(chosen) <= set(on_front)
+    assert chosen[:1] == on_front[: min(count, 1)]
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,11 @@ class EvaluationsContract:
         assert writer.recorded_evaluation_keys(record_id) == frozenset()
         for _ in range(2):
             writer.record_evaluation(record_id, LOOK, "look")
-        found = {LOOK: {"a": 0.5, "b": 2.0}}
+        evaluations = {LOOK: {"a": 0.5, "b": 2.0}}
         assert read(store) == before.model_copy(
-            update={"evaluations": found, "metrics": {**before.metrics, **numbers}}
+            update={"evaluations": evaluations, "metrics": {**before.metrics, **numbers}}
         )
-        assert store.records([KEY])[KEY].evaluations == found
+        assert store.records([KEY])[KEY].evaluations == evaluations
         assert store.writer().recorded_evaluation_keys(record_id) == {LOOK}
 
     def test_two_evaluations_of_a_kind_are_told_apart(self, store: RecordStore) -> None:
@@ -72,15 +72,15 @@ class EvaluationsContract:
         for storage, value in (("first", 0.25), ("second", 0.5)):
             carry_evaluation(store, tmp_path / storage, value)
         assert read(store).evaluations == {LOOK: {"a": 0.25}}
-        held = store.artifact(read(store), f"{LOOK}.json").read_text(encoding="utf-8")
-        assert EvaluationRecord.model_validate_json(held).metrics == {"a": 0.25}
+        text = store.artifact(read(store), f"{LOOK}.json").read_text(encoding="utf-8")
+        assert EvaluationRecord.model_validate_json(text).metrics == {"a": 0.25}
 
 
 def carry_evaluation(store: RecordStore, folder: Path, value: float) -> None:
     """Note what an evaluation found in a storage of its own, and carry it to the record."""
-    told = {"evaluation_key": LOOK, "trial_key": KEY, "evaluation": {"kind": "look"}}
-    told |= {"looks_at": "test", "metrics": {"a": value}, "time": round(100 * value), "fence": 1}
-    record = EvaluationRecord.model_validate(told)
+    fields = {"evaluation_key": LOOK, "trial_key": KEY, "evaluation": {"kind": "look"}}
+    fields |= {"looks_at": "test", "metrics": {"a": value}, "time": round(100 * value), "fence": 1}
+    record = EvaluationRecord.model_validate(fields)
     CellEvaluations(folder / "cells" / KEY).write(record, b"", {})
     queue = RecorderQueue(folder, "any")
     queue.add_evaluated([KEY], "example")

@@ -25,8 +25,8 @@ def backwards(backend: MemoryBackend, type_of_record: str) -> list[StoredRun]:
 
 
 def a_little_later(writer: MemoryWriter, record_id: str, epochs: Sequence[EpochTold]) -> None:
-    held = writer._backend.open(record_id)
-    shift = len(held.points.get("train_loss", ()))
+    run = writer._backend.open(record_id)
+    shift = len(run.points.get("train_loss", ()))
     log_epochs(writer, record_id, [EpochTold(line, time - shift) for line, time in epochs])
 
 
@@ -47,15 +47,17 @@ def forgetting(
     writer: MemoryWriter,
     record_id: str,
     outcome: Outcome,
-    told: OutcomeFacts,
+    facts: OutcomeFacts,
     time: int | None = None,
 ) -> None:
-    set_outcome(writer, record_id, outcome, OutcomeFacts(told.reason or "", told.epochs or 0), time)
+    set_outcome(
+        writer, record_id, outcome, OutcomeFacts(facts.reason or "", facts.epochs or 0), time
+    )
 
 
 def deleted_too(backend: MemoryBackend, record_id: str) -> StoredRun:
-    held = backend.get(record_id)
-    return held or open_record(backend, record_id)
+    run = backend.get(record_id)
+    return run or open_record(backend, record_id)
 
 
 def nothing(*_: Any, **__: Any) -> None:
@@ -71,8 +73,8 @@ def never(*_: Any) -> bool:
 
 
 def all_of_them(writer: MemoryWriter, record_id: str) -> frozenset[int]:
-    held = writer._backend.open(record_id)
-    return frozenset[int]().union(*(held.history(name) for name in held.points))
+    run = writer._backend.open(record_id)
+    return frozenset[int]().union(*(run.history(name) for name in run.points))
 
 
 def the_last(records: Iterable[Any]) -> dict[str, Any]:

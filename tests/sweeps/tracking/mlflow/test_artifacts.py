@@ -73,9 +73,9 @@ def test_a_copied_store_never_touches_the_original(
 
 
 def test_files_beside_a_database_of_another_folder_are_found(tmp_path: Path) -> None:
-    beside, storage = tmp_path / "beside", tmp_path / "storage"
-    FolderArtifacts([beside]).write(RUN, "config.json", "old")
-    both = FolderArtifacts([storage, beside])
+    neighbour, storage = tmp_path / "beside", tmp_path / "storage"
+    FolderArtifacts([neighbour]).write(RUN, "config.json", "old")
+    both = FolderArtifacts([storage, neighbour])
     assert both.path(RUN, "config.json").read_text() == "old"
     both.write(RUN, "config.json", "new")  # where the run's files lie already
     assert not storage.exists()

@@ -55,10 +55,10 @@ class Sweep:
 
     def tree(self) -> dict[str, set[str]]:
         """Return which runs lie below which, by their names."""
-        found = self.writer.client.search_runs([self.writer.experiment_id])
-        names = {run.info.run_id: str(run.info.run_name) for run in found}
+        runs = self.writer.client.search_runs([self.writer.experiment_id])
+        names = {run.info.run_id: str(run.info.run_name) for run in runs}
         tree: dict[str, set[str]] = {}
-        for run in found:
+        for run in runs:
             parent = names.get(run.data.tags.get(PARENT, ""), "")
             tree.setdefault(parent, set()).add(names[run.info.run_id])
         return tree
@@ -70,11 +70,11 @@ class Sweep:
     def answers(self) -> list[object]:
         """Return what both readers say of all that there is, and of what is no record."""
         keys = [*self.manifest.cell_keys().values()]
-        told: list[object] = []
+        answers: list[object] = []
         for reader in self.readers():
-            told += [reader.sweeps(), reader.sweep_id("known"), reader.records(keys)]
-            told += [reader.find(keys[0][:6]), reader.manifest("known")]
-        return told
+            answers += [reader.sweeps(), reader.sweep_id("known"), reader.records(keys)]
+            answers += [reader.find(keys[0][:6]), reader.manifest("known")]
+        return answers
 
 
 @pytest.fixture
@@ -89,15 +89,15 @@ def dump(store: MlflowStore) -> list[str]:
 
 def shown_state(sweep: Sweep) -> Mapping[str, Any]:
     """Return all that is shown, without ids and times."""
-    found = sweep.writer.client.search_runs([sweep.writer.experiment_id])
-    names = {run.info.run_id: run.info.run_name for run in found}
-    held: dict[str, Any] = {}
-    for run in found:
+    runs = sweep.writer.client.search_runs([sweep.writer.experiment_id])
+    names = {run.info.run_id: run.info.run_name for run in runs}
+    state: dict[str, Any] = {}
+    for run in runs:
         tags = {**run.data.tags, PARENT: names.get(run.data.tags.get(PARENT, ""))}
         tags.pop("capsweep.shown_sha256", None)
         data = [(one.dataset.name, one.dataset.digest) for one in run.inputs.dataset_inputs]
-        held.setdefault(str(run.info.run_name), []).append((tags, run.data.metrics, data))
-    return held
+        state.setdefault(str(run.info.run_name), []).append((tags, run.data.metrics, data))
+    return state
 
 
 def test_each_arm_has_a_run_between_the_sweep_and_its_trials(sweep: Sweep) -> None:
@@ -114,9 +114,9 @@ def test_each_arm_has_a_run_between_the_sweep_and_its_trials(sweep: Sweep) -> No
         assert run.data.tags[NOTE] == shown[name].note
         assert run.data.tags.items() >= who_tags().items()
         assert run.info.status == "FINISHED"
-    (own,) = sweep.runs("sweep").values()
-    assert own.data.metrics == sweep.summed_up().numbers
-    assert own.data.tags["capsweep.best_arm"] == "base"
+    (sweep_run,) = sweep.runs("sweep").values()
+    assert sweep_run.data.metrics == sweep.summed_up().numbers
+    assert sweep_run.data.tags["capsweep.best_arm"] == "base"
 
 
 def test_no_reader_sees_any_of_it(sweep: Sweep) -> None:
@@ -130,8 +130,8 @@ def test_no_reader_sees_any_of_it(sweep: Sweep) -> None:
     assert sweep.writer.find_sweep("known") == (sweep.id, True)
     keys = sweep.manifest.cell_keys().values()
     arms = {run.info.run_id for run in sweep.runs("arm").values()}
-    found = [sweep.writer.find_trial(key) for key in keys]
-    assert not arms & {one.record_id for one in found if one}
+    trials = [sweep.writer.find_trial(key) for key in keys]
+    assert not arms & {one.record_id for one in trials if one}
 
 
 def test_arms_are_shown_in_the_order_of_the_manifest_the_latest_first(
@@ -153,9 +153,9 @@ def test_an_arm_with_a_trial_to_come_waits_and_then_is_done(mlflow_store: Mlflow
     assert (other.info.status, other.data.metrics["num_trials"]) == ("SCHEDULED", 1)
     put_sweep(mlflow_store, sweep.manifest, [TRIALS[3]])
     sweep.show()
-    again = sweep.runs("arm")["other"]
-    assert again.info.run_id == other.info.run_id
-    assert (again.info.status, again.data.metrics["num_trials"]) == ("FINISHED", 2)
+    updated = sweep.runs("arm")["other"]
+    assert updated.info.run_id == other.info.run_id
+    assert (updated.info.status, updated.data.metrics["num_trials"]) == ("FINISHED", 2)
 
 
 def test_showing_it_again_writes_nothing(sweep: Sweep) -> None:
@@ -186,8 +186,8 @@ def test_what_was_killed_midway_is_made_whole_by_the_next_launch(
     assert len(sweep.runs("arm")) == 2
     assert len(shown_state(sweep)["base"]) == 1
     assert sweep.tree()["base"] == {"base, seed 0", "base, seed 1"}
-    (own,) = sweep.runs("sweep").values()
-    assert own.data.tags["capsweep.shown_sha256"] == sweep.summed_up().digest
+    (sweep_run,) = sweep.runs("sweep").values()
+    assert sweep_run.data.tags["capsweep.shown_sha256"] == sweep.summed_up().digest
 
 
 def test_deleted_runs_of_arms_are_made_again_and_change_no_record(sweep: Sweep) -> None:
@@ -215,8 +215,8 @@ def test_a_trial_of_two_sweeps_stays_where_it_is_and_is_found_under_both(sweep: 
     second = Sweep(sweep.store, manifest, [])
     second.show()
     for name in ("known", "second"):
-        found = sweep.runs("trial", f"tags.`capsweep.sweep.{name}` LIKE '%'")
-        assert len(found) == 4
+        trials = sweep.runs("trial", f"tags.`capsweep.sweep.{name}` LIKE '%'")
+        assert len(trials) == 4
         of_arm = sweep.runs("trial", f"tags.`capsweep.sweep.{name}` = 'other'")
         assert {*of_arm} == {"other, seed 0", "other, seed 1"}
     arms = {
@@ -268,45 +268,50 @@ def test_a_number_that_somebody_wrote_stays(sweep: Sweep) -> None:
     sweep.writer.client.log_metric(sweep.id, "reviewers_score", 0.7)
     sweep.writer.mark_replaced(sweep.manifest.cell_keys().values())
     sweep.show()
-    (own,) = sweep.runs("sweep").values()
-    assert own.data.metrics["reviewers_score"] == 0.7
-    assert math.isnan(own.data.metrics["test_error"])
+    (sweep_run,) = sweep.runs("sweep").values()
+    assert sweep_run.data.metrics["reviewers_score"] == 0.7
+    assert math.isnan(sweep_run.data.metrics["test_error"])
 
 
 def test_a_note_that_somebody_wrote_stays_and_an_empty_one_does_not(sweep: Sweep) -> None:
     client = sweep.writer.client
     client.set_tag(sweep.id, NOTE, "")
     sweep.show()
-    (own,) = sweep.runs("sweep").values()
-    assert own.data.tags[NOTE].startswith("Which?\n\n")
-    assert "`capsweep report known`" in own.data.tags[NOTE]
+    (sweep_run,) = sweep.runs("sweep").values()
+    assert sweep_run.data.tags[NOTE].startswith("Which?\n\n")
+    assert "`capsweep report known`" in sweep_run.data.tags[NOTE]
     client.set_tag(sweep.id, NOTE, "my own words")
     sweep.writer.write_summary(sweep.id, replace(sweep.summed_up(), best="other"))
-    (own,) = sweep.runs("sweep").values()
-    assert own.data.tags[NOTE] == "my own words"
-    assert own.data.tags["capsweep.best_arm"] == "other"
+    (sweep_run,) = sweep.runs("sweep").values()
+    assert sweep_run.data.tags[NOTE] == "my own words"
+    assert sweep_run.data.tags["capsweep.best_arm"] == "other"
 
 
 def test_a_trial_shows_its_data_and_its_commit_once(sweep: Sweep) -> None:
     trial = sweep.summed_up().trials[0]
-    told = replace(trial, data="digits", data_fingerprint="ab" * 32, git_revision="c0ffee-dirty")
-    shown = replace(sweep.summed_up(), trials=(told,))
+    described = replace(
+        trial, data="digits", data_fingerprint="ab" * 32, git_revision="c0ffee-dirty"
+    )
+    shown = replace(sweep.summed_up(), trials=(described,))
     for best in ("base", "other"):
         sweep.writer.write_summary(sweep.id, replace(shown, best=best))
     run = sweep.writer.client.get_run(trial.record_id)
     assert run.data.tags["mlflow.source.git.commit"] == "c0ffee"
-    (held,) = run.inputs.dataset_inputs
-    assert (held.dataset.name, held.dataset.digest) == ("digits", ("ab" * 32)[:36])
-    assert {tag.key: tag.value for tag in held.tags} == {"mlflow.data.context": "training"}
+    (dataset_input,) = run.inputs.dataset_inputs
+    assert (dataset_input.dataset.name, dataset_input.dataset.digest) == (
+        "digits",
+        ("ab" * 32)[:36],
+    )
+    assert {tag.key: tag.value for tag in dataset_input.tags} == {"mlflow.data.context": "training"}
 
 
 def test_nothing_shown_names_a_folder(sweep: Sweep, tmp_path: Path) -> None:
     sweep.show()
     client = sweep.writer.client
     for run in client.search_runs([sweep.writer.experiment_id], "", ViewType.ALL):
-        told = [*run.data.tags.values()]
-        told += [one.dataset.source for one in run.inputs.dataset_inputs]
-        assert not [text for text in told if str(tmp_path) in text or str(Path.home()) in text]
+        texts = [*run.data.tags.values()]
+        texts += [one.dataset.source for one in run.inputs.dataset_inputs]
+        assert not [text for text in texts if str(tmp_path) in text or str(Path.home()) in text]
 
 
 def test_a_run_has_errors_before_health(sweep: Sweep) -> None:
@@ -342,8 +347,8 @@ def test_every_filter_that_the_page_of_documentation_names_can_be_asked(sweep: S
     for one in filters:
         sweep.writer.client.search_runs([sweep.writer.experiment_id], one)
     (of_sweep,) = [one for one in filters if "LIKE" in one]
-    found = sweep.runs("trial", of_sweep.replace("quickstart", "known"))
-    assert len(found) == 4
+    trials = sweep.runs("trial", of_sweep.replace("quickstart", "known"))
+    assert len(trials) == 4
 
 
 def test_odd_rows_keep_nobody_from_showing_the_sweep(sweep: Sweep) -> None:

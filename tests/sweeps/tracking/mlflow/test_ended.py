@@ -15,7 +15,7 @@ from tests.sweeps.tracking.mlflow.runs import put_trial
 
 
 @pytest.mark.parametrize(
-    ("told", "shown"),
+    ("end_time", "shown"),
     [
         (1_795_390_245_678, "2026-11-22 23:30:45"),
         (None, ""),
@@ -27,7 +27,7 @@ from tests.sweeps.tracking.mlflow.runs import put_trial
     ids=str,
 )
 def test_when_a_trial_ended_is_shown_and_nothing_for_what_is_no_time(
-    told: Any,
+    end_time: Any,
     shown: str,
     client: MlflowClient,
     mlflow_store: MlflowStore,
@@ -35,11 +35,11 @@ def test_when_a_trial_ended_is_shown_and_nothing_for_what_is_no_time(
 ) -> None:
     trial = finished("a", 0, 5)
     run = client.get_run(put_trial(client, trial))
-    (kept,) = mlflow_store.records([trial.trial_key]).values()
-    assert kept.ended_at is not None
-    assert round(1000 * kept.ended_at) == run.info.end_time
+    (stored,) = mlflow_store.records([trial.trial_key]).values()
+    assert stored.ended_at is not None
+    assert round(1000 * stored.ended_at) == run.info.end_time
 
-    monkeypatch.setattr(RunInfo, "end_time", told)
+    monkeypatch.setattr(RunInfo, "end_time", end_time)
     record = read_record(run_data_of(run))
     assert record is not None
     table = runs_section(manifest_of(["a"], range(1)), {trial.trial_key: record})

@@ -41,9 +41,9 @@ def test_what_was_put_into_the_store_comes_out(client, store, tmp_path):
     assert store.sweeps() == ["known"]
     assert store.sweep_id("known") == parent
     assert store.manifest("known") == manifest
-    found = store.records(manifest.cell_keys().values())
+    read = store.records(manifest.cell_keys().values())
     same = {"record_id": "", "ended_at": None}
-    assert {key: trial.model_copy(update=same) for key, trial in found.items()} == {
+    assert {key: trial.model_copy(update=same) for key, trial in read.items()} == {
         key: trial.model_copy(update=same) for key, trial in records.items()
     }
 
@@ -66,9 +66,9 @@ def test_more_records_than_a_page_are_all_found(few, client, tracking_uri, monke
     for seed in range(5):
         put_trial(client, finished("a", seed, 5, epochs=1), start=2 + seed)
 
-    found = store.records(keys | {trial_key("never trained", 0), "' OR"})
-    assert found.keys() == keys
-    assert all(record.outcome.is_final for record in found.values())
+    records = store.records(keys | {trial_key("never trained", 0), "' OR"})
+    assert records.keys() == keys
+    assert all(record.outcome.is_final for record in records.values())
 
 
 def test_replaced_records_are_never_counted(client, store):
@@ -107,8 +107,8 @@ def test_a_record_that_does_not_validate_is_left_out_with_a_warning(client, stor
     put_trial(client, finished("a", 1, 5))
 
     with caplog.at_level(logging.WARNING, "sweeps.tracking"):
-        found = store.records([trial_key("a", 0), trial_key("a", 1)])
-    assert found.keys() == {trial_key("a", 1)}
+        records = store.records([trial_key("a", 0), trial_key("a", 1)])
+    assert records.keys() == {trial_key("a", 1)}
     assert "no valid record: seed" in caplog.text
 
 

@@ -66,5 +66,5 @@ def test_a_server_that_does_not_answer_is_still_named_without_its_password(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     serve(0, "http://me:secret@127.0.0.1:1", tmp_path)
-    told = capsys.readouterr().out
-    assert told.endswith("a UI of its own: http://127.0.0.1:1\n")
+    output = capsys.readouterr().out
+    assert output.endswith("a UI of its own: http://127.0.0.1:1\n")

@@ -81,12 +81,12 @@ def test_where_requests_are_answered_500_each_run_is_there_once(
     number = asked(server, "experiments/get-by-name?experiment_name=capsweep")["experiment"]
     kinds = {"arm": 2, "sweep": 1, "trial": 4}
     for kind, num_runs in kinds.items():
-        found = asked(
+        runs = asked(
             server,
             "runs/search",
             experiment_ids=[number["experiment_id"]],
             filter=f"tags.`capsweep.type` = '{kind}'",
         )
-        assert len(names(found)) == num_runs
+        assert len(names(runs)) == num_runs
     assert server.num_faults > 3
     assert len(store.records(MANIFEST.cell_keys().values())) == 4

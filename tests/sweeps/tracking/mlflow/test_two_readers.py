@@ -96,16 +96,16 @@ def answers_of(store: MlflowStore) -> Iterator[object]:
     yield store.sweeps()
     for sweep in (*SWEEPS, "three"):
         yield said(lambda name=sweep: store.sweep_id(name))
-    found = store.records(KEYS)
-    yield repr(sorted(found.items()))
+    records = store.records(KEYS)
+    yield repr(sorted(records.items()))
     for key in KEYS:
         yield repr(store.record(key))
     for prefix in ("ab", KEYS[1], "0" * 31 + "1", "odd"):
         yield said(lambda start=prefix: repr(store.find(start)))
-    for record in found.values():
+    for record in records.values():
         yield repr(store.curve(record))
     for metric in ("train_loss", "nonsense"):
-        yield repr(store.histories(found.values(), metric))
+        yield repr(store.histories(records.values(), metric))
 
 
 def said(ask: Any) -> object:
