@@ -14,7 +14,7 @@ from tests.golden.stores.questions import FINISHED_DESIGN
 
 PAGE = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
 LAUNCH, *READ = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-OWN = FINISHED_DESIGN.sweep
+SWEEP = FINISHED_DESIGN.sweep
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
 
 
@@ -26,7 +26,7 @@ def kept_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("CAPSWEEP_STORAGE", raising=False)
     monkeypatch.delenv("CAPSWEEP_TRACKING_URI", raising=False)
     store = open_store(storage=storage)
-    second = store.manifest(OWN).model_copy(update={"sweep": "long"})
+    second = store.manifest(SWEEP).model_copy(update={"sweep": "long"})
     publish_manifest(store.writer(), second)
     return storage
 
@@ -35,7 +35,7 @@ def kept_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_its_snippets_on_reading_run_one_after_the_other() -> None:
     names: dict[str, object] = {"sweeps": sweeps}
     for snippet in READ:
-        here = snippet.replace("quickstart_long", "long").replace("quickstart", OWN)
+        here = snippet.replace("quickstart_long", "long").replace("quickstart", SWEEP)
         exec(compile(here, "docs/python.md", "exec"), names)
 
     assert names["unit"] == "fraction"

@@ -28,7 +28,7 @@ from capsmodel.routing import (
 from capsmodel.settings.parts import OneOf, Part, Settings, family_class, is_built_in, kind_of
 
 
-class Own(VectorRouting):
+class Custom(VectorRouting):
     """A user's own routing, never run here."""
 
     kind: Literal["own"] = "own"
@@ -39,7 +39,7 @@ class Own(VectorRouting):
         raise NotImplementedError
 
 
-class Impostor(Own):
+class Impostor(Custom):
     """Takes the name of a built-in member."""
 
     kind: Literal["dynamic"] = "dynamic"  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -51,7 +51,7 @@ routings = st.one_of(
     st.builds(DynamicRouting, iterations=st.integers(1, 100)),
     st.just(UniformRouting()),
     st.builds(RandomRouting, low=st.floats(1e-9, 1), high=st.floats(1.5, 1e9)),
-    st.builds(Own, strength=positive),
+    st.builds(Custom, strength=positive),
 )
 reconstructions = st.one_of(
     st.just(NoReconstruction()),
@@ -74,23 +74,23 @@ configs = st.builds(
 @given(configs)
 def test_every_config_comes_back_equal_from_json(config: TrainingConfig) -> None:
     text = config.model_dump_json()
-    assert TrainingConfig.model_validate_json(text, context={"parts": (Own,)}) == config
+    assert TrainingConfig.model_validate_json(text, context={"parts": (Custom,)}) == config
 
 
 @given(configs)
 def test_every_config_comes_back_equal_from_plain_values(config: TrainingConfig) -> None:
     plain = config.model_dump(mode="json")
-    assert TrainingConfig.model_validate(plain, context={"parts": (Own,)}) == config
+    assert TrainingConfig.model_validate(plain, context={"parts": (Custom,)}) == config
 
 
 def test_a_users_own_kind_is_unknown_without_its_class() -> None:
-    plain = CapsNet(routing=Own()).model_dump(mode="json")
+    plain = CapsNet(routing=Custom()).model_dump(mode="json")
     with pytest.raises(ValidationError, match="own"):
         CapsNet.model_validate(plain)
 
 
 def test_a_users_own_object_is_taken_as_it_is() -> None:
-    routing = Own(strength=2.0)
+    routing = Custom(strength=2.0)
     assert CapsNet(routing=routing).routing is routing
 
 
@@ -104,8 +104,8 @@ def test_a_kind_alone_is_that_part_with_its_defaults() -> None:
 
 
 def test_a_kind_alone_may_be_a_users_own() -> None:
-    read = CapsNet.model_validate({"routing": "own"}, context={"parts": (Own,)})
-    assert read.routing == Own()
+    read = CapsNet.model_validate({"routing": "own"}, context={"parts": (Custom,)})
+    assert read.routing == Custom()
 
 
 def test_every_argument_of_a_training_is_known_to_type_checkers() -> None:
@@ -133,7 +133,7 @@ def test_a_built_in_kind_is_never_overridden() -> None:
 def test_settings_of_a_users_own_part_are_held_against_their_ranges() -> None:
     plain = {"routing": {"kind": "own", "strength": -1}}
     with pytest.raises(ValidationError, match="greater than 0"):
-        CapsNet.model_validate(plain, context={"parts": (Own,)})
+        CapsNet.model_validate(plain, context={"parts": (Custom,)})
 
 
 def test_a_part_of_another_family_is_refused() -> None:
@@ -163,13 +163,13 @@ def test_a_family_of_one_member_is_read_by_the_same_form() -> None:
 
 
 def test_the_family_of_a_member_is_the_class_that_names_it() -> None:
-    assert {family_class(member) for member in (*ROUTINGS, Own, Impostor)} == {Routing}
+    assert {family_class(member) for member in (*ROUTINGS, Custom, Impostor)} == {Routing}
 
 
 def test_a_class_of_another_package_is_not_built_in() -> None:
-    assert [is_built_in(part) for part in (DynamicRouting, Own)] == [True, False]
+    assert [is_built_in(part) for part in (DynamicRouting, Custom)] == [True, False]
 
 
 def test_a_kind_is_read_from_the_class() -> None:
-    parts: list[type[Part]] = [DynamicRouting, Own]
+    parts: list[type[Part]] = [DynamicRouting, Custom]
     assert [kind_of(part) for part in parts] == ["dynamic", "own"]

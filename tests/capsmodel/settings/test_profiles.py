@@ -31,7 +31,7 @@ OFFICIAL: dict[str, Any] = {
 }
 
 
-class Own(VectorRouting):
+class Custom(VectorRouting):
     """A user's own routing with profiles, never run here."""
 
     kind: Literal["own"] = "own"
@@ -261,11 +261,11 @@ def test_a_kind_brings_the_settings_that_a_profile_beside_it_sets() -> None:
 
 def test_a_users_own_part_has_profiles_too() -> None:
     changes = {"model.routing": "own", "model.routing.profile": "weak"}
-    assert with_settings(CONFIG, changes, [Own]).model == CapsNet(routing=Own(strength=0.1))
+    assert with_settings(CONFIG, changes, [Custom]).model == CapsNet(routing=Custom(strength=0.1))
     wide = with_settings(
-        TrainingConfig(model=CapsNet(routing=Own(strength=0.1))), {"model.routing.profile": "wide"}
+        TrainingConfig(model=CapsNet(routing=Custom(strength=0.1))), {"model.routing.profile": "wide"}
     )
-    assert wide.model == CapsNet(routing=Own(width=9))
+    assert wide.model == CapsNet(routing=Custom(width=9))
 
 
 def test_the_paths_that_changes_set_are_told() -> None:
@@ -326,5 +326,5 @@ def test_the_kind_of_the_whole_cannot_be_changed() -> None:
 
 
 def test_a_users_own_kind_is_known_where_it_is_given() -> None:
-    changed = with_settings(CONFIG, {"model.routing.kind": "own"}, [Own])
-    assert changed.model == CapsNet(routing=Own())
+    changed = with_settings(CONFIG, {"model.routing.kind": "own"}, [Custom])
+    assert changed.model == CapsNet(routing=Custom())
