@@ -263,7 +263,8 @@ def test_a_users_own_part_has_profiles_too() -> None:
     changes = {"model.routing": "own", "model.routing.profile": "weak"}
     assert with_settings(CONFIG, changes, [Custom]).model == CapsNet(routing=Custom(strength=0.1))
     wide = with_settings(
-        TrainingConfig(model=CapsNet(routing=Custom(strength=0.1))), {"model.routing.profile": "wide"}
+        TrainingConfig(model=CapsNet(routing=Custom(strength=0.1))),
+        {"model.routing.profile": "wide"},
     )
     assert wide.model == CapsNet(routing=Custom(width=9))
 
