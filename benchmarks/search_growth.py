@@ -96,8 +96,8 @@ def launch_of(sampler: str, num_proposals: int, folder: Path) -> Any:
     base = small_config(stopping=FixedEpochs(epochs=EPOCHS))
     definition = define(sweep(base=base, plan=plan), Changes(), ())
 
-    def score(head: Any, epoch: int) -> float:
-        return abs(head.config["optimiser"]["learning_rate"] - 3e-3) * 50 + 1 / (epoch + 1)
+    def score(spec: Any, epoch: int) -> float:
+        return abs(spec.config["optimiser"]["learning_rate"] - 3e-3) * 50 + 1 / (epoch + 1)
 
     class Launch(simulated.Launch):
         """Hands each step of the manifest's growth to the recorder, as a real launch does."""

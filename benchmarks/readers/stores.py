@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from sweeps.records.cell_contents import EpochLine, TrialHead
+from sweeps.records.cell_contents import EpochLine, TrialSpec
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome
 from sweeps.tracking.manifests import publish_manifest
@@ -121,7 +121,7 @@ def _first_trial(
 ) -> str:
     """Record the first cell's trial as the recorder does, and return its id."""
     cell, arm, writer = manifest.cells[0], manifest.arms[0], store.writer()
-    head = TrialHead(
+    spec = TrialSpec(
         trial_key=cell.trial_key,
         sweep=SWEEP,
         arm=cell.arm,
@@ -133,8 +133,8 @@ def _first_trial(
         versions=dict.fromkeys(("capsweep", "mlflow", "numpy", "ray", "torch"), "1.2.3"),
     )
     assert len(flat_settings(arm.config)) == 20
-    record_id = writer.create_trial(head, sweep_id, _START)
-    writer.describe_trial(record_id, head)
+    record_id = writer.create_trial(spec, sweep_id, _START)
+    writer.describe_trial(record_id, spec)
     health: dict[str, float] = dict.fromkeys(HEALTH, 0.25)
     error = wrong["validation"] / IMAGES["validation"]
     lines = [

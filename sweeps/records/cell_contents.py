@@ -14,7 +14,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
 
-class TrialHead(_Frozen):
+class TrialSpec(_Frozen):
     """What is known of a trial when it starts.
 
     Attributes:
@@ -82,7 +82,7 @@ class OutboxLine(_Frozen):
     type: Literal["start", "epoch", "failed", "pruned"]
     time: Whole
     fence: Count
-    head: TrialHead | None = None
+    head: TrialSpec | None = None
     epoch: EpochLine | None = None
     peak_memory_bytes: Count | None = None
     reason: str = ""
@@ -109,7 +109,7 @@ class FinalRecord(_Frozen):
         files: Name -> size and hash of each file that belongs to it.
     """
 
-    head: TrialHead
+    head: TrialSpec
     outcome: Outcome
     reason: str = ""
     curve: tuple[EpochLine, ...]

@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from sweeps.records import trial_record as names
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import StoreRefused, StoreUnreachable
 from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
 from sweeps.records.manifest import Manifest
@@ -200,26 +200,26 @@ class MemoryWriter:
         with self._backend.locked():
             return tuple(run.record_id for run in self._backend.runs_of(trial_key))
 
-    def create_trial(self, head: TrialHead, sweep_id: str, time: int) -> str:
+    def create_trial(self, spec: TrialSpec, sweep_id: str, time: int) -> str:
         """Create the record of a trial and return its id."""
         with self._backend.locked():
-            run = self._backend.add(facts.facts_at_creation(head), time)
+            run = self._backend.add(facts.facts_at_creation(spec), time)
             run.sweep_id = sweep_id
             return run.record_id
 
-    def describe_trial(self, record_id: str, head: TrialHead) -> None:
+    def describe_trial(self, record_id: str, spec: TrialSpec) -> None:
         """Write the settings, config and source of a trial. Repeating it does nothing."""
         with self._backend.locked():
             run = self._backend.open(record_id)
-            document = ConfigDocument(config=head.config)
+            document = ConfigDocument(config=spec.config)
             run.files[ARTIFACT_CONFIG] = document.model_dump_json().encode()
-            if head.source:
-                run.files[ARTIFACT_SOURCE] = facts.source_text(head.source).encode()
+            if spec.source:
+                run.files[ARTIFACT_SOURCE] = facts.source_text(spec.source).encode()
 
-    def describe_attempt(self, record_id: str, head: TrialHead) -> None:
+    def describe_attempt(self, record_id: str, spec: TrialSpec) -> None:
         """Write what another attempt at the same trial may change."""
         with self._backend.locked():
-            self._backend.open(record_id).facts |= facts.facts_of_attempt(head)
+            self._backend.open(record_id).facts |= facts.facts_of_attempt(spec)
 
     def epochs(self, record_id: str) -> frozenset[int]:
         """Return the epochs of which a record has all losses and errors."""

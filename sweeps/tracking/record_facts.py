@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
-from sweeps.records.cell_contents import EpochLine, TrialHead
+from sweeps.records.cell_contents import EpochLine, TrialSpec
 from sweeps.records.evaluation_names import recorded_evaluations
 from sweeps.records.trial_record import (
     SCHEMA_VERSION,
@@ -88,7 +88,7 @@ class OutcomeFacts:
     peak_memory_bytes: int | None = None
     target: Target | None = None
     warnings: tuple[str, ...] = ()
-    attempt: TrialHead | None = None
+    attempt: TrialSpec | None = None
     test_errors: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
@@ -135,30 +135,30 @@ def warnings_text(warnings: Sequence[str]) -> str:
     return json.dumps(first) if first else ""
 
 
-def facts_at_creation(head: TrialHead) -> dict[str, str]:
+def facts_at_creation(spec: TrialSpec) -> dict[str, str]:
     """Return the facts of a trial's new record."""
     facts = {
         TAG_TYPE: "trial",
         TAG_SCHEMA: str(SCHEMA_VERSION),
-        TAG_TRIAL_KEY: head.trial_key,
+        TAG_TRIAL_KEY: spec.trial_key,
         TAG_OUTCOME: Outcome.RUNNING.value,
-        TAG_SWEEP: head.sweep,
-        TAG_ARM: head.arm,
-        TAG_SEED: str(head.seed),
-        TAG_DATA_FINGERPRINT: head.data_fingerprint,
-        TAG_NUM_PARAMETERS: str(head.num_parameters),
+        TAG_SWEEP: spec.sweep,
+        TAG_ARM: spec.arm,
+        TAG_SEED: str(spec.seed),
+        TAG_DATA_FINGERPRINT: spec.data_fingerprint,
+        TAG_NUM_PARAMETERS: str(spec.num_parameters),
     }
-    return facts | facts_of_attempt(head)
+    return facts | facts_of_attempt(spec)
 
 
-def facts_of_attempt(head: TrialHead) -> dict[str, str]:
+def facts_of_attempt(spec: TrialSpec) -> dict[str, str]:
     """Return the facts that another attempt at the same trial may change."""
     return {
-        TAG_VERSIONS: json.dumps(head.versions, sort_keys=True),
-        TAG_GIT_REVISION: head.git_revision,
-        TAG_DEVICE: head.hardware or head.device,
-        TAG_THREADS: str(head.threads),
-        TAG_CHECKPOINTING: str(head.gradient_checkpointing).lower(),
+        TAG_VERSIONS: json.dumps(spec.versions, sort_keys=True),
+        TAG_GIT_REVISION: spec.git_revision,
+        TAG_DEVICE: spec.hardware or spec.device,
+        TAG_THREADS: str(spec.threads),
+        TAG_CHECKPOINTING: str(spec.gradient_checkpointing).lower(),
     }
 
 

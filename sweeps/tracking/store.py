@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Json, Outcome, TrialRecord
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
@@ -200,21 +200,21 @@ class RecordWriter(ReportPublisher, Protocol):
         """Return the ids of all records of a trial key that are not deleted, replaced ones too."""
         ...
 
-    def create_trial(self, head: TrialHead, sweep_id: str, time: int) -> str:
+    def create_trial(self, spec: TrialSpec, sweep_id: str, time: int) -> str:
         """Create the record of a trial, with its facts, and return its id.
 
         Args:
-            head: Spec of its first attempt.
+            spec: Spec of its first attempt.
             sweep_id: The own record of the sweep that trains it first, for browsing only.
             time: When it started, milliseconds since 1970.
         """
         ...
 
-    def describe_trial(self, record_id: str, head: TrialHead) -> None:
+    def describe_trial(self, record_id: str, spec: TrialSpec) -> None:
         """Write the settings, config and source of a trial. Repeating it does nothing."""
         ...
 
-    def describe_attempt(self, record_id: str, head: TrialHead) -> None:
+    def describe_attempt(self, record_id: str, spec: TrialSpec) -> None:
         """Write what another attempt at the same trial may change, such as the device."""
         ...
 

@@ -60,8 +60,8 @@ def own_lines(function: Function) -> int:
     body = function.body[1:] if ast.get_docstring(function) else function.body
     if not body:
         return 0
-    head = function.body[0].lineno - function.lineno
-    return head + (body[-1].end_lineno or 0) - body[0].lineno + 1
+    spec = function.body[0].lineno - function.lineno
+    return spec + (body[-1].end_lineno or 0) - body[0].lineno + 1
 
 
 def test_there_is_something_to_look_at() -> None:

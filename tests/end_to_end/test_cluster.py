@@ -68,10 +68,10 @@ def test_a_job_fills_each_cell_once_on_several_nodes_and_none_on_the_head(
     expect_each_cell_finished_once(storage, num_cells=21, num_epochs=2)
     assert num_starts(storage) == 21
 
-    (head,) = (node for node, is_head in job["nodes"] if is_head)
+    (spec,) = (node for node, is_head in job["nodes"] if is_head)
     places = [node for name, node in job["actors"] if name != "JobSupervisor"]
     assert len(set(places)) == 2, job["actors"]
-    assert head not in places
+    assert spec not in places
 
     table = (tmp_path / "reports" / "quickstart" / "ablation.csv").read_text()
     assert len(table.splitlines()) == 1 + 7

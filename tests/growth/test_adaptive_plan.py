@@ -11,7 +11,7 @@ from sweeps.execution.cells.journal import Journal
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.execution.survey.surveyed_cells import check_dropped_cells
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput
 from tests.end_to_end.command import Command
 from tests.sweeps.execution.search.simulated import Launch, World
@@ -109,11 +109,11 @@ def definition(tmp_path: Path) -> Definition:
     return define(written(tmp_path / "file"), Changes(), ())
 
 
-def score(head: TrialHead, epoch: int) -> float:
+def score(spec: TrialSpec, epoch: int) -> float:
     """Return an error that is least at a rate of 0.003; a rate of 0.001 is hopeless."""
-    rate = head.config["optimiser"]["learning_rate"]
+    rate = spec.config["optimiser"]["learning_rate"]
     far = 0.9 if rate < 0.0015 else abs(rate - 0.003) * 50
-    return far + 0.01 * head.seed + 0.01 / epoch
+    return far + 0.01 * spec.seed + 0.01 / epoch
 
 
 def decisions(world: World, definition: Definition) -> list[Decision]:

@@ -145,7 +145,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Definition, Reco
     queue.add(list(definition.manifest.cell_keys().values()), "guesses", sweep_id)
     for cell in definition.manifest.cells:
         run_trial(
-            TrialJob(cells=str(storage.cells), head=definition.head(cell)), lambda epochs: None
+            TrialJob(cells=str(storage.cells), spec=definition.spec(cell)), lambda epochs: None
         )
         final = CellFolder(storage.cells, cell.trial_key).read_final()
         assert final is not None

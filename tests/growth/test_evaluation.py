@@ -98,7 +98,7 @@ def train_without_ray(file: Path, storage: Path) -> None:
     storage.mkdir()
     write_format(Storage(storage))
     for cell in definition.manifest.cells:
-        order = TrialJob(cells=str(storage / "cells"), head=definition.head(cell))
+        order = TrialJob(cells=str(storage / "cells"), spec=definition.spec(cell))
         run_trial(order, lambda _: None)
 
 

@@ -16,7 +16,7 @@ from sweeps.execution.engine.failure_policy import FailedAttempt, Failure, GiveU
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.engine.simulated_engine import SimulatedEngine, Training
-from tests.sweeps.execution.examples import final, head
+from tests.sweeps.execution.examples import final, spec
 
 
 def wait_and_retry(attempts: Sequence[FailedAttempt]) -> Retry | GiveUp:
@@ -38,7 +38,7 @@ class Scene:
         self.heard: list[tuple[float, str, str]] = []
 
     def run(self) -> list[tuple[float, str, str]]:
-        orders = [TrialJob(cells=str(self.cells), head=head(key * 20)) for key in "ab"]
+        orders = [TrialJob(cells=str(self.cells), spec=spec(key * 20)) for key in "ab"]
         queue = CellQueue(
             ListedCells(orders), self, failure_policy=wait_and_retry, clock=lambda: self.seconds
         )
@@ -46,13 +46,13 @@ class Scene:
         return self.heard
 
     def train(self, order: TrialJob) -> Training:
-        folder = CellFolder(self.cells, order.head.trial_key)
+        folder = CellFolder(self.cells, order.spec.trial_key)
         with folder.lease(0) as fence:
             trouble = self.troubles.pop(0) if self.troubles and folder.path.name[0] == "a" else None
             if trouble is Failure.RAISED:
-                folder.append_failure(order.head, fence, "OSError: disk full")
+                folder.append_failure(order.spec, fence, "OSError: disk full")
             if trouble is None:
-                folder.write_final(final(head=order.head))
+                folder.write_final(final(head=order.spec))
         yield from ()
 
     def second_passes(self) -> None:

@@ -35,7 +35,7 @@ from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.engine.simulated_engine import SimulatedEngine, Training
-from tests.sweeps.execution.examples import epoch, final, head
+from tests.sweeps.execution.examples import epoch, final, spec
 
 ROOT = Path(__file__).parents[2]
 WIDE, NARROW = ({"model": {"conv_channels": channels}} for channels in (16, 8))
@@ -76,22 +76,22 @@ def run(cells: Path, kinds: str, room: Room) -> SimulatedEngine:
     """Run one trial a letter, wide those of W and narrow those of n, each of three epochs."""
 
     def train(order: TrialJob) -> Training:
-        folder = CellFolder(cells, order.head.trial_key)
+        folder = CellFolder(cells, order.spec.trial_key)
         with folder.lease(0):
             for number in range(1, 4):
                 metrics = epoch(number).model_dump()
-                yield EpochTold(trial_key=order.head.trial_key, epoch=number, metrics=metrics)
-            folder.write_final(final(head=order.head))
+                yield EpochTold(trial_key=order.spec.trial_key, epoch=number, metrics=metrics)
+            folder.write_final(final(head=order.spec))
 
     configs = [WIDE if kind == "W" else NARROW for kind in kinds]
     orders = [
-        TrialJob(cells=str(cells), head=head(f"{kind}{number}" * 10, config=config))
+        TrialJob(cells=str(cells), spec=spec(f"{kind}{number}" * 10, config=config))
         for number, (kind, config) in enumerate(zip(kinds, configs, strict=True))
     ]
     queue = CellQueue(ListedCells(orders), Quiet(), share_of=room.share)
     engine = SimulatedEngine(train, GPUS, num_concurrent=room.capacity(configs).num_concurrent)
     engine.run(queue, queue)
-    assert all(CellFolder(cells, order.head.trial_key).is_filled() for order in orders)
+    assert all(CellFolder(cells, order.spec.trial_key).is_filled() for order in orders)
     return engine
 
 

@@ -95,12 +95,12 @@ def unbroken(sweep_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Fina
 def orders(sweep_file: Path, cells: Path) -> dict[str, TrialJob]:
     """Return what a worker is told of each arm, as a launch of the file makes it."""
     definition = define(sweep_file, Changes(), ())
-    heads = {cell.arm: definition.head(cell) for cell in definition.manifest.cells}
-    return {arm: TrialJob(cells=str(cells), head=head) for arm, head in heads.items()}
+    heads = {cell.arm: definition.spec(cell) for cell in definition.manifest.cells}
+    return {arm: TrialJob(cells=str(cells), spec=spec) for arm, spec in heads.items()}
 
 
 def final_of(order: TrialJob) -> FinalRecord:
-    record = CellFolder(Path(order.cells), order.head.trial_key).read_final()
+    record = CellFolder(Path(order.cells), order.spec.trial_key).read_final()
     assert record is not None
     return record
 

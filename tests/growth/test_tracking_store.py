@@ -18,7 +18,7 @@ from sweeps.aggregation.report import publish_report, write_report
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import StoreRefused, StoreUnreachable
 from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
 from sweeps.records.manifest import Manifest
@@ -31,7 +31,7 @@ from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.record_facts import TAG_OUTCOME, TAG_REPLACED, TAG_SWEEP, TAG_TRIAL_KEY
 from sweeps.tracking.store import CurvePoint, FreedWeights, RecordStore, SweepRef, TrialRef
 from sweeps.tracking.sweep_summary import SweepSummary
-from tests.sweeps.execution.examples import final, head, manifest, reported, start
+from tests.sweeps.execution.examples import final, manifest, reported, spec, start
 from tests.sweeps.tracking.store_contract import StoreContract
 
 TYPE, HASH, IS_RUNNING = record_facts.TAG_TYPE, record_facts.TAG_MANIFEST_HASH, "lines.is_running"
@@ -138,19 +138,19 @@ class LinesStore:
         of_key = (one for one in self._all_folded() if one.facts.get(TAG_TRIAL_KEY) == trial_key)
         return tuple(one.record_id for one in of_key)
 
-    def create_trial(self, head: TrialHead, sweep_id: str, time: int) -> str:
-        return self._create(record_facts.facts_at_creation(head) | {"lines.of": sweep_id}, time)
+    def create_trial(self, spec: TrialSpec, sweep_id: str, time: int) -> str:
+        return self._create(record_facts.facts_at_creation(spec) | {"lines.of": sweep_id}, time)
 
-    def describe_trial(self, record_id: str, head: TrialHead) -> None:
+    def describe_trial(self, record_id: str, spec: TrialSpec) -> None:
         self._refuse_gone(record_id)
-        config = ConfigDocument(config=head.config).model_dump_json()
+        config = ConfigDocument(config=spec.config).model_dump_json()
         self._place(record_id, "config.json").write_text(config)
-        if head.source:
-            source = record_facts.source_text(head.source)
+        if spec.source:
+            source = record_facts.source_text(spec.source)
             self._place(record_id, "parts.py").write_text(source)
 
-    def describe_attempt(self, record_id: str, head: TrialHead) -> None:
-        self._add(record_id, facts=record_facts.facts_of_attempt(head))
+    def describe_attempt(self, record_id: str, spec: TrialSpec) -> None:
+        self._add(record_id, facts=record_facts.facts_of_attempt(spec))
 
     def epochs(self, record_id: str) -> frozenset[int]:
         folded = self._folded(record_id)
@@ -326,7 +326,7 @@ def recorded(store: RecordStore, folder: Path) -> dict[str, bytes]:
         key, error = cell.trial_key, (number + 1) / 16
         place = CellFolder(folder / "cells", key)
         place.path.mkdir(parents=True)
-        of_trial = head(key, arm=cell.arm, seed=cell.seed)
+        of_trial = spec(key, arm=cell.arm, seed=cell.seed)
         for line in (start().model_copy(update={"head": of_trial}), reported(1)):
             place.append(line)
         recorder.drain()

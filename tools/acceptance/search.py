@@ -36,8 +36,8 @@ def main() -> int:
             by_criterion.setdefault(row.criterion, []).append(row)
             print(f"{time.perf_counter() - start:6.0f} s {row.as_line()}", file=sys.stderr)
     for criterion, rows in by_criterion.items():
-        head = HEADS[type(rows[0])]
-        print(f"\n**{criterion}**\n\n{head}\n|{' :--- |' * (head.count('|') - 1)}")
+        spec = HEADS[type(rows[0])]
+        print(f"\n**{criterion}**\n\n{spec}\n|{' :--- |' * (spec.count('|') - 1)}")
         for row in rows:
             print(row.as_line())
     return 0 if all(row.holds for rows in by_criterion.values() for row in rows) else 1

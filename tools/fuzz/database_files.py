@@ -149,9 +149,9 @@ def hot_journal(
     page = content[number * size : (number + 1) * size].ljust(size, b"\0")
     page = chance.randbytes(size) if is_noise else page
     numbers = (1, _NONCE, num_pages or max(len(content) // size, 1), _SECTOR, size)
-    head = _MAGIC + b"".join(map(_big, numbers))
+    spec = _MAGIC + b"".join(map(_big, numbers))
     checksum = _NONCE + sum(page[size - 200 : 0 : -200])
-    return head.ljust(_SECTOR, b"\0") + _big(number + 1) + page + _big(checksum)
+    return spec.ljust(_SECTOR, b"\0") + _big(number + 1) + page + _big(checksum)
 
 
 def last_words(name: bytes) -> bytes:

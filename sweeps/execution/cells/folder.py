@@ -31,7 +31,7 @@ from pydantic import ValidationError
 from capsmodel.spelling import words_of
 from capsmodel.whole_file import write_whole
 from sweeps.execution.cells.worker_stats import WorkerStats
-from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialHead
+from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialSpec
 from sweeps.records.errors import BadInput
 from sweeps.storage.appended import append_whole
 from sweeps.storage.disk_room import retry_when_full
@@ -219,14 +219,14 @@ class CellFolder:
         self.checkpoint.replace(self.checkpoint.with_suffix(".damaged"))
 
     def append_failure(
-        self, head: TrialHead, fence: int, reason: str, *, is_out_of_memory: bool = False
+        self, spec: TrialSpec, fence: int, reason: str, *, is_out_of_memory: bool = False
     ) -> None:
-        """Append that an attempt failed, with its head, as it may have ended before its start."""
-        facts = {"head": head, "reason": reason, "is_out_of_memory": is_out_of_memory}
+        """Append that an attempt failed, with its spec, as it may have ended before its start."""
+        facts = {"head": spec, "reason": reason, "is_out_of_memory": is_out_of_memory}
         moment = {"time": now_milliseconds(), "fence": fence}
         self.append(OutboxLine.model_validate({"type": "failed", **moment, **facts}))
 
-    def append_pruned(self, head: TrialHead, reason: str, since: int = 0) -> None:
+    def append_pruned(self, spec: TrialSpec, reason: str, since: int = 0) -> None:
         """Append that a scheduler stopped the trial; another sweep may resume it.
 
         This is the only line that is written without the lease, which the trial may have for a
@@ -234,7 +234,7 @@ class CellFolder:
         readers drop it if another attempt has begun since. It waits for room on the disk.
 
         Args:
-            head: Spec of the trial.
+            spec: Spec of the trial.
             reason: Why it was stopped.
             since: Size of the outbox when the attempt began; by default the attempt is the last
                 one that has reported an epoch.
@@ -243,7 +243,7 @@ class CellFolder:
         fences = [line.fence for line in lines if line.type == ("start" if since else "epoch")]
         fence = (fences[0] if since else fences[-1]) if fences else 0
         time = now_milliseconds()
-        line = OutboxLine(type="pruned", time=time, fence=fence, head=head, reason=reason)
+        line = OutboxLine(type="pruned", time=time, fence=fence, head=spec, reason=reason)
         retry_when_full(lambda: self.append(line), self.path)
 
     def is_pruned(self) -> bool:

@@ -34,7 +34,7 @@ from sweeps.execution.engine.failure_policy import (
 from sweeps.execution.engine.oom_kills import num_oom_kills
 from sweeps.execution.engine.placement import Share
 from sweeps.execution.worker.trial import TrialJob
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Json, Outcome
 
@@ -56,18 +56,18 @@ class CircuitBreaker:
         """Note that a trial went well."""
         self._has_finished = True
 
-    def note_failed(self, head: TrialHead, reason: str) -> None:
+    def note_failed(self, spec: TrialSpec, reason: str) -> None:
         """Note that a trial failed for good.
 
         Args:
-            head: Spec of the trial, whose key may be part of the reason, as in the path of a file.
+            spec: Spec of the trial, whose key may be part of the reason, as in the path of a file.
             reason: Why.
 
         Raises:
             CannotGoOn: If it is the third arm with this reason, and no trial has finished.
         """
-        arms = self._arms[_NUMBER.sub("#", reason.replace(head.trial_key, "#"))]
-        arms.add(head.arm)
+        arms = self._arms[_NUMBER.sub("#", reason.replace(spec.trial_key, "#"))]
+        arms.add(spec.arm)
         if len(arms) >= MOST_ARMS and not self._has_finished:
             raise CannotGoOn(
                 f"{len(arms)} arms failed alike and no trial has finished, so the launch ends: "
@@ -168,7 +168,7 @@ class CellQueue:
             if not more:
                 return Next.WAIT if self._waiting or self._running else Next.DONE
             self._waiting.extend(_Waiting(job) for job in more)
-        share = self._share_of(waited.job.head.config, is_alone=waited.is_alone)
+        share = self._share_of(waited.job.spec.config, is_alone=waited.is_alone)
         return Job(trials=(waited.job,), share=share)
 
     def tell(self, event: Event) -> Stop | None:
@@ -194,11 +194,11 @@ class CellQueue:
             waiting = self._waiting.popleft()
             folder = _folder(waiting.job)
             if folder.is_filled():
-                self._tell_filled(folder, waiting.job.head)
+                self._tell_filled(folder, waiting.job.spec)
             elif waiting.not_before > self._clock() or self._is_busy(folder):
                 self._waiting.append(waiting)
             else:
-                key = waiting.job.head.trial_key
+                key = waiting.job.spec.trial_key
                 self._running[key] = _Running(waiting, folder.outbox_size(), self._oom_kills())
                 self._onlooker.started(key)
                 return waiting
@@ -217,12 +217,12 @@ class CellQueue:
         waited, outbox_size, _ = running
         folder = _folder(waited.job)
         if folder.is_filled():
-            self._tell_filled(folder, waited.job.head)
+            self._tell_filled(folder, waited.job.spec)
             return
         attempt = self._attempt(folder, event, running)
         if reason := self._source.why_stopped(key):
-            folder.append_pruned(waited.job.head, reason, outbox_size)
-            self._end(waited.job.head, Outcome.PRUNED, reason)
+            folder.append_pruned(waited.job.spec, reason, outbox_size)
+            self._end(waited.job.spec, Outcome.PRUNED, reason)
         elif (epoch := self._source.let_go(key)) or is_stopped:
             self._onlooker.paused(key, epoch)
         elif folder.failed_since(outbox_size) is None and folder.is_busy():
@@ -248,37 +248,37 @@ class CellQueue:
         return FailedAttempt(failure=failure, reason=reason)
 
     def _retry(self, job: TrialJob, outbox_size: int) -> None:
-        key, folder = job.head.trial_key, _folder(job)
+        key, folder = job.spec.trial_key, _folder(job)
         next_try = self._failure_policy(tuple(self._attempts[key]))
         if isinstance(next_try, GiveUp):
             if folder.failure_since(outbox_size) != next_try.reason:
                 _write_failure(job, next_try.reason)
-            self._end(job.head, Outcome.FAILED, next_try.reason)
+            self._end(job.spec, Outcome.FAILED, next_try.reason)
             return
         self._onlooker.restarted(key, why_restarted(self._attempts[key]))
         not_before = self._clock() + next_try.after_seconds if next_try.after_seconds else 0.0
         self._waiting.appendleft(_Waiting(job, not_before, next_try.is_alone))
 
-    def _tell_filled(self, folder: CellFolder, head: TrialHead) -> None:
+    def _tell_filled(self, folder: CellFolder, spec: TrialSpec) -> None:
         try:
             final = folder.read_final()
         except BadInput as error:
-            self._end(head, Outcome.FAILED, str(error))
+            self._end(spec, Outcome.FAILED, str(error))
             return
         assert final is not None
-        self._end(head, final.outcome, final.reason)
+        self._end(spec, final.outcome, final.reason)
 
-    def _end(self, head: TrialHead, outcome: Outcome, reason: str) -> None:
-        self._source.ended(head.trial_key, outcome)
-        self._onlooker.ended(head.trial_key, outcome, reason)
+    def _end(self, spec: TrialSpec, outcome: Outcome, reason: str) -> None:
+        self._source.ended(spec.trial_key, outcome)
+        self._onlooker.ended(spec.trial_key, outcome, reason)
         if outcome is Outcome.FAILED:
-            self._circuit_breaker.note_failed(head, reason)
+            self._circuit_breaker.note_failed(spec, reason)
         else:
             self._circuit_breaker.note_finished()
 
 
 def _folder(job: TrialJob) -> CellFolder:
-    return CellFolder(Path(job.cells), job.head.trial_key)
+    return CellFolder(Path(job.cells), job.spec.trial_key)
 
 
 def _write_failure(job: TrialJob, reason: str) -> None:
@@ -286,7 +286,7 @@ def _write_failure(job: TrialJob, reason: str) -> None:
     folder = _folder(job)
     # a cell that somebody holds, or that cannot be written to, is no reason to end the others
     with suppress(OSError), folder.lease(wait_seconds=1.0) as fence:
-        folder.append_failure(job.head, fence, reason)
+        folder.append_failure(job.spec, fence, reason)
 
 
 def _memory_reason(peak_bytes: int | None) -> str:

@@ -138,8 +138,8 @@ class ListedCells:
         seeds = defaultdict[int, list[TrialJob]](list)
         for job in jobs:
             unjudged = job.model_copy(update={"is_judged": False})
-            self._jobs[job.head.trial_key] = unjudged
-            seeds[job.head.seed].append(unjudged)
+            self._jobs[job.spec.trial_key] = unjudged
+            seeds[job.spec.seed].append(unjudged)
         self._seeds = deque(seeds.values())
         self._of_this_seed: list[TrialJob] = []
         self._clock = clock
@@ -153,7 +153,7 @@ class ListedCells:
                 return []
             self._of_this_seed = self._seeds.popleft()
         one = self._of_this_seed.pop(self._place_of_next())
-        self._begun_at[one.head.trial_key] = self._clock()
+        self._begun_at[one.spec.trial_key] = self._clock()
         return [one]
 
     def judge(self, trial_key: str, epoch: int, metrics: Mapping[str, float]) -> bool:
@@ -175,7 +175,7 @@ class ListedCells:
             job = self._jobs[trial_key]
             with suppress(BadInput, OSError):
                 final = CellFolder(Path(job.cells), trial_key).read_final()
-                self._seconds |= {job.head.arm: final.duration_seconds} if final else {}
+                self._seconds |= {job.spec.arm: final.duration_seconds} if final else {}
 
     def _place_of_next(self) -> int:
         """Return the place, among what is left of this seed, of the cell that is to come next."""
@@ -189,4 +189,4 @@ class ListedCells:
         return seconds.index(max(seconds))
 
     def _expected_seconds(self, job: TrialJob) -> float:
-        return self._seconds.get(job.head.arm, math.inf)
+        return self._seconds.get(job.spec.arm, math.inf)

@@ -37,7 +37,7 @@ class Job(_Message):
     @property
     def trial_keys(self) -> tuple[str, ...]:
         """Of its trials."""
-        return tuple(trial.head.trial_key for trial in self.trials)
+        return tuple(trial.spec.trial_key for trial in self.trials)
 
 
 class Next(StrEnum):

@@ -41,7 +41,7 @@ class Limits(_Value):
     """What bounds a launch as a whole.
 
     Attributes:
-        max_concurrent: Orders at once at most; None fills the machines.
+        max_concurrent: Largest number of jobs at once; None fills the machines.
         may_grow: Whether machines may join later, so that jobs may wait for them.
     """
 
@@ -66,7 +66,7 @@ class Placed(_Value):
 
     Attributes:
         shares: Share of each request, in their order.
-        num_concurrent: Orders at once at most. Those that find no room then wait for it.
+        num_concurrent: Largest number of jobs at once. Those that find no room then wait for it.
     """
 
     shares: tuple[Share, ...]

@@ -23,7 +23,7 @@ from sweeps.execution.launch.progress import Progress
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.periodic import every
 from sweeps.execution.plan.decision_log import DecisionLog
-from sweeps.execution.plan.plan_runner import Heads, PlanRunner, TrialFacts
+from sweeps.execution.plan.plan_runner import PlanRunner, Specs, TrialFacts
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.search.decider import decider_of
 from sweeps.execution.survey.survey import Survey
@@ -110,7 +110,7 @@ def watching(*checks: Callable[[], None]) -> AbstractContextManager[None]:
     return every(_WATCH_SECONDS, check_all)
 
 
-class Orders:
+class TrialJobs:
     """Makes the jobs of one launch.
 
     Args:
@@ -128,13 +128,13 @@ class Orders:
         self._folder = folder
         self._room = room or Room(options.resources)
 
-    def of(self, definition: Heads, cell: ManifestCell) -> TrialJob:
+    def of(self, definition: Specs, cell: ManifestCell) -> TrialJob:
         """Return what a worker needs to train a cell."""
-        head = definition.head(cell)
-        share = self._room.share(head.config)
+        spec = definition.spec(cell)
+        share = self._room.share(spec.config)
         given = {"device": share.device, "threads": share.cpus}
-        head = head.model_copy(update=self._launch | given)
-        return TrialJob(cells=self._cells, head=head)
+        spec = spec.model_copy(update=self._launch | given)
+        return TrialJob(cells=self._cells, spec=spec)
 
     @cached_property
     def _launch(self) -> dict[str, Any]:
@@ -159,9 +159,9 @@ def cells_to_train(
         room: Says which share of a machine each trial gets.
     """
     definition, storage = survey.definition, survey.storage
-    orders = Orders(storage, options, definition.folder, room)
+    jobs = TrialJobs(storage, options, definition.folder, room)
     if definition.decided_by is None:
-        return ListedCells(orders.of(definition, empty.cell) for empty in empty_cells(survey.cells))
+        return ListedCells(jobs.of(definition, empty.cell) for empty in empty_cells(survey.cells))
     log = DecisionLog(journal, definition.decided_by)
     at_start = definition.sweep.plan.initial_cells(definition.sweep)
     if survey.adopted and not options.retrain:
@@ -170,7 +170,7 @@ def cells_to_train(
         log.adopt(definition.manifest, at_start)  # only the first launch is given it
     facts = TrialFacts(storage.cells, survey.store.record)
     decider = decider_of(definition.sweep)
-    return PlanRunner(growth.growing, decider, log, orders.of, facts=facts, listener=growth)
+    return PlanRunner(growth.growing, decider, log, jobs.of, facts=facts, listener=growth)
 
 
 class StartedEngine(NamedTuple):

@@ -24,7 +24,7 @@ from search_spaces.sweep_file import sweep_from_file
 from search_spaces.tables import EvaluationsTable
 from search_spaces.trial_key import trial_key
 from sweeps.execution.plan.changes import Changes
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
 from sweeps.records.manifest_evaluation import ManifestEvaluation
@@ -208,28 +208,28 @@ class Definition:
     decided_by: str | None = None
     waiting: Mapping[str, int] = field(default_factory=dict[str, int])
 
-    def head(self, cell: ManifestCell) -> TrialHead:
+    def spec(self, cell: ManifestCell) -> TrialSpec:
         """Return the spec of a cell's trial, without the machine that it runs on."""
-        return head_of(self, cell, self._arms[cell.arm], self.fingerprints[cell.arm])
+        return spec_of(self, cell, self._arms[cell.arm], self.fingerprints[cell.arm])
 
     @cached_property
     def _arms(self) -> dict[str, ManifestArm]:
         return {arm.name: arm for arm in self.manifest.arms}
 
 
-class Heads(Protocol):
+class Specs(Protocol):
     """Anything that knows the spec of a cell's trial."""
 
-    def head(self, cell: ManifestCell) -> TrialHead:
+    def spec(self, cell: ManifestCell) -> TrialSpec:
         """Return the spec."""
         ...
 
 
-def head_of(
+def spec_of(
     definition: Definition, cell: ManifestCell, arm: ManifestArm, fingerprint: str
-) -> TrialHead:
+) -> TrialSpec:
     """Return the spec of a cell's trial, without the machine that it runs on."""
-    return TrialHead(
+    return TrialSpec(
         trial_key=cell.trial_key,
         sweep=definition.manifest.sweep,
         arm=cell.arm,

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from search_spaces.plans.base import Arm
 from search_spaces.plans.decisions import Cell, EndSearch, Select, Stop
-from sweeps.execution.plan.definition import Definition, head_of, manifest_arm, manifest_cells
-from sweeps.records.cell_contents import TrialHead
+from sweeps.execution.plan.definition import Definition, manifest_arm, manifest_cells, spec_of
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import ManifestArm, ManifestCell, Stopped
 from sweeps.records.manifest_growth import Choice, GrowingManifest, ManifestLine
@@ -53,10 +53,10 @@ class GrowingDefinition:
             fingerprints=dict(self._fingerprints),
         )
 
-    def head(self, cell: ManifestCell) -> TrialHead:
+    def spec(self, cell: ManifestCell) -> TrialSpec:
         """Return what a trial of a cell is told, but for the machine it runs on."""
         arm = self.manifest.arms[cell.arm]
-        return head_of(self.declared, cell, arm, self._fingerprints[cell.arm])
+        return spec_of(self.declared, cell, arm, self._fingerprints[cell.arm])
 
     def propose(
         self,

@@ -31,7 +31,7 @@ from search_spaces.plans.decisions import (
 from search_spaces.plans.known import Known
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.plan.decision_log import Decider, DecisionLog
-from sweeps.execution.plan.definition import Heads
+from sweeps.execution.plan.definition import Specs
 from sweeps.execution.plan.growing_definition import GrowingDefinition, GrowthListener
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.cell_contents import EpochLine
@@ -109,7 +109,7 @@ def _may_be_seen(name: str) -> bool:
     return metric is None or not why_unseen(metric)
 
 
-Order = Callable[[Heads, ManifestCell], TrialJob]
+JobMaker = Callable[[Specs, ManifestCell], TrialJob]
 
 
 class PlanRunner:
@@ -119,7 +119,7 @@ class PlanRunner:
         definition: The definition with all decisions of earlier launches.
         decider: Makes the decisions.
         log: The log of decisions.
-        order: Returns what a worker needs to train a cell of a definition.
+        job_of: Returns what a worker needs to train a cell of a definition.
         facts: The results in the cells' folders and the tracking store.
         listener: Hears of everything that the plan adds.
 
@@ -132,7 +132,7 @@ class PlanRunner:
         definition: GrowingDefinition,
         decider: Decider,
         log: DecisionLog,
-        order: Order,
+        job_of: JobMaker,
         *,
         facts: TrialFacts,
         listener: GrowthListener,
@@ -141,7 +141,7 @@ class PlanRunner:
         self.known: Known = decider.nothing_known(definition.manifest.keys, definition.epochs)
         self._decider = decider
         self._log = log
-        self._order = order
+        self._job_of = job_of
         self._facts = facts
         self._listener = listener
         self._dispatched: set[str] = set()
@@ -177,8 +177,8 @@ class PlanRunner:
     def more(self) -> list[TrialJob]:
         """Return the cells to train next, none if running ones have to end first."""
         while True:
-            if orders := self._dispatch():
-                return orders
+            if jobs := self._dispatch():
+                return jobs
             for key in list(self._open):
                 if not self.known.by_key(key).waits_at:
                     self._check_ended(key)
@@ -309,15 +309,15 @@ class PlanRunner:
 
     def _dispatch(self) -> list[TrialJob]:
         """Return jobs for the open cells that were not dispatched yet."""
-        orders: list[TrialJob] = []
+        jobs: list[TrialJob] = []
         while self._waiting:
             cell = self._waiting.popleft()
             if cell.trial_key in self._dispatched or self._is_closed(cell):
                 continue
             self._dispatched.add(cell.trial_key)
             self._running.add(cell.trial_key)
-            orders.append(self._order(self.definition, cell))
-        return orders
+            jobs.append(self._job_of(self.definition, cell))
+        return jobs
 
     def _is_closed(self, cell: ManifestCell) -> bool:
         if cell.trial_key in self._searched:
@@ -367,5 +367,5 @@ class PlanRunner:
         if was_resumed or folder.is_busy() or folder.is_pruned():
             return
         cell = self.definition.manifest.cells_of(trial_key)[0]
-        head = self._order(self.definition, cell).head
-        folder.append_pruned(head, self._decider.reason(stopped))
+        spec = self._job_of(self.definition, cell).spec
+        folder.append_pruned(spec, self._decider.reason(stopped))

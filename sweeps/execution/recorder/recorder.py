@@ -15,7 +15,7 @@ from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder, now_milliseconds
 from sweeps.execution.cells.sealed_files import check_files
 from sweeps.execution.recorder.recorder_queue import EvaluatedTrial, QueuedCell, RecorderQueue
-from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialHead
+from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialSpec
 from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.evaluation_names import evaluation_metric
 from sweeps.records.evaluation_record import EvaluationRecord
@@ -158,11 +158,11 @@ class Recorder:
         record_id = queued.record_id
         if record_id is None:
             others = [line.head for line in lines if line.head] + [final.head if final else None]
-            head = starts[-1] if starts else others[0]
-            if head is None:  # a crash tore the start: the next attempt writes another
+            spec = starts[-1] if starts else others[0]
+            if spec is None:  # a crash tore the start: the next attempt writes another
                 return False
             record_id = self._record_of(
-                queued, head, lines[0].time if lines else now_milliseconds()
+                queued, spec, lines[0].time if lines else now_milliseconds()
             )
         elif starts:
             self._records.describe_attempt(record_id, starts[-1])
@@ -191,17 +191,17 @@ class Recorder:
         fence = self._fences.get(queued.trial_key) if queued.carried_bytes else None
         return folder.read_outbox(queued.carried_bytes, fence)
 
-    def _record_of(self, queued: QueuedCell, head: TrialHead, started: int) -> str:
+    def _record_of(self, queued: QueuedCell, spec: TrialSpec, started: int) -> str:
         """Look the record up by the trial key, or create it."""
         last_epoch, outcome = 0, Outcome.RUNNING
         if record := self._records.find_trial(queued.trial_key):
             record_id = record.record_id
             last_epoch = max(self._records.epochs(record_id), default=0)
             outcome = record.outcome or outcome
-            self._records.describe_attempt(record_id, head)
+            self._records.describe_attempt(record_id, spec)
         else:
-            record_id = self._records.create_trial(head, self._sweep_id(queued), started)
-        self._records.describe_trial(record_id, head)
+            record_id = self._records.create_trial(spec, self._sweep_id(queued), started)
+        self._records.describe_trial(record_id, spec)
         self._moved(f"record of {queued.trial_key}", False)
         self._queue.update(
             queued.trial_key, record_id=record_id, last_epoch=last_epoch, outcome=outcome.value

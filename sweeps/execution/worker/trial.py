@@ -34,7 +34,7 @@ from sweeps.execution.worker.worker_process import (
     training_config,
     warm_up,
 )
-from sweeps.records.cell_contents import EpochLine, FinalRecord, OutboxLine, TrialHead
+from sweeps.records.cell_contents import EpochLine, FinalRecord, OutboxLine, TrialSpec
 from sweeps.records.trial_record import Outcome
 from sweeps.storage.disk_room import is_full, retry_when_full, wait_for_room
 
@@ -127,14 +127,14 @@ class TrialJob(BaseModel):
 
     Attributes:
         cells: Folder of all cells.
-        head: What to train.
+        spec: What to train.
         is_judged: Whether somebody may stop it after any epoch, so that each is saved at once.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     cells: str
-    head: TrialHead
+    spec: TrialSpec
     is_judged: bool = True
 
 
@@ -152,21 +152,21 @@ def run_trial(job: TrialJob, report: Report) -> Outcome:
         Exception: Whatever the training raised, after it has been written to the outbox and log.
         TimeoutError: If another process has locked the cell.
     """
-    cell = CellFolder(Path(job.cells), job.head.trial_key)
+    cell = CellFolder(Path(job.cells), job.spec.trial_key)
     with _begun(cell) as fence, recorded_peak_memory(cell.stats):
         try:
             if final := cell.read_final():
                 cell.remove_scratch()
                 return final.outcome
-            warm_up(job.head)
-            head = _with_worker_facts(job.head)
-            return _Attempt(cell, head, fence, report, is_judged=job.is_judged).run()
+            warm_up(job.spec)
+            spec = _with_worker_facts(job.spec)
+            return _Attempt(cell, spec, fence, report, is_judged=job.is_judged).run()
         except Exception as error:
             traceback.print_exc()
             is_memory = is_out_of_memory(error)
             reason = reason_of(error)
             Disk(cell).keep(
-                lambda: cell.append_failure(job.head, fence, reason, is_out_of_memory=is_memory)
+                lambda: cell.append_failure(job.spec, fence, reason, is_out_of_memory=is_memory)
             )
             raise
 
@@ -183,25 +183,25 @@ def _begun(cell: CellFolder) -> Generator[int]:
         yield fence
 
 
-def _with_worker_facts(head: TrialHead) -> TrialHead:
-    """Return a head with what only the worker knows, as the driver may be another machine."""
-    facts = {"hardware": hardware(head.device), "versions": package_versions()}
-    return head.model_copy(update=facts)
+def _with_worker_facts(spec: TrialSpec) -> TrialSpec:
+    """Return a spec with what only the worker knows, as the driver may be another machine."""
+    facts = {"hardware": hardware(spec.device), "versions": package_versions()}
+    return spec.model_copy(update=facts)
 
 
 class _Attempt:
     """One attempt at a trial, under one lease."""
 
     def __init__(
-        self, cell: CellFolder, head: TrialHead, fence: int, report: Report, *, is_judged: bool
+        self, cell: CellFolder, spec: TrialSpec, fence: int, report: Report, *, is_judged: bool
     ) -> None:
         self.cell = cell
-        self.head = head
+        self.spec = spec
         self.fence = fence
         self.report = report
         self.is_judged = is_judged
         self.started_at = time.perf_counter()
-        self.memory = PeakMemory(head.device)
+        self.memory = PeakMemory(spec.device)
         self.disk = Disk(cell)
         self.outbox, _ = cell.read_outbox()
         self.last_reported = max(
@@ -211,10 +211,10 @@ class _Attempt:
         self.waiting: list[tuple[EpochLine, OutboxLine]] = []  # trained and not saved yet
 
     def run(self) -> Outcome:
-        self._tell(self._said("start", head=self.head))  # first, since it ends a torn line
+        self._tell(self._said("start", head=self.spec))  # first, since it ends a torn line
         training = self._training()
         self.started_at -= sum(metrics.duration_seconds for metrics in training.history)
-        place = f"{self.head.arm}, seed {self.head.seed}, on {self.head.hardware}"
+        place = f"{self.spec.arm}, seed {self.spec.seed}, on {self.spec.hardware}"
         sys.stdout.write(f"{place}: going on after epoch {training.epoch}\n")
         for metrics in self._epochs(training):
             if not _is_finite(metrics):
@@ -262,7 +262,7 @@ class _Attempt:
         return epoch.epoch > self.last_reported
 
     def _reported(self, line: EpochLine) -> dict[str, Any]:
-        return {"trial_key": self.head.trial_key, **line.model_dump(exclude={"health"})}
+        return {"trial_key": self.spec.trial_key, **line.model_dump(exclude={"health"})}
 
     def _said(self, kind: str, **fields: Any) -> OutboxLine:
         line = {"type": kind, "time": now_milliseconds(), "fence": self.fence, **fields}
@@ -276,9 +276,9 @@ class _Attempt:
         """Return the training of the checkpoint; a new one if it is missing or damaged."""
         from capsmodel.training.training import Training
 
-        config = training_config(self.head.config, self.head.source)
-        seed, device = self.head.seed, self.head.device
-        checkpointing = self.head.gradient_checkpointing
+        config = training_config(self.spec.config, self.spec.source)
+        seed, device = self.spec.seed, self.spec.device
+        checkpointing = self.spec.gradient_checkpointing
         if not self.cell.checkpoint.exists():
             return Training(config, seed, device, checkpointing=checkpointing)
         try:
@@ -295,7 +295,7 @@ class _Attempt:
         results = self._results(training) if outcome is Outcome.FINISHED else {}
         curve = tuple(_line(training, metrics) for metrics in training.history)
         record = FinalRecord(
-            head=self.head,
+            head=self.spec,
             outcome=outcome,
             reason=reason,
             curve=curve,

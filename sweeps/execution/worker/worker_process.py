@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from sweeps.execution.cells.worker_stats import WorkerStats
 from sweeps.execution.periodic import every
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.trial_record import Json
 
 if TYPE_CHECKING:
@@ -133,13 +133,13 @@ def keep_freed_memory() -> None:
         _libc().mallopt(_MMAP_THRESHOLD, _KEEP_BYTES)
 
 
-def warm_up(head: TrialHead) -> None:
+def warm_up(spec: TrialSpec) -> None:
     """Load and use what every trial of a config shares, so that no peak memory counts it.
 
     This is done once for a process and config: libraries, data, device, and one training step on a
     few images. The global random generators stay as they are.
     """
-    _take_first_step(json.dumps(head.config, sort_keys=True), head.source, head.device)
+    _take_first_step(json.dumps(spec.config, sort_keys=True), spec.source, spec.device)
 
 
 @cache

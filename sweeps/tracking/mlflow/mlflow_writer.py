@@ -14,7 +14,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME, MLFLOW_RUN_NOTE
 
 from capsmodel.metrics import HEALTH
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
 from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
 from sweeps.records.plain_text import one_line
@@ -182,10 +182,10 @@ class MlflowWriter:
         return tuple(run.info.run_id for run in self._runs_of(trial_key))
 
     @with_our_errors
-    def create_trial(self, head: TrialHead, sweep_id: str, time: int) -> str:
+    def create_trial(self, spec: TrialSpec, sweep_id: str, time: int) -> str:
         """Create the run of a trial and return its id."""
-        tags = facts.facts_at_creation(head) | who_tags() | commit_tags(head.git_revision)
-        tags |= {MLFLOW_PARENT_RUN_ID: sweep_id, member_tag(head.sweep): head.arm}
+        tags = facts.facts_at_creation(spec) | who_tags() | commit_tags(spec.git_revision)
+        tags |= {MLFLOW_PARENT_RUN_ID: sweep_id, member_tag(spec.sweep): spec.arm}
         taken = {tag.key: tag.value for tag in run_tags(tags)}
 
         def create() -> Run:
@@ -193,26 +193,26 @@ class MlflowWriter:
                 self.experiment_id,
                 start_time=time,
                 tags=taken,
-                run_name=f"{head.arm}, seed {head.seed}",
+                run_name=f"{spec.arm}, seed {spec.seed}",
             )
 
-        return create_once(create, lambda: self._trial_run(head.trial_key)).info.run_id
+        return create_once(create, lambda: self._trial_run(spec.trial_key)).info.run_id
 
     @with_our_errors
-    def describe_trial(self, record_id: str, head: TrialHead) -> None:
+    def describe_trial(self, record_id: str, spec: TrialSpec) -> None:
         """Write a trial's settings, config and source. Repeating it does nothing."""
-        settings = facts.flat_settings(head.config)
+        settings = facts.flat_settings(spec.config)
         parameters = [Param(path, text) for path, text in settings.items()]
         self.client.log_batch(record_id, params=parameters, synchronous=True)
-        document = ConfigDocument(config=head.config).model_dump(mode="json")
+        document = ConfigDocument(config=spec.config).model_dump(mode="json")
         self._artifacts.write(record_id, ARTIFACT_CONFIG, json.dumps(document, indent=2))
-        if head.source:
-            self._artifacts.write(record_id, ARTIFACT_SOURCE, facts.source_text(head.source))
+        if spec.source:
+            self._artifacts.write(record_id, ARTIFACT_SOURCE, facts.source_text(spec.source))
 
     @with_our_errors
-    def describe_attempt(self, record_id: str, head: TrialHead) -> None:
+    def describe_attempt(self, record_id: str, spec: TrialSpec) -> None:
         """Write what another attempt at the same trial may change."""
-        self._set_tags(record_id, facts.facts_of_attempt(head))
+        self._set_tags(record_id, facts.facts_of_attempt(spec))
 
     @with_our_errors
     def epochs(self, record_id: str) -> frozenset[int]:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
-from sweeps.records.cell_contents import EpochLine, TrialHead
+from sweeps.records.cell_contents import EpochLine, TrialSpec
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import EPOCH_METRICS, Outcome, TrialRecord
 from sweeps.tracking.manifests import publish_manifest
@@ -119,9 +119,9 @@ def put_sweep(store: RecordStore, manifest: Manifest, trials: Iterable[TrialReco
 
 def put_trial(store: RecordStore, trial: TrialRecord, start: int = 1) -> str:
     """Write a trial's record as the recorder does and return its id."""
-    writer, head = store.writer(), head_of(trial)
-    record_id = writer.create_trial(head, "", start)
-    writer.describe_trial(record_id, head)
+    writer, spec = store.writer(), spec_of(trial)
+    record_id = writer.create_trial(spec, "", start)
+    writer.describe_trial(record_id, spec)
     epochs = [EpochTold(_epoch(trial, number), number) for number in range(1, trial.epochs + 1)]
     if epochs:
         writer.log_epochs(record_id, epochs)
@@ -139,11 +139,11 @@ def put_trial(store: RecordStore, trial: TrialRecord, start: int = 1) -> str:
 
 def put_config(store: RecordStore, record_id: str, config: dict[str, Any]) -> None:
     """Write the config of a trial that is there."""
-    store.writer().describe_trial(record_id, head_of(store.find(record_id), config))
+    store.writer().describe_trial(record_id, spec_of(store.find(record_id), config))
 
 
-def head_of(trial: TrialRecord, config: dict[str, Any] | None = None) -> TrialHead:
-    return TrialHead(
+def spec_of(trial: TrialRecord, config: dict[str, Any] | None = None) -> TrialSpec:
+    return TrialSpec(
         trial_key=trial.trial_key,
         sweep=trial.sweep,
         arm=trial.arm,

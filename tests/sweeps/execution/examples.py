@@ -3,16 +3,16 @@
 import hashlib
 from typing import Any
 
-from sweeps.records.cell_contents import EpochLine, FinalRecord, OutboxLine, TrialHead
+from sweeps.records.cell_contents import EpochLine, FinalRecord, OutboxLine, TrialSpec
 from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
 from sweeps.records.trial_record import Outcome
 
 KEY = "0123456789abcdef0123"
 
 
-def head(key: str = KEY, **changes: Any) -> TrialHead:
+def spec(key: str = KEY, **changes: Any) -> TrialSpec:
     known = {"trial_key": key, "sweep": "example", "arm": "base", "seed": 0, "config": {}}
-    return TrialHead.model_validate(known | changes)
+    return TrialSpec.model_validate(known | changes)
 
 
 def epoch(number: int, loss: float = 0.5, error: float = 0.25) -> EpochLine:
@@ -26,7 +26,7 @@ def epoch(number: int, loss: float = 0.5, error: float = 0.25) -> EpochLine:
 
 
 def start(**changes: Any) -> OutboxLine:
-    return OutboxLine(type="start", time=1, fence=1, head=head(**changes))
+    return OutboxLine(type="start", time=1, fence=1, head=spec(**changes))
 
 
 def reported(number: int, loss: float = 0.5) -> OutboxLine:
@@ -39,7 +39,7 @@ def failed(reason: str = "ValueError: no") -> OutboxLine:
 
 def final(num_epochs: int = 2, key: str = KEY, **changes: Any) -> FinalRecord:
     known: dict[str, Any] = {
-        "head": head(key),
+        "head": spec(key),
         "outcome": Outcome.FINISHED,
         "curve": tuple(epoch(number) for number in range(1, num_epochs + 1)),
         "test_error": 0.125,

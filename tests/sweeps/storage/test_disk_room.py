@@ -23,7 +23,7 @@ from sweeps.storage.appended import append_whole
 from sweeps.storage.disk_room import retry_when_full, wait_for_room
 from sweeps.storage.locations import Storage
 from sweeps.storage.sqlite_file import open_sqlite, whole
-from tests.sweeps.execution.examples import KEY, final, head, reported, start
+from tests.sweeps.execution.examples import KEY, final, reported, spec, start
 from tests.sweeps.execution.search.examples import proposed, searched
 
 SIZE = 8 * 2**20
@@ -190,7 +190,7 @@ def test_that_a_trial_was_stopped_is_told_when_there_is_room(disk: SmallDisk) ->
     cell = CellFolder(disk.folder / "cells", KEY)
     with cell.lease():
         cell.append(reported(1))
-    disk.waits(lambda: cell.append_pruned(head(), "x" * 5000))  # more than is left of a page
+    disk.waits(lambda: cell.append_pruned(spec(), "x" * 5000))  # more than is left of a page
     assert cell.is_pruned()
 
 
@@ -222,7 +222,7 @@ def test_a_trial_whose_disk_fills_up_before_it_holds_its_cell_waits_for_that_too
     cell.path.mkdir(parents=True)
     cell.write_final(final())
     outcomes: list[Outcome] = []
-    order = TrialJob(cells=str(disk.folder / "cells"), head=head())
+    order = TrialJob(cells=str(disk.folder / "cells"), spec=spec())
     disk.waits(lambda: outcomes.append(run_trial(order, lambda _: None)))
     assert outcomes == [Outcome.FINISHED]
 

@@ -13,7 +13,7 @@ from sweeps.records.evaluation_record import EvaluationRecord
 from sweeps.records.trial_record import Outcome
 from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.store import RecordStore
-from tests.sweeps.execution.examples import KEY, head
+from tests.sweeps.execution.examples import KEY, spec
 from tests.sweeps.tracking.store_examples import put, read
 
 LOOK, SECOND_LOOK = "ab" * 10, "cd" * 10
@@ -54,7 +54,7 @@ class EvaluationsContract:
         record_id, writer = put(store, outcome=Outcome.FINISHED), store.writer()
         writer.record_evaluation(record_id, LOOK, "look")
         writer.set_outcome(record_id, Outcome.FINISHED, OutcomeFacts(reason=""), 9)
-        writer.describe_attempt(record_id, head(hardware="GPU 2"))
+        writer.describe_attempt(record_id, spec(hardware="GPU 2"))
         assert read(store).evaluations == {LOOK: {}}
 
     def test_none_is_noted_of_a_record_that_never_was(self, store: RecordStore) -> None:

@@ -9,7 +9,7 @@ from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.trial_record import METRIC_TEST_ERROR, Outcome, TrialRecord
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
 from sweeps.tracking.store import CurvePoint, RecordStore
-from tests.sweeps.execution.examples import KEY, epoch, head
+from tests.sweeps.execution.examples import KEY, epoch, spec
 from tests.sweeps.tracking.store_examples import CONFIG, HOSTILE, OTHER, put, read, reported_epochs
 
 
@@ -32,7 +32,7 @@ class RecordsContract:
         self, store: RecordStore
     ) -> None:
         writer, other = store.writer(), store.writer()
-        record_id = writer.create_trial(head(), "own", 1)
+        record_id = writer.create_trial(spec(), "own", 1)
         trial = other.find_trial(KEY)
         assert trial == (record_id, Outcome.RUNNING)
         assert read(store).record_id == record_id
@@ -76,7 +76,7 @@ class RecordsContract:
         assert store.records([KEY]) == {}
         for write in (
             lambda: writer.log_epochs(record_id, reported_epochs(1)),
-            lambda: writer.describe_trial(record_id, head(config=CONFIG)),
+            lambda: writer.describe_trial(record_id, spec(config=CONFIG)),
             lambda: writer.set_outcome(record_id, Outcome.FINISHED, OutcomeFacts(), 2),
         ):
             with pytest.raises(StoreRefused) as error:
@@ -164,7 +164,7 @@ class ContentsContract:
 
     def test_a_record_holds_what_was_told(self, store: RecordStore) -> None:
         known: dict[str, Any] = {"arm": "base", "seed": 3, "num_parameters": 7, "threads": 2}
-        of_trial = head(config=CONFIG, hardware="a GPU", data_fingerprint="d", **known)
+        of_trial = spec(config=CONFIG, hardware="a GPU", data_fingerprint="d", **known)
         writer = store.writer()
         record_id = writer.create_trial(of_trial, "own", 1)
         writer.describe_trial(record_id, of_trial)
@@ -264,10 +264,10 @@ class ContentsContract:
         record_id = put(store, config=CONFIG, hardware="GPU 1", num_parameters=7)
         writer = store.writer()
         before = read(store)
-        writer.describe_attempt(record_id, head(hardware="GPU 2", threads=4, num_parameters=9))
+        writer.describe_attempt(record_id, spec(hardware="GPU 2", threads=4, num_parameters=9))
         changed = {"device": "GPU 2", "threads": 4}
         assert read(store) == before.model_copy(update=changed)
-        attempt = head(hardware="GPU 3", git_revision="r")
+        attempt = spec(hardware="GPU 3", git_revision="r")
         writer.set_outcome(record_id, Outcome.FINISHED, OutcomeFacts(attempt=attempt), 5)
         changed = {"device": "GPU 3", "threads": 1, "git_revision": "r", "outcome": "finished"}
         after = read(store)
@@ -276,7 +276,7 @@ class ContentsContract:
     def test_describing_a_trial_again_changes_nothing(self, store: RecordStore) -> None:
         record_id = put(store, config=CONFIG)
         before = read(store)
-        store.writer().describe_trial(record_id, head(config=CONFIG))
+        store.writer().describe_trial(record_id, spec(config=CONFIG))
         assert read(store) == before
 
     def test_hostile_texts_come_back_as_they_were(self, store: RecordStore) -> None:

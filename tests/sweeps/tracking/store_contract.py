@@ -11,7 +11,7 @@ import pytest
 from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.store import FreedWeights, RecordStore
-from tests.sweeps.execution.examples import KEY, head, manifest
+from tests.sweeps.execution.examples import KEY, manifest, spec
 from tests.sweeps.tracking.evaluations_contract import EvaluationsContract
 from tests.sweeps.tracking.records_contract import ContentsContract, RecordsContract
 from tests.sweeps.tracking.store_examples import WEIGHTS, put, read
@@ -57,7 +57,7 @@ class ArtifactsContract:
         assert rest == "x = 'é'\n"
 
     def test_a_record_without_a_config_is_refused_one(self, store: RecordStore) -> None:
-        store.writer().create_trial(head(), "own", 1)
+        store.writer().create_trial(spec(), "own", 1)
         with pytest.raises(BadInput, match=r"holds no config\.json"):
             store.config(read(store))
 

@@ -5,7 +5,7 @@ from typing import Any
 from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
 from sweeps.tracking.store import RecordStore
-from tests.sweeps.execution.examples import KEY, epoch, head
+from tests.sweeps.execution.examples import KEY, epoch, spec
 
 OTHER = "f" * 20
 
@@ -32,7 +32,7 @@ def put(
     **changes: Any,
 ) -> str:
     """Write a trial's record and return its id."""
-    writer, of_trial = store.writer(), head(key, **changes)
+    writer, of_trial = store.writer(), spec(key, **changes)
     record_id = writer.create_trial(of_trial, "own", time)
     writer.describe_trial(record_id, of_trial)
     if outcome is not Outcome.RUNNING:

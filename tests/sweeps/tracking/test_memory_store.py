@@ -8,7 +8,7 @@ import pytest
 from sweeps.records.trial_record import Outcome
 from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.record_facts import TAG_SEED
-from tests.sweeps.execution.examples import KEY, head
+from tests.sweeps.execution.examples import KEY, spec
 from tests.sweeps.tracking.store_contract import StoreContract
 from tests.sweeps.tracking.store_examples import put, read, reported_epochs
 
@@ -65,7 +65,7 @@ def test_many_threads_write_and_read_at_once(store: MemoryStore) -> None:
 
     def work(key: str) -> int:
         writer = store.writer()
-        record_id = writer.create_trial(head(key), "own", 1)
+        record_id = writer.create_trial(spec(key), "own", 1)
         for number in range(1, 51):
             writer.log_epochs(record_id, reported_epochs(number))
             store.records(keys)

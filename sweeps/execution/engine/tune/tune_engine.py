@@ -54,7 +54,7 @@ class TuneEngine:
     A process is reused only for a job of the same share.
 
     Args:
-        num_concurrent: Orders at once at most.
+        num_concurrent: Largest number of jobs at once.
         scratch: Folder for what Tune writes.
     """
 
@@ -92,7 +92,7 @@ class TuneEngine:
 def train_job(config: dict[str, Any]) -> None:
     """Train a job: the function that Tune runs in its worker processes."""
     (trial,) = Job.model_validate_json(config["job"]).trials  # bundles are of one for now
-    threads = trial.head.threads
+    threads = trial.spec.threads
     prepare_environment(threads)
     os.environ["TUNE_FUNCTION_THREAD_TIMEOUT_S"] = str(_LEAVE_SECONDS)  # read by this process
     die_with_parent(os.getppid())  # Ray itself ends one whose parent is gone already

@@ -95,8 +95,8 @@ class Making:
         definition = self._progress.definition
         failures: list[FailedEvaluation] = []
         while missing:
-            record, head = self._records.get(cell.trial_key), definition.head(cell)
-            reason = worker.make(evaluation_order(self._survey, head, record, missing))
+            record, spec = self._records.get(cell.trial_key), definition.spec(cell)
+            reason = worker.make(evaluation_order(self._survey, spec, record, missing))
             there = notes.keys()
             missing = [
                 surveyed for surveyed in missing if surveyed.evaluation.evaluation_key not in there

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from sweeps.execution.survey.survey import Survey
 from sweeps.execution.survey.surveyed_evaluations import SurveyedEvaluation, weights_in_folder
 from sweeps.execution.worker.evaluation import EvaluationJob
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, TrialRecord
 
 
 def evaluation_order(
     survey: Survey,
-    head: TrialHead,
+    spec: TrialSpec,
     record: TrialRecord | None,
     missing: Sequence[SurveyedEvaluation],
 ) -> EvaluationJob:
@@ -19,23 +19,23 @@ def evaluation_order(
 
     Args:
         survey: Says where weights are.
-        head: What the trial was told.
+        spec: What the trial was told.
         record: None where only its folder holds it, and the weights with it.
         missing: Which evaluations.
 
     Raises:
         StoreUnreachable: If the weights are the store's, and it does not answer.
     """
-    weights = weights_in_folder(survey.storage, head.trial_key)
+    weights = weights_in_folder(survey.storage, spec.trial_key)
     if weights is None:
         assert record is not None
         weights = survey.store.artifact(record, ARTIFACT_WEIGHTS)
     return EvaluationJob(
         cells=str(survey.storage.cells),
-        trial_key=head.trial_key,
-        seed=head.seed,
-        config=head.config,
-        source=head.source,
+        trial_key=spec.trial_key,
+        seed=spec.seed,
+        config=spec.config,
+        source=spec.source,
         weights=str(weights),
         device="cuda" if record and record.device.startswith("cuda") else "cpu",
         evaluations=tuple(

@@ -12,7 +12,7 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.records.cell_contents import EpochLine, FinalRecord, OutboxLine
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
-from tests.sweeps.execution.examples import KEY, epoch, failed, final, head, reported, start
+from tests.sweeps.execution.examples import KEY, epoch, failed, final, reported, spec, start
 from tests.sweeps.storage.test_file_lock import end, holding
 
 
@@ -186,9 +186,9 @@ def test_the_epochs_done_are_the_highest_told(cell: CellFolder) -> None:
 
 
 def test_a_head_travels_through_json_with_any_text() -> None:
-    given_head = head(arm="a|b $x$ <b> \x1b[0m\n\u2028", source="x = 'é'\n")
-    line = OutboxLine(type="start", time=1, fence=1, head=given_head)
-    assert OutboxLine.model_validate_json(line.model_dump_json()).head == given_head
+    given_spec = spec(arm="a|b $x$ <b> \x1b[0m\n\u2028", source="x = 'é'\n")
+    line = OutboxLine(type="start", time=1, fence=1, head=given_spec)
+    assert OutboxLine.model_validate_json(line.model_dump_json()).head == given_spec
     assert FinalRecord.model_validate_json(final().model_dump_json()) == final()
 
 

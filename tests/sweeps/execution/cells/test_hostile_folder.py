@@ -11,7 +11,7 @@ import pytest
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.records.errors import BadInput
-from tests.sweeps.execution.examples import KEY, final, head, reported, start
+from tests.sweeps.execution.examples import KEY, final, reported, spec, start
 
 EVALUATION = "e" * 20
 
@@ -166,5 +166,5 @@ def test_a_final_record_that_took_for_ever_is_refused(cell: CellFolder) -> None:
 
 def test_a_head_is_told_of_after_a_lease(cell: CellFolder) -> None:
     with cell.lease() as fence:
-        cell.append_failure(head(), fence, "why")
+        cell.append_failure(spec(), fence, "why")
     assert cell.failure_since() == "why"

@@ -46,7 +46,7 @@ class SimulatedEngine:
     Attributes:
         train: Makes the training of a trial.
         machines: What they have.
-        num_concurrent: Orders at once at most.
+        num_concurrent: Largest number of jobs at once.
         idle: Called where nothing runs and there is something to wait for.
         together: Of each turn, the keys of the trials that ran, by machine.
     """

@@ -16,9 +16,9 @@ from sweeps.execution.engine.failure_policy import (
 )
 from sweeps.execution.engine.placement import Share
 from sweeps.execution.worker.trial import TrialJob
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.trial_record import Outcome
-from tests.sweeps.execution.examples import failed, final, head, reported, start
+from tests.sweeps.execution.examples import failed, final, reported, spec, start
 from tests.sweeps.storage.test_file_lock import end, holding
 
 
@@ -48,9 +48,9 @@ class Heard:
         self.events.append(("ended", trial_key[0], outcome.value, reason))
 
 
-def head_of(letter: str) -> TrialHead:
-    """Return the head of a cell, each of an arm of its own."""
-    return head(letter * 20).model_copy(update={"arm": f"arm {letter}"})
+def spec_of(letter: str) -> TrialSpec:
+    """Return the spec of a cell, each of an arm of its own."""
+    return spec(letter * 20).model_copy(update={"arm": f"arm {letter}"})
 
 
 class Scene:
@@ -62,7 +62,7 @@ class Scene:
         self.cells = cells
         self.heard = Heard()
         self.num_oom_kills = 7
-        jobs = [TrialJob(cells=str(cells), head=head_of(letter)) for letter in letters]
+        jobs = [TrialJob(cells=str(cells), spec=spec_of(letter)) for letter in letters]
         self.queue = CellQueue(
             ListedCells(jobs),
             self.heard,
@@ -78,7 +78,7 @@ class Scene:
 
     def next(self) -> str | Next:
         job = self.queue.next()
-        return job if isinstance(job, Next) else job.trials[0].head.trial_key[0]
+        return job if isinstance(job, Next) else job.trials[0].spec.trial_key[0]
 
     def ended(self, letter: str, failure: Failure | None = None, reason: str = "") -> None:
         self.queue.tell(TrialEnded(trial_key=letter * 20, failure=failure, reason=reason))
@@ -190,7 +190,7 @@ def test_a_cell_killed_before_it_could_start_leaves_a_record_that_names_it(scene
         scene.ended("a")
     lines, _ = scene.folder("a").read_outbox()
     assert [line.type for line in lines] == ["failed"]
-    assert lines[0].head == head_of("a")
+    assert lines[0].head == spec_of("a")
     assert lines[0].fence == 1
 
 

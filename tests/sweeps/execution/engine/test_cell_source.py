@@ -12,7 +12,7 @@ from sweeps.execution.engine.engine import Job, TrialEnded
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.engine.test_cell_queue import Heard
-from tests.sweeps.execution.examples import final, head
+from tests.sweeps.execution.examples import final, spec
 
 SECONDS = {"short": 1.0, "long": 4.0, "middle": 2.0, "longest": 9.0}
 
@@ -25,7 +25,7 @@ def listed(
     cells: Path, arms: list[str], seeds: int, clock: Callable[[], float] = time.monotonic
 ) -> ListedCells:
     jobs = [
-        TrialJob(cells=str(cells), head=head(key(arm, seed), arm=arm, seed=seed))
+        TrialJob(cells=str(cells), spec=spec(key(arm, seed), arm=arm, seed=seed))
         for seed in range(seeds)
         for arm in arms
     ]
@@ -40,7 +40,7 @@ def fill(cells: Path, arm: str, seed: int, **changes: Any) -> None:
 
 
 def arms_of_the_next(source: ListedCells, number: int) -> list[str]:
-    return [job.head.arm for _ in range(number) for job in source.more()]
+    return [job.spec.arm for _ in range(number) for job in source.more()]
 
 
 def test_of_each_seed_the_longest_come_first_once_that_is_known(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_of_each_seed_the_longest_come_first_once_that_is_known(tmp_path: Path) 
 
 def test_every_cell_comes_once_seed_by_seed(tmp_path: Path) -> None:
     source = listed(tmp_path, list(SECONDS), seeds=3)
-    heads = [job.head for _ in range(12) for job in source.more()]
+    heads = [job.spec for _ in range(12) for job in source.more()]
     assert [one.seed for one in heads] == [0] * 4 + [1] * 4 + [2] * 4
     assert len({one.trial_key for one in heads}) == 12
     assert source.more() == []
@@ -68,7 +68,7 @@ def test_every_cell_comes_once_seed_by_seed(tmp_path: Path) -> None:
 def test_nobody_judges_the_epochs_of_a_listed_cell(tmp_path: Path) -> None:
     (job,) = listed(tmp_path, ["short"], seeds=1).more()
     assert not job.is_judged
-    assert TrialJob(cells=str(tmp_path), head=job.head).is_judged, "of any other one"
+    assert TrialJob(cells=str(tmp_path), spec=job.spec).is_judged, "of any other one"
 
 
 def test_a_trial_that_did_not_finish_tells_no_length(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_two_machines_do_not_end_with_a_long_training_that_began_last(tmp_path: 
     handed_out, now, idle = [], 0.0, 2
     while True:
         while idle and isinstance(job := queue.next(), Job):
-            handed_out.append(job.trials[0].head)
+            handed_out.append(job.trials[0].spec)
             arm = handed_out[-1].arm
             ends[now + SECONDS[arm] + 1e-6 * len(handed_out)] = handed_out[-1].trial_key
             idle -= 1

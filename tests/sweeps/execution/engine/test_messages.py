@@ -9,9 +9,9 @@ from pydantic import BaseModel, ValidationError
 from sweeps.execution.engine.engine import EpochTold, Job, Next, Stop, TrialEnded
 from sweeps.execution.engine.placement import Machine, Request, Share
 from sweeps.execution.worker.trial import TrialJob
-from tests.sweeps.execution.examples import KEY, head
+from tests.sweeps.execution.examples import KEY, spec
 
-ORDER = Job(trials=(TrialJob(cells="/cells", head=head()),), share=Share(cpus=2, gpus=0.25))
+ORDER = Job(trials=(TrialJob(cells="/cells", spec=spec()),), share=Share(cpus=2, gpus=0.25))
 MESSAGES = [
     ORDER,
     EpochTold(trial_key=KEY, epoch=3, metrics={"validation_error": 0.1, "reaches_target": True}),

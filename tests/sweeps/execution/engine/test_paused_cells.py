@@ -8,7 +8,7 @@ from sweeps.execution.engine.engine import EpochTold, Job, Next, Stop, TrialEnde
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.engine.test_cell_queue import Heard
-from tests.sweeps.execution.examples import epoch, head
+from tests.sweeps.execution.examples import epoch, spec
 
 KEY = "a" * 20
 
@@ -28,7 +28,7 @@ class Pausing:
     """
 
     def __init__(self, cells: Path) -> None:
-        self._job = TrialJob(cells=str(cells), head=head(KEY))
+        self._job = TrialJob(cells=str(cells), spec=spec(KEY))
         self.is_promoted = True
         self._waits_at = 0
 

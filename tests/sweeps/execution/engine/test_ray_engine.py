@@ -28,7 +28,7 @@ from sweeps.execution.engine.process.engine_session import EngineSession
 from sweeps.execution.engine.process.ray_engine import RayEngine
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.errors import BadInput
-from tests.sweeps.execution.examples import head
+from tests.sweeps.execution.examples import spec
 from tests.sweeps.execution.first_process import as_first_process
 from tests.waiting import wait_until
 
@@ -50,7 +50,7 @@ class Driver:
             return Next.WAIT if self.running else Next.DONE
         letter = self.waiting.popleft()
         self.running.add(letter)
-        return Job(trials=(TrialJob(cells="/cells", head=head(letter * 20)),))
+        return Job(trials=(TrialJob(cells="/cells", spec=spec(letter * 20)),))
 
     def tell(self, event: Event) -> Stop | None:
         letter = event.trial_key[0]

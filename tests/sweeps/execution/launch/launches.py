@@ -31,7 +31,7 @@ from sweeps.execution.repair import repair as repair_module
 from sweeps.execution.repair import sweep_repair
 from sweeps.execution.repair.repair import Repaired
 from sweeps.execution.survey import survey as survey_module
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.storage.locations import Storage
 from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.store import RecordStore
@@ -59,9 +59,9 @@ def searching(sampler: str = "random") -> Sweep:
     return Sweep(name="example", base=small_config(), plan=plan, seeds=())
 
 
-def falling_with_the_rate(head: TrialHead, epoch: int) -> float:
+def falling_with_the_rate(spec: TrialSpec, epoch: int) -> float:
     """Return the error of a trial after an epoch, another for each arm and seed."""
-    return 0.5 / (epoch + 1) + head.config["optimiser"]["learning_rate"] + head.seed / 1000
+    return 0.5 / (epoch + 1) + spec.config["optimiser"]["learning_rate"] + spec.seed / 1000
 
 
 @contextmanager

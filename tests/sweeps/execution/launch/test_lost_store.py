@@ -9,7 +9,7 @@ import pytest
 
 from sweeps.execution.launch import launch as launch_module
 from sweeps.execution.launch.weights import WeightsDeleted, keep_weights
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.trial_record import EPOCH_METRICS
 from tests.sweeps.execution.launch.launches import (
     Launches,
@@ -86,7 +86,7 @@ def lost_after(launches: Launches, num_epochs: int, *, serving: bool) -> None:
     """
     trained = list[int]()
 
-    def score(head: TrialHead, epoch: int) -> float:
+    def score(spec: TrialSpec, epoch: int) -> float:
         assert launches.recorder is not None
         if serving:
             launches.recorder.serve()
@@ -95,7 +95,7 @@ def lost_after(launches: Launches, num_epochs: int, *, serving: bool) -> None:
             launches.recorder.serve()
             assert launches.store.backend.live("trial")
             launches.lose_store()
-        return falling_with_the_rate(head, epoch)
+        return falling_with_the_rate(spec, epoch)
 
     launches.score = score
 

@@ -10,7 +10,7 @@ from capsmodel.routing import VectorRouting
 from capsmodel.stopping import TargetMetric
 from search_spaces import ListedArms, Sweep
 from search_spaces.trial_key import trial_key
-from sweeps.execution.launch.train_missing import Orders
+from sweeps.execution.launch.train_missing import TrialJobs
 from sweeps.execution.launch_options import options_of
 from sweeps.execution.launch_process.launch_lock import check_writable
 from sweeps.execution.plan.definition import Changes, define
@@ -63,11 +63,11 @@ def test_a_manifest_holds_each_arm_with_each_seed_and_its_key() -> None:
 def test_a_trial_is_told_what_its_cell_needs() -> None:
     definition = define(sweep(), Changes(), ())
     cell = definition.manifest.cells[1]
-    head = definition.head(cell)
-    assert (head.trial_key, head.arm, head.seed) == (cell.trial_key, cell.arm, cell.seed)
-    assert head.config["model"]["routing"]["kind"] == "uniform"
-    assert head.source is None
-    assert head.data_fingerprint
+    spec = definition.spec(cell)
+    assert (spec.trial_key, spec.arm, spec.seed) == (cell.trial_key, cell.arm, cell.seed)
+    assert spec.config["model"]["routing"]["kind"] == "uniform"
+    assert spec.source is None
+    assert spec.data_fingerprint
 
 
 def seeds_of(current: tuple[int, ...] = (), **changes: Any) -> tuple[int, ...]:
@@ -215,11 +215,11 @@ def test_a_time_limit_that_no_timer_takes_is_refused(seconds: float) -> None:
 def test_gradient_checkpointing_is_told_to_workers_and_is_in_no_key(tmp_path: Path) -> None:
     definition = define(sweep(), Changes(), ())
     options = options_of({"gradient_checkpointing": True, "gpus_per_trial": 0})
-    orders = Orders(resolve_storage(tmp_path), options, tmp_path)
+    jobs = TrialJobs(resolve_storage(tmp_path), options, tmp_path)
     cell = definition.manifest.cells[0]
-    head = orders.of(definition, cell).head
-    assert head.gradient_checkpointing
-    assert head.trial_key == cell.trial_key
+    spec = jobs.of(definition, cell).spec
+    assert spec.gradient_checkpointing
+    assert spec.trial_key == cell.trial_key
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:

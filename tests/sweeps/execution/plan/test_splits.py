@@ -30,13 +30,13 @@ def defined(*, splits: tuple[int, ...] = (3, 5), num_seeds: int = 4) -> Definiti
 
 def test_a_trial_is_told_the_split_of_its_seed_and_its_key_is_of_that_config() -> None:
     definition = defined()
-    heads = [definition.head(cell) for cell in definition.manifest.cells]
-    configs = [TrainingConfig.model_validate(head.config) for head in heads]
+    heads = [definition.spec(cell) for cell in definition.manifest.cells]
+    configs = [TrainingConfig.model_validate(spec.config) for spec in heads]
     assert [config.data.split_seed for config in configs] == [3, 3, 5, 5] * 2
-    assert [head.trial_key for head in heads] == [
-        trial_key(config, head.seed) for config, head in zip(configs, heads, strict=True)
+    assert [spec.trial_key for spec in heads] == [
+        trial_key(config, spec.seed) for config, spec in zip(configs, heads, strict=True)
     ]
-    assert len({head.trial_key for head in heads}) == 8
+    assert len({spec.trial_key for spec in heads}) == 8
 
 
 def test_split_0_has_the_keys_of_the_same_seeds_without_splits() -> None:
@@ -61,8 +61,8 @@ def test_a_launch_that_was_broken_off_goes_on_with_the_cells_that_are_left(tmp_p
     check_dropped_cells(reloaded, resumed.manifest)
     states = [one.state for one in surveyed(resumed.manifest.cells, {}, done)]
     assert states == [CellState.RECORDED] * 3 + [CellState.NEW] * 5
-    assert [resumed.head(cell) for cell in resumed.manifest.cells] == [
-        defined().head(cell) for cell in begun.cells
+    assert [resumed.spec(cell) for cell in resumed.manifest.cells] == [
+        defined().spec(cell) for cell in begun.cells
     ]
 
 

@@ -11,7 +11,7 @@ from sweeps.storage.locations import Storage
 from sweeps.storage.store_format import write_format
 from sweeps.tracking.memory_store import MemoryStore, StoredRun
 from sweeps.tracking.record_facts import TAG_OUTCOME
-from tests.sweeps.execution.examples import KEY, final, head, start
+from tests.sweeps.execution.examples import KEY, final, spec, start
 
 CONFIG = {"batch_size": 3, "model": {"kind": "capsnet", "routing": {"kind": "dynamic"}}}
 
@@ -45,7 +45,7 @@ class Scene:
         for path in (self.cell.predictions, self.cell.weights):
             path.write_bytes(b"x")
         self.cell.log.write_text("log")
-        self.cell.write_final(final(num_epochs, head=HEAD, **changes))
+        self.cell.write_final(final(num_epochs, head=SPEC, **changes))
 
     def stored_runs(self) -> list[StoredRun]:
         return self.store.backend.live("trial")
@@ -79,7 +79,7 @@ class Scene:
         assert self.queue.open_cells() == []
 
 
-HEAD = head(config=CONFIG, versions={"torch": "1"}, num_parameters=7)
+SPEC = spec(config=CONFIG, versions={"torch": "1"}, num_parameters=7)
 
 
-START = start().model_copy(update={"head": HEAD})
+START = start().model_copy(update={"head": SPEC})

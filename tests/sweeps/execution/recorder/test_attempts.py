@@ -8,12 +8,12 @@ from sweeps.records.trial_record import Outcome
 from sweeps.tracking.memory_store import StoredRun
 from sweeps.tracking.record_facts import TAG_OUTCOME, TAG_REASON
 from tests.sweeps.execution.examples import KEY, failed, final, reported
-from tests.sweeps.execution.recorder.scene import HEAD, START, Scene
+from tests.sweeps.execution.recorder.scene import SPEC, START, Scene
 from tests.sweeps.storage.test_file_lock import end, holding
 
 
 def test_a_trial_killed_before_it_could_start_is_recorded_as_failed(scene: Scene) -> None:
-    scene.tell(failed("its process was killed 4 times").model_copy(update={"head": HEAD}))
+    scene.tell(failed("its process was killed 4 times").model_copy(update={"head": SPEC}))
     scene.recorder().drain()
     assert scene.stored_run().facts[TAG_REASON] == "its process was killed 4 times"
     assert scene.outcome() == "failed"
@@ -95,7 +95,7 @@ def attempt(number: int, **changes: Any) -> Any:
     """Return the start of an attempt by another machine."""
     known: dict[str, Any] = {"device": "cuda", "hardware": f"cuda: GPU {number}"}
     known |= {"threads": number, "git_revision": f"r{number}", "versions": {"torch": str(number)}}
-    return START.model_copy(update={"head": HEAD.model_copy(update=known | changes)})
+    return START.model_copy(update={"head": SPEC.model_copy(update=known | changes)})
 
 
 def provenance(run: StoredRun) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ def test_each_attempt_tells_what_it_ran_on_and_the_final_record_has_the_last_wor
     scene.tell(attempt(2), reported(2))
     recorder.drain()
     assert provenance(scene.stored_run()) == ("cuda: GPU 2", "2", "r2", '{"torch": "2"}')
-    scene.tell(failed("its process was killed").model_copy(update={"head": HEAD}))
+    scene.tell(failed("its process was killed").model_copy(update={"head": SPEC}))
     recorder.drain()
     assert provenance(scene.stored_run())[0] == "cuda: GPU 2", (
         "a failure told by the driver is no attempt"

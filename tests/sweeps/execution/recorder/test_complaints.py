@@ -9,7 +9,7 @@ from sweeps.execution.recorder.recorder_queue import QueuedCell
 from sweeps.records.errors import StoreRefused, StoreUnreachable
 from sweeps.tracking.record_facts import TAG_OUTCOME
 from tests.sweeps.execution.examples import KEY, final, reported, start
-from tests.sweeps.execution.recorder.scene import HEAD, START, Scene
+from tests.sweeps.execution.recorder.scene import SPEC, START, Scene
 
 
 def test_a_record_that_somebody_deleted_is_carried_anew(scene: Scene) -> None:
@@ -76,7 +76,7 @@ def other_cell(scene: Scene) -> CellFolder:
 def test_a_damaged_final_record_is_complained_of_and_keeps_no_other_back(scene: Scene) -> None:
     other = other_cell(scene)
     (scene.cell.path / "final.json").write_text("{")
-    other.write_final(final(2, head=HEAD.model_copy(update={"trial_key": OTHER})))
+    other.write_final(final(2, head=SPEC.model_copy(update={"trial_key": OTHER})))
     recorder = scene.recorder()
     recorder.drain()
     assert scene.outcome() == "finished"

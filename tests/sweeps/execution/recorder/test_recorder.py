@@ -9,8 +9,8 @@ from pathlib import Path
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.records.cell_contents import OutboxLine
 from sweeps.records.trial_record import ARTIFACT_CONFIG
-from tests.sweeps.execution.examples import KEY, epoch, head, reported, start
-from tests.sweeps.execution.recorder.scene import CONFIG, HEAD, START, Scene
+from tests.sweeps.execution.examples import KEY, epoch, reported, spec, start
+from tests.sweeps.execution.recorder.scene import CONFIG, SPEC, START, Scene
 from tests.sweeps.tracking.breaking import Breaking, Killed
 
 OTHER = "f" * 20
@@ -211,7 +211,7 @@ HOSTILE = "a'b\"c`d | $x$ <script> \x1b[31m \x00 \u2028 " + "é" * 9000
 
 def test_hostile_settings_and_names_are_recorded_and_block_nothing(scene: Scene) -> None:
     config = {"text": HOSTILE, "long": list(range(5000)), "none": None}
-    hostile = head(config=config, arm="x' OR 1=1 \n<b>", sweep="example")
+    hostile = spec(config=config, arm="x' OR 1=1 \n<b>", sweep="example")
     scene.tell(start().model_copy(update={"head": hostile}), reported(1))
     scene.recorder().drain()
     assert scene.stored_run().facts["capsweep.arm"] == "x' OR 1=1 \n<b>"
@@ -219,7 +219,7 @@ def test_hostile_settings_and_names_are_recorded_and_block_nothing(scene: Scene)
 
 
 def test_the_users_own_source_is_an_artifact(scene: Scene) -> None:
-    with_source = HEAD.model_copy(update={"source": "x = 'é'\n"})
+    with_source = SPEC.model_copy(update={"source": "x = 'é'\n"})
     scene.tell(start().model_copy(update={"head": with_source}))
     scene.recorder().drain()
     first, rest = scene.stored_run().files["parts.py"].decode().split("\n", 1)

@@ -26,7 +26,7 @@ from sweeps.tracking.memory_store import MemoryWriter
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.store import RecordStore
 from tests.sweeps.execution.examples import KEY, final, manifest, reported, start
-from tests.sweeps.execution.recorder.scene import HEAD, START, Scene
+from tests.sweeps.execution.recorder.scene import SPEC, START, Scene
 from tests.sweeps.storage.test_file_lock import end, holding
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -255,7 +255,7 @@ def test_another_sweeps_record_that_cannot_be_settled_decides_nothing(
 def test_another_sweeps_cells_are_carried_while_the_driver_goes_on(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    foreign = HEAD.model_copy(update={"trial_key": FOREIGN, "sweep": "foreign"})
+    foreign = SPEC.model_copy(update={"trial_key": FOREIGN, "sweep": "foreign"})
     session.foreign_cell().write_final(final(1, head=foreign))
     speaking_when(lambda: session.records.find_trial(FOREIGN), session, monkeypatch)
     assert session.process.run() == 0

@@ -17,7 +17,7 @@ from sweeps.storage.locations import Storage
 from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.mlflow.connection import UNPOOLED, set_client_environment
 from sweeps.tracking.opening import open_store
-from tests.sweeps.execution.examples import head, manifest
+from tests.sweeps.execution.examples import manifest, spec
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def storage(tmp_path: Path, empty_database: Path) -> Storage:
     hand_over(place.journals, manifest())
     sweep_id = publish_manifest(writer, manifest())
     writer.settle_sweep(sweep_id, 130)
-    writer.describe_trial(writer.create_trial(head(), sweep_id, 1), head())
+    writer.describe_trial(writer.create_trial(spec(), sweep_id, 1), spec())
     return place
 
 

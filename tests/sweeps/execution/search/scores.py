@@ -4,24 +4,24 @@ from typing import Any
 
 from search_spaces.plans.search import BASE
 from sweeps.execution.plan.definition import Definition
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from tests.sweeps.execution.search.examples import searched
 from tests.sweeps.execution.search.simulated import Launch, Score
 
 
-def number_of(head: TrialHead) -> int:
+def number_of(spec: TrialSpec) -> int:
     """Return the number of a proposal, -1 for the base."""
-    return -1 if head.arm == BASE else int(head.arm.removeprefix("proposal "))
+    return -1 if spec.arm == BASE else int(spec.arm.removeprefix("proposal "))
 
 
 def of(*values: float) -> Score:
     """Return a score that each proposal has throughout, by its number; the base has a half."""
-    return lambda head, epoch: (*values, 0.5)[number_of(head)]
+    return lambda spec, epoch: (*values, 0.5)[number_of(spec)]
 
 
-def falling(head: TrialHead, epoch: int) -> float:
+def falling(spec: TrialSpec, epoch: int) -> float:
     """Return a score by which each proposal is better than those before it."""
-    return 0.5 - number_of(head) / 100
+    return 0.5 - number_of(spec) / 100
 
 
 def random(**changes: Any) -> Definition:

@@ -25,7 +25,7 @@ from sweeps.execution.engine.placement import Machine
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.growing_definition import GrowingDefinition
-from sweeps.execution.plan.plan_runner import Heads, PlanRunner, TrialFacts
+from sweeps.execution.plan.plan_runner import PlanRunner, Specs, TrialFacts
 from sweeps.execution.plan.restore import restored
 from sweeps.execution.search.decider import decider_of
 from sweeps.execution.search.observation import Observation
@@ -33,7 +33,7 @@ from sweeps.execution.search.search_known import SearchKnown
 from sweeps.execution.survey.surveyed_cells import surveyed
 from sweeps.execution.view.board import Board
 from sweeps.execution.worker.trial import TrialJob
-from sweeps.records.cell_contents import EpochLine, OutboxLine, TrialHead
+from sweeps.records.cell_contents import EpochLine, OutboxLine, TrialSpec
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.manifest_growth import ManifestLine
 from sweeps.records.manifest_plan import Plain
@@ -41,7 +41,7 @@ from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.sweeps.execution.engine.simulated_engine import SimulatedEngine, Training
 from tests.sweeps.execution.examples import final
 
-Score = Callable[[TrialHead, int], float]
+Score = Callable[[TrialSpec, int], float]
 """The validation error of a trial after an epoch; may raise instead."""
 
 
@@ -248,8 +248,8 @@ class Launch:
         assert self.manifest.search
         return [one.params for one in self.manifest.search.proposals]
 
-    def _order(self, definition: Heads, cell: ManifestCell) -> TrialJob:
-        return TrialJob(cells=str(self._world.cells), head=definition.head(cell))
+    def _order(self, definition: Specs, cell: ManifestCell) -> TrialJob:
+        return TrialJob(cells=str(self._world.cells), spec=definition.spec(cell))
 
 
 class Trainer:
@@ -262,63 +262,63 @@ class Trainer:
 
     def __call__(self, order: TrialJob) -> Training:
         """Train until the trial ends in any way."""
-        folder = self._world.folder(order.head.trial_key)
+        folder = self._world.folder(order.spec.trial_key)
         with suppress(WorkerKilled), folder.lease(0) as fence:
             try:
-                yield from self._attempt(folder, order.head, fence)
+                yield from self._attempt(folder, order.spec, fence)
             except ValueError as error:
-                folder.append_failure(order.head, fence, reason_of(error))
+                folder.append_failure(order.spec, fence, reason_of(error))
 
-    def _attempt(self, folder: CellFolder, head: TrialHead, fence: int) -> Training:
+    def _attempt(self, folder: CellFolder, spec: TrialSpec, fence: int) -> Training:
         last_reported = folder.epochs_done()
-        folder.append(OutboxLine(type="start", time=1, fence=fence, head=head))
-        self._step(head.trial_key)
+        folder.append(OutboxLine(type="start", time=1, fence=fence, head=spec))
+        self._step(spec.trial_key)
         curve = _checkpointed(folder)
-        for line in self._epochs(folder, head, curve):
+        for line in self._epochs(folder, spec, curve):
             if line.epoch > last_reported:
                 time = 1000 + line.epoch
                 folder.append(OutboxLine(type="epoch", time=time, fence=fence, epoch=line))
-                self._step(head.trial_key)
+                self._step(spec.trial_key)
                 is_stopped = yield EpochTold(
-                    trial_key=head.trial_key, epoch=line.epoch, metrics=line.model_dump()
+                    trial_key=spec.trial_key, epoch=line.epoch, metrics=line.model_dump()
                 )
-                self._step(head.trial_key)
+                self._step(spec.trial_key)
                 if is_stopped:
                     yield None
         outcome = Outcome.DIVERGED if _has_diverged(curve) else Outcome.FINISHED
-        record = final(0, head=head, curve=tuple(curve), outcome=outcome, fence=fence)
+        record = final(0, head=spec, curve=tuple(curve), outcome=outcome, fence=fence)
         folder.write_final(record)
-        self._step(head.trial_key)
+        self._step(spec.trial_key)
 
     def _epochs(
-        self, folder: CellFolder, head: TrialHead, curve: list[EpochLine]
+        self, folder: CellFolder, spec: TrialSpec, curve: list[EpochLine]
     ) -> Iterator[EpochLine]:
         """Yield the epochs of the checkpoint, then new ones until the training ends."""
         yield from list(curve)
-        while len(curve) < _num_epochs(head) and not _is_over(curve):
-            curve.append(self._trained(head, len(curve) + 1))
+        while len(curve) < _num_epochs(spec) and not _is_over(curve):
+            curve.append(self._trained(spec, len(curve) + 1))
             with (self._world.root / "trained").open("a") as file:
-                file.write(f"{head.trial_key} {len(curve)}\n")
+                file.write(f"{spec.trial_key} {len(curve)}\n")
             folder.checkpoint.write_text(json.dumps([one.model_dump() for one in curve]))
-            self._step(head.trial_key)
+            self._step(spec.trial_key)
             yield curve[-1]
 
-    def _trained(self, head: TrialHead, epoch: int) -> EpochLine:
-        loss = self._score(head, epoch)
+    def _trained(self, spec: TrialSpec, epoch: int) -> EpochLine:
+        loss = self._score(spec, epoch)
         error = 0.9 if math.isnan(loss) else loss
         return EpochLine(
             epoch=epoch,
             train_loss=loss,
             validation_loss=loss,
             validation_error=error,
-            reaches_target=error <= head.config["stopping"].get("at_or_below", -1),
+            reaches_target=error <= spec.config["stopping"].get("at_or_below", -1),
         )
 
 
 def train_elsewhere(world: World, order: TrialJob, score: Score) -> CellQueue:
     """Train a cell to its end as a design does, which stops nothing."""
     journal = Journal(world.journals, "elsewhere")
-    cell = ManifestCell(arm=order.head.arm, seed=order.head.seed, trial_key=order.head.trial_key)
+    cell = ManifestCell(arm=order.spec.arm, seed=order.spec.seed, trial_key=order.spec.trial_key)
     board = Board(list(surveyed([cell], {}, {})), {cell.arm: 3}, journal)
     queue = CellQueue(ListedCells([order]), board)
     SimulatedEngine(Trainer(world, score, unkilled)).run(jobs=queue, events=queue)
@@ -346,8 +346,8 @@ def _checkpointed(folder: CellFolder) -> list[EpochLine]:
     return [EpochLine.model_validate(one) for one in known]
 
 
-def _num_epochs(head: TrialHead) -> int:
-    stopping = head.config["stopping"]
+def _num_epochs(spec: TrialSpec) -> int:
+    stopping = spec.config["stopping"]
     return stopping.get("max_epochs") or stopping["epochs"]
 
 

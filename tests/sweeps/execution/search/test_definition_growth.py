@@ -75,10 +75,10 @@ def test_a_proposal_is_the_next_arm_with_a_cell_for_each_seed() -> None:
 
 def test_a_trial_of_a_proposal_is_told_what_its_cell_needs() -> None:
     definition = proposed(searched(), 1)
-    head = definition.head(definition.manifest.cells[1])
-    assert (head.arm, head.config["batch_size"]) == ("proposal 0", 64)
-    assert head.data_fingerprint
-    assert head.num_parameters > 0
+    spec = definition.spec(definition.manifest.cells[1])
+    assert (spec.arm, spec.config["batch_size"]) == ("proposal 0", 64)
+    assert spec.data_fingerprint
+    assert spec.num_parameters > 0
 
 
 def test_a_grown_definition_leaves_the_one_it_grew_from() -> None:

@@ -16,7 +16,7 @@ from sweeps.execution.plan.definition import Definition
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.search.proposals import study_of
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.trial_record import TrialRecord
 from sweeps.tracking.memory_store import MemoryStore
 from tests.sweeps.execution.search.examples import searched
@@ -206,8 +206,8 @@ class Scene:
 
 
 def _score(trouble: Trouble) -> Score:
-    def score(head: TrialHead, epoch: int) -> float:
-        return trouble(epoch) if head.arm == LAST else GOOD
+    def score(spec: TrialSpec, epoch: int) -> float:
+        return trouble(epoch) if spec.arm == LAST else GOOD
 
     return score
 

@@ -12,7 +12,7 @@ from search_spaces import Search
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Definition
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from tests.sweeps.execution.search.examples import confirm, expect_valid, rate_of, searched
 from tests.sweeps.execution.search.scores import number_of
 from tests.sweeps.execution.search.simulated import Killed, Launch, WorkerKilled, World
@@ -25,9 +25,9 @@ def built(_: object) -> int:
     return 7
 
 
-def score(head: TrialHead, epoch: int) -> float:
+def score(spec: TrialSpec, epoch: int) -> float:
     """Return an error that falls with the epochs, best for one learning rate."""
-    return 0.1 + abs(math.log10(rate_of(head.config)) + 3.1) / 4 + 0.2 / epoch
+    return 0.1 + abs(math.log10(rate_of(spec.config)) + 3.1) / 4 + 0.2 / epoch
 
 
 class Unbroken:
@@ -207,6 +207,6 @@ def test_seeds_of_a_proposal_are_stopped_together_where_a_kill_came_between(
     assert launch.manifest == begun[0].manifest
 
 
-def falling_back(head: TrialHead, epoch: int) -> float:
+def falling_back(spec: TrialSpec, epoch: int) -> float:
     """Return an error by which each proposal is worse than those before it."""
-    return 0.3 + number_of(head) / 100
+    return 0.3 + number_of(spec) / 100

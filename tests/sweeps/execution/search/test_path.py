@@ -11,7 +11,7 @@ from capsmodel.settings.messages import explain
 from search_spaces import Path, Sweep
 from sweeps.aggregation.tables.ablation_notes import path_notes
 from sweeps.execution.plan.definition import Changes, Definition, define
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.search.examples import expect_valid
 from tests.sweeps.execution.search.simulated import Launch, World
@@ -43,13 +43,13 @@ def refused(**fields: Any) -> str:
     return explain(caught.value)
 
 
-def score(head: TrialHead, epoch: int) -> float:
+def score(spec: TrialSpec, epoch: int) -> float:
     """Return an error: the rate helps most, the batch only once the routing is changed."""
-    config: Any = head.config
+    config: Any = spec.config
     is_uniform = config["model"]["routing"]["kind"] == "uniform"
     helped = 0.2 * (config["optimiser"]["learning_rate"] == 0.02)
     helped += 0.1 * is_uniform + 0.05 * (config["batch_size"] == 7 and is_uniform)
-    return 0.6 - helped + head.seed / 1e5 + 0.01 / epoch
+    return 0.6 - helped + spec.seed / 1e5 + 0.01 / epoch
 
 
 def test_the_change_that_helps_most_is_taken_first_and_the_path_is_trained_anew(

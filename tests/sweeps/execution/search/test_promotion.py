@@ -17,7 +17,7 @@ from sweeps.execution.search.search_known import SearchKnown
 from sweeps.execution.survey.surveyed_cells import CellState, surveyed
 from sweeps.execution.view.live_view import summary
 from sweeps.execution.worker.trial import TrialJob
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from tests.sweeps.execution.search import test_kills
 from tests.sweeps.execution.search.examples import confirm, rate_of, searched
 from tests.sweeps.execution.search.scores import number_of, of, random
@@ -27,9 +27,9 @@ from tests.sweeps.execution.search.test_kills import KillAfter, KillEach, Snapsh
 HALF = PromotionAsha(grace=0.3, reduction_factor=2)  # of three epochs: rungs after 1 and 2
 
 
-def score(head: TrialHead, epoch: int) -> float:
+def score(spec: TrialSpec, epoch: int) -> float:
     """Return an error that falls with the epochs, best for one learning rate."""
-    return 0.1 + abs(math.log10(rate_of(head.config)) + 3.1) / 4 + 0.2 / epoch
+    return 0.1 + abs(math.log10(rate_of(spec.config)) + 3.1) / 4 + 0.2 / epoch
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +61,7 @@ def test_all_wait_at_a_rung_and_the_best_half_of_them_goes_on(
     launch = run(random(trials=6, scheduler=HALF), of(0.1, 0.3, 0.5, 0.6, 0.7, 0.8))
     entries = [one for one in launch.log.entries() if isinstance(one, Pause | Continue | Stop)]
     arms = {
-        cell.trial_key: number_of(launch.definition.head(cell)) for cell in launch.manifest.cells
+        cell.trial_key: number_of(launch.definition.spec(cell)) for cell in launch.manifest.cells
     }
     decisions = [(type(one).__name__[0], arms[one.trial_key], one.epoch) for one in entries]
     assert decisions == [
@@ -91,8 +91,8 @@ def test_as_many_reach_the_full_length_as_are_confirmed(
 def test_where_the_promoted_diverge_and_fail_the_next_is_of_full_length(
     world: World, run: Callable[..., Launch]
 ) -> None:
-    def lost(head: TrialHead, epoch: int) -> float:
-        number = number_of(head)
+    def lost(spec: TrialSpec, epoch: int) -> float:
+        number = number_of(spec)
         if number == 0 and epoch == 2:
             raise ValueError
         return math.nan if number == 1 and epoch == 3 else (number + 1) / 10
@@ -122,10 +122,10 @@ def test_what_another_sweep_brings_to_its_end_waits_no_longer(
         Launch(world, definition, values, step=KillAfter(60)).run()
     left = restored(definition, world.journals, world.current())
     cell = next(cell for cell in left.manifest.cells if cell.trial_key in left.waiting)
-    train_elsewhere(world, TrialJob(cells=str(world.cells), head=left.head(cell)), values)
+    train_elsewhere(world, TrialJob(cells=str(world.cells), spec=left.spec(cell)), values)
     launch = run(definition, values)
     assert not launch.plan.known.waiting
-    assert launch.observations()[number_of(left.head(cell))].state == "complete"
+    assert launch.observations()[number_of(left.spec(cell))].state == "complete"
     assert set(world.epochs_trained().values()) == {1}
 
 

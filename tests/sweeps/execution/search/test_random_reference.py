@@ -14,7 +14,7 @@ from search_spaces.plans.decisions import Pause, ProposeRandom, Select
 from search_spaces.space import limits as limits_module
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.search.random_reference import RandomPoints
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.manifest import ManifestCell
 from sweeps.records.manifest_plan import Confirmation, RandomReference
 from tests.sweeps.execution.search.examples import (
@@ -36,9 +36,9 @@ SIX_POINTS = SPACE.varied({RATE: Choices(1e-3, 5e-3, 1e-2), BATCH: Choices(100, 
 HALF = PromotionAsha(grace=0.3, reduction_factor=2)  # of three epochs: rungs after 1 and 2
 
 
-def by_rate(head: TrialHead, epoch: int) -> float:
+def by_rate(spec: TrialSpec, epoch: int) -> float:
     """Return an error that falls with the learning rate."""
-    return 0.5 - 10 * rate_of(head.config)
+    return 0.5 - 10 * rate_of(spec.config)
 
 
 def with_reference(against: bool = True, random_seed: int = 0, **changes: Any) -> Definition:
@@ -199,8 +199,8 @@ def test_a_longer_search_is_held_against_the_same_points_and_more(world: World, 
 
 
 def test_of_random_points_that_all_diverge_none_is_confirmed(run: Run) -> None:
-    def score(head: TrialHead, epoch: int) -> float:
-        return float("nan") if head.arm.startswith("random") else by_rate(head, epoch)
+    def score(spec: TrialSpec, epoch: int) -> float:
+        return float("nan") if spec.arm.startswith("random") else by_rate(spec, epoch)
 
     launch = run(with_reference(), score)
     assert len(rates(launch)) == 15, "each has taken one epoch of fifteen"
@@ -209,7 +209,7 @@ def test_of_random_points_that_all_diverge_none_is_confirmed(run: Run) -> None:
 
 
 def test_where_nothing_ran_to_full_length_nothing_is_drawn(run: Run) -> None:
-    launch = run(with_reference(), lambda head, epoch: float("nan"))
+    launch = run(with_reference(), lambda spec, epoch: float("nan"))
     assert reference(launch).draws == ()
     assert [one.arms for one in launch.log.entries() if isinstance(one, Select)] == [()]
 

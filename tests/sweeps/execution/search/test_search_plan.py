@@ -10,7 +10,7 @@ from sweeps.execution.plan.definition import Changes, define
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.worker.trial import TrialJob
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import StoreUnreachable
 from sweeps.records.manifest import ManifestCell, Stopped
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -73,22 +73,22 @@ def test_the_median_rule_judges_at_every_epoch_after_the_grace(run: Callable[...
 
 
 def test_a_proposal_is_judged_once_by_the_mean_of_its_seeds(run: Callable[..., Launch]) -> None:
-    def score(head: TrialHead, epoch: int) -> float:
-        return 0.1 + head.seed / 10
+    def score(spec: TrialSpec, epoch: int) -> float:
+        return 0.1 + spec.seed / 10
 
     launch = run(random(trials=1, seeds=(0, 1, 2, 3)), score)
     assert [one.is_stop for one in launch.verdicts()] == [False], "no seed is a rival of another"
 
-    def uneven(head: TrialHead, epoch: int) -> float:
-        return 0.5 + number_of(head) / 100 * (1 if head.seed == 4 else -2)
+    def uneven(spec: TrialSpec, epoch: int) -> float:
+        return 0.5 + number_of(spec) / 100 * (1 if spec.seed == 4 else -2)
 
     launch = run(random(trials=4, seeds=(4, 5)), uneven)
     assert stopped_arms(launch) == [], "each has the best mean"
 
 
 def test_the_seeds_of_a_proposal_are_stopped_together(world: World) -> None:
-    def score(head: TrialHead, epoch: int) -> float:
-        return 0.3 + number_of(head) / 100 + head.seed / 1000
+    def score(spec: TrialSpec, epoch: int) -> float:
+        return 0.3 + number_of(spec) / 100 + spec.seed / 1000
 
     base = small_config(stopping=FixedEpochs(epochs=6))
     plan = search(trials=3, seeds=(0, 1), sampler="random")
@@ -111,8 +111,8 @@ def test_the_seeds_of_a_proposal_are_stopped_together(world: World) -> None:
 def test_a_proposal_with_a_stopped_seed_is_observed_where_that_was_stopped(
     run: Callable[..., Launch],
 ) -> None:
-    def score(head: TrialHead, epoch: int) -> float:
-        return 0.75 if number_of(head) == 2 and head.seed else 0.25
+    def score(spec: TrialSpec, epoch: int) -> float:
+        return 0.75 if number_of(spec) == 2 and spec.seed else 0.25
 
     launch = run(random(trials=3, seeds=(0, 1)), score)
     observation = launch.observations()[2]
@@ -124,8 +124,8 @@ def test_a_proposal_with_a_stopped_seed_is_observed_where_that_was_stopped(
 def test_a_proposal_that_is_the_base_is_trained_once_and_observed_for_both(
     world: World, run: Callable[..., Launch]
 ) -> None:
-    def score(head: TrialHead, epoch: int) -> float:
-        return head.config["batch_size"] / 1000 + head.config["optimiser"]["learning_rate"]
+    def score(spec: TrialSpec, epoch: int) -> float:
+        return spec.config["batch_size"] / 1000 + spec.config["optimiser"]["learning_rate"]
 
     launch = run(random(trials=4, space=FEW_POINTS), score)
     keys = [cell.trial_key for cell in launch.manifest.cells]
@@ -202,7 +202,7 @@ def test_another_sweep_goes_on_with_a_stopped_trial_and_this_one_keeps_the_stop(
     assert cell.stopped == Stopped(epoch=2, value=0.5)
     store = Store(world, cell.trial_key)
     assert store.carry() == ("pruned", "stopped by asha after epoch 2, validation_error 0.5")
-    order = TrialJob(cells=str(world.cells), head=first.definition.head(cell))
+    order = TrialJob(cells=str(world.cells), spec=first.definition.spec(cell))
     train_elsewhere(world, order, score)
 
     assert store.carry() == ("finished", "")
@@ -242,10 +242,10 @@ def test_a_failed_proposal_is_tried_again_by_the_next_launch_before_any_other(
 ) -> None:
     is_broken = [True]
 
-    def score(head: TrialHead, epoch: int) -> float:
-        if is_broken[0] and number_of(head) == 1:
+    def score(spec: TrialSpec, epoch: int) -> float:
+        if is_broken[0] and number_of(spec) == 1:
             raise ValueError("no")
-        return falling(head, epoch)
+        return falling(spec, epoch)
 
     first = run(random(trials=3), score)
     assert [one.state for one in first.observations()] == ["complete", "failed", "complete"]

@@ -26,7 +26,7 @@ def definition(trials: int) -> Definition:
 
 def errors(*rows: tuple[float, ...]) -> Score:
     """Return a score: one row a proposal, one error an epoch; the base reaches the target."""
-    return lambda head, epoch: (*rows, (TARGET,))[number_of(head)][epoch - 1]
+    return lambda spec, epoch: (*rows, (TARGET,))[number_of(spec)][epoch - 1]
 
 
 def stopped(launch: Launch) -> list[str]:

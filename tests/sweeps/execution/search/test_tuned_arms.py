@@ -13,7 +13,7 @@ from sweeps.execution.cells.journal import Journal
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.execution.survey.surveyed_cells import check_dropped_cells
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from tests.capsmodel.small_config import small_config
@@ -42,11 +42,11 @@ def tuned(seeds: tuple[int, ...] = (0, 1), **changes: Any) -> Definition:
     return define(sweep, Changes(), ())
 
 
-def score(head: TrialHead, epoch: int) -> float:
+def score(spec: TrialSpec, epoch: int) -> float:
     """Return an error that is least at another rate for each routing."""
-    routing = head.config["model"]["routing"]["kind"]
-    far = abs(math.log10(rate_of(head.config) / BEST[routing]))
-    return 0.1 + far / 10 + head.seed / 1e5 + 0.01 / epoch
+    routing = spec.config["model"]["routing"]["kind"]
+    far = abs(math.log10(rate_of(spec.config) / BEST[routing]))
+    return 0.1 + far / 10 + spec.seed / 1e5 + 0.01 / epoch
 
 
 def decisions(world: World, definition: Definition) -> list[Decision]:
@@ -118,10 +118,10 @@ def test_killed_at_any_step_and_run_again_it_chooses_the_same(tmp_path: Path, ev
 def test_what_was_chosen_stands_though_the_journal_is_lost_and_a_failed_tuning_is_mended(
     tmp_path: Path,
 ) -> None:
-    def failing(head: TrialHead, epoch: int) -> float:
-        if head.arm == "dynamic, tuning 1" and head.seed == 102:
+    def failing(spec: TrialSpec, epoch: int) -> float:
+        if spec.arm == "dynamic, tuning 1" and spec.seed == 102:
             raise ValueError("no memory")
-        return score(head, epoch)
+        return score(spec, epoch)
 
     world, definition = World(tmp_path / "world"), tuned()
     first = Launch(world, definition, failing).run().close().manifest

@@ -9,7 +9,7 @@ from capsmodel.training.training import Training, read_history
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.worker import trial
 from sweeps.execution.worker.trial import TrialJob, run_trial
-from sweeps.records.cell_contents import TrialHead
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.worker.trials import (
@@ -121,10 +121,10 @@ def test_a_short_epoch_that_diverges_is_told_with_those_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = unjudged(tmp_path, monkeypatch)
-    config = plain.head.config | {"loss": {"kind": "late"}}
+    config = plain.spec.config | {"loss": {"kind": "late"}}
     source = LATE.replace("0.5", "0.9")
-    head = plain.head.model_copy(update={"config": config, "source": source, "trial_key": "e" * 20})
-    job = plain.model_copy(update={"head": head})
+    spec = plain.spec.model_copy(update={"config": config, "source": source, "trial_key": "e" * 20})
+    job = plain.model_copy(update={"spec": spec})
     assert run_trial(job, silent) is Outcome.DIVERGED
     assert told_epochs(folder_of(job)) == [1, 2, 3]
     # the second was trained once more, as the checkpoint was of the first
@@ -135,10 +135,10 @@ def test_a_short_epoch_that_diverges_is_told_with_those_before_it(
 
 
 def test_an_epoch_that_is_not_finite_is_told_but_not_kept(tmp_path: Path) -> None:
-    plain = job_of(tmp_path).head
+    plain = job_of(tmp_path).spec
     config = plain.config | {"loss": {"kind": "late"}}
-    head = plain.model_copy(update={"config": config, "source": LATE, "trial_key": "e" * 20})
-    job = TrialJob(cells=str(tmp_path), head=head)
+    spec = plain.model_copy(update={"config": config, "source": LATE, "trial_key": "e" * 20})
+    job = TrialJob(cells=str(tmp_path), spec=spec)
     folder = folder_of(job)
     stopped_after(job, 2)
     assert told_epochs(folder) == [1, 2]
@@ -153,8 +153,8 @@ def test_an_epoch_that_is_not_finite_is_told_but_not_kept(tmp_path: Path) -> Non
 
 
 def test_a_config_that_cannot_be_read_is_a_failure_with_its_reason(tmp_path: Path) -> None:
-    known = job_of(tmp_path).head
-    job = TrialJob(cells=str(tmp_path), head=known.model_copy(update={"config": {"x": 1}}))
+    known = job_of(tmp_path).spec
+    job = TrialJob(cells=str(tmp_path), spec=known.model_copy(update={"config": {"x": 1}}))
     with pytest.raises(ValueError, match="x"):
         run_trial(job, silent)
     assert "ValidationError" in (folder_of(job).failure_since() or "")
@@ -165,14 +165,14 @@ def test_what_fails_before_the_training_is_recorded_with_the_trial_it_is_of(
 ) -> None:
     job = job_of(tmp_path)
 
-    def no_driver(_: TrialHead) -> None:
+    def no_driver(_: TrialSpec) -> None:
         raise RuntimeError("the CUDA driver is too old")
 
     monkeypatch.setattr(trial, "warm_up", no_driver)
     with pytest.raises(RuntimeError, match="too old"):
         run_trial(job, silent)
     lines, _ = folder_of(job).read_outbox()
-    assert [(line.type, line.head) for line in lines] == [("failed", job.head)]
+    assert [(line.type, line.head) for line in lines] == [("failed", job.spec)]
     assert folder_of(job).failure_since() == "RuntimeError: the CUDA driver is too old"
     assert "Traceback" in folder_of(job).log.read_text()
 

@@ -36,7 +36,7 @@ def test_warming_up_leaves_the_global_generators_as_they_were(
 ) -> None:
     loads = times_loaded(monkeypatch)
     before = repr(np.random.get_state()), torch.get_rng_state()
-    warm_up(job_of(tmp_path, batch_size=61).head)
+    warm_up(job_of(tmp_path, batch_size=61).spec)
     assert loads == ["cpu"]
     assert repr(np.random.get_state()) == before[0]
     assert torch.equal(torch.get_rng_state(), before[1])
@@ -47,7 +47,7 @@ def test_trials_that_differ_in_their_seed_warm_up_once(
 ) -> None:
     loads = times_loaded(monkeypatch)
     for seed in range(3):
-        warm_up(job_of(tmp_path, seed=seed, batch_size=62).head)
+        warm_up(job_of(tmp_path, seed=seed, batch_size=62).spec)
     assert len(loads) == 1
 
 
@@ -57,7 +57,7 @@ def test_images_of_one_byte_are_presented_as_in_training(tmp_path: Path) -> None
         "augmentation": Patches(size=12, standardise=False),
         "batch_size": 63,
     }
-    warm_up(job_of(tmp_path, **changes).head)
+    warm_up(job_of(tmp_path, **changes).spec)
 
 
 TWO_TRIALS = """

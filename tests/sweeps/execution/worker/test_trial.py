@@ -81,7 +81,7 @@ def test_each_epoch_is_reported_once_with_its_figures(tmp_path: Path) -> None:
     reports: list[dict[str, Any]] = []
     run_trial(job, reports.extend)
     assert [report["epoch"] for report in reports] == [1, 2, 3]
-    assert {report["trial_key"] for report in reports} == {job.head.trial_key}
+    assert {report["trial_key"] for report in reports} == {job.spec.trial_key}
     curve = final_of(folder_of(job)).curve
     assert [report["validation_error"] for report in reports] == [
         line.validation_error for line in curve
@@ -171,13 +171,13 @@ SWEEP = Sweep(name="own", base=TrainingConfig(), plan=ListedArms(baseline="a", a
 
 
 def test_a_users_own_part_is_rebuilt_from_the_text_beside_it(tmp_path: Path) -> None:
-    plain = job_of(tmp_path).head
+    plain = job_of(tmp_path).spec
     config = plain.config | {
         "model": plain.config["model"] | {"routing": {"kind": "mean_of_votes"}},
         "stopping": {"kind": "fixed_epochs", "epochs": 1},
     }
-    head = plain.model_copy(update={"config": config, "source": SOURCE, "trial_key": "f" * 20})
-    job = TrialJob(cells=str(tmp_path), head=head)
+    spec = plain.model_copy(update={"config": config, "source": SOURCE, "trial_key": "f" * 20})
+    job = TrialJob(cells=str(tmp_path), spec=spec)
     assert run_trial(job, silent) is Outcome.FINISHED
     assert "routing by the mean" in folder_of(job).log.read_text()
 
@@ -203,13 +203,13 @@ def test_the_peak_memory_is_that_of_the_trial_alone(unbroken: CellFolder) -> Non
 
 
 def test_the_worker_tells_its_own_device_and_versions(unbroken: CellFolder) -> None:
-    head = final_of(unbroken).head
-    assert head.device == "cpu"
-    assert head.hardware.startswith("cpu: ")
-    assert len(head.hardware) > len("cpu: ")
-    assert {"python", "platform", "torch"} <= set(head.versions)
+    spec = final_of(unbroken).head
+    assert spec.device == "cpu"
+    assert spec.hardware.startswith("cpu: ")
+    assert len(spec.hardware) > len("cpu: ")
+    assert {"python", "platform", "torch"} <= set(spec.versions)
     start = unbroken.read_outbox()[0][0]
-    assert start.head == head
+    assert start.head == spec
 
 
 def test_the_duration_is_that_of_the_whole_trial(tmp_path: Path, unbroken: CellFolder) -> None:
@@ -272,8 +272,8 @@ def test_gradient_checkpointing_is_asked_of_the_training_and_changes_no_result(
 
     monkeypatch.setattr(Training, "__init__", begin)
     known = job_of(tmp_path)
-    sparing = known.head.model_copy(update={"gradient_checkpointing": True})
-    job = TrialJob(cells=known.cells, head=sparing)
+    sparing = known.spec.model_copy(update={"gradient_checkpointing": True})
+    job = TrialJob(cells=known.cells, spec=sparing)
     stopped_after(job, 2)
     run_trial(job, silent)
     assert asked == [True, True], "also where it goes on from a checkpoint"

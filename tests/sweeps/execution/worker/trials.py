@@ -11,7 +11,7 @@ from search_spaces.trial_key import trial_key
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.worker import trial
 from sweeps.execution.worker.trial import TrialJob, run_trial
-from sweeps.records.cell_contents import FinalRecord, TrialHead
+from sweeps.records.cell_contents import FinalRecord, TrialSpec
 from tests.capsmodel.small_config import small_config, small_model
 
 NUM_EPOCHS = 3
@@ -25,7 +25,7 @@ class Killed(BaseException):
 
 def job_of(cells: Path, seed: int = 0, source: str | None = None, **changes: Any) -> TrialJob:
     config = small_config(model=small_model(routing={"kind": "random"}), **changes)
-    known = TrialHead(
+    known = TrialSpec(
         trial_key=trial_key(config, seed),
         sweep="example",
         arm="base",
@@ -33,7 +33,7 @@ def job_of(cells: Path, seed: int = 0, source: str | None = None, **changes: Any
         config=config.model_dump(mode="json"),
         source=source,
     )
-    return TrialJob(cells=str(cells), head=known)
+    return TrialJob(cells=str(cells), spec=known)
 
 
 def unjudged(cells: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> TrialJob:
@@ -43,7 +43,7 @@ def unjudged(cells: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> Tr
 
 
 def folder_of(job: TrialJob) -> CellFolder:
-    return CellFolder(Path(job.cells), job.head.trial_key)
+    return CellFolder(Path(job.cells), job.spec.trial_key)
 
 
 def silent(_: Reported) -> None:

@@ -11,7 +11,7 @@ from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.tracking.mlflow.artifacts import FolderArtifacts, followed
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.store import FreedWeights
-from tests.sweeps.execution.examples import head
+from tests.sweeps.execution.examples import spec
 
 RUN = "a" * 32
 SERVER = "http://me:secret@tracking.example:5000"
@@ -31,7 +31,7 @@ def elsewhere(tmp_path: Path) -> Path:
 def record_id(mlflow_store: MlflowStore, tmp_path: Path, elsewhere: Path) -> str:
     """Return a record with weights, whose row says that they lie elsewhere."""
     writer = mlflow_store.writer()
-    record_id = writer.create_trial(head(), "parent", 1)
+    record_id = writer.create_trial(spec(), "parent", 1)
     (tmp_path / "weights.safetensors").write_bytes(b"ours")
     writer.upload(record_id, tmp_path / "weights.safetensors")
     said = elsewhere.as_uri()
@@ -52,7 +52,7 @@ def test_what_a_row_says_is_neither_read_nor_written_nor_deleted(
     record = mlflow_store.find(record_id)
     assert mlflow_store.artifact(record, "weights.safetensors").read_bytes() == b"ours"
     assert mlflow_store.location(record, "weights.safetensors").startswith(str(tmp_path / "art"))
-    writer.describe_trial(record_id, head())
+    writer.describe_trial(record_id, spec())
     (tmp_path / "table.md").write_text("table")
     writer.publish_files(record_id, [tmp_path / "table.md"])
     assert writer.delete_weights(record_id) == FreedWeights(4, "")

@@ -21,7 +21,7 @@ from sweeps.tracking.mlflow.tags import who_tags
 from sweeps.tracking.record_facts import EpochTold
 from sweeps.tracking.sweep_summary import SweepSummary
 from tests.sweeps.aggregation.known_sweep import finished, manifest_of, put_sweep, unfinished
-from tests.sweeps.execution.examples import head
+from tests.sweeps.execution.examples import spec
 from tests.sweeps.tracking.breaking import Breaking, Killed
 
 TYPE = "capsweep.type"
@@ -323,7 +323,7 @@ def test_a_run_has_errors_before_health(sweep: Sweep) -> None:
         validation_loss=0.1,
         validation_error=0.1,
     )
-    record_id = sweep.writer.create_trial(head("f" * 20), sweep.id, 1)
+    record_id = sweep.writer.create_trial(spec("f" * 20), sweep.id, 1)
     sweep.writer.log_epochs(record_id, [EpochTold(line, 1)])
     assert [*sweep.writer.client.get_run(record_id).data.metrics] == [
         "validation_error",

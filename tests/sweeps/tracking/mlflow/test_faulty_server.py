@@ -11,7 +11,7 @@ from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
-from tests.sweeps.execution.examples import final, head, manifest, reported, start
+from tests.sweeps.execution.examples import final, manifest, reported, spec, start
 from tests.sweeps.tracking.mlflow.faulty_server import FaultyServer, faulty_server
 
 
@@ -70,7 +70,7 @@ def test_where_requests_are_answered_500_each_thing_is_recorded_once(
 
 def test_a_server_that_came_back_empty_answers(server: FaultyServer, store: MlflowStore) -> None:
     writer = store.writer()
-    writer.create_trial(head(), "own", 1)
+    writer.create_trial(spec(), "own", 1)
     server.come_back_empty()
     writer.check_reachable()
     assert writer.find_sweep("example") is None

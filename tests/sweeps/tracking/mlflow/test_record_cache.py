@@ -19,7 +19,7 @@ from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.mlflow.record_cache import read_rows, write_rows
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.record_facts import OutcomeFacts
-from tests.sweeps.execution.examples import head
+from tests.sweeps.execution.examples import spec
 from tests.sweeps.tracking.mlflow.faulty_server import FaultyServer, faulty_server
 from tests.sweeps.tracking.store_examples import reported_epochs
 
@@ -52,7 +52,7 @@ def anew(server: FaultyServer, tmp_path: Path) -> MlflowStore:
 
 
 def finish(server: FaultyServer, tmp_path: Path, key: str, time: int = 1) -> str:
-    writer, of_trial = anew(server, tmp_path).writer(), head(key)
+    writer, of_trial = anew(server, tmp_path).writer(), spec(key)
     record_id = writer.create_trial(of_trial, "own", time)
     writer.describe_trial(record_id, of_trial)
     writer.log_epochs(record_id, reported_epochs(1, 2))
@@ -94,7 +94,7 @@ def test_what_is_final_is_asked_for_once(server: FaultyServer, tmp_path: Path) -
 
 def test_what_is_not_final_is_asked_for_each_time(server: FaultyServer, tmp_path: Path) -> None:
     writer = anew(server, tmp_path).writer()
-    record_id = writer.create_trial(head(KEYS[0]), "own", 1)
+    record_id = writer.create_trial(spec(KEYS[0]), "own", 1)
     for number in (1, 2):
         writer.log_epochs(record_id, reported_epochs(number))
         store = reader(server, tmp_path)
@@ -229,7 +229,7 @@ def test_whatever_happens_the_same_is_told_as_anew(
         evaluate(server, tmp_path, chance.choice(ids))
 
     def start() -> None:
-        anew(server, tmp_path).writer().create_trial(head(chance.choice(KEYS)), "own", 99)
+        anew(server, tmp_path).writer().create_trial(spec(chance.choice(KEYS)), "own", 99)
 
     happenings = [
         create,

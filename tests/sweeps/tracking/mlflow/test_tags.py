@@ -12,7 +12,7 @@ from sweeps.tracking.mlflow.tags import (
     sweep_note,
     who_tags,
 )
-from tests.sweeps.execution.examples import head
+from tests.sweeps.execution.examples import spec
 
 
 def test_a_new_run_says_who_made_it_and_from_which_commit(
@@ -22,7 +22,7 @@ def test_a_new_run_says_who_made_it_and_from_which_commit(
     writer = mlflow_store.writer()
     assert isinstance(writer, MlflowWriter)
     sweep_id = writer.open_sweep("example", "Which?")
-    trial_id = writer.create_trial(head(git_revision="c0ffee-dirty"), sweep_id, 1)
+    trial_id = writer.create_trial(spec(git_revision="c0ffee-dirty"), sweep_id, 1)
     sweep, trial = (writer.client.get_run(one).data.tags for one in (sweep_id, trial_id))
     assert (sweep["mlflow.user"], trial["mlflow.user"]) == ("ada", "ada")
     assert trial["mlflow.source.git.commit"] == "c0ffee"

@@ -8,13 +8,13 @@ import pytest
 from sweeps.tracking.mlflow.artifacts import FolderArtifacts
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.store import FreedWeights
-from tests.sweeps.execution.examples import head
+from tests.sweeps.execution.examples import spec
 
 
 def recorded_weights(store: MlflowStore, folder: Path) -> str:
     """Return the id of a record that holds ten bytes of weights."""
     writer = store.writer()
-    record_id = writer.create_trial(head(), "parent", 1)
+    record_id = writer.create_trial(spec(), "parent", 1)
     (folder / "weights.safetensors").write_bytes(b"x" * 10)
     writer.upload(record_id, folder / "weights.safetensors")
     return record_id

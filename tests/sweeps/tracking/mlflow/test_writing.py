@@ -21,7 +21,7 @@ from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.mlflow.mlflow_writer import MlflowWriter
 from sweeps.tracking.mlflow.runs import EXPERIMENT
 from sweeps.tracking.record_facts import TAG_REASON, OutcomeFacts
-from tests.sweeps.execution.examples import epoch, failed, final, head, manifest, reported, start
+from tests.sweeps.execution.examples import epoch, failed, final, manifest, reported, spec, start
 from tests.sweeps.tracking.breaking import Breaking, Killed
 
 RETRIES = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
@@ -94,7 +94,7 @@ def test_only_a_server_chooses_where_artifacts_lie(address: str, is_ours: bool) 
 def test_mlflow_has_a_status_for_each_outcome(
     writer: MlflowWriter, outcome: Outcome, status: str
 ) -> None:
-    run_id = writer.create_trial(head(), "parent", 5)
+    run_id = writer.create_trial(spec(), "parent", 5)
     writer.set_outcome(run_id, outcome, OutcomeFacts(), 7)
     run = writer.client.get_run(run_id)
     assert run.info.status == status
@@ -105,7 +105,7 @@ def test_mlflow_has_a_status_for_each_outcome(
 def test_an_outcome_that_is_broken_off_at_the_status_does_not_count(
     writer: MlflowWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_id = writer.create_trial(head(), "parent", 5)
+    run_id = writer.create_trial(spec(), "parent", 5)
 
     def be_killed(*arguments: Any, **named: Any) -> None:
         raise Killed
@@ -113,7 +113,7 @@ def test_an_outcome_that_is_broken_off_at_the_status_does_not_count(
     monkeypatch.setattr(writer.client, "set_terminated", be_killed)
     with pytest.raises(Killed):
         writer.set_outcome(run_id, Outcome.FINISHED, OutcomeFacts(), 7)
-    trial = writer.find_trial(head().trial_key)
+    trial = writer.find_trial(spec().trial_key)
     assert trial is not None
     assert trial.outcome is not Outcome.FINISHED, "nobody would come back to its status"
 
@@ -149,7 +149,7 @@ def test_a_manifest_whose_file_was_lost_or_damaged_is_written_again(
 def test_a_trials_run_hangs_under_that_of_its_sweep_by_its_arm_and_seed(
     writer: MlflowWriter,
 ) -> None:
-    run = writer.client.get_run(writer.create_trial(head(seed=3), "parent", 1))
+    run = writer.client.get_run(writer.create_trial(spec(seed=3), "parent", 1))
     assert run.data.tags["mlflow.parentRunId"] == "parent"
     assert run.info.run_name == "base, seed 3"
 
@@ -158,7 +158,7 @@ HOSTILE = "a'b\"c`d | $x$ <script> \x1b[31m \x00 \u2028 " + "é" * 9000
 
 
 def test_a_hostile_reason_is_recorded_as_long_as_a_tag_can_be(writer: MlflowWriter) -> None:
-    run_id = writer.create_trial(head(), "parent", 1)
+    run_id = writer.create_trial(spec(), "parent", 1)
     writer.set_outcome(run_id, Outcome.FAILED, OutcomeFacts(reason=HOSTILE), 2)
     reason = writer.client.get_run(run_id).data.tags[TAG_REASON]
     assert reason == HOSTILE[: len(reason)]
@@ -166,7 +166,7 @@ def test_a_hostile_reason_is_recorded_as_long_as_a_tag_can_be(writer: MlflowWrit
 
 
 def test_hostile_settings_are_recorded(writer: MlflowWriter) -> None:
-    hostile = head(config={"text": HOSTILE, "long": list(range(5000))}, arm="x' OR 1=1 \n<b>")
+    hostile = spec(config={"text": HOSTILE, "long": list(range(5000))}, arm="x' OR 1=1 \n<b>")
     run_id = writer.create_trial(hostile, "parent", 1)
     writer.describe_trial(run_id, hostile)
     run = writer.client.get_run(run_id)
@@ -177,14 +177,14 @@ def test_hostile_settings_are_recorded(writer: MlflowWriter) -> None:
 def test_what_is_told_at_its_creation_is_recorded_as_long_as_a_tag_can_be(
     writer: MlflowWriter,
 ) -> None:
-    run_id = writer.create_trial(head(hardware=10 * HOSTILE), "parent", 1)
+    run_id = writer.create_trial(spec(hardware=10 * HOSTILE), "parent", 1)
     device = writer.client.get_run(run_id).data.tags["capsweep.device"]
     assert (10 * HOSTILE).startswith(device)
     assert 1000 < len(device) <= 8000
 
 
 def test_a_run_that_somebody_deleted_for_ever_is_gone(writer: MlflowWriter) -> None:
-    run_id = writer.create_trial(head(), "parent", 1)
+    run_id = writer.create_trial(spec(), "parent", 1)
     writer.client.delete_run(run_id)
     writer.client._tracking_client.store._hard_delete_run(run_id)
     assert writer.is_deleted(run_id)
