@@ -47,7 +47,7 @@ lock: .venv/bin/python
 	awk "$$ONLY_IN_SECOND" requirements.txt .venv/all-requirements.txt > requirements-dev.txt
 
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-lowest
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "capsweep needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 2; }

@@ -22,10 +22,14 @@ def uniform(
 ) -> torch.Tensor:
     """Return numbers in [0, 1) on the CPU, drawn from a generator; None for PyTorch's own.
 
+    Those of half precision are the rounded numbers of single precision.
+
     Raises:
         RuntimeError: If compiled or exported code is given a generator.
     """
     check_not_compiled(generator)
+    if dtype in {torch.float16, torch.bfloat16}:  # torch before 2.15 would draw others
+        return torch.rand(shape, generator=generator, device="cpu").to(dtype)
     return torch.rand(shape, generator=generator, dtype=dtype, device="cpu")
 
 

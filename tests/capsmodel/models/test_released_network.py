@@ -104,7 +104,7 @@ def test_its_weights_begin_truncated_normal(name: str) -> None:
     deviation = DEVIATIONS[name]
     assert values.abs().max().item() <= 2 * deviation + 1e-7
     # that of a normal distribution cut at two deviations
-    assert values.std().item() == pytest.approx(0.8796 * deviation, rel=0.06)
+    assert values.std().item() == pytest.approx(0.8796 * deviation, rel=0.08)
     assert values.mean().item() == pytest.approx(0, abs=0.1 * deviation)
 
 

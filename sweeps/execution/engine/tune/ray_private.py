@@ -1,8 +1,9 @@
 """The private parts of Ray and Tune that the engine uses, what each one buys, and what replaces it.
 
-All were read in Ray 2.60.0. With another release none is used. `CAPSWEEP_PLAIN_RAY=1` switches off
-those that only save time: seconds until the first epoch and of processor time, for a sweep of three
-trials, as medians of two to three pairs on two cores shared with other work.
+All were read in Ray 2.60.0 and run in 2.59.0. With another release none is used.
+`CAPSWEEP_PLAIN_RAY=1` switches off those that only save time: seconds until the first epoch and of
+processor time, for a sweep of three trials, as medians of two to three pairs on two cores shared
+with other work.
 
 | part | first epoch | processor | without it |
 |---|---:|---:|---|
@@ -32,14 +33,14 @@ from pathlib import Path
 from typing import Any
 
 PLAIN_VARIABLE = "CAPSWEEP_PLAIN_RAY"
-_RELEASE = "2.60."
+_RELEASES = ("2.59.", "2.60.")
 
 
 def is_known_release() -> bool:
     """Return whether the private parts were read in the release of Ray that is installed."""
     import ray
 
-    return ray.__version__.startswith(_RELEASE)
+    return ray.__version__.startswith(_RELEASES)
 
 
 def is_fast() -> bool:
