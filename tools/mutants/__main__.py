@@ -225,7 +225,7 @@ def run(tree: Path, listed: Path, column: str, since: str | None) -> None:
             listed.write_text(json.dumps(entries, indent=1) + "\n")
             seconds = time.monotonic() - began
             print(f"{seconds:6.1f} s  {change.module} {change.function}: {outcome}", flush=True)
-    outcomes = [entry["outcomes"].get(column, "not asked") for entry in entries]
+    outcomes = [entry.get("outcomes", {}).get(column, "not asked") for entry in entries]
     counts = Counter(outcome.split(":")[0] for outcome in outcomes)
     print(", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items())))
 
