@@ -31,7 +31,7 @@ def warnings_of(
       0, 1 or another number: with default settings 0.81 or 3.645 of the margin loss, and
       (classes - 1) times the squared margin of the spread loss;
     - else a class is believed in below 0.05, or above 0.95, in all validation images;
-    - else the validation error is as large as that of guessing;
+    - else the validation error is as large as that of guessing the most frequent class;
     - the gradient is exactly zero though the loss is not.
 
     The training loss is called oscillating where over the last eight epochs at least half of
@@ -46,7 +46,12 @@ def warnings_of(
     last = history[-_NUM_EPOCHS:]
     if len(last) < _NUM_EPOCHS or not _are_finite(last):
         return ()
-    states = _stuck(config, labels, last) or _dead(config, last) or _guessing(config, last)
+    by_guessing = _error_of_guessing(labels)
+    states = (
+        _stuck(config, labels, last, by_guessing)
+        or _dead(config, last)
+        or _guessing(last, by_guessing)
+    )
     return (*states, *_without_gradient(last), *_oscillation(history))
 
 
@@ -55,9 +60,12 @@ def _are_finite(history: Sequence[EpochMetrics]) -> bool:
 
 
 def _stuck(
-    config: TrainingConfig, labels: Integer[Tensor, " images"], last: Sequence[EpochMetrics]
+    config: TrainingConfig,
+    labels: Integer[Tensor, " images"],
+    last: Sequence[EpochMetrics],
+    by_guessing: float,
 ) -> list[str]:
-    if any(_is_better(epoch, _error_of_guessing(config) / 2) for epoch in last):
+    if any(_is_better(epoch, by_guessing / 2) for epoch in last):
         return []  # beliefs that are right cannot be alike, whatever the loss comes to
     forms = [_closed_forms(config, labels, epoch.epoch) for epoch in last]
     losses = [epoch.health.get("class_loss", math.nan) for epoch in last]
@@ -98,8 +106,7 @@ def _dead(config: TrainingConfig, last: Sequence[EpochMetrics]) -> list[str]:
     return alarms
 
 
-def _guessing(config: TrainingConfig, last: Sequence[EpochMetrics]) -> list[str]:
-    by_guessing = _error_of_guessing(config)
+def _guessing(last: Sequence[EpochMetrics], by_guessing: float) -> list[str]:
     if any(_is_better(epoch, _GUESSED * by_guessing) for epoch in last):
         return []
     metric = _JUDGED_BY.metric
@@ -112,8 +119,9 @@ def _is_better(epoch: EpochMetrics, value: float) -> bool:
     return _JUDGED_BY.cost(judged) < _JUDGED_BY.cost(value)
 
 
-def _error_of_guessing(config: TrainingConfig) -> float:
-    return 1 - 1 / config.data.num_classes
+def _error_of_guessing(labels: Integer[Tensor, " images"]) -> float:
+    """Return the error of saying the most frequent class of all images."""
+    return 1 - int(torch.bincount(labels.cpu()).max()) / len(labels)
 
 
 def _without_gradient(last: Sequence[EpochMetrics]) -> list[str]:

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capsmodel import EpochMetrics, Training, TrainingConfig, build_model
+from capsmodel.data import Digits
 from capsmodel.health import (
     belief_metrics,
     gradient_metrics,
@@ -20,7 +21,7 @@ from capsmodel.health import (
     routing_metrics,
     warnings_of,
 )
-from capsmodel.losses import CrossEntropy, MarginLoss, SpreadLoss
+from capsmodel.losses import CrossEntropy, Loss, MarginLoss, SpreadLoss
 from capsmodel.models import ConvNet
 from capsmodel.optimisers import Adam
 from capsmodel.reconstruction import NoReconstruction
@@ -277,6 +278,19 @@ def test_a_network_that_guesses_is_named() -> None:
     changes = {"optimiser": Adam(learning_rate=3), "stopping": FixedEpochs(epochs=10)}
     (warning,) = finished(model=model, loss=CrossEntropy(), **changes).warnings()
     assert warning == "The validation error stays at that of guessing, 90 %."
+
+
+@pytest.mark.parametrize("loss", [MarginLoss(), SpreadLoss(), CrossEntropy()])
+@pytest.mark.parametrize(("error", "is_guessing"), [(0.1, True), (0.3, True), (0.02, False)])
+def test_guessing_is_measured_by_the_most_frequent_class(
+    loss: Loss, error: float, is_guessing: bool
+) -> None:
+    one_in_ten = (LABELS == 0).long()
+    epochs = [EpochMetrics(number, 0.3, 0.3, error, 1.0) for number in (1, 2, 3)]
+    config = TrainingConfig(data=Digits(), loss=loss)
+    warnings = warnings_of(config, one_in_ten, epochs)
+    guessing = ("The validation error stays at that of guessing, 10 %.",)
+    assert warnings == guessing * is_guessing
 
 
 @pytest.mark.parametrize(
