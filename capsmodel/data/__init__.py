@@ -5,6 +5,8 @@ from capsmodel.data.base import DataSet as DataSet
 from capsmodel.data.base import DataSplits as DataSplits
 from capsmodel.data.base import Images as Images
 from capsmodel.data.base import SplitIndices as SplitIndices
+from capsmodel.data.checks import DataFacts as DataFacts
+from capsmodel.data.checks import facts_of as facts_of
 from capsmodel.data.checks import load_checked as load_checked
 from capsmodel.data.digits import Digits as Digits
 from capsmodel.data.fashion_mnist import FashionMnist as FashionMnist

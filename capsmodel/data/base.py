@@ -98,6 +98,8 @@ class DataSet(Part, ABC):
         fingerprint: Hash of the raw data, known without loading and verified on loading.
         is_split_by_seed: Whether another split seed gives other validation images; not where these
             are given with the data.
+        shared_images: Why images occur in more than one split, with the source, such as "known:
+            Barz and Denzler 2020"; empty if more than 0.1 % of a split are to be refused.
         validation_fraction: Share of the training images that is held out for validation.
         split_seed: Seed that selects these images.
         fraction: Share of every split that is used, the test split too. Which images these are is
@@ -109,6 +111,7 @@ class DataSet(Part, ABC):
     num_classes: ClassVar[int]
     fingerprint: ClassVar[str]
     is_split_by_seed: ClassVar[bool] = True
+    shared_images: ClassVar[str] = ""
     validation_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.125
     split_seed: Annotated[int, Field(ge=0)] = 0
 

@@ -1,41 +1,302 @@
-"""Checks of a data set at each load, before training and before evaluation."""
+"""Checks of loaded data, the same for every data set, and the fingerprint of a user's own."""
 
-from dataclasses import replace
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from capsmodel.data.base import DataSet, DataSplits, Images
 from capsmodel.functional.labels import check_label_range, check_label_type
+from capsmodel.settings.parts import is_built_in
+
+_MOST_SHARED = 0.001  # of the smaller of two splits
+_OBJECT_TYPES = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """Facts of loaded data that belong in a report.
+
+    Attributes:
+        num_images: Split -> number of its images; extra tests by their names.
+        notes: Anything unusual that is allowed, a sentence each.
+        fingerprint: Hash of all images, labels and objects, split by split.
+    """
+
+    num_images: Mapping[str, int]
+    notes: tuple[str, ...]
+    fingerprint: str
 
 
 def load_checked(data: DataSet, device: str | torch.device) -> DataSplits:
-    """Return the splits of a data set on a device, its labels checked and as 64-bit integers.
+    """Return the splits of a data set on a device, checked and with labels as 64-bit integers.
+
+    The data sets of this library prove by their fingerprints that they are as published, so of
+    them only the labels are checked.
 
     Raises:
-        ValueError: As in `DataSet.load`, or if the labels of a split are not one integer an
-            image from 0 to `num_classes - 1`.
+        ValueError: As in `DataSet.load`; or if the splits are not what the data set declares. It
+            names the split, the first image at fault, what was given and what is allowed.
     """
+    if is_built_in(type(data)):
+        return _with_checked_labels(data, data.load(device))
+    _check_declared(data)
     splits = data.load(device)
-    extra = {
-        name: _checked(images, f"the extra test '{name}'", data)
-        for name, images in splits.extra_tests.items()
-    }
-    return replace(
-        splits,
-        train=_checked(splits.train, "the training split", data),
-        validation=_checked(splits.validation, "the validation split", data),
-        test=_checked(splits.test, "the test split", data),
-        extra_tests=extra,
+    _check_types(data, splits)
+    splits = _with_checked_labels(data, splits)
+    for name, images in _named(splits):
+        _check_pixels(_place(data, name), images.images)
+    _check_training_classes(data, splits.train)
+    return splits
+
+
+def facts_of(data: DataSet, splits: DataSplits) -> DataFacts:
+    """Return the facts of the loaded splits of a data set; it hashes every image.
+
+    Raises:
+        ValueError: If two splits share more images than chance explains, and the data set does not
+            declare `shared_images`.
+    """
+    digests = {name: _digests(images) for name, images in _named(splits)}
+    notes = [*_missing_classes(data, splits), *_shared_images(data, digests)]
+    return DataFacts(
+        num_images={name: len(images) for name, images in _named(splits)},
+        notes=tuple(notes),
+        fingerprint=_fingerprint(splits, digests),
     )
 
 
-def _checked(images: Images, split: str, data: DataSet) -> Images:
-    name = f"{split} of data '{data.kind}'"
+def _named(splits: DataSplits) -> Iterator[tuple[str, Images]]:
+    yield "training", splits.train
+    yield "validation", splits.validation
+    yield "test", splits.test
+    yield from splits.extra_tests.items()
+
+
+def _place(data: DataSet, split: str) -> str:
+    is_main = split in {"training", "validation", "test"}
+    words = f"the {split} split" if is_main else f"the extra test '{split}'"
+    return f"{words} of data '{data.kind}'"
+
+
+# Declarations, types and shapes.
+
+
+def _check_declared(data: DataSet) -> None:
+    shape: Any = getattr(data, "image_shape", None)  # a user's class may lack it
+    sizes = list(shape) if isinstance(shape, tuple) else []
+    if [type(size) for size in sizes] != [int] * 3 or min(sizes) < 1:
+        raise ValueError(
+            f"image_shape of data '{data.kind}' must be channels, height and width, a tuple of "
+            f"three whole numbers from 1, got {shape!r}."
+        )
+    classes: Any = getattr(data, "num_classes", None)
+    if type(classes) is not int or classes < 2:
+        raise ValueError(
+            f"num_classes of data '{data.kind}' must be a whole number from 2, got {classes!r}."
+        )
+
+
+def _check_types(data: DataSet, splits: Any) -> None:
+    if not isinstance(splits, DataSplits):
+        raise ValueError(
+            f"load() of data '{data.kind}' must return DataSplits, got {_type(splits)}: return "
+            f"DataSplits(train=..., validation=..., test=...)."
+        )
+    extra: Any = splits.extra_tests
+    if not isinstance(extra, Mapping):
+        raise ValueError(
+            f"extra_tests of data '{data.kind}' must map names to Images, got {_type(extra)}."
+        )
+    for name, images in _named(splits):
+        _check_split(data, _place(data, name), images)
+
+
+def _check_split(data: DataSet, place: str, split: Any) -> None:
+    if not isinstance(split, Images):
+        raise ValueError(f"{_sentence(place)} must be Images, got {_type(split)}.")
+    tensors: dict[str, Any] = {"images": split.images, "labels": split.labels}
+    if split.objects is not None:
+        tensors["objects"] = split.objects
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, Tensor):
+            raise ValueError(
+                f"The {name} of {place} must be a tensor, got {_type(tensor)}: hand "
+                f"torch.as_tensor(...)."
+            )
+    _check_images_as_declared(data, place, split.images)
+    for name, tensor in tensors.items():
+        if tensor.ndim > 0 and len(tensor) != len(split.images):
+            raise ValueError(
+                f"There are {len(split.images)} images, but {len(tensor)} {name} in {place}: hand "
+                f"one for each image."
+            )
+    objects = split.objects
+    if objects is not None and (objects.ndim != 1 or objects.dtype not in _OBJECT_TYPES):
+        raise ValueError(
+            f"The objects of {place} must be one whole number an image, got {_dtype(objects)} of "
+            f"shape {list(objects.shape)}."
+        )
+
+
+def _check_images_as_declared(data: DataSet, place: str, images: Tensor) -> None:
+    if images.dtype not in {torch.float32, torch.uint8}:
+        is_float = images.dtype.is_floating_point
+        remedy = "hand images.float()" if is_float else "hand uint8, or float32 in [0, 1]"
+        raise ValueError(
+            f"The images of {place} must be float32 in [0, 1] or uint8, got {_dtype(images)}: "
+            f"{remedy}."
+        )
+    if images.ndim != 4 or tuple(images.shape[1:]) != data.image_shape:
+        expected = ", ".join(map(str, data.image_shape))
+        raise ValueError(
+            f"The images of {place} must be of shape [images, {expected}], as image_shape "
+            f"declares, got {list(images.shape)}: correct the one or the other."
+        )
+    if len(images) == 0:
+        raise ValueError(f"There is no image in {place}: each split needs at least one.")
+
+
+def _sentence(words: str) -> str:
+    return words[0].upper() + words[1:]
+
+
+def _type(value: object) -> str:
+    return type(value).__name__
+
+
+def _dtype(tensor: Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+# Values.
+
+
+def _with_checked_labels(data: DataSet, splits: DataSplits) -> DataSplits:
+    checked = {name: _checked_labels(data, name, images) for name, images in _named(splits)}
+    return replace(
+        splits,
+        train=checked["training"],
+        validation=checked["validation"],
+        test=checked["test"],
+        extra_tests={name: checked[name] for name in splits.extra_tests},
+    )
+
+
+def _checked_labels(data: DataSet, split: str, images: Images) -> Images:
+    place = _place(data, split)
     try:
         check_label_type(images.labels)
     except ValueError as error:
-        raise ValueError(f"In {name}: {error}") from error
+        raise ValueError(f"In {place}: {error}") from error
     labels = images.labels.long()
     if not labels.is_meta:
-        check_label_range(labels.cpu(), data.num_classes, name)
+        check_label_range(labels.cpu(), data.num_classes, place)
     return replace(images, labels=labels)
+
+
+def _check_pixels(place: str, images: Tensor) -> None:
+    if images.is_meta or images.dtype == torch.uint8:
+        return
+    smallest, largest = (extreme.item() for extreme in images.aminmax())
+    if smallest >= 0 and largest <= 1:  # neither holds if a pixel is NaN
+        return
+    where = (~((images >= 0) & (images <= 1))).nonzero()[0].tolist()
+    value = images[tuple(where)].item()
+    remedy = "remove or repair the image"
+    if math.isfinite(smallest) and math.isfinite(largest):
+        remedy = f"the split has {smallest:g} to {largest:g}; scale it to [0, 1]"
+        if smallest >= 0 and largest <= 255 and bool((images == images.round()).all()):
+            remedy += ", or hand the grey values 0 to 255 as uint8"
+    raise ValueError(
+        f"Image {where[0]} of {place} has a pixel of {value:g}, and pixels are numbers in [0, 1]: "
+        f"{remedy}."
+    )
+
+
+def _check_training_classes(data: DataSet, train: Images) -> None:
+    if train.labels.is_meta:
+        return
+    counts = torch.bincount(train.labels, minlength=data.num_classes)
+    absent = (counts == 0).nonzero().flatten().tolist()
+    if absent:
+        raise ValueError(
+            f"No image of {_classes(absent)} is in {_place(data, 'training')}, which declares "
+            f"{data.num_classes} classes: add images of it, or number the classes that exist "
+            f"from 0."
+        )
+
+
+def _missing_classes(data: DataSet, splits: DataSplits) -> Iterator[str]:
+    for name, images in [*_named(splits)][1:]:
+        counts = torch.bincount(images.labels, minlength=data.num_classes)
+        if absent := (counts == 0).nonzero().flatten().tolist():
+            yield f"No image of {_classes(absent)} is in {_place(data, name)}."
+
+
+def _classes(classes: list[int]) -> str:
+    if len(classes) == 1:
+        return f"class {classes[0]}"
+    most = 5
+    words = ", ".join(map(str, classes[:most]))
+    return f"classes {words}" + (f" and {len(classes) - most} more" if len(classes) > most else "")
+
+
+# Hashes.
+
+
+def _digests(images: Images) -> list[bytes]:
+    """Return a hash of each image, of its pixels alone."""
+    pixels = np.ascontiguousarray(images.images.cpu().numpy()).reshape(len(images), -1)
+    return [hashlib.blake2b(row.data, digest_size=16).digest() for row in pixels]
+
+
+def _fingerprint(splits: DataSplits, digests: Mapping[str, list[bytes]]) -> str:
+    whole = hashlib.sha256()
+    for name, images in _named(splits):
+        facts = (name, list(images.images.shape), _dtype(images.images))
+        whole.update(repr(facts).encode())
+        whole.update(b"".join(digests[name]))
+        for tensor in (images.labels, images.objects):
+            if tensor is not None:
+                whole.update(np.ascontiguousarray(tensor.cpu().numpy()).data)
+    return whole.hexdigest()
+
+
+def _shared_images(data: DataSet, digests: Mapping[str, list[bytes]]) -> Iterator[str]:
+    """Yield a note for each two splits that share images; extra tests may share with each other.
+
+    Raises:
+        ValueError: If they share too many.
+    """
+    main = ("training", "validation", "test")
+    for first, second in combinations(digests, 2):
+        if first not in main or (first == "test" and second not in main):
+            continue
+        counts = Counter(digests[first]), Counter(digests[second])
+        if not (both := counts[0].keys() & counts[1].keys()):
+            continue
+        place = next(index for index, digest in enumerate(digests[second]) if digest in both)
+        twin = digests[first].index(digests[second][place])
+        num = min(sum(counted[digest] for digest in both) for counted in counts)
+        share = num / min(len(digests[first]), len(digests[second]))
+        words = "image occurs" if num == 1 else "images occur"
+        sentence = (
+            f"{num} {words} in both {_place(data, first)} and {_place(data, second)} "
+            f"({100 * share:.3g} % of the smaller), {'first ' * (num > 1)}image {twin} of the one "
+            f"and {place} of the other"
+        )
+        if share > _MOST_SHARED and not data.shared_images:
+            raise ValueError(
+                f"{sentence}: an error on images that were trained on says nothing. Remove them, "
+                f"or, where they are part of the published data, say so by "
+                f'shared_images = "known: SOURCE" in the data set.'
+            )
+        yield f"{sentence}{f' ({data.shared_images})' if data.shared_images else ''}."

@@ -7,9 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from capsmodel.data import DataSet, load_checked
+from capsmodel.data import DataSet, facts_of, load_checked
 from capsmodel.data.archive import ROOT_VARIABLE
 from capsmodel.settings.parts import is_built_in
+from search_spaces.sweep_file import line_in_sweep_file
 from sweeps.aggregation.report import publish_report, publish_summary, write_report
 from sweeps.execution.engine.policies import BY_DEFAULT, Policies
 from sweeps.execution.interruption import in_main_thread, interruptible
@@ -37,14 +38,14 @@ _LOG = logging.getLogger(__name__)
 
 
 def prepare_data(definition: Definition) -> None:
-    """Make sure that the data of every arm are on this machine, and that all labels are classes.
+    """Make sure that the data of every arm are on this machine, and check those of the user's own.
 
     Missing data are downloaded. Trials would do all of this too, but each would fail for itself.
     The proposals of a search are not known yet, so the data of its base are prepared. A relative
     data root is made absolute for the workers, as it is relative to the folder of this process.
 
     Raises:
-        BadInput: If some are missing and cannot be downloaded, or a label is no class.
+        BadInput: If some are missing and cannot be downloaded, or a check fails.
     """
     if given := os.environ.get(ROOT_VARIABLE):
         os.environ[ROOT_VARIABLE] = str(Path(given).absolute())
@@ -53,27 +54,35 @@ def prepare_data(definition: Definition) -> None:
     try:
         for data in dict.fromkeys(config.data for config in configs):
             data.prepare()
-            _check_labels(data)
+            if not is_built_in(type(data)):
+                _check_data(data)
     except ValueError as error:
         raise BadInput(str(error)) from error
 
 
-def _check_labels(data: DataSet) -> None:
-    """Check the labels of a user's data set; the package's own are checked by their fingerprint.
+def _check_data(data: DataSet) -> None:
+    """Load and check a user's data set, and print what it holds.
 
     Raises:
-        ValueError: If the data cannot be loaded, or a label is no class.
+        ValueError: If it cannot be loaded, or its splits are not what it declares.
     """
-    if is_built_in(type(data)):
-        return
     try:
-        load_checked(data, "cpu")
-    except OSError as error:
-        raise ValueError(f"The data '{data.kind}' cannot be loaded: {error}") from error
+        facts = facts_of(data, load_checked(data, "cpu"))
     except ValueError:
         raise
-    except Exception:  # noqa: BLE001 - a fault in the user's code, which the trials report in full
-        return
+    except OSError as error:
+        raise ValueError(f"The data '{data.kind}' cannot be loaded: {error}") from error
+    except Exception as error:
+        line = line_in_sweep_file(error)
+        place = f" ({line})" if line else ""
+        raise ValueError(
+            f"The data '{data.kind}' cannot be loaded: {type(error).__name__}: "
+            f"{one_line(str(error))}{place}."
+        ) from error
+    counts = [f"{num:,} {name}" for name, num in facts.num_images.items()]
+    print_line(f"Data '{data.kind}': {', '.join(counts[:-1])} and {counts[-1]} images.")
+    for note in facts.notes:
+        print_line(note)
 
 
 def prepare(which: Launchable, options: LaunchOptions, policies: Policies) -> Survey:
