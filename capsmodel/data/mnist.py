@@ -1,4 +1,4 @@
-"""The handwritten digits that the first capsule network was tried on."""
+"""MNIST, the handwritten digits of the first capsule network."""
 
 from typing import ClassVar, Literal
 

@@ -145,7 +145,7 @@ class ProductVotes(Votes):
 
 
 class Couplings(NamedTuple):
-    """How the children of a layer were shared out among their parents, detached.
+    """The shares in which the children of a layer were routed to their parents, detached.
 
     Attributes:
         values: The share of each child that goes to each parent; over all edges of a child they

@@ -189,7 +189,7 @@ class TunedArms(Plan):
                 ) from error
 
     def check_more_seeds(self) -> None:
-        """Raise the error: the selection is made by then."""
+        """Raise an error: the arms have been selected by then."""
         raise ValueError(
             "Arms that are tuned get no more seeds once they were launched: list all of them in "
             "Sweep(seeds=...) under another name (--name NEW); what is trained is found again."

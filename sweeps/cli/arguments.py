@@ -1,4 +1,4 @@
-"""Words of the command line turned into values."""
+"""Parsers of command-line arguments."""
 
 import json
 import re

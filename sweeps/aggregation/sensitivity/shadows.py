@@ -132,7 +132,7 @@ def excesses(
 
 
 def _p_value(share: float, shadows: Float[np.ndarray, " shadows"], added: float) -> float:
-    """Return how often one more shadow gets as much, were their logarithms normal.
+    """Return the p-value of an importance, from a normal fit of the shadows' logarithms.
 
     Shares are skewed: as they are, a shadow that stands out is far less rare than by a normal law.
 

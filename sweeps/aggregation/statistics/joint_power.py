@@ -17,7 +17,7 @@ def detectable_length(
     num_tests: int = 1,
     level: float = SIGNIFICANCE,
 ) -> Float[np.ndarray, "..."]:
-    """Return how far off 0 several contrasts together have to be for an F test to find them.
+    """Return the joint distance from 0 at which an F test detects several contrasts.
 
     It is found four times of five, at the level of Holm's first step.
 

@@ -132,7 +132,7 @@ def effects_table(
 
 
 def effect_row(place: int, effects: Effects) -> tuple[Cell, ...]:
-    """Return the row of one effect, by its place among all."""
+    """Return the row of the effect at an index."""
     one = effects.effects[place]
     term = one.test
     levels = "" if one.is_interaction else change_words(effects.factors[one.term[0]].levels)

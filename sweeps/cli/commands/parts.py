@@ -1,4 +1,4 @@
-"""`capsweep parts`."""
+"""The command `capsweep parts`: list the parts that a sweep may use."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby

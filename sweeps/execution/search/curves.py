@@ -79,7 +79,7 @@ class ArmCurves:
         return min(ends, default=0)
 
     def value(self, trial_key: str, epoch: int) -> float | None:
-        """Return the objective of a trial's arm at an epoch, None until all seeds are there."""
+        """Return the objective of a trial's arm at an epoch, None until all seeds have it."""
         keys = self._counted(trial_key)
         values = [self._value(key, epoch) for key in keys]
         known = [value for value in values if value is not None]

@@ -112,7 +112,7 @@ def evaluations_by_outcome(
     *,
     store: RecordStore,
 ) -> tuple[SurveyedEvaluation, ...]:
-    """Return the same where the outcomes of the trials are known. Writes nothing.
+    """Return the evaluations of trials whose outcomes are known. Writes nothing.
 
     Args:
         manifest: What the sweep declares.

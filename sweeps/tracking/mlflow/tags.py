@@ -41,7 +41,7 @@ def commit_tags(git_revision: str) -> dict[str, str]:
 
 
 def member_tag(sweep: str) -> str:
-    """Return the tag that every trial of a sweep has, whoever trained it: its value is the arm."""
+    """Return the tag of every trial of a sweep; its value is the arm."""
     return f"{_MEMBER}{sweep}"
 
 

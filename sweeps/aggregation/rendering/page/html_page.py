@@ -49,7 +49,7 @@ class _Inlined(XMLGenerator):
         )
 
     def endElement(self, name: str) -> None:  # noqa: N802
-        """Write the end of a tag that was begun."""
+        """Write an end tag."""
         if self._left_out:
             self._left_out -= 1
             return
