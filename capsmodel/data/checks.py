@@ -14,6 +14,7 @@ from torch import Tensor
 
 from capsmodel.data.base import DataSet, DataSplits, Images
 from capsmodel.functional.labels import check_label_range, check_label_type
+from capsmodel.metrics import percent
 from capsmodel.settings.parts import is_built_in
 
 _MOST_SHARED = 0.001  # of the smaller of two splits
@@ -290,8 +291,8 @@ def _shared_images(data: DataSet, digests: Mapping[str, list[bytes]]) -> Iterato
         words = "image occurs" if num == 1 else "images occur"
         sentence = (
             f"{num} {words} in both {_place(data, first)} and {_place(data, second)} "
-            f"({100 * share:.3g} % of the smaller), {'first ' * (num > 1)}image {twin} of the one "
-            f"and {place} of the other"
+            f"({percent(share):.3g} % of the smaller), {'first ' * (num > 1)}image {twin} of the "
+            f"one and {place} of the other"
         )
         if share > _MOST_SHARED and not data.shared_images:
             raise ValueError(

@@ -1,6 +1,5 @@
 """Trainings that are made to go wrong in a known place, and what is said of it."""
 
-import dataclasses
 import math
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -11,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from capsmodel import Training
-from capsmodel.data import DataSplits, Digits, Images
+from capsmodel.augmentation import NoAugmentation
 from capsmodel.losses import Loss, MarginLoss
 from capsmodel.models import ConvNet
 from capsmodel.optimisers import Adam
@@ -133,15 +132,13 @@ def test_a_failure_by_chance_is_met_again_in_its_step(tmp_path: Path) -> None:
     assert words == f"step {first % 7 + 1}, in capsules.router (its output; inputs were finite)"
 
 
-class SpoiltDigits(Digits):
-    def load(self, device: str | torch.device) -> DataSplits:
-        splits = super().load(device)
-        spoilt = Images(splits.train.images * math.nan, splits.train.labels)
-        return dataclasses.replace(splits, train=spoilt)
+class Spoilt(NoAugmentation):
+    def apply(self, images: Tensor, draws: Tensor) -> Tensor:
+        return images * math.nan
 
 
 def test_images_that_are_no_numbers_are_named_themselves(tmp_path: Path) -> None:
-    assert origin_of(tmp_path, data=SpoiltDigits()) == (
+    assert origin_of(tmp_path, augmentation=Spoilt()) == (
         1,
         "step 1, in the images (as they are given to the network)",
     )

@@ -222,7 +222,7 @@ def test_schedules_are_told_the_share_of_the_training_that_is_done() -> None:
 class DigitsWithSpoiltTest(Digits):
     def load(self, device: str | torch.device) -> DataSplits:
         splits = super().load(device)
-        spoilt = Images(splits.test.images * math.nan, splits.test.labels * 0)
+        spoilt = Images(splits.test.images * 0, splits.test.labels * 0)
         return dataclasses.replace(splits, test=spoilt)
 
 
