@@ -17,6 +17,7 @@ from capsmodel.functional.labels import check_label_range, check_label_type
 from capsmodel.metrics import percent
 from capsmodel.settings.parts import is_built_in
 
+_MAIN = ("training", "validation", "test")
 _MOST_SHARED = 0.001  # of the smaller of two splits
 _OBJECT_TYPES = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
 
@@ -75,15 +76,12 @@ def facts_of(data: DataSet, splits: DataSplits) -> DataFacts:
 
 
 def _named(splits: DataSplits) -> Iterator[tuple[str, Images]]:
-    yield "training", splits.train
-    yield "validation", splits.validation
-    yield "test", splits.test
+    yield from zip(_MAIN, (splits.train, splits.validation, splits.test), strict=True)
     yield from splits.extra_tests.items()
 
 
 def _place(data: DataSet, split: str) -> str:
-    is_main = split in {"training", "validation", "test"}
-    words = f"the {split} split" if is_main else f"the extra test '{split}'"
+    words = f"the {split} split" if split in _MAIN else f"the extra test '{split}'"
     return f"{words} of data '{data.kind}'"
 
 
@@ -115,6 +113,11 @@ def _check_types(data: DataSet, splits: Any) -> None:
     if not isinstance(extra, Mapping):
         raise ValueError(
             f"extra_tests of data '{data.kind}' must map names to Images, got {_type(extra)}."
+        )
+    if taken := [name for name in _MAIN if name in extra]:
+        raise ValueError(
+            f"An extra test of data '{data.kind}' cannot be called '{taken[0]}', the name of a "
+            f"split: choose another name."
         )
     for name, images in _named(splits):
         _check_split(data, _place(data, name), images)
@@ -277,9 +280,8 @@ def _shared_images(data: DataSet, digests: Mapping[str, list[bytes]]) -> Iterato
     Raises:
         ValueError: If they share too many.
     """
-    main = ("training", "validation", "test")
     for first, second in combinations(digests, 2):
-        if first not in main or (first == "test" and second not in main):
+        if first not in _MAIN or (first == "test" and second not in _MAIN):
             continue
         counts = Counter(digests[first]), Counter(digests[second])
         if not (both := counts[0].keys() & counts[1].keys()):
@@ -296,8 +298,8 @@ def _shared_images(data: DataSet, digests: Mapping[str, list[bytes]]) -> Iterato
         )
         if share > _MOST_SHARED and not data.shared_images:
             raise ValueError(
-                f"{sentence}: an error on images that were trained on says nothing. Remove them, "
-                f"or, where they are part of the published data, say so by "
+                f"{sentence}: an error on images that were used before says nothing. Remove "
+                f"them, or, where they are part of the published data, say so by "
                 f'shared_images = "known: SOURCE" in the data set.'
             )
         yield f"{sentence}{f' ({data.shared_images})' if data.shared_images else ''}."

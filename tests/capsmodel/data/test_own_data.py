@@ -112,6 +112,11 @@ WRONG: dict[str, tuple[Change, str]] = {
         lambda splits: replace(splits, extra_tests=[split(300)]),
         "extra_tests of data 'mine' must map names to Images, got list.",
     ),
+    "an extra test with the name of a split": (
+        lambda splits: replace(splits, extra_tests={"test": split(300)}),
+        "An extra test of data 'mine' cannot be called 'test', the name of a split: choose another "
+        "name.",
+    ),
     "an extra test that is a tensor": (
         extra(lambda one: one.images),
         "The extra test 'moved' of data 'mine' must be Images, got Tensor.",
@@ -256,7 +261,7 @@ WRONG: dict[str, tuple[Change, str]] = {
     "test images of the training split": (
         lambda splits: replace(splits, test=splits.train),
         f"12 images occur in both {TRAIN} and {TEST} (100 % of the smaller), first image 0 of "
-        "the one and 0 of the other: an error on images that were trained on says nothing.",
+        "the one and 0 of the other: an error on images that were used before says nothing.",
     ),
     "one test image that was trained on": (
         images("test", lambda one: torch.cat([one[:8], split(5).images[:1], one[9:]])),

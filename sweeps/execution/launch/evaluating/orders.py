@@ -19,7 +19,7 @@ def evaluation_order(
 
     Args:
         survey: Says where weights are.
-        spec: What the trial was told.
+        spec: Spec of the trial.
         record: None where only its folder holds it, and the weights with it.
         missing: Which evaluations.
 
