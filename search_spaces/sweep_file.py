@@ -8,7 +8,6 @@ import hashlib
 import importlib.util
 import linecache
 import sys
-import traceback
 import warnings
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -21,8 +20,7 @@ from capsmodel.settings.parts import Part
 from capsmodel.spelling import words_of
 from search_spaces.source_version import part_version
 from search_spaces.sweep import Sweep
-
-_MODULE = "capsweep_sweep_"  # and the hash of its text
+from search_spaces.user_code import MODULE_PREFIX
 
 
 def sweep_from_file(path: Path) -> tuple[Sweep, str]:
@@ -47,7 +45,7 @@ def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
     Raises:
         ValueError: If running it raises an error.
     """
-    name = _MODULE + hashlib.sha256(text.encode()).hexdigest()[:16]
+    name = MODULE_PREFIX + hashlib.sha256(text.encode()).hexdigest()[:16]
     if name in sys.modules:
         return sys.modules[name]
     # so that a traceback shows lines of a file that does not exist on the worker
@@ -69,22 +67,6 @@ def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
         if part.__module__ == module.__name__:
             part.protocol_version = part_version(text, part.__name__)
     return module
-
-
-def line_in_sweep_file(error: BaseException) -> str:
-    """Return the last line of a sweep file that an error passed, "" if it passed none.
-
-    Such as `mine.py, line 30: poses = torch.einsum("bio,biop->bop", shares, votes)`.
-    """
-    lines = [
-        (frame.f_code.co_filename, number)
-        for frame, number in traceback.walk_tb(error.__traceback__)
-        if str(frame.f_globals.get("__name__")).startswith(_MODULE)
-    ]
-    if not lines:
-        return ""
-    filename, number = lines[-1]
-    return f"{filename}, line {number}: {linecache.getline(filename, number).strip()}"
 
 
 def custom_parts(module: ModuleType) -> tuple[type[Part], ...]:

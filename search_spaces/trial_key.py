@@ -6,12 +6,17 @@ from typing import Any
 
 from capsmodel.config import TrainingConfig
 from capsmodel.settings.parts import Part, Settings
+from search_spaces.data_fingerprint import data_fingerprint
 
 
 def trial_key(config: TrainingConfig, seed: int) -> str:
     """Return 20 hexadecimal digits that are equal exactly if two trials give the same result.
 
-    Only values that differ from their defaults enter, so a new setting changes no old key.
+    Only values that differ from their defaults enter, so a new setting changes no old key. A user's
+    own data are loaded, as their images enter.
+
+    Raises:
+        ValueError: If a user's own data cannot be loaded or are wrong.
     """
     text = json.dumps(identity(config, seed), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:20]
@@ -22,7 +27,7 @@ def identity(config: TrainingConfig, seed: int) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "settings": differences(config),
         "seed": seed,
-        "data": config.data.fingerprint,
+        "data": data_fingerprint(config.data),
     }
     if versions := protocol_versions(config):
         fields["versions"] = versions

@@ -98,14 +98,18 @@ def data_root() -> Path:
     Raises:
         ValueError: If the path names a user who does not exist.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
-    chosen = os.environ.get(ROOT_VARIABLE) or cache / "capsweep" / "data"
+    chosen = os.environ.get(ROOT_VARIABLE) or cache_folder() / "data"
     try:
         return Path(chosen).expanduser().resolve()
     except RuntimeError as error:
         raise ValueError(
             f"'{chosen}' cannot hold data sets ({error}): let {ROOT_VARIABLE} name another folder."
         ) from None
+
+
+def cache_folder() -> Path:
+    """Return this library's folder in the user's cache; "~" stands for the home folder."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "capsweep"
 
 
 def _md5(path: Path) -> str | None:

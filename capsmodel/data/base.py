@@ -1,8 +1,9 @@
 """The interface of every data set."""
 
+import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Annotated, ClassVar
@@ -95,7 +96,8 @@ class DataSet(Part, ABC):
     Attributes:
         image_shape: Channels, height, width; known without loading.
         num_classes: Number of classes; known without loading.
-        fingerprint: Hash of the raw data, known without loading and verified on loading.
+        fingerprint: Hash of the raw data, known without loading and verified on loading. Only the
+            data sets of this library declare it; of a user's own it is computed.
         is_split_by_seed: Whether another split seed gives other validation images; not where these
             are given with the data.
         shared_images: Why images occur in more than one split, with the source, such as "known:
@@ -125,6 +127,14 @@ class DataSet(Part, ABC):
         Raises:
             ValueError: If they neither exist nor can be downloaded.
         """
+
+    def files(self) -> Iterable[str | os.PathLike[str]]:
+        """Return the files that `load` reads; none by default.
+
+        A user's own data set is loaded and hashed at each launch. One that lists its files is not
+        while their sizes, times and inodes stay the same.
+        """
+        return ()
 
     @abstractmethod
     def load(self, device: str | torch.device) -> DataSplits:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from capsmodel import tensor_file
 from capsmodel.config import TrainingConfig
-from capsmodel.data import Images, load_checked
+from capsmodel.data import DataSplits, Images, load_checked
 from capsmodel.health import belief_metrics, gradient_metrics, loss_metrics, warnings_of
 from capsmodel.metrics import EpochMetrics as EpochMetrics
 from capsmodel.settings.measures import parts_in
@@ -109,6 +109,11 @@ class Training:
         self._validated: Tensor | None = None  # beliefs of the last epoch, if trained here
         self._learner = self._new_learner()
         self._data = load_checked(config.data, self.device)
+
+    @property
+    def data(self) -> DataSplits:
+        """The splits that it trains, validates and tests on."""
+        return self._data
 
     @property
     def epoch(self) -> int:

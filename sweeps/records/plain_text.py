@@ -1,6 +1,7 @@
 """Text from records made fit for one line of any output."""
 
 import unicodedata
+from collections.abc import Mapping
 
 _SPACES = {"Zs", "Zl", "Zp"}
 _WHITESPACE = str.maketrans("\n\t", "  ")
@@ -44,3 +45,13 @@ def _shown(character: str) -> str:
     if category in _SPACES or character in "\t\n\r\v\f\x85":
         return " "
     return "\ufffd" if category in _UNSHOWABLE else character
+
+
+def image_counts_text(num_images: Mapping[str, int]) -> str:
+    """Return such as "1,257 training, 180 validation and 360 test images".
+
+    Args:
+        num_images: Split -> number of its images.
+    """
+    *first, last = [f"{number:,} {name}" for name, number in num_images.items()]
+    return f"{', '.join(first)} and {last} images"

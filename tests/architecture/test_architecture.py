@@ -222,7 +222,7 @@ def test_broad_excepts_stand_at_the_boundaries_alone() -> None:
     # that it defines when they are asked for theirs, and the data sets in it when they are loaded
     assert broad <= {
         "sweeps/execution/worker/trial.py",
-        "sweeps/execution/launch/launch.py",
+        "search_spaces/data_fingerprint.py",
         "search_spaces/sweep_file.py",
         "capsmodel/spelling.py",
     }

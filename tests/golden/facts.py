@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from search_spaces.data_fingerprint import data_fingerprint
 from tests.golden import access
 
 FOLDER = Path(__file__).parent
@@ -76,7 +77,7 @@ def of_user_file(path: Path) -> dict[str, Any]:
         keys = {arm.name: access.keys_of(arm.config, sweep.seeds) for arm in arms}
     return {
         "versions": {part.__name__: part.protocol_version for part in sweep.parts},
-        "fingerprints": {arm.name: arm.config.data.fingerprint for arm in arms},
+        "fingerprints": {arm.name: data_fingerprint(arm.config.data) for arm in arms},
         "keys": keys,
     }
 

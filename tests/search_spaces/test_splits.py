@@ -18,7 +18,6 @@ class Given(DataSet):
     kind: Literal["given"] = "given"
     image_shape: ClassVar[tuple[int, int, int]] = (1, 8, 8)
     num_classes: ClassVar[int] = 10
-    fingerprint: ClassVar[str] = "0" * 64
     is_split_by_seed: ClassVar[bool] = False
 
     def load(self, device: Any) -> DataSplits:

@@ -36,12 +36,12 @@ class Viewpoints(ViewedObjects):
     are our own. Results on it say nothing of results on smallNORB.
 
     Attributes:
-        files: Where the pairs of each half are kept; changed pictures need another version.
+        pixel_files: Where the pairs of each half are kept; changed pictures need another version.
         few: So many pairs are drawn in a few seconds, which is not worth a file.
     """
 
     kind: Literal["viewpoints"] = "viewpoints"
-    files: ClassVar[dict[Objects, PixelFile]] = {
+    pixel_files: ClassVar[dict[Objects, PixelFile]] = {
         "train": PixelFile(
             f"train-{VERSION}.pixels",
             _NUM_PAIRS,
@@ -54,7 +54,7 @@ class Viewpoints(ViewedObjects):
         ),
     }
     fingerprint: ClassVar[str] = hashlib.sha256(
-        f"{files['train'].sha256}\n{files['test'].sha256}".encode()
+        f"{pixel_files['train'].sha256}\n{pixel_files['test'].sha256}".encode()
     ).hexdigest()
     few: ClassVar[int] = 1_000
 
@@ -82,14 +82,14 @@ class Viewpoints(ViewedObjects):
             ValueError: If a file can be stored nowhere, or this machine draws other images.
         """
         if self._is_worth_a_file(objects, len(rows)):
-            return np.asarray(self.files[objects].mapped(self._ensure(objects))[list(rows)])
+            return np.asarray(self.pixel_files[objects].mapped(self._ensure(objects))[list(rows)])
         return _drawn(objects, tuple(rows))
 
     def _is_worth_a_file(self, objects: Objects, num_rows: int) -> bool:
-        return num_rows > self.few or self.files[objects].is_somewhere()
+        return num_rows > self.few or self.pixel_files[objects].is_somewhere()
 
     def _ensure(self, objects: Objects) -> Path:
-        file, views = self.files[objects], self.catalogue(objects)
+        file, views = self.pixel_files[objects], self.catalogue(objects)
         return ensure(file, lambda: draw(views, range(file.num_pairs)))
 
 

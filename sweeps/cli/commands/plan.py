@@ -1,7 +1,7 @@
 """`capsweep plan`: what a launch would do."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -138,7 +138,7 @@ def print_plan(survey: "Survey") -> None:
         _print_tuned(survey, plan, out)
     else:
         _print_arms(survey, out)
-    for line in _what_is_left(survey):
+    for line in (*_own_data(survey), *_what_is_left(survey)):
         out.print(line)
     if refusal := survey.refusal:
         out.print(f"run would refuse: {plain(refusal)}", soft_wrap=True)
@@ -320,6 +320,17 @@ def _print_tuned(survey: "Survey", plan: "ManifestPlan", out: Console) -> None:
     for path, values in plan.factors.items():
         tried = ", ".join(f"{v:.4g}" if isinstance(v, float) else str(v) for v in values)
         out.print(f"{plain(path)}: {plain(tried)}", soft_wrap=True)
+
+
+def _own_data(survey: "Survey") -> Iterator[str]:
+    """Say what the data sets of the user's own hold."""
+    from sweeps.records.plain_text import image_counts_text
+
+    for data, facts in survey.definition.own_data().items():
+        line = f"Data '{data.kind}': {image_counts_text(facts.num_images)}"
+        is_hashed = "; hashed at each launch, as the class lists no files()"
+        yield plain(line + is_hashed * (not list(data.files())) + ".")
+        yield from map(plain, facts.notes)
 
 
 def _what_is_left(survey: "Survey") -> list[str]:

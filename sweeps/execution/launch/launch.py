@@ -7,10 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from capsmodel.data import DataSet, facts_of, load_checked
 from capsmodel.data.archive import ROOT_VARIABLE
-from capsmodel.settings.parts import is_built_in
-from search_spaces.sweep_file import line_in_sweep_file
 from sweeps.aggregation.report import publish_report, publish_summary, write_report
 from sweeps.execution.engine.policies import BY_DEFAULT, Policies
 from sweeps.execution.interruption import in_main_thread, interruptible
@@ -27,7 +24,7 @@ from sweeps.execution.view.disk_watch import full_disk
 from sweeps.execution.view.live_view import print_line
 from sweeps.records.errors import BadInput, StoreUnreachable, SweepError
 from sweeps.records.expected_cells import expected_cells_text
-from sweeps.records.plain_text import one_line
+from sweeps.records.plain_text import image_counts_text, one_line
 from sweeps.storage.disk_room import retry_when_full
 from sweeps.tracking.addresses import public, sqlite_path
 
@@ -38,51 +35,22 @@ _LOG = logging.getLogger(__name__)
 
 
 def prepare_data(definition: Definition) -> None:
-    """Make sure that the data of every arm are on this machine, and check those of the user's own.
+    """Make sure that the data of every arm are on this machine.
 
     Missing data are downloaded. Trials would do all of this too, but each would fail for itself.
     The proposals of a search are not known yet, so the data of its base are prepared. A relative
     data root is made absolute for the workers, as it is relative to the folder of this process.
 
     Raises:
-        BadInput: If some are missing and cannot be downloaded, or a check fails.
+        BadInput: If some are missing and cannot be downloaded.
     """
     if given := os.environ.get(ROOT_VARIABLE):
         os.environ[ROOT_VARIABLE] = str(Path(given).absolute())
-    sweep = definition.sweep
-    configs = [arm.config for arm in sweep.initial_arms()] or [sweep.base]
     try:
-        for data in dict.fromkeys(config.data for config in configs):
+        for data in definition.data_sets():
             data.prepare()
-            if not is_built_in(type(data)):
-                _check_data(data)
     except ValueError as error:
         raise BadInput(str(error)) from error
-
-
-def _check_data(data: DataSet) -> None:
-    """Load and check a user's data set, and print what it holds.
-
-    Raises:
-        ValueError: If it cannot be loaded, or its splits are not what it declares.
-    """
-    try:
-        facts = facts_of(data, load_checked(data, "cpu"))
-    except ValueError:
-        raise
-    except OSError as error:
-        raise ValueError(f"The data '{data.kind}' cannot be loaded: {error}") from error
-    except Exception as error:
-        line = line_in_sweep_file(error)
-        place = f" ({line})" if line else ""
-        raise ValueError(
-            f"The data '{data.kind}' cannot be loaded: {type(error).__name__}: "
-            f"{one_line(str(error))}{place}."
-        ) from error
-    counts = [f"{num:,} {name}" for name, num in facts.num_images.items()]
-    print_line(f"Data '{data.kind}': {', '.join(counts[:-1])} and {counts[-1]} images.")
-    for note in facts.notes:
-        print_line(note)
 
 
 def prepare(which: Launchable, options: LaunchOptions, policies: Policies) -> Survey:
@@ -124,6 +92,14 @@ def print_num_cells(survey: Survey) -> None:
     num_filled = sum(cell.is_filled for cell in survey.cells)
     expected = f"{survey.name}: {expected_cells_text(survey.definition.manifest)}"
     print_line(f"{expected}, {num_filled:,} of them there." if num_filled else f"{expected}.")
+
+
+def print_own_data(definition: Definition) -> None:
+    """Print how many images the data sets hold that are the user's own, and what is odd in them."""
+    for data, facts in definition.own_data().items():
+        print_line(f"Data '{data.kind}': {image_counts_text(facts.num_images)}.")
+        for note in facts.notes:
+            print_line(note)
 
 
 def check_cluster(address: str) -> None:
@@ -258,6 +234,8 @@ def launch(
 def _pass_stages(progress: Progress, options: LaunchOptions, policies: Policies) -> None:
     _LOG.info("%d of %d cells are to be trained", progress.num_left, progress.num_cells)
     print_num_cells(progress.survey)
+    if progress.survey.has_work:
+        print_own_data(progress.definition)
     if progress.survey.has_cells_to_fill:
         fill(progress, options, policies)
     else:

@@ -51,8 +51,10 @@ def plan(
         sweeps.StoreUnreachable: If the tracking store does not answer.
     """
     arguments = locals()
+    from search_spaces.data_fingerprint import forget_loaded_data
     from sweeps.execution.survey.survey import survey_of
 
+    forget_loaded_data()
     options = options_of(arguments, without={"sweep"})
     return survey_of(sweep, options, capacity_of(options.resources))
 
@@ -101,7 +103,9 @@ def run(
     options = options_of(locals(), without={"sweep"})
     with early_engine(sweep, options) as begun:
         with interrupt_delayed():
+            from search_spaces.data_fingerprint import forget_loaded_data
             from sweeps.execution.engine.policies import Policies
             from sweeps.execution.launch.launch import launch
 
+        forget_loaded_data()
         return launch(sweep, options, Policies(begun=begun))

@@ -12,10 +12,13 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from capsmodel.config import TrainingConfig, num_parameters
+from capsmodel.data import DataFacts, DataSet
 from capsmodel.overrides import with_settings
 from capsmodel.settings.messages import explain
+from capsmodel.settings.parts import is_built_in
 from capsmodel.stopping import Stopping
 from search_spaces.catalogue import named_sweep
+from search_spaces.data_fingerprint import data_fingerprint, facts_of_own_data
 from search_spaces.evaluation_key import evaluation_key
 from search_spaces.plans.base import Arm
 from search_spaces.source_version import part_version
@@ -212,6 +215,16 @@ class Definition:
         """Return the spec of a cell's trial, without the machine that it runs on."""
         return spec_of(self, cell, self._arms[cell.arm], self.fingerprints[cell.arm])
 
+    def data_sets(self) -> tuple[DataSet, ...]:
+        """Return the data sets of all arms; of a search that of its base."""
+        configs = [arm.config for arm in self.sweep.initial_arms()] or [self.sweep.base]
+        return tuple(dict.fromkeys(config.data for config in configs))
+
+    def own_data(self) -> dict[DataSet, DataFacts]:
+        """Return the facts of the data sets that are a user's own."""
+        own = [data for data in self.data_sets() if not is_built_in(type(data))]
+        return {data: facts_of_own_data(data) for data in own}
+
     @cached_property
     def _arms(self) -> dict[str, ManifestArm]:
         return {arm.name: arm for arm in self.manifest.arms}
@@ -374,7 +387,7 @@ def _definition(
         source=source,
         folder=folder,
         epochs={arm.name: arm.config.stopping.num_epochs for arm in arms},
-        fingerprints={arm.name: arm.config.data.fingerprint for arm in arms},
+        fingerprints={arm.name: data_fingerprint(arm.config.data) for arm in arms},
         decided_by=_decided_by(manifest),
     )
 

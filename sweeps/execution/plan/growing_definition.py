@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from search_spaces.data_fingerprint import data_fingerprint
 from search_spaces.plans.base import Arm
 from search_spaces.plans.decisions import Cell, EndSearch, Select, Stop
 from sweeps.execution.plan.definition import Definition, manifest_arm, manifest_cells, spec_of
@@ -122,7 +123,7 @@ class GrowingDefinition:
         new = [arm for name, arm in arms.items() if name not in self.manifest.arms]
         for arm in new:
             self.epochs[arm.name] = arm.config.stopping.num_epochs
-            self._fingerprints[arm.name] = arm.config.data.fingerprint
+            self._fingerprints[arm.name] = data_fingerprint(arm.config.data)
         self._settings |= {cell.arm: cell.settings for cell in cells}
         return ManifestLine(
             arms=tuple(map(_manifest_arm, new)),

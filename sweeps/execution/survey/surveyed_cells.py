@@ -196,7 +196,7 @@ def _difference(current: Manifest, new: Manifest) -> str:
     ]
     if changed:
         differences.append("other settings: " + ", ".join(list(dict.fromkeys(changed))[:5]))
-    return "; ".join(differences) or "the code of its parts has changed"
+    return "; ".join(differences) or "its data or the code of its parts have changed"
 
 
 def _search_difference(current: Manifest, new: Manifest) -> str:
@@ -205,14 +205,14 @@ def _search_difference(current: Manifest, new: Manifest) -> str:
     assert new.search is not None
     if current.search.definition == new.search.definition:
         if new.search.num_trials >= len(current.search.proposals):
-            return "the code of its parts has changed"
+            return "its data or the code of its parts have changed"
         return f"it proposed {len(current.search.proposals)}, and {new.search.num_trials} are asked"
     before, after = current.search, new.search
     names = ("objective", "sampler", "scheduler", "dimensions", "limits", "num_startup", "rules")
     differing = [name for name in names if getattr(before, name) != getattr(after, name)]
     differing += ["seeds"] * (current.seeds != new.seeds)
     words = {"dimensions": "space", "num_startup": "startup"}
-    names = ", ".join(words.get(name, name) for name in differing or ["base"])
+    names = ", ".join(words.get(name, name) for name in differing or ["base or data"])
     return f"its {names} would change"
 
 

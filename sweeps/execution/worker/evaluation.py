@@ -37,6 +37,7 @@ class EvaluationJob(BaseModel):
     seed: int
     config: Json
     source: str | None = None
+    data_fingerprint: str = ""
     weights: str
     device: str = "cpu"
     evaluations: tuple[Json, ...]
@@ -66,6 +67,7 @@ class _Look:
 
     def run(self) -> tuple[EvaluationRecord, ...]:
         from capsmodel.data import load_checked
+        from search_spaces.data_fingerprint import check_unchanged
         from search_spaces.evaluation_key import evaluation_key
 
         wanted = {evaluation_key(evaluation): evaluation for evaluation in self._evaluations()}
@@ -74,6 +76,7 @@ class _Look:
         if missing:
             trained = self._trained()
             data = load_checked(trained.config.data, trained.device)
+            check_unchanged(trained.config.data, data, self._job.data_fingerprint)
             for key, evaluation in missing.items():
                 started = time.perf_counter()
                 findings = evaluation.evaluate(trained, data)

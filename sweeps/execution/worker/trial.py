@@ -211,8 +211,11 @@ class _Attempt:
         self.waiting: list[tuple[EpochLine, OutboxLine]] = []  # trained and not saved yet
 
     def run(self) -> Outcome:
+        from search_spaces.data_fingerprint import check_unchanged
+
         self._tell(self._said("start", head=self.spec))  # first, since it ends a torn line
         training = self._training()
+        check_unchanged(training.config.data, training.data, self.spec.data_fingerprint)
         self.started_at -= sum(metrics.duration_seconds for metrics in training.history)
         place = f"{self.spec.arm}, seed {self.spec.seed}, on {self.spec.hardware}"
         sys.stdout.write(f"{place}: going on after epoch {training.epoch}\n")

@@ -30,7 +30,6 @@ class Toys(ViewedObjects):
     """Two objects a class for training and two for the test, under one lighting."""
 
     kind: Literal["toys"] = "toys"
-    fingerprint: ClassVar[str] = "0" * 64
     asked: ClassVar[list[tuple[Objects, list[int]]]] = []
 
     def catalogue(self, objects: Objects) -> Views:

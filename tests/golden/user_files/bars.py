@@ -20,7 +20,6 @@ class Bars(DataSet):
     kind: Literal["bars"] = "bars"
     image_shape: ClassVar[tuple[int, int, int]] = (1, 8, 8)
     num_classes: ClassVar[int] = NUM_CLASSES
-    fingerprint: ClassVar[str] = "bars, drawn from seeds 1 and 2, version 1"
     noise: Annotated[float, Field(ge=0, le=1)] = 0.25
 
     def load(self, device):

@@ -67,13 +67,6 @@ def test_the_sweep_has_the_name_that_was_asked_for() -> None:
     assert "my_sweep" not in example_text("mine") + example_text("found", is_search=True)
 
 
-def test_other_arrays_are_refused_with_what_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
-    images, labels = DESIGN.arrays()
-    monkeypatch.setattr(DESIGN, "arrays", lambda: (images[::-1].copy(), labels))
-    with pytest.raises(ValueError, match=r"^The fingerprint of these arrays is [0-9a-f]{64}\.$"):
-        DESIGN.MyImages().load("cpu")
-
-
 @pytest.mark.parametrize("words", [["format", "--check"], ["check", "--select=E,F,I,D,N,B,UP"]])
 def test_ruff_has_nothing_to_say(tmp_path: Path, words: list[str]) -> None:
     (tmp_path / "mine.py").write_text(example_text("mine"), encoding="utf-8")

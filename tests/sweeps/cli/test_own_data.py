@@ -2,7 +2,7 @@
 
 import pytest
 
-from sweeps.execution.launch.launch import prepare_data
+from sweeps.execution.launch.launch import print_own_data
 from sweeps.execution.plan.changes import Changes
 from sweeps.execution.plan.definition import define
 from tests.sweeps.cli.shell import Shell
@@ -39,10 +39,17 @@ FROM_ONE = """splits = super().load(device)
 CASES = {
     "labels from 1 to 10": (10, FROM_ONE, "of the test split of data 'mine' is 10, which is no"),
     "five classes of ten": (5, "return super().load(device)", "with 5 classes, labels are 0 to 4"),
-    "another fingerprint": (
+    "a sentence of its own": (10, "raise ValueError('No disk.')", "No disk."),
+    "a fingerprint": (
         10,
-        "raise ValueError('The fingerprint is abc.')",
-        "The fingerprint is",
+        "return super().load(device)\n\n    fingerprint = 'mine'",
+        "The data 'mine' declare a fingerprint, which is now computed from the images that load() "
+        "returns: delete it.",
+    ),
+    "files() that are no files": (
+        10,
+        "return super().load(device)\n\n    def files(self):\n        return ['/']",
+        "files() of data 'mine' lists '/', which is no file: list each file that load() reads.",
     ),
     "a bug": (
         10,
@@ -80,7 +87,7 @@ def test_the_images_of_each_split_are_counted(
     file.write_text(
         TEXT.format(classes=10, load=f"s = super().load(device); return replace(s, {without_nine})")
     )
-    prepare_data(define(file, Changes(), ()))
+    print_own_data(define(file, Changes(), ()))
     assert capsys.readouterr().out.splitlines() == [
         "Data 'mine': 1,257 training, 180 validation and 324 test images.",
         "No image of class 9 is in the test split of data 'mine'.",

@@ -36,6 +36,7 @@ def evaluation_order(
         seed=spec.seed,
         config=spec.config,
         source=spec.source,
+        data_fingerprint=spec.data_fingerprint,
         weights=str(weights),
         device="cuda" if record and record.device.startswith("cuda") else "cpu",
         evaluations=tuple(

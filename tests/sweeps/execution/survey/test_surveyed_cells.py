@@ -116,7 +116,7 @@ def test_empty_cells_whose_code_was_mended_may_go() -> None:
     mended = first.model_copy(update={"trial_key": "f" * 20})
     new = old.model_copy(update={"cells": (mended, *old.cells[1:])})
     check_dropped_cells(old, new, filled=set())
-    with pytest.raises(BadInput, match="the code of its parts has changed"):
+    with pytest.raises(BadInput, match="its data or the code of its parts have changed"):
         check_dropped_cells(old, new, filled={first.trial_key})
     with pytest.raises(BadInput, match="seeds 1 are not in it"):
         check_dropped_cells(old, manifest(seeds=(0,)), filled=set())
@@ -161,7 +161,7 @@ def test_many_changed_settings_are_cut_short() -> None:
 def test_other_code_is_told_where_no_setting_differs() -> None:
     one = manifest()
     cells = tuple(cell.model_copy(update={"trial_key": cell.trial_key[::-1]}) for cell in one.cells)
-    assert "the code of its parts has changed" in refusal(
+    assert "its data or the code of its parts have changed" in refusal(
         one, one.model_copy(update={"cells": cells})
     )
 

@@ -1,0 +1,179 @@
+"""The fingerprint of a data set: declared by those of capsmodel, computed of a user's own.
+
+A user's data are loaded, checked and hashed once a launch. Where their class lists its `files()`,
+the facts are remembered in the user's cache, and hold while these files are the same.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from capsmodel.data import DataFacts, DataSet, DataSplits, facts_of, load_checked
+from capsmodel.data.archive import cache_folder
+from capsmodel.settings.parts import is_built_in
+from capsmodel.spelling import words_of
+from capsmodel.whole_file import write_whole
+from search_spaces.user_code import line_in_sweep_file
+
+FileState = tuple[str, int, int, int]  # path, size, time in nanoseconds, inode
+
+
+@dataclass(frozen=True)
+class _Remembered:
+    schema_version: int
+    files: list[FileState]
+    facts: DataFacts
+
+
+_SCHEMA_VERSION = 1
+_ADAPTER = TypeAdapter(_Remembered)
+_LOADED: dict[DataSet, DataFacts] = {}
+
+
+def data_fingerprint(data: DataSet) -> str:
+    """Return the hash of a data set; it is part of a trial's key.
+
+    Raises:
+        ValueError: As in `facts_of_own_data`.
+    """
+    return data.fingerprint if is_built_in(type(data)) else facts_of_own_data(data).fingerprint
+
+
+def facts_of_own_data(data: DataSet) -> DataFacts:
+    """Return the facts of a user's data set; it is loaded if they are not known.
+
+    It is loaded with the default split seed, so that all splits have the same fingerprint, as those
+    of the data sets of capsmodel have.
+
+    Raises:
+        ValueError: If it cannot be loaded, or is not what it declares. A bug in `load()` is named
+            with its line.
+    """
+    data = _at_default_split(data)
+    if data not in _LOADED:
+        try:
+            _LOADED[data] = _facts(data)
+        except ValueError:
+            raise
+        except Exception as error:
+            line = line_in_sweep_file(error)
+            place = f" ({line})" if line and not isinstance(error, OSError) else ""
+            name = "" if isinstance(error, OSError) else f"{type(error).__name__}: "
+            words = words_of(error).replace("\n", " ")
+            raise ValueError(
+                f"The data '{data.kind}' cannot be loaded: {name}{words}{place}."
+            ) from error
+    return _LOADED[data]
+
+
+def check_unchanged(data: DataSet, splits: DataSplits, fingerprint: str) -> DataFacts:
+    """Check that loaded data are those of a trial's key, and return their facts.
+
+    Args:
+        data: The data set.
+        splits: What it loaded.
+        fingerprint: What the trial's key was made with, "" if that is unknown.
+
+    Raises:
+        ValueError: If they have another fingerprint.
+    """
+    declared = _at_default_split(data)
+    if not is_built_in(type(data)) and declared != data:
+        splits = load_checked(declared, "cpu")
+    facts = facts_of(declared, splits)
+    if fingerprint and facts.fingerprint != fingerprint:
+        raise ValueError(
+            f"The data '{data.kind}' have changed: this trial is of data with the fingerprint "
+            f"{fingerprint[:12]}, and those that were loaded have {facts.fingerprint[:12]}. Launch "
+            f"again to train on the new data, or restore the old ones."
+        )
+    return facts
+
+
+def _at_default_split(data: DataSet) -> DataSet:
+    field = type(data).model_fields["split_seed"]
+    return data.model_copy(update={"split_seed": field.get_default()})
+
+
+def forget_loaded_data() -> None:
+    """Forget the data that this process has loaded, as their files may have changed since."""
+    _LOADED.clear()
+
+
+def _facts(data: DataSet) -> DataFacts:
+    before = _states(data)
+    if (facts := _remembered(data, before)) is None:
+        data.prepare()
+        facts = facts_of(data, load_checked(data, "cpu"))
+        if before == _states(data):  # nothing was written meanwhile
+            _remember(data, before, facts)
+    return facts
+
+
+# What is remembered in the user's cache.
+
+
+def _states(data: DataSet) -> list[FileState]:
+    """Return the state of each file that a data set lists.
+
+    Raises:
+        ValueError: If what it lists are not files.
+    """
+    listed: Any = data.files()
+    if isinstance(listed, str) or not isinstance(listed, Iterable):
+        raise ValueError(
+            f"files() of data '{data.kind}' must list the paths of files, got {listed!r}."
+        )
+    return [_state(data, path) for path in listed]
+
+
+def _state(data: DataSet, path: Any) -> FileState:
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(
+            f"files() of data '{data.kind}' must list the paths of files, got {path!r} among them."
+        )
+    place = Path(path).expanduser().absolute()
+    if not place.is_file():
+        raise ValueError(
+            f"files() of data '{data.kind}' lists '{place}', which is no file: list each file that "
+            f"load() reads."
+        )
+    state = place.stat()
+    return str(place), state.st_size, state.st_mtime_ns, state.st_ino
+
+
+def _remembered(data: DataSet, states: list[FileState]) -> DataFacts | None:
+    if not _is_rememberable(data, states):
+        return None
+    with suppress(OSError, ValueError, RuntimeError):  # none, another version's, or no home folder
+        remembered = _ADAPTER.validate_json(_place(data).read_bytes())
+        if remembered.schema_version == _SCHEMA_VERSION and remembered.files == states:
+            return remembered.facts
+    return None
+
+
+def _remember(data: DataSet, states: list[FileState], facts: DataFacts) -> None:
+    if not _is_rememberable(data, states):
+        return
+    with suppress(OSError, RuntimeError):  # costs the next launch a hash
+        place = _place(data)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        remembered = _Remembered(_SCHEMA_VERSION, states, facts)
+        write_whole(place, _ADAPTER.dump_json(remembered))
+
+
+def _is_rememberable(data: DataSet, states: list[FileState]) -> bool:
+    """Return whether files and code are known; those of an installed package's class are not."""
+    return bool(states) and isinstance(data.protocol_version, str)
+
+
+def _place(data: DataSet) -> Path:
+    text = f"{data.kind} {data.protocol_version} {data.model_dump_json()}"
+    name = hashlib.sha256(text.encode()).hexdigest()[:20]
+    return cache_folder().expanduser() / "fingerprints" / f"{name}.json"
