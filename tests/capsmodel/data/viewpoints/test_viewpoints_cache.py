@@ -241,7 +241,7 @@ class FewViewpoints(Viewpoints):
     """The first pairs of each half alone, of which more than ten are worth a file."""
 
     kind: Literal["few_viewpoints"] = "few_viewpoints"
-    files: ClassVar[dict[Objects, PixelFile]] = FIRST
+    pixel_files: ClassVar[dict[Objects, PixelFile]] = FIRST
     few: ClassVar[int] = 10
 
 
