@@ -23,6 +23,7 @@ _SABOUR2017_OPTIMISER = {
     "optimiser.learning_rate": 1e-3,
     "optimiser.schedule": ExponentialRate(factor=0.96, every_steps=2000, floor=1e-6),
 }
+_LONGEST_REASON = 1000
 
 
 class TrainingConfig(Settings):
@@ -116,6 +117,15 @@ def build_model(config: TrainingConfig) -> Network:
     with torch.device("meta"):
         shape = config.augmentation.shape(config.data.image_shape)
         return config.model.build(shape, config.data.num_classes)
+
+
+def why_unbuildable(config: TrainingConfig) -> str:
+    """Return why the network of a config cannot be built, on one line, "" if it can."""
+    try:
+        build_model(config)
+    except ValueError as error:
+        return " ".join(str(error).split())[:_LONGEST_REASON]
+    return ""
 
 
 def num_parameters(config: TrainingConfig) -> int:

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
@@ -19,6 +20,7 @@ from search_spaces.plans.scheduler import AnyScheduler, NoScheduler, Scheduler
 from search_spaces.plans.search_checks import (
     DEFAULT_STARTUP,
     Cost,
+    check_buildable,
     check_confirmation,
     check_cost,
     check_cost_varies,
@@ -33,6 +35,7 @@ from search_spaces.plans.search_checks import (
     check_sampler_name,
     check_startup,
     learns_nothing,
+    unbuildable_points,
 )
 from search_spaces.space.dimensions import Dimension
 from search_spaces.space.space import Limit, Space
@@ -68,7 +71,8 @@ class Search(Plan):
 
     The base is trained too, in full: samplers learn from it if it is a point of the space, and the
     confirmed arms are compared with it. Samplers see a diverged proposal as the worst value so
-    far; they do not see failed ones. In a finite space no point is proposed twice.
+    far; they do not see failed ones. In a finite space no point is proposed twice. A point whose
+    network cannot be built is never proposed: another one is drawn instead.
 
     Attributes:
         space: The settings that vary, and their values.
@@ -202,6 +206,7 @@ class Search(Plan):
         """Return the fields of the search, without proposals."""
         flags = sampler_flags(self.sampler, has_limits=bool(self.limits))
         decisive = self._decisive() | {"sampler flags": flags, "rules": RULES}
+        unbuildable = unbuildable_points(self.space, self._proposed(definition))
         fields = {
             "objective": self.objective,
             "cost": self.cost or "",
@@ -216,6 +221,7 @@ class Search(Plan):
             "confirmation": self.confirm and self.confirm.manifest_fields(),
             "until": self.until,
             "limits": [limit.description for limit in self.limits],
+            "unbuildable": unbuildable and unbuildable._asdict(),
         }
         return {"search": fields}
 
@@ -247,14 +253,16 @@ class Search(Plan):
         check_ends(definition, self.stop, self.objective, len(self.seeds))
 
     def check_all(self, definition: Definition) -> None:
-        """Check many points of the space, the limits and the cost."""
-
-        def proposed(params: Mapping[str, Any]) -> Arm:
-            return self.arm(definition, "a proposal", params)
-
+        """Check many points of the space, their networks, the limits and the cost."""
+        proposed = self._proposed(definition)
         check_points(self.space, self.objective, proposed)
+        check_buildable(self.space, definition.base, proposed)
         check_limits(self.limits, self.space, definition.base, proposed)
         check_cost_varies(self.cost, self.space, proposed)
+
+    def _proposed(self, definition: Definition) -> Callable[[Mapping[str, Any]], Arm]:
+        """Return a function that returns the arm of a point."""
+        return partial(self.arm, definition, "a proposal")
 
     def check_table(self, table: Table) -> None:
         """Check that a table needs no baseline, and no confirmation or cost that is missing."""

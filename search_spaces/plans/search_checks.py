@@ -2,11 +2,11 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any, NamedTuple, cast, get_args
 
 from pydantic import BeforeValidator
 
-from capsmodel.config import TrainingConfig
+from capsmodel.config import TrainingConfig, why_unbuildable
 from capsmodel.metrics import VALIDATION_LOSS
 from capsmodel.settings.measures import check_is_measured
 from capsmodel.settings.messages import unknown
@@ -217,6 +217,51 @@ def check_points(
             ) from error
 
 
+class UnbuildablePoints(NamedTuple):
+    """How many points of a space have a network that cannot be built.
+
+    Attributes:
+        number: Number of such points.
+        num_tried: Number of points that were tried: all of a small space.
+        reason: Why the network of the first one cannot be built.
+    """
+
+    number: int
+    num_tried: int
+    reason: str
+
+
+def unbuildable_points(
+    space: Space, proposed: Callable[[Mapping[str, Any]], Arm]
+) -> UnbuildablePoints | None:
+    """Return how many points have a network that cannot be built, None if all tried ones can.
+
+    All points of a small space are tried, else points that fill it evenly.
+    """
+    is_small = space.num_points is not None and space.num_points <= NUM_TRIED
+    tried = list(space.grid() if is_small else spread_points(space))
+    reasons = [reason for params in tried if (reason := why_unbuildable(proposed(params).config))]
+    return UnbuildablePoints(len(reasons), len(tried), reasons[0]) if reasons else None
+
+
+def check_buildable(
+    space: Space, base: TrainingConfig, proposed: Callable[[Mapping[str, Any]], Arm]
+) -> None:
+    """Check that the network of some point of the space can be built.
+
+    Raises:
+        ValueError: If it can at none that was tried, nor at the base, with the first reason.
+    """
+    unbuildable = unbuildable_points(space, proposed)
+    if unbuildable is None or unbuildable.number < unbuildable.num_tried:
+        return
+    if point_of(space.dimensions, base) is None:
+        raise ValueError(
+            f"The network of no point of the space can be built, of {unbuildable.num_tried} that "
+            f"were tried: {unbuildable.reason} Narrow the space."
+        )
+
+
 def check_limits(
     limits: Sequence[Limit],
     space: Space,
@@ -233,7 +278,10 @@ def check_limits(
     least = dict.fromkeys(limits, sys.maxsize)
     base_point = point_of(space.dimensions, base)
     for params in (*([base_point] if base_point else []), *spread_points(space)):
-        values = {limit: limit.value(proposed(params).config) for limit in limits}
+        config = proposed(params).config
+        if why_unbuildable(config):
+            continue
+        values = {limit: limit.value(config) for limit in limits}
         if all(value <= limit.at_most for limit, value in values.items()):
             return
         least = {limit: min(least[limit], value) for limit, value in values.items()}
@@ -286,7 +334,8 @@ def check_cost_varies(
     """
     if cost is None:
         return
-    values = {measured(cost, proposed(params).config) for params in spread_points(space)}
+    configs = [proposed(params).config for params in spread_points(space)]
+    values = {measured(cost, config) for config in configs if not why_unbuildable(config)}
     if len(values) == 1:
         raise ValueError(
             f"The cost {cost} is {values.pop():,} at all of {NUM_TRIED} points of the space that "

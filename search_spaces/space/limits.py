@@ -11,16 +11,13 @@ Measure = Literal["num_parameters"]
 
 
 def measured(measure: Measure, config: TrainingConfig) -> int:
-    """Return the measure of a config, 0 if its model cannot be built.
+    """Return the measure of a config; parameters are counted without allocating them.
 
-    A trial of such a config fails with the reason, which a limit would hide. Parameters are counted
-    without allocating them.
+    Raises:
+        ValueError: If its network cannot be built.
     """
     assert measure == "num_parameters"
-    try:
-        return num_parameters(config)
-    except ValueError:
-        return 0
+    return num_parameters(config)
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -41,9 +38,13 @@ class Limit:
         return f"{self.measure} at most {self.at_most}"
 
     def value(self, config: TrainingConfig) -> int:
-        """Return the measure of a config."""
+        """Return the measure of a config.
+
+        Raises:
+            ValueError: If its network cannot be built.
+        """
         return measured(self.measure, config)
 
     def is_met_by(self, config: TrainingConfig) -> bool:
-        """Return whether a config meets the limit."""
+        """Return whether a config whose network can be built meets the limit."""
         return self.value(config) <= self.at_most

@@ -151,6 +151,20 @@ class ManifestWarmStart(_Frozen):
     num_fitting: Count
 
 
+class ManifestUnbuildable(_Frozen):
+    """How many points of a search's space have a network that cannot be built.
+
+    Attributes:
+        number: Number of such points.
+        num_tried: Number of points that were tried: all of a small space.
+        reason: Why the network of the first one cannot be built.
+    """
+
+    number: Annotated[Count, Field(ge=1)]
+    num_tried: Count
+    reason: Line
+
+
 class ManifestSearch(_Frozen):
     """What a search varies, how it proposes, and what it has proposed.
 
@@ -168,6 +182,7 @@ class ManifestSearch(_Frozen):
         limits: What every proposal keeps, in words.
         cost: What is to be small beside the objective, "" where nothing is.
         warm_start: None where it begins with what its sampler says.
+        unbuildable: None where every tried point has a network that can be built.
     """
 
     objective: Text
@@ -186,6 +201,7 @@ class ManifestSearch(_Frozen):
     warm_start: ManifestWarmStart | None = later(None)
     limits: Annotated[tuple[Line, ...], Field(max_length=100)] = later(())
     cost: Literal["", "num_parameters"] = later("")
+    unbuildable: ManifestUnbuildable | None = later(None)
 
     @field_validator("scheduler")
     @classmethod
@@ -198,6 +214,17 @@ class ManifestSearch(_Frozen):
     def num_asked(self) -> int:
         """How many proposals there will be in all, as far as it is known."""
         return len(self.proposals) if self.ended else self.num_trials
+
+    @property
+    def unbuildable_note(self) -> str:
+        """How many points cannot be built, in a sentence, "" where all tried ones can."""
+        if self.unbuildable is None:
+            return ""
+        return (
+            f"Of {self.unbuildable.num_tried} points of the space, {self.unbuildable.number} have "
+            f"a network that cannot be built; such points are never proposed. The first reason: "
+            f"{self.unbuildable.reason}"
+        )
 
     @property
     def beginning(self) -> str:

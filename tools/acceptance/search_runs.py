@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from capsmodel import TrainingConfig
+from capsmodel.models import CapsNet
 from capsmodel.optimisers import Adam
 from search_spaces import Search, Space, Sweep
 from search_spaces.plans.decisions import (
@@ -152,7 +153,11 @@ class SearchRun:
 
 
 def _base() -> TrainingConfig:
-    return TrainingConfig(optimiser=Adam(learning_rate=3e-4, weight_decay=1e-6))
+    """Return a base whose network can be built, though it is never trained."""
+    return TrainingConfig(
+        model=CapsNet(conv_kernel=3, primary_kernel=3),
+        optimiser=Adam(learning_rate=3e-4, weight_decay=1e-6),
+    )
 
 
 BASE_CONFIG = _base()

@@ -235,14 +235,8 @@ def _print_search(survey: "Survey", search: "ManifestSearch", out: Console) -> N
         * bool(search.cost),
         end="",
     )
-    if search.limits:
-        out.print(plain(f"All that is proposed keeps the limits: {', '.join(search.limits)}."))
-    if search.beginning:
-        out.print(plain(f"It {search.beginning}."), soft_wrap=True)
-    if search.ending:
-        out.print(plain(f"It {search.ending}."), soft_wrap=True)
-    elif search.until:
-        out.print(plain(f"It ends earlier at: {search.until}."), soft_wrap=True)
+    for sentence in _search_sentences(search):
+        out.print(plain(sentence), soft_wrap=True)
     table = table_of("setting", "values", "only with", giving=["only with"])
     for dimension in search.dimensions:
         conditions = [f"{name} = {kind}" for name, kind in dimension.conditions.items()]
@@ -260,6 +254,20 @@ def _print_search(survey: "Survey", search: "ManifestSearch", out: Console) -> N
             out.print(_drawn(survey, search, confirmation.random), soft_wrap=True)
             rivals = f"{rivals or ', beside'} and the best of these"
         out.print(f"Then {best} are run again on the fresh seeds {seeds}{rivals}.")
+
+
+def _search_sentences(search: "ManifestSearch") -> Iterator[str]:
+    """Yield what bounds a search: limits, networks, its first points and its end."""
+    if search.limits:
+        yield f"All that is proposed keeps the limits: {', '.join(search.limits)}."
+    if search.unbuildable_note:
+        yield search.unbuildable_note
+    if search.beginning:
+        yield f"It {search.beginning}."
+    if search.ending:
+        yield f"It {search.ending}."
+    elif search.until:
+        yield f"It ends earlier at: {search.until}."
 
 
 def _drawn(survey: "Survey", search: "ManifestSearch", random: "RandomReference") -> str:

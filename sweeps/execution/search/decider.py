@@ -126,9 +126,7 @@ class SearchDecider:
                 return enough
             params = self._params(known, number)
             if params is None:
-                limits = ", ".join(limit.description for limit in self._search.limits)
-                reason = f"no other point was found within the limits ({limits})"
-                return EndSearch(reason, self._search.until, number)
+                return EndSearch(self._why_none_is_left(), self._search.until, number)
             name = name_of_proposal(number)
             return Propose(tuple(Cell(name, params, seed) for seed in definition.arm_seeds))
         if self._search.confirm is None or known.chosen:
@@ -146,6 +144,11 @@ class SearchDecider:
         random = self._best_drawn(known) if has_random_reference else None
         reference = BASE if best else None
         return Select(best, reference, self._search.question(), random)
+
+    def _why_none_is_left(self) -> str:
+        if limits := ", ".join(limit.description for limit in self._search.limits):
+            return f"no other point was found within the limits ({limits})"
+        return "no other point was found whose network can be built"
 
     def _draw(
         self, definition: Definition, known: SearchKnown, random_seed: int

@@ -1,10 +1,11 @@
-"""Measures of a point that are known before training, such as its number of parameters."""
+"""What is known of a point before training: whether its network can be built, and its size."""
 
 import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from capsmodel.config import TrainingConfig, why_unbuildable
 from search_spaces.plans.base import Definition
 from search_spaces.plans.search import FLAGS_WITH_LIMITS, Search
 from search_spaces.space.limits import Measure, measured
@@ -13,9 +14,14 @@ from sweeps.records.manifest_plan import Plain
 
 Params = dict[str, Plain]
 
+_BUILDABLE = "the network can be built"
+_UNBUILDABLE_EXCESS = 1.0
+
 
 class Measures:
     """The limits and costs of the points of one search. It caches values to save time.
+
+    A point whose network cannot be built breaks every limit, also where no limit is declared.
 
     Args:
         search: With limits or a cost, or with neither.
@@ -26,11 +32,12 @@ class Measures:
         self._search = search
         self._definition = definition
         self._known: dict[object, int] = {}
+        self._buildable: dict[object, bool] = {}
 
     @property
     def are_used(self) -> bool:
-        """Whether the search has limits or a cost that samplers learn from."""
-        return bool(self._search.limits or self._search.cost)
+        """Whether the search has limits, a cost or broken points that samplers learn from."""
+        return bool(self._search.limits or self._search.cost or self.broken_points)
 
     def costs(self, point: Mapping[str, Any]) -> tuple[float, ...]:
         """Return the logarithm of the second objective, for samplers.
@@ -38,20 +45,28 @@ class Measures:
         A factor of two is the same distance everywhere.
         """
         cost = self._search.cost
+        if cost and not self._is_buildable(point):  # it is never trained
+            return (0.0,)
         return (math.log(max(1, self._value(cost, point))),) if cost else ()
 
     def excesses(self, point: Mapping[str, Any]) -> dict[str, float]:
         """Return the logarithm of how much a point exceeds each limit; at most 0 within it.
 
-        Points that are no valid settings are refused elsewhere.
+        A search without limits has one constraint, that the network can be built. Points that are
+        no valid settings are refused elsewhere.
         """
+        names = [limit.description for limit in self._search.limits] or [_BUILDABLE]
+        if not self._is_buildable(point):
+            return dict.fromkeys(names, _UNBUILDABLE_EXCESS)
+        if not self._search.limits:
+            return {_BUILDABLE: -_UNBUILDABLE_EXCESS}
         return {
             limit.description: math.log(max(1, self._value(limit.measure, point)) / limit.at_most)
             for limit in self._search.limits
         }
 
     def holds(self, point: Mapping[str, Any]) -> bool:
-        """Return whether a point is within the limits."""
+        """Return whether a point is within the limits and its network can be built."""
         return all(excess <= 0 for excess in self.excesses(point).values())
 
     @cached_property
@@ -64,7 +79,7 @@ class Measures:
         from scipy.stats import qmc
 
         space, flags = self._search.space, FLAGS_WITH_LIMITS.get(self._search.sampler, {})
-        num_tried = flags.get("points_tried") if self._search.limits else None
+        num_tried = flags.get("points_tried")
         if not num_tried:
             return ()
         tried = qmc.Sobol(len(space.dimensions), rng=0).random(num_tried)
@@ -74,9 +89,22 @@ class Measures:
     def _value(self, measure: Measure, point: Mapping[str, Any]) -> int:
         key = (measure, identity(point))
         if key not in self._known:
-            try:
-                config = self._search.arm(self._definition, "a proposal", point).config
-            except ValueError:
+            config = self._config(point)
+            if config is None:
                 return 0
             self._known[key] = measured(measure, config)
         return self._known[key]
+
+    def _is_buildable(self, point: Mapping[str, Any]) -> bool:
+        key = identity(point)
+        if key not in self._buildable:
+            config = self._config(point)
+            self._buildable[key] = config is None or not why_unbuildable(config)
+        return self._buildable[key]
+
+    def _config(self, point: Mapping[str, Any]) -> TrainingConfig | None:
+        """Return the config of a point, None if it is no valid settings."""
+        try:
+            return self._search.arm(self._definition, "a proposal", point).config
+        except ValueError:
+            return None

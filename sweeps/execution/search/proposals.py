@@ -275,6 +275,7 @@ def study_of(
     from optuna.trial import create_trial
 
     broken = _broken(search, measures, rejected)
+    is_constrained = bool(search.limits or broken)
     points = [*broken, *([base] if base else []), *history]
     study = _empty_study(search, len(history), base, len(rejected))
     distributions = {
@@ -293,7 +294,7 @@ def study_of(
                 params=dict(params),
                 distributions={name: distributions[name] for name in params},
                 intermediate_values={} if value is None else {went.epoch: value},
-                constraints=measures.excesses(params) if measures and search.limits else None,
+                constraints=measures.excesses(params) if measures and is_constrained else None,
             )
         )
     return study

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-from capsmodel.config import TrainingConfig
+from capsmodel.config import TrainingConfig, why_unbuildable
 from search_spaces.plans.search import Search
 from search_spaces.space.proposal import kind_at, point_of
 from sweeps.execution.plan.definition import Definition
@@ -145,7 +145,7 @@ def _point(definition: Definition, plan: Search, arm: ManifestArm) -> Point | No
 
 
 def _is_within(plan: Search, config: TrainingConfig) -> bool:
-    return all(limit.is_met_by(config) for limit in plan.limits)
+    return not why_unbuildable(config) and all(limit.is_met_by(config) for limit in plan.limits)
 
 
 def _has_same_kinds(plan: Search, one: TrainingConfig, other: TrainingConfig) -> bool:

@@ -1,5 +1,7 @@
 """Proposals within the limits of a search: points that break a limit are redrawn.
 
+So are points whose network cannot be built, which break a limit of every search.
+
 The sampler sees each draw that breaks a limit when it is asked for the same proposal once more. A
 sampler with constraints also sees, from the start, points all over the space that break a limit:
 what it saw for other proposals would be lost with the process, these are not. So every proposal is
@@ -55,9 +57,7 @@ class WithinLimits:
             base: The base's point and its result, None if the space does not hold it.
         """
         search = self._search
-        if not search.limits:
-            return self._proposer.propose(params, went, base)
-        if search.sampler in _IN_ORDER:
+        if self._is_in_order:
             return self._number(len(params))
         proposed, rejected = self._proposer.propose(params, went, base), list[Params]()
         seen = {identity(point) for point in params} if search.space.num_points else set()
@@ -68,6 +68,14 @@ class WithinLimits:
             history = list(zip(params, went, strict=True))
             proposed = ask_sampler(search, history, base, measures=self.measures, rejected=rejected)
         return proposed
+
+    @property
+    def _is_in_order(self) -> bool:
+        """Whether proposals are numbered points; without limits, repeated ones are redrawn."""
+        search = self._search
+        if search.sampler == "qmc" and not search.limits:
+            return search.space.num_points is None
+        return search.sampler in _IN_ORDER
 
     def _number(self, number: int) -> Params | None:
         """Return a point by its number among the ordered points within the limits."""
