@@ -1,7 +1,7 @@
-"""Names: the shortest unambiguous ends of paths, and messages about unknown names."""
+"""Names: the shortest ends of paths, lists with reasons, messages about unknown names."""
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 _MOST_PATHS = 3
 
@@ -32,6 +32,23 @@ def _hint_of_ends(name: str, paths: Sequence[str], least: float) -> str:
     near = difflib.get_close_matches(name, dict.fromkeys(ends.values()), n=1, cutoff=least)
     meant = [f"'{path}'" for path, end in ends.items() if end in near][:_MOST_PATHS]
     return f" Did you mean {' or '.join(meant)}?" if meant else ""
+
+
+def names_by_reason(reasons: Mapping[str, str], most: int) -> str:
+    """Return names with their reasons: "'a', 'b' (too large); 'c' (too small); and 2 more".
+
+    Args:
+        reasons: Name -> reason; of several, what they advise after a colon is left out.
+        most: How many names are listed.
+    """
+    is_one = len({*reasons.values()}) == 1
+    listed: dict[str, list[str]] = {}
+    for name, reason in list(reasons.items())[:most]:
+        shown = reason if is_one else reason.partition(": ")[0]
+        listed.setdefault(shown.rstrip("."), []).append(f"'{name}'")
+    texts = [f"{', '.join(names)} ({reason})" for reason, names in listed.items()]
+    more = len(reasons) - most
+    return "; ".join([*texts, *([f"and {more} more"] if more > 0 else [])])
 
 
 def words_of(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from tests.search_spaces.codegen.test_grid_sweep import of
 from tests.search_spaces.codegen.test_path_sweep import of as path_of
 
 PAGE = (Path(__file__).parents[1] / "docs" / "designs.md").read_text(encoding="utf-8")
-GRID, COMPONENTS, FRACTION, TUNED, PATH, SPLITS = re.findall(
+GRID, COMPONENTS, SKIPPING, FRACTION, TUNED, PATH, SPLITS = re.findall(
     r"```python\n(.*?)```", PAGE, re.DOTALL
 )
 
@@ -25,6 +25,14 @@ def test_its_grid_is_what_its_command_writes() -> None:
     }
     grid: GridSweep = of("quickstart", factors=factors, seeds=(0, 1, 2, 3, 4))
     assert grid.text() == GRID
+
+
+def test_its_grid_that_skips_lacks_as_many_combinations_as_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "kernels_and_strides.py"
+    path.write_text(SKIPPING, encoding="utf-8")
+    design = define(sweep_from_file(path)[0], Changes(), ()).manifest.design
+    assert design
+    assert f"here {len(design.left_out)} of 8." in PAGE
 
 
 def test_its_fraction_says_what_is_quoted(tmp_path: Path) -> None:

@@ -83,6 +83,7 @@ class GridSweep:
         factors: Path -> levels as plain values.
         design: A key of `DESIGNS`.
         resolution: Resolution of a fraction; None takes the smallest with clear main effects.
+        skip_unbuildable: Whether combinations whose network cannot be built are left out.
         settings: Changes to the base, path -> plain value.
         name: Name of the sweep; None derives it from the origin and the factors.
     """
@@ -92,6 +93,7 @@ class GridSweep:
     factors: Mapping[str, tuple[Any, ...]]
     design: str = "full"
     resolution: int | None = None
+    skip_unbuildable: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     seeds: tuple[int, ...] = (0, 1, 2)
     name: str | None = None
@@ -145,13 +147,19 @@ class GridSweep:
 
     def _plan_fields(self) -> dict[str, Any]:
         """Return the fields of the plan as the file writes them."""
+        if self.skip_unbuildable and self.design != "full":
+            raise ValueError(
+                f"Only the design 'full' can skip combinations, got '{self.design}': leave "
+                f"skip_unbuildable out, and levels whose networks cannot be built."
+            )
         if self.design != "fractional":
             if self.resolution is not None:
                 raise ValueError(
                     f"Only the design 'fractional' has a resolution, got {self.resolution} for "
                     f"'{self.design}': leave it out."
                 )
-            return {"factors": dict(self.factors)}
+            skip = {"skip_unbuildable": True} if self.skip_unbuildable else {}
+            return {"factors": dict(self.factors), **skip}
         asked = FractionalFactorial(factors=self.factors, resolution=self.resolution)
         return {"factors": dict(self.factors), "resolution": asked.fraction.resolution}
 

@@ -109,6 +109,17 @@ class PlannedDisk(Shape):
     """Free space now."""
 
 
+class PlannedUnbuildable(Shape):
+    """What is not trained, as its network cannot be built."""
+
+    number: int
+    """Number of combinations that a design leaves out, or of such points of a search's space."""
+    num_tried: int
+    """Number of combinations, or of points of the space that were tried."""
+    reason: str
+    """Why the first of them cannot be built."""
+
+
 class PlanAnswer(Shape):
     """`capsweep plan`."""
 
@@ -137,6 +148,8 @@ class PlanAnswer(Shape):
     """Estimated duration of the launch; null if nothing similar was trained yet."""
     disk: PlannedDisk
     """Disk space that it takes."""
+    unbuildable: PlannedUnbuildable | None
+    """What is not trained, as its network cannot be built; null if all can."""
 
 
 class FailedCell(Shape):

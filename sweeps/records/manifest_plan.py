@@ -294,6 +294,7 @@ class ManifestDesign(_Frozen):
             in a screen of Plackett and Burman. An interaction then lists no other interaction that
             it shares but a part with.
         components: Name of an arm -> the components that it has, of a design that is made of such.
+        left_out: Name of an arm that the design does without -> why its network cannot be built.
     """
 
     kind: Text
@@ -304,3 +305,4 @@ class ManifestDesign(_Frozen):
     aliases: Annotated[dict[Line, tuple[Line, ...]], Field(max_length=MOST_ARMS)] = later({})
     is_partly_aliased: bool = later(False)
     components: Annotated[dict[Line, tuple[Line, ...]], Field(max_length=MOST_ARMS)] = later({})
+    left_out: Annotated[dict[Line, Line], Field(max_length=MOST_ARMS)] = later({})

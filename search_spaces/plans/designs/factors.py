@@ -50,10 +50,12 @@ class BuiltArms:
     Attributes:
         arms: Name -> settings, without settings that do not exist in the arm.
         same: Name of an arm -> names of other rows with the same configuration.
+        left_out: Name of an arm that the design is made without -> why.
     """
 
     arms: Mapping[str, Row]
     same: Mapping[str, tuple[str, ...]]
+    left_out: Mapping[str, str]
 
 
 class FactorDesign(Plan):
@@ -76,6 +78,7 @@ class FactorDesign(Plan):
             ValueError: If a level is not allowed, or different arms would have the same name.
         """
         arms: dict[str, Row] = {}
+        configs: dict[str, TrainingConfig] = {}
         same: dict[str, tuple[str, ...]] = {}
         names: dict[str, str] = {}
         for number, (row_name, row) in enumerate(self.rows(definition), start=1):
@@ -89,9 +92,23 @@ class FactorDesign(Plan):
                 )
             name = names.setdefault(key, arm_name)
             arms.setdefault(name, settings)
+            configs.setdefault(name, config)
             if (short_row_name := _shortened(row_name, number)) != name:
                 same[name] = (*same.get(name, ()), short_row_name)
-        return BuiltArms(arms, same)
+        left_out = self.left_out(configs)
+        return BuiltArms(
+            {name: row for name, row in arms.items() if name not in left_out},
+            {name: rows for name, rows in same.items() if name not in left_out},
+            left_out,
+        )
+
+    def left_out(self, configs: Mapping[str, TrainingConfig]) -> Mapping[str, str]:
+        """Return the arms to leave out, name -> why; members may override it.
+
+        Args:
+            configs: Name of an arm -> its config.
+        """
+        return {}
 
     def arm_name(self, row_name: str, settings: Row) -> str:
         """Return the name of a row's arm by the settings that exist in it."""
@@ -117,8 +134,9 @@ class FactorDesign(Plan):
         factors = {
             path: tuple(map(_plain, levels)) for path, levels in self.factor_levels().items()
         }
-        same = self.built_arms(definition).same
-        return {"design": {"kind": self.kind, "factors": factors, "same": same}}
+        built = self.built_arms(definition)
+        design = {"kind": self.kind, "factors": factors, "same": built.same}
+        return {"design": {**design, "left_out": built.left_out}}
 
     def crosses_factors(self) -> bool:
         """Return whether factors are changed together; members may override it."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from capsmodel.metrics import TEST_ERROR
-from capsmodel.spelling import short_names
+from capsmodel.spelling import names_by_reason, short_names
 from sweeps.aggregation.rendering.measured import shown_value
 from sweeps.aggregation.rendering.table import Cell, Column
 from sweeps.aggregation.results.arms import ArmResults, identical_groups
@@ -29,6 +29,8 @@ from sweeps.records.plain_text import one_line, shortened
 _MOST_NAMED = 3
 _MOST_CHAINS = 4
 _ALIAS_LONGEST = 800
+_MOST_LEFT_OUT = 20
+_LEFT_OUT_LONGEST = 2000
 _MAIN_EFFECTS_CLEAR, _PAIRS_CLEAR = 4, 5
 _NUMERALS = {3: "III", 4: "IV", 5: "V", 6: "VI", 7: "VII", 8: "VIII", 9: "IX", 10: "X"}
 _LETTERS = string.ascii_uppercase.replace("I", "")
@@ -93,6 +95,7 @@ def _notes(
     )
     yield from identical_notes(arms)
     yield from same_row_notes(manifest)
+    yield from left_out_notes(manifest)
     yield from alias_notes(manifest)
     yield from health_notes(arms)
     yield from reason_notes(arms)
@@ -276,6 +279,18 @@ def same_row_notes(manifest: Manifest) -> Iterator[str]:
         yield f"{more} more {word} for rows of the design that are the same configuration."
 
 
+def left_out_notes(manifest: Manifest) -> Iterator[str]:
+    """Say which combinations a design does without, as their networks cannot be built."""
+    left_out = manifest.design.left_out if manifest.design else {}
+    if left_out:
+        are = "combination is" if len(left_out) == 1 else "combinations are"
+        yield shortened(
+            f"{len(left_out)} {are} left out, without a network that can be built: "
+            f"{names_by_reason(left_out, _MOST_LEFT_OUT)}.",
+            _LEFT_OUT_LONGEST,
+        )
+
+
 def alias_notes(manifest: Manifest) -> Iterator[str]:
     """Yield which fraction of all combinations a design is, and which effects it aliases."""
     design = manifest.design
@@ -333,6 +348,7 @@ def _short(effect: str, names: dict[str, str]) -> str:
 def design_notes(manifest: Manifest) -> Iterator[str]:
     """Yield what is known of a design before training."""
     yield from same_row_notes(manifest)
+    yield from left_out_notes(manifest)
     yield from alias_notes(manifest)
     yield from generator_notes(manifest)
     yield from few_splits_notes(manifest)

@@ -10,7 +10,7 @@ from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.factor_effects import Effect, Effects
 from sweeps.aggregation.results.factors import TIMES, Factor, level_places
 from sweeps.aggregation.statistics.contrasts import ABSENT, Term
-from sweeps.aggregation.tables.ablation_notes import diverged_notes, same_row_notes
+from sweeps.aggregation.tables.ablation_notes import diverged_notes, left_out_notes, same_row_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes, gap_text, reason_notes
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line, shortened
@@ -104,6 +104,7 @@ def effect_notes(manifest: Manifest, arms: Sequence[ArmResults], effects: Effect
         "chooses is given validation figures only."
     )
     yield from same_row_notes(manifest)
+    yield from left_out_notes(manifest)
     yield from reason_notes(arms)
 
 

@@ -14,8 +14,9 @@ from sweeps.cli.terminal import console, plain, table_of
 from sweeps.records.errors import BadInput
 
 if TYPE_CHECKING:
-    from sweeps.cli.answers import PlanAnswer, PlannedArm
+    from sweeps.cli.answers import PlanAnswer, PlannedArm, PlannedUnbuildable
     from sweeps.execution.survey.survey import Survey
+    from sweeps.records.manifest import Manifest
     from sweeps.records.manifest_plan import (
         ManifestDimension,
         ManifestPlan,
@@ -103,7 +104,20 @@ def _answer(survey: "Survey") -> "PlanAnswer":
         arms=_planned_arms(survey),
         cells=tuple(PlannedCell.of(one, one.cell) for one in survey.cells),
         disk=PlannedDisk.of(survey.disk),
+        unbuildable=_unbuildable(manifest),
     )
+
+
+def _unbuildable(manifest: "Manifest") -> "PlannedUnbuildable | None":
+    from sweeps.cli.answers import PlannedUnbuildable
+
+    if manifest.search and manifest.search.unbuildable:
+        return PlannedUnbuildable.of(manifest.search.unbuildable)
+    left_out = manifest.design.left_out if manifest.design else {}
+    if not left_out:
+        return None
+    num_tried, reason = len(manifest.arms) + len(left_out), next(iter(left_out.values()))
+    return PlannedUnbuildable(number=len(left_out), num_tried=num_tried, reason=reason)
 
 
 def _planned_arms(survey: "Survey") -> "tuple[PlannedArm, ...]":

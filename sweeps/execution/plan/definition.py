@@ -21,6 +21,7 @@ from search_spaces.catalogue import named_sweep
 from search_spaces.data_fingerprint import data_fingerprint, facts_of_own_data
 from search_spaces.evaluation_key import evaluation_key
 from search_spaces.plans.base import Arm
+from search_spaces.plans.unbuildable import check_networks
 from search_spaces.source_version import part_version
 from search_spaces.sweep import Sweep
 from search_spaces.sweep_file import sweep_from_file
@@ -362,6 +363,7 @@ def _definition(
     sweep: Sweep, source: str | None, folder: Path, departures: dict[str, tuple[Any, Any]]
 ) -> Definition:
     arms = sweep.initial_arms()
+    check_networks(sweep.plan, arms)
     sweep.plan.check_all(sweep)
     cells = [(cell.arm, cell.seed) for cell in sweep.plan.initial_cells(sweep)]
     fields = {

@@ -1,6 +1,7 @@
 """`capsweep grid`: writes a sweep file, plans it, never writes over another file."""
 
 import inspect
+import json
 from pathlib import Path
 
 import pytest
@@ -180,3 +181,22 @@ def test_its_options_are_declared_once_and_mean_what_a_launch_means_by_them() ->
     assert given == {name: field.default for name, field in GridOptions.model_fields.items()}
     shared = set(GridOptions.model_fields) & set(LaunchOptions.model_fields) - ONLY_PYTHON
     assert shared == {"name", "seeds", "settings", "storage", "tracking_uri"}
+
+
+def test_combinations_whose_network_cannot_be_built_are_named_and_can_be_skipped(
+    shell: Shell,
+) -> None:
+    words = ("grid", "quickstart", "model.conv_stride=1,2", "model.primary_kernel=3,5")
+    assert shell.refused(*words).endswith(
+        "choose a kernel of at most 4, more padding, or larger images. To train the other 3 alone, "
+        "give skip_unbuildable=True."
+    )
+    written = shell(*words, "--skip-unbuildable", "--out", "three.py")
+    assert written.code == 0, written.err
+    assert "3 arms x 3 seeds = 9 cells" in written.out
+    assert "1 combination is left out, without a network that can be built: " in written.out
+    assert "skip_unbuildable=True" in (shell.folder / "three.py").read_text()
+    answer = json.loads(shell("plan", "three.py", "--json").out)
+    assert (answer["unbuildable"]["number"], answer["unbuildable"]["num_tried"]) == (1, 4)
+    said = shell.refused(*words, "--skip-unbuildable", "--design", "one_factor")
+    assert said.startswith("Only the design 'full' can skip combinations, got 'one_factor'")

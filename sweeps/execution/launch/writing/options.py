@@ -46,6 +46,10 @@ class GridOptions(BaseModel):
     resolution: Annotated[int, Field(ge=3)] | None = Field(
         default=None, description="Minimum resolution of a fraction [default: 4]."
     )
+    skip_unbuildable: bool = Field(
+        default=False,
+        description="Leave out combinations whose network cannot be built, of a full design.",
+    )
     seeds: tuple[Annotated[int, Field(strict=True)], ...] | None = Field(
         default=None, description="List or ranges, 0,1,2 or 0-4 [default: 0-2]."
     )
