@@ -2,7 +2,7 @@
 
 import ast
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -29,13 +29,8 @@ class SweepEntry:
 
 def named_sweeps(folders: Sequence[Path] = _FOLDERS) -> list[SweepEntry]:
     """Return all named sweeps, sorted by name. Their files are read, not imported."""
-    entries: list[SweepEntry] = []
-    for path in (path for folder in folders for path in folder.glob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        if any(_defines_sweep(statement) for statement in tree.body):
-            docstring = ast.get_docstring(tree) or ""
-            entries.append(SweepEntry(path.stem, docstring.partition("\n")[0]))
-    return sorted(entries, key=lambda entry: entry.name)
+    entries = (_entry(path) for path in _files(folders))
+    return sorted((entry for entry in entries if entry), key=lambda entry: entry.name)
 
 
 def named_sweep(name: str) -> "Sweep":
@@ -44,11 +39,10 @@ def named_sweep(name: str) -> "Sweep":
     Raises:
         ValueError: If it does not exist, with the nearest name.
     """
-    names = [entry.name for entry in named_sweeps()]
-    if name not in names:
+    if not any(_entry(path) for path in _files(_FOLDERS) if path.stem == name):
         from capsmodel.settings.messages import unknown
 
-        raise ValueError(unknown("sweep", name, names))
+        raise ValueError(unknown("sweep", name, [entry.name for entry in named_sweeps()]))
     return cast("Sweep", importlib.import_module(module_of(name)).SWEEP)
 
 
@@ -56,6 +50,19 @@ def module_of(name: str) -> str:
     """Return the module that defines a named sweep."""
     package = "search_spaces" if name == _AT_THE_TOP else "search_spaces.named"
     return f"{package}.{name}"
+
+
+def _files(folders: Sequence[Path]) -> Iterator[Path]:
+    return (path for folder in folders for path in folder.glob("*.py"))
+
+
+def _entry(path: Path) -> SweepEntry | None:
+    """Return a file's entry; None where it defines no sweep."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if not any(_defines_sweep(statement) for statement in tree.body):
+        return None
+    docstring = ast.get_docstring(tree) or ""
+    return SweepEntry(path.stem, docstring.partition("\n")[0])
 
 
 def _defines_sweep(statement: ast.stmt) -> bool:
