@@ -1,12 +1,18 @@
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from mlflow.tracking import MlflowClient
 
+from sweeps.aggregation.rendering import figure_style
 from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.mlflow.runs import EXPERIMENT
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _MLFLOW_WARNINGS = ("ignore:The ``noload`` loader strategy:DeprecationWarning",)
 GOLDEN = Path(__file__).parents[1] / "golden" / "aggregation"
@@ -18,6 +24,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents:
             for warning in _MLFLOW_WARNINGS:
                 item.add_marker(pytest.mark.filterwarnings(warning))
+
+
+@pytest.fixture(scope="module")
+def unpainted_figures() -> Iterator[None]:
+    """Make figures, but leave out what takes most of a report's time: their pixels and paths."""
+
+    def empty_image(figure: "Figure", image_format: str) -> bytes:
+        assert figure.axes
+        return b"<svg/>" if image_format == "svg" else b"\x89PNG"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figure_style, "image_bytes", empty_image)
+        yield
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.sweeps.aggregation.known_sweep import (
 )
 from tests.sweeps.aggregation.small_search import confirmed_search, search_of
 
-pytestmark = pytest.mark.usefixtures("rough_importances")
+pytestmark = pytest.mark.usefixtures("rough_importances", "unpainted_figures")
 
 FILES = {"trials.csv", "cost.md", "cost.csv", "report.html", "report-runs.html"} | {
     f"ablation.{end}" for end in ("md", "csv", "tex", "png", "svg")

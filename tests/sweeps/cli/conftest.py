@@ -32,3 +32,8 @@ def launched_store(tmp_path_factory: pytest.TempPathFactory, empty_database: Pat
 def storage(launched_store: Path, tmp_path: Path) -> Path:
     """A copy of that folder."""
     return shutil.copytree(launched_store, tmp_path / "capsweep-store")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_pixels(unpainted_figures: None) -> None:
+    """Leave figures unpainted: commands write reports whose figures no test here looks at."""

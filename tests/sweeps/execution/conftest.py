@@ -17,3 +17,8 @@ def cell(tmp_path: Path) -> CellFolder:
     folder = CellFolder(tmp_path / "cells", KEY)
     folder.path.mkdir(parents=True)
     return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_pixels(unpainted_figures: None) -> None:
+    """Leave figures unpainted: launches write reports that no test here looks at."""
