@@ -19,7 +19,7 @@ from capsmodel.data.archive import cache_folder
 from capsmodel.settings.parts import is_built_in
 from capsmodel.spelling import words_of
 from capsmodel.whole_file import write_whole
-from search_spaces.user_code import line_in_sweep_file
+from search_spaces.user_code import error_text, line_in_sweep_file
 
 FileState = tuple[str, int, int, int]  # path, size, time in nanoseconds, inode
 
@@ -62,12 +62,10 @@ def facts_of_own_data(data: DataSet) -> DataFacts:
         except ValueError:
             raise
         except Exception as error:
-            line = line_in_sweep_file(error)
-            place = f" ({line})" if line and not isinstance(error, OSError) else ""
-            name = "" if isinstance(error, OSError) else f"{type(error).__name__}: "
-            words = words_of(error).replace("\n", " ")
+            line = None if isinstance(error, OSError) else line_in_sweep_file(error)
+            words = words_of(error) if isinstance(error, OSError) else error_text(error)
             raise ValueError(
-                f"The data '{data.kind}' cannot be loaded: {name}{words}{place}."
+                f"The data '{data.kind}' cannot be loaded: {words}{f' ({line})' if line else ''}."
             ) from error
     return _LOADED[data]
 

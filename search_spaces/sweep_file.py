@@ -20,7 +20,7 @@ from capsmodel.settings.parts import Part
 from capsmodel.spelling import words_of
 from search_spaces.source_version import part_version
 from search_spaces.sweep import Sweep
-from search_spaces.user_code import MODULE_PREFIX
+from search_spaces.user_code import MODULE_PREFIX, line_in_sweep_file
 
 
 def sweep_from_file(path: Path) -> tuple[Sweep, str]:
@@ -60,7 +60,11 @@ def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
         del sys.modules[name]
         if isinstance(error, KeyboardInterrupt):
             raise
-        raise ValueError(f"{filename} cannot be run: {_one_line(error)}") from error
+        line = line_in_sweep_file(error)
+        place = f" (line {line.number})" if line else ""
+        raise ValueError(
+            f"{filename} cannot be run: {_one_line(error).rstrip('.')}{place}."
+        ) from error
     for warning in warned:
         warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
     for part in custom_parts(module):

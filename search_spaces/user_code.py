@@ -1,23 +1,112 @@
-"""Lines of a user's sweep file in an error."""
+"""Lines of a user's sweep file: where an error passed, and from where a wrong value came."""
 
 import linecache
+import sys
 import traceback
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, NamedTuple
+
+from capsmodel.spelling import words_of
 
 MODULE_PREFIX = "capsweep_sweep_"
 """The module of a sweep file is called so, followed by the hash of its text."""
 
+_LINES_AROUND = 2
 
-def line_in_sweep_file(error: BaseException) -> str:
-    """Return the last line of a sweep file that an error passed, "" if it passed none.
 
-    Such as `mine.py, line 30: poses = torch.einsum("bio,biop->bop", shares, votes)`.
-    """
+class UserLine(NamedTuple):
+    """A line of a sweep file; its text is `mine.py, line 30: poses = votes.mean(dim=1)`."""
+
+    file: str
+    number: int
+
+    def __str__(self) -> str:
+        text = linecache.getline(self.file, self.number).strip()
+        return f"{self.file}, line {self.number}" + (f": {text}" if text else "")
+
+    def excerpt(self) -> str:
+        """Return the line with those around it, each with its number."""
+        first = max(1, self.number - _LINES_AROUND)
+        numbers = range(first, self.number + _LINES_AROUND + 1)
+        lines = {number: linecache.getline(self.file, number).rstrip() for number in numbers}
+        while lines and not lines[max(lines)]:
+            del lines[max(lines)]
+        width = len(str(max(lines, default=0)))
+        return "\n".join(
+            f"{'>' if number == self.number else ' '} {number:{width}} | {text}".rstrip()
+            for number, text in lines.items()
+        )
+
+
+def line_in_sweep_file(error: BaseException) -> UserLine | None:
+    """Return the last line of a sweep file that an error or its cause passed, None if none."""
+    if error.__cause__ and (line := line_in_sweep_file(error.__cause__)):
+        return line
     lines = [
-        (frame.f_code.co_filename, number)
+        UserLine(frame.f_code.co_filename, number)
         for frame, number in traceback.walk_tb(error.__traceback__)
-        if str(frame.f_globals.get("__name__")).startswith(MODULE_PREFIX)
+        if _is_of_user(frame)
     ]
-    if not lines:
-        return ""
-    filename, number = lines[-1]
-    return f"{filename}, line {number}: {linecache.getline(filename, number).strip()}"
+    return lines[-1] if lines else None
+
+
+def error_text(error: BaseException) -> str:
+    """Return an error on one line; of a ValueError its sentence, as those of capsmodel are."""
+    words = words_of(error).replace("\n", " ")
+    is_sentence = isinstance(error, ValueError) and words.endswith(".")
+    return words if is_sentence else f"{type(error).__name__}: {words}"
+
+
+@dataclass
+class Returns:
+    """Lines of a sweep file from which its functions returned.
+
+    Attributes:
+        last: The line of the last return.
+        not_finite: The first line that returned a number that is not finite.
+    """
+
+    last: UserLine | None = None
+    not_finite: UserLine | None = None
+
+
+@contextmanager
+def watched_returns() -> Generator[Returns]:
+    """Yield the lines from which a user's functions return while the block runs.
+
+    If capsmodel fails at a value that such a function returned, the error passes no line of the
+    user's, and the last return is the best lead.
+    """
+    returns = Returns()
+
+    def note(frame: FrameType, event: str, value: Any) -> None:
+        if event != "return" or not _is_of_user(frame):
+            return
+        returns.last = UserLine(frame.f_code.co_filename, frame.f_lineno)
+        if returns.not_finite is None and not _is_finite(value):
+            returns.not_finite = returns.last
+
+    sys.setprofile(note)
+    try:
+        yield returns
+    finally:
+        sys.setprofile(None)
+
+
+def _is_of_user(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).startswith(MODULE_PREFIX)
+
+
+def _is_finite(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return True
+    values = value if isinstance(value, tuple) else (value,)
+    return all(
+        bool(one.isfinite().all())
+        for one in values
+        if isinstance(one, torch.Tensor) and one.is_floating_point() and not one.is_meta
+    )

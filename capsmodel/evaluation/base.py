@@ -89,6 +89,28 @@ class Evaluation(Part, ABC):
         return data.validation if self.looks_at == "validation" else data.test
 
 
+def findings_of(evaluation: Evaluation, trained: Trained, data: DataSplits) -> Findings:
+    """Return the findings of an evaluation, which must be those that it declares.
+
+    Raises:
+        ValueError: In one sentence, if it returns something else.
+    """
+    declared = {metric.name for metric in evaluation.metrics}
+    findings: Any = evaluation.evaluate(trained, data)
+    if not isinstance(findings, Findings):
+        raise ValueError(
+            f"The evaluation '{evaluation.kind}' must return Findings, got {findings!r:.80}."
+        )
+    if wrong := sorted(declared ^ set(findings.metrics)):
+        given = ", ".join(findings.metrics) or "none"
+        raise ValueError(
+            f"The evaluation '{evaluation.kind}' declares the metrics "
+            f"{', '.join(sorted(declared)) or 'none'} and returns {given}: both must name "
+            f"{wrong[0]}, or neither."
+        )
+    return findings
+
+
 Change = Callable[[Tensor], Tensor]
 
 

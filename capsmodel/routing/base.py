@@ -1,7 +1,7 @@
 """The interface of every routing."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -113,8 +113,19 @@ class SiteRouter(Router):
         """Set nothing: there is nothing to learn."""
 
     def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
-        """Return the routed poses and their lengths."""
-        poses = self.routing.route(votes.values, generator=generator)
+        """Return the routed poses and their lengths.
+
+        Raises:
+            ValueError: If the routing returns no poses, or poses of another shape.
+        """
+        poses: Any = self.routing.route(votes.values, generator=generator)
+        batch, _, out_caps, pose = votes.values.shape
+        if not isinstance(poses, Tensor) or poses.shape != (batch, out_caps, pose):
+            given = f"of shape {list(poses.shape)}" if isinstance(poses, Tensor) else f"{poses!r}"
+            raise ValueError(
+                f"The routing '{self.routing.kind}' must return poses of shape "
+                f"{[batch, out_caps, pose]}: batch, out_caps, pose; got {given}."
+            )
         return Routed(poses, lengths(poses))
 
 

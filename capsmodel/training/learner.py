@@ -117,9 +117,19 @@ class Learner:
         self.optimiser.step()
 
     def judge(self, batch: Images, generator: torch.Generator, progress: float) -> Judged:
-        """Return the network's outputs for unchanged images, and their loss."""
+        """Return the network's outputs for unchanged images, and their loss.
+
+        Raises:
+            ValueError: If the network or the loss returns something else.
+        """
         outputs = self.network(batch.images, batch.labels, generator)
-        class_loss = self.config.loss.judge(outputs, batch.labels, progress)
+        _check_outputs(self.config, outputs, len(batch))
+        class_loss: Any = self.config.loss.judge(outputs, batch.labels, progress)
+        if not isinstance(class_loss, Tensor) or class_loss.shape != ():
+            raise ValueError(
+                f"The loss '{self.config.loss.kind}' must return one number, the mean over the "
+                f"images, got {_given(class_loss)}."
+            )
         loss = class_loss + self.network.penalty(outputs, batch.images)
         return Judged(loss, class_loss, outputs)
 
@@ -192,6 +202,23 @@ class Learner:
                 self.chance[name].set_state(value)
             except RuntimeError as error:
                 raise ValueError(f"{path} is damaged: chance/{name} is no state.") from error
+
+
+def _check_outputs(config: TrainingConfig, outputs: Any, num_images: int) -> None:
+    name, shape = config.model.kind, (num_images, config.data.num_classes)
+    if not isinstance(outputs, Outputs):
+        raise ValueError(f"The model '{name}' must return Outputs, got {_given(outputs)}.")
+    lengths: Any = outputs.lengths
+    if not isinstance(lengths, Tensor) or lengths.shape != shape:
+        raise ValueError(
+            f"The model '{name}' must return a belief for each image and class, lengths of shape "
+            f"{list(shape)}, got {_given(lengths)}."
+        )
+
+
+def _given(value: Any) -> str:
+    is_tensor = isinstance(value, Tensor)
+    return f"a tensor of shape {list(value.shape)}" if is_tensor else repr(value)[:80]
 
 
 def _taken(images: Images, order: Tensor, size: int) -> Iterator[Images]:

@@ -87,6 +87,7 @@ class Training:
         device: str | torch.device = "cpu",
         *,
         checkpointing: bool = False,
+        data: DataSplits | None = None,
     ) -> None:
         """Load the data and set the initial weights.
 
@@ -96,6 +97,7 @@ class Training:
             device: Device of weights and images.
             checkpointing: Whether capsule layers are computed anew in the backward pass: less
                 memory for more time, and the same result to the last bit.
+            data: Splits to use in place of those that the data set loads.
 
         Raises:
             ValueError: If the images are too small for the model, or are not those expected, or a
@@ -108,7 +110,7 @@ class Training:
         self.history: tuple[EpochMetrics, ...] = ()
         self._validated: Tensor | None = None  # beliefs of the last epoch, if trained here
         self._learner = self._new_learner()
-        self._data = load_checked(config.data, self.device)
+        self._data = data or load_checked(config.data, self.device)
 
     @property
     def data(self) -> DataSplits:
@@ -264,6 +266,7 @@ class Training:
         device: str | torch.device = "cpu",
         *,
         checkpointing: bool = False,
+        data: DataSplits | None = None,
     ) -> "Training":
         """Return the training that `save` wrote, ready for its next epoch.
 
@@ -273,12 +276,13 @@ class Training:
             seed: Seed of all random numbers.
             device: Device of weights and images.
             checkpointing: As in a new training.
+            data: As in a new training.
 
         Raises:
             ValueError: If the file does not fit the config or is of another seed.
             OSError: If the file cannot be read.
         """
-        training = cls(config, seed, device, checkpointing=checkpointing)
+        training = cls(config, seed, device, checkpointing=checkpointing, data=data)
         training.history = training._read(path)
         return training
 

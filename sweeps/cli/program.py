@@ -45,6 +45,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "grid": Command("Ask", "grid", "Write a sweep file that varies settings of a base."),
         "ablate": Command("Ask", "ablate", "Write a sweep file from a base to a search's winner."),
         "plan": Command("Run", "plan", "Show what run would do, and how long it would take."),
+        "check": Command("Run", "check", "Try all of a sweep on a few images, in seconds."),
         "run": Command("Run", "run", "Train the empty cells, rebuild the tables."),
         "stop": Command("Run", "stop", "End a running launch from another shell."),
         "status": Command("Look", "status", "List the launched sweeps, or show one's progress."),

@@ -18,6 +18,8 @@ class TrialSpec(_Frozen):
     """What is known of a trial when it starts.
 
     Attributes:
+        source: Text of the user's own file, None for parts of the package.
+        source_name: The name of that file.
         device: What torch is told: "cpu" or "cuda".
         hardware: The device by its name, as the worker found it.
         versions: Versions of packages, Python and platform, as the worker found them.
@@ -32,6 +34,7 @@ class TrialSpec(_Frozen):
     seed: Whole
     config: Json
     source: str | None = None
+    source_name: str = ""
     data_fingerprint: str = ""
     num_parameters: Count = 0
     device: str = "cpu"
@@ -77,6 +80,7 @@ class OutboxLine(_Frozen):
         fence: Number of the lease it was written under.
         peak_memory_bytes: Peak memory of an epoch's attempt so far.
         is_out_of_memory: Whether a failed trial ran out of memory.
+        is_deterministic: Whether a failed trial raised an error that another attempt would raise.
     """
 
     type: Literal["start", "epoch", "failed", "pruned"]
@@ -87,6 +91,7 @@ class OutboxLine(_Frozen):
     peak_memory_bytes: Count | None = None
     reason: str = ""
     is_out_of_memory: bool = False
+    is_deterministic: bool = False
 
 
 class SealedFile(_Frozen):

@@ -30,6 +30,7 @@ from pydantic import ValidationError
 
 from capsmodel.spelling import words_of
 from capsmodel.whole_file import write_whole
+from search_spaces.user_code import line_in_sweep_file
 from sweeps.execution.cells.worker_stats import WorkerStats
 from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialSpec
 from sweeps.records.errors import BadInput
@@ -218,11 +219,16 @@ class CellFolder:
         """Rename a damaged checkpoint, so that no attempt resumes from it."""
         self.checkpoint.replace(self.checkpoint.with_suffix(".damaged"))
 
-    def append_failure(
-        self, spec: TrialSpec, fence: int, reason: str, *, is_out_of_memory: bool = False
-    ) -> None:
-        """Append that an attempt failed, with its spec, as it may have ended before its start."""
-        facts = {"head": spec, "reason": reason, "is_out_of_memory": is_out_of_memory}
+    def append_failure(self, spec: TrialSpec, fence: int, reason: str, **kind: bool) -> None:
+        """Append that an attempt failed, with its spec, as it may have ended before its start.
+
+        Args:
+            spec: Spec of the trial.
+            fence: Number of the lease.
+            reason: Why it failed.
+            **kind: `is_out_of_memory` and `is_deterministic`, as in `OutboxLine`.
+        """
+        facts = {"head": spec, "reason": reason, **kind}
         moment = {"time": now_milliseconds(), "fence": fence}
         self.append(OutboxLine.model_validate({"type": "failed", **moment, **facts}))
 
@@ -290,8 +296,10 @@ def _outbox_line(raw: bytes) -> OutboxLine | None:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return an exception as one line of a record."""
+    """Return an exception as one line of a record, with the line of the user's file it passed."""
     text = f"{type(error).__name__}: {words_of(error)}".replace("\n", " ")[:500]
+    if line := line_in_sweep_file(error):
+        text = f"{text} ({line})"
     return text.encode(errors="backslashreplace").decode()  # file names may hold lone surrogates
 
 

@@ -234,7 +234,8 @@ class CellQueue:
     def _attempt(self, folder: CellFolder, event: TrialEnded, running: _Running) -> FailedAttempt:
         """Return how an attempt failed, by its folder, or else by the engine or the kernel."""
         if line := folder.failed_since(running.outbox_size):
-            failure = Failure.OUT_OF_MEMORY if line.is_out_of_memory else Failure.RAISED
+            failure = Failure.BUG if line.is_deterministic else Failure.RAISED
+            failure = Failure.OUT_OF_MEMORY if line.is_out_of_memory else failure
             return FailedAttempt(failure=failure, reason=line.reason)
         failure = event.failure or Failure.KILLED
         # a kill explains one trial, and none that was dispatched after it

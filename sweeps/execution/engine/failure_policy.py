@@ -24,6 +24,8 @@ class Failure(StrEnum):
     """Its process was killed for an unknown reason."""
     RAISED = "raised"
     """The training raised."""
+    BUG = "bug"
+    """The training raised an error that another attempt would raise again."""
     OUT_OF_MEMORY = "out of memory"
     """It could not allocate memory, or was killed because there was none left."""
     LOST = "lost"
@@ -71,8 +73,8 @@ def restart_blameless(attempts: Sequence[FailedAttempt]) -> Retry | GiveUp:
     """Retry what may succeed: not the same error twice, but any number of lost machines.
 
     A trial that was killed is restarted three times, one that raised once, and once more for each
-    other fault, three times at most. One that ran out of memory is tried once more on a machine of
-    its own.
+    other fault, three times at most; never one with a bug. One that ran out of memory is tried once
+    more on a machine of its own.
 
     Args:
         attempts: At least one, the last one last.
@@ -82,6 +84,8 @@ def restart_blameless(attempts: Sequence[FailedAttempt]) -> Retry | GiveUp:
     is_alone = count[Failure.OUT_OF_MEMORY] > 0
     repeats = sum(attempt == last for attempt in attempts)
     num_same = count[last.failure]
+    if last.failure is Failure.BUG:
+        return GiveUp(reason=last.reason)
     if last.failure is Failure.KILLED and num_same > MAX_RESTARTS:
         return GiveUp(reason=last.reason or f"its process was killed {num_same} times")
     if last.failure is Failure.OUT_OF_MEMORY and num_same > 1:

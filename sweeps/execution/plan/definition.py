@@ -2,12 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import ValidationError
 
@@ -196,7 +197,7 @@ class Definition:
 
     Attributes:
         source: Text of the user's own file, None for a sweep of the package.
-        folder: The folder of its code, whose revision enters the records.
+        path: The user's file, or the folder of the package's code.
         epochs: Arm -> epochs of a full training.
         fingerprints: Arm -> fingerprint of its data.
         decided_by: Hash of all that determines the cells that follow; None if all are declared.
@@ -206,11 +207,16 @@ class Definition:
     sweep: Sweep
     manifest: Manifest
     source: str | None
-    folder: Path
+    path: Path
     epochs: dict[str, int]
     fingerprints: dict[str, str]
     decided_by: str | None = None
     waiting: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its code, whose revision enters the records."""
+        return self.path.parent if self.source else self.path
 
     def spec(self, cell: ManifestCell) -> TrialSpec:
         """Return the spec of a cell's trial, without the machine that it runs on."""
@@ -250,13 +256,14 @@ def spec_of(
         seed=cell.seed,
         config=definition.manifest.config_of(arm, cell.seed),
         source=definition.source,
+        source_name=definition.path.name if definition.source else "",
         data_fingerprint=fingerprint,
         num_parameters=arm.num_parameters,
     )
 
 
 def sweep_of(which: Launchable) -> tuple[Sweep, str | None, Path]:
-    """Return a sweep, the text of its file if it is a user's, and the folder of its code.
+    """Return a sweep, the text of its file if it is a user's, and the path of its code.
 
     Raises:
         BadInput: If there is no such sweep, or its file cannot be run.
@@ -269,10 +276,25 @@ def sweep_of(which: Launchable) -> tuple[Sweep, str | None, Path]:
         if isinstance(which, Path) or which.endswith(".py") or "/" in which:
             path = Path(which)
             sweep, text = sweep_from_file(path)
-            return sweep, text, path.absolute().parent
+            return sweep, text, path.absolute()
         return named_sweep(which), None, package
     except ValueError as error:
         raise BadInput(str(error)) from error
+
+
+class ChangedSweep(NamedTuple):
+    """A sweep with the changes of a launch.
+
+    Attributes:
+        source: Text of the user's own file, None for a sweep of the package.
+        path: The user's file, or the folder of the package's code.
+        departures: Its differences from the declared sweep: path -> (declared, given).
+    """
+
+    sweep: Sweep
+    source: str | None
+    path: Path
+    departures: dict[str, tuple[Any, Any]]
 
 
 def define(which: Launchable, changes: Changes, current_seeds: Sequence[int]) -> Definition:
@@ -286,8 +308,21 @@ def define(which: Launchable, changes: Changes, current_seeds: Sequence[int]) ->
     Raises:
         BadInput: In one sentence, if a change or an arm is not valid.
     """
-    declared, source, folder = sweep_of(which)
-    try:
+    changed = changed_sweep(which, changes, current_seeds)
+    with _bad_input():
+        return _definition(changed)
+
+
+def changed_sweep(
+    which: Launchable, changes: Changes, current_seeds: Sequence[int]
+) -> ChangedSweep:
+    """Return a sweep with the changes of a launch; its arms are not made yet.
+
+    Raises:
+        BadInput: In one sentence, if a change is not valid.
+    """
+    declared, source, path = sweep_of(which)
+    with _bad_input():
         settings = _settings(declared, changes)
         longer = declared if changes.epochs is None else with_epochs(declared, changes.epochs)
         sweep = longer.changed(
@@ -298,7 +333,13 @@ def define(which: Launchable, changes: Changes, current_seeds: Sequence[int]) ->
             sampler=changes.sampler,
             scheduler=changes.scheduler,
         )
-        return _definition(sweep, source, folder, _departures(declared, sweep, settings))
+        return ChangedSweep(sweep, source, path, _departures(declared, sweep, settings))
+
+
+@contextmanager
+def _bad_input() -> Generator[None]:
+    try:
+        yield
     except ValidationError as error:
         raise BadInput(explain(error)) from error
     except ValueError as error:
@@ -359,9 +400,8 @@ def _at(config: Any, path: str) -> Any:
     return config
 
 
-def _definition(
-    sweep: Sweep, source: str | None, folder: Path, departures: dict[str, tuple[Any, Any]]
-) -> Definition:
+def _definition(changed: ChangedSweep) -> Definition:
+    sweep, source, path, departures = changed
     arms = sweep.initial_arms()
     check_networks(sweep.plan, arms)
     sweep.plan.check_all(sweep)
@@ -387,7 +427,7 @@ def _definition(
         sweep=sweep,
         manifest=manifest,
         source=source,
-        folder=folder,
+        path=path,
         epochs={arm.name: arm.config.stopping.num_epochs for arm in arms},
         fingerprints={arm.name: data_fingerprint(arm.config.data) for arm in arms},
         decided_by=_decided_by(manifest),

@@ -263,6 +263,7 @@ class _Lines:
         self._title = title
         self._terminal = terminal
         self._num_written = 0
+        self._num_failures = 0
         self._last = ""
 
     def tell(self) -> None:
@@ -277,6 +278,10 @@ class _Lines:
         self._num_written += len(new)
         for sentence in new:
             _write(self._terminal, _one_line(f"{self._title}: {sentence}"))
+        failures = self._board.failures[self._num_failures :]
+        self._num_failures += len(failures)
+        for arm, seed, why in failures:
+            _write(self._terminal, _one_line(f"{self._title}: failed: {arm}, seed {seed}: {why}"))
 
 
 def _write(terminal: TextIO, line: str) -> None:

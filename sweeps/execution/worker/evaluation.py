@@ -67,6 +67,7 @@ class _Look:
 
     def run(self) -> tuple[EvaluationRecord, ...]:
         from capsmodel.data import load_checked
+        from capsmodel.evaluation import findings_of
         from search_spaces.data_fingerprint import check_unchanged
         from search_spaces.evaluation_key import evaluation_key
 
@@ -79,7 +80,7 @@ class _Look:
             check_unchanged(trained.config.data, data, self._job.data_fingerprint)
             for key, evaluation in missing.items():
                 started = time.perf_counter()
-                findings = evaluation.evaluate(trained, data)
+                findings = findings_of(evaluation, trained, data)
                 seconds = time.perf_counter() - started
                 standing[key] = self._note(key, evaluation, findings, seconds)
         return tuple(record for record in standing.values() if record)

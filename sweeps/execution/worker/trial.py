@@ -24,11 +24,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from capsmodel.whole_file import write_whole
+from search_spaces.user_code import line_in_sweep_file
 from sweeps.execution.cells.folder import CellFolder, now_milliseconds, reason_of
 from sweeps.execution.cells.sealed_files import sealed
 from sweeps.execution.worker.provenance import hardware, package_versions
 from sweeps.execution.worker.worker_process import (
     PeakMemory,
+    is_deterministic,
     is_out_of_memory,
     recorded_peak_memory,
     training_config,
@@ -161,14 +163,19 @@ def run_trial(job: TrialJob, report: Report) -> Outcome:
             warm_up(job.spec)
             spec = _with_worker_facts(job.spec)
             return _Attempt(cell, spec, fence, report, is_judged=job.is_judged).run()
-        except Exception as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            if isinstance(error, KeyboardInterrupt) and not line_in_sweep_file(error):
+                raise
             traceback.print_exc()
-            is_memory = is_out_of_memory(error)
             reason = reason_of(error)
-            Disk(cell).keep(
-                lambda: cell.append_failure(job.spec, fence, reason, is_out_of_memory=is_memory)
-            )
-            raise
+            kind = {
+                "is_out_of_memory": is_out_of_memory(error),
+                "is_deterministic": is_deterministic(error),
+            }
+            Disk(cell).keep(lambda: cell.append_failure(job.spec, fence, reason, **kind))
+            if isinstance(error, Exception):
+                raise
+            raise RuntimeError(reason) from error  # else it would end the worker's process
 
 
 @contextmanager
@@ -279,7 +286,7 @@ class _Attempt:
         """Return the training of the checkpoint; a new one if it is missing or damaged."""
         from capsmodel.training.training import Training
 
-        config = training_config(self.spec.config, self.spec.source)
+        config = training_config(self.spec.config, self.spec.source, self.spec.source_name)
         seed, device = self.spec.seed, self.spec.device
         checkpointing = self.spec.gradient_checkpointing
         if not self.cell.checkpoint.exists():

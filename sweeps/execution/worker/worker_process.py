@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from search_spaces.user_code import line_in_sweep_file
 from sweeps.execution.cells.worker_stats import WorkerStats
 from sweeps.execution.periodic import every
 from sweeps.records.cell_contents import TrialSpec
@@ -31,8 +32,13 @@ def without_token() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in _OF_CLUSTERS}
 
 
-def training_config(config: Json, source: str | None) -> "TrainingConfig":
+def training_config(config: Json, source: str | None, name: str = "") -> "TrainingConfig":
     """Return a training config, with the parts of a user from the text of their file.
+
+    Args:
+        config: As a record holds it.
+        source: The text, None for parts of the package.
+        name: The file's name, for messages.
 
     Raises:
         ValueError: If the config does not fit its parts, or the source cannot be run.
@@ -40,10 +46,14 @@ def training_config(config: Json, source: str | None) -> "TrainingConfig":
     from capsmodel.config import TrainingConfig
     from search_spaces.sweep_file import custom_parts, module_from_text
 
-    parts = custom_parts(module_from_text(source)) if source else ()
+    parts = custom_parts(module_from_text(source, name or "<sweep>")) if source else ()
     return TrainingConfig.model_validate(config, context={"parts": parts})
 
 
+_BUGS = (
+    *(TypeError, NameError, AttributeError, LookupError, ArithmeticError, AssertionError),
+    *(ValueError, NotImplementedError, ImportError),
+)
 _PEAK_SECONDS = 0.5
 _WORDS = ("can't allocate memory", "not enough memory", "out of memory")  # of torch's allocators
 
@@ -90,6 +100,19 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and any(word in text for word in _WORDS)
     )
+
+
+def is_deterministic(error: BaseException) -> bool:
+    """Return whether another attempt would raise an error again, as the code has a bug.
+
+    An error of torch counts if it passed a line of the user's file: shapes that do not fit, not
+    what a driver, a disk or another process did.
+    """
+    if isinstance(error, SystemExit | KeyboardInterrupt | _BUGS):
+        return True
+    is_of_torch = isinstance(error, RuntimeError) and not is_out_of_memory(error)
+    is_of_device = any(word in str(error) for word in ("CUDA", "cuDNN", "NCCL"))
+    return is_of_torch and not is_of_device and line_in_sweep_file(error) is not None
 
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of mallopt's parameters in glibc's malloc.h
@@ -139,11 +162,12 @@ def warm_up(spec: TrialSpec) -> None:
     This is done once for a process and config: libraries, data, device, and one training step on a
     few images. The global random generators stay as they are.
     """
-    _take_first_step(json.dumps(spec.config, sort_keys=True), spec.source, spec.device)
+    config = json.dumps(spec.config, sort_keys=True)
+    _take_first_step(config, spec.source, spec.source_name, spec.device)
 
 
 @cache
-def _take_first_step(config_text: str, source: str | None, device: str) -> None:
+def _take_first_step(config_text: str, source: str | None, name: str, device: str) -> None:
     import torch
     from safetensors.torch import save
 
@@ -151,7 +175,7 @@ def _take_first_step(config_text: str, source: str | None, device: str) -> None:
     from capsmodel.config import build_model
     from capsmodel.data import load_checked
 
-    config = training_config(json.loads(config_text), source)
+    config = training_config(json.loads(config_text), source, name)
     with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
         network = build_model(config)
         network.to_empty(device="cpu").initialise(0)

@@ -1,0 +1,276 @@
+"""The check of a sweep before a launch: everything in it is tried once, on a few images.
+
+Each data set is loaded, each distinct network takes one training step on the CPU, is written to a
+checkpoint, read back and used to predict, and each evaluation looks at a network. An error names
+the user's line at which it happened, or the line that returned the wrong value.
+"""
+
+import json
+import math
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from capsmodel.config import TrainingConfig, build_model
+from capsmodel.data import DataSet, DataSplits, Images, facts_of, load_checked
+from capsmodel.evaluation import Evaluation, findings_of
+from capsmodel.search_range import Plain
+from capsmodel.settings.measures import parts_in
+from capsmodel.settings.parts import is_built_in
+from capsmodel.training.trained import Trained
+from capsmodel.training.training import Training
+from search_spaces.plans.search import Search
+from search_spaces.space.space import Space
+from search_spaces.sweep import Sweep
+from search_spaces.user_code import (
+    Returns,
+    UserLine,
+    error_text,
+    line_in_sweep_file,
+    watched_returns,
+)
+from sweeps.execution.plan.changes import Changes
+from sweeps.execution.plan.definition import Launchable, changed_sweep
+from sweeps.records.errors import BadInput
+from sweeps.records.plain_text import image_counts_text
+
+_NUM_IMAGES = 8
+_NUM_EVALUATED = 64
+_MOST_NAMES = 3
+
+
+class CheckFailed(BadInput):
+    """Something in a sweep does not work.
+
+    Attributes:
+        line: The user's line at which it happened, if it was one of theirs.
+    """
+
+    def __init__(self, what: str, error: BaseException, line: UserLine | None) -> None:
+        words = error_text(error).rstrip(".")
+        place = f" ({line.file}, line {line.number})" if line and line.file not in words else ""
+        is_whole = not what or words.startswith("The ")
+        super().__init__(f"{words}{place}." if is_whole else f"{what}: {words}{place}.")
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Something that works.
+
+    Attributes:
+        what: In words.
+        seconds: How long it took.
+    """
+
+    what: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """Arms whose networks have one shape and the same parts of the user's; the first is tried.
+
+    Attributes:
+        names: The names of the arms.
+        config: The config of the first.
+    """
+
+    names: tuple[str, ...]
+    config: TrainingConfig
+
+    @property
+    def title(self) -> str:
+        """The arms in words."""
+        more = len(self.names) - _MOST_NAMES
+        words = ", ".join(f"'{name}'" for name in self.names[:_MOST_NAMES])
+        return f"Arm{'s' * (len(self.names) > 1)} {words}" + f" and {more} more" * (more > 0)
+
+
+def loaded_sweep(which: Launchable, changes: Changes) -> Sweep:
+    """Return a sweep with the changes of a launch; its plan has made its first cells.
+
+    Raises:
+        CheckFailed: If its file cannot be run, or its plan fails.
+    """
+    with _errors(""):
+        sweep = changed_sweep(which, changes, ()).sweep
+    with _errors(f"The plan of '{sweep.name}' fails"):
+        sweep.initial_arms()
+        sweep.plan.check_all(sweep)
+        sweep.plan.initial_cells(sweep)
+        sweep.plan.manifest_fields(sweep)
+    return sweep
+
+
+def check_sweep(sweep: Sweep) -> Iterator[Tried | CheckFailed]:
+    """Try everything in a sweep once; yield what works and what does not.
+
+    What needs something that failed before is left out. Nothing is written but a checkpoint in a
+    temporary folder.
+    """
+    cases, failures = _cases(sweep)
+    yield from failures
+    loaded: dict[DataSet, DataSplits] = {}
+    for data in dict.fromkeys(case.config.data for case in cases):
+        started = time.perf_counter()
+        try:
+            loaded[data], counts = _loaded(data)
+            yield Tried(f"Data '{data.kind}': {counts}", _since(started))
+        except CheckFailed as failed:
+            yield failed
+    networks: list[tuple[Trained, DataSplits]] = []
+    for case in cases:
+        if (splits := loaded.get(case.config.data)) is None:
+            continue
+        started = time.perf_counter()
+        try:
+            trained = _trained(case, _few(splits, _NUM_IMAGES))
+            networks = networks or [(trained, splits)]
+            yield Tried(f"{case.title}: a step, a checkpoint, a prediction", _since(started))
+        except CheckFailed as failed:
+            yield failed
+    for evaluation in sweep.evaluations if networks else ():
+        started = time.perf_counter()
+        try:
+            _evaluate(evaluation, *networks[0])
+            yield Tried(f"Evaluation '{evaluation.kind}'", _since(started))
+        except CheckFailed as failed:
+            yield failed
+
+
+@contextmanager
+def _errors(what: str) -> Generator[Returns]:
+    """Raise any error in the block as `CheckFailed`, with the user's line."""
+    with watched_returns() as returns:
+        try:
+            yield returns
+        except CheckFailed:
+            raise
+        except BaseException as error:
+            line = line_in_sweep_file(error) or returns.last
+            if isinstance(error, KeyboardInterrupt | GeneratorExit) and not line:
+                raise
+            raise CheckFailed(what, error, line) from error
+
+
+def _since(started: float) -> float:
+    return time.perf_counter() - started
+
+
+# Which arms differ.
+
+
+def _cases(sweep: Sweep) -> tuple[list[Case], list[CheckFailed]]:
+    """Return the arms by the shapes of their networks, and those that cannot be built."""
+    names: dict[str, list[str]] = {}
+    configs: dict[str, TrainingConfig] = {}
+    failures: list[CheckFailed] = []
+    for name, config in _configs(sweep):
+        try:
+            shape = _shape(name, config)
+        except CheckFailed as failed:
+            # the plan says which points of a space cannot be built
+            if failed.line or not isinstance(sweep.plan, Search):
+                failures.append(failed)
+            continue
+        names.setdefault(shape, []).append(name)
+        configs.setdefault(shape, config)
+    cases = [Case(tuple(names[shape]), config) for shape, config in configs.items()]
+    return cases, failures
+
+
+def _configs(sweep: Sweep) -> Iterator[tuple[str, TrainingConfig]]:
+    arms = sweep.initial_arms()
+    if not arms:
+        yield "base", sweep.base
+    yield from ((arm.name, arm.config) for arm in arms)
+    if isinstance(sweep.plan, Search):
+        for name, point in _points(sweep.plan.space):
+            yield name, sweep.plan.arm(sweep, name, point).config
+
+
+def _points(space: Space) -> Iterator[tuple[str, dict[str, Plain]]]:
+    """Yield both corners of a space, and a point with each choice of each dimension."""
+    size = len(space.dimensions)
+    yield "all smallest values", space.at([0.0] * size)
+    yield "all largest values", space.at([1.0] * size)
+    for place, dimension in enumerate(space.dimensions):
+        choices = () if dimension.num_values is None else dimension.values()
+        for index, value in enumerate(choices):
+            if isinstance(value, str):
+                unit = [0.0] * size
+                unit[place] = (index + 0.5) / len(choices)
+                yield f"{dimension.name}={value}", space.at(unit)
+
+
+def _shape(name: str, config: TrainingConfig) -> str:
+    """Return what decides which code a config runs: kinds, shapes, and settings of own parts."""
+    with _errors(f"Arm '{name}' cannot be built"):
+        tensors = build_model(config).state_dict()
+    parts = [
+        part.kind if is_built_in(type(part)) else part.model_dump(mode="json")
+        for part in parts_in(config)
+    ]
+    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    return json.dumps([parts, shapes, config.data.model_dump(mode="json")], sort_keys=True)
+
+
+# What is tried.
+
+
+def _loaded(data: DataSet) -> tuple[DataSplits, str]:
+    """Return the splits of a data set, and its numbers of images in words."""
+    with _errors(f"The data '{data.kind}' cannot be used"):
+        data.prepare()
+        splits = load_checked(data, "cpu")
+        facts = facts_of(data, splits)
+    return splits, " ".join([f"{image_counts_text(facts.num_images)}.", *facts.notes])
+
+
+def _few(splits: DataSplits, number: int) -> DataSplits:
+    """Return a few images of each split, from all over it."""
+
+    def some(images: Images) -> Images:
+        return images.take(torch.linspace(0, len(images) - 1, min(number, len(images))).long())
+
+    return DataSplits(
+        train=some(splits.train),
+        validation=some(splits.validation),
+        test=some(splits.test),
+        extra_tests={name: some(images) for name, images in splits.extra_tests.items()},
+    )
+
+
+def _trained(case: Case, few: DataSplits) -> Trained:
+    """Train a step, save and restore it, and predict."""
+    config = case.config
+    with _errors(f"{case.title} cannot be trained") as returns:
+        training = Training(config, seed=0, data=few)
+        metrics = next(iter(training))
+        if not math.isfinite(metrics.train_loss):
+            loss = ValueError(f"the loss of the first step is {metrics.train_loss}")
+            raise CheckFailed(f"{case.title} cannot be trained", loss, returns.not_finite)
+        training.is_ended_by(metrics.epoch)
+        training.warnings()
+        training.test()
+    with _errors(f"{case.title} cannot be saved and restored"), TemporaryDirectory() as folder:
+        path = Path(folder) / "checkpoint.safetensors"
+        training.save(path)
+        restored = Training.restore(path, config, 0, data=few).trained()
+    with _errors(f"{case.title} cannot predict"):
+        trained = training.trained()
+        images = few.test.images
+        if not torch.equal(trained.predict(images).lengths, restored.predict(images).lengths):
+            raise ValueError("restored from its checkpoint, it predicts something else")
+    return trained
+
+
+def _evaluate(evaluation: Evaluation, trained: Trained, splits: DataSplits) -> None:
+    with _errors(f"The evaluation '{evaluation.kind}' fails"):
+        findings_of(evaluation, trained, _few(splits, _NUM_EVALUATED))
