@@ -111,9 +111,19 @@ def loaded_sweep(which: Launchable, changes: Changes) -> Sweep:
 def check_sweep(sweep: Sweep) -> Iterator[Tried | CheckFailed]:
     """Try everything in a sweep once; yield what works and what does not.
 
-    What needs something that failed before is left out. Nothing is written but a checkpoint in a
-    temporary folder.
+    Each line of the user's is named once. What needs something that failed before is left out.
+    Nothing is written but a checkpoint in a temporary folder.
     """
+    lines: set[UserLine] = set()
+    for result in _results(sweep):
+        if isinstance(result, CheckFailed) and result.line:
+            if result.line in lines:
+                continue
+            lines.add(result.line)
+        yield result
+
+
+def _results(sweep: Sweep) -> Iterator[Tried | CheckFailed]:
     cases, failures = _cases(sweep)
     yield from failures
     loaded: dict[DataSet, DataSplits] = {}

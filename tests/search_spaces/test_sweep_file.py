@@ -176,7 +176,7 @@ def test_a_file_without_a_sweep_says_what_to_write(tmp_path: Path) -> None:
         ("raise RuntimeError('first\\nsecond')", "cannot be run: RuntimeError: first second"),
         ("import no_such_package_anywhere", "ModuleNotFoundError"),
         ("import sys; sys.exit(0)", "cannot be run: SystemExit: 0"),
-        (PART.replace("seeds=(0,)", "seeds=(0, 0)"), "A seed is listed twice: 0, 0."),
+        (PART.replace("seeds=(0,)", "seeds=(0, 0)"), "A seed is listed twice: 0, 0 (line"),
         (PART.replace('name="own"', 'name="Own"'), "name must be a text of the form"),
         (PART.replace('"mean"] = "mean"', '"dynamic"] = "dynamic"'), "built in"),
     ],

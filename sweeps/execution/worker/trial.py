@@ -164,8 +164,8 @@ def run_trial(job: TrialJob, report: Report) -> Outcome:
             spec = _with_worker_facts(job.spec)
             return _Attempt(cell, spec, fence, report, is_judged=job.is_judged).run()
         except (Exception, SystemExit, KeyboardInterrupt) as error:
-            if isinstance(error, KeyboardInterrupt) and not line_in_sweep_file(error):
-                raise
+            if not isinstance(error, Exception) and not line_in_sweep_file(error):
+                raise  # Tune stops a trial that way
             traceback.print_exc()
             reason = reason_of(error)
             kind = {

@@ -108,7 +108,7 @@ def is_deterministic(error: BaseException) -> bool:
     An error of torch counts if it passed a line of the user's file: shapes that do not fit, not
     what a driver, a disk or another process did.
     """
-    if isinstance(error, SystemExit | KeyboardInterrupt | _BUGS):
+    if isinstance(error, (SystemExit, KeyboardInterrupt, *_BUGS)):
         return True
     is_of_torch = isinstance(error, RuntimeError) and not is_out_of_memory(error)
     is_of_device = any(word in str(error) for word in ("CUDA", "cuDNN", "NCCL"))

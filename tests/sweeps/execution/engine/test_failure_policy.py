@@ -35,6 +35,11 @@ def test_a_fault_that_comes_twice_is_not_tried_a_third_time() -> None:
     assert restart_blameless([RAISED, KILLED, LOST, RAISED]) == GiveUp(reason="ValueError: no")
 
 
+def test_a_bug_is_not_tried_again() -> None:
+    bug = FailedAttempt(failure=Failure.BUG, reason="NameError: name 'x' is not defined")
+    assert restart_blameless([bug]) == GiveUp(reason=bug.reason)
+
+
 def test_ever_new_faults_come_to_an_end_too() -> None:
     attempts = [raised(f"OSError: {number}") for number in range(4)]
     assert restart_blameless(attempts[:3]) == Retry()

@@ -170,14 +170,44 @@ SWEEP = Sweep(name="own", base=TrainingConfig(), plan=ListedArms(baseline="a", a
 """
 
 
-def test_a_users_own_part_is_rebuilt_from_the_text_beside_it(tmp_path: Path) -> None:
-    plain = job_of(tmp_path).spec
+def job_of_own_routing(cells: Path, source: str) -> TrialJob:
+    plain = job_of(cells).spec
     config = plain.config | {
         "model": plain.config["model"] | {"routing": {"kind": "mean_of_votes"}},
         "stopping": {"kind": "fixed_epochs", "epochs": 1},
     }
-    spec = plain.model_copy(update={"config": config, "source": SOURCE, "trial_key": "f" * 20})
-    job = TrialJob(cells=str(tmp_path), spec=spec)
+    user_code = {"source": source, "source_name": "mine.py", "trial_key": "f" * 20}
+    spec = plain.model_copy(update={"config": config, **user_code})
+    return TrialJob(cells=str(cells), spec=spec)
+
+
+@pytest.mark.parametrize(
+    ("bug", "reason"),
+    [
+        ("votes.men(dim=1)", "AttributeError: 'Tensor' object has no attribute 'men'"),
+        ("votes @ votes", "RuntimeError: "),
+        ("sys.exit(0)", "SystemExit: 0"),
+        ("stop()", "KeyboardInterrupt: "),
+    ],
+)
+def test_a_bug_in_a_users_part_is_a_failure_with_its_line(
+    tmp_path: Path, bug: str, reason: str
+) -> None:
+    header = "import sys\n\ndef stop():\n    raise KeyboardInterrupt\n"
+    source = header + SOURCE.replace("votes.mean(dim=1)", bug)
+    job = job_of_own_routing(tmp_path, source)
+    with pytest.raises((AttributeError, RuntimeError)):
+        run_trial(job, silent)
+    failed = folder_of(job).failed_since()
+    assert failed
+    assert failed.is_deterministic
+    assert failed.reason.startswith(reason)
+    number = 4 if bug == "stop()" else source[: source.index(bug)].count("\n") + 1
+    assert f"(mine.py, line {number}: " in failed.reason
+
+
+def test_a_users_own_part_is_rebuilt_from_the_text_beside_it(tmp_path: Path) -> None:
+    job = job_of_own_routing(tmp_path, SOURCE)
     assert run_trial(job, silent) is Outcome.FINISHED
     assert "routing by the mean" in folder_of(job).log.read_text()
 
@@ -266,9 +296,9 @@ def test_gradient_checkpointing_is_asked_of_the_training_and_changes_no_result(
     asked: list[bool] = []
     real = Training.__init__
 
-    def begin(training: Training, *arguments: Any, checkpointing: bool = False) -> None:
+    def begin(training: Training, *arguments: Any, checkpointing: bool, **options: Any) -> None:
         asked.append(checkpointing)
-        real(training, *arguments, checkpointing=checkpointing)
+        real(training, *arguments, checkpointing=checkpointing, **options)
 
     monkeypatch.setattr(Training, "__init__", begin)
     known = job_of(tmp_path)

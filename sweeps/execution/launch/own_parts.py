@@ -1,0 +1,118 @@
+"""A user's own parts, tried in a child process while the engine starts.
+
+A sweep that has passed is remembered by its trial keys in the user's cache, and not tried again.
+"""
+
+import hashlib
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import torch
+
+from capsmodel.data.archive import cache_folder
+from search_spaces.evaluation_key import evaluation_key
+from search_spaces.sweep import Sweep
+from search_spaces.trial_key import trial_key
+from sweeps.execution.sweep_check import CheckFailed, check_sweep
+from sweeps.execution.view.live_view import print_line
+from sweeps.execution.worker.worker_process import die_with_parent
+from sweeps.records.errors import BadInput
+
+_TIMEOUT_SECONDS = 60.0
+
+
+@contextmanager
+def own_parts_tried(
+    sweep: Sweep, timeout_seconds: float = _TIMEOUT_SECONDS
+) -> Generator[Callable[[], None]]:
+    """Try a sweep with parts of the user's own in a child process while the block runs.
+
+    A child that takes longer is ended, and what it has not tried is printed. Only a system that can
+    fork has such a child.
+
+    Yields:
+        A function that waits until the child is done. It raises BadInput if something failed.
+    """
+    can_fork = "fork" in multiprocessing.get_all_start_methods()
+    if not sweep.parts or not can_fork or _is_there(passed := _passed(sweep)):
+        yield lambda: None
+        return
+    context = multiprocessing.get_context("fork")  # torch and the user's file are loaded already
+    answers, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_try_all, args=(sweep, sender, os.getpid()), daemon=True)
+    deadline = time.monotonic() + timeout_seconds
+    child.start()
+    sender.close()
+    try:
+        yield lambda: _wait(child, answers, deadline, passed)
+    finally:
+        child.kill()
+        child.join()
+        answers.close()
+
+
+def _wait(child: BaseProcess, answers: Connection, deadline: float, passed: Path) -> None:
+    tried: list[str] = []
+    try:
+        while answers.poll(max(0.0, deadline - time.monotonic())):
+            error, what = answers.recv()
+            if error:
+                raise BadInput(error)
+            if not what:
+                _remember(passed)
+                return
+            tried.append(what)
+        why = "took too long"
+    except EOFError:
+        child.join()
+        why = f"ended with exit code {child.exitcode}"
+    words = f"after {tried[-1]}" if tried else "before anything was tried"
+    print_line(f"The check of your own parts {why}, {words}. The launch goes on without it.")
+
+
+def _try_all(sweep: Sweep, sender: Connection, parent: int) -> None:
+    """Send what was tried, each as (error, what); ("", "") when all of it works."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    die_with_parent(parent)
+    silence = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):  # what the user's code prints would stand among the progress
+        os.dup2(silence, descriptor)
+    sys.stdout = sys.stderr = os.fdopen(silence, "w")
+    torch.set_num_threads(1)  # threads of the parent do not exist here
+    for result in check_sweep(sweep):
+        is_error = isinstance(result, CheckFailed)
+        sender.send((str(result), "") if is_error else ("", result.what))
+    sender.send(("", ""))
+
+
+def _passed(sweep: Sweep) -> Path:
+    """Return the file that says that a sweep has passed: of its arms, evaluations and versions."""
+    arms = sweep.initial_arms()
+    keys = {trial_key(config, 0) for config in (sweep.base, *(arm.config for arm in arms))}
+    keys |= {evaluation_key(evaluation) for evaluation in sweep.evaluations}
+    facts = [*sorted(keys), sweep.plan.model_dump_json(), version("capsweep"), torch.__version__]
+    name = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:20]
+    return cache_folder() / "passed" / name
+
+
+def _is_there(passed: Path) -> bool:
+    with suppress(OSError, RuntimeError):  # no folder that can be read, or no home
+        return passed.expanduser().exists()
+    return False
+
+
+def _remember(passed: Path) -> None:
+    with suppress(OSError, RuntimeError):  # else it is tried again
+        path = passed.expanduser()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()

@@ -1,0 +1,70 @@
+"""A user's own parts are tried in a child process before a launch."""
+
+from pathlib import Path
+
+import pytest
+
+from sweeps.execution.launch.own_parts import own_parts_tried
+from sweeps.execution.plan.changes import Changes
+from sweeps.execution.sweep_check import loaded_sweep
+from sweeps.records.errors import BadInput
+from tests.sweeps.execution.test_sweep_check import TEXT
+
+LINE = "        return poses\n"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "capsweep" / "passed"
+
+
+def tried(folder: Path, last: str = LINE, seconds: float = 60) -> None:
+    """Try a sweep whose routing ends with a line, as a launch does."""
+    file = folder / "mine.py"
+    file.write_text(TEXT.replace(LINE, last), encoding="utf-8")
+    with own_parts_tried(loaded_sweep(file, Changes()), seconds) as wait:
+        wait()
+
+
+def test_what_works_is_tried_once(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried(tmp_path)
+    (passed,) = cache.iterdir()
+    monkeypatch.setattr("multiprocessing.get_context", None)  # nothing is forked any more
+    tried(tmp_path)
+    assert [*cache.iterdir()] == [passed]
+
+
+def test_a_bug_is_bad_input_with_its_line(tmp_path: Path, cache: Path) -> None:
+    with pytest.raises(
+        BadInput, match=r"^The routing 'mine' must return poses .*mine.py, line [0-9]+"
+    ):
+        tried(tmp_path, "        return poses[:, :5]\n")
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize(
+    ("last", "why", "seconds"),
+    [
+        ("        while True: pass\n", "took too long", 3),
+        ("        import os; os._exit(7)\n", "ended with exit code 7", 60),
+    ],
+)
+def test_the_launch_goes_on_without_a_check_that_does_not_end(
+    tmp_path: Path,
+    cache: Path,
+    capsys: pytest.CaptureFixture[str],
+    last: str,
+    why: str,
+    seconds: float,
+) -> None:
+    tried(tmp_path, last, seconds)
+    assert f"The check of your own parts {why}, after Data 'my_data'" in capsys.readouterr().out
+    assert not cache.exists()
+
+
+def test_what_parts_print_is_not_shown(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    tried(tmp_path, "        print('routed', flush=True)\n        return poses\n")
+    assert capfd.readouterr().out == ""
