@@ -38,9 +38,7 @@ def test_what_works_is_tried_once(
 
 
 def test_a_bug_is_bad_input_with_its_line(tmp_path: Path, cache: Path) -> None:
-    with pytest.raises(
-        BadInput, match=r"^The routing 'mine' must return poses .*mine.py, line [0-9]+"
-    ):
+    with pytest.raises(BadInput, match=r"^The routing 'mine' must .*mine.py, line [0-9]+"):
         tried(tmp_path, "        return poses[:, :5]\n")
     assert not cache.exists()
 
