@@ -4,6 +4,8 @@ They stop where one has collected others than the rest. So no test's name may de
 of the clock, on the order of a set, on where an object lies in memory or on the name of a folder.
 Cost: about 10 processor seconds, as the whole suite is imported once more: what another process
 collects is compared with what this one has. Where that is less than all, two others are compared.
+So it is one of the slow tests. In every run of the fast ones pytest-xdist compares its own workers,
+whose hash seeds and folders differ.
 """
 
 import os
@@ -17,6 +19,8 @@ import pytest
 from tests.conftest import COLLECTED
 from tests.end_to_end.command import clean_environment
 from tests.waiting import PATIENCE_SECONDS
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 MOST_CHARACTERS = 300  # a test's sentence, and what a person reads of its parameters
