@@ -12,6 +12,7 @@ import pytest
 from search_spaces.quickstart import SWEEP as QUICKSTART
 from search_spaces.trial_key import trial_key
 from tests.pages import ROOT, commands, page, snippets
+from tests.sweeps.cli.shell import Shell
 from tests.waiting import PATIENCE_SECONDS
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -84,8 +85,16 @@ def test_the_script_has_fewer_than_ten_lines() -> None:
         ("depth", "depth: 30 proposals by tpe"),
     ],
 )
-def test_ones_own_sweep_is_planned_from_its_file(folder: Path, name: str, planned: str) -> None:
-    assert planned in capsweep(folder, "plan", f"{name}.py")
+def test_ones_own_sweep_is_planned_from_its_file(
+    folder: Path,
+    name: str,
+    planned: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    answer = Shell(folder, monkeypatch, capsys)("plan", f"{name}.py")
+    assert answer.code == 0, answer.err
+    assert planned in answer.out
 
 
 def test_ones_own_routing_keeps_the_laws_of_a_routing(folder: Path) -> None:
