@@ -3,6 +3,7 @@
 Readers of records need them without a network, so nothing here loads torch.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -58,6 +59,13 @@ class Metric(BaseModel):
 def percent(fraction: float) -> float:
     """Return a fraction in percent, as readers see it."""
     return 100 * fraction
+
+
+def non_finite_words(value: float) -> str:
+    """Return what a number that is not finite became: "NaN", "infinite" or "minus infinity"."""
+    if math.isnan(value):
+        return "NaN"
+    return "infinite" if value > 0 else "minus infinity"
 
 
 TRAIN_LOSS = Metric(name="train_loss", split="train")

@@ -250,8 +250,9 @@ class ListedSweep(Shape):
     sweep: str
     """Its name."""
     state: str
-    """running, complete, failed (a trial raised an error), interrupted (or killed), incomplete,
-    elsewhere (incomplete, and launched from another storage folder) or unreadable."""
+    """starting (a launch that has no cells yet), running, complete, failed (a trial raised an
+    error), interrupted (or killed), incomplete, elsewhere (incomplete, and
+    launched from another storage folder) or unreadable."""
     num_filled: int
     """Cells that hold a result."""
     num_cells: int

@@ -17,12 +17,21 @@ from capsmodel.metrics import (
     Metric,
     Objective,
     find_metric,
+    non_finite_words,
 )
 from capsmodel.stopping import FixedEpochs
 from capsmodel.training.training import Training, read_history
 from tests.capsmodel.small_config import small_config
 
 ACCURACY = Metric(name="validation_accuracy", unit="fraction", direction="larger")
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [("nan", "NaN"), ("inf", "infinite"), ("-inf", "minus infinity")],
+)
+def test_a_number_that_is_not_finite_is_named_as_it_is(value: str, words: str) -> None:
+    assert non_finite_words(float(value)) == words
 
 
 class Accurate(Loss):

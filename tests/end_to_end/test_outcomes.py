@@ -78,7 +78,7 @@ def expect_reasons(runs: dict[str, RunFacts]) -> None:
     reasons = {arm: run.tags.get("capsweep.reason", "") for arm, run in runs.items()}
     assert "the <b>routing</b> of 5 & 6 | broke" in reasons["raises"]
     assert reasons["turns NaN"] == (
-        "the training loss became nan in epoch 3, step 1, in the loss "
+        "the training loss became NaN in epoch 3, step 1, in the loss "
         "(its value; outputs of the network were finite)"
     )
     assert "killed 4 times" in reasons["killed always"]

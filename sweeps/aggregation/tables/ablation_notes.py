@@ -5,7 +5,7 @@ import string
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from capsmodel.metrics import TEST_ERROR
+from capsmodel.metrics import TEST_ERROR, non_finite_words
 from capsmodel.spelling import names_by_reason, short_names
 from sweeps.aggregation.rendering.measured import shown_value
 from sweeps.aggregation.rendering.table import Cell, Column
@@ -25,6 +25,7 @@ from sweeps.aggregation.tables.uncounted_cells import gap_notes, health_notes, r
 from sweeps.records.manifest import Manifest, ManifestArm
 from sweeps.records.manifest_plan import ManifestDesign, ManifestPlan
 from sweeps.records.plain_text import one_line, shortened
+from sweeps.records.trial_record import Outcome
 
 _MOST_NAMED = 3
 _MOST_CHAINS = 4
@@ -252,9 +253,24 @@ def diverged_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
     wild = [one_line(arm.arm.name) for arm in arms if arm.count("diverged")]
     if wild:
         yield (
-            f"Diverged: trials of {', '.join(wild)} whose loss became infinite, with the exact 95 "
-            f"% interval of that share. They enter no mean; bold also holds with them as guesses."
+            f"Diverged: trials of {', '.join(wild)} whose loss became {_what_losses_became(arms)}, "
+            f"with the exact 95 % interval of that share. They enter no mean; bold also holds with "
+            f"them as guesses."
         )
+
+
+def _what_losses_became(arms: Sequence[ArmResults]) -> str:
+    """Return what the losses of diverged trials became: "NaN", "infinite or NaN"."""
+    trials = [trial for arm in arms for trial in arm.trials.values()]
+    losses = [
+        loss
+        for trial in trials
+        if trial and trial.outcome is Outcome.DIVERGED
+        for loss in (trial.train_loss, trial.validation_loss)
+        if loss is not None and not math.isfinite(loss)
+    ]
+    words = sorted({non_finite_words(loss) for loss in losses}, key=str.lower)
+    return " or ".join(words) or "infinite or NaN"
 
 
 def identical_notes(arms: Sequence[ArmResults]) -> Iterator[str]:

@@ -120,6 +120,9 @@ def ago(moment: float | None, now: float | None = None) -> str:
 def _print_status(status: "SweepStatus") -> None:
     """Print how far a sweep is, arm by arm."""
     out = console()
+    if status.is_running and not status.cells:
+        out.print(f"{plain(status.sweep)}: a launch is starting; it has no cells yet.")
+        return
     shown = [state for state in _STATES if status.counts()[state]]
     table = table_of("arm", *shown, numbers=len(shown), giving=shown[::-1])
     for arm in status.arms:

@@ -20,11 +20,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sweeps.execution.interruption import in_main_thread
 from sweeps.records.errors import BadInput, SweepError
-from sweeps.storage.file_lock import FileLock
+from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
 from sweeps.storage.regular_files import read_regular
 from sweeps.storage.store_format import check_format, write_format
 from sweeps.tracking.addresses import check_address, sqlite_path
+from sweeps.tracking.validation import valid_names
 
 _MOST_BYTES = 1000
 _CLOCK_SECONDS = 2.0  # by which a clock that is set meanwhile may move a process's start
@@ -88,6 +89,12 @@ def process_of(lock: Path) -> LaunchProcess | None:
         return LaunchProcess.model_validate_json(read_regular(lock, _MOST_BYTES))
     except (OSError, ValidationError, ValueError):
         return None
+
+
+def running_sweeps(journals: Path) -> set[str]:
+    """Return the sweeps that a launch runs over a journals' folder, also those that begin."""
+    locks = {path.stem: path for path in journals.glob("*.lock") if is_locked(path)}
+    return {name for name in valid_names(locks) if process_of(locks[name])}
 
 
 @contextmanager

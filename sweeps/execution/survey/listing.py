@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.execution.cells.journal import Journal, Launch, is_launching
+from sweeps.execution.launch_process.launch_lock import running_sweeps
 from sweeps.execution.recorder.manifest_file import known_sweeps, stored_manifest
 from sweeps.execution.survey.folder_states import folder_states
 from sweeps.execution.survey.surveyed_cells import CellState, surveyed
@@ -22,9 +23,9 @@ class ListedSweep:
     """A launched sweep.
 
     Attributes:
-        state: "running", "complete", "failed" (a trial raised), "interrupted" (or killed),
-            "incomplete", "elsewhere" (incomplete, and launched from another storage folder) or
-            "unreadable".
+        state: "starting" (a launch that has no cells yet), "running", "complete", "failed" (a
+            trial raised), "interrupted" (or killed), "incomplete", "elsewhere" (incomplete, and
+            launched from another storage folder) or "unreadable".
         num_filled: Cells that hold a result.
         num_cells: Number of cells at the end, at most.
         num_failed: Cells whose trial raised.
@@ -55,12 +56,15 @@ def listed_sweeps(
     """
     place = resolve_storage(storage)
     store = open_to_read(tracking_uri, str(place.root))
-    names = known_sweeps(None, place, store) or store.sweeps()
+    known = known_sweeps(None, place, store)
+    starting = running_sweeps(place.journals).difference(known)
+    if not known and not starting:
+        store.sweeps()  # says that there is no store
     recorded = set(store.sweeps() if store.exists() else ())
     manifests: dict[str, Manifest] = {}
     launches: dict[str, Launch | None] = {}
-    listed: list[ListedSweep] = []
-    for name in names:
+    listed = [ListedSweep(name, "starting") for name in starting]
+    for name in known:
         try:
             launches[name] = _last_launch(name, place)
             manifests[name] = _manifest(name, store if name in recorded else None, place)

@@ -10,8 +10,10 @@ from search_spaces.plans.known import known_after
 from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, summary
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.cells.journal import Journal, Launch, is_launching
+from sweeps.execution.launch_process.launch_lock import running_sweeps
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.survey.surveyed_evaluations import SurveyedEvaluation, evaluations_by_outcome
+from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -38,7 +40,7 @@ class CellStatus:
 
 @dataclass(frozen=True, repr=False)
 class SweepStatus:
-    """The status of a sweep and of all its cells.
+    """The status of a sweep and of all its cells, of which a launch that starts has none yet.
 
     Attributes:
         last_launch: The last one from this storage folder, None if there was none.
@@ -101,7 +103,12 @@ def sweep_status(
     """
     place = resolve_storage(storage)
     store = open_to_read(tracking_uri, str(place.root))
-    manifest = store.manifest(name)
+    try:
+        manifest = store.manifest(name)
+    except BadInput:
+        if name not in running_sweeps(place.journals):
+            raise
+        return SweepStatus(name, (), (), None, is_recorded=True, is_running=True)
     records = store.records(cell.trial_key for cell in manifest.cells)
     waiting = _waiting(place.journals, manifest)
     cells = tuple(

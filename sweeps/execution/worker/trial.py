@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from capsmodel.metrics import non_finite_words
 from capsmodel.whole_file import write_whole
 from search_spaces.user_code import line_in_sweep_file
 from sweeps.execution.cells.folder import CellFolder, now_milliseconds, reason_of
@@ -323,7 +324,7 @@ class _Attempt:
         metrics = training.history[-1]
         name = "training" if not math.isfinite(metrics.train_loss) else "validation"
         value = metrics.train_loss if name == "training" else metrics.validation_loss
-        reason = f"the {name} loss became {value} in epoch {metrics.epoch}"
+        reason = f"the {name} loss became {non_finite_words(value)} in epoch {metrics.epoch}"
         before = self.cell.checkpoint if self.cell.checkpoint.exists() else None
         origin = training.find_origin(before)
         return f"{reason}, {origin}" if origin else reason

@@ -11,9 +11,11 @@ import pytest
 
 from sweeps.cli.commands.status import ago
 from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.launch_process.launch_lock import sole_launch
 from sweeps.execution.survey.listing import listed_sweeps
 from sweeps.records.cell_contents import OutboxLine
 from sweeps.storage.file_lock import FileLock
+from sweeps.storage.locations import resolve_storage
 from tests.golden.stores.archive import unpack
 from tests.sweeps.cli.shell import Shell
 
@@ -92,6 +94,22 @@ def test_one_that_is_run_is_said_to_be(shell: Shell) -> None:
         assert json.loads(shell("status", "small_design", "--json").out)["is_running"]
     assert shell("status", "small_design").out.endswith("ended with code 130.\n")
     assert not json.loads(shell("status", "small_design", "--json").out)["is_running"]
+
+
+def test_a_launch_that_starts_is_said_to_though_nothing_is_recorded_yet(shell: Shell) -> None:
+    storage = resolve_storage(None)
+    with sole_launch("fresh", storage):
+        assert re.search("fresh +starting +- ", shell("status").out)
+        starting = shell("status", "fresh")
+        assert (starting.code, starting.err) == (0, "")
+        assert starting.out == "fresh: a launch is starting; it has no cells yet.\n"
+        answer = json.loads(shell("status", "fresh", "--json").out)
+        assert (answer["is_running"], answer["cells"]) == (True, [])
+        assert "nothing has been recorded there yet" in shell.refused("status", "other")
+    unpacked(shell, "finished_design")
+    with sole_launch("fresh", storage):
+        assert re.search("(?s)small_design +complete.*fresh +starting", shell("status").out)
+        assert "a launch is starting" in shell("status", "fresh").out
 
 
 @pytest.mark.parametrize("columns", ["0", "", "wide", "-5"])

@@ -1,6 +1,7 @@
 """What stands above an ablation table, and what has to be said below it."""
 
 from collections.abc import Sequence
+from math import inf, nan
 
 import numpy as np
 import pytest
@@ -13,7 +14,13 @@ from sweeps.aggregation.statistics.power import POWER
 from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
-from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished
+from tests.sweeps.aggregation.known_sweep import (
+    by_key,
+    finished,
+    manifest_of,
+    unfinished,
+    with_metrics,
+)
 from tests.sweeps.aggregation.predicted import Wrong, predictions_of, trials_of
 
 BASE = [range(5), range(6), range(7)]
@@ -39,6 +46,26 @@ def test_arms_without_a_result_are_not_undecided_but_named() -> None:
     lead = table_of(wrong, manifest, diverged("wild", range(3))).lead
     assert lead.startswith("Undecided: with 360 images and 3 seeds only differences of at ")
     assert lead.endswith(" No result: wild (3 diverged).")
+
+
+@pytest.mark.parametrize(
+    ("losses", "words"),
+    [
+        ((nan, 1.0), "NaN"),
+        ((inf, 1.0), "infinite"),
+        ((1.0, -inf), "minus infinity"),
+        ((inf, nan), "infinite or NaN"),
+    ],
+)
+def test_what_the_loss_of_a_diverged_trial_became_is_said_as_it_is(
+    losses: tuple[float, float], words: str
+) -> None:
+    train, validation = losses
+    (wild,) = diverged("wild", [0])
+    trial = with_metrics(wild, train_loss=train, validation_loss=validation)
+    table = table_of({"base": BASE}, manifest_of(["base", "wild"]), [trial])
+    start = f"Diverged: trials of wild whose loss became {words}, with the exact "
+    assert [note for note in table.notes if note.startswith(start)]
 
 
 def test_arms_of_one_row_are_counted_each() -> None:

@@ -59,12 +59,12 @@ def test_a_failure_and_a_retry_told_at_once_leave_it_running(scene: Scene) -> No
 def test_a_diverged_trial_is_final(scene: Scene) -> None:
     scene.tell(START, reported(1, math.inf))
     scene.finish(
-        1, outcome=Outcome.DIVERGED, reason="the training loss became inf", test_error=None
+        1, outcome=Outcome.DIVERGED, reason="the training loss became infinite", test_error=None
     )
     scene.recorder().drain()
     run = scene.stored_run()
     assert scene.outcome() == "diverged"
-    assert run.facts[TAG_REASON] == "the training loss became inf"
+    assert run.facts[TAG_REASON] == "the training loss became infinite"
     assert scene.queue.open_cells() == []
 
 

@@ -86,7 +86,7 @@ def test_a_training_that_diverges_ends_and_says_when(tmp_path: Path) -> None:
     record = final_of(folder)
     assert record.outcome is Outcome.DIVERGED
     assert record.reason == (
-        f"the training loss became nan in epoch {len(record.curve)}, step 2, in "
+        f"the training loss became NaN in epoch {len(record.curve)}, step 2, in "
         "primary.convolution (its output; inputs were finite)"
     )
     assert len(record.curve) < NUM_EPOCHS + 1
@@ -129,7 +129,7 @@ def test_a_short_epoch_that_diverges_is_told_with_those_before_it(
     assert told_epochs(folder_of(job)) == [1, 2, 3]
     # the second was trained once more, as the checkpoint was of the first
     assert final_of(folder_of(job)).reason == (
-        "the training loss became nan in epoch 3, step 6, in the loss (its value; outputs of the "
+        "the training loss became NaN in epoch 3, step 6, in the loss (its value; outputs of the "
         "network were finite)"
     )
 
@@ -147,7 +147,7 @@ def test_an_epoch_that_is_not_finite_is_told_but_not_kept(tmp_path: Path) -> Non
     assert told_epochs(folder) == [1, 2]
     # 7 steps an epoch, so more than half of 3 epochs are done before the fifth step of the second.
     assert final_of(folder).reason == (
-        "the training loss became nan in epoch 2, step 5, in the loss (its value; outputs of the "
+        "the training loss became NaN in epoch 2, step 5, in the loss (its value; outputs of the "
         "network were finite)"
     )
 
