@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self, Union, cast
 
 from pydantic import (
-    BaseModel,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
@@ -19,6 +18,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from capsmodel.metrics import METRIC_NAME
+from capsmodel.settings.constructed import Constructed
 from capsmodel.settings.parts import later
 
 FileName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
@@ -32,7 +32,7 @@ GridMetric = Annotated[
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
-class Declared(BaseModel):
+class Declared(Constructed):
     """A frozen value that rejects unknown fields and numbers that are not finite."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -14,6 +14,7 @@ from pydantic import Field
 from torch import Tensor
 
 from capsmodel.data.splits import fraction_of, hold_out
+from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.settings.parts import Part
 
 WHITE = 255.0
@@ -38,6 +39,8 @@ class Images:
     )
     labels: Integer[Tensor, " images"]
     objects: Int[Tensor, " images"] | None = None
+
+    __repr__ = shapes_repr
 
     def __len__(self) -> int:
         return len(self.labels)

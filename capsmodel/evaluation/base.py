@@ -10,6 +10,7 @@ from jaxtyping import Float, Int, Integer, Shaped
 from torch import Tensor
 
 from capsmodel.data import DataSplits, Images
+from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.metrics import Metric
 from capsmodel.settings.parts import Part
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE, Trained
@@ -34,6 +35,8 @@ class Findings:
     arrays: Mapping[str, Shaped[Tensor, "..."]] = field(default_factory=dict[str, Tensor])
     pictures: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     left_out: tuple[str, ...] = ()
+
+    __repr__ = shapes_repr
 
 
 class Evaluation(Part, ABC):

@@ -103,7 +103,17 @@ def check_label_type(labels: Shaped[Tensor, "..."]) -> None:
     Raises:
         ValueError: Naming their shape and number type.
     """
-    if labels.ndim != 1 or labels.dtype not in _INTEGERS:
+    if not isinstance(labels, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(
+            f"Labels are one integer an image, in a tensor, got {type(labels).__name__}: hand "
+            f"torch.tensor(labels)."
+        )
+    if labels.ndim == 1 and labels.dtype not in _INTEGERS:
+        raise ValueError(
+            f"Labels are one integer an image, of shape [batch], got {labels.dtype} of shape "
+            f"{list(labels.shape)}: hand labels.long()."
+        )
+    if labels.ndim != 1:
         raise ValueError(
             f"Labels are one integer an image, of shape [batch], got {labels.dtype} of shape "
             f"{list(labels.shape)}. If they are one-hot, hand labels.argmax(dim=1); where an "

@@ -60,7 +60,8 @@ def margin_loss(
     """
     check_choice("reduction", reduction, ("sum", "half_mean"))
     truth = None
-    if labels.dtype is torch.bool and labels.shape == lengths.shape:
+    is_tensor = isinstance(labels, Tensor)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if is_tensor and labels.dtype is torch.bool and labels.shape == lengths.shape:
         is_true = labels
         if class_weights:  # of which class would an image have the weight?
             check_label_type(labels)

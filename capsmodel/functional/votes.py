@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capsmodel.functional.neighbourhood import Neighbourhood
+from capsmodel.functional.tensor_repr import shapes_repr
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,8 @@ class Couplings(NamedTuple):
     values: Float[Tensor, "edges sites out_caps"]
     neighbourhood: Neighbourhood
 
+    __repr__ = shapes_repr
+
 
 class Routed(NamedTuple):
     """The capsules that votes form.
@@ -169,6 +172,8 @@ class Routed(NamedTuple):
     poses: Float[Tensor, "sites out_caps pose"]
     activations: Float[Tensor, "sites out_caps"]
     couplings: Couplings | None = None
+
+    __repr__ = shapes_repr
 
 
 def output_first(

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from capsmodel.chance import uniform
 from capsmodel.functional import lengths, squash
+from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.initialised import InitialisedModule, set_truncated
 
 _POSE_DEVIATION, _LOGIT_DEVIATION = 0.5, 3.0  # of the authors' code
@@ -23,6 +24,8 @@ class CapsuleGrid(NamedTuple):
 
     poses: Float[Tensor, "batch places types pose"]
     activations: Float[Tensor, "batch places types"]
+
+    __repr__ = shapes_repr
 
 
 class PrimaryStart(NamedTuple):

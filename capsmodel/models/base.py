@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from capsmodel.chance import stream
+from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.initialised import InitialisedModule, SetModule
 from capsmodel.routing import Couplings, Routed
 from capsmodel.settings.parts import Part
@@ -36,6 +37,8 @@ class Outputs(NamedTuple):
     logits: Float[Tensor, "batch classes"] | None = None
     poses: Float[Tensor, "batch classes pose"] | None = None
     couplings: Mapping[str, Couplings] = MappingProxyType({})
+
+    __repr__ = shapes_repr
 
 
 def couplings_of(layers: Mapping[str, Routed]) -> dict[str, Couplings]:
@@ -70,9 +73,42 @@ class Network(SetModule):
     Attributes:
         checkpointing: Whether what is `recomputable` is computed anew in the backward pass, to
             spare memory. It changes no number. A compiler decides for itself what is kept.
+        image_shape: Channels, height and width that it is built for; None where it takes any.
     """
 
     checkpointing: bool = False
+    image_shape: tuple[int, int, int] | None = None
+
+    def __init__(
+        self, image_shape: tuple[int, int, int] | None = None, num_classes: int = 2
+    ) -> None:
+        """Note the image shape.
+
+        Raises:
+            ValueError: If there are fewer than two classes.
+        """
+        if num_classes < 2:
+            raise ValueError(
+                f"num_classes must be 2 or more, got {num_classes}: for a yes or no, take 2 "
+                f"classes."
+            )
+        super().__init__()
+        self.image_shape = image_shape
+
+    def check_images(self, images: Float[Tensor, "batch channels height width"]) -> None:
+        """Check that images have the shape that the network is built for.
+
+        Raises:
+            ValueError: Naming the given and the expected shape.
+        """
+        if self.image_shape is None or list(images.shape[1:]) == list(self.image_shape):
+            return
+        sizes = zip(("channels", "height", "width"), self.image_shape, strict=True)
+        raise ValueError(
+            f"images must be of shape [batch, {', '.join(f'{name} {n}' for name, n in sizes)}], "
+            f"which the network is built for, got {list(images.shape)}: hand such images, or build "
+            f"a network for theirs."
+        )
 
     @abstractmethod
     def forward(

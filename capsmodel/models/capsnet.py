@@ -140,7 +140,7 @@ class CapsuleNetwork(DrawingNetwork):
     def __init__(
         self, settings: CapsNet, image_shape: tuple[int, int, int], num_classes: int
     ) -> None:
-        super().__init__()
+        super().__init__(image_shape, num_classes)
         first = Window.of(settings.conv_kernel, settings.conv_stride, settings.conv_padding)
         second = Window.of(
             settings.primary_kernel, settings.primary_stride, settings.primary_padding
@@ -181,6 +181,7 @@ class CapsuleNetwork(DrawingNetwork):
         generator: torch.Generator | None = None,
     ) -> Outputs:
         """Return the lengths of the class capsules and images drawn from one of them each."""
+        self.check_images(images)
         primary = self._dropped(self.primary(self.convolution(images)), generator)
         routed = self.recomputable(self.capsules, primary, generator=generator)
         couplings = couplings_of({"capsules": routed})

@@ -75,7 +75,7 @@ class ConvolutionalNetwork(Network):
     def __init__(
         self, settings: ConvNet, image_shape: tuple[int, int, int], num_classes: int
     ) -> None:
-        super().__init__()
+        super().__init__(image_shape, num_classes)
         channels, height, width = image_shape
         self.convolutions = ConvolutionStack(
             (channels, *settings.conv_channels), settings.conv_kernel, settings.pooling
@@ -92,6 +92,7 @@ class ConvolutionalNetwork(Network):
         generator: torch.Generator | None = None,
     ) -> Outputs:
         """Return the probabilities of the classes; no image is drawn."""
+        self.check_images(images)
         logits = self.classifier(self.convolutions(images).flatten(1), generator)
         return Outputs(logits.softmax(dim=1), None, logits)
 

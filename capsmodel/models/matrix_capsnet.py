@@ -195,7 +195,7 @@ class MatrixCapsuleNetwork(DrawingNetwork):
     def __init__(
         self, settings: MatrixCapsNet, image_shape: tuple[int, int, int], num_classes: int
     ) -> None:
-        super().__init__()
+        super().__init__(image_shape, num_classes)
         channels, height, width = image_shape
         first, *others = settings.windows
         rows, columns = first.positions(height), first.positions(width)
@@ -231,6 +231,7 @@ class MatrixCapsuleNetwork(DrawingNetwork):
         generator: torch.Generator | None = None,
     ) -> Outputs:
         """Return the activations of the class capsules, and images drawn from one of them each."""
+        self.check_images(images)
         grid = self.primary(self.convolution(images))
         if self.training and self.settings.dropout > 0:
             grid = drop_capsules(grid, self.settings.dropout, generator)

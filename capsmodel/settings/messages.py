@@ -1,17 +1,27 @@
-"""Messages about invalid settings: what is wrong, what was given, what is allowed."""
+"""Messages about invalid settings: what is wrong, what was given, what is allowed.
+
+Settings are built on this module, so it knows parts and families by what they declare.
+"""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, get_args
+from typing import Annotated, Any, NamedTuple, Protocol, get_args, runtime_checkable
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from capsmodel.settings.parts import OneOf, Part, kind_of
 from capsmodel.spelling import unknown as unknown
 
 _NO_WORDS = "a valid value"
+
+
+@runtime_checkable
+class _OneOf(Protocol):
+    """The annotation of a field that holds one member of a family."""
+
+    @property
+    def members(self) -> tuple[type[BaseModel], ...]: ...
 
 
 class _Place(NamedTuple):
@@ -48,7 +58,7 @@ def explain(
 def allowed(field: FieldInfo) -> str:
     """Say in words which values a setting takes: "an integer from 1 to 100"."""
     if family := _one_of(field):
-        return "one of " + ", ".join(kind_of(part) for part in family.members)
+        return "one of " + ", ".join(_kind(part) for part in family.members)
     annotation: Any = field.annotation
     for extra in field.metadata:
         annotation = Annotated[annotation, extra]
@@ -103,8 +113,8 @@ def _least_in_words(schema: Mapping[str, Any], key: str) -> str:
     return f" of at least {schema[key]}" if key in schema else ""
 
 
-def _one_of(field: FieldInfo) -> OneOf | None:
-    return next((extra for extra in field.metadata if isinstance(extra, OneOf)), None)
+def _one_of(field: FieldInfo) -> _OneOf | None:
+    return next((extra for extra in field.metadata if isinstance(extra, _OneOf)), None)
 
 
 def _sentence(place: _Place, detail: ErrorDetails) -> str:
@@ -117,8 +127,8 @@ def _sentence(place: _Place, detail: ErrorDetails) -> str:
     if detail["type"] == "missing" and place.name == "kind":
         what = owner.__name__ if owner else "A part"
         return f"{what} has no kind: give it one, kind: Literal['mine'] = 'mine'."
-    if place.name == "kind" and owner is not None and issubclass(owner, Part):
-        return unknown(owner.family, str(given), [kind_of(owner)])
+    if place.name == "kind" and owner is not None and _is_part(owner):
+        return unknown(_family(owner), str(given), [_kind(owner)])
     if detail["type"] == "value_error":
         return f"{place.path}: {message}" if place.is_part and place.path else message
     if field is None or (words := _allowed_words(field)) is None:
@@ -143,9 +153,9 @@ def _unknown_kind(field: FieldInfo, tag: str) -> str:
         extra
         for item in get_args(field.annotation)
         for extra in getattr(item, "__metadata__", ())
-        if isinstance(extra, OneOf)
+        if isinstance(extra, _OneOf)
     )
-    return unknown(one_of.members[0].family, tag, [kind_of(part) for part in one_of.members])
+    return unknown(_family(one_of.members[0]), tag, [_kind(part) for part in one_of.members])
 
 
 def settings_of(owner: type[BaseModel]) -> list[str]:
@@ -153,9 +163,21 @@ def settings_of(owner: type[BaseModel]) -> list[str]:
     return [name for name in owner.model_fields if name != "kind"]
 
 
+def _is_part(owner: type[BaseModel] | None) -> bool:
+    return isinstance(getattr(owner, "family", None), str)
+
+
+def _kind(part: type[BaseModel]) -> str:
+    return str(part.model_fields["kind"].default)
+
+
+def _family(part: type[BaseModel]) -> str:
+    return getattr(part, "family", "part")
+
+
 def _label(owner: type[BaseModel]) -> str:
-    if issubclass(owner, Part):
-        return f"{owner.family} '{kind_of(owner)}'"
+    if _is_part(owner):
+        return f"{_family(owner)} '{_kind(owner)}'"
     return "the training" if owner.__name__ == "TrainingConfig" else owner.__name__
 
 
@@ -164,10 +186,10 @@ def _locate(
 ) -> _Place:
     """Follow an error's location through the parts."""
     path, following, field = list(above), None, None
-    is_part = owner is not None and issubclass(owner, Part)
+    is_part = _is_part(owner)
     for index, step in enumerate(loc):
         if following is not None:
-            chosen = [part for part in following.members if kind_of(part) == step]
+            chosen = [part for part in following.members if _kind(part) == step]
             owner = chosen[0] if chosen else following.members[0]
             following = None
             if chosen:

@@ -19,6 +19,7 @@ from pydantic import (
 )
 from pydantic_core import to_jsonable_python
 
+from capsmodel.settings.constructed import Constructed
 from capsmodel.spelling import unknown
 
 Context = Mapping[str, Any] | None
@@ -27,7 +28,7 @@ Path = tuple[str, ...]
 PROFILE = "profile"
 
 
-class Settings(BaseModel):
+class Settings(Constructed):
     """Frozen settings that refuse names they do not know and numbers that are not finite.
 
     Attributes:
@@ -46,9 +47,9 @@ class Settings(BaseModel):
         """Return the settings of a profile, with others besides those that it sets.
 
         Raises:
-            ValidationError: If there is no such profile, or a setting contradicts it.
+            ValueError: If there is no such profile, or a setting contradicts it.
         """
-        return cls.model_validate({**settings, PROFILE: profile})
+        return cls(**{**settings, PROFILE: profile})
 
     @classmethod
     def described(cls) -> str:

@@ -12,6 +12,7 @@ from torch import Tensor
 from capsmodel import tensor_file
 from capsmodel.chance import stream
 from capsmodel.config import TrainingConfig, build_model
+from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.models import ChildGrid, Network, Outputs, perturbed
 
 EVALUATION_BATCH_SIZE = 256
@@ -33,6 +34,8 @@ class Prediction(NamedTuple):
     lengths: Float[Tensor, "batch classes"]
     reconstructions: Float[Tensor, "batch channels height width"] | None
 
+    __repr__ = shapes_repr
+
 
 class Inspection(NamedTuple):
     """The outputs of a trained network for a few images.
@@ -46,6 +49,8 @@ class Inspection(NamedTuple):
     images: Float[Tensor, "batch channels height width"]
     outputs: Outputs
     children: ChildGrid | None
+
+    __repr__ = shapes_repr
 
 
 class Trained:

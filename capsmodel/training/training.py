@@ -15,6 +15,7 @@ from torch import Tensor
 from capsmodel import tensor_file
 from capsmodel.config import TrainingConfig
 from capsmodel.data import DataSplits, Images, load_checked
+from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.health import belief_metrics, gradient_metrics, loss_metrics, warnings_of
 from capsmodel.metrics import EpochMetrics as EpochMetrics
 from capsmodel.settings.measures import parts_in
@@ -41,6 +42,8 @@ class SplitResult:
     labels: UInt8[Tensor, " images"]
     objects: Int[Tensor, " images"] | None = None
 
+    __repr__ = shapes_repr
+
     def tensors(self) -> dict[str, Tensor]:
         """Return its tensors with a row for each image by name, on the CPU."""
         named = {"predictions": self.predictions, "labels": self.labels}
@@ -59,6 +62,8 @@ class TestResult(SplitResult):
 
     __test__: ClassVar[bool] = False  # pytest would take the name for that of a class of tests
     extra_errors: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    __repr__ = shapes_repr
 
 
 class Training:

@@ -150,13 +150,13 @@ def test_a_part_cannot_declare_what_it_is_not_asked_for(
     monkeypatch: pytest.MonkeyPatch, metric: Metric, sentence: str
 ) -> None:
     monkeypatch.setattr(Accurate, "epoch_metrics", (metric,))
-    with pytest.raises(ValidationError, match=sentence):
+    with pytest.raises(ValueError, match=sentence):
         small_config(loss=Accurate())
 
 
 def test_two_metrics_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Accurate, "epoch_metrics", (ACCURACY, ACCURACY))
-    with pytest.raises(ValidationError, match="Two parts declare the metric validation_accuracy"):
+    with pytest.raises(ValueError, match="Two parts declare the metric validation_accuracy"):
         small_config(loss=Accurate())
 
 

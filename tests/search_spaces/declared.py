@@ -3,11 +3,9 @@
 from typing import Any, ClassVar, Literal
 
 import pytest
-from pydantic import ValidationError
 
 from capsmodel import TrainingConfig
 from capsmodel.routing import VectorRouting
-from capsmodel.settings.messages import explain
 from search_spaces import Asha, ListedArms, Search, Space, Sweep
 
 
@@ -40,9 +38,9 @@ def sweep(arms: dict[str, dict[str, Any]] = ARMS, **changes: Any) -> Sweep:
 
 
 def refusal(**changes: Any) -> str:
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
         sweep(**changes)
-    return explain(caught.value)
+    return str(caught.value)
 
 
 # Searches.

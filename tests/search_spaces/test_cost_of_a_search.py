@@ -3,11 +3,9 @@
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from capsmodel import TrainingConfig
 from capsmodel.config import num_parameters
-from capsmodel.settings.messages import explain
 from search_spaces import (
     AfterEpochs,
     AtTarget,
@@ -37,9 +35,9 @@ def sweep(**changes: Any) -> Sweep:
 
 
 def refusal(**changes: Any) -> str:
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
         search(**changes)
-    sentence = explain(caught.value)
+    sentence = str(caught.value)
     assert "\n" not in sentence
     return sentence
 
@@ -115,9 +113,9 @@ def test_a_cost_that_nothing_changes_is_refused() -> None:
 
 def test_a_front_is_shown_first_and_of_one_objective_refused() -> None:
     assert search().default_tables() == (FrontTable(), ConfirmationTable(), SensitivityTable())
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
         Sweep(name="a", base=TrainingConfig(), plan=search(cost=None), tables=(FrontTable(),))
-    assert explain(caught.value) == (
+    assert str(caught.value) == (
         "The search has one objective, so there is no FrontTable: leave it out, or give a second "
         "one, Search(cost='num_parameters')."
     )

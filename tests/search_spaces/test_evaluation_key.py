@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 import pytest
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from capsmodel import Trained
 from capsmodel.data import DataSplits
@@ -100,7 +100,7 @@ def test_one_evaluation_is_declared_with_several_settings() -> None:
 def test_what_cannot_be_declared_is_refused(
     evaluations: tuple[Evaluation, ...], sentence: str
 ) -> None:
-    with pytest.raises(ValidationError, match=sentence):
+    with pytest.raises(ValueError, match=sentence):
         with_evaluations(*evaluations)
 
 
@@ -112,7 +112,7 @@ def test_a_kind_that_is_built_in_is_not_overridden() -> None:
     class Other(Brightness):
         kind: Literal["confidence"] = "confidence"  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    with pytest.raises(ValidationError, match="'confidence' of Other is built in"):
+    with pytest.raises(ValueError, match="'confidence' of Other is built in"):
         with_evaluations(parts=(Other,))
 
 

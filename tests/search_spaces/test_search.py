@@ -3,11 +3,9 @@
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from capsmodel import TrainingConfig
 from capsmodel.search_range import Choices
-from capsmodel.settings.messages import explain
 from search_spaces import Asha, Confirm, Median, NoScheduler, Search, Space, Sweep
 from search_spaces.plans.objective import losses_compare
 
@@ -25,17 +23,17 @@ def search(**changes: Any) -> Search:
 
 
 def refusal(**changes: Any) -> str:
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
         search(**changes)
-    sentence = explain(caught.value)
+    sentence = str(caught.value)
     assert "\n" not in sentence
     return sentence
 
 
 def test_an_objective_that_nobody_declares_is_refused_with_the_near_one() -> None:
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
         Sweep(name="a", base=TrainingConfig(), plan=search(objective="validation_eror"))
-    assert explain(caught.value) == (
+    assert str(caught.value) == (
         "Unknown objective of a search 'validation_eror'. Did you mean 'validation_error'? "
         "Known: validation_error, validation_loss."
     )
@@ -161,15 +159,15 @@ def test_without_confirmation_one_trial_is_enough() -> None:
 
 
 def test_seeds_of_a_confirmation_are_each_listed_once() -> None:
-    with pytest.raises(ValidationError, match="A seed is listed twice: 7, 7"):
+    with pytest.raises(ValueError, match="A seed is listed twice: 7, 7"):
         Confirm(seeds=(7, 7))
-    with pytest.raises(ValidationError, match="at least 1"):
+    with pytest.raises(ValueError, match="a list of at least 1"):
         Confirm(seeds=())
 
 
 def test_a_changed_search_is_held_against_the_same_rules() -> None:
     assert search().changed(trials=5, sampler=None).trials == 5
-    with pytest.raises(ValidationError, match="The best 3 of 2 trials"):
+    with pytest.raises(ValueError, match="The best 3 of 2 trials"):
         search().changed(trials=2)
 
 
@@ -200,7 +198,7 @@ def test_a_search_that_learns_or_stops_may_be_held_against_random() -> None:
     assert search(confirm=against, trials=11)
     assert search(confirm=against, startup=4)
     assert search(confirm=against, sampler="random", scheduler="asha")
-    with pytest.raises(ValidationError, match="draws all its points at random"):
+    with pytest.raises(ValueError, match="draws all its points at random"):
         search(confirm=against, sampler="random", trials=40)
 
 

@@ -78,7 +78,7 @@ def test_two_arms_of_one_configuration_are_refused() -> None:
 
 
 def test_the_baseline_is_one_of_the_arms() -> None:
-    with pytest.raises(ValidationError, match="'bass' is not one of the arms: base, one"):
+    with pytest.raises(ValueError, match="'bass' is not one of the arms: base, one"):
         ListedArms(baseline="bass", arms={"base": {}, "one": {}})
 
 
@@ -200,7 +200,7 @@ def test_tables_of_the_other_kind_of_plan_are_refused() -> None:
     ],
 )
 def test_names_that_files_would_not_hold_are_refused(name: str, words: str):
-    with pytest.raises(ValidationError, match=words):
+    with pytest.raises(ValueError, match=words):
         sweep({"base": {}, name: {"batch_size": 8}})
 
 

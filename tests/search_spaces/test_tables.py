@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from capsmodel import TrainingConfig
 from search_spaces import (
@@ -51,7 +51,7 @@ def test_tables_are_told_apart_by_their_kind_and_survive_json() -> None:
 
 
 def test_a_row_has_a_label_for_each_heading() -> None:
-    with pytest.raises(ValidationError, match=r"2 labels \(CapsNet, 3\) for 1 headings \(Method\)"):
+    with pytest.raises(ValueError, match=r"2 labels \(CapsNet, 3\) for 1 headings \(Method\)"):
         PublishedTable(name="table1", title="Table 1", headings=("Method",), rows=(ROW,))
 
 
@@ -61,14 +61,14 @@ def grid(**changes: Any) -> GridTable:
 
 
 def test_a_row_of_a_grid_has_a_cell_for_each_column() -> None:
-    with pytest.raises(ValidationError, match=r"'Familiar' of 'table2' has 2 cells for 1 columns"):
+    with pytest.raises(ValueError, match=r"'Familiar' of 'table2' has 2 cells for 1 columns"):
         grid(columns=("CNN",))
 
 
 def test_rows_and_columns_of_a_grid_are_told_apart() -> None:
-    with pytest.raises(ValidationError, match="Two columns of 'table2' are called 'CNN'"):
+    with pytest.raises(ValueError, match="Two columns of 'table2' are called 'CNN'"):
         grid(columns=("CNN", "CNN"))
-    with pytest.raises(ValidationError, match="Two rows of 'table2' are called 'Familiar'"):
+    with pytest.raises(ValueError, match="Two rows of 'table2' are called 'Familiar'"):
         grid(rows=(GRID_ROW, GRID_ROW))
 
 
@@ -76,7 +76,7 @@ def test_rows_and_columns_of_a_grid_are_told_apart() -> None:
     "metric", ["error", "test_error.", "test_error.A b", "test_error\n", "train_loss"]
 )
 def test_a_cell_of_a_grid_is_an_error_that_a_record_holds(metric: str) -> None:
-    with pytest.raises(ValidationError, match="pattern"):
+    with pytest.raises(ValueError, match="must be a text of the form"):
         GridCell(arm="base", metric=metric)
 
 
@@ -90,7 +90,7 @@ def test_a_table_names_the_arms_it_needs(table: Any, arms: tuple[str, ...]) -> N
 
 @pytest.mark.parametrize("name", ["", "A", "../x", "a b"])
 def test_a_table_is_called_as_a_file_can_be(name: str) -> None:
-    with pytest.raises(ValidationError, match="pattern"):
+    with pytest.raises(ValueError, match="must be a text of the form"):
         AblationTable(name=name)
 
 
@@ -102,7 +102,7 @@ def test_a_manifest_holds_each_table_as_it_is(table: Any) -> None:
 
 def test_a_grid_of_an_arm_that_the_sweep_does_not_have_is_refused() -> None:
     plan = ListedArms(baseline="bass", arms={"bass": {}})
-    with pytest.raises(ValidationError, match="Unknown arm in the table 'table2' 'base'"):
+    with pytest.raises(ValueError, match="Unknown arm in the table 'table2' 'base'"):
         Sweep(name="example", base=TrainingConfig(), plan=plan, seeds=(0,), tables=(grid(),))
 
 

@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from capsmodel.routing import UniformRouting
 from capsmodel.search_range import Floats, Ints
-from capsmodel.settings.messages import explain
 from search_spaces import PublishedRow, PublishedTable, Sweep, TunedArms
 from search_spaces.plans.decisions import (
     DONE,
@@ -43,9 +41,9 @@ def tuned(seeds: tuple[int, ...] = (0, 1, 2), tables: Any = (), **changes: Any) 
 
 
 def refused(**changes: Any) -> str:
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
         tuned(**changes)
-    return explain(caught.value)
+    return str(caught.value)
 
 
 def after_tuning(sweep: Sweep, score: Score) -> Known:

@@ -78,6 +78,24 @@ def test_other_types_and_shapes_are_refused_by_every_loss(loss: type[Loss], labe
 
 
 @pytest.mark.usefixtures("unchecked")
+@each_call
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.bool])
+def test_numbers_of_classes_that_are_no_integers_are_refused_with_what_to_hand(
+    call: Callable[[Tensor, Tensor], Tensor], dtype: torch.dtype
+) -> None:
+    sentence = f"of shape [batch], got {dtype} of shape [3]: hand labels.long()."
+    with pytest.raises(ValueError, match=f"{re.escape(sentence)}$"):
+        call(LENGTHS, LABELS.to(dtype))
+
+
+@pytest.mark.usefixtures("unchecked")
+@each_call
+def test_labels_in_a_list_are_refused(call: Callable[[Any, Any], Tensor]) -> None:
+    with pytest.raises(ValueError, match=r"in a tensor, got list: hand torch.tensor\(labels\)\."):
+        call(LENGTHS, [0, 2, 1])
+
+
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("weights", [(), WEIGHTS], ids=["plain", "weighted"])
 @pytest.mark.parametrize("loss", LOSSES, ids=kind_of)
 def test_another_number_of_labels_is_refused_by_every_loss(

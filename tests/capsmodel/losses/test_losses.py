@@ -1,4 +1,5 @@
 import math
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -6,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 from torch import Tensor
 from torch.testing import assert_close
 
@@ -24,7 +24,6 @@ from capsmodel.losses import (
 )
 from capsmodel.models import Outputs
 from capsmodel.overrides import with_settings
-from capsmodel.settings.messages import explain
 from capsmodel.settings.parts import kind_of
 from capsmodel.testing import LossContract
 from tests.capsmodel.small_config import small_config
@@ -112,7 +111,7 @@ def test_margin_loss_takes_its_margins_and_weight_from_its_settings() -> None:
 
 @pytest.mark.parametrize("negative", [0.9, 0.95])
 def test_margins_must_be_in_order(negative: float) -> None:
-    with pytest.raises(ValidationError, match="negative_margin must be below positive_margin"):
+    with pytest.raises(ValueError, match="negative_margin must be below positive_margin"):
         MarginLoss(negative_margin=negative)
 
 
@@ -255,9 +254,8 @@ def test_a_wrong_number_of_weights_is_refused_with_the_settings(
         "class_weights must be 10, one for each class of the data, got 3: give 10, or an "
         "empty list, [], to weigh all alike."
     )
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         TrainingConfig(loss=loss(class_weights=(1.0, 2.0, 3.0)))
-    assert explain(caught.value) == sentence
     with pytest.raises(ValueError, match="class_weights must be 10, one for each class"):
         with_settings(TrainingConfig(loss=loss()), {"loss.class_weights": [1, 2, 3]})
 
@@ -276,7 +274,7 @@ def test_weights_and_data_of_other_classes_are_set_at_once() -> None:
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, math.inf])
 def test_a_weight_is_a_number_above_zero(weight: float) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(ValueError, match="class_weights must be a list, each a number above 0"):
         MarginLoss(class_weights=(1.0, weight))
 
 

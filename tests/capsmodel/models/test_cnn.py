@@ -97,7 +97,7 @@ def test_images_too_small_to_be_pooled_are_refused() -> None:
 
 
 def test_an_even_kernel_is_refused() -> None:
-    with pytest.raises(ValidationError, match="conv_kernel must be odd"):
+    with pytest.raises(ValueError, match="conv_kernel must be odd"):
         ConvNet(conv_kernel=4)
 
 
@@ -110,9 +110,9 @@ def test_each_convolution_may_have_a_kernel_of_its_own() -> None:
 
 
 def test_there_are_as_many_kernels_as_convolutions() -> None:
-    with pytest.raises(ValidationError, match="one for each of the 3 convolutions, got 2"):
+    with pytest.raises(ValueError, match="one for each of the 3 convolutions, got 2"):
         ConvNet(conv_kernel=(3, 5))
-    with pytest.raises(ValidationError, match="conv_kernel must be odd"):
+    with pytest.raises(ValueError, match="conv_kernel must be odd"):
         ConvNet(conv_kernel=(3, 4, 5))
 
 

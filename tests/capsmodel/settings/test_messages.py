@@ -1,6 +1,7 @@
 """One sentence says what is wrong, what was given and what is allowed."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -11,6 +12,7 @@ from capsmodel.models import MODELS, CapsNet
 from capsmodel.routing import ROUTINGS
 from capsmodel.settings.messages import allowed, explain, unknown
 from capsmodel.settings.parts import Settings, kind_of
+from search_spaces.tables import GridTable
 
 ROUTING_KINDS = ", ".join(map(kind_of, ROUTINGS))
 MODEL_KINDS = ", ".join(map(kind_of, MODELS))
@@ -149,6 +151,38 @@ def test_a_class_is_found_although_another_bears_its_name() -> None:
     with pytest.raises(ValidationError) as of_the_model:
         MODELS[0].model_validate({"clas_dim": 1})
     assert "model 'capsnet'" in explain(of_the_model.value)
-    with pytest.raises(ValidationError) as of_this_class:
+    with pytest.raises(ValueError, match=r"^depth must be an integer from 1 to 3, got 7\.$"):
         CapsNet(depth=7)
-    assert explain(of_this_class.value) == "depth must be an integer from 1 to 3, got 7."
+
+
+def build_of_a_misspelt_setting() -> None:
+    CapsNet(conv_chanels=9)  # pyright: ignore[reportCallIssue]
+
+
+def build_of_a_misspelt_profile() -> None:
+    CapsNet.of_profile("officia")
+
+
+def build_of_an_unknown_kind() -> None:
+    TrainingConfig(loss="margn")
+
+
+def build_of_a_misspelt_table() -> None:
+    GridTable(nme="mine")  # pyright: ignore[reportCallIssue]
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (build_of_a_misspelt_setting, "Unknown setting of model 'capsnet' 'conv_chanels'. Did "),
+        (build_of_a_misspelt_profile, "Unknown profile of the model 'capsnet' 'officia'. Did you "),
+        (build_of_an_unknown_kind, "Unknown loss 'margn'. Did you mean 'margin'? Known: "),
+        (build_of_a_misspelt_table, "Unknown setting of GridTable 'nme'. Did you mean 'name'? "),
+    ],
+)
+def test_what_is_built_in_python_is_refused_in_the_same_words(
+    build: Callable[[], None], words: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(words)}") as caught:
+        build()
+    assert "\n" not in str(caught.value)

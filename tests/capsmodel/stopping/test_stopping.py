@@ -7,7 +7,6 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from capsmodel.overrides import with_settings
 from capsmodel.stopping import STOPPINGS, FixedEpochs, Stopping, TargetMetric, ValidationFigures
@@ -65,7 +64,7 @@ def test_a_figure_that_is_no_number_reaches_nothing() -> None:
 
 
 def test_an_error_in_percent_is_refused_with_the_share_to_give() -> None:
-    with pytest.raises(ValidationError, match=r"for 4 % give 0\.04"):
+    with pytest.raises(ValueError, match=r"for 4 % give 0\.04"):
         TargetMetric(at_or_below=4)
     assert TargetMetric(metric="validation_loss", at_or_below=4).at_or_below == 4
 

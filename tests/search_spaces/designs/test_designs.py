@@ -6,14 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from capsmodel import TrainingConfig
 from capsmodel.models import CapsNet
 from capsmodel.overrides import with_settings
 from capsmodel.reconstruction import FullyConnectedDecoder
 from capsmodel.routing import DynamicRouting
-from capsmodel.settings.messages import explain
 from capsmodel.spelling import short_names
 from search_spaces import (
     ComponentsTable,
@@ -59,9 +57,9 @@ def manifest_of(plan: Plan) -> Manifest:
 
 
 def refused(make: Any, **changes: Any) -> str:
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
         designed(make(), **changes)
-    return explain(caught.value)
+    return str(caught.value)
 
 
 some = st.lists(st.sampled_from(sorted(LEVELS)), min_size=1, max_size=4, unique=True).flatmap(
