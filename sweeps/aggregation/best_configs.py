@@ -180,10 +180,12 @@ class Ranking:
         configs: The best first.
         without_place: Those that have no finished trial; none of a search, whose proposals may be
             stopped.
+        num_deleted: Cells whose record was deleted in the tracking store.
     """
 
     configs: tuple[BestConfig, ...]
     without_place: tuple[ArmResults, ...] = ()
+    num_deleted: int = 0
 
 
 def best_configs(
@@ -249,7 +251,8 @@ def ranked_configs(
         )
         for rank, arm in enumerate(ranked, start=1)
     )
-    return Ranking(configs, without_place(manifest, records))
+    missing = [key for key in manifest.cell_keys().values() if key not in records]
+    return Ranking(configs, without_place(manifest, records), len(store.deleted(missing)))
 
 
 def _standings(ranked: Sequence[RankedArm], store: RecordStore) -> "Mapping[str, RankConfidence]":

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from sweeps.aggregation.best_configs import BestConfig, Ranking
 from sweeps.aggregation.tables.uncounted_cells import gap_text
 from sweeps.records.plain_text import one_line
+from sweeps.tracking.validation import deleted_trials_text
 
 _MOST_NAMED = 10
 
@@ -18,6 +19,8 @@ def ranking_words(name: str, ranking: Ranking) -> Iterator[str]:
         yield from _of_ties(configs)
     else:
         yield f"No trial of {name} has finished."
+    if deleted := deleted_trials_text(ranking.num_deleted, name):
+        yield deleted
     others = ranking.without_place
     if others and (configs or any(arm.count("diverged") + arm.count("failed") for arm in others)):
         arms = [f"{arm.arm.name} ({gap_text(arm)})" for arm in others]
@@ -53,8 +56,9 @@ def _of_the_first(configs: Sequence[BestConfig]) -> Iterator[str]:
         yield f"The first can be distinguished from all {others}, for all together at 95 %."
     if untested:
         yield (
-            f"Not compared with the first (a trial did not finish, there are no predictions of the "
-            f"same validation images, or fifty others stand before): {_named(untested)}."
+            f"Not compared with the first (a trial did not finish or has no record, there are no "
+            f"predictions of the same validation images, or fifty others stand before): "
+            f"{_named(untested)}."
         )
     yield "P(best): how often an arm would rank first with new seeds and validation images."
 

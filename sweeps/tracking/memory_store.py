@@ -142,6 +142,14 @@ class MemoryBackend:
             if not run.is_deleted and run.facts.get(facts.TAG_TRIAL_KEY) == trial_key
         ]
 
+    def deleted_keys(self) -> frozenset[str]:
+        """Return the trial keys of records that others have deleted."""
+        return frozenset(
+            run.facts.get(facts.TAG_TRIAL_KEY, "")
+            for run in self._runs.values()
+            if run.is_deleted and facts.TAG_DELETED not in run.facts
+        )
+
     def sweep(self, name: str) -> StoredRun | None:
         """Return a sweep's own record."""
         named = (
@@ -280,7 +288,9 @@ class MemoryWriter:
     def delete_record(self, record_id: str) -> None:
         """Delete a record that is there, of a trial or a sweep."""
         with self._backend.locked():
-            self._backend.open(record_id).is_deleted = True
+            run = self._backend.open(record_id)
+            run.facts[facts.TAG_DELETED] = "true"
+            run.is_deleted = True
 
     def mark_replaced(self, trial_keys: Iterable[str]) -> None:
         """Mark the records of trial keys as replaced: no reader counts them any more."""
@@ -414,6 +424,11 @@ class MemoryStore:
     def record(self, key: str) -> TrialRecord | None:
         """Return the record of one trial key, None if it has none."""
         return self.records([key]).get(key)
+
+    def deleted(self, keys: Iterable[str]) -> frozenset[str]:
+        """Return those trial keys that have a deleted record."""
+        with self.backend.locked():
+            return frozenset(keys) & self.backend.deleted_keys()
 
     def find(self, prefix: str) -> TrialRecord:
         """Return the record whose trial key begins with `prefix`, or whose id it is.

@@ -29,6 +29,7 @@ TAG_REASON = "capsweep.reason"
 TAG_ARM = "capsweep.arm"
 TAG_SEED = "capsweep.seed"
 TAG_REPLACED = "capsweep.replaced"
+TAG_DELETED = "capsweep.deleted"  # by us: what lacks it was deleted in MLflow
 TAG_DATA_FINGERPRINT = "capsweep.data_fingerprint"
 TAG_VERSIONS = "capsweep.versions"  # JSON object: package -> version
 TAG_GIT_REVISION = "capsweep.git_revision"

@@ -125,6 +125,13 @@ class RecordStore(Protocol):
         """Return the record of one trial key, None if it has none."""
         ...
 
+    def deleted(self, keys: Iterable[str]) -> frozenset[str]:
+        """Return those trial keys, of some without a record, whose record somebody has deleted.
+
+        A store in which that leaves no trace returns none.
+        """
+        ...
+
     def find(self, prefix: str) -> TrialRecord:
         """Return the record whose trial key begins with `prefix`, or whose id it is.
 

@@ -74,6 +74,33 @@ def unknown_sweep(sweep: str, known: Sequence[str], address: str) -> BadInput:
     )
 
 
+def deleted_sweep(sweep: str, address: str) -> BadInput:
+    """Return the error for a sweep whose own record somebody has deleted."""
+    return BadInput(
+        f"The sweep '{sweep}' was deleted in MLflow, in {public(address)}: `capsweep repair "
+        f"{sweep}` records it again, from the storage folder that trained it."
+    )
+
+
+def deleted_trial(prefix: str, address: str) -> BadInput:
+    """Return the error for a trial whose record somebody has deleted."""
+    return BadInput(
+        f"The run of trial '{prefix}' was deleted in MLflow, in {public(address)}: `capsweep "
+        f"repair` records it again, from the storage folder that trained it."
+    )
+
+
+def deleted_trials_text(num_deleted: int, sweep: str) -> str:
+    """Return the sentence for trials of a sweep whose records somebody has deleted, "" for none."""
+    if not num_deleted:
+        return ""
+    if num_deleted == 1:
+        what, them = f"1 trial of '{sweep}' has no record, as its run was", "it"
+    else:
+        what, them = f"{num_deleted} trials of '{sweep}' have no record, as their runs were", "them"
+    return f"{what} deleted in MLflow: `capsweep repair {sweep}` records {them} again."
+
+
 def unknown_name(name: str, known: Sequence[str]) -> BadInput:
     """Return the error for a name that is neither a sweep nor a prefix of a trial key."""
     return BadInput(

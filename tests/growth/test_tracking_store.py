@@ -98,6 +98,9 @@ class LinesStore:
     def record(self, key: str) -> TrialRecord | None:
         return self.records([key]).get(key)
 
+    def deleted(self, keys: Iterable[str]) -> frozenset[str]:
+        return frozenset()  # what is deleted leaves no trace
+
     def find(self, prefix: str) -> TrialRecord:
         given = str(prefix).strip().lower() or "none"
         live = self._live("trial")

@@ -17,6 +17,7 @@ from sweeps.aggregation.tables.trials_table import trials_table
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import SLUG, TrialRecord
+from sweeps.tracking.validation import deleted_trials_text
 
 _RESERVED = ("cost", "trials")
 
@@ -47,6 +48,7 @@ def make_report(
     in_style = paper_sections(results, style)
     cost = cost_table(manifest, records)
     behind = background(results)
+    deleted = deleted_trials_text(results.num_deleted, manifest.sweep)
     return Report(
         provenance=provenance(manifest, records, recorder.digest()),
         sections=(*sections, *in_style),
@@ -57,6 +59,7 @@ def make_report(
         left_out=(
             *(left_out(table, manifest.sweep) for table, section in made if not section),
             *why_not_in_style(in_style, style),
+            *([deleted] if deleted else []),
         ),
         background=behind,
         runs=runs_section(manifest, records),

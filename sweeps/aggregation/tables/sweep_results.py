@@ -25,12 +25,14 @@ class Results:
         histories: Gives one epoch metric of some trials: trial key -> epoch -> value. It may ask
             the tracking store, once a trial, so that only what draws curves calls it.
         find_predictions: Gives what some trials predicted. It may ask the store as well.
+        num_deleted: Cells whose record was deleted in the tracking store.
     """
 
     manifest: Manifest
     records: Mapping[str, TrialRecord]
     histories: Callable[[Iterable[TrialRecord], str], Histories]
     find_predictions: FindPredictions = no_predictions
+    num_deleted: int = 0
 
     @cached_property
     def arms(self) -> tuple[ArmResults, ...]:
@@ -58,5 +60,8 @@ def read_results(store: RecordStore, sweep: str) -> Results:
         StoreUnreachable: If the tracking store does not answer.
     """
     manifest = store.manifest(sweep)
-    records = store.records(manifest.cell_keys().values())
-    return Results(manifest, records, store.histories, partial(read_predictions, store))
+    keys = manifest.cell_keys().values()
+    records = store.records(keys)
+    num_deleted = len(store.deleted(key for key in keys if key not in records))
+    find_predictions = partial(read_predictions, store)
+    return Results(manifest, records, store.histories, find_predictions, num_deleted)

@@ -119,6 +119,8 @@ def ago(moment: float | None, now: float | None = None) -> str:
 
 def _print_status(status: "SweepStatus") -> None:
     """Print how far a sweep is, arm by arm."""
+    from sweeps.tracking.validation import deleted_trials_text
+
     out = console()
     if status.is_running and not status.cells:
         out.print(f"{plain(status.sweep)}: a launch is starting; it has no cells yet.")
@@ -136,7 +138,9 @@ def _print_status(status: "SweepStatus") -> None:
         say(f"The search {status.ending}.")
     _print_cells(status)
     print_evaluations(status)
-    if not status.is_recorded:
+    if deleted := deleted_trials_text(status.num_deleted, status.sweep):
+        say(deleted)
+    elif not status.is_recorded:
         out.print("Some finished trials are not yet in MLflow: run the sweep again to carry them.")
     if status.last_launch or status.is_running:
         out.print(_last_launch(status))

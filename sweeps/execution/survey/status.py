@@ -49,6 +49,7 @@ class SweepStatus:
         evaluations: Every evaluation of every finished trial, and its state.
         ending: Why a search ended before all proposals were made, "" if it did not.
         is_running: Whether a process runs it now from this storage folder.
+        num_deleted: Cells whose record was deleted in the tracking store.
     """
 
     sweep: str
@@ -60,6 +61,7 @@ class SweepStatus:
     evaluations: tuple[SurveyedEvaluation, ...] = ()
     ending: str = ""
     is_running: bool = False
+    num_deleted: int = 0
 
     def __repr__(self) -> str:
         counts = (f"{count} {state}" for state, count in self.counts().most_common())
@@ -132,6 +134,7 @@ def sweep_status(
         evaluations=evaluations_by_outcome(manifest, place, outcomes, records, store=store),
         ending=manifest.search.ending if manifest.search else "",
         is_running=is_launching(place.journals, name),
+        num_deleted=len(store.deleted(key for key in outcomes if key not in records)),
     )
 
 

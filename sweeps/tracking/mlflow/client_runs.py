@@ -10,6 +10,7 @@ from sweeps.tracking import record_facts as facts
 from sweeps.tracking.mlflow.connection import connect, mlflow_errors_as_ours
 from sweeps.tracking.mlflow.runs import (
     EXPERIMENT,
+    NAMED_BY,
     History,
     RunData,
     counts,
@@ -88,6 +89,19 @@ class ClientRuns:
                     points_of_run = self.client.get_metric_history(run_id, metric)
                     points = ((point.timestamp, point.step, point.value) for point in points_of_run)
                     yield run_id, metric, history_of(points)
+
+    def deleted(self, kind: str) -> frozenset[str]:
+        """Return the names of a kind's runs that others have deleted."""
+        with mlflow_errors_as_ours(self.address):
+            experiment = self.client.get_experiment_by_name(EXPERIMENT)
+            if experiment is None:
+                return frozenset()
+            which = "DELETED_ONLY" if experiment.lifecycle_stage == "active" else "ALL"
+            search = f"tags.`{facts.TAG_TYPE}` = '{kind}'"
+            runs = runs_that(self.client, experiment.experiment_id, search, which=which)
+            tags = [tags_of(run) for run in runs]
+        others = (one for one in tags if facts.TAG_DELETED not in one)
+        return frozenset(one.get(NAMED_BY[kind], "") for one in others)
 
     def experiment(self) -> "Experiment | None":
         """Return our experiment, None where the store has none, or a deleted one."""

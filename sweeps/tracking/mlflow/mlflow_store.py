@@ -25,6 +25,8 @@ from sweeps.tracking.mlflow.sql_runs import EmbeddedRuns
 from sweeps.tracking.store import CurvePoint, RecordWriter, ReportPublisher
 from sweeps.tracking.validation import (
     check_artifact_name,
+    deleted_sweep,
+    deleted_trial,
     single_record,
     unknown_sweep,
     valid_config,
@@ -123,6 +125,11 @@ class MlflowStore:
         """Return the record of one trial key, None if it has none."""
         return self._runs.records({key}).get(key)
 
+    def deleted(self, keys: Iterable[str]) -> frozenset[str]:
+        """Return those trial keys that have a deleted record."""
+        wanted = frozenset(keys)
+        return wanted & self._deleted("trial") if wanted else wanted
+
     def find(self, prefix: str) -> TrialRecord:
         """Return the record whose trial key begins with `prefix`, or whose run id it is.
 
@@ -134,6 +141,8 @@ class MlflowStore:
         if given.isalnum():  # so that it cannot end the quotes of the search
             begin = self._runs.records_beginning(given)
             records = begin or self._runs.records_of_run(given)
+        if not records and given and any(key.startswith(given) for key in self._deleted("trial")):
+            raise deleted_trial(prefix, self.address)
         return single_record(records, prefix, self.address)
 
     def curve(self, record: TrialRecord) -> list[CurvePoint]:
@@ -191,4 +200,9 @@ class MlflowStore:
         if names.SLUG.fullmatch(name):  # so that it cannot end the quotes of the search
             for run in self._runs.sweeps(name):
                 return run
+        if name in self._deleted("sweep"):
+            raise deleted_sweep(name, self.address)
         raise unknown_sweep(sweep, self.sweeps(), self.address)
+
+    def _deleted(self, kind: str) -> frozenset[str]:
+        return self._runs.deleted(kind)

@@ -165,6 +165,7 @@ class MlflowWriter:
     def delete_record(self, record_id: str) -> None:
         """Mark a run as deleted, as MLflow's own UI does, and of a sweep those of its arms."""
         delete_arms(self.client, self.experiment_id, record_id)
+        self.client.set_tag(record_id, facts.TAG_DELETED, "true")
         self.client.delete_run(record_id)
 
     @with_our_errors

@@ -120,6 +120,10 @@ class CachedRuns:
         histories = cached | asked
         return [(run_id, metric, histories[run_id, metric]) for run_id, metric in wanted]
 
+    def deleted(self, kind: str) -> frozenset[str]:
+        """Return the names of a kind's runs that others have deleted; none is cached."""
+        return self._client.deleted(kind)
+
     def _checked(self, cached: Mapping[str, "CachedRecord"]) -> dict[str, "CachedRecord"]:
         """Return cached records without deleted ones, and those evaluated since as they are now."""
         if not cached:

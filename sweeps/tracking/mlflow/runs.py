@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import ValidationError
 
 from sweeps.records.trial_record import Outcome, TrialRecord
-from sweeps.tracking.record_facts import TAG_REPLACED, record_of
+from sweeps.tracking.record_facts import TAG_REPLACED, TAG_SWEEP, TAG_TRIAL_KEY, record_of
 from sweeps.tracking.validation import warn_invalid
 
 if TYPE_CHECKING:
@@ -151,6 +151,13 @@ class Runs(Protocol):
     ) -> Iterable[tuple[str, str, History]]:
         """Yield each metric's history of each run: id, metric, history."""
         ...
+
+    def deleted(self, kind: str) -> frozenset[str]:
+        """Return the names of a kind's runs that others deleted: "sweep", "trial" by trial keys."""
+        ...
+
+
+NAMED_BY = {"sweep": TAG_SWEEP, "trial": TAG_TRIAL_KEY}
 
 
 def counts(tags: Mapping[str, str]) -> bool:

@@ -23,13 +23,14 @@ from sweeps.tracking.mlflow.client_runs import ClientRuns
 from sweeps.tracking.mlflow.connection import opened_database
 from sweeps.tracking.mlflow.runs import (
     EXPERIMENT,
+    NAMED_BY,
     History,
     RunData,
     counts,
     history_of,
     read_record,
 )
-from sweeps.tracking.record_facts import TAG_SWEEP, TAG_TRIAL_KEY, TAG_TYPE
+from sweeps.tracking.record_facts import TAG_DELETED, TAG_SWEEP, TAG_TRIAL_KEY, TAG_TYPE
 from sweeps.tracking.validation import counted_records
 
 TESTED_SCHEMAS = frozenset({"dc11669786a5"})
@@ -45,6 +46,15 @@ join experiments on experiments.experiment_id = runs.experiment_id
 where type.key = ? and type.value = ? and runs.lifecycle_stage = 'active'
 and experiments.name = ? and experiments.lifecycle_stage = 'active' {condition}
 order by runs.start_time is null, runs.start_time, runs.run_uuid
+"""
+_DELETED = """
+select held.value from tags as type
+join runs on runs.run_uuid = type.run_uuid
+join experiments on experiments.experiment_id = runs.experiment_id
+join tags as held on held.run_uuid = type.run_uuid and held.key = ?
+where type.key = ? and type.value = ? and experiments.name = ? and typeof(held.value) = 'text'
+and (runs.lifecycle_stage = 'deleted' or experiments.lifecycle_stage = 'deleted')
+and not exists (select 1 from tags as ours where ours.run_uuid = type.run_uuid and ours.key = ?)
 """
 _TAGGED = "and runs.run_uuid in (select run_uuid from tags where key = ? and {condition})"
 _SWEEP = _TAGGED.format(condition="value = ?")
@@ -117,6 +127,11 @@ class SqlRuns:
                 points[run_id].append((time, epoch, math.nan if is_nan else value))
             for run_id in run_ids:
                 yield run_id, metric, history_of(points.get(run_id, ()))
+
+    def deleted(self, kind: str) -> frozenset[str]:
+        """Return the names of a kind's runs that others have deleted."""
+        given = (NAMED_BY[kind], TAG_TYPE, kind, EXPERIMENT, TAG_DELETED)
+        return frozenset(name for (name,) in self._database.execute(_DELETED, given))
 
     def _trials(self, condition: str, given: tuple[str, ...]) -> Sequence[RunData]:
         ends = self._ends("trial", condition, given)
@@ -206,6 +221,13 @@ class EmbeddedRuns:
             if runs:
                 return [*runs.histories(run_ids, metrics)]
         return self._client.histories(run_ids, metrics)
+
+    def deleted(self, kind: str) -> frozenset[str]:
+        """Return the names of a kind's runs that others have deleted."""
+        with self._opened() as runs:
+            if runs:
+                return runs.deleted(kind)
+        return self._client.deleted(kind)
 
     def _records(
         self,

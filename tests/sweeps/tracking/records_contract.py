@@ -74,6 +74,7 @@ class RecordsContract:
         assert writer.is_deleted(record_id)
         assert writer.find_trial(KEY) is None
         assert store.records([KEY]) == {}
+        assert store.deleted([KEY, OTHER]) <= {KEY}, "a store may keep no trace"
         for write in (
             lambda: writer.log_epochs(record_id, reported_epochs(1)),
             lambda: writer.describe_trial(record_id, spec(config=CONFIG)),
