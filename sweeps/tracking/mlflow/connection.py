@@ -13,6 +13,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
+from importlib.metadata import version as installed
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -170,12 +172,31 @@ def _unreadable(path: Path, error: sqlite3.Error) -> BadInput:
 def _check_tables(database: sqlite3.Connection, path: Path) -> None:
     rows = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     missing = _TABLES - {name for (name,) in rows}
-    is_versioned = missing or database.execute("SELECT * FROM alembic_version").fetchone()
-    if missing or not is_versioned:
+    version = None if missing else database.execute("SELECT * FROM alembic_version").fetchone()
+    if missing or not version:
         what = f"no table '{min(missing)}'" if missing else "no version"
         raise BadInput(
             f"{path} is a database, but not an MLflow store, or a damaged one: it has {what}. "
             f"Restore it, or name another place with --storage or --tracking-uri."
+        )
+    _check_version(str(version[0]), path)
+
+
+def _check_version(version: str, path: Path) -> None:
+    """Check that the installed MLflow knows the schema, by its files of migrations.
+
+    MLflow itself would advise an upgrade, which cannot know a schema of later. Where its files lie
+    elsewhere, it is left to say so. Its release 3.17 was read.
+    """
+    spec = find_spec("mlflow")
+    package = Path(spec.origin).parent if spec and spec.origin else Path()
+    known = [file.name for file in (package / "store/db_migrations/versions").glob("*_*.py")]
+    if known and not any(name.startswith(f"{version}_") for name in known):
+        raise BadInput(
+            f"The tracking store at {path} was written by a newer MLflow than "
+            f"{installed('mlflow')}, which is installed here (its schema '{version[:40]}' is "
+            f"unknown): install that MLflow, or name another place with --storage or "
+            f"--tracking-uri."
         )
 
 

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,19 @@ def test_a_store_without_one_of_its_tables_is_refused_and_left_as_it_is(
         database.execute(f"drop table {table}")
     for command in COMMANDS:
         assert f"it has no table '{table}'" in shell.refused(command, "quickstart")
+
+
+def test_a_store_of_a_newer_mlflow_is_refused_in_a_sentence(shell: Shell, storage: Path) -> None:
+    with closing(sqlite3.connect(storage / "mlflow.db")) as database, database:
+        database.execute("update alembic_version set version_num = 'ffff00001111'")
+    expected = (
+        f"capsweep: The tracking store at {storage}/mlflow.db was written by a newer MLflow than "
+        f"{version('mlflow')}, which is installed here (its schema 'ffff00001111' is unknown): "
+        f"install that MLflow, or name another place with --storage or --tracking-uri.\n"
+    )
+    for command in ("status", "report quickstart", "plan quickstart", "repair"):
+        answer = shell(*command.split())
+        assert (answer.code, answer.out, answer.err) == (2, "", expected)
 
 
 def test_a_store_without_a_version_is_refused(shell: Shell, storage: Path) -> None:
