@@ -21,6 +21,7 @@ from sweeps.aggregation.tables.ablation_notes import (
 )
 from sweeps.aggregation.tables.ablation_table import arm_values, difference_values
 from sweeps.aggregation.tables.departures import with_departures
+from sweeps.aggregation.tables.machines import machine_notes
 from sweeps.aggregation.tables.targets import marked, target_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes
 from sweeps.records.manifest import Manifest
@@ -128,6 +129,7 @@ def paper_notes(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     yield from identical_notes(arms.arms)
     yield from diverged_notes(arms.arms)
     yield from gap_notes(arms.arms)
+    yield from machine_notes(arms.arms)
     yield from target_notes(arms.arms)
     yield "Of the last epoch of each training. Selection never saw the test split."
 

@@ -20,6 +20,7 @@ from sweeps.aggregation.tables.ablation_lead import (
     named,
     seeds_alone_notes,
 )
+from sweeps.aggregation.tables.machines import machine_notes
 from sweeps.aggregation.tables.targets import target_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes, health_notes, reason_notes
 from sweeps.records.manifest import Manifest, ManifestArm
@@ -89,6 +90,7 @@ def _notes(
     yield from added_notes(manifest, compared)
     yield from diverged_notes(arms)
     yield from gap_notes(arms)
+    yield from machine_notes(arms)
     yield from target_notes(arms)
     yield (
         "Test errors are those of the last epoch. Selection never saw the test split: whatever "

@@ -6,6 +6,7 @@ from sweeps.aggregation.rendering.table import PLUS_MINUS, Cell
 from sweeps.aggregation.results.arms import ArmResults, cell_state
 from sweeps.aggregation.results.confirmation_results import ConfirmationResults
 from sweeps.aggregation.tables.ablation_lead import ablation_lead, named
+from sweeps.aggregation.tables.machines import machine_notes
 from sweeps.aggregation.tables.points import point_cell
 from sweeps.aggregation.tables.targets import target_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes, health_notes, reason_notes
@@ -64,6 +65,7 @@ def confirmation_notes(confirmed: ConfirmationResults, manifest: Manifest) -> It
     yield from _notes(confirmed, manifest)
     rows = confirmed.rows()
     yield from gap_notes(rows)
+    yield from machine_notes(rows)
     yield from target_notes(rows)
     yield from health_notes(rows)
     yield from reason_notes(rows)

@@ -13,6 +13,7 @@ from sweeps.aggregation.rendering.table import (
     text_cell,
 )
 from sweeps.aggregation.results.arms import ArmResults, arms_as_trained
+from sweeps.aggregation.tables.machines import FEATURES, device_of, shares, threads_of
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
 
@@ -65,8 +66,8 @@ def _row(arm: ArmResults) -> tuple[Cell, ...]:
         range_cell([trial.epochs for trial in trials], digits=0),
         range_cell(seconds, digits=1),
         range_cell(memory, digits=0),
-        text_cell(", ".join(_several(trials, _device))),
-        text_cell(", ".join(_several(trials, _threads))),
+        text_cell(", ".join(_several(trials, device_of))),
+        text_cell(", ".join(_several(trials, threads_of))),
     )
 
 
@@ -96,11 +97,13 @@ def _notes(trials: Sequence[TrialRecord]) -> Iterator[str]:
 
 
 def _mixtures(trials: Sequence[TrialRecord]) -> Iterator[str]:
-    for what, feature in (("devices", _device), ("numbers of threads", _threads)):
-        counts = Counter(feature(trial) for trial in trials)
+    for what, feature in FEATURES.items():
+        counts = Counter(map(feature, trials))
         if len(counts) > 1:
-            shares = ", ".join(f"{value} ({counts[value]} trials)" for value in sorted(counts))
-            yield f"The trials ran on different {what}, so their costs do not compare: {shares}."
+            yield (
+                f"The trials ran on different {what}, so their costs do not compare: "
+                f"{shares(counts)}."
+            )
 
     counts = Counter(_checkpointing(trial) for trial in trials)
     if len(counts) > 1:
@@ -114,13 +117,5 @@ def _several(trials: Sequence[TrialRecord], feature: Callable[[TrialRecord], str
     return sorted({feature(trial) for trial in trials})
 
 
-def _device(trial: TrialRecord) -> str:
-    return trial.device or "unknown"
-
-
 def _checkpointing(trial: TrialRecord) -> str:
     return "yes" if trial.gradient_checkpointing else "no"
-
-
-def _threads(trial: TrialRecord) -> str:
-    return "unknown" if trial.threads is None else str(trial.threads)

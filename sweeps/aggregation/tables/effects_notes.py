@@ -11,6 +11,7 @@ from sweeps.aggregation.results.factor_effects import Effect, Effects
 from sweeps.aggregation.results.factors import TIMES, Factor, level_places
 from sweeps.aggregation.statistics.contrasts import ABSENT, Term
 from sweeps.aggregation.tables.ablation_notes import diverged_notes, left_out_notes, same_row_notes
+from sweeps.aggregation.tables.machines import machine_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes, gap_text, reason_notes
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line, shortened
@@ -99,6 +100,7 @@ def effect_notes(manifest: Manifest, arms: Sequence[ArmResults], effects: Effect
     yield from fit_notes(effects, names, is_partly_aliased=is_partly_aliased)
     yield from diverged_notes(arms)
     yield from gap_notes(arms)
+    yield from machine_notes(arms)
     yield (
         "Test errors are those of the last epoch. Selection never saw the test split: whatever "
         "chooses is given validation figures only."

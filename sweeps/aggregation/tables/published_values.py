@@ -7,6 +7,7 @@ from typing import Any, cast
 from sweeps.aggregation.rendering.table import PLUS_MINUS, Cell, Column, Table
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.tables.departures import with_departures
+from sweeps.aggregation.tables.machines import machine_notes
 from sweeps.aggregation.tables.targets import target_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes, health_notes, reason_notes
 from sweeps.records.manifest import Manifest
@@ -172,5 +173,6 @@ def trial_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
     """Yield notes on our trials: targets, cells that do not count, warnings, reasons."""
     yield from target_notes(arms)
     yield from gap_notes(arms)
+    yield from machine_notes(arms)
     yield from health_notes(arms)
     yield from reason_notes(arms)

@@ -58,6 +58,26 @@ def test_the_order_of_records_never_changes_a_table(order):
     assert to_csv(trials_table(manifest, shuffled)) == to_csv(trials_table(manifest, records))
 
 
+@pytest.mark.parametrize(
+    ("changes", "start"),
+    [
+        ({"threads": 4}, "numbers of threads, 1 (10 trials), 4 (3 trials): sums are rounded"),
+        ({"device": "cuda: H100"}, "devices, cpu (10 trials), cuda: H100 (3 trials): sums are "),
+        ({"threads": None, "device": ""}, ""),
+    ],
+)
+def test_a_table_of_trials_of_different_machines_says_so(changes, start):
+    manifest, records = known_sweep()
+    arm = manifest.arms[0].name
+    moved = {
+        key: trial.model_copy(update=changes) if trial.arm == arm else trial
+        for key, trial in records.items()
+    }
+    notes = [n for n in ablation_table(manifest, moved).notes if "trained on different" in n]
+    start = start and f"The trials were trained on different {start}"
+    assert [note.startswith(start) for note in notes] == [True] * bool(start)
+
+
 def row(table, arm):
     fields = [field for column in table.columns for field in column.fields]
     for cells in table.rows:
@@ -197,7 +217,7 @@ def test_a_sweep_on_mixed_devices_is_marked_in_its_costs():
     notes = " ".join(cost_table(manifest_of(["a"], [0, 1]), records).notes)
 
     assert "different devices" in notes
-    assert "cpu (1 trials), cuda (1 trials)" in notes
+    assert "cpu (1 trial), cuda (1 trial)" in notes
     assert "different numbers of threads" in notes
 
 
