@@ -143,6 +143,24 @@ class Space:
             seen.add(setting.place)
         return Space(settings, self.roots + other.roots)
 
+    def in_order(self, names: Sequence[str], choices: Mapping[str, Sequence[Plain]]) -> "Space":
+        """Return the space with its settings and choices in another order, as far as it has them.
+
+        Args:
+            names: Names of dimensions, in order; other settings come last.
+            choices: Name of a dimension -> its values in order; others stay as they are.
+        """
+        places = {name: place for place, name in enumerate(names)}
+        named = [(self._dimension(one), one) for one in self.settings]
+        ordered = [
+            (places.get(dimension.name, len(places)), _reordered(setting, dimension, choices))
+            if dimension
+            else (len(places), setting)
+            for dimension, setting in named
+        ]
+        settings = (setting for _, setting in sorted(ordered, key=lambda one: one[0]))
+        return replace(self, settings=tuple(settings))
+
     @cached_property
     def dimensions(self) -> tuple[Dimension, ...]:
         """All dimensions, each choice before the dimensions that depend on it."""
@@ -301,3 +319,16 @@ class Space:
 
 def _is_any(place: Place, parts: Sequence[str]) -> bool:
     return any(matches(place, part) for part in parts)
+
+
+def _reordered(
+    setting: Setting, dimension: Dimension, choices: Mapping[str, Sequence[Plain]]
+) -> Setting:
+    """Return a setting with its choices in another order, if that has exactly these."""
+    given, order = setting.values, choices.get(dimension.name, ())
+    values = given.values if isinstance(given, Choices) else given
+    is_same = isinstance(values, tuple) and sorted(map(repr, values)) == sorted(map(repr, order))
+    if not is_same:
+        return setting
+    ordered = Choices(*order) if isinstance(given, Choices) else tuple(map(str, order))
+    return replace(setting, values=ordered)

@@ -22,6 +22,7 @@ from search_spaces.catalogue import named_sweep
 from search_spaces.data_fingerprint import data_fingerprint, facts_of_own_data
 from search_spaces.evaluation_key import evaluation_key
 from search_spaces.plans.base import Arm
+from search_spaces.plans.search import Search
 from search_spaces.plans.unbuildable import check_networks
 from search_spaces.source_version import part_version
 from search_spaces.sweep import Sweep
@@ -33,6 +34,7 @@ from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
 from sweeps.records.manifest_evaluation import ManifestEvaluation
+from sweeps.records.manifest_plan import ManifestSearch
 
 _ONE_SPLIT: Mapping[int, int] = MappingProxyType({})
 _CHOICES = {"stopping", "stopping.kind"}
@@ -297,20 +299,33 @@ class ChangedSweep(NamedTuple):
     departures: dict[str, tuple[Any, Any]]
 
 
-def define(which: Launchable, changes: Changes, current_seeds: Sequence[int]) -> Definition:
+def define(
+    which: Launchable,
+    changes: Changes,
+    current_seeds: Sequence[int],
+    recorded: ManifestSearch | None = None,
+) -> Definition:
     """Return the definition of a sweep with the changes of a launch.
+
+    A search whose settings or choices are declared in another order than before stays the same: it
+    goes on in the order with which it has begun.
 
     Args:
         which: A named sweep, a file that defines one, or a sweep.
         changes: The changes of the launch.
         current_seeds: The seeds of the current manifest, empty if there is none.
+        recorded: The search as it was launched before; None if it was not.
 
     Raises:
         BadInput: In one sentence, if a change or an arm is not valid.
     """
     changed = changed_sweep(which, changes, current_seeds)
     with _bad_input():
-        return _definition(changed)
+        defined = _definition(changed)
+        if (ordered := _in_recorded_order(defined, recorded)) is None:
+            return defined
+        in_order = _definition(changed._replace(sweep=ordered))
+        return in_order if recorded and in_order.decided_by == recorded.definition else defined
 
 
 def changed_sweep(
@@ -432,6 +447,21 @@ def _definition(changed: ChangedSweep) -> Definition:
         fingerprints={arm.name: data_fingerprint(arm.config.data) for arm in arms},
         decided_by=_decided_by(manifest),
     )
+
+
+def _in_recorded_order(defined: Definition, recorded: ManifestSearch | None) -> Sweep | None:
+    """Return a search with its space in the order in which it was launched; None if it is."""
+    plan = defined.sweep.plan
+    if recorded is None or not isinstance(plan, Search):
+        return None
+    if defined.decided_by == recorded.definition:
+        return None
+    names = [one.name for one in recorded.dimensions]
+    choices = {one.name: one.choices for one in recorded.dimensions}
+    space = plan.space.in_order(names, choices)
+    if space == plan.space:
+        return None
+    return defined.sweep.model_copy(update={"plan": plan.model_copy(update={"space": space})})
 
 
 def _decided_by(manifest: Manifest) -> str | None:

@@ -97,7 +97,10 @@ def _check_warm_start(definition: Definition, name: str) -> None:
             f"search has --warm-start."
         )
     if name == sweep:
-        raise BadInput(f"'{sweep}' cannot start warm from itself: name another sweep.")
+        raise BadInput(
+            f"'{sweep}' cannot start warm from itself: give the new search another "
+            f"name (--name NEW), or name another sweep."
+        )
     if search.sampler == "grid":
         raise BadInput(
             "The sampler grid proposes points by their places alone: leave out --warm-start, or "

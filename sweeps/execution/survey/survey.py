@@ -264,7 +264,8 @@ def known_sweep(
     name = sweep.name if options.name is None else options.name
     may = options.replace
     current, adopted = earlier_manifest(store, storage.journals, name, may_be_replaced=may)
-    declared = define(which, options, current.seeds if current else ())
+    recorded = adopted.search if adopted else None
+    declared = define(which, options, current.seeds if current else (), recorded)
     known = restored(declared, storage.journals, adopted)
     is_anew = options.retrain and declared.decided_by
     definition = declared if is_anew else known

@@ -121,14 +121,17 @@ def dropped_cells(current: Manifest | None, new: Manifest) -> list[ManifestCell]
     What a search has confirmed does not count: a longer search may choose others. Nor does a cell
     of a design whose arm has another name now: its trial is still there.
     """
-    if current is None:
-        return []
+    return [] if current is None else _not_in(new, current.proposed_cells())
+
+
+def _not_in(new: Manifest, cells: Iterable[ManifestCell]) -> list[ManifestCell]:
+    """Return those cells that are not in a manifest."""
     remaining = {(cell.arm, cell.seed, cell.trial_key) for cell in new.cells}
     standing = {arm.name for arm in new.arms}
     renamed = set[str]() if new.search else {cell.trial_key for cell in new.cells}
     return [
         cell
-        for cell in current.proposed_cells()
+        for cell in cells
         if (cell.arm, cell.seed, cell.trial_key) not in remaining
         and (cell.arm in standing or cell.trial_key not in renamed)
     ]
@@ -162,11 +165,15 @@ def check_dropped_cells(
         ]
     if not dropped:
         return
+    proposed = {(cell.arm, cell.seed) for cell in current.proposed_cells()}
+    confirmed = [cell for cell in current.cells if (cell.arm, cell.seed) not in proposed]
+    num_dropped = len(dropped) + len(_not_in(new, confirmed))
+    warm = f", which may --warm-start {new.sweep}" if new.search and current.search else ""
     raise BadInput(
-        f"The sweep '{new.sweep}' exists already, and this launch would drop {len(dropped)} of "
+        f"The sweep '{new.sweep}' exists already, and this launch would drop {num_dropped} of "
         f"its {len(current.cells)} cells: {_difference(current, new)}. Repeat the options it was "
-        f"launched with, give it another name (--name NEW), or replace the sweep's definition "
-        f"(--replace; its records stay)."
+        f"launched with, give it another name (--name NEW){warm}, or replace the sweep's "
+        f"definition (--replace; its records stay)."
     )
 
 

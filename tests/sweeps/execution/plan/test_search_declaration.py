@@ -1,17 +1,19 @@
 """A search in the manifest before anything was proposed."""
 
+import re
 from typing import Annotated, Any, Literal, Self
 
 import pytest
 from pydantic import model_validator
 
 from capsmodel.losses import MarginLoss
-from capsmodel.search_range import Floats
-from search_spaces import Limit, Median, Space
+from capsmodel.search_range import Choices, Floats
+from search_spaces import Limit, Median, Space, Sweep
 from search_spaces.tables import ConfirmationTable, SensitivityTable
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.execution.survey.surveyed_cells import check_dropped_cells
 from sweeps.records.errors import BadInput
+from sweeps.records.manifest import ManifestCell
 from sweeps.records.manifest_plan import ManifestSearch
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.search.examples import (
@@ -20,6 +22,7 @@ from tests.sweeps.execution.search.examples import (
     FEW_POINTS,
     RATE,
     SCHEDULER,
+    SPACE,
     confirm,
     proposed,
     search,
@@ -139,6 +142,37 @@ def test_another_search_over_one_that_is_there_is_refused_by_what_differs(
     existing = proposed(searched(), 2).manifest
     with pytest.raises(BadInput, match=message):
         check_dropped_cells(existing, searched(**changes).manifest)
+
+
+def few_points(*order: str, rates: tuple[float, ...] = (1e-3, 1e-2)) -> Sweep:
+    """Return a search whose space is declared in an order."""
+    values = {RATE: Choices(*rates), BATCH: Choices(100, 200)}
+    parts = [SPACE.varied(values).only(path) for path in order]
+    return sweep(plan=search(space=sum(parts[1:], parts[0]), trials=4))
+
+
+def test_a_search_stays_the_same_where_its_choices_stand_in_another_order() -> None:
+    first = define(few_points(RATE, BATCH), Changes(), ())
+    for again in (few_points(BATCH, RATE), few_points(RATE, BATCH, rates=(1e-2, 1e-3))):
+        assert define(again, Changes(), ()).decided_by != first.decided_by
+        assert define(again, Changes(), (), first.manifest.search).manifest == first.manifest
+    other = few_points(RATE, BATCH, rates=(1e-2, 2e-3))
+    assert define(other, Changes(), (), first.manifest.search).decided_by != first.decided_by
+
+
+def test_what_a_changed_search_would_drop_is_all_that_is_not_in_it() -> None:
+    existing = proposed(searched(seeds=(0,), confirm=confirm()), 2).manifest
+    places = [("base", 101, "a" * 20), (existing.arms[1].name, 101, "b" * 20)]
+    cells = [ManifestCell(arm=arm, seed=seed, trial_key=key) for arm, seed, key in places]
+    whole = existing.model_copy(update={"cells": (*existing.cells, *cells)})
+    new = searched(space=FEW_POINTS, trials=4, confirm=confirm()).manifest
+    assert new.cells == existing.cells[:1], "plan finds the base alone"
+    sentence = (
+        "this launch would drop 4 of its 5 cells: its space would change. Repeat the options it "
+        "was launched with, give it another name (--name NEW), which may --warm-start example, or "
+    )
+    with pytest.raises(BadInput, match=re.escape(sentence)):
+        check_dropped_cells(whole, new)
 
 
 def test_a_search_by_other_rules_is_refused() -> None:

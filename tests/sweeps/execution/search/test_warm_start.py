@@ -144,7 +144,10 @@ def refusal(definition: Definition, name: str = "other", count: int = 3) -> str:
 
 
 def test_what_cannot_start_warm_is_refused() -> None:
-    assert "cannot start warm from itself" in refusal(searched(), "example")
+    assert (
+        "cannot start warm from itself: give the new search another name (--name NEW)"
+        in refusal(searched(), "example")
+    )
     assert "No finished trial of 'other' is a point of the space" in refusal(searched(), count=0)
     assert "has begun without a warm start" in refusal(proposed(searched(), 1))
     grid = searched(space=FEW_POINTS, sampler="grid", trials=4)
