@@ -109,6 +109,8 @@ class FinalRecord(_Frozen):
         extra_test_errors: Name of an extra test -> its error.
         target: Whether a finished trial reached what its stopping asks for, None if nothing.
         warnings: What was found unsound in it, a sentence each.
+        num_images: Split -> number of its images.
+        data_notes: What is unusual in the data, a sentence each.
         duration_seconds: Duration of the last attempt, and of the epochs it took over.
         peak_memory_bytes: The largest of all attempts; None where the machine cannot tell.
         files: Name -> size and hash of each file that belongs to it.
@@ -122,6 +124,8 @@ class FinalRecord(_Frozen):
     extra_test_errors: dict[Slug, float] = {}
     target: Target | None = None
     warnings: tuple[str, ...] = ()
+    num_images: dict[str, Count] = later({})
+    data_notes: tuple[str, ...] = later(())
     duration_seconds: Seconds
     peak_memory_bytes: Count | None = None
     time: Whole

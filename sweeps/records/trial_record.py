@@ -91,6 +91,8 @@ class TrialRecord(_Frozen):
         target: Whether it reached what its stopping asks for, None where that is nothing, or not
             known as it has not finished.
         warnings: What was found unsound in it, a sentence each.
+        num_images: Split -> number of its images; empty of a trial that has not ended.
+        data_notes: What is unusual in its data, a sentence each.
         ended_at: In seconds since 1970; None where that is not told.
         peak_memory_bytes: Peak memory of this trial alone; None where the machine cannot measure
             it.
@@ -108,6 +110,8 @@ class TrialRecord(_Frozen):
     metrics: dict[str, float] = {}
     target: Target | None = None
     warnings: tuple[str, ...] = ()
+    num_images: dict[str, Count] = {}
+    data_notes: tuple[str, ...] = ()
     num_parameters: Count | None = None
     duration_seconds: Seconds | None = None
     ended_at: Seconds | None = None

@@ -42,10 +42,13 @@ TAG_NUM_PARAMETERS = "capsweep.num_parameters"
 TAG_EPOCHS = "capsweep.epochs"
 TAG_TARGET = "capsweep.target"  # of a trial whose stopping has one: "reached" or "missed"
 TAG_WARNINGS = "capsweep.warnings"  # JSON list of sentences
+TAG_NUM_IMAGES = "capsweep.num_images"  # JSON object: split -> number of its images
+TAG_DATA_NOTES = "capsweep.data_notes"  # JSON list of sentences
 TAG_EVALUATED = "capsweep.evaluated"  # of a trial: the evaluation that it was noted last
 TAG_MANIFEST_HASH = "capsweep.manifest_sha256"
 
 _SENTENCES = TypeAdapter(tuple[str, ...])
+_COUNTS = TypeAdapter(dict[str, int])
 _MOST_WARNINGS = 20
 _LONGEST_WARNINGS = 4000  # of the JSON list: MLflow takes 5,000 characters of a fact
 _LONGEST_SETTING = 6000  # MLflow refuses more; config.json holds all of it
@@ -79,6 +82,8 @@ class OutcomeFacts:
         reason: Why a trial did not finish; "" removes an earlier one.
         epochs: Recorded so far.
         warnings: A sentence for each problem.
+        num_images: Split -> number of its images.
+        data_notes: A sentence for each oddity of the data.
         attempt: Number of the attempt that ended so.
         test_errors: Metric -> its one value, of the last of the epochs.
     """
@@ -89,6 +94,8 @@ class OutcomeFacts:
     peak_memory_bytes: int | None = None
     target: Target | None = None
     warnings: tuple[str, ...] = ()
+    num_images: Mapping[str, int] = field(default_factory=dict[str, int])
+    data_notes: tuple[str, ...] = ()
     attempt: TrialSpec | None = None
     test_errors: Mapping[str, float] = field(default_factory=dict[str, float])
 
@@ -118,10 +125,13 @@ def record_of(
         pydantic.ValidationError: If a fact does not hold what it should.
     """
     given = {field: facts[name] for field, name in _OF_A_RECORD.items() if facts.get(name)}
-    warned = facts.get(TAG_WARNINGS)
+    warned, noted = facts.get(TAG_WARNINGS), facts.get(TAG_DATA_NOTES)
+    counted = facts.get(TAG_NUM_IMAGES)
     parsed = {
         "metrics": dict(metrics),
         "warnings": _SENTENCES.validate_json(warned) if warned else (),
+        "num_images": _COUNTS.validate_json(counted) if counted else {},
+        "data_notes": _SENTENCES.validate_json(noted) if noted else (),
         "evaluations": recorded_evaluations(facts, metrics),
     }
     identity = {"record_id": record_id, "ended_at": ended_at}
@@ -173,6 +183,10 @@ def facts_of_outcome(outcome: Outcome, details: OutcomeFacts) -> dict[str, str]:
         facts[TAG_DURATION] = f"{details.duration_seconds:.3f}"
     if text := warnings_text(details.warnings):
         facts[TAG_WARNINGS] = text
+    if text := warnings_text(details.data_notes):
+        facts[TAG_DATA_NOTES] = text
+    if details.num_images:
+        facts[TAG_NUM_IMAGES] = json.dumps(dict(details.num_images))
     return facts | {TAG_OUTCOME: outcome.value}
 
 

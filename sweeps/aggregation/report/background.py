@@ -21,6 +21,7 @@ from sweeps.aggregation.rendering.table import (
 from sweeps.aggregation.results.arm_curves import finished_trials
 from sweeps.aggregation.results.arms import ArmResults, arms_as_trained, cell_reason, cell_state
 from sweeps.aggregation.tables.curves_figure import make_curves
+from sweeps.aggregation.tables.data_notes import data_kind
 from sweeps.aggregation.tables.departures import departure_sentence
 from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
@@ -272,7 +273,7 @@ def _data(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Section:
     for arm in arms_as_trained(manifest, records):
         for trial in arm.trials.values():
             if trial and trial.data_fingerprint:
-                place = (_data_kind(arm), trial.data_fingerprint)
+                place = (data_kind(arm), trial.data_fingerprint)
                 arms.setdefault(place, {})[arm.arm.name] = None
     whole = {arm.name for arm in manifest.arms}
     rows = [
@@ -281,7 +282,8 @@ def _data(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Section:
     ]
     title = "Data and code"
     notes = (
-        "A data set's fingerprint is declared beside its code and checked when it is loaded.",
+        "A fingerprint is a hash of the data: declared for a data set of capsmodel, computed from "
+        "the images of a user's own. Each trial checks it when it loads them.",
         "A trial key is a hash of all that decides a result: the settings that differ from their "
         "defaults, the seed, the data's fingerprint, and the version of the code's protocol "
         "wherever that is above 1. Equal settings, seeds and data under another key were trained "
@@ -289,11 +291,6 @@ def _data(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Section:
     )
     table = _texts("data", title, ("Data", "Fingerprint", "Arms"), rows)
     return Section("data", "data", tables=(table,), notes=notes, title=title)
-
-
-def _data_kind(arm: ArmResults) -> str:
-    data: Any = arm.arm.config.get("data")
-    return str(data.get("kind", "")) if isinstance(data, dict) else ""
 
 
 def _keys(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Section:

@@ -87,6 +87,8 @@ def _record(record: TrialRecord, manifest: Manifest) -> dict[str, Any]:
         "target": record.target,
         "warnings": record.warnings,
         "data": record.data_fingerprint,
+        **({"images": record.num_images} if record.num_images else {}),
+        **({"notes": record.data_notes} if record.data_notes else {}),
         "metrics": metrics,
         "evaluations": {k: v for k, v in record.evaluations.items() if k in declared},
     }

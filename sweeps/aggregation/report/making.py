@@ -10,6 +10,7 @@ from sweeps.aggregation.rendering.contents import Provenance, Report, Section
 from sweeps.aggregation.report.background import background, runs_section
 from sweeps.aggregation.report.input_recorder import InputRecorder
 from sweeps.aggregation.tables.cost_table import cost_table, mixtures
+from sweeps.aggregation.tables.data_notes import data_notes
 from sweeps.aggregation.tables.departures import departure_sentence
 from sweeps.aggregation.tables.kinds import headlines, left_out, make
 from sweeps.aggregation.tables.sweep_results import Results
@@ -44,13 +45,14 @@ def make_report(
     manifest, records = results.manifest, results.records
     check_names(manifest)
     made = [(declared, make(declared, results, tables)) for declared in manifest.tables]
-    sections = tuple(section for _, section in made if section)
+    data = data_notes(results.arms)
+    sections = tuple(_with_notes(section, data) for _, section in made if section)
     in_style = paper_sections(results, style)
     cost = cost_table(manifest, records)
     behind = background(results)
     deleted = deleted_trials_text(results.num_deleted, manifest.sweep)
     return Report(
-        provenance=provenance(manifest, records, recorder.digest()),
+        provenance=provenance(manifest, records, recorder.digest(), data),
         sections=(*sections, *in_style),
         trials=Section("trials", "trials", data=(trials_table(manifest, records),)),
         costs=Section("cost", "cost", tables=(cost,), formats=("markdown", "csv")),
@@ -88,13 +90,25 @@ def check_names(manifest: Manifest) -> None:
         raise BadInput(f"Sweep '{manifest.sweep}' declares no table.")
 
 
-def provenance(manifest: Manifest, records: Mapping[str, TrialRecord], digest: str) -> Provenance:
+def _with_notes(section: Section, notes: tuple[str, ...]) -> Section:
+    """Return a section whose tables have some more notes."""
+    tables = (replace(table, notes=(*table.notes, *notes)) for table in section.tables)
+    return replace(section, tables=tuple(tables)) if notes else section
+
+
+def provenance(
+    manifest: Manifest,
+    records: Mapping[str, TrialRecord],
+    digest: str,
+    data: tuple[str, ...] = (),
+) -> Provenance:
     """Return what a report was made from.
 
     Args:
         manifest: The sweep's manifest.
         records: Records by trial key.
         digest: Digest of all inputs.
+        data: How many images there are.
     """
     keys = tuple(dict.fromkeys(cell.trial_key for cell in manifest.cells))
     return Provenance(
@@ -103,5 +117,6 @@ def provenance(manifest: Manifest, records: Mapping[str, TrialRecord], digest: s
         departures=departure_sentence(manifest),
         trial_keys=keys,
         num_records=sum(key in records for key in keys),
+        data=data,
         digest=digest,
     )

@@ -268,6 +268,8 @@ class Recorder:
             peak_memory_bytes=final.peak_memory_bytes,
             target=final.target,
             warnings=final.warnings,
+            num_images=final.num_images,
+            data_notes=final.data_notes,
             attempt=final.head,
             test_errors=_test_errors(final),
         )

@@ -42,6 +42,7 @@ from sweeps.records.trial_record import Outcome
 from sweeps.storage.disk_room import is_full, retry_when_full, wait_for_room
 
 if TYPE_CHECKING:
+    from capsmodel.data import DataFacts
     from capsmodel.training.training import EpochMetrics, Training
 
 R = TypeVar("R")
@@ -216,6 +217,7 @@ class _Attempt:
             (line.epoch.epoch for line in self.outbox if line.epoch), default=0
         )
         self.saved_at = -math.inf
+        self.data_facts: DataFacts
         self.waiting: list[tuple[EpochLine, OutboxLine]] = []  # trained and not saved yet
 
     def run(self) -> Outcome:
@@ -223,7 +225,8 @@ class _Attempt:
 
         self._tell(self._said("start", head=self.spec))  # first, since it ends a torn line
         training = self._training()
-        check_unchanged(training.config.data, training.data, self.spec.data_fingerprint)
+        fingerprint = self.spec.data_fingerprint
+        self.data_facts = check_unchanged(training.config.data, training.data, fingerprint)
         self.started_at -= sum(metrics.duration_seconds for metrics in training.history)
         place = f"{self.spec.arm}, seed {self.spec.seed}, on {self.spec.hardware}"
         sys.stdout.write(f"{place}: going on after epoch {training.epoch}\n")
@@ -311,6 +314,8 @@ class _Attempt:
             reason=reason,
             curve=curve,
             **results,
+            num_images=dict(self.data_facts.num_images),
+            data_notes=self.data_facts.notes,
             duration_seconds=time.perf_counter() - self.started_at,
             peak_memory_bytes=self._peak_memory(),
             time=now_milliseconds(),

@@ -172,7 +172,11 @@ class ContentsContract:
         writer.log_epochs(record_id, reported_epochs(1, 2))
         errors = {METRIC_TEST_ERROR: 0.125, f"{METRIC_TEST_ERROR}.familiar": 0.25}
         warned = ("all capsules are dead",)
-        facts = OutcomeFacts("", 2, 1.5, 9, "missed", warned, test_errors=errors)
+        data: dict[str, Any] = {
+            "num_images": {"training": 9, "test": 3},
+            "data_notes": ("one is seen twice",),
+        }
+        facts = OutcomeFacts("", 2, 1.5, 9, "missed", warned, test_errors=errors, **data)
         writer.set_outcome(record_id, Outcome.FINISHED, facts, 3000)
         record = read(store)
         assert record.ended_at in {None, 3.0}, "a store may tell when, in seconds"
@@ -191,6 +195,7 @@ class ContentsContract:
             },
             target="missed",
             warnings=("all capsules are dead",),
+            **data,
             duration_seconds=1.5,
             peak_memory_bytes=9,
             device="a GPU",

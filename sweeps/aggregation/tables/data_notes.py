@@ -1,0 +1,35 @@
+"""What tables say of their data: how many images each split has, and what is unusual in them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.records.plain_text import image_counts_text, one_line, shortened
+
+
+def data_notes(arms: Sequence[ArmResults]) -> tuple[str, ...]:
+    """Return the numbers of images of each data set and the notes on it.
+
+    Records of trials that have not ended, and of earlier releases, do not tell them.
+
+    Args:
+        arms: Those of a report, with their trials.
+    """
+    names: dict[str, list[str]] = {}
+    notes: dict[str, None] = {}
+    for arm in arms:
+        ended = [trial for trial in arm.trials.values() if trial and trial.num_images]
+        for trial in ended[:1]:
+            counts = image_counts_text(trial.num_images)
+            names.setdefault(f"Data {data_kind(arm)}: {one_line(counts)}", []).append(arm.arm.name)
+        notes |= dict.fromkeys(one_line(note) for trial in ended for note in trial.data_notes)
+    if len(names) == 1:
+        return (*(f"{text}." for text in names), *notes)
+    by_arm = (f"{text} ({shortened(', '.join(arms), 200)})." for text, arms in names.items())
+    return (*by_arm, *notes)
+
+
+def data_kind(arm: ArmResults) -> str:
+    """Return the kind of an arm's data set, "" if its config has none."""
+    data: Any = arm.arm.config.get("data")
+    return one_line(str(data.get("kind", ""))) if isinstance(data, dict) else ""

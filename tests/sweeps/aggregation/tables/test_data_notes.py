@@ -1,0 +1,57 @@
+"""A report says how many images each split has, and what is unusual in them."""
+
+from typing import Any
+
+from sweeps.aggregation.report.making import make_report
+from sweeps.aggregation.results.arms import arm_results
+from sweeps.aggregation.tables.data_notes import data_notes
+from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import TrialRecord
+from tests.sweeps.aggregation.known_sweep import finished, manifest_of
+
+COUNTS = {"training": 1257, "validation": 180, "test": 360}
+FEW = {"training": 125, "validation": 18, "test": 36}
+NOTE = "No image of class 9 is in the test split."
+
+
+def manifest(**more: Any) -> Manifest:
+    made = manifest_of(["base", "few"], seeds=[0], **more)
+    config = {"data": {"kind": "digits"}}
+    arms = tuple(arm.model_copy(update={"config": config}) for arm in made.arms)
+    return made.model_copy(update={"arms": arms})
+
+
+def records(few: dict[str, int], *notes: str) -> dict[str, TrialRecord]:
+    trials = (
+        finished("base", 0, 30, num_images=COUNTS),
+        finished("few", 0, 40, num_images=few, data_notes=notes),
+    )
+    return {trial.trial_key: trial for trial in trials}
+
+
+def test_one_data_set_is_said_once() -> None:
+    arms = arm_results(manifest(), records(COUNTS, NOTE))
+    assert data_notes(arms) == (
+        "Data digits: 1,257 training, 180 validation and 360 test images.",
+        NOTE,
+    )
+
+
+def test_arms_with_fewer_images_are_named() -> None:
+    assert data_notes(arm_results(manifest(), records(FEW))) == (
+        "Data digits: 1,257 training, 180 validation and 360 test images (base).",
+        "Data digits: 125 training, 18 validation and 36 test images (few).",
+    )
+
+
+def test_records_that_do_not_tell_them_give_no_note() -> None:
+    assert data_notes(arm_results(manifest(), records({}))[1:]) == ()
+
+
+def test_the_first_lines_of_a_report_and_the_notes_of_its_tables_say_them() -> None:
+    results = Results(manifest(), records(COUNTS, NOTE), lambda *_: {})
+    report = make_report(results)
+    assert report.provenance.data == data_notes(results.arms)
+    assert all(table.notes[-2:] == report.provenance.data for table in report.sections[0].tables)
+    assert report.shown[0].notes[-2:] == report.provenance.data
