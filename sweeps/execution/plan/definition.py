@@ -29,6 +29,7 @@ from search_spaces.sweep import Sweep
 from search_spaces.sweep_file import sweep_from_file
 from search_spaces.tables import EvaluationsTable
 from search_spaces.trial_key import trial_key
+from search_spaces.user_code import error_text, line_in_sweep_file
 from sweeps.execution.plan.changes import Changes
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput
@@ -357,8 +358,13 @@ def _bad_input() -> Generator[None]:
         yield
     except ValidationError as error:
         raise BadInput(explain(error)) from error
-    except ValueError as error:
-        raise BadInput(str(error)) from error
+    except Exception as error:
+        line = line_in_sweep_file(error)
+        if isinstance(error, ValueError) and (not line or str(error).endswith(".")):
+            raise BadInput(str(error)) from error
+        if not line:
+            raise
+        raise BadInput(f"{error_text(error)} ({line}).") from error  # a bug in the user's plan
 
 
 def _settings(declared: Sweep, changes: Changes) -> dict[str, Any]:

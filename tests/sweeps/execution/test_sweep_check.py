@@ -23,7 +23,8 @@ from capsmodel.losses import Loss
 from capsmodel.models import CapsNet, Model, Network, Outputs
 from capsmodel.routing import VectorRouting
 from capsmodel.stopping import Stopping
-from search_spaces import ListedArms, Sweep
+from search_spaces import Cell, Plan, Sweep
+from search_spaces.plans.decisions import DONE
 
 
 class MyRouting(VectorRouting):
@@ -111,6 +112,14 @@ class MyStopping(Stopping):
         return history[-1].validation_error < 0
 
 
+class MyPlan(Plan):
+    kind: Literal["my_plan"] = "my_plan"
+
+    def next_cells(self, definition, known):
+        arms = {"base": {}, "linear": {"model": MyModel()}, "once": {"model.routing.rounds": 1}}
+        return [Cell(arm, changes, 0) for arm, changes in arms.items()] if not known.cells else DONE
+
+
 SWEEP = Sweep(
     name="mine",
     description="All of my own.",
@@ -124,10 +133,7 @@ SWEEP = Sweep(
         loss=MyLoss(),
         stopping=MyStopping(),
     ),
-    plan=ListedArms(
-        baseline="base",
-        arms={"base": {}, "linear": {"model": MyModel()}, "once": {"model.routing.rounds": 1}},
-    ),
+    plan=MyPlan(),
     evaluations=(MyEvaluation(),),
     seeds=(0,),
 )
@@ -225,6 +231,17 @@ BUGS = {
         "history[-1].error",
         "AttributeError",
     ),
+    "a bug in a plan": (
+        "for arm, changes in arms.items()",
+        "for arm, changes in arms",
+        "ValueError: ",
+    ),
+    "a plan that forgets what it returns": (
+        "        return [Cell(arm",
+        "        [Cell(arm",
+        "None",
+    ),
+    "a typo in a plan": ("if not known.cells", "if not known.cell", "AttributeError"),
     "an arm with an unknown setting": (
         '"once": {"model.routing.rounds": 1}',
         '"once": {"model.routing.round": 1}',
@@ -264,7 +281,7 @@ def test_a_bug_is_reported_with_its_line(tmp_path: Path, name: str) -> None:
     assert failures
     assert words in str(failures[0])
     if name not in WITHOUT_LINE:
-        assert f"line {line})" in str(failures[0])
+        assert re.search(rf"line {line}[:)]", str(failures[0]))
         assert failures[0].line
         assert re.search(rf"^> +{line} \| ", failures[0].line.excerpt(), re.MULTILINE)
 

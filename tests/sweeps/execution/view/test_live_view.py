@@ -9,6 +9,7 @@ from rich.console import Console
 
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
+from sweeps.execution.view import live_view
 from sweeps.execution.view.board import Board
 from sweeps.execution.view.live_view import REDRAWS_A_SECOND, bar, render, settings_words, sparkline
 from sweeps.records.trial_record import Outcome
@@ -54,6 +55,17 @@ def train(board: Board, watch: Watch, key: str, errors: list[float]) -> None:
     for epoch, error in enumerate(errors, start=1):
         watch.now += 2.0
         board.progressed(key, epoch, error)
+
+
+def test_without_a_terminal_a_failure_is_printed_once_when_it_happens(board: Board) -> None:
+    terminal = io.StringIO()
+    lines = live_view._Lines(board, "example", terminal)
+    board.started(keys(board)[0])
+    reason = "NameError: name 'x' is not defined (mine.py, line 30: x)"
+    board.ended(keys(board)[0], Outcome.FAILED, reason)
+    lines.tell_new()
+    lines.tell_new()
+    assert terminal.getvalue() == f"example: failed: base, seed 0: {reason}\n"
 
 
 def test_what_starts_now_is_shown_with_how_long_it_has_taken(board: Board, watch: Watch) -> None:
