@@ -100,7 +100,7 @@ def _passed(sweep: Sweep) -> Path:
     arms = sweep.initial_arms()
     keys = {trial_key(config, 0) for config in (sweep.base, *(arm.config for arm in arms))}
     keys |= {evaluation_key(evaluation) for evaluation in sweep.evaluations}
-    facts = [*sorted(keys), sweep.plan.model_dump_json(), version("capsweep"), torch.__version__]
+    facts = [*sorted(keys), repr(sweep.plan), version("capsweep"), torch.__version__]
     name = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:20]
     return cache_folder() / "passed" / name
 
