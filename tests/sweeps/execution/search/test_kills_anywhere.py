@@ -89,7 +89,6 @@ def _learning_soon_and_parameters_by_the_rate(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(limits_module, "num_parameters", counted)
     monkeypatch.setattr("sweeps.execution.plan.definition.num_parameters", built)
-    monkeypatch.setattr("sweeps.execution.search.measures.why_unbuildable", lambda config: "")
     monkeypatch.setattr(Search, "num_startup", 2)
 
 

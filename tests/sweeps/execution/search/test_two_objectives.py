@@ -41,7 +41,6 @@ def _parameters_by_batch_and_rate(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(limits_module, "num_parameters", counted)
     monkeypatch.setattr("sweeps.execution.plan.definition.num_parameters", built)
-    monkeypatch.setattr("sweeps.execution.search.measures.why_unbuildable", lambda config: "")
     monkeypatch.setattr(Search, "num_startup", 3)
 
 

@@ -36,7 +36,6 @@ def _parameters_by_the_learning_rate(monkeypatch: pytest.MonkeyPatch) -> None:
         return round(config.model_dump()["optimiser"]["learning_rate"] * 1e9)
 
     monkeypatch.setattr(limits_module, "num_parameters", counted)
-    monkeypatch.setattr("sweeps.execution.search.measures.why_unbuildable", lambda config: "")
     monkeypatch.setattr(Search, "num_startup", 4)
 
 
