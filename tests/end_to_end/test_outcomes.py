@@ -104,7 +104,9 @@ def expect_restarts(storage: Path, runs: dict[str, RunFacts]) -> None:
     # it was killed in its third epoch, when a short second one waited to be kept
     assert [fence for _, fence in once.epochs] in ([1, 2, 2, 2], [1, 1, 2, 2])
     expect_each_epoch_once(runs["killed once"].steps, NUM_EPOCHS)
-    expect_each_epoch_once(runs["raises"].steps, 2)
+    num_kept = len(runs["raises"].steps["train_loss"])
+    assert num_kept in {1, 2}  # the second one is short, and may have waited to be kept
+    expect_each_epoch_once(runs["raises"].steps, num_kept)
 
 
 def expect_shown_in_the_table(reports: Path) -> None:
