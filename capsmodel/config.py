@@ -1,8 +1,9 @@
 """All settings that decide a training, as one tree of parts."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 
 import torch
 from pydantic import Field, model_validator
@@ -120,12 +121,34 @@ def build_model(config: TrainingConfig) -> Network:
 
 
 def why_unbuildable(config: TrainingConfig) -> str:
-    """Return why the network of a config cannot be built, on one line, "" if it can."""
+    """Return why the network of a config cannot be built, on one line, "" if it can.
+
+    A model is built once for all configs that differ in other settings, as points of a search do.
+    """
     try:
-        build_model(config)
+        shape = config.augmentation.shape(config.data.image_shape)
     except ValueError as error:
-        return " ".join(str(error).split())[:_LONGEST_REASON]
+        return _reason(error)
+    decisive = config.model, shape, config.data.num_classes
+    try:
+        hash(decisive)
+    except TypeError:  # a user's own part may have settings without a hash
+        return _why_unbuildable.__wrapped__(*decisive)
+    return cast(Any, _why_unbuildable)(*decisive)  # models are frozen, which pyright does not see
+
+
+@lru_cache(maxsize=1024)
+def _why_unbuildable(model: Model, shape: tuple[int, int, int], num_classes: int) -> str:
+    try:
+        with torch.device("meta"):
+            model.build(shape, num_classes)
+    except ValueError as error:
+        return _reason(error)
     return ""
+
+
+def _reason(error: ValueError) -> str:
+    return " ".join(str(error).split())[:_LONGEST_REASON]
 
 
 def num_parameters(config: TrainingConfig) -> int:

@@ -1,11 +1,14 @@
 import subprocess
 import sys
+from typing import Literal
 
 import pytest
 
 from capsmodel import TrainingConfig, build_model, num_parameters
 from capsmodel.augmentation import Shift
+from capsmodel.config import why_unbuildable
 from capsmodel.losses import CrossEntropy
+from capsmodel.models import CapsNet
 from capsmodel.routing import RandomRouting
 from tests.capsmodel.small_config import small_config, small_model
 
@@ -60,3 +63,30 @@ def test_a_batch_has_at_least_one_image() -> None:
 def test_settings_are_known_without_loading_the_library_of_the_data() -> None:
     program = "import sys, capsmodel; sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_a_model_is_built_once_for_configs_that_differ_in_other_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built: list[CapsNet] = []
+    monkeypatch.setattr(CapsNet, "build", lambda model, *_: built.append(model))
+    few, many = (CapsNet(conv_channels=number) for number in (101, 103))
+    for batch_size in (10, 20):
+        for model in (few, many):
+            config = TrainingConfig(model=model, batch_size=batch_size)
+            assert why_unbuildable(config) == ""
+    assert built == [few, many]
+
+
+class ListedNet(CapsNet):
+    """A user's own network with a setting that has no hash."""
+
+    kind: Literal["listed"] = "listed"
+    listed: list[int]
+
+
+def test_a_model_whose_settings_have_no_hash_is_built_too() -> None:
+    config = TrainingConfig().model_copy(update={"model": ListedNet(conv_kernel=99, listed=[0])})
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(config.model)
+    assert "99" in why_unbuildable(config)

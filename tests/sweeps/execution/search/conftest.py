@@ -10,12 +10,6 @@ from sweeps.execution.plan.definition import Definition
 from tests.sweeps.execution.search.simulated import Launch, Score, World
 
 
-@pytest.fixture(autouse=True)
-def _every_network_can_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Try to build none: each launch would try many, which took half of the time of searches."""
-    monkeypatch.setattr("sweeps.execution.search.measures.why_unbuildable", lambda config: "")
-
-
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return World(tmp_path / "world")

@@ -28,11 +28,6 @@ SPACE = WHOLE.varied({"model": ("capsnet",), KERNEL: Ints(2, 12)}).only(RATE, KE
 FEW = SPACE.varied({RATE: Choices(1e-3, 2e-3), KERNEL: Choices(3, 4, 9, 20)})
 
 
-@pytest.fixture(autouse=True)
-def _every_network_can_be_built() -> None:
-    """Let networks be built here, in place of the fixture of this folder."""
-
-
 def half_buildable(**changes: Any) -> Definition:
     return searched(**{"space": SPACE, "trials": 8, "startup": 4, **changes})
 
