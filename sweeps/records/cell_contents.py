@@ -34,7 +34,7 @@ class TrialSpec(_Frozen):
     seed: Whole
     config: Json
     source: str | None = None
-    source_name: str = ""
+    source_name: str = later("")
     data_fingerprint: str = ""
     num_parameters: Count = 0
     device: str = "cpu"
