@@ -47,9 +47,11 @@ def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
     """
     name = MODULE_PREFIX + hashlib.sha256(text.encode()).hexdigest()[:16]
     if name in sys.modules:
-        return sys.modules[name]
+        filename = str(sys.modules[name].__file__)
     # so that a traceback shows lines of a file that does not exist on the worker
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    if name in sys.modules:
+        return sys.modules[name]
     module = ModuleType(name)
     module.__file__ = filename
     sys.modules[name] = module

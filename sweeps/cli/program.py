@@ -93,7 +93,7 @@ class _Program(TyperGroup):
         formatter.write(f"{self.help}\n\n")
         for line in _help_lines():
             formatter.write(f"{line}\n")
-        formatter.write(f"\n{self.epilog}\n")
+        formatter.write(f"{self.epilog}\n")
 
 
 def _help_lines() -> list[str]:

@@ -162,10 +162,8 @@ def _errors(what: str) -> Generator[Returns]:
             yield returns
         except CheckFailed:
             raise
-        except BaseException as error:
+        except (Exception, SystemExit) as error:
             line = line_in_sweep_file(error) or returns.last
-            if isinstance(error, KeyboardInterrupt | GeneratorExit) and not line:
-                raise
             raise CheckFailed(what, error, line) from error
 
 

@@ -12,7 +12,7 @@ from sweeps.aggregation.report import publish_report, publish_summary, write_rep
 from sweeps.execution.engine.policies import BY_DEFAULT, Policies
 from sweeps.execution.interruption import in_main_thread, interruptible
 from sweeps.execution.launch.evaluating.stage import evaluate
-from sweeps.execution.launch.own_parts import own_parts_tried
+from sweeps.execution.launch.own_parts import try_own_parts
 from sweeps.execution.launch.progress import Progress
 from sweeps.execution.launch.result import SweepResult
 from sweeps.execution.launch.train_missing import fill, fill_none
@@ -222,8 +222,7 @@ def launch(
     if policies.begun and not survey.has_work:
         policies.begun.end()
     if survey.has_work:
-        with own_parts_tried(survey.definition.sweep) as wait:
-            wait()
+        try_own_parts(survey.definition.sweep)
     with interruptible(), sole_launch(survey.name, survey.storage):
         progress = Progress(survey_launch(which, options))  # once more, under the lock
         try:

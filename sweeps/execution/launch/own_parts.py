@@ -9,8 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from importlib.metadata import version
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -30,53 +29,50 @@ from sweeps.records.errors import BadInput
 _TIMEOUT_SECONDS = 60.0
 
 
-@contextmanager
-def own_parts_tried(
-    sweep: Sweep, timeout_seconds: float = _TIMEOUT_SECONDS
-) -> Generator[Callable[[], None]]:
-    """Try a sweep with parts of the user's own in a child process while the block runs.
+def try_own_parts(sweep: Sweep, timeout_seconds: float = _TIMEOUT_SECONDS) -> None:
+    """Try a sweep with parts of the user's own in a child process, unless it has passed before.
 
-    A child that takes longer is ended, and what it has not tried is printed. Only a system that can
-    fork has such a child.
+    A child that takes longer is ended; what it tried last is printed. Only a system that can fork
+    has such a child.
 
-    Yields:
-        A function that waits until the child is done. It raises BadInput if something failed.
+    Raises:
+        BadInput: If something in the sweep does not work.
     """
     can_fork = "fork" in multiprocessing.get_all_start_methods()
     if not sweep.parts or not can_fork or _is_there(passed := _passed(sweep)):
-        yield lambda: None
         return
     context = multiprocessing.get_context("fork")  # torch and the user's file are loaded already
     answers, sender = context.Pipe(duplex=False)
     child = context.Process(target=_try_all, args=(sweep, sender, os.getpid()), daemon=True)
-    deadline = time.monotonic() + timeout_seconds
     child.start()
     sender.close()
     try:
-        yield lambda: _wait(child, answers, deadline, passed)
+        failure = _wait(child, answers, time.monotonic() + timeout_seconds)
     finally:
         child.kill()
         child.join()
         answers.close()
+    if failure:
+        print_line(f"The check of your own parts {failure}. The launch goes on without it.")
+    else:
+        _remember(passed)
 
 
-def _wait(child: BaseProcess, answers: Connection, deadline: float, passed: Path) -> None:
-    tried: list[str] = []
+def _wait(child: BaseProcess, answers: Connection, deadline: float) -> str:
+    """Return why the child did not try all of it, "" if it did."""
+    last = "before anything was tried"
     try:
         while answers.poll(max(0.0, deadline - time.monotonic())):
             error, what = answers.recv()
             if error:
                 raise BadInput(error)
             if not what:
-                _remember(passed)
-                return
-            tried.append(what)
-        why = "took too long"
+                return ""
+            last = f"after {what}"
     except EOFError:
         child.join()
-        why = f"ended with exit code {child.exitcode}"
-    words = f"after {tried[-1]}" if tried else "before anything was tried"
-    print_line(f"The check of your own parts {why}, {words}. The launch goes on without it.")
+        return f"ended with exit code {child.exitcode}, {last}"
+    return f"took too long, {last}"
 
 
 def _try_all(sweep: Sweep, sender: Connection, parent: int) -> None:

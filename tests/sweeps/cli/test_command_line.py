@@ -24,6 +24,7 @@ COMMANDS = (
     "grid",
     "ablate",
     "plan",
+    "check",
     "run",
     "stop",
     "status",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.execution.launch.own_parts import own_parts_tried
+from sweeps.execution.launch.own_parts import try_own_parts
 from sweeps.execution.plan.changes import Changes
 from sweeps.execution.sweep_check import loaded_sweep
 from sweeps.records.errors import BadInput
@@ -23,8 +23,7 @@ def tried(folder: Path, last: str = LINE, seconds: float = 60) -> None:
     """Try a sweep whose routing ends with a line, as a launch does."""
     file = folder / "mine.py"
     file.write_text(TEXT.replace(LINE, last), encoding="utf-8")
-    with own_parts_tried(loaded_sweep(file, Changes()), seconds) as wait:
-        wait()
+    try_own_parts(loaded_sweep(file, Changes()), seconds)
 
 
 def test_what_works_is_tried_once(
