@@ -1,5 +1,6 @@
 """Lines of a user's sweep file: where an error passed, and from where a wrong value came."""
 
+import inspect
 import linecache
 import sys
 import traceback
@@ -83,7 +84,8 @@ def watched_returns() -> Generator[Returns]:
     returns = Returns()
 
     def note(frame: FrameType, event: str, value: Any) -> None:
-        if event != "return" or not _is_of_user(frame):
+        is_function = frame.f_code.co_flags & inspect.CO_OPTIMIZED  # no module and no class
+        if event != "return" or not is_function or not _is_of_user(frame):
             return
         returns.last = UserLine(frame.f_code.co_filename, frame.f_lineno)
         if returns.not_finite is None and not _is_finite(value):

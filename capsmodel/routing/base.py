@@ -121,7 +121,11 @@ class SiteRouter(Router):
         poses: Any = self.routing.route(votes.values, generator=generator)
         batch, _, out_caps, pose = votes.values.shape
         if not isinstance(poses, Tensor) or poses.shape != (batch, out_caps, pose):
-            given = f"of shape {list(poses.shape)}" if isinstance(poses, Tensor) else f"{poses!r}"
+            given = (
+                f"a tensor of shape {list(poses.shape)}"
+                if isinstance(poses, Tensor)
+                else f"{poses!r}"
+            )
             raise ValueError(
                 f"The routing '{self.routing.kind}' must return poses of shape "
                 f"{[batch, out_caps, pose]}: batch, out_caps, pose; got {given}."

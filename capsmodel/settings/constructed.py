@@ -12,7 +12,7 @@ class Constructed(BaseModel):
     """A model that refuses bad values in one sentence where it is built by its constructor.
 
     Where it is read from JSON, or built inside another one, pydantic's account stays as it is, to
-    be explained with its place by whoever reads it.
+    be explained with its place by the caller that reads them.
     """
 
     @wraps(BaseModel.__init__)  # so that pydantic reads models as before, without this constructor

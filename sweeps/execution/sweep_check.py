@@ -98,7 +98,7 @@ def loaded_sweep(which: Launchable, changes: Changes) -> Sweep:
     Raises:
         CheckFailed: If its file cannot be run, or its plan fails.
     """
-    with _errors(""):
+    with _errors("", blames_returns=not changes.settings):
         sweep = changed_sweep(which, changes, ()).sweep
     with _errors(f"The plan of '{sweep.name}' fails"):
         sweep.initial_arms()
@@ -155,15 +155,21 @@ def _results(sweep: Sweep) -> Iterator[Tried | CheckFailed]:
 
 
 @contextmanager
-def _errors(what: str) -> Generator[Returns]:
-    """Raise any error in the block as `CheckFailed`, with the user's line."""
+def _errors(what: str, *, blames_returns: bool = True) -> Generator[Returns]:
+    """Raise any error in the block as `CheckFailed`, with the user's line.
+
+    Args:
+        what: What does not work, "" if the error says it.
+        blames_returns: Whether an error that passed no line of the user's is put down to the last
+            one that returned something.
+    """
     with watched_returns() as returns:
         try:
             yield returns
         except CheckFailed:
             raise
         except (Exception, SystemExit) as error:
-            line = line_in_sweep_file(error) or returns.last
+            line = line_in_sweep_file(error) or (returns.last if blames_returns else None)
             raise CheckFailed(what, error, line) from error
 
 

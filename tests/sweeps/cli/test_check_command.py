@@ -35,5 +35,14 @@ def test_a_file_that_cannot_be_run_is_named_with_its_line(shell: Shell) -> None:
     assert f"> {line} | " in answer.out
 
 
+def test_a_setting_of_the_command_line_has_no_line(shell: Shell) -> None:
+    file, _ = broken(shell.folder, "        return poses", "        return poses  # as it was")
+    answer = shell("check", str(file), "--set", "batch_sise=3")
+    assert answer.code == 2
+    assert "Did you mean 'batch_size'?" in answer.err
+    assert "line" not in answer.err
+    assert answer.out == ""
+
+
 def test_an_unknown_sweep_is_refused(shell: Shell) -> None:
     assert "Did you mean" in shell.refused("check", "quickstar")
