@@ -23,7 +23,7 @@ from search_spaces.sweep import Sweep
 from search_spaces.trial_key import trial_key
 from sweeps.execution.sweep_check import CheckFailed, check_sweep
 from sweeps.execution.view.live_view import print_line
-from sweeps.execution.worker.worker_process import die_with_parent
+from sweeps.execution.worker.worker_process import die_with_parent, environment_of
 from sweeps.records.errors import BadInput
 
 _TIMEOUT_SECONDS = 60.0
@@ -80,6 +80,7 @@ def _try_all(sweep: Sweep, sender: Connection, parent: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     die_with_parent(parent)
+    os.environ.update(environment_of())  # as in a trial
     silence = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):  # what the user's code prints would stand among the progress
         os.dup2(silence, descriptor)
