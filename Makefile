@@ -24,9 +24,8 @@ quickstart: .venv/installed
 test: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/pyright
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -n 2
+	$(BIN)/pyright & types=$$!; $(BIN)/pytest -q -n 2; tests=$$?; wait $$types && exit $$tests
 
 test-slow: .venv/installed-dev
 	$(BIN)/pytest -q -m slow -n 2 --dist worksteal --durations=8

@@ -1,6 +1,6 @@
 r"""What a training step with EM routing takes, its votes multiplied out a few sites at a time.
 
-    OMP_NUM_THREADS=1 python benchmarks/em_routing.py \
+    OMP_NUM_THREADS=1 python -m benchmarks.em_routing \
         > benchmarks/reports/<date>_em_routing_<machine>.md
 
 It is compared with the same network whose votes are held in full and differentiated automatically.
@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import torch
 
+from benchmarks.literal_forms import make_literal
 from capsmodel.losses import SpreadLoss
 from capsmodel.models import MatrixCapsNet
 from capsmodel.optimisers import Adam
-from capsmodel.routing import GivenVotes, Routed, Router, Votes
 from sweeps.execution.worker.provenance import git_revision, package_versions
 
 STEPS = 9
@@ -44,27 +44,12 @@ class Step(NamedTuple):
     mebibytes: float
 
 
-class HeldInFull(Router):
-    """Multiplies all votes out before they are routed."""
-
-    def __init__(self, router: Router) -> None:
-        super().__init__()
-        self.router = router
-
-    def initialise(self, generator: torch.Generator | None) -> None:
-        self.router.initialise(generator)
-
-    def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
-        given = GivenVotes(votes.activations, votes.neighbourhood, votes.values)
-        return self.router(given, generator)
-
-
 class Process:
     """A network in a process of its own that makes a step when it is asked to."""
 
     def __init__(self, name: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, __file__, name],
+            [sys.executable, "-m", "benchmarks.em_routing", name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -96,9 +81,7 @@ def serve(name: str) -> None:
     network = MODEL.build((1, SIDE, SIDE), CLASSES)
     network.initialise(0)
     if name != "tiled":
-        for child in network.children():
-            if isinstance(router := getattr(child, "router", None), Router):
-                child.router = HeldInFull(router)
+        make_literal(network)
     optimiser = Adam().build(tuple(network.parameters()))
     before = peak()  # here, as torch imports much of itself for the first optimiser
     images = torch.rand(BATCH, 1, SIDE, SIDE, generator=generator)

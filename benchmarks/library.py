@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
 
 STEPS = 7
 TUNED_MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(2**33), "MALLOC_TRIM_THRESHOLD_": str(2**35)}
@@ -38,32 +37,6 @@ class Step(NamedTuple):
     wall: float
     processor: float
     mebibytes: float
-
-
-class LiteralCapsules(nn.Module):
-    """Class capsules as the paper's formulas are written down: einsum, softmax, autograd."""
-
-    def __init__(self, in_caps: int, in_dim: int, out_caps: int, out_dim: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(0.1 * torch.randn(in_caps, out_caps, out_dim, in_dim))
-
-    def initialise(self, generator: torch.Generator | None) -> None:
-        """Leave the weights as they are."""
-
-    def forward(self, poses: Tensor, generator: torch.Generator | None = None) -> object:
-        """Return the capsules after three rounds."""
-        from capsmodel.routing import Routed
-
-        votes = torch.einsum("iodk,bik->biod", self.weight, poses)
-        logits = votes.new_zeros(votes.shape[:3])
-        squashed = votes.new_zeros(votes.shape[0], *votes.shape[2:])
-        for iteration in range(3):
-            sums = (logits.softmax(dim=2).unsqueeze(-1) * votes).sum(dim=1)
-            squared = sums.square().sum(dim=-1, keepdim=True)
-            squashed = squared / (1 + squared) * sums / (squared + 1e-9).sqrt()
-            if iteration < 2:
-                logits = logits + (votes * squashed.unsqueeze(1)).sum(dim=-1)
-        return Routed(squashed, squashed.norm(dim=-1))
 
 
 class Process:
@@ -99,8 +72,12 @@ def step_of(workload: str, name: str) -> Callable[[], None]:
 
     generator = torch.Generator().manual_seed(0)
     if workload == "layer":
-        network = CapsNet().build((1, 28, 28), 10).capsules
-        network = LiteralCapsules(1152, 8, 10, 16) if name == "literal" else network
+        whole = CapsNet().build((1, 28, 28), 10)
+        if name == "literal":
+            from benchmarks.literal_forms import make_literal  # which an earlier state has not
+
+            make_literal(whole)
+        network = whole.capsules
         network.initialise(generator)
         inputs = (0.3 * torch.randn(128, 1152, 8)).requires_grad_()
 
@@ -116,6 +93,8 @@ def step_of(workload: str, name: str) -> Callable[[], None]:
     network = (small if is_matrix else CapsNet()).build((1, side, side), classes)
     network.initialise(0)
     if name == "literal":
+        from benchmarks.literal_forms import make_literal
+
         make_literal(network)
     optimiser = Adam().build(tuple(network.parameters()))
     images = torch.rand(batch, 1, side, side, generator=generator)
@@ -129,29 +108,6 @@ def step_of(workload: str, name: str) -> Callable[[], None]:
         optimiser.step()
 
     return step
-
-
-def make_literal(network: nn.Module) -> None:
-    """Put literal forms in the place of capsules and routings."""
-    from capsmodel.routing import GivenVotes, Router
-
-    class HeldInFull(Router):
-        def __init__(self, router: Router) -> None:
-            super().__init__()
-            self.router = router
-
-        def initialise(self, generator: torch.Generator | None) -> None:
-            self.router.initialise(generator)
-
-        def forward(self, votes, generator=None):  # type: ignore[no-untyped-def]
-            given = GivenVotes(votes.activations, votes.neighbourhood, votes.values)
-            return self.router(given, generator)
-
-    for child in network.children():
-        if isinstance(router := getattr(child, "router", None), Router):
-            child.router = HeldInFull(router)
-    if hasattr(network, "capsules"):
-        network.capsules = LiteralCapsules(1152, 8, 10, 16)
 
 
 def serve(workload: str, name: str) -> None:
