@@ -30,9 +30,9 @@ from sweeps.tracking.store import RecordStore
 
 if TYPE_CHECKING:
     from capsmodel.training.trained import Trained
-    from sweeps.aggregation.results.rank_confidence import RankConfidence
 
 _ERROR = Objective(VALIDATION_ERROR)
+_ALIKE = "indistinguishable from the first"
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,10 @@ class BestConfig:
         values: Values of its finished trials.
         settings: What it has of the settings that the sweep varies, path -> value.
         set_apart_by: Paths of those that differ from the baseline's, of all in a search.
-        chance_of_best: How often it would stand first, were seeds and validation images drawn anew;
-            None where it was not compared: fewer than three seeds, a trial that did not finish, or
-            no predictions of the same validation images.
-        num_parameters: What it costs, of a search that minds it; None of others.
         may_be_best: Whether it cannot be told from the first, for all arms together at 95 %; None
-            as before.
+            where it was not compared: fewer than three seeds, a trial that did not finish, or no
+            predictions of the same validation images.
+        num_parameters: What it costs, of a search that minds it; None of others.
         splits: Seed -> split of its data, in place of that in `config`; empty where all have one.
     """
 
@@ -85,7 +83,6 @@ class BestConfig:
     values: tuple[float, ...]
     settings: Mapping[str, Setting]
     set_apart_by: tuple[str, ...]
-    chance_of_best: float | None
     may_be_best: bool | None
     num_parameters: int | None
     metric: Metric = field(repr=False)
@@ -99,12 +96,11 @@ class BestConfig:
 
     def _repr_html_(self) -> str:
         """Return it for a notebook: its value, settings and trials, small and escaped."""
-        chance = self.chance_of_best
         rows = [
             (self.metric.text, mean_text(self.value, self.metric)),
             ("trials", self._trials),
             ("confirmed", "yes" if self.is_confirmed else "no: its own seeds found it"),
-            ("P(best)", "" if chance is None else f"{chance:.2f}"),
+            (_ALIKE, "" if self.may_be_best is None else ("no", "yes")[self.may_be_best]),
             ("parameters", "" if self.num_parameters is None else f"{self.num_parameters:,}"),
             *((path, str(value)) for path, value in self.settings.items() if value is not None),
         ]
@@ -241,10 +237,10 @@ def ranked_configs(
     ranked = ranking(manifest, records)
     settings = varied_settings(manifest)
     has_cost = bool(manifest.search and manifest.search.cost)
-    standing = {} if has_cost else _standings(ranked, store)
+    alike = {} if has_cost else _may_be_best(ranked, store)
     configs = tuple(
         replace(
-            _best_config(rank, arm, store, standing.get(arm.arm.arm.name)),
+            _best_config(rank, arm, store, alike.get(arm.arm.arm.name)),
             num_parameters=arm.arm.arm.num_parameters if has_cost else None,
             settings={path: by_arm[arm.arm.arm.name] for path, by_arm in settings.items()},
             set_apart_by=_set_apart_by(arm.arm.arm.name, manifest, settings),
@@ -255,20 +251,20 @@ def ranked_configs(
     return Ranking(configs, without_place(manifest, records), len(store.deleted(missing)))
 
 
-def _standings(ranked: Sequence[RankedArm], store: RecordStore) -> "Mapping[str, RankConfidence]":
-    """Return how sure the rank of each arm is, where arms are ranked by validation error."""
+def _may_be_best(ranked: Sequence[RankedArm], store: RecordStore) -> Mapping[str, bool]:
+    """Return whether each arm may be as good as the first, where validation error ranks them."""
     if not ranked or ranked[0].objective != _ERROR:
         return {}
     from sweeps.aggregation.results.prediction_files import read_predictions  # numpy comes with it
-    from sweeps.aggregation.results.rank_confidence import MOST_ARMS, rank_confidences
+    from sweeps.aggregation.results.rank_confidence import MOST_ARMS, may_be_best
 
     whole = [arm for arm in ranked if arm.is_whole][:MOST_ARMS]
     trials = [trial for arm in whole for trial in arm.arm.trials.values() if trial is not None]
-    return rank_confidences(whole, read_predictions(store, trials))
+    return may_be_best(whole, read_predictions(store, trials))
 
 
 def _best_config(
-    rank: int, ranked: RankedArm, store: RecordStore, standing: "RankConfidence | None"
+    rank: int, ranked: RankedArm, store: RecordStore, alike: bool | None
 ) -> BestConfig:
     arm = ranked.arm
     errors = arm.chosen_by(_ERROR)
@@ -288,8 +284,7 @@ def _best_config(
         values=tuple(ranked.values.values()),
         settings={},
         set_apart_by=(),
-        chance_of_best=standing.chance_of_best if standing else None,
-        may_be_best=standing.may_be_best if standing else None,
+        may_be_best=alike,
         num_parameters=None,
         store=store,
     )

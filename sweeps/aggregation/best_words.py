@@ -60,7 +60,6 @@ def _of_the_first(configs: Sequence[BestConfig]) -> Iterator[str]:
             f"predictions of the same validation images, or fifty others stand before): "
             f"{_named(untested)}."
         )
-    yield "P(best): how often an arm would rank first with new seeds and validation images."
 
 
 def _of_ties(configs: Sequence[BestConfig]) -> Iterator[str]:

@@ -306,8 +306,6 @@ class BestArm(Shape):
     """The metric of each finished trial."""
     num_planned: int
     """Number of trials that the sweep plans for the arm on those seeds."""
-    chance_of_best: float | None
-    """How often it would rank first if seeds and images were drawn again; null if not known."""
     may_be_best: bool | None
     """Whether it is indistinguishable from the first; null if not known."""
     num_parameters: int | None
@@ -323,7 +321,7 @@ class BestArm(Shape):
 class BestAnswer(Shape):
     """`capsweep best NAME`."""
 
-    format: Literal["capsweep.best/1"] = "capsweep.best/1"
+    format: Literal["capsweep.best/2"] = "capsweep.best/2"
     sweep: str
     """Its name."""
     metric: str | None

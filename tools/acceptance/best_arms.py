@@ -1,11 +1,10 @@
-"""Which arm is best: whether the set that cannot be told from it holds it, and how sure it is."""
+"""Which arm is best: whether the set that cannot be told from it holds it."""
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sweeps.aggregation.statistics.best import chances_of_best
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.two_way import two_way
 from tools.acceptance.figures import Figure, counted
@@ -36,34 +35,6 @@ def sets_of_best(
     words = f"{generator.name}, {100 * spacing:g} points apart"
     what = "the set of best arms holds the truly best, at least .95"
     yield Figure(what, words, seeds, images, *counted(np.concatenate(holds)), 0.95, context=context)
-
-
-def chances(
-    generator: Generator, spacing: float, seeds: int, images: int, draws: int
-) -> Iterator[Figure]:
-    """Count how often the arm with the highest P(best) is the best, by what P(best) said."""
-    errors = spaced(generator.error, spacing)
-    said, right = list[float](), list[bool]()
-    case = f"chances {spacing} {seeds} {images}"
-    objects = generator.objects(images)
-    for wrong in generator.parts(case, errors, (draws, seeds, images)):
-        for one in wrong:  # the product's own function is of one table
-            probabilities = chances_of_best(one, objects)
-            said.append(float(probabilities.max()))
-            right.append(int(probabilities.argmax()) == ARMS - 1)
-    levels = np.array(said)
-    for low, high in ((0.0, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.01)):
-        inside = (levels >= low) & (levels < high)
-        if inside.sum() >= 20:
-            words = f"{generator.name}, {100 * spacing:g} points apart, {low:g} to {min(high, 1):g}"
-            yield Figure(
-                "the arm with the highest P(best) is the best, reported",
-                words,
-                seeds,
-                images,
-                *counted(np.array(right)[inside]),
-                context={"P(best), mean": levels[inside].mean()},
-            )
 
 
 def spaced(error: float, spacing: float) -> Sequence[float]:

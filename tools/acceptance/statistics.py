@@ -76,12 +76,6 @@ def best(draws: int) -> Iterator[Figure]:
                     yield from best_arms.sets_of_best(generator, spacing, seeds, images, draws)
 
 
-def chances(draws: int) -> Iterator[Figure]:
-    for seeds in SEEDS:
-        for spacing in (0.001, 0.005):
-            yield from best_arms.chances(FEW_ERRORS, spacing, seeds, 360, draws // 20)
-
-
 def planning(draws: int) -> Iterator[Figure]:
     for generator in GENERATORS:
         for seeds in (5, 12):
@@ -99,7 +93,6 @@ PARTS: dict[str, Callable[[int], Iterator[Figure]]] = {
     "divergence": divergence,
     "peeking": peeking,
     "best": best,
-    "chances": chances,
     "planning": planning,
 }
 

@@ -1,36 +1,23 @@
-"""The confidence of a ranking: each arm's chance of being best, and which may be as good."""
+"""The confidence of a ranking: which arms may be as good as the first."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.aggregation.results.ranking import RankedArm
-from sweeps.aggregation.statistics.best import chances_of_best, indistinguishable_from
+from sweeps.aggregation.statistics.best import indistinguishable_from
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 
-MOST_ARMS = 50  # the first of a ranking: arms below them have no chance worth mentioning
+MOST_ARMS = 50  # the first of a ranking: arms below them are hardly the best
 
 
-@dataclass(frozen=True)
-class RankConfidence:
-    """The confidence in an arm's rank, by its validation images.
-
-    Attributes:
-        chance_of_best: How often it would rank first if seeds and validation images were resampled.
-        may_be_best: Whether it cannot be distinguished from the first, at 95 % for all arms at
-            once. Nothing is known of an arm without a value of this class.
-    """
-
-    chance_of_best: float
-    may_be_best: bool
-
-
-def rank_confidences(
+def may_be_best(
     ranked: Sequence[RankedArm], predictions: Mapping[str, Predictions]
-) -> dict[str, RankConfidence]:
-    """Return the confidence in the ranks of arms: name -> confidence.
+) -> dict[str, bool]:
+    """Return whether an arm cannot be distinguished from the first: name -> whether.
+
+    At 95 % for all arms at once, by seeds and validation images.
 
     It is known for those of the first fifty arms that have validation predictions of the same
     images for all seeds of the first arm. It is empty if the first arm lacks predictions, has fewer
@@ -56,10 +43,8 @@ def rank_confidences(
     if not is_whole or len(seeds) < FEWEST_SEEDS or len(alike) < 2:
         return {}
     wrong = np.stack([[judged[seed].is_wrong for seed in seeds] for judged in alike.values()])
-    chances = chances_of_best(wrong, shown[0].objects)
-    may_be = indistinguishable_from(0, [*wrong.astype(float)], shown[0].objects)
-    rows = zip(alike, chances, may_be, strict=True)
-    return {name: RankConfidence(float(chance), may) for name, chance, may in rows}
+    alike_to_first = indistinguishable_from(0, [*wrong.astype(float)], shown[0].objects)
+    return dict(zip(alike, alike_to_first, strict=True))
 
 
 def _judged(arm: RankedArm, predictions: Mapping[str, Predictions]) -> dict[int, SplitPredictions]:

@@ -71,13 +71,12 @@ def print_best(configs: "Sequence[BestConfig]", notes: Sequence[str]) -> None:
 
 def _table(configs: "Sequence[BestConfig]") -> "FittedTable":
     metric = configs[0].metric
-    is_sure = any(config.chance_of_best is not None for config in configs)
     has_settings = any(config.settings for config in configs)
     headings = ["rank", "arm", *["settings"] * has_settings]
     has_cost = any(config.num_parameters is not None for config in configs)
     headings += [*["parameters"] * has_cost, metric.text + " %" * metric.is_fraction + " (sd)"]
-    headings += [*["P(best)"] * is_sure, "trials", "best trial"]
-    giving = ("parameters", "trials", "P(best)", "settings")
+    headings += ["trials", "best trial"]
+    giving = ("parameters", "trials", "settings")
     table = table_of(*headings, giving=giving)
     for config in configs:
         table.add_row(
@@ -86,7 +85,6 @@ def _table(configs: "Sequence[BestConfig]") -> "FittedTable":
             *[plain(config.words)] * has_settings,
             *[f"{config.num_parameters or 0:,}"] * has_cost,
             _with_spread(config),
-            *[_chance(config)] * is_sure,
             f"{config.num_trials} of {config.num_planned}",
             f"{config.trials[0].trial_key} (seed {config.trials[0].seed})",
         )
@@ -101,7 +99,3 @@ def _with_spread(config: "BestConfig") -> str:
     """Return the mean with the standard deviation over seeds."""
     values, text = config.values, _figure(config.value.mean, config.metric)
     return f"{text} ({_figure(statistics.stdev(values), config.metric)})" if values[1:] else text
-
-
-def _chance(config: "BestConfig") -> str:
-    return "-" if config.chance_of_best is None else f"{config.chance_of_best:.2f}"

@@ -9,7 +9,7 @@ from sweeps.aggregation.comparison.arm_matching import ArmMatch
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
-from sweeps.aggregation.results.rank_confidence import rank_confidences
+from sweeps.aggregation.results.rank_confidence import may_be_best
 from sweeps.aggregation.results.ranking import ranking
 from sweeps.aggregation.statistics.two_way import over_splits
 from sweeps.aggregation.tables.ablation_notes import design_notes
@@ -149,8 +149,8 @@ def test_over_splits_no_arm_is_held_against_the_first_on_validation_images() -> 
     }
     plain = manifest.model_copy(update={"splits": {}})
     by_splits, by_seeds = (ranking(one, by_key(*trials_of(wrong))) for one in (manifest, plain))
-    assert rank_confidences(by_seeds, predictions)
-    assert rank_confidences(by_splits, predictions) == {}
+    assert may_be_best(by_seeds, predictions)
+    assert may_be_best(by_splits, predictions) == {}
 
 
 def test_beside_a_sweep_on_one_split_the_splits_are_what_differs() -> None:
