@@ -30,6 +30,7 @@ _SPECIAL = {
     "\N{PLUS-MINUS SIGN}": r"$\pm$",
     "\N{MULTIPLICATION SIGN}": r"$\times$",
     "\N{DAGGER}": r"\textdagger{}",
+    "\N{DOUBLE DAGGER}": r"\textdaggerdbl{}",
     "\N{CHECK MARK}": r"\checkmark{}",
     "\N{EN DASH}": "--",
     "\N{EM DASH}": "---",

@@ -2,7 +2,7 @@
 
 import math
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from capsmodel.metrics import TEST_ERROR, non_finite_words
@@ -27,6 +27,7 @@ from sweeps.records.manifest import Manifest, ManifestArm
 from sweeps.records.manifest_plan import ManifestDesign, ManifestPlan
 from sweeps.records.plain_text import one_line, shortened
 from sweeps.records.trial_record import Outcome
+from sweeps.tracking.record_facts import flat_settings
 
 _MOST_NAMED = 3
 _MOST_CHAINS = 4
@@ -38,6 +39,8 @@ _NUMERALS = {3: "III", 4: "IV", 5: "V", 6: "VI", 7: "VII", 8: "VIII", 9: "IX", 1
 _LETTERS = string.ascii_uppercase.replace("I", "")
 _TUNING_LONGEST = 600
 _MOST_EDGES = 6
+_LEARNING_RATE = "optimiser.learning_rate"
+ALONE_MARK = "\N{DOUBLE DAGGER}"
 DIVERGED_COLUMN = Column(
     "Diverged",
     ("num_diverged", "diverged_share_low", "diverged_share_high"),
@@ -69,19 +72,32 @@ def diverged_p(arm: ArmResults, baseline: ArmResults) -> float:
 
 
 def ablation_words(
-    manifest: Manifest, arms: Sequence[ArmResults], compared: Sequence[Comparison]
+    manifest: Manifest,
+    arms: Sequence[ArmResults],
+    compared: Sequence[Comparison],
+    csv: str = "",
 ) -> tuple[str, tuple[str, ...]]:
-    """Return what stands above a table, and the notes below it."""
-    notes = _notes(manifest, arms, compared)
+    """Return what stands above a table, and the notes below it.
+
+    Args:
+        manifest: The sweep's purpose and design.
+        arms: Arms with their trials.
+        compared: Each group of arms with the baseline.
+        csv: Name of the file that has intervals over seeds alone as well; "" for none.
+    """
+    notes = _notes(manifest, arms, compared, csv)
     return ablation_lead(manifest, compared, arms), tuple(notes)
 
 
 def _notes(
-    manifest: Manifest, arms: Sequence[ArmResults], compared: Sequence[Comparison]
+    manifest: Manifest, arms: Sequence[ArmResults], compared: Sequence[Comparison], csv: str
 ) -> Iterator[str]:
     """Say what the figures cover and what not, the most needed first."""
     yield from covered_notes(manifest, arms, compared)
+    yield from _these_images_notes(compared, csv)
+    yield from alone_notes(compared)
     yield from path_notes(manifest)
+    yield from _untuned_notes(manifest)
     yield from tuning_notes(manifest)
     yield from slack_notes(manifest, compared)
     yield from length_notes(arms)
@@ -104,6 +120,31 @@ def _notes(
     yield from reason_notes(arms)
 
 
+def _these_images_notes(compared: Sequence[Comparison], csv: str) -> Iterator[str]:
+    """Say where the figures for the test images of this benchmark are."""
+    if csv and any(one.way for one in compared):
+        yield (
+            f"For new seeds and these very test images, see seeds_alone_points in {csv}: intervals "
+            f"without a verdict."
+        )
+
+
+def is_alone(one: Comparison) -> bool:
+    """Whether only the interval of this arm leaves out 0, and not that for all comparisons."""
+    together = one.simultaneous
+    is_within = together is not None and not together.excludes_zero
+    return one.verdict == "undecided" and is_within and one.difference.excludes_zero
+
+
+def alone_notes(compared: Iterable[Comparison]) -> Iterator[str]:
+    """Say what the mark behind an interval means, where any has it."""
+    if num := max((one.num_together for one in compared if is_alone(one)), default=0):
+        yield (
+            f"{ALONE_MARK} The interval of this arm alone leaves out 0, but not the simultaneous "
+            f"one for all {num} comparisons."
+        )
+
+
 def path_notes(manifest: Manifest) -> Iterator[str]:
     """Say how the rows of a path follow each other, and what their order rests on."""
     if manifest.plan and manifest.plan.adds_up:
@@ -114,6 +155,17 @@ def path_notes(manifest: Manifest) -> Iterator[str]:
             f"was found greedily; differences are from the baseline, not from the row above.",
             600,
         )
+
+
+def _untuned_notes(manifest: Manifest) -> Iterator[str]:
+    """Say that arms which differ in one factor have all else as it suits the baseline."""
+    plan, design = manifest.plan, manifest.design
+    if (plan and (plan.tuned or plan.adds_up)) or (design and design.factors):
+        return
+    if len(manifest.arms) > 1:
+        is_varied = any(_LEARNING_RATE in flat_settings(arm.changes) for arm in manifest.arms)
+        such = "that it does not change" if is_varied else "such as the learning rate"
+        yield f"No arm is tuned: settings {such} are inherited from the baseline."
 
 
 def tuning_notes(manifest: Manifest) -> Iterator[str]:

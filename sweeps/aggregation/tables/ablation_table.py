@@ -28,11 +28,13 @@ from sweeps.aggregation.statistics.exact_tests import better_share, mcnemar_p
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.tables.ablation_figure import ablation_figure
 from sweeps.aggregation.tables.ablation_notes import (
+    ALONE_MARK,
     DIVERGED_COLUMN,
     ablation_words,
     diverged_cell,
     diverged_p,
     diverged_share,
+    is_alone,
 )
 from sweeps.aggregation.tables.departures import with_departures
 from sweeps.aggregation.tables.sweep_results import Results
@@ -126,7 +128,7 @@ def compared_table(
         arm_row(group, by_arm.get(group[0].arm.name), is_whole=is_whole)
         for group in identical_groups(arms)
     ]
-    lead, notes = ablation_words(manifest, arms, compared)
+    lead, notes = ablation_words(manifest, arms, compared, f"{name}.csv")
     is_tuned = manifest.plan is not None and bool(manifest.plan.tuned)
     values = ablation_values(arms, by_arm, name, is_tuned=is_tuned)
     table = Table(
@@ -169,12 +171,16 @@ def arm_row(
 
 
 def difference_of(compared: Comparison | None, n: int) -> Cell:
-    """Return the difference from the baseline in points, empty for the baseline's own."""
+    """Return the difference from the baseline in points, empty for the baseline's own.
+
+    One whose interval leaves out 0 alone, and not together with all others, is marked.
+    """
     if compared is None:
         return Cell("", (None, None, None, None))
-    return difference_cell(
+    cell = difference_cell(
         shown_interval(compared.difference, TEST_ERROR), n, is_bold=compared.is_different
     )
+    return replace(cell, text=f"{cell.text} {ALONE_MARK}") if is_alone(compared) else cell
 
 
 def verdict_of(compared: Comparison | None) -> Cell:

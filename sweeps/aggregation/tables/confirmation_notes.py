@@ -6,6 +6,7 @@ from sweeps.aggregation.rendering.table import PLUS_MINUS, Cell
 from sweeps.aggregation.results.arms import ArmResults, cell_state
 from sweeps.aggregation.results.confirmation_results import ConfirmationResults
 from sweeps.aggregation.tables.ablation_lead import ablation_lead, named
+from sweeps.aggregation.tables.ablation_notes import alone_notes
 from sweeps.aggregation.tables.machines import machine_notes
 from sweeps.aggregation.tables.points import point_cell
 from sweeps.aggregation.tables.targets import target_notes
@@ -168,6 +169,7 @@ def _compared(confirmed: ConfirmationResults) -> Iterator[str]:
             f"{PLUS_MINUS} of a difference: 95 %, for new seeds and new test images, on one split. "
             f"Bold: holds for all comparisons together."
         )
+    yield from alone_notes([*compared, *confirmed.against_random.values()])
     for reason in dict.fromkeys(one.why_seeds_alone for one in compared if one.why_seeds_alone):
         yield f"Differences over seeds alone are never bold: {reason}."
 

@@ -128,6 +128,7 @@ def test_notes_say_what_was_chosen_what_it_took_and_where_it_lies_at_an_end() ->
         "be better, so that this arm may be undersold.",
     ]
     assert {*notes} <= {*table_of(CLEAR).notes}
+    assert not any(note.startswith("No arm is tuned") for note in table_of(CLEAR).notes)
 
 
 def test_a_difference_is_bold_where_tuning_left_little_open_and_not_where_it_left_much() -> None:

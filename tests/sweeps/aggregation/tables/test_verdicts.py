@@ -8,9 +8,10 @@ from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
 from sweeps.aggregation.statistics.two_way import two_way
+from sweeps.aggregation.tables.ablation_notes import ALONE_MARK
 from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.records.manifest import Manifest
-from sweeps.records.trial_record import Outcome
+from sweeps.records.trial_record import Json, Outcome
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished
 from tests.sweeps.aggregation.predicted import Wrong, predictions_of, trials_of
 
@@ -106,6 +107,40 @@ def test_what_holds_alone_need_not_hold_for_all_together() -> None:
     together = compared({**alone, **others})["arm"]
     assert together.p_value == compared(alone)["arm"].p_value
     assert together.verdict == "undecided"
+    table = table_of({**alone, **others})
+    marked = [row[0].text for row in table.rows if row[3].text.endswith(ALONE_MARK)]
+    assert marked == ["arm"]
+    assert (
+        "‡ The interval of this arm alone leaves out 0, but not the simultaneous one for all 2 "
+        "comparisons."
+    ) in table.notes
+    assert ALONE_MARK not in str(table_of(alone))
+
+
+def test_a_table_says_where_the_figures_for_these_very_images_are() -> None:
+    table = table_of(CLEAR)
+    assert any(
+        "these very test images, see seeds_alone_points in ablation.csv" in note
+        for note in table.notes
+    )
+    assert table.for_programs is not None
+    assert "seeds_alone_points" in {
+        name for one in table.for_programs.columns for name in one.fields
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"model.routing": "uniform"}, "such as the learning rate"),
+        ({"optimiser": {"learning_rate": 0.1}}, "that it does not change"),
+    ],
+)
+def test_a_table_of_untuned_arms_says_what_they_inherit(changes: Json, words: str) -> None:
+    manifest = manifest_of([*CLEAR])
+    arms = (manifest.arms[0], manifest.arms[1].model_copy(update={"changes": changes}))
+    table = table_of(CLEAR, manifest.model_copy(update={"arms": (*arms, manifest.arms[2])}))
+    assert f"No arm is tuned: settings {words} are inherited from the baseline." in table.notes
 
 
 @pytest.mark.parametrize("what", ["data", "images", "gone"])
