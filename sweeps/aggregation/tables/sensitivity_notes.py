@@ -7,7 +7,7 @@ from sweeps.aggregation.rendering.table import MINUS
 from sweeps.aggregation.results.search_results import ProposalResult
 from sweeps.aggregation.sensitivity.importance import NUM_HALVES, NUM_SHUFFLES
 from sweeps.aggregation.sensitivity.sample import FEWEST_TRIALS
-from sweeps.aggregation.sensitivity.sensitivity import Sensitivity
+from sweeps.aggregation.sensitivity.sensitivity import FEWEST_FOR_PAIRS, Sensitivity
 from sweeps.records.plain_text import one_line
 
 _MISSING = {
@@ -31,11 +31,13 @@ def importance_notes(sensitivity: Sensitivity) -> Iterator[str]:
         "over all settings (p < .05). A setting whose band touches 0 is indistinguishable from one "
         "without effect. Weak effects appear smaller than they are."
     )
+    where = ", are in the table of pairs" if sensitivity.pairs else " get none"
     yield (
-        "Importance counts what a setting does by itself. Settings that act only together, where "
-        "each helps or harms depending on the other, are in the table of pairs: an importance "
-        "near 0 does not show that a setting can be left out."
+        f"Importance counts what a setting does by itself. Settings that act only together, where "
+        f"each helps or harms depending on the other{where}: an importance near 0 does not show "
+        f"that a setting can be left out."
     )
+    yield from few_for_pairs_notes(sensitivity)
     yield (
         "PED-ANOVA, a second opinion: how differently the setting is chosen in the best trials, as "
         "a share of the sum over all settings, minus the same for shadows. It finds strong "
@@ -48,6 +50,17 @@ def importance_notes(sensitivity: Sensitivity) -> Iterator[str]:
         "0 also as one of all settings."
     )
     yield from _conditional_notes(sensitivity)
+
+
+def few_for_pairs_notes(sensitivity: Sensitivity) -> Iterator[str]:
+    """Say so where there are too few proposals to see what settings do together."""
+    counted = len(sensitivity.sample.values)
+    if counted < FEWEST_FOR_PAIRS and len(sensitivity.settings) > 1:
+        other = "Other pairs" if sensitivity.pairs else "Pairs"
+        yield (
+            f"{other} of settings that act together are not visible from {counted} proposals: it "
+            f"takes about {FEWEST_FOR_PAIRS}."
+        )
 
 
 def silence_notes(sensitivity: Sensitivity) -> Iterator[str]:

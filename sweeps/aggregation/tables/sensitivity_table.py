@@ -32,7 +32,11 @@ from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.tables.departures import with_departures
 from sweeps.aggregation.tables.search_figure import history_figure, parallel_figure
 from sweeps.aggregation.tables.sensitivity_figure import importance_figure, marginals_figure
-from sweeps.aggregation.tables.sensitivity_notes import importance_notes, sample_notes
+from sweeps.aggregation.tables.sensitivity_notes import (
+    few_for_pairs_notes,
+    importance_notes,
+    sample_notes,
+)
 from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.plain_text import one_line
 
@@ -125,6 +129,7 @@ def _pair_notes(sensitivity: Sensitivity) -> Iterator[str]:
         "above such pairs, by Holm over all pairs (p < .05). A forest smooths, so shares are "
         "smaller than the truth, and a pair that is not bold may still act together."
     )
+    yield from few_for_pairs_notes(sensitivity)
     more = len(sensitivity.pairs) - _MOST_ROWS
     if more > 0:
         yield f"{more} more pairs of smaller shares are in the CSV."

@@ -154,12 +154,35 @@ def test_what_a_scheduler_stopped_is_compared_at_the_first_rung_with_what_it_kep
     assert sum(cells[2].values[0] for cells in marginals.rows) == 24
 
 
-def test_pairs_stand_in_a_table_of_their_own_the_most_important_first():
-    params = [one | {"other": float(n * 7 % 24)} for n, one in enumerate(params_of(24))]
+def with_pairs(num_trials: int, objective=objective) -> Sensitivity:
+    params = [one | {"other": float(n * 7 % 24)} for n, one in enumerate(params_of(num_trials))]
     dimensions = [DIMENSIONS[0], DIMENSIONS[2], floats("other", 0.0, 24.0)]
-    _, _, pairs = sensitivity_tables(sensitivity(*searched(dimensions, params, objective)), "why")
+    return sensitivity(*searched(dimensions, params, objective))
+
+
+def test_a_pair_of_a_small_search_is_shown_where_it_is_bold_and_else_called_not_visible():
+    def crossed(params) -> float:
+        is_high = params["rate"] > 1e-3
+        return 0.1 + 0.1 * (is_high == (params["routing"] == "em"))
+
+    small, large = with_pairs(59), with_pairs(59, crossed)
+    table, *others = sensitivity_tables(small)
+    assert len(others) == 1
+    sentence = (
+        "airs of settings that act together are not visible from 59 proposals: it takes about 60."
+    )
+    assert f"P{sentence}" in table.notes
+    table, _, pairs = sensitivity_tables(large)
+    assert [(row[0].text, row[2].is_bold) for row in pairs.rows] == [("routing", True)]
+    assert f"Other p{sentence}" in table.notes
+    assert f"Other p{sentence}" in pairs.notes
+
+
+def test_pairs_stand_in_a_table_of_their_own_the_most_important_first():
+    _, _, pairs = sensitivity_tables(with_pairs(60), "why")
 
     assert pairs.name == "why-pairs"
+    assert "not visible" not in " ".join(pairs.notes)
     shares = [cells[2].values[0] for cells in pairs.rows]
     assert len(shares) == 3
     assert shares == sorted(shares, reverse=True)
