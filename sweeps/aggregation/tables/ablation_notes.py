@@ -94,10 +94,8 @@ def _notes(
 ) -> Iterator[str]:
     """Say what the figures cover and what not, the most needed first."""
     yield from covered_notes(manifest, arms, compared)
-    yield from _these_images_notes(compared, csv)
     yield from alone_notes(compared)
     yield from path_notes(manifest)
-    yield from _untuned_notes(manifest)
     yield from tuning_notes(manifest)
     yield from slack_notes(manifest, compared)
     yield from length_notes(arms)
@@ -108,6 +106,8 @@ def _notes(
     yield from gap_notes(arms)
     yield from machine_notes(arms)
     yield from target_notes(arms)
+    yield from _untuned_notes(manifest)
+    yield from _these_images_notes(compared, csv)
     yield (
         "Test errors are those of the last epoch. Selection never saw the test split: whatever "
         "chooses is given validation figures only."
