@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import torch
-from jaxtyping import Float, Int, Integer, Shaped
+from jaxtyping import Float, Int, Integer, Shaped, UInt8
 from torch import Tensor
 
 from capsmodel.data import DataSplits, Images
@@ -24,7 +24,9 @@ class Findings:
 
     Attributes:
         metrics: Name of each metric that the evaluation declares -> its value.
-        images: Name -> what was found of each image of the split, in the split's order.
+        images: Name -> what was found of each image of the split, in the split's order. Where a
+            metric is the share of images that count, 1 for each of them and else 0 under the
+            metric's name: tables then have its interval for new images.
         arrays: Name -> numbers of another shape, such as those that pictures are drawn of.
         pictures: Name -> a PNG file.
         left_out: Why other results are missing, a sentence each.
@@ -135,6 +137,13 @@ def beliefs_in(
     starts = range(0, len(split), EVALUATION_BATCH_SIZE)
     batches = (split.take(slice(start, start + EVALUATION_BATCH_SIZE)) for start in starts)
     return torch.cat([trained.predict(change(batch.images)).lengths for batch in batches])
+
+
+def wrong(
+    classes: Int[Tensor, " images"], labels: Integer[Tensor, " images"]
+) -> UInt8[Tensor, " images"]:
+    """Return 1 for each image whose class is not that of its label, else 0, on the CPU."""
+    return (classes != labels).to("cpu", torch.uint8)
 
 
 def share_wrong(classes: Int[Tensor, " images"], labels: Integer[Tensor, " images"]) -> float:

@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import Tensor
 
 from capsmodel.data import DataSplits
-from capsmodel.evaluation.base import Evaluation, Findings, beliefs_in, share_wrong
+from capsmodel.evaluation.base import Evaluation, Findings, beliefs_in, share_wrong, wrong
 from capsmodel.metrics import Metric
 from capsmodel.training.trained import Trained
 
@@ -35,7 +35,7 @@ class ShiftedTestError(Evaluation):
         return tuple(self.metric(name) for name in self._shifts)
 
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
-        """Return the error of each shift, and the class given to each image after each shift."""
+        """Return the error of each shift, which images count in it, and the classes given."""
         classes = {
             name: beliefs_in(trained, data.test, lambda images, by=by: shifted(images, *by)).argmax(
                 dim=1
@@ -48,6 +48,7 @@ class ShiftedTestError(Evaluation):
                 for name, predicted in classes.items()
             },
             images={
+                **{name: wrong(predicted, data.test.labels) for name, predicted in classes.items()},
                 "predictions": torch.stack(list(classes.values()), dim=1).to("cpu", torch.uint8),
                 "labels": data.test.labels.to("cpu", torch.uint8),
             },

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 import torch
 
 from capsmodel.data import DataSplits
-from capsmodel.evaluation.base import Evaluation, Findings, beliefs_in, share_wrong
+from capsmodel.evaluation.base import Evaluation, Findings, beliefs_in, share_wrong, wrong
 from capsmodel.metrics import Metric
 from capsmodel.training.trained import Trained
 
@@ -27,11 +27,12 @@ class TestError(Evaluation):
         return (self.metric("test_error"),)
 
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
-        """Return the error, predictions and labels."""
+        """Return the error, which images count in it, predictions and labels."""
         classes = beliefs_in(trained, data.test).argmax(dim=1)
         return Findings(
             metrics={"test_error": share_wrong(classes, data.test.labels)},
             images={
+                "test_error": wrong(classes, data.test.labels),
                 "predictions": classes.to("cpu", torch.uint8),
                 "labels": data.test.labels.to("cpu", torch.uint8),
             },

@@ -57,13 +57,27 @@ class TestResult(SplitResult):
     """The results on the test split.
 
     Attributes:
-        extra_errors: Name of an extra test -> share of its images that are classified wrongly.
+        extra_tests: Name of an extra test -> the results on its images.
     """
 
     __test__: ClassVar[bool] = False  # pytest would take the name for that of a class of tests
-    extra_errors: Mapping[str, float] = field(default_factory=dict[str, float])
+    extra_tests: Mapping[str, SplitResult] = field(default_factory=dict[str, SplitResult])
 
     __repr__ = shapes_repr
+
+    @property
+    def extra_errors(self) -> dict[str, float]:
+        """Name of an extra test -> share of its images that are classified wrongly."""
+        return {name: result.error for name, result in self.extra_tests.items()}
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return its tensors by name, those of an extra test as `test.NAME.predictions`."""
+        extra = {
+            f"test.{name}.{of_image}": tensor
+            for name, result in self.extra_tests.items()
+            for of_image, tensor in result.tensors().items()
+        }
+        return super().tensors() | extra
 
 
 class Training:
@@ -235,8 +249,8 @@ class Training:
         test = self._judged(self._data.test, self._progress)
         return TestResult(
             **vars(test),
-            extra_errors={
-                name: self._judged(split, self._progress).error
+            extra_tests={
+                name: self._judged(split, self._progress)
                 for name, split in self._data.extra_tests.items()
             },
         )

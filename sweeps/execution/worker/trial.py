@@ -352,7 +352,7 @@ class _Attempt:
         return {
             "files": sealed(self.cell.predictions, self.cell.weights),
             "test_error": result.error,
-            "extra_test_errors": dict(result.extra_errors),
+            "extra_test_errors": result.extra_errors,
             "target": training.target,
             "warnings": training.warnings(),
         }

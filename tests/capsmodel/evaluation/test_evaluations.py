@@ -37,6 +37,7 @@ def test_the_test_error_is_that_of_the_training(training: Training, data: DataSp
     assert findings.metrics == {"test_error": result.error}
     assert torch.equal(findings.images["predictions"], result.predictions)
     assert torch.equal(findings.images["labels"], result.labels)
+    assert findings.images["test_error"].sum() / len(result.labels) == pytest.approx(result.error)
 
 
 def moved_by_hand(images: Tensor, down: int, right: int) -> Tensor:
@@ -75,6 +76,7 @@ def test_there_is_an_error_of_each_shift(training: Training, data: DataSplits) -
         wrong = [bool(one != true) for one, true in zip(classes, data.test.labels, strict=True)]
         assert findings.metrics[name] == sum(wrong) / len(wrong)
         assert findings.images["predictions"][:, place].tolist() == classes.tolist()
+        assert findings.images[name].tolist() == wrong
 
 
 def test_confidence_is_compared_with_the_share_that_is_right(

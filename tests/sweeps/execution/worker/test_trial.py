@@ -7,10 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from safetensors.numpy import load_file
 
 from capsmodel.training import training as training_module
-from capsmodel.training.training import TestResult, Training, read_history
+from capsmodel.training.training import SplitResult, TestResult, Training, read_history
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.cells.sealed_files import check_files, sealed
 from sweeps.execution.worker import trial
@@ -276,18 +277,28 @@ def test_a_trial_without_a_target_has_none_in_its_record(unbroken: CellFolder) -
     assert final_of(unbroken).target is None
 
 
+FAMILIAR = SplitResult(
+    error=0.25,
+    predictions=torch.tensor([1, 1, 0, 0], dtype=torch.uint8),
+    labels=torch.tensor([1, 0, 0, 0], dtype=torch.uint8),
+)
+
+
 def test_the_errors_of_extra_tests_stand_in_the_final_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = Training.test
 
     def test(training: Training) -> TestResult:
-        return replace(real(training), extra_errors={"familiar": 0.25})
+        return replace(real(training), extra_tests={"familiar": FAMILIAR})
 
     monkeypatch.setattr(Training, "test", test)
     job = of_target(tmp_path, 1.0)
     run_trial(job, silent)
     assert final_of(folder_of(job)).extra_test_errors == {"familiar": 0.25}
+    tensors = load_file(folder_of(job).predictions)
+    assert [*tensors["test.familiar.predictions"]] == [1, 1, 0, 0]
+    assert [*tensors["test.familiar.labels"]] == [1, 0, 0, 0]
 
 
 def test_gradient_checkpointing_is_asked_of_the_training_and_changes_no_result(
