@@ -24,12 +24,13 @@ from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.trained_models import load_trained
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, on_split
-from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json
+from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json, Outcome
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 
 if TYPE_CHECKING:
     from capsmodel.training.trained import Trained
+    from sweeps.aggregation.results.predictions import Predictions
 
 _ERROR = Objective(VALIDATION_ERROR)
 _ALIKE = "indistinguishable from the first"
@@ -51,7 +52,8 @@ class BestConfig:
     Attributes:
         rank: From 1, by the mean of `objective`.
         config: The full training config as plain JSON values, without the seed.
-        validation_error: Mean last-epoch validation error, a fraction, with its t interval.
+        validation_error: Mean last-epoch validation error, a fraction, with its 95 % interval for
+            new seeds and new validation images; without ends where that is not known.
         num_trials: Finished trials that the mean rests on.
         num_planned: Trials that the sweep plans of this arm on those seeds.
         trials: Those trials, the lowest validation error first.
@@ -59,7 +61,7 @@ class BestConfig:
             whose confirmation is not there.
         objective: The metric that ranks, validation error unless a search minds another.
         metric: What that is.
-        value: Its mean with its t interval over seeds.
+        value: Its mean, with such an interval where the metric is an error.
         values: Values of its finished trials.
         settings: What it has of the settings that the sweep varies, path -> value.
         set_apart_by: Paths of those that differ from the baseline's, of all in a search.
@@ -237,10 +239,13 @@ def ranked_configs(
     ranked = ranking(manifest, records)
     settings = varied_settings(manifest)
     has_cost = bool(manifest.search and manifest.search.cost)
-    alike = {} if has_cost else _may_be_best(ranked, store)
+    predictions = _predictions(ranked, store)
+    alike = {} if has_cost else _may_be_best(ranked, predictions)
     configs = tuple(
         replace(
-            _best_config(rank, arm, store, alike.get(arm.arm.arm.name)),
+            _best_config(
+                rank, arm, store, predictions=predictions, alike=alike.get(arm.arm.arm.name)
+            ),
             num_parameters=arm.arm.arm.num_parameters if has_cost else None,
             settings={path: by_arm[arm.arm.arm.name] for path, by_arm in settings.items()},
             set_apart_by=_set_apart_by(arm.arm.arm.name, manifest, settings),
@@ -251,36 +256,52 @@ def ranked_configs(
     return Ranking(configs, without_place(manifest, records), len(store.deleted(missing)))
 
 
-def _may_be_best(ranked: Sequence[RankedArm], store: RecordStore) -> Mapping[str, bool]:
+def _predictions(ranked: Sequence[RankedArm], store: RecordStore) -> "Mapping[str, Predictions]":
+    """Return the predictions of the first arms; those of a thousand would take long to read."""
+    from sweeps.aggregation.results.prediction_files import read_predictions  # numpy comes with it
+    from sweeps.aggregation.results.rank_confidence import MOST_ARMS
+
+    trials = [trial for one in ranked[:MOST_ARMS] for trial in one.arm.trials.values()]
+    finished = [trial for trial in trials if trial and trial.outcome is Outcome.FINISHED]
+    return read_predictions(store, finished)
+
+
+def _may_be_best(
+    ranked: Sequence[RankedArm], predictions: "Mapping[str, Predictions]"
+) -> Mapping[str, bool]:
     """Return whether each arm may be as good as the first, where validation error ranks them."""
     if not ranked or ranked[0].objective != _ERROR:
         return {}
-    from sweeps.aggregation.results.prediction_files import read_predictions  # numpy comes with it
-    from sweeps.aggregation.results.rank_confidence import MOST_ARMS, may_be_best
+    from sweeps.aggregation.results.rank_confidence import may_be_best  # numpy comes with it
 
-    whole = [arm for arm in ranked if arm.is_whole][:MOST_ARMS]
-    trials = [trial for arm in whole for trial in arm.arm.trials.values() if trial is not None]
-    return may_be_best(whole, read_predictions(store, trials))
+    return may_be_best([arm for arm in ranked if arm.is_whole], predictions)
 
 
 def _best_config(
-    rank: int, ranked: RankedArm, store: RecordStore, alike: bool | None
+    rank: int,
+    ranked: RankedArm,
+    store: RecordStore,
+    *,
+    predictions: "Mapping[str, Predictions]",
+    alike: bool | None,
 ) -> BestConfig:
-    arm = ranked.arm
-    errors = arm.chosen_by(_ERROR)
+    from sweeps.aggregation.results.mean_errors import mean_of
+
+    arm, errors = ranked.arm, ranked.arm.chosen_by(_ERROR)
+    metric = ranked.objective.metric
     return BestConfig(
         rank=rank,
         arm=arm.arm.name,
         config=arm.arm.config,
         splits=arm.splits,
-        validation_error=arm.metric_interval(errors, _ERROR.metric),
+        validation_error=mean_of(arm, errors, _ERROR.metric.name, predictions).interval,
         num_trials=len(ranked.values),
         num_planned=len(arm.trials),
         trials=_ranked_trials(arm),
         is_confirmed=ranked.is_confirmed,
-        objective=ranked.objective.metric.name,
-        metric=ranked.objective.metric,
-        value=ranked.value,
+        objective=metric.name,
+        metric=metric,
+        value=mean_of(arm, ranked.values, metric.name, predictions).interval,
         values=tuple(ranked.values.values()),
         settings={},
         set_apart_by=(),

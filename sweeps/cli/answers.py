@@ -299,7 +299,7 @@ class BestArm(Shape):
     value: float | None
     """Mean of the metric over seeds."""
     low: float | None
-    """Lower end of its 95 % interval over seeds; null for fewer than two."""
+    """Lower end of its 95 % interval for new seeds and new images; null where it is not known."""
     high: float | None
     """Upper end, likewise."""
     values: tuple[float, ...]

@@ -9,7 +9,11 @@ from capsmodel.metrics import Metric
 from sweeps.aggregation.comparison.arm_matching import ArmMatch, comparable_records, match_arms
 from sweeps.aggregation.frames import with_units
 from sweeps.aggregation.results.arms import ArmResults, arms_to_their_end
+from sweeps.aggregation.results.mean_errors import mean_of, trials_of_error
+from sweeps.aggregation.results.prediction_files import read_predictions
+from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.results.ranking import ranking
+from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome
@@ -30,9 +34,10 @@ _TYPES = {
     "mean": "float64",
     "low": "float64",
     "high": "float64",
+    "sd": "float64",
     "differs_in": "str",
 }
-_OF_THE_METRIC = ("mean", "low", "high")
+_OF_THE_METRIC = ("mean", "low", "high", "sd")
 
 
 @dataclass(frozen=True)
@@ -43,12 +48,18 @@ class ComparedArms:
         metric: Whose means are compared.
         ranks: Arm -> its place in the sweep, from 1.
         arms: With the seeds that a search confirmed them by, where it did.
+        predictions: Of their trials, by trial key.
     """
 
     manifest: Manifest
     metric: Metric
     ranks: Mapping[str, int]
     arms: tuple[ArmResults, ...]
+    predictions: Mapping[str, Predictions]
+
+    def mean(self, arm: ArmResults) -> Interval:
+        """Return the mean of the metric over an arm's finished trials."""
+        return mean_of(arm, self.values(arm), self.metric.name, self.predictions).interval
 
     def values(self, arm: ArmResults) -> dict[int, float]:
         """Return the metric of an arm's finished trials, by seed."""
@@ -79,7 +90,9 @@ def compare(
     Arms match where their whole configs are equal, else where their names are. Its columns: arm
     (the name in the first of the sweeps that has it), sweep, own_name, matched_by ("config", "name"
     or ""), rank in its sweep as `best_configs` has it, num_trials, num_planned, mean of the metric
-    with its 95 % interval over seeds (low, high; NaN below two trials), and differs_in: what keeps
+    with its 95 % interval for new seeds and new images (low, high; NaN for what is no error on
+    images, without predictions or below three trials) and its standard deviation over seeds (sd),
+    and differs_in: what keeps
     it from being compared with the first, "" where nothing does. Nothing is tested across sweeps.
     For one row an arm: `frame.pivot(index="arm", columns="sweep", values="mean")`.
 
@@ -115,12 +128,16 @@ def compared_arms(manifest: Manifest, store: RecordStore, metric: str) -> Compar
     """
     records = comparable_records(store, manifest)
     ranked = {one.arm.arm.name: one for one in ranking(manifest, records)}
-    arms = arms_to_their_end(manifest, records)
+    arms = tuple(
+        ranked[arm.arm.name].arm if arm.arm.name in ranked else arm
+        for arm in arms_to_their_end(manifest, records)
+    )
     return ComparedArms(
         manifest,
         manifest.metric(metric),
         {name: place for place, name in enumerate(ranked, start=1)},
-        tuple(ranked[arm.arm.name].arm if arm.arm.name in ranked else arm for arm in arms),
+        arms,
+        read_predictions(store, trials_of_error(arms, metric)),
     )
 
 
@@ -143,7 +160,7 @@ def _row(group: _ArmGroup, pair: ArmMatch, sweep: ComparedArms) -> dict[str, Any
     arm = pair.second
     assert arm is not None
     values = sweep.values(arm)
-    interval = arm.metric_interval(values, sweep.metric)
+    interval = sweep.mean(arm)
     return {
         "arm": group.first.arm.name,
         "sweep": sweep.manifest.sweep,
@@ -155,6 +172,7 @@ def _row(group: _ArmGroup, pair: ArmMatch, sweep: ComparedArms) -> dict[str, Any
         "mean": interval.mean,
         "low": interval.low,
         "high": interval.high,
+        "sd": interval.deviation,
         "differs_in": pair.differences_text,
     }
 

@@ -267,8 +267,8 @@ def _of_sweeps(one: Manifest, other: Manifest, store: RecordStore) -> Iterator[C
     for pair in pairs:
         if pair.first and pair.second:
             intervals = (
-                pair.first.interval(left.values(pair.first)),
-                pair.second.interval(right.values(pair.second)),
+                left.mean(pair.first),
+                right.mean(pair.second),
             )
             left_mean, right_mean = (interval.mean for interval in intervals)
             name = f"{metric.text} of {pair.name}"

@@ -5,12 +5,14 @@ Results, tables and figures hand over what the records hold, one value a seed.
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 from capsmodel.metrics import Metric, percent
 from sweeps.aggregation.rendering.table import (
     Cell,
     Column,
     mean_cell,
+    mean_or_spread_cell,
     number_text,
     spread_cell,
 )
@@ -20,6 +22,7 @@ from sweeps.aggregation.statistics.intervals import (
     where_fractions_lie,
 )
 
+MEAN_ENDS = ("", "_low", "_high", "_sd")
 _MOST_POINTS = 50
 _ROUNDING = 1e-9
 _SMALLEST_P = 0.001
@@ -43,22 +46,25 @@ def field_name(metric: Metric) -> str:
 def measured_column(metric: Metric, words: str) -> Column:
     """Return a column of cells as `measured_cell` gives them."""
     name = field_name(metric)
-    return Column(heading(metric, words), (name, f"{name}_low", f"{name}_high"))
+    return Column(heading(metric, words), tuple(f"{name}{end}" for end in MEAN_ENDS))
 
 
 def measured_interval(values: Iterable[float], metric: Metric) -> Interval:
-    """Return mean and t interval of a metric's values, in the unit that readers are shown."""
-    return mean_interval(metric.shown(value) for value in values)
-
-
-def measured_cell(values: Iterable[float], metric: Metric, digits: int = 2) -> Cell:
-    """Return the mean of a metric's values with its t interval. Values: mean, low, high.
+    """Return mean and t interval of a metric's values, in the unit that readers are shown.
 
     Of fractions the two ends lie where fractions can be, though half the width is told whole.
     """
-    interval = measured_interval(values, metric)
-    ends = where_fractions_lie(interval, percent(1)) if metric.is_fraction else interval
-    return Cell(mean_cell(interval, digits).text, (interval.mean, ends.low, ends.high))
+    interval = mean_interval(metric.shown(value) for value in values)
+    return where_fractions_lie(interval, percent(1)) if metric.is_fraction else interval
+
+
+def measured_cell(mean: Interval, metric: Metric, digits: int = 2) -> Cell:
+    """Return a metric's mean over an arm, given in the record's unit, in that of readers.
+
+    With half its interval where it has ends, else with its standard deviation in brackets. Values:
+    mean, low, high, standard deviation.
+    """
+    return mean_or_spread_cell(shown_interval(mean, metric), digits)
 
 
 def measured_spread_cell(values: Iterable[float], metric: Metric, digits: int = 2) -> Cell:
@@ -68,9 +74,17 @@ def measured_spread_cell(values: Iterable[float], metric: Metric, digits: int = 
 
 def shown_interval(interval: Interval, metric: Metric) -> Interval:
     """Return an interval of a metric's values, or of their differences, as readers are shown it."""
-    ends = (interval.mean, interval.low, interval.high)
-    mean, low, high = (shown_value(end, metric) for end in ends)
-    return Interval(interval.n, mean, low, high, interval.confidence)
+    ends = (interval.mean, interval.low, interval.high, interval.half_before_cut)
+    mean, low, high, half = (shown_value(end, metric) for end in ends)
+    deviation = shown_value(interval.deviation, metric)
+    return Interval(interval.n, mean, low, high, interval.confidence, half, deviation)
+
+
+def ends_around_mean(interval: Interval) -> list[list[float]] | None:
+    """Return how far the ends lie below and above the mean, as figures draw it; None without."""
+    if interval.mean is None or interval.low is None or interval.high is None:
+        return None
+    return [[interval.mean - interval.low], [interval.high - interval.mean]]
 
 
 def shown_value(value: float | None, metric: Metric) -> float | None:
@@ -84,13 +98,10 @@ def value_cell(value: float, metric: Metric, digits: int = 2) -> Cell:
     return Cell(f"{shown:.{digits}f}", (shown,))
 
 
-def recorded_mean_cell(interval: Interval, metric: Metric) -> Cell:
+def recorded_mean_cell(mean: Interval, metric: Metric) -> Cell:
     """Return a mean; readers see fractions in percent, programs as they are recorded."""
-    if not metric.is_fraction:
-        return mean_cell(interval, digits=4)
-    ends = where_fractions_lie(interval)
-    text = mean_cell(shown_interval(interval, metric)).text
-    return Cell(text, (interval.mean, ends.low, ends.high))
+    digits = 2 if metric.is_fraction else 4
+    return replace(mean_or_spread_cell(mean), text=measured_cell(mean, metric, digits).text)
 
 
 def share_cell(share: Interval | None, digits: int = 1) -> Cell:

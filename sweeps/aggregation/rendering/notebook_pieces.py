@@ -98,12 +98,13 @@ def summary(kind: str, name: str, *words: str) -> str:
 
 
 def mean_text(interval: Interval, metric: Metric) -> str:
-    """Return a mean with half its interval, as far as there are any: `4.25 % ± 0.31 %`."""
+    """Return a mean with half its interval, `4.25 % ± 0.31 %`, or else `4.25 % (sd 0.31 %)`."""
     if interval.mean is None:
         return "no value"
-    half = interval.half_width
-    half_text = "" if half is None else f" {PLUS_MINUS} {metric.written(half)}"
-    return metric.written(interval.mean) + half_text
+    half, deviation = interval.half_width, interval.deviation
+    spread = "" if deviation is None else f" (sd {metric.written(deviation)})"
+    more = spread if half is None else f" {PLUS_MINUS} {metric.written(half)}"
+    return metric.written(interval.mean) + more
 
 
 def value_text(value: float, metric: Metric) -> str:

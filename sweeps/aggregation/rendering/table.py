@@ -149,6 +149,18 @@ def mean_cell(interval: Interval, digits: int = 2) -> Cell:
     )
 
 
+def mean_or_spread_cell(interval: Interval, digits: int = 2) -> Cell:
+    """Return `mean ± half`, without ends `mean (standard deviation)`.
+
+    Values: mean, low, high, standard deviation.
+    """
+    cell, deviation = mean_cell(interval, digits), interval.deviation
+    text = cell.text
+    if interval.half_width is None and deviation is not None:
+        text = f"{text} ({deviation:.{digits}f})"
+    return Cell(text, (*cell.values, deviation))
+
+
 def difference_cell(interval: Interval, n: int, digits: int = 2, *, is_bold: bool = False) -> Cell:
     """Return a signed difference. Values: mean, low, high, number of pairs.
 

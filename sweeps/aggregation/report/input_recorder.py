@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
+from sweeps.aggregation.results.predictions import Predictions, SplitPredictions, WrongImages
 from sweeps.aggregation.tables.sweep_results import Histories, Results
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import (
@@ -25,11 +25,13 @@ class InputRecorder:
         results: Where they come from.
         curves: Metric -> trial key -> epoch -> value, of all that was asked for.
         predicted: Trial key -> predictions, of all that was asked for and is there.
+        wrong: The same of the images that count in shares of evaluations.
     """
 
     results: Results
     curves: dict[str, dict[str, Mapping[int, float]]] = field(default_factory=dict)
     predicted: dict[str, Predictions] = field(default_factory=dict)
+    wrong: dict[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     def histories(self, trials: Iterable[TrialRecord], metric: str) -> Histories:
         """Return one epoch metric of some trials. Each curve is read from the store once."""
@@ -46,6 +48,12 @@ class InputRecorder:
         self.predicted.update(predictions)
         return predictions
 
+    def wrong_images(self, trials: Iterable[TrialRecord]) -> WrongImages:
+        """Return which images count in the evaluations' shares."""
+        wrong = self.results.find_wrong_images(trials)
+        self.wrong.update(wrong)
+        return wrong
+
     def digest(self) -> str:
         """Return the SHA-256 of the manifest, the records and all that was read so far."""
         manifest = self.results.manifest
@@ -61,6 +69,7 @@ class InputRecorder:
             "records": records,
             "curves": curves,
             "predictions": {key: _predictions(one) for key, one in self.predicted.items()},
+            **({"wrong": _wrong(self.wrong)} if self.wrong else {}),
         }
         text = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
@@ -95,14 +104,30 @@ def _record(record: TrialRecord, manifest: Manifest) -> dict[str, Any]:
 
 
 def _predictions(predictions: Predictions) -> list[str]:
-    """Return the digest of the test predictions, the only ones that tables use."""
-    return [_judged(predictions.test)]
+    """Return the digests of the predictions of all images."""
+    extra = (predictions.extra_tests[name] for name in sorted(predictions.extra_tests))
+    splits = (predictions.test, predictions.validation, *extra)
+    return [_judged(one) for one in splits if one is not None]
+
+
+def _wrong(wrong: WrongImages) -> dict[str, Any]:
+    return {
+        trial: {
+            evaluation: {name: _digest([values]) for name, values in by_name.items()}
+            for evaluation, by_name in by_evaluation.items()
+        }
+        for trial, by_evaluation in wrong.items()
+    }
 
 
 def _judged(judged: SplitPredictions) -> str:
     arrays: Sequence[Any] = [judged.classes, judged.labels]
     if judged.objects is not None:
         arrays = [*arrays, judged.objects]
+    return _digest(arrays)
+
+
+def _digest(arrays: Sequence[Any]) -> str:
     hashed = hashlib.sha256()
     for values in arrays:
         hashed.update(b"%d," % len(values) + values.astype("<i8").tobytes())

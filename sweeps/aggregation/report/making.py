@@ -41,7 +41,12 @@ def make_report(
         StoreUnreachable: If curves are asked for and the tracking store does not answer.
     """
     recorder = InputRecorder(results)
-    results = replace(results, histories=recorder.histories, find_predictions=recorder.predictions)
+    results = replace(
+        results,
+        histories=recorder.histories,
+        find_predictions=recorder.predictions,
+        find_wrong_images=recorder.wrong_images,
+    )
     manifest, records = results.manifest, results.records
     check_names(manifest)
     made = [(declared, make(declared, results, tables)) for declared in manifest.tables]

@@ -4,7 +4,7 @@ The numbers are made here, and `sweeps.tracking.mlflow.browsing_runs` writes the
 """
 
 from collections.abc import Mapping
-from statistics import fmean
+from statistics import fmean, stdev
 
 from sweeps.aggregation.results.arms import (
     ArmResults,
@@ -24,7 +24,7 @@ from sweeps.tracking.record_facts import flat_settings
 from sweeps.tracking.store import RecordStore, RecordWriter
 from sweeps.tracking.sweep_summary import BEST, NUM_TRIALS, ArmSummary, SweepSummary, TrialEntry
 
-HALF_WIDTH = "_half_width"
+DEVIATION = "_sd"
 _FEWEST_SEEDS = 2
 
 
@@ -73,7 +73,7 @@ def _best(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[str, 
     first = next(iter(ranking(manifest, records)), None)
     if first is None:
         return "", {}
-    numbers = {first.objective.metric.name: first.value.mean}
+    numbers = {first.objective.metric.name: first.mean}
     for metric in _metrics(first.arm):
         numbers.setdefault(metric, first.arm.interval(first.arm.errors(metric)).mean)
     named = {BEST + name: value for name, value in numbers.items() if value is not None}
@@ -92,8 +92,9 @@ def _means(arms: tuple[ArmResults, ...]) -> dict[str, float]:
 def _shown(arm: ArmResults) -> ArmSummary:
     numbers: dict[str, float] = {}
     for metric in _metrics(arm):
-        interval = arm.interval(arm.errors(metric))
-        values = {metric: interval.mean, metric + HALF_WIDTH: interval.half_width}
+        errors = arm.errors(metric)
+        deviation = stdev(errors.values()) if len(errors) > 1 else None
+        values = {metric: arm.interval(errors).mean, metric + DEVIATION: deviation}
         numbers |= {name: value for name, value in values.items() if value is not None}
     is_whole = not arm.count("missing") and not arm.count("unfinished")
     numbers[NUM_TRIALS] = len(arm.counted)
@@ -106,8 +107,8 @@ def _note(arm: ArmResults) -> str:
     what = ", ".join(changes) or "nothing changed"
     return (
         f"{'The baseline' if arm.is_baseline else 'An arm'}: {what}.\n\n"
-        f"Means over {len(arm.counted)} finished of {len(arm.trials)} trials, with half-widths of "
-        f"95 % intervals. Written anew by each launch, and read by no table."
+        f"Means over {len(arm.counted)} finished of {len(arm.trials)} trials, with their "
+        f"standard deviations. Written anew by each launch, and read by no table."
     )
 
 

@@ -7,12 +7,11 @@ from functools import cached_property
 from statistics import mean
 from typing import Any, Literal
 
-from capsmodel.metrics import Metric, Objective
+from capsmodel.metrics import Objective
 from sweeps.aggregation.statistics.intervals import (
     FEWEST_SPLITS,
     Interval,
     mean_interval,
-    where_fractions_lie,
 )
 from sweeps.records.manifest import Manifest, ManifestArm
 from sweeps.records.trial_record import EPOCH_METRICS, METRIC_TEST_ERROR, Outcome, TrialRecord
@@ -100,11 +99,6 @@ class ArmResults:
             return replace(plain, n=len(values), low=None, high=None)
         half *= math.sqrt(1 + plain.n * self.held_out)
         return replace(plain, n=len(values), low=mean - half, high=mean + half)
-
-    def metric_interval(self, values: Mapping[int, float], metric: Metric) -> Interval:
-        """Return the interval of a metric; that of a fraction ends between 0 and 1."""
-        interval = self.interval(values)
-        return where_fractions_lie(interval) if metric.is_fraction else interval
 
     @property
     def held_out(self) -> float:

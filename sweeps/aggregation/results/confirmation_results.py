@@ -7,13 +7,14 @@ from functools import cached_property
 from capsmodel.metrics import Metric
 from sweeps.aggregation.results.arms import ArmResults, arm_results, cell_state
 from sweeps.aggregation.results.comparisons import Comparison, comparisons_together
+from sweeps.aggregation.results.mean_errors import MeanOfArm, mean_of
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.results.ranking import confirmed_arms, with_seeds
 from sweeps.aggregation.results.search_results import ProposalResult, SearchResults, search_results
 from sweeps.aggregation.statistics.intervals import mean_interval
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.manifest_plan import Confirmation, Proposal, RandomReference
-from sweeps.records.trial_record import TrialRecord
+from sweeps.records.trial_record import METRIC_TEST_ERROR, TrialRecord
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class ConfirmationResults:
         random: The random points that they are compared with as well; None where the sweep asks
             for none.
         against_random: Arm -> comparison with the best random point.
+        predictions: By trial key.
     """
 
     results: SearchResults
@@ -38,6 +40,7 @@ class ConfirmationResults:
     compared: Mapping[str, Comparison]
     random: "RandomReferenceResults | None" = None
     against_random: Mapping[str, Comparison] = field(default_factory=dict[str, Comparison])
+    predictions: Mapping[str, Predictions] = field(default_factory=dict[str, Predictions])
 
     @property
     def metric(self) -> Metric:
@@ -52,6 +55,14 @@ class ConfirmationResults:
     def values(self, arm: ArmResults) -> dict[int, float]:
         """Return the last-epoch values of an arm by seed, as the records hold them."""
         return arm.chosen_by(self.results.objective)
+
+    def mean(self, arm: ArmResults) -> MeanOfArm:
+        """Return the mean of an arm's last-epoch values."""
+        return mean_of(arm, self.values(arm), self.metric.name, self.predictions)
+
+    def mean_test_error(self, arm: ArmResults) -> MeanOfArm:
+        """Return the mean of an arm's test errors."""
+        return mean_of(arm, arm.test_errors, METRIC_TEST_ERROR, self.predictions)
 
     def rows(self) -> list[ArmResults]:
         """Return the chosen arms, the search's best first, then the best random one, the baseline.
@@ -107,6 +118,7 @@ def confirmation_results(
         compared=of_base,
         random=random,
         against_random=of_random,
+        predictions=predictions or {},
     )
 
 

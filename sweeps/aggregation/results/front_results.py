@@ -1,7 +1,7 @@
 """The results of a search with two objectives: each proposal, and whether it is on the front."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from capsmodel.metrics import VALIDATION_ERROR, Objective
 from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.mean_errors import MeanOfArm, mean_of
 from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.aggregation.results.ranking import confirmed_arms, with_seeds
 from sweeps.aggregation.results.search_results import SearchResults, search_results
@@ -56,11 +57,13 @@ class FrontResults:
     Attributes:
         arms: The proposals: those of the front first, each part by cost and number.
         base: None where it has not finished.
+        predictions: By trial key.
     """
 
     results: SearchResults
     arms: tuple[FrontArm, ...]
     base: FrontArm | None
+    predictions: Mapping[str, Predictions] = field(default_factory=dict[str, Predictions])
 
     @cached_property
     def front(self) -> tuple[FrontArm, ...]:
@@ -70,6 +73,11 @@ class FrontResults:
     def values(self, arm: ArmResults) -> dict[int, float]:
         """Return the objective of an arm by seed, in the record's unit."""
         return arm.chosen_by(self.results.objective)
+
+    def mean(self, arm: ArmResults) -> MeanOfArm:
+        """Return the mean of the objective of an arm."""
+        metric = self.results.objective.metric.name
+        return mean_of(arm, self.values(arm), metric, self.predictions)
 
 
 def front_results(
@@ -118,7 +126,7 @@ def front_results(
         cost = results.objective.cost(results.base_value)
         base_arm = front_arm(base, (cost, _cost(chosen_by, base)))
     ranked = sorted(arms, key=lambda arm: (arm.standing != "front", arm.point[1], arm.point[0]))
-    return FrontResults(results, tuple(ranked), base_arm)
+    return FrontResults(results, tuple(ranked), base_arm, predictions or {})
 
 
 def _standing(verdicts: Sequence[bool | None]) -> FrontState:

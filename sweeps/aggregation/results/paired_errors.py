@@ -12,7 +12,7 @@ from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS, Interval, pai
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay, over_splits, two_way
 from sweeps.records.trial_record import Outcome, TrialRecord
 
-_FEWEST_CLUSTERS = 2
+FEWEST_CLUSTERS = 2
 OF_VIEWS = ("smallnorb", "viewpoints")  # kinds of data whose images are views of few objects
 
 
@@ -22,7 +22,8 @@ class PairedErrors:
 
     Attributes:
         seeds: In the order of the rows.
-        differences: 1 where only the arm errs, -1 where only the baseline does.
+        differences: 1 where only the arm errs, -1 where only the baseline does; of an arm that is
+            compared with none, its errors.
         objects: Which object each image shows; None where each image is its own.
         splits: The split of each seed; empty if all have the same.
         held_out: Images held out for validation, divided by those trained on.
@@ -144,6 +145,6 @@ def why_not_by_image(
     kind = data.get("kind") if isinstance(data, dict) else None
     if kind in OF_VIEWS and first.test.objects is None:
         return "it is not recorded which object an image shows"
-    if first.test.num_clusters < _FEWEST_CLUSTERS:
+    if first.test.num_clusters < FEWEST_CLUSTERS:
         return "there is one test image or object"
     return ""

@@ -1,12 +1,13 @@
 """The predictions of finished trials, read from the files of their records."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
+from sweeps.aggregation.results.predictions import Predictions, SplitPredictions, WrongImages
 from sweeps.records.errors import BadInput
+from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import ARTIFACT_PREDICTIONS, TrialRecord
 from sweeps.storage.regular_files import read_regular
 from sweeps.tracking.store import RecordStore
@@ -34,24 +35,77 @@ def read_predictions(store: RecordStore, records: Iterable[TrialRecord]) -> dict
     return predictions
 
 
+def read_wrong_images(
+    store: RecordStore, records: Iterable[TrialRecord], evaluations: Sequence[ManifestEvaluation]
+) -> WrongImages:
+    """Return which images count in metrics of evaluations that are shares of images.
+
+    An evaluation tells so by values by image of the metric's name, 0 or 1, whose mean is the
+    metric. Files that are damaged, or that do not give the recorded metric, count as missing.
+
+    Raises:
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    wrong: dict[str, dict[str, dict[str, np.ndarray]]] = {}
+    for record in records:
+        for evaluation in evaluations:
+            key = evaluation.evaluation_key
+            values = record.evaluations.get(key, {})
+            names = [one.name for one in evaluation.metrics if one.is_fraction]
+            if not any(name in values for name in names):
+                continue
+            try:
+                tensors = _tensors(read_regular(store.artifact(record, f"{key}.safetensors")))
+            except (BadInput, ValueError, OSError) as error:
+                _LOG.debug("no values by image of %s of %s: %s", key, record.trial_key, error)
+                continue
+            wrong.setdefault(record.trial_key, {})[key] = {
+                name: tensors[name]
+                for name in names
+                if name in values and _is_share(tensors.get(name), values[name])
+            }
+    return wrong
+
+
+def _is_share(by_image: np.ndarray | None, share: float) -> bool:
+    """Return whether values are 0 or 1, one an image, and their mean a share."""
+    if by_image is None or by_image.ndim != 1 or not len(by_image):
+        return False
+    return bool(np.isin(by_image, (0, 1)).all()) and abs(by_image.mean() - share) <= _ROUNDING
+
+
+def _tensors(content: bytes) -> dict[str, np.ndarray]:
+    """Return what a safetensors file holds.
+
+    Raises:
+        ValueError: If it is damaged.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        return load(content)
+    except (SafetensorError, KeyError) as error:
+        raise ValueError(str(error)) from error
+
+
 def _predictions(content: bytes, record: TrialRecord) -> Predictions:
     """Return what a file holds.
 
     Raises:
         ValueError: If it is damaged, or of another trial.
     """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    try:
-        tensors = load(content)
-    except (SafetensorError, KeyError) as error:
-        raise ValueError(str(error)) from error
+    tensors = _tensors(content)
     test = _judged(tensors, "", record.test_error)
     validation = None
     if "validation_predictions" in tensors:
         validation = _judged(tensors, "validation_", record.validation_error)
-    return Predictions(record.data_fingerprint, test, validation)
+    extra_tests = {
+        name: _judged(tensors, f"test.{name}.", error)
+        for name, error in record.extra_test_errors.items()
+        if f"test.{name}.predictions" in tensors
+    }
+    return Predictions(record.data_fingerprint, test, validation, extra_tests)
 
 
 def _judged(tensors: Mapping[str, np.ndarray], split: str, error: float | None) -> SplitPredictions:

@@ -1,10 +1,10 @@
 """What a trained network predicted for each image: given classes and true ones."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Bool, Int, UInt8
+from jaxtyping import Bool, Int, Shaped, UInt8
 
 from sweeps.records.trial_record import TrialRecord
 
@@ -51,14 +51,24 @@ class Predictions:
             is equal.
         test: Predictions of the test images, in the data set's order.
         validation: Predictions of the validation images; None if they were not recorded.
+        extra_tests: Name of an extra test -> predictions of its images, if they were recorded.
     """
 
     data_fingerprint: str
     test: SplitPredictions
     validation: SplitPredictions | None = None
+    extra_tests: Mapping[str, SplitPredictions] = field(default_factory=dict[str, SplitPredictions])
 
 
+# trial key -> evaluation key -> metric that is a share of images -> 1 for an image that counts
+WrongImages = Mapping[str, Mapping[str, Mapping[str, Shaped[np.ndarray, " images"]]]]
+FindWrongImages = Callable[[Iterable[TrialRecord]], WrongImages]
 FindPredictions = Callable[[Iterable[TrialRecord]], Mapping[str, Predictions]]
+
+
+def no_wrong_images(records: Iterable[TrialRecord]) -> WrongImages:
+    """Return none, whatever the records."""
+    return {}
 
 
 def no_predictions(records: Iterable[TrialRecord]) -> Mapping[str, Predictions]:

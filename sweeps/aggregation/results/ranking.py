@@ -12,7 +12,6 @@ from typing import cast
 from capsmodel.metrics import VALIDATION_LOSS, Objective
 from sweeps.aggregation.results.arms import ArmResults, arm_results, cell_state
 from sweeps.aggregation.results.search_results import search_results
-from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.records.fronts import front
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Json, TrialRecord
@@ -33,14 +32,14 @@ class RankedArm:
     is_confirmed: bool
 
     @cached_property
-    def value(self) -> Interval:
+    def mean(self) -> float | None:
         """Mean of the objective over the seeds, in the record's unit."""
-        return self.arm.metric_interval(self.values, self.objective.metric)
+        return self.arm.interval(self.values).mean
 
     @cached_property
     def cost(self) -> float:
         """What is small for a good arm, rounded as equal means may differ in the last bit."""
-        return round(self.objective.cost(self.value.mean or 0.0), 12)
+        return round(self.objective.cost(self.mean or 0.0), 12)
 
     @cached_property
     def is_whole(self) -> bool:

@@ -23,6 +23,7 @@ class Interval:
         confidence: How often such intervals cover the true mean, were the values normal.
         half_before_cut: Half the distance between its ends before they were cut, None where they
             were not.
+        deviation: Standard deviation of the values, where tables may print it.
     """
 
     n: int
@@ -31,6 +32,7 @@ class Interval:
     high: float | None
     confidence: float = 0.95
     half_before_cut: float | None = None
+    deviation: float | None = None
 
     @property
     def half_width(self) -> float | None:

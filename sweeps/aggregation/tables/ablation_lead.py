@@ -151,18 +151,28 @@ def covered_notes(
 
 def covered(compared: Sequence[Comparison]) -> str:
     """Return what intervals cover: `new seeds and new test images, on one split`."""
-    images = _images_word(compared)
     numbers = sorted({one.num_splits for one in compared if one.way}) or [1]
-    if numbers == [1]:
-        return f"new seeds and new test {images}, on one split"
-    if numbers[0] >= FEWEST_SPLITS:
-        return f"new seeds, new splits of these training images and new test {images}"
-    if numbers[-1] < FEWEST_SPLITS:
-        which = f"these {numbers[0]} splits" if len(numbers) == 1 else "the splits of each arm"
-        return f"new seeds and new test {images}, on {which} alone"
+    return covered_words(numbers, f"test {_images_word(compared)}")
+
+
+def covered_words(num_splits: Sequence[int], images: str) -> str:
+    """Return what intervals cover that rest on so many splits, the fewest first.
+
+    Args:
+        num_splits: Numbers of splits of the training images among the seeds.
+        images: "test images", or others.
+    """
+    if [*num_splits] == [1]:
+        return f"new seeds and new {images}, on one split"
+    if num_splits[0] >= FEWEST_SPLITS:
+        return f"new seeds, new splits of these training images and new {images}"
+    if num_splits[-1] < FEWEST_SPLITS:
+        is_one = len(num_splits) == 1
+        which = f"these {num_splits[0]} splits" if is_one else "the splits of each arm"
+        return f"new seeds and new {images}, on {which} alone"
     return (
-        f"new seeds and new test {images}, and for new splits of these training images where an "
-        f"arm has {FEWEST_SPLITS} of them"
+        f"new seeds and new {images}, and for new splits of these training images where an arm "
+        f"has {FEWEST_SPLITS} of them"
     )
 
 
@@ -174,7 +184,12 @@ def _images_word(compared: Sequence[Comparison]) -> str:
 
 def not_covered(compared: Sequence[Comparison]) -> str:
     """Return what intervals do not cover."""
-    is_over_splits = any(one.num_splits >= FEWEST_SPLITS for one in compared)
+    return not_covered_words([one.num_splits for one in compared])
+
+
+def not_covered_words(num_splits: Sequence[int]) -> str:
+    """Return what intervals do not cover that rest on so many splits."""
+    is_over_splits = any(number >= FEWEST_SPLITS for number in num_splits)
     beyond = "training images beyond these" if is_over_splits else "new training images"
     return f"not for {beyond} or other data"
 

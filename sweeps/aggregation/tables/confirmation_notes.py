@@ -8,6 +8,7 @@ from sweeps.aggregation.results.confirmation_results import ConfirmationResults
 from sweeps.aggregation.tables.ablation_lead import ablation_lead, named
 from sweeps.aggregation.tables.ablation_notes import alone_notes
 from sweeps.aggregation.tables.machines import machine_notes
+from sweeps.aggregation.tables.mean_notes import mean_notes
 from sweeps.aggregation.tables.points import point_cell
 from sweeps.aggregation.tables.targets import target_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes, health_notes, reason_notes
@@ -110,10 +111,10 @@ def _notes(confirmed: ConfirmationResults, manifest: Manifest) -> Iterator[str]:
     percent = ", in percent" if metric.is_fraction else ""
     yield (
         f"The {_which(confirmed)} with that of n new trials on "
-        f"{_seeds(confirmation.seeds)}, which had no part in choosing them{percent}; "
-        f"{PLUS_MINUS} half the width of its 95 % t interval (n - 1 degrees of freedom). "
+        f"{_seeds(confirmation.seeds)}, which had no part in choosing them{percent}. "
         "All figures are those of the last epoch."
     )
+    yield from _means(confirmed)
     yield from _compared(confirmed)
     yield from random_notes(confirmed)
     luckiest = "one of the best" if confirmed.results.search.cost else "the best"
@@ -123,6 +124,17 @@ def _notes(confirmed: ConfirmationResults, manifest: Manifest) -> Iterator[str]:
     )
     yield "Test error: of the same new trials. The test split had no part in any choice."
     yield from _ties(confirmed)
+
+
+def _means(confirmed: ConfirmationResults) -> Iterator[str]:
+    """Say what the ± of a mean covers."""
+    rows = confirmed.rows()
+    by_validation = [confirmed.mean(arm) for arm in rows]
+    is_by_image = any(mean.errors for mean in by_validation)
+    means = [*by_validation, *(confirmed.mean_test_error(arm) for arm in rows)]
+    yield from mean_notes(means, "validation or test" if is_by_image else "test")
+    if is_by_image:
+        yield "The validation images chose the arms, which no interval on them counts."
 
 
 def _which(confirmed: ConfirmationResults) -> str:
@@ -166,8 +178,8 @@ def _compared(confirmed: ConfirmationResults) -> Iterator[str]:
     compared = confirmed.compared.values()
     if any(one.way for one in compared):
         yield (
-            f"{PLUS_MINUS} of a difference: 95 %, for new seeds and new test images, on one split. "
-            f"Bold: holds for all comparisons together."
+            f"{PLUS_MINUS} of a difference: the same, on test images. Bold: holds for all "
+            f"comparisons together."
         )
     yield from alone_notes([*compared, *confirmed.against_random.values()])
     for reason in dict.fromkeys(one.why_seeds_alone for one in compared if one.why_seeds_alone):

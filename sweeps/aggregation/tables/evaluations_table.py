@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
 
 from capsmodel.metrics import Metric
 from search_spaces.tables import EvaluationsTable
 from sweeps.aggregation.rendering.contents import Section
-from sweeps.aggregation.rendering.measured import heading, recorded_mean_cell
+from sweeps.aggregation.rendering.measured import MEAN_ENDS, heading, recorded_mean_cell
 from sweeps.aggregation.rendering.table import (
-    PLUS_MINUS,
     Cell,
     Column,
     Table,
@@ -17,30 +18,36 @@ from sweeps.aggregation.rendering.table import (
     text_cell,
 )
 from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.mean_errors import MeanOfArm, mean_by_image
+from sweeps.aggregation.results.predictions import Predictions, WrongImages
 from sweeps.aggregation.tables.ablation_lead import split_words
 from sweeps.aggregation.tables.departures import with_departures
+from sweeps.aggregation.tables.mean_notes import mean_notes
 from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import Outcome, TrialRecord
 
 NOT_AVAILABLE = "not available"
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _COLUMNS = (
     Column("Evaluation", ("evaluation", "evaluation_key"), align="left"),
     Column("Metric", ("metric", "unit", "split"), align="left"),
     Column("Arm", ("arm", "is_baseline"), align="left"),
     Column("n", ("n", "num_planned")),
-    Column("Mean", ("mean", "mean_low", "mean_high")),
+    Column("Mean", tuple(f"mean{end}" for end in MEAN_ENDS)),
     Column("Not available", ("num_not_available",), hide_if_empty=True),
 )
 
 
 @dataclass(frozen=True)
 class _Finished:
-    """An arm with its finished trials by seed."""
+    """An arm with its finished trials by seed, and what is known of images by trial key."""
 
     arm: ArmResults
     trials: Mapping[int, TrialRecord]
+    wrong: WrongImages
+    predictions: Mapping[str, Predictions]
 
     def values(self, evaluation: ManifestEvaluation, metric: Metric) -> dict[int, float]:
         by_seed = {
@@ -49,6 +56,23 @@ class _Finished:
         }
         return {seed: value for seed, value in by_seed.items() if value is not None}
 
+    def mean(self, evaluation: ManifestEvaluation, metric: Metric) -> MeanOfArm:
+        values, key = self.values(evaluation, metric), evaluation.evaluation_key
+        trials = [self.trials[seed] for seed in values]
+        known = [self.wrong.get(trial.trial_key, {}).get(key, {}) for trial in trials]
+        wrong = [by_name[metric.name] for by_name in known if metric.name in by_name]
+        lengths = {len(one) for one in wrong}
+        is_split = evaluation.looks_at == "validation" and self.arm.splits  # of other images each
+        has_same = len(lengths) == 1 and len({trial.data_fingerprint for trial in trials}) == 1
+        if len(wrong) < len(trials) or not has_same or is_split:
+            return mean_by_image(self.arm, values, None)
+        predicted = self.predictions.get(trials[0].trial_key)
+        shown = predicted and (
+            predicted.test if evaluation.looks_at == "test" else predicted.validation
+        )
+        objects = shown.objects if shown and {len(shown.labels)} == lengths else None
+        return mean_by_image(self.arm, values, wrong, objects)
+
     def num_without(self, evaluation: ManifestEvaluation) -> int:
         key = evaluation.evaluation_key
         return sum(key not in trial.evaluations for trial in self.trials.values())
@@ -56,12 +80,26 @@ class _Finished:
 
 def make_evaluations(declared: EvaluationsTable, results: Results) -> Section:
     """Return the table."""
-    table = evaluations_table(results.manifest, results.records, declared.name)
+    has_shares = any(
+        metric.is_fraction for one in results.manifest.evaluations for metric in one.metrics
+    )
+    table = evaluations_table(
+        results.manifest,
+        results.records,
+        declared.name,
+        wrong=results.wrong_images if has_shares else {},
+        predictions=results.predictions if has_shares else {},
+    )
     return Section(declared.name, declared.kind, tables=(table,))
 
 
 def evaluations_table(
-    manifest: Manifest, records: Mapping[str, TrialRecord], name: str = "evaluations"
+    manifest: Manifest,
+    records: Mapping[str, TrialRecord],
+    name: str = "evaluations",
+    *,
+    wrong: WrongImages = _NOTHING,
+    predictions: Mapping[str, Predictions] = _NOTHING,
 ) -> Table:
     """Return one row an evaluation, metric and arm, in the manifest's order.
 
@@ -71,9 +109,14 @@ def evaluations_table(
         manifest: The sweep's arms, cells and evaluations.
         records: Records by trial key; their order changes nothing.
         name: The table's name, as the manifest declares it.
+        wrong: Which images count in the shares of evaluations. Without them means have no interval.
+        predictions: Predictions by trial key, which tell whether images are views of one object.
     """
     stopped = {(cell.arm, cell.seed) for cell in manifest.cells if cell.stopped}
-    arms = [_finished(arm, stopped) for arm in arm_results(manifest, records)]
+    arms = [
+        _Finished(arm, _finished(arm, stopped), wrong, predictions)
+        for arm in arm_results(manifest, records)
+    ]
     rows = [
         _row(evaluation, metric, arm)
         for evaluation in manifest.evaluations
@@ -90,21 +133,20 @@ def evaluations_table(
     return with_departures(manifest, table)
 
 
-def _finished(arm: ArmResults, stopped: set[tuple[str, int]]) -> _Finished:
-    trials = {
+def _finished(arm: ArmResults, stopped: set[tuple[str, int]]) -> dict[int, TrialRecord]:
+    return {
         seed: trial
         for seed, trial in arm.trials.items()
         if trial is not None
         and trial.outcome is Outcome.FINISHED
         and (arm.arm.name, seed) not in stopped
     }
-    return _Finished(arm, trials)
 
 
 def _row(evaluation: ManifestEvaluation, metric: Metric, finished: _Finished) -> tuple[Cell, ...]:
     values = finished.values(evaluation, metric)
     without = finished.num_without(evaluation)
-    mean = recorded_mean_cell(finished.arm.interval(values), metric)
+    mean = recorded_mean_cell(finished.mean(evaluation, metric).interval, metric)
     return (
         Cell(evaluation_words(evaluation), (evaluation.kind, evaluation.evaluation_key)),
         Cell(heading(metric), (metric.name, metric.unit, evaluation.looks_at)),
@@ -122,11 +164,16 @@ def evaluation_words(evaluation: ManifestEvaluation) -> str:
 
 
 def _notes(manifest: Manifest, arms: Sequence[_Finished]) -> Iterator[str]:
-    yield (
-        f"n: finished trials looked at, out of those of the arm. Mean: {PLUS_MINUS} half the width "
-        "of its 95 % t interval (n - 1 degrees of freedom); where n is 1 there is none."
-    )
+    yield "n: finished trials looked at, out of those of the arm."
     splits = {evaluation.looks_at for evaluation in manifest.evaluations}
+    means = [
+        (evaluation.looks_at, arm.mean(evaluation, metric))
+        for evaluation in manifest.evaluations
+        for metric in evaluation.metrics
+        for arm in arms
+    ]
+    by_image = sorted({looks_at for looks_at, mean in means if mean.errors})
+    yield from mean_notes((mean for _, mean in means), " and ".join(by_image) or "test")
     if words := split_words(manifest):
         yield words
     if "test" in splits:

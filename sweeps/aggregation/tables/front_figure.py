@@ -11,7 +11,7 @@ from sweeps.aggregation.rendering.figure_style import (
     WIDTH_INCHES,
     drawable,
 )
-from sweeps.aggregation.rendering.measured import measured_interval
+from sweeps.aggregation.rendering.measured import ends_around_mean, shown_interval
 from sweeps.aggregation.results.front_results import FrontArm, FrontResults
 from sweeps.aggregation.tables.search_figure import objective_label
 from sweeps.records.plain_text import one_line
@@ -30,8 +30,8 @@ def front_figure(results: FrontResults) -> "Figure":
 
     Each kind of point has a shape of its own: filled dots with a stepped line are the front, rings
     what lies behind it, small dots in rings what does so within noise, a square the base, and
-    triangles what fresh seeds gave for those that were trained anew. Bars are 95 % t intervals over
-    seeds, where there are several.
+    triangles what fresh seeds gave for those that were trained anew. Bars are the table's 95 %
+    intervals for new seeds and new validation images, where these are known.
     """
     from matplotlib.figure import Figure
 
@@ -68,19 +68,19 @@ def _draw(
     is_fresh: bool = False,
     **style: Any,
 ) -> None:
-    """Draw arms as points with the intervals of their seeds."""
+    """Draw arms as points with their intervals."""
     metric = results.results.objective.metric
     shown = [(arm, arm.confirmed if is_fresh else arm.arm) for arm in arms]
-    shown_values = [
-        (arm, results.values(one).values()) for arm, one in shown if one and results.values(one)
+    shown_means = [
+        (arm, shown_interval(results.mean(one).interval, metric))
+        for arm, one in shown
+        if one and results.values(one)
     ]
-    for place, (arm, values) in enumerate(shown_values):
-        interval = measured_interval(values, metric)
-        half = [interval.half_width] if interval.half_width else None
+    for place, (arm, interval) in enumerate(shown_means):
         axes.errorbar(
             [arm.arm.arm.num_parameters],
             [interval.mean or 0.0],
-            yerr=half,
+            yerr=ends_around_mean(interval),
             ls="",
             ecolor=style["mec"],
             elinewidth=0.8,

@@ -6,9 +6,8 @@ from functools import partial
 from capsmodel.metrics import Metric
 from search_spaces.tables import FrontTable
 from sweeps.aggregation.rendering.contents import Figure, Section
-from sweeps.aggregation.rendering.measured import measured_cell, measured_column
+from sweeps.aggregation.rendering.measured import MEAN_ENDS, measured_cell, measured_column
 from sweeps.aggregation.rendering.table import (
-    PLUS_MINUS,
     Cell,
     Column,
     Table,
@@ -19,6 +18,7 @@ from sweeps.aggregation.results.front_results import FrontArm, FrontResults, fro
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 from sweeps.aggregation.tables.departures import with_departures
 from sweeps.aggregation.tables.front_figure import front_figure
+from sweeps.aggregation.tables.mean_notes import mean_notes
 from sweeps.aggregation.tables.points import point_cell
 from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.fronts import dominates
@@ -122,12 +122,12 @@ def _row(arm: FrontArm, front: FrontResults) -> tuple[Cell, ...]:
         Cell(f"{name} (baseline)" if is_base else name, (arm.name, is_base)),
         point_cell(params.get(arm.name, {}), search),
         integer_cell(arm.arm.arm.num_parameters),
-        measured_cell(values.values(), metric, digits),
+        measured_cell(front.mean(arm.arm).interval, metric, digits),
         count_cell(len(values), len(arm.arm.trials)),
         Cell(one_line(_standing(arm)), (arm.standing, ", ".join(arm.dominated_by))),
-        measured_cell(front.values(arm.confirmed).values(), metric, digits)
+        measured_cell(front.mean(arm.confirmed).interval, metric, digits)
         if arm.confirmed
-        else Cell("", (None, None, None)),
+        else Cell("", (None,) * len(MEAN_ENDS)),
     )
 
 
@@ -160,8 +160,7 @@ def front_notes(front: FrontResults, manifest: Manifest) -> Iterator[str]:
         f"more the smaller."
     )
     shown = [one for arm in front.arms for one in (arm.arm, arm.confirmed) if one]
-    if any(len(front.values(one)) > 1 for one in shown):
-        yield f"{PLUS_MINUS} half the width of the 95 % t interval over seeds (n - 1 degrees)."
+    yield from mean_notes((front.mean(one) for one in shown), "validation")
     yield from _behind(front)
     yield from _base(front)
     if any(arm.confirmed for arm in front.arms):

@@ -6,9 +6,12 @@ from dataclasses import dataclass, replace
 from capsmodel.metrics import Metric
 from search_spaces.tables import GridCell, GridRow, GridTable
 from sweeps.aggregation.rendering.contents import Section
-from sweeps.aggregation.rendering.measured import measured_cell
+from sweeps.aggregation.rendering.measured import MEAN_ENDS, measured_cell
 from sweeps.aggregation.rendering.table import Cell, Column, Table, count_cell, text_cell
 from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.mean_errors import MeanOfArm, mean_of
+from sweeps.aggregation.results.predictions import Predictions
+from sweeps.aggregation.tables.mean_notes import mean_notes
 from sweeps.aggregation.tables.published_values import (
     beside_published,
     own_note,
@@ -28,7 +31,7 @@ _PLACE_COLUMNS = (
     Column("Column", ("column",), align="left"),
     Column("Arm", ("arm",), align="left"),
     Column("Metric", ("metric",), align="left"),
-    Column("Ours (%)", tuple(f"error_percent{end}" for end in ("", "_low", "_high"))),
+    Column("Ours (%)", tuple(f"error_percent{end}" for end in MEAN_ENDS)),
     Column("n", ("n", "num_planned")),
     Column("Published (%)", ("published_percent", "published_spread")),
     GAP_COLUMN,
@@ -43,15 +46,20 @@ class _Grid:
     Attributes:
         arms: By name, those that the grid names and the sweep has, in the grid's order.
         metrics: Those that it shows, by name.
+        predictions: By trial key.
     """
 
     spec: GridTable
     arms: Mapping[str, ArmResults]
     metrics: Mapping[str, Metric]
+    predictions: Mapping[str, Predictions]
 
     @property
     def shown(self) -> list[ArmResults]:
         return list(self.arms.values())
+
+    def mean(self, arm: ArmResults, metric: str) -> MeanOfArm:
+        return mean_of(arm, arm.errors(metric), metric, self.predictions)
 
     def arm(self, cell: GridCell) -> ArmResults | None:
         return self.arms.get(cell.arm or "")
@@ -65,20 +73,23 @@ class _Grid:
 
 def make_grid(declared: GridTable, results: Results) -> Section:
     """Return the grid as readers see it; programs read one row a place of it."""
-    seen, read = grid_table(results.manifest, results.records, declared)
+    seen, read = grid_table(results.manifest, results.records, declared, results.predictions)
     table = replace(seen, for_programs=read)
     return Section(declared.name, declared.kind, tables=(table,))
 
 
 def grid_table(
-    manifest: Manifest, records: Mapping[str, TrialRecord], spec: GridTable
+    manifest: Manifest,
+    records: Mapping[str, TrialRecord],
+    spec: GridTable,
+    predictions: Mapping[str, Predictions] | None = None,
 ) -> tuple[Table, Table]:
     """Return a grid as readers see it, and the same with a row a place for programs.
 
     Nothing is bold: whether ours and the published agree is for the reader to judge. Holds only
     what trial keys decide.
     """
-    grid = _grid(manifest, records, spec)
+    grid = _grid(manifest, records, spec, predictions or {})
     title = f"{one_line(spec.title)}: ours beside the published"
     description = one_line(manifest.description)
     first, second = Column(one_line(spec.heading), ("row",), "left"), Column("", ("of",), "left")
@@ -103,12 +114,18 @@ def grid_table(
     return _finished(seen, manifest, grid), _finished(read, manifest, grid)
 
 
-def _grid(manifest: Manifest, records: Mapping[str, TrialRecord], spec: GridTable) -> _Grid:
+def _grid(
+    manifest: Manifest,
+    records: Mapping[str, TrialRecord],
+    spec: GridTable,
+    predictions: Mapping[str, Predictions],
+) -> _Grid:
     known = {arm.arm.name: arm for arm in arm_results(manifest, records)}
     names = dict.fromkeys(cell.arm for row in spec.rows for cell in row.cells)
     names_of_metrics = dict.fromkeys(cell.metric for row in spec.rows for cell in row.cells)
     metrics = {name: manifest.metric(name) for name in names_of_metrics}
-    return _Grid(spec, {name: known[name] for name in names if name in known}, metrics)
+    arms = {name: known[name] for name in names if name in known}
+    return _Grid(spec, arms, metrics, predictions)
 
 
 def _lines(row: GridRow, grid: _Grid) -> Iterator[tuple[Cell, ...]]:
@@ -135,12 +152,14 @@ def _seen_cell(cell: GridCell, grid: _Grid) -> Cell:
 
 
 def _own_cell(cell: GridCell, arm: ArmResults, grid: _Grid) -> Cell:
-    return measured_cell(arm.errors(cell.metric).values(), grid.metrics[cell.metric])
+    return measured_cell(grid.mean(arm, cell.metric).interval, grid.metrics[cell.metric])
 
 
 def _notes(manifest: Manifest, grid: _Grid) -> Iterator[str]:
     spec = grid.spec
     yield own_note(manifest, grid.shown, "mean error in percent")
+    cells = [(grid.arm(cell), cell.metric) for _, _, cell in grid.places()]
+    yield from mean_notes(grid.mean(arm, metric) for arm, metric in cells if arm)
     planned = {len(arm.trials) for arm in grid.shown}
     if len(planned) == 1:
         yield f"n is {planned.pop()} unless a figure says otherwise."
@@ -196,7 +215,7 @@ def _place(row: GridRow, heading: str, cell: GridCell, grid: _Grid) -> tuple[Cel
     texts = tuple(Cell(one_line(name or ""), (name,)) for name in names)
     if arm is None:
         gaps = Cell("", (None,) * len(GAP_COLUMN.fields))
-        nothing = Cell("", (None, None, None)), Cell("", (None, None))
+        nothing = Cell("", (None,) * len(MEAN_ENDS)), Cell("", (None, None))
         return (*texts, *nothing, theirs, gaps, Cell("", (None,)))
     count = count_cell(len(arm.errors(cell.metric)), len(arm.trials))
     late = len(missed(arm))

@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from capsmodel.metrics import TEST_ERROR
 from search_spaces.tables import PublishedRow, PublishedTable
 from sweeps.aggregation.rendering.contents import Section
-from sweeps.aggregation.rendering.measured import measured_cell, measured_column
+from sweeps.aggregation.rendering.measured import MEAN_ENDS, measured_cell, measured_column
 from sweeps.aggregation.rendering.table import Cell, Column, Table, count_cell, text_cell
 from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.mean_errors import MeanOfArm, mean_of
+from sweeps.aggregation.results.predictions import Predictions
+from sweeps.aggregation.tables.mean_notes import mean_notes
 from sweeps.aggregation.tables.published_values import (
     beside_published,
     own_note,
@@ -36,12 +39,15 @@ _LATER_FIELDS = {"data", "departures", "num_target_missed"}
 
 def make_published(declared: PublishedTable, results: Results) -> Section:
     """Return the table."""
-    table = published_table(results.manifest, results.records, declared)
+    table = published_table(results.manifest, results.records, declared, results.predictions)
     return Section(declared.name, declared.kind, tables=(table,))
 
 
 def published_table(
-    manifest: Manifest, records: Mapping[str, TrialRecord], spec: PublishedTable
+    manifest: Manifest,
+    records: Mapping[str, TrialRecord],
+    spec: PublishedTable,
+    predictions: Mapping[str, Predictions] | None = None,
 ) -> Table:
     """Return the paper's rows, each with our mean test error and the published value.
 
@@ -51,6 +57,10 @@ def published_table(
     """
     arms = {arm.arm.name: arm for arm in arm_results(manifest, records)}
     shown = [arms[name] for name in _names(spec) if name in arms]
+    means = {
+        arm.arm.name: mean_of(arm, arm.test_errors, TEST_ERROR.name, predictions or {})
+        for arm in shown
+    }
     more = target_columns(shown)
     table = Table(
         name=spec.name,
@@ -58,11 +68,15 @@ def published_table(
         description=one_line(manifest.description),
         columns=(*_label_columns(spec.headings), *_COLUMNS, *more),
         rows=tuple(
-            (*_row(row, arms.get(row.arm or "")), *target_cells(arms.get(row.arm or ""), more))
+            (
+                *_row(row, arms.get(row.arm or ""), means),
+                *target_cells(arms.get(row.arm or ""), more),
+            )
             for row in spec.rows
         ),
         notes=(
             own_note(manifest, shown, "mean test error in percent"),
+            *mean_notes(means.values()),
             published_note(spec.spread, any(row.spread is not None for row in spec.rows)),
             *_absence_notes(spec, arms),
             *map(one_line, spec.notes),
@@ -90,17 +104,18 @@ def _label_columns(headings: Sequence[str]) -> tuple[Column, ...]:
     )
 
 
-def _row(row: PublishedRow, arm: ArmResults | None) -> tuple[Cell, ...]:
+def _row(
+    row: PublishedRow, arm: ArmResults | None, means: Mapping[str, MeanOfArm]
+) -> tuple[Cell, ...]:
     labels = tuple(text_cell(label) for label in row.labels)
     theirs = (_published_cell(row), text_cell(row.trust))
     named = Cell("", (row.arm,))  # for programs: readers have the labels
     if arm is None:
         nothing = Cell("", (None,) * len(GAP_COLUMN.fields))
-        ours = (Cell("", (None, None, None)), Cell("", (None, None)))
+        ours = (Cell("", (None,) * len(MEAN_ENDS)), Cell("", (None, None)))
         return (*labels, *ours, *theirs, named, nothing)
-    errors = arm.test_errors
-    mean = marked(measured_cell(errors.values(), TEST_ERROR), arm)
-    ours = (mean, count_cell(len(errors), len(arm.trials)))
+    mean = marked(measured_cell(means[arm.arm.name].interval, TEST_ERROR), arm)
+    ours = (mean, count_cell(len(arm.test_errors), len(arm.trials)))
     return (*labels, *ours, *theirs, named, gap_cell(arm))
 
 

@@ -138,8 +138,7 @@ def own_note(manifest: Manifest, arms: Sequence[ArmResults], what: str) -> str:
     seeds = ", ".join(str(seed) for seed in manifest.seeds)
     return (
         f"Ours: {what} of n trials, one a seed ({word} {seeds}), each that of "
-        f"the last epoch{_length(arms)}; {PLUS_MINUS} half the width of the mean's 95 % t interval "
-        "(n - 1 degrees of freedom), none where n is 1. Selection never saw the test split."
+        f"the last epoch{_length(arms)}. Selection never saw the test split."
     )
 
 

@@ -13,7 +13,7 @@ from sweeps.aggregation.rendering.figure_style import (
     drawable,
     setting_label,
 )
-from sweeps.aggregation.rendering.measured import measured_interval
+from sweeps.aggregation.rendering.measured import ends_around_mean, measured_interval
 from sweeps.aggregation.sensitivity.sample import FEWEST_TRIALS
 from sweeps.aggregation.sensitivity.sensitivity import Marginal, Sensitivity, SettingSensitivity
 from sweeps.aggregation.sensitivity.setting_axis import SettingAxis
@@ -224,11 +224,10 @@ def _draw_mean(axes: "Axes", axis: SettingAxis, marginal: Marginal, interval: In
     if interval.mean is None:
         return
     middle = (max(0.0, marginal.group.low) + min(1.0, marginal.group.high)) / 2
-    half = interval.half_width if interval.n >= _FEWEST_OF_AN_INTERVAL else None
     axes.errorbar(
         [middle if axis.levels else axis.number(middle)],
         [interval.mean],
-        yerr=None if half is None else [[half], [half]],
+        yerr=ends_around_mean(interval) if interval.n >= _FEWEST_OF_AN_INTERVAL else None,
         fmt="o",
         color="black",
         markersize=4,

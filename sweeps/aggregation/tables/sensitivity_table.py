@@ -7,7 +7,7 @@ from functools import partial
 from capsmodel.metrics import Metric
 from search_spaces.tables import SensitivityTable
 from sweeps.aggregation.rendering.contents import Figure, Section
-from sweeps.aggregation.rendering.measured import measured_column, measured_interval
+from sweeps.aggregation.rendering.measured import field_name, heading, measured_interval
 from sweeps.aggregation.rendering.table import (
     MINUS,
     PLUS_MINUS,
@@ -196,7 +196,10 @@ def marginals_table(sensitivity: Sensitivity, name: str) -> Table:
             Column("Setting", ("setting",), align="left"),
             Column("Value", ("value",), align="left"),
             Column("n", ("n",)),
-            measured_column(metric, metric.text.capitalize()),
+            Column(
+                heading(metric, metric.text.capitalize()),
+                tuple(f"{field_name(metric)}{end}" for end in _ENDS),
+            ),
         ),
         rows=tuple(
             _marginal_row(setting, marginal, metric)
@@ -229,8 +232,9 @@ def _mean_cell(objective: Interval, digits: int) -> Cell:
 
 def _marginal_notes() -> Iterator[str]:
     yield (
-        f"Mean over the counted trials with this value, {PLUS_MINUS} half the width of its 95 % t "
-        "interval (n - 1 degrees of freedom); where n is 1 there is none. Ranges are five parts "
+        f"Mean over the counted trials with this value. {PLUS_MINUS}: half the width of its 95 % t "
+        "interval (n - 1 degrees of freedom; none where n is 1), for other such trials on these "
+        "validation images, not for new images. Ranges are five parts "
         "of equal length, of equal ratio where the search varies the logarithm; a range holds its "
         "lower end."
     )

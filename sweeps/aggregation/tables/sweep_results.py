@@ -6,8 +6,15 @@ from functools import cached_property, partial
 
 from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
-from sweeps.aggregation.results.prediction_files import read_predictions
-from sweeps.aggregation.results.predictions import FindPredictions, Predictions, no_predictions
+from sweeps.aggregation.results.prediction_files import read_predictions, read_wrong_images
+from sweeps.aggregation.results.predictions import (
+    FindPredictions,
+    FindWrongImages,
+    Predictions,
+    WrongImages,
+    no_predictions,
+    no_wrong_images,
+)
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.tracking.store import RecordStore
@@ -26,6 +33,8 @@ class Results:
             the tracking store, once a trial, so that only what draws curves calls it.
         find_predictions: Gives what some trials predicted. It may ask the store as well.
         num_deleted: Cells whose record was deleted in the tracking store.
+        find_wrong_images: Gives which images count in the evaluations' shares. It may ask the
+            store as well.
     """
 
     manifest: Manifest
@@ -33,6 +42,7 @@ class Results:
     histories: Callable[[Iterable[TrialRecord], str], Histories]
     find_predictions: FindPredictions = no_predictions
     num_deleted: int = 0
+    find_wrong_images: FindWrongImages = no_wrong_images
 
     @cached_property
     def arms(self) -> tuple[ArmResults, ...]:
@@ -47,9 +57,16 @@ class Results:
     @cached_property
     def predictions(self) -> Mapping[str, Predictions]:
         """The predictions of the sweep's finished trials, by trial key. Read once."""
-        return self.find_predictions(
-            record for record in self.records.values() if record.outcome is Outcome.FINISHED
-        )
+        return self.find_predictions(self._finished)
+
+    @cached_property
+    def wrong_images(self) -> WrongImages:
+        """Which images count in the shares that evaluations gave of finished trials. Read once."""
+        return self.find_wrong_images(self._finished)
+
+    @property
+    def _finished(self) -> list[TrialRecord]:
+        return [one for one in self.records.values() if one.outcome is Outcome.FINISHED]
 
 
 def read_results(store: RecordStore, sweep: str) -> Results:
@@ -63,5 +80,11 @@ def read_results(store: RecordStore, sweep: str) -> Results:
     keys = manifest.cell_keys().values()
     records = store.records(keys)
     num_deleted = len(store.deleted(key for key in keys if key not in records))
-    find_predictions = partial(read_predictions, store)
-    return Results(manifest, records, store.histories, find_predictions, num_deleted)
+    return Results(
+        manifest=manifest,
+        records=records,
+        histories=store.histories,
+        find_predictions=partial(read_predictions, store),
+        num_deleted=num_deleted,
+        find_wrong_images=partial(read_wrong_images, store, evaluations=manifest.evaluations),
+    )

@@ -24,7 +24,7 @@ _KIND_TAG = "mlflow.experimentKind"
 _KIND = "custom_model_development"
 _ERRORS = (
     "test_error",
-    "test_error_half_width",
+    "test_error_sd",
     "best.test_error",
     "num_trials",
     "validation_error",

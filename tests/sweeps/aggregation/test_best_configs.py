@@ -138,15 +138,14 @@ def test_arms_are_ranked_by_their_mean_last_epoch_validation_error(store):
     assert [best.arm for best in best_configs("known", store, count=1)] == ["best"]
 
 
-def test_no_interval_of_an_error_ends_below_nothing_or_above_all(store):
-    put_errors(store, {"good": (0.0, 0.02), "bad": (0.99, 1.0)})
-    good, bad = best_configs("known", store)
+def test_without_predictions_an_error_has_its_spread_and_no_interval(store):
+    put_errors(store, {"good": (0.0, 0.02)})
+    (best,) = best_configs("known", store)
 
-    for interval in (good.value, good.validation_error):
-        assert (interval.low, interval.mean) == (0, pytest.approx(0.01))
-        assert interval.high == pytest.approx(0.01 + 0.01 * 12.706, abs=1e-5)
-    for interval in (bad.value, bad.validation_error):
-        assert (interval.mean, interval.high) == (pytest.approx(0.995), 1)
+    for interval in (best.value, best.validation_error):
+        assert (interval.low, interval.high) == (None, None)
+        assert interval.mean == pytest.approx(0.01)
+        assert interval.deviation == pytest.approx(0.02 / 2**0.5)
 
 
 @pytest.mark.parametrize("test_error", [None, 0.0, 1.0, float("nan")])

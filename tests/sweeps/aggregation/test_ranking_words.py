@@ -50,6 +50,9 @@ def test_the_best_are_printed_with_what_they_cannot_be_told_from_and_no_chance_o
     put_judged(store, tmp_path, {"a": (4, 6, 5), "far": (60, 61, 65), "b": (5, 5, 6)})
     first, second, last = best_configs("known", store)
 
+    assert first.value.half_width is not None
+    assert 2 / 360 < first.value.half_width < 8 / 360  # three seeds alone: 2.5 / 360
+    assert first.value.low == 0 < first.value.high
     assert [first.arm, second.arm, last.arm] == ["a", "b", "far"]
     assert [one.may_be_best for one in (first, second, last)] == [True, True, False]
     assert "indistinguishable from the first" in second._repr_html_()

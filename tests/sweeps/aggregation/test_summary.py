@@ -1,6 +1,6 @@
 """What is shown of a sweep: numbers of the tables, never of a trial that tables leave out."""
 
-from statistics import fmean
+from statistics import fmean, stdev
 
 import pytest
 
@@ -18,16 +18,16 @@ from tests.sweeps.aggregation.known_sweep import (
 )
 
 
-def test_an_arm_has_the_mean_and_the_interval_of_its_table_and_its_count() -> None:
+def test_an_arm_has_the_mean_and_the_spread_of_its_table_and_its_count() -> None:
     manifest, records = known_sweep()
     shown = {arm.name: arm for arm in summarise(manifest, records).arms}
     assert list(shown) == [arm.name for arm in manifest.arms]
     for arm in arm_results(manifest, records):
-        interval = arm.interval(arm.test_errors)
+        errors = [*arm.test_errors.values()]
         numbers = shown[arm.arm.name].numbers
-        assert numbers["num_trials"] == interval.n
-        assert numbers.get("test_error") == interval.mean
-        assert numbers.get("test_error_half_width") == interval.half_width
+        assert numbers["num_trials"] == len(errors)
+        assert numbers.get("test_error") == (pytest.approx(fmean(errors)) if errors else None)
+        assert numbers.get("test_error_sd") == (stdev(errors) if errors[1:] else None)
     assert shown["three rounds"].numbers["test_error"] == pytest.approx(7 / IMAGES)
     assert shown["three rounds"].note.startswith("The baseline: ")
 
@@ -66,7 +66,7 @@ def test_extra_test_errors_are_summed_up_too() -> None:
     ]
     (arm,) = summarise(manifest, by_key(*trials)).arms
     assert arm.numbers["test_error.affine"] == 0.05
-    assert arm.numbers["test_error.affine_half_width"] > 0.5
+    assert arm.numbers["test_error.affine_sd"] == pytest.approx(0.1 / 2**0.5)
 
 
 def test_of_one_seed_there_is_nothing_between_the_sweep_and_its_trials() -> None:

@@ -40,7 +40,7 @@ def test_a_best_configuration_shows_its_value_settings_and_trials(evil_store):
     best = best_configs("known", evil_store)[0]
     seen = checked(best)
 
-    assert "validation error 1.08 % ± 1.06 %, 2 of 2 trials" in repr(best)
+    assert "validation error 1.08 % (sd 0.12 %), 2 of 2 trials" in repr(best)
     assert "<script>alert(1)</script>" in seen.text, "as text"
     assert trial_key(EVIL, 0) in seen.text
     assert "test" not in repr(best).replace(EVIL, "")

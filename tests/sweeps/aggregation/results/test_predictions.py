@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from sweeps.aggregation.results.prediction_files import read_predictions
+from capsmodel.metrics import Metric
+from sweeps.aggregation.results.prediction_files import read_predictions, read_wrong_images
+from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import TrialRecord
 from sweeps.tracking.memory_store import MemoryStore
-from tests.sweeps.aggregation.known_sweep import finished, put_trial
+from tests.sweeps.aggregation.known_sweep import finished, put_trial, with_metrics
 
 LABELS = (np.arange(20) % 10).astype(np.uint8)
 CLASSES = np.where(np.arange(20) < 5, LABELS + 1, LABELS).astype(np.uint8)  # 5 of 20 are wrong
@@ -37,6 +39,54 @@ def test_what_a_trial_predicted_is_read_with_its_objects_and_validation(tmp_path
     assert predicted.test.objects is not None
     assert predicted.validation is not None
     assert len(predicted.validation.labels) == 7
+
+
+def test_what_a_trial_predicted_of_an_extra_test_is_read_if_it_gives_the_recorded_error(
+    tmp_path: Path,
+) -> None:
+    tensors = {"predictions": CLASSES, "labels": LABELS}
+    extra = {f"test.familiar.{name}": values for name, values in tensors.items()}
+    store, record = stored(tmp_path, tensors | extra)
+    assert read_predictions(store, [record])[record.trial_key].extra_tests == {}
+
+    as_recorded = with_metrics(record, **{"test_error.familiar": 0.25})
+    (predicted,) = read_predictions(store, [as_recorded]).values()
+    assert predicted.extra_tests["familiar"].is_wrong.sum() == 5
+    assert read_predictions(store, [with_metrics(record, **{"test_error.familiar": 0.5})]) == {}
+
+
+def test_images_that_count_in_an_evaluations_share_are_read_if_they_give_it(tmp_path: Path) -> None:
+    key, names = "ab" * 10, ("share", "none", "other", "belief", "loss")
+    evaluation = ManifestEvaluation(
+        evaluation_key=key,
+        kind="mine",
+        looks_at="test",
+        metrics=tuple(
+            Metric(name=name, unit="nats" if name == "loss" else "fraction", moment="end")
+            for name in names
+        ),
+    )
+    wrong = np.arange(20) < 5
+    by_image = {
+        "share": wrong.astype(np.uint8),
+        "other": wrong.astype(np.uint8),
+        "belief": np.full(20, 0.25),
+        "loss": np.ones(20),
+    }
+    store, record = MemoryStore(), finished("arm", 0, 0)
+    record_id = put_trial(store, record)
+    path = tmp_path / f"{key}.safetensors"
+    path.write_bytes(save(by_image))
+    store.writer().upload(record_id, path)
+    values = {"share": 0.25, "none": 0.25, "other": 0.3, "belief": 0.25, "loss": 1.0}
+    record = store.find(record_id).model_copy(update={"evaluations": {key: values}})
+
+    ((_, by_key),) = read_wrong_images(store, [record], [evaluation]).items()
+    assert [*by_key[key]] == ["share"]
+    assert by_key[key]["share"].sum() == 5
+    path.write_bytes(b"damaged")
+    store.writer().upload(record_id, path)
+    assert read_wrong_images(store, [record], [evaluation]) == {}
 
 
 @pytest.mark.parametrize(

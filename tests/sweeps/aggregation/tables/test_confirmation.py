@@ -51,7 +51,7 @@ def test_arms_stand_in_the_order_of_the_search_whatever_the_fresh_seeds_say() ->
     table = confirmation_table(*confirmed_search())
     assert shown(table, "Arm") == ["proposal 1", "proposal 3", "proposal 2 (baseline)"]
     assert shown(table, "Rank") == ["1", "2", ""]
-    assert shown(table, "Validation error (%)")[1] == "1.39 ± 0.24"
+    assert shown(table, "Validation error (%)")[1] == "1.39 (0.10)"
     assert any("first row is not the luckiest" in note for note in table.notes)
     assert shown(table, "n") == ["3", "3", "3"]
 
@@ -133,9 +133,9 @@ def test_settings_are_short_to_read_and_whole_for_programs() -> None:
     assert params["rate"] == 0.00123456
 
 
-def test_the_test_error_comes_last_and_has_an_interval() -> None:
+def test_the_test_error_comes_last_and_has_its_spread() -> None:
     table = confirmation_table(*confirmed_search())
-    assert shown(table, "Test error (%)")[1] == "2.31 ± 0.40"
+    assert shown(table, "Test error (%)")[1] == "2.31 (0.16)"
     last = ["Test error (%)", "Difference", "Verdict", "Not counted"]
     assert [column.title for column in table.columns][-4:] == last
 
@@ -162,7 +162,7 @@ def test_the_order_of_records_changes_nothing() -> None:
 def test_a_loss_is_not_in_percent_and_has_more_digits() -> None:
     manifest = search_of([1, 3], reference=2, objective="validation_loss")
     table = confirmation_table(manifest, confirmed_search()[1])
-    assert shown(table, "Validation loss")[1] == "0.00926 ± 0.00159"
+    assert shown(table, "Validation loss")[1] == "0.00926 (0.00064)"
     assert "validation_loss_low" in to_csv(table)
     assert not any("percent" in note for note in table.notes if note.startswith("Ranked"))
 

@@ -3,9 +3,11 @@
 import statistics
 from typing import Any
 
+import numpy as np
 import pytest
 
 from capsmodel.metrics import Metric
+from sweeps.aggregation.statistics.intervals import mean_interval
 from sweeps.aggregation.tables.evaluations_table import evaluations_table
 from sweeps.records.evaluation_names import evaluation_metric, evaluation_tag
 from sweeps.records.manifest import Stopped
@@ -75,17 +77,34 @@ def test_there_is_a_row_an_evaluation_metric_and_arm() -> None:
     assert [row["split"] for row in shown] == ["test", "test", "validation", "validation"]
 
 
-def test_programs_read_fractions_and_readers_percent_with_an_interval() -> None:
+def test_programs_read_fractions_and_readers_percent_with_their_spread() -> None:
     first = rows(records())[0]
     mean, sd = statistics.mean(VALUES["base"]), statistics.stdev(VALUES["base"])
-    half = 4.302652729911275 * sd / 3**0.5  # Student's t, two degrees of freedom
     assert first["mean"] == pytest.approx(mean)
-    assert mean < half
-    assert first["mean_low"] == 0  # below which no fraction lies
-    assert first["mean_high"] == pytest.approx(mean + half)
+    assert (first["mean_low"], first["mean_sd"]) == (None, pytest.approx(sd))
     cell = evaluations_table(MANIFEST, records()).rows[0][4]
-    assert cell.text == f"{100 * mean:.2f} \N{PLUS-MINUS SIGN} {100 * half:.2f}"
-    assert evaluations_table(MANIFEST, records()).rows[2][4].text.startswith("0.7500")
+    assert cell.text == f"{100 * mean:.2f} ({100 * sd:.2f})"
+    assert evaluations_table(MANIFEST, records()).rows[2][4].text == "0.7500 (0.0000)"
+
+
+def test_a_share_whose_images_are_recorded_has_an_interval_over_seeds_and_images() -> None:
+    wrong = {
+        cell.trial_key: {
+            SHIFTED.evaluation_key: {"up_1": np.arange(40) < 40 * VALUES["base"][cell.seed]}
+        }
+        for cell in MANIFEST.cells
+        if cell.arm == "base"
+    }
+    table = evaluations_table(MANIFEST, records(), wrong=wrong)
+    alone = mean_interval(VALUES["base"]).half_width
+    _, low, high, sd = table.rows[0][4].values
+    assert alone is not None
+    assert (low, sd) == (0, pytest.approx(statistics.stdev(VALUES["base"])))
+    assert isinstance(high, float)
+    assert high >= statistics.mean(VALUES["base"]) + alone - 1e-12
+    assert [row[4].text.count("\N{PLUS-MINUS SIGN}") for row in table.rows] == [1, 0, 0, 0]
+    assert any("new seeds and new test images, on one split;" in note for note in table.notes)
+    assert any(note.startswith("Without it, in brackets") for note in table.notes)
 
 
 def test_what_is_gone_is_not_available_and_enters_no_mean() -> None:

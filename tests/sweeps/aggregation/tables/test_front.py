@@ -80,9 +80,9 @@ def test_the_front_stands_first_the_smallest_at_its_head_and_programs_read_all()
     assert [row[2] for row in shown] == ["300", "400", "900", "500"]
     assert [row[3] for row in shown] == ["10.00", "1.00", "0.67", "1.33"]
     assert shown[3][5] == "dominated, by how much is not known, by proposal 1"
-    assert shown[1][6].startswith("1.67 ± ")
-    assert shown[3][6] == "1.33 ± 0.00"
-    assert any(note.startswith("± half the width") for note in table.notes)
+    assert shown[1][6] == "1.67 (0.29)"
+    assert shown[3][6] == "1.33 (0.00)"
+    assert any(note.startswith("In brackets: the spread over seeds") for note in table.notes)
     assert table.lead == (
         "3 of 4 proposals that ran to full length are on the front. Better than the base in both: "
         "proposal 1."

@@ -83,9 +83,9 @@ def test_it_has_the_papers_shape_once_with_ours_and_once_with_the_published() ->
         "Azimuth capsules (%)",
     ]
     assert texts(grid()) == [
-        ["Novel viewpoints", "ours", "20.28 ± 1.20", "10.00 ± 0.00 (n = 2 of 3)"],
+        ["Novel viewpoints", "ours", "20.28 (0.48)", "10.00 (0.00) (n = 2 of 3)"],
         ["", "published", "20.00", "13.50 ± 0.25"],
-        ["Familiar viewpoints", "ours", "2.03 ± 0.12", "1.00 ± 0.00 (n = 2 of 3)"],
+        ["Familiar viewpoints", "ours", "2.03 (0.05)", "1.00 (0.00) (n = 2 of 3)"],
         ["", "published", "3.70", "3.70"],
     ]
 
@@ -98,7 +98,7 @@ def test_a_row_without_published_figures_stands_alone() -> None:
 def test_a_place_may_hold_the_validation_error() -> None:
     cells = [{"arm": "cnn", "metric": "validation_error"}, {"arm": None, "published": 1.0}]
     table = grid(spec_of([{"label": "x", "cells": cells}]))
-    assert texts(table)[0] == ["x", "ours", "12.17 ± 0.72", ""]
+    assert texts(table)[0] == ["x", "ours", "12.17 (0.29)", ""]
     assert "x, Azimuth CNN: validation error." in table.notes
     assert any("this sweep has no arm" in note for note in table.notes)
 
@@ -140,7 +140,7 @@ def test_a_target_that_was_missed_is_marked_in_the_figure() -> None:
     manifest, records = known()
     late = {key: one.model_copy(update={"target": "missed"}) for key, one in records.items()}
     seen, read = grid_table(manifest, late, spec_of())
-    assert texts(seen)[0][2] == "20.28 ± 1.20 †"
+    assert texts(seen)[0][2] == "20.28 (0.48) †"
     assert any("3 of 3 trials of cnn never reached" in note for note in seen.notes)
     assert read.rows[0][-1].values == (3,)
 

@@ -12,12 +12,15 @@ from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.table import Table
+from sweeps.aggregation.results.arms import arm_results
+from sweeps.aggregation.results.mean_errors import mean_of
 from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.aggregation.tables.departures import departure_sentence
 from sweeps.aggregation.tables.published_table import published_table
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished
+from tests.sweeps.aggregation.predicted import predictions_of, trials_of
 
 ROWS: list[dict[str, Any]] = [
     {"labels": ["Baseline", "-"], "arm": "cnn", "published": 0.39, "trust": "a single run"},
@@ -62,7 +65,7 @@ def test_the_rows_and_headings_are_the_papers_own() -> None:
 
 def test_ours_stands_beside_the_published_figure_with_its_spread_and_trust() -> None:
     rows = texts(published_table(*known(), spec_of()))
-    assert rows[0][2:6] == ["1.94 ± 0.69", "3", "0.39", "a single run"]
+    assert rows[0][2:6] == ["1.94 (0.28)", "3", "0.39", "a single run"]
     assert rows[1][4] == "0.34 ± 0.032"
     assert rows[2][4] == "0.40 ± 0.10"
 
@@ -99,13 +102,13 @@ def test_what_the_published_spread_is_stands_in_the_notes() -> None:
 
 def test_the_notes_say_after_which_epoch_ours_was_measured() -> None:
     notes = " ".join(published_table(*known(), spec_of()).notes)
-    assert "the last epoch, number 15;" in notes
+    assert "the last epoch, number 15." in notes
 
 
 def test_two_rows_may_stand_for_one_arm() -> None:
     rows = [ROWS[0], ROWS[0] | {"published": 0.5}]
     table = published_table(*known(), spec_of(rows))
-    assert [row[2] for row in texts(table)] == ["1.94 ± 0.69"] * 2
+    assert [row[2] for row in texts(table)] == ["1.94 (0.28)"] * 2
 
 
 def test_programs_read_labels_arm_interval_and_published_figure_apart() -> None:
@@ -114,7 +117,23 @@ def test_programs_read_labels_arm_interval_and_published_figure_apart() -> None:
     assert (rows[1]["method"], rows[1]["routing"], rows[1]["arm"]) == ("CapsNet", "1", "one")
     assert (rows[1]["published_percent"], rows[1]["published_spread"]) == ("0.34", "0.032")
     assert float(rows[0]["test_error_percent"]) == pytest.approx(100 * 7 / 360)
-    assert float(rows[0]["test_error_percent_low"]) < float(rows[0]["test_error_percent"])
+    assert rows[0]["test_error_percent_low"] == "", "no predictions"
+    assert float(rows[0]["test_error_percent_sd"]) == pytest.approx(100 / 360)
+
+
+def test_ours_has_an_interval_over_seeds_and_images_where_predictions_are_recorded() -> None:
+    wrong = {"cnn": [range(6), range(7), range(8)]}
+    records = by_key(*trials_of(wrong))
+    table = published_table(manifest_of(["cnn"]), records, spec_of(), predictions_of(wrong))
+    ours = mean_of(
+        arm_results(manifest_of(["cnn"]), records)[0],
+        {seed: n / 360 for seed, n in enumerate((6, 7, 8))},
+        "test_error",
+        predictions_of(wrong),
+    )
+    assert ours.interval.half_width is not None
+    assert texts(table)[0][2] == f"1.94 ± {100 * ours.interval.half_width:.2f}"
+    assert any(note.startswith("± of a mean: 95 %, for new seeds and") for note in table.notes)
 
 
 def test_headings_that_would_be_equal_in_csv_are_told_apart() -> None:
