@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
+from scipy.special import stdtrit
 
+from sweeps.aggregation.results.mean_errors import half_of_mean
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.two_way import two_way
 from tools.acceptance.figures import Figure, counted
@@ -17,6 +19,7 @@ GUESSES_WRONG = 0.9  # of ten classes
 LOOKS = (3, 6, 9, 12, 15)
 MOST_PRINTED = 0.5
 COVERAGE = "coverage of the population's difference, .94 to .99"
+MEAN = "coverage of the population's error by the ± of one arm's mean, at least .94"
 OFF_NULL = "coverage where the arm differs, reported"
 NULL = "any bold of six arms that are as the baseline, at most .055"
 
@@ -38,6 +41,25 @@ def under_null(generator: Generator, seeds: int, images: int, draws: int) -> Ite
         )
     context = {"old rule": np.concatenate(old).mean()}
     yield Figure(NULL, generator.name, seeds, images, *_of(bold), most=0.055, context=context)
+
+
+def means(generator: Generator, seeds: int, images: int, draws: int) -> Iterator[Figure]:
+    """Count ± of the mean error of one arm that cover its error over all seeds and images."""
+    objects = generator.objects(images)
+    covers, alone = list[Bool[np.ndarray, " draws"]](), list[Bool[np.ndarray, " draws"]]()
+    halves = list[Float[np.ndarray, " draws"]]()
+    for wrong in generator.parts(f"mean {seeds}", [generator.error], (draws, seeds, images)):
+        way = two_way(wrong[:, 0].astype(float), objects)
+        half = half_of_mean(way, objects)
+        off = np.abs(way.mean - generator.error)
+        covers.append(off <= half)
+        alone.append(off <= stdtrit(seeds - 1, 0.975) * np.sqrt(way.over_seeds))
+        halves.append(half)
+    context = {
+        "t interval over seeds": np.concatenate(alone).mean(),
+        "median ±, points": 100 * float(np.median(np.concatenate(halves))),
+    }
+    yield Figure(MEAN, generator.name, seeds, images, *_of(covers), 0.94, context=context)
 
 
 def off_null(generator: Generator, seeds: int, images: int, draws: int) -> Iterator[Figure]:

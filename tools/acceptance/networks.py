@@ -150,6 +150,7 @@ SEEDS_DOMINATE = Generator("seeds dominate", 0.10, image=1.0, arm_image=0.1, see
 SEEDS_MATTER = Generator("seeds matter", 0.10, image=1.0, arm_image=0.1, seed=0.2)
 BOTH_MATTER = Generator("both matter", 0.10, image=1.0, arm_image=1.0, seed=0.2)
 FEW_ERRORS = Generator("few images ever wrong", 0.0167, image=5.0, arm_image=1.0, seed=0.3)
+SELDOM_WRONG = Generator("seldom wrong", 0.002, image=5.0, arm_image=1.0, seed=0.3)
 HEAVY_TAILS = Generator(
     "heavy tails",
     0.05,

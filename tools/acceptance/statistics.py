@@ -22,6 +22,7 @@ from tools.acceptance.networks import (
     IMAGES_DOMINATE,
     SEEDS_DOMINATE,
     SEEDS_MATTER,
+    SELDOM_WRONG,
     images_of,
 )
 
@@ -32,6 +33,13 @@ def null(draws: int) -> Iterator[Figure]:
     for generator in GENERATORS:
         for seeds in (2, *SEEDS):
             yield from criteria.under_null(generator, seeds, images_of(generator), draws)
+
+
+def means(draws: int) -> Iterator[Figure]:
+    for generator in (*GENERATORS, SELDOM_WRONG):
+        for seeds in SEEDS:
+            for images in (images_of(generator), 10_000):
+                yield from criteria.means(generator, seeds, images, draws)
 
 
 def off_null(draws: int) -> Iterator[Figure]:
@@ -87,6 +95,7 @@ def planning(draws: int) -> Iterator[Figure]:
 
 PARTS: dict[str, Callable[[int], Iterator[Figure]]] = {
     "null": null,
+    "means": means,
     "off-null": off_null,
     "power": power,
     "equivalence": equivalence,
