@@ -430,6 +430,18 @@ class MemoryStore:
         with self.backend.locked():
             return frozenset(keys) & self.backend.deleted_keys()
 
+    def first_tests(self, fingerprints: Iterable[str]) -> dict[str, float]:
+        """Return when each sweep started its first trial with a test error on some data."""
+        wanted, sweeps = frozenset(fingerprints) - {""}, self.sweeps()
+        with self.backend.locked():
+            starts = [
+                (run.facts.get(facts.TAG_SWEEP), run.started / 1000)
+                for run in self.backend.live("trial")
+                if run.facts.get(facts.TAG_DATA_FINGERPRINT) in wanted
+                and names.METRIC_TEST_ERROR in run.points
+            ]
+        return {sweep: start for sweep, start in reversed(starts) if sweep in sweeps}
+
     def find(self, prefix: str) -> TrialRecord:
         """Return the record whose trial key begins with `prefix`, or whose id it is.
 

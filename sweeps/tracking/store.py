@@ -132,6 +132,16 @@ class RecordStore(Protocol):
         """
         ...
 
+    def first_tests(self, fingerprints: Iterable[str]) -> dict[str, float]:
+        """Return when each sweep started its first trial with a test error on some data.
+
+        Name of a sweep -> seconds since 1970. Trials count for the sweep that trained them first.
+
+        Args:
+            fingerprints: Data fingerprints, of which a trial has one.
+        """
+        ...
+
     def find(self, prefix: str) -> TrialRecord:
         """Return the record whose trial key begins with `prefix`, or whose id it is.
 

@@ -22,13 +22,26 @@ from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import StoreRefused, StoreUnreachable
 from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
 from sweeps.records.manifest import Manifest
-from sweeps.records.trial_record import EPOCH_METRICS, ConfigDocument, Json, Outcome, TrialRecord
+from sweeps.records.trial_record import (
+    EPOCH_METRICS,
+    METRIC_TEST_ERROR,
+    ConfigDocument,
+    Json,
+    Outcome,
+    TrialRecord,
+)
 from sweeps.storage.locations import Storage
 from sweeps.storage.store_format import write_format
 from sweeps.tracking import record_facts, validation
 from sweeps.tracking.manifests import manifest_digest, manifest_name, publish_manifest
 from sweeps.tracking.memory_store import MemoryStore
-from sweeps.tracking.record_facts import TAG_OUTCOME, TAG_REPLACED, TAG_SWEEP, TAG_TRIAL_KEY
+from sweeps.tracking.record_facts import (
+    TAG_DATA_FINGERPRINT,
+    TAG_OUTCOME,
+    TAG_REPLACED,
+    TAG_SWEEP,
+    TAG_TRIAL_KEY,
+)
 from sweeps.tracking.store import CurvePoint, FreedWeights, RecordStore, SweepRef, TrialRef
 from sweeps.tracking.sweep_summary import SweepSummary
 from tests.sweeps.execution.examples import final, manifest, reported, spec, start
@@ -100,6 +113,16 @@ class LinesStore:
 
     def deleted(self, keys: Iterable[str]) -> frozenset[str]:
         return frozenset()  # what is deleted leaves no trace
+
+    def first_tests(self, fingerprints: Iterable[str]) -> dict[str, float]:
+        wanted = set(fingerprints)
+        tested = [
+            one
+            for one in self._live("trial")
+            if one.facts.get(TAG_DATA_FINGERPRINT) in wanted and one.history(METRIC_TEST_ERROR)
+        ]
+        starts = {one.facts[TAG_SWEEP]: one.started / 1000 for one in reversed(tested)}
+        return {sweep: starts[sweep] for sweep in self.sweeps() if sweep in starts}
 
     def find(self, prefix: str) -> TrialRecord:
         given = str(prefix).strip().lower() or "none"

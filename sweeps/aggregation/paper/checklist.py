@@ -1,9 +1,11 @@
 """Answers to a conference's checklist on error bars and compute, from the records."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from sweeps.aggregation.paper.numbers import ComparedArms
 from sweeps.aggregation.rendering.markdown import escape_markdown
+from sweeps.aggregation.rendering.table import PLUS_MINUS
 from sweeps.aggregation.results.arms import CellState
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.tables.ablation_lead import covered, not_covered, split_words
@@ -25,7 +27,9 @@ def checklist(results: Results, arms: ComparedArms) -> str:
     manifest = results.manifest
     paragraphs = {
         "What varies between runs": _varying(manifest, arms),
-        "How the intervals are made": _intervals(manifest, arms),
+        "How the intervals are made": chain(
+            _means(manifest, arms), _differences(manifest, arms), _earlier(results, arms)
+        ),
         "How many runs": _counts(manifest, arms),
         "Compute": _compute(results, arms),
     }
@@ -64,24 +68,35 @@ def _varying(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
         yield "All arms have the same seeds."
 
 
-def _intervals(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
-    yield (
-        "Errors are of the last epoch; beside a mean stands the standard deviation over seeds, "
-        "which is no interval."
-    )
-    compared = arms.compared
-    if tested := [one for one in compared if one.way]:
+def _means(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
+    if arms.arms:
         yield (
-            f"Differences from '{manifest.baseline}' are paired by seed, their 95 % intervals "
-            f"two-way, over {_span(one.difference.n for one in tested)} seeds and "
+            f"Errors are of the last epoch. Where a mean has {PLUS_MINUS}, that is half of its "
+            f"95 % interval, which covers new seeds and new images; else the standard deviation "
+            f"over seeds stands in brackets, (sd), which is no interval."
+        )
+    if manifest.search:
+        yield (
+            f"{PLUS_MINUS} of a mean over the proposals with some value of a setting is half of "
+            f"its 95 % t interval over these proposals, which differ in other settings too."
+        )
+
+
+def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
+    compared = (*arms.compared, *arms.against_random)
+    if tested := [one for one in compared if one.way]:
+        random = ", and from the best random point," * bool(arms.against_random)
+        yield (
+            f"Differences of test errors from '{arms.baseline}'{random} are paired by seed, their "
+            f"95 % intervals two-way, over {_span(one.difference.n for one in tested)} seeds and "
             f"{_span(one.num_images for one in tested)} test images{_objects(tested)}, with "
             f"Satterthwaite's degrees of freedom and no narrower than over seeds alone or images "
             f"alone; they are for {covered(compared)}, {not_covered(compared)}."
         )
         yield (
             f"p values are two-sided and adjusted for {_number(len(tested), 'comparison')} by "
-            f"Holm's method, arms of identical results counted once; a difference counts below "
-            f"0.05."
+            f"Holm's method, arms of identical results counted once; a difference counts, and is "
+            f"bold, below 0.05."
         )
     if alone := sum(one.way is None for one in compared):
         reasons = dict.fromkeys(one.why_seeds_alone for one in compared if one.why_seeds_alone)
@@ -95,6 +110,18 @@ def _intervals(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
         )
     if manifest.margin_points is not None:
         yield f"Equivalent means within {manifest.margin_points:g} points, declared beforehand."
+
+
+def _earlier(results: Results, arms: ComparedArms) -> Iterator[str]:
+    """Yield how many sweeps had looked at the same test images."""
+    num = results.num_earlier_sweeps if arms.arms else None
+    if num:
+        yield (
+            f"{_number(num, 'earlier sweep')} in this store looked at the same test images; the "
+            f"verdicts of this one do not allow for that."
+        )
+    elif num == 0:
+        yield "No earlier sweep in this store looked at the same test images."
 
 
 def _counts(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:

@@ -25,11 +25,18 @@ class ComparedArms:
 
     Attributes:
         arms: In the sweep's order; of a search those that ran again on fresh seeds.
-        compared: One a group of identical arms other than the baseline's; none in a search.
+        compared: One a group of identical arms other than the baseline's.
+        against_random: Of a search those with the best random point, judged together with these.
     """
 
     arms: tuple[ArmResults, ...]
     compared: tuple[Comparison, ...]
+    against_random: tuple[Comparison, ...] = ()
+
+    @property
+    def baseline(self) -> str:
+        """The name of the arm that the others are compared with, "" where there is none."""
+        return next((arm.arm.name for arm in self.arms if arm.is_baseline), "")
 
     @property
     def groups(self) -> list[list[ArmResults]]:
@@ -46,7 +53,7 @@ def paper_numbers(results: Results) -> Numbers:
     """Return the numbers of a sweep as its tables print them.
 
     Errors are in percent, differences in percentage points. Of a search these are the arms that
-    ran again on fresh seeds, without differences.
+    ran again on fresh seeds.
     """
     return numbers_of(compared_arms(results))
 
@@ -87,8 +94,15 @@ def compared_arms(results: Results) -> ComparedArms:
     """Return the arms of a sweep that a paper may print, with their comparisons."""
     manifest = results.manifest
     if manifest.search is not None:
-        return ComparedArms(tuple(confirmation_results(manifest, results.records).rows()), ())
+        confirmed = confirmation_results(manifest, results.records, results.predictions)
+        compared, against = map(_once, (confirmed.compared, confirmed.against_random))
+        return ComparedArms(tuple(confirmed.rows()), compared, against)
     return ComparedArms(results.arms, tuple(results.compared))
+
+
+def _once(compared: Mapping[str, Comparison]) -> tuple[Comparison, ...]:
+    """Return comparisons, those of identical arms once."""
+    return tuple({id(one): one for one in compared.values()}.values())
 
 
 def _plain(value: float) -> str:

@@ -121,7 +121,7 @@ def _difference(one: Comparison | None, printed: Printed) -> Cell:
 
 def paper_notes(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     """Yield how to read the table, and what cannot be concluded from it."""
-    yield from _difference_notes(manifest, arms.compared)
+    yield from _difference_notes(manifest, arms)
     yield from tuning_notes(manifest)
     yield from slack_notes(manifest, arms.compared)
     yield from added_notes(manifest, arms.compared)
@@ -134,10 +134,11 @@ def paper_notes(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     yield "Of the last epoch of each training. Selection never saw the test split."
 
 
-def _difference_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
+def _difference_notes(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
+    compared = arms.compared
     if any(one.way for one in compared):
         yield (
-            f"Difference: from '{one_line(manifest.baseline)}' in percentage points, paired by "
+            f"Difference: from '{one_line(arms.baseline)}' in percentage points, paired by "
             f"seed; in brackets its 95 % interval for {covered(compared)}."
         )
         if words := split_words(manifest):

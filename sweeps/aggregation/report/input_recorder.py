@@ -70,6 +70,7 @@ class InputRecorder:
             "curves": curves,
             "predictions": {key: _predictions(one) for key, one in self.predicted.items()},
             **({"wrong": _wrong(self.wrong)} if self.wrong else {}),
+            **({"earlier": num} if (num := self.results.num_earlier_sweeps) else {}),
         }
         text = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()

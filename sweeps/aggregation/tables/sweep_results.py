@@ -16,10 +16,16 @@ from sweeps.aggregation.results.predictions import (
     no_wrong_images,
 )
 from sweeps.records.manifest import Manifest
-from sweeps.records.trial_record import Outcome, TrialRecord
+from sweeps.records.trial_record import METRIC_TEST_ERROR, Outcome, TrialRecord
 from sweeps.tracking.store import RecordStore
 
 Histories = Mapping[str, Mapping[int, float]]
+FindFirstTests = Callable[[Iterable[str]], Mapping[str, float]]
+
+
+def no_first_tests(fingerprints: Iterable[str]) -> Mapping[str, float]:
+    """Return no sweeps, as of a sweep whose store is not asked."""
+    return {}
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,8 @@ class Results:
         num_deleted: Cells whose record was deleted in the tracking store.
         find_wrong_images: Gives which images count in the evaluations' shares. It may ask the
             store as well.
+        find_first_tests: Gives when each sweep of the store first tested on some data: their
+            fingerprints -> name of a sweep -> seconds since 1970.
     """
 
     manifest: Manifest
@@ -43,6 +51,7 @@ class Results:
     find_predictions: FindPredictions = no_predictions
     num_deleted: int = 0
     find_wrong_images: FindWrongImages = no_wrong_images
+    find_first_tests: FindFirstTests = no_first_tests
 
     @cached_property
     def arms(self) -> tuple[ArmResults, ...]:
@@ -68,6 +77,26 @@ class Results:
     def _finished(self) -> list[TrialRecord]:
         return [one for one in self.records.values() if one.outcome is Outcome.FINISHED]
 
+    @cached_property
+    def num_earlier_sweeps(self) -> int | None:
+        """How many sweeps of the store tested on the same data before this one.
+
+        Those count whose first trial with a test error started before this sweep's, and those
+        that trained trials of this one. Later sweeps do not, so that a report stays as it is. None
+        where no trial has been tested, or their data are not recorded.
+        """
+        tested = [
+            one
+            for one in self.records.values()
+            if one.data_fingerprint and METRIC_TEST_ERROR in one.metrics
+        ]
+        if not tested:
+            return None
+        own = self.manifest.sweep
+        starts = self.find_first_tests({one.data_fingerprint for one in tested})
+        earlier = {sweep for sweep, start in starts.items() if start < starts.get(own, 0.0)}
+        return len((earlier | {one.sweep for one in tested if one.sweep}) - {own})
+
 
 def read_results(store: RecordStore, sweep: str) -> Results:
     """Return a sweep's manifest and records, with functions that read curves and predictions.
@@ -87,4 +116,5 @@ def read_results(store: RecordStore, sweep: str) -> Results:
         find_predictions=partial(read_predictions, store),
         num_deleted=num_deleted,
         find_wrong_images=partial(read_wrong_images, store, evaluations=manifest.evaluations),
+        find_first_tests=store.first_tests,
     )

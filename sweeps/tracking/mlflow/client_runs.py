@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING
 
 from sweeps.records import trial_record as names
@@ -18,6 +19,7 @@ from sweeps.tracking.mlflow.runs import (
     named,
     read_record,
     runs_that,
+    seconds,
     tags_of,
 )
 from sweeps.tracking.validation import counted_records, keep
@@ -89,6 +91,32 @@ class ClientRuns:
                     points_of_run = self.client.get_metric_history(run_id, metric)
                     points = ((point.timestamp, point.step, point.value) for point in points_of_run)
                     yield run_id, metric, history_of(points)
+
+    def first_tests(
+        self, sweeps: Collection[str], fingerprints: Collection[str]
+    ) -> dict[str, float]:
+        """Return when sweeps started their first trial with a test error on some data.
+
+        One request of one run for each sweep and fingerprint, however many trials there are.
+        """
+        experiment = self.experiment()
+        if experiment is None:
+            return {}
+        known = [one for one in fingerprints if one.isalnum()]  # so that none ends the quotes
+        starts = dict[str, float]()
+        for sweep, fingerprint in product(sweeps, known):
+            search = (
+                f"{_TRIALS} AND tags.`{facts.TAG_SWEEP}` = '{sweep}' "
+                f"AND tags.`{facts.TAG_DATA_FINGERPRINT}` = '{fingerprint}' "
+                f"AND metrics.`{names.METRIC_TEST_ERROR}` >= 0"
+            )
+            with mlflow_errors_as_ours(self.address):
+                runs = runs_that(self.client, experiment.experiment_id, search, page=1)
+                first = next((run for run in runs if counts(tags_of(run))), None)
+            start = seconds(first.info.start_time) if first else None
+            if start is not None:
+                starts[sweep] = min(start, starts.get(sweep, start))
+        return starts
 
     def deleted(self, kind: str) -> frozenset[str]:
         """Return the names of a kind's runs that others have deleted."""

@@ -130,6 +130,11 @@ class MlflowStore:
         wanted = frozenset(keys)
         return wanted & self._deleted("trial") if wanted else wanted
 
+    def first_tests(self, fingerprints: Iterable[str]) -> dict[str, float]:
+        """Return when each sweep started its first trial with a test error on some data."""
+        wanted = frozenset(fingerprints) - {""}
+        return self._runs.first_tests(self.sweeps(), wanted) if wanted else {}
+
     def find(self, prefix: str) -> TrialRecord:
         """Return the record whose trial key begins with `prefix`, or whose run id it is.
 

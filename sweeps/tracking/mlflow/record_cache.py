@@ -120,6 +120,12 @@ class CachedRuns:
         histories = cached | asked
         return [(run_id, metric, histories[run_id, metric]) for run_id, metric in wanted]
 
+    def first_tests(
+        self, sweeps: Collection[str], fingerprints: Collection[str]
+    ) -> dict[str, float]:
+        """Return when sweeps started their first trial with a test error on some data."""
+        return self._client.first_tests(sweeps, fingerprints)
+
     def deleted(self, kind: str) -> frozenset[str]:
         """Return the names of a kind's runs that others have deleted; none is cached."""
         return self._client.deleted(kind)

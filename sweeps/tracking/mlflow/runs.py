@@ -152,6 +152,12 @@ class Runs(Protocol):
         """Yield each metric's history of each run: id, metric, history."""
         ...
 
+    def first_tests(
+        self, sweeps: Collection[str], fingerprints: Collection[str]
+    ) -> dict[str, float]:
+        """Return when sweeps started their first trial with a test error on some data."""
+        ...
+
     def deleted(self, kind: str) -> frozenset[str]:
         """Return the names of a kind's runs that others deleted: "sweep", "trial" by trial keys."""
         ...

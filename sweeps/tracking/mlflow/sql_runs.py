@@ -18,7 +18,7 @@ from sys import intern
 from typing import Any, TypeVar
 
 from sweeps.records.errors import StoreRefused
-from sweeps.records.trial_record import TrialRecord
+from sweeps.records.trial_record import METRIC_TEST_ERROR, TrialRecord
 from sweeps.tracking.mlflow.client_runs import ClientRuns
 from sweeps.tracking.mlflow.connection import opened_database
 from sweeps.tracking.mlflow.runs import (
@@ -29,8 +29,16 @@ from sweeps.tracking.mlflow.runs import (
     counts,
     history_of,
     read_record,
+    seconds,
 )
-from sweeps.tracking.record_facts import TAG_DELETED, TAG_SWEEP, TAG_TRIAL_KEY, TAG_TYPE
+from sweeps.tracking.record_facts import (
+    TAG_DATA_FINGERPRINT,
+    TAG_DELETED,
+    TAG_REPLACED,
+    TAG_SWEEP,
+    TAG_TRIAL_KEY,
+    TAG_TYPE,
+)
 from sweeps.tracking.validation import counted_records
 
 TESTED_SCHEMAS = frozenset({"dc11669786a5"})
@@ -55,6 +63,20 @@ join tags as held on held.run_uuid = type.run_uuid and held.key = ?
 where type.key = ? and type.value = ? and experiments.name = ? and typeof(held.value) = 'text'
 and (runs.lifecycle_stage = 'deleted' or experiments.lifecycle_stage = 'deleted')
 and not exists (select 1 from tags as ours where ours.run_uuid = type.run_uuid and ours.key = ?)
+"""
+_FIRST_TESTS = """
+select trained.value, min(runs.start_time) from tags as data
+join runs on runs.run_uuid = data.run_uuid
+join experiments on experiments.experiment_id = runs.experiment_id
+join tags as trained on trained.run_uuid = data.run_uuid and trained.key = ?
+where data.key = ? and data.value in (select value from json_each(?))
+and trained.value in (select value from json_each(?))
+and runs.lifecycle_stage = 'active' and typeof(runs.start_time) = 'integer'
+and experiments.name = ? and experiments.lifecycle_stage = 'active'
+and exists (select 1 from tags as t where t.run_uuid = data.run_uuid and t.key = ? and t.value = ?)
+and not exists (select 1 from tags as t where t.run_uuid = data.run_uuid and t.key = ?)
+and exists (select 1 from latest_metrics as t where t.run_uuid = data.run_uuid and t.key = ?)
+group by trained.value
 """
 _TAGGED = "and runs.run_uuid in (select run_uuid from tags where key = ? and {condition})"
 _SWEEP = _TAGGED.format(condition="value = ?")
@@ -127,6 +149,16 @@ class SqlRuns:
                 points[run_id].append((time, epoch, math.nan if is_nan else value))
             for run_id in run_ids:
                 yield run_id, metric, history_of(points.get(run_id, ()))
+
+    def first_tests(
+        self, sweeps: Collection[str], fingerprints: Collection[str]
+    ) -> dict[str, float]:
+        """Return when sweeps started their first trial with a test error on some data."""
+        wanted = json.dumps([*fingerprints]), json.dumps([*sweeps])
+        given = (TAG_SWEEP, TAG_DATA_FINGERPRINT, *wanted, EXPERIMENT)
+        given = (*given, TAG_TYPE, "trial", TAG_REPLACED, METRIC_TEST_ERROR)
+        rows = self._database.execute(_FIRST_TESTS, given)
+        return {name: time for name, start in rows if (time := seconds(start)) is not None}
 
     def deleted(self, kind: str) -> frozenset[str]:
         """Return the names of a kind's runs that others have deleted."""
@@ -221,6 +253,15 @@ class EmbeddedRuns:
             if runs:
                 return [*runs.histories(run_ids, metrics)]
         return self._client.histories(run_ids, metrics)
+
+    def first_tests(
+        self, sweeps: Collection[str], fingerprints: Collection[str]
+    ) -> dict[str, float]:
+        """Return when sweeps started their first trial with a test error on some data."""
+        with self._opened() as runs:
+            if runs:
+                return runs.first_tests(sweeps, fingerprints)
+        return self._client.first_tests(sweeps, fingerprints)
 
     def deleted(self, kind: str) -> frozenset[str]:
         """Return the names of a kind's runs that others have deleted."""

@@ -152,6 +152,7 @@ def spec_of(trial: TrialRecord, config: dict[str, Any] | None = None) -> TrialSp
         num_parameters=trial.num_parameters or 0,
         device=trial.device or "cpu",
         threads=trial.threads or 1,
+        data_fingerprint=trial.data_fingerprint,
     )
 
 

@@ -104,6 +104,29 @@ class RecordsContract:
         with pytest.raises(StoreRefused):
             writer.delete_record("0" * 32)
 
+    def test_it_is_known_when_each_sweep_first_tested_on_some_data(
+        self, store: RecordStore
+    ) -> None:
+        writer = store.writer()
+        for sweep in ("example", "later", "elsewhere", "untested"):
+            writer.open_sweep(sweep, "")
+        for place, (sweep, data, time) in enumerate(
+            [
+                ("example", "abc", 3000),
+                ("example", "abc", 2000),
+                ("later", "abc", 5000),
+                ("elsewhere", "def", 1000),
+                ("untested", "abc", 1000),
+                ("never opened", "abc", 1000),
+            ]
+        ):
+            record_id = put(store, f"{place:020x}", sweep=sweep, data_fingerprint=data, time=time)
+            if sweep != "untested":
+                writer.log_metrics(record_id, {METRIC_TEST_ERROR: 0.5}, time, 1)
+        assert store.first_tests(["abc", "x' OR '1'='1"]) == {"example": 2.0, "later": 5.0}
+        assert store.first_tests(["abc", "def"]).keys() == {"example", "later", "elsewhere"}
+        assert store.first_tests([]) == store.first_tests([""]) == {}
+
     @pytest.mark.parametrize("name", [None, 0.5, ("a",)])
     def test_what_is_no_text_is_the_name_of_nothing(self, store: RecordStore, name: Any) -> None:
         put(store)

@@ -2,13 +2,27 @@ import re
 from pathlib import Path
 
 from sweeps.aggregation.paper.checklist import checklist
-from sweeps.aggregation.paper.numbers import compared_arms
+from sweeps.aggregation.paper.numbers import compared_arms, paper_numbers
+from sweeps.aggregation.paper.paper_table import paper_table
 from sweeps.aggregation.report import write_report
-from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.aggregation.tables.sweep_results import Results, read_results
+from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.memory_store import MemoryStore
-from tests.sweeps.aggregation.known_sweep import known_sweep, put_sweep
+from tests.sweeps.aggregation.known_sweep import (
+    finished,
+    known_sweep,
+    manifest_of,
+    put_sweep,
+    put_trial,
+)
 from tests.sweeps.aggregation.paper.judged_sweep import judged_results, no_histories
 from tests.sweeps.aggregation.small_search import confirmed_search, search_of
+from tests.sweeps.aggregation.tables.test_confirmation_against_random import (
+    BETTER,
+    predictions_of,
+    records_of,
+    search_with_random,
+)
 
 
 def of(results: Results) -> str:
@@ -44,6 +58,55 @@ def test_a_search_tells_how_it_chose() -> None:
     assert manifest.search is not None
     assert f"A search of {manifest.search.num_trials} proposals" in text
     assert "which chose nothing" in text
+    assert "proposals with some value of a setting" in text
+
+
+def test_the_checklist_and_the_macros_of_a_search_have_the_differences_of_its_confirmation() -> (
+    None
+):
+    manifest, records = search_with_random(), records_of(BETTER)
+    results = Results(manifest, records, no_histories, lambda trials: predictions_of(BETTER))
+    text = of(results)
+    for words in (
+        "Where a mean has ±, that is half of its 95 % interval, which covers new seeds and new",
+        "Differences of test errors from 'base', and from the best random point, are paired by",
+        "over 3 seeds and 360 test images",
+        "adjusted for 5 comparisons by Holm's method",
+        "counts, and is bold, below 0.05",
+    ):
+        assert words in text, words
+    numbers = paper_numbers(results)
+    assert numbers["proposal 1"]["verdict"] == "different"
+    assert numbers["proposal 1"]["difference"] == "\N{MINUS SIGN}8.43"
+    assert "difference" not in numbers["base"]
+    notes = " ".join(paper_table(manifest, compared_arms(results)).notes)
+    assert "Difference: from 'base' in percentage points" in notes
+
+
+def test_other_sweeps_on_the_same_test_images_are_counted_if_they_were_earlier(
+    store: MemoryStore,
+) -> None:
+    def put(sweep: str, arm: str, start: int, data: str = "abc") -> None:
+        trials = [finished(arm, seed, 5, sweep=sweep, data_fingerprint=data) for seed in (0, 1)]
+        publish_manifest(store.writer(), manifest_of([arm], [0, 1], sweep))
+        for trial in trials:
+            put_trial(store, trial, start)
+
+    put("first", "a", 1000)
+    put("second", "b", 2000)
+    put("elsewhere", "c", 500, data="def")
+    expected = {
+        "first": "No earlier sweep in this store looked at the same test images.",
+        "second": "1 earlier sweep in this store looked at the same test images; the verdicts of",
+    }
+    for sweep, words in expected.items():
+        assert words in of(read_results(store, sweep))
+    before = of(read_results(store, "second"))
+    put("third", "d", 3000)
+    assert of(read_results(store, "second")) == before, "later sweeps change no report"
+    assert "2 earlier sweeps" in of(read_results(store, "third"))
+    publish_manifest(store.writer(), manifest_of(["a"], [0, 1], "reuses"))
+    assert "1 earlier sweep " in of(read_results(store, "reuses"))
 
 
 def test_a_search_without_fresh_seeds_gives_no_figure() -> None:
