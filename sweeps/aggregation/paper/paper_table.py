@@ -5,7 +5,14 @@ from typing import Any, Literal
 
 from search_spaces.tables import GridTable, PublishedTable
 from sweeps.aggregation.paper.numbers import ComparedArms
-from sweeps.aggregation.rendering.table import PLUS_MINUS, Cell, Column, Table, number_text
+from sweeps.aggregation.rendering.table import (
+    PLUS_MINUS,
+    Cell,
+    Column,
+    Table,
+    integer_cell,
+    number_text,
+)
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.tables.ablation_lead import covered, split_words
@@ -33,10 +40,9 @@ _DIFFERENCE = "difference_points"
 
 
 def paper_table(manifest: Manifest, arms: ComparedArms, name: str = "ablation-paper") -> Table:
-    """Return `mean ± sd (n)` of each arm, of the error or, where the sweep's paper does, accuracy.
+    """Return `mean (sd)` and n of each arm, of the error or, where its paper does, the accuracy.
 
-    Here ± is the spread over seeds and nothing else: the interval of a difference stands in
-    brackets. Holds only what trial keys decide.
+    The interval of a difference stands in square brackets. Holds only what trial keys decide.
 
     Args:
         manifest: The sweep's arms, baseline and cells.
@@ -51,7 +57,8 @@ def paper_table(manifest: Manifest, arms: ComparedArms, name: str = "ablation-pa
         description=one_line(manifest.description),
         columns=(
             Column("Arm", ("arm",), align="left"),
-            Column(f"Test {printed} (%), mean {PLUS_MINUS} sd (n)", ("mean", "sd", "n")),
+            Column(f"Test {printed} (%), mean (sd)", ("mean", "sd")),
+            Column("n", ("n",)),
             Column(
                 "Difference [95 %]",
                 ("difference", "low", "high"),
@@ -76,9 +83,8 @@ def printed_of(manifest: Manifest) -> Printed:
 def _which(printed: Printed) -> str:
     of_error = " (100 minus the error)" if printed == "accuracy" else ""
     return (
-        f"Test {printed} in percent{of_error}: mean {PLUS_MINUS} standard deviation over seeds "
-        f"(number of seeds); {PLUS_MINUS} is the spread of single trainings, neither a standard "
-        f"error nor a confidence interval."
+        f"Test {printed} in percent{of_error}: mean (standard deviation) over n seeds. In brackets "
+        f"is the spread of single trainings, neither a standard error nor a confidence interval."
     )
 
 
@@ -91,6 +97,7 @@ def _row(
     return (
         Cell(text, (arm.arm.name,)),
         marked(_mean(arm, printed), arm),
+        integer_cell(len(arm.test_errors)),
         _difference(compared.get(arm.arm.name), printed),
         diverged_cell(arm),
     )
@@ -98,12 +105,12 @@ def _row(
 
 def _mean(arm: ArmResults, printed: Printed) -> Cell:
     values: dict[str, Any] = arm_values(arm, "")
-    mean, deviation, n = values[_MEAN], values[f"{_MEAN}_sd"], values["n"]
+    mean, deviation = values[_MEAN], values[f"{_MEAN}_sd"]
     if mean is None:
-        return Cell("", (None, None, n))
+        return Cell("", (None, None))
     mean = 100 - mean if printed == "accuracy" else mean
-    spread = "" if deviation is None else f" {PLUS_MINUS} {number_text(deviation)}"
-    return Cell(f"{number_text(mean)}{spread} ({n})", (mean, deviation, n))
+    spread = "" if deviation is None else f" ({number_text(deviation)})"
+    return Cell(f"{number_text(mean)}{spread}", (mean, deviation))
 
 
 def _difference(one: Comparison | None, printed: Printed) -> Cell:

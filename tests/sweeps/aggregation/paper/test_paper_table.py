@@ -34,22 +34,22 @@ def texts(table: Table) -> dict[str, list[str]]:
 
 def test_a_paper_prints_mean_and_standard_deviation_and_the_number_of_seeds() -> None:
     rows = texts(table_of())
-    assert rows["plain (baseline)"][0] == "1.94 ± 0.28 (3)"
-    assert rows["worse"][0] == "19.17 ± 0.73 (3)"
+    assert rows["plain (baseline)"][:2] == ["1.94 (0.28)", "3"]
+    assert rows["worse"][:2] == ["19.17 (0.73)", "3"]
 
 
 def test_it_says_which_the_figures_are() -> None:
     lead = table_of().lead
-    assert "mean ± standard deviation over seeds (number of seeds)" in lead
+    assert "mean (standard deviation) over n seeds" in lead
     assert "neither a standard error nor a confidence interval" in lead
 
 
-def test_an_interval_stands_in_brackets_as_the_sign_is_the_spreads() -> None:
+def test_an_interval_stands_in_square_brackets() -> None:
     rows = texts(table_of())
-    difference = rows["worse"][1]
+    difference = rows["worse"][2]
     assert difference.startswith("+17.22 [+")
     assert "±" not in difference
-    assert rows["plain (baseline)"][1] == ""
+    assert rows["plain (baseline)"][2] == ""
 
 
 def test_what_differs_is_bold_and_nothing_else() -> None:
@@ -63,8 +63,8 @@ def test_an_accuracy_stands_where_the_papers_own_table_prints_it() -> None:
     published = PUBLISHED | {"paper_prints": "accuracy"}
     table = table_of(tables=[{"kind": "ablation"}, published])
     rows = texts(table)
-    assert rows["plain (baseline)"][0] == "98.06 ± 0.28 (3)"
-    low, high = rows["worse"][1].replace(MINUS, "-").removesuffix("]").split(", ")
+    assert rows["plain (baseline)"][0] == "98.06 (0.28)"
+    low, high = rows["worse"][2].replace(MINUS, "-").removesuffix("]").split(", ")
     mean, low = low.split(" [")
     assert float(low) < float(mean) == -17.22 < float(high)
     assert "accuracy" in table.title
@@ -78,7 +78,7 @@ def test_an_error_stands_where_it_does_not() -> None:
 def test_one_seed_has_no_spread() -> None:
     results = judged_results({"plain": (6,), "worse": (66,)}, seeds=[0])
     rows = texts(paper_table(results.manifest, compared_arms(results)))
-    assert rows["worse"] == ["18.33 (1)", "+16.67", ""]
+    assert rows["worse"] == ["18.33", "1", "+16.67", ""]
 
 
 def test_every_kind_of_cell_has_its_place() -> None:
@@ -87,7 +87,7 @@ def test_every_kind_of_cell_has_its_place() -> None:
     rows = texts(table)
     assert "one round = uniform" in rows
     assert rows["late"][0] == ""
-    assert rows["wild"][0] == "8.33 (1)"
+    assert rows["wild"][:2] == ["8.33", "1"]
     assert any("nothing is bold" in note for note in table.notes)
 
 
@@ -112,7 +112,7 @@ def test_a_fragment_is_a_table_alone() -> None:
     assert [code.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
     rows = [line for line in code if line.endswith(r"\\")]
     assert len(rows) == 1 + len(WRONG)
-    assert {row.count(" & ") for row in rows} == {2}
+    assert {row.count(" & ") for row in rows} == {3}
 
 
 def test_the_default_style_has_no_such_table() -> None:
@@ -135,7 +135,7 @@ def test_of_a_search_a_paper_prints_the_arms_that_ran_again() -> None:
     assert manifest.search.confirmation is not None
     arms = manifest.search.confirmation.arms or ()
     assert {*arms} <= {row[0].text for row in table.rows}
-    assert {row[0].text for row in table.rows if row[2].text} == {*arms}
+    assert {row[0].text for row in table.rows if row[3].text} == {*arms}
 
 
 def test_of_a_search_without_fresh_seeds_a_paper_prints_nothing() -> None:
