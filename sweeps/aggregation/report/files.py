@@ -148,7 +148,7 @@ def report(
         tables: Classes of the user's own kinds of tables. Tables of other such kinds are left
             out, which the report says.
         renderers: Name of a format -> its renderer, besides the package's or in their place.
-        style: "paper" adds the arms as a paper prints them: `mean ± sd (n)`. By default that of
+        style: "paper" adds the arms as a paper prints them: `mean (sd)` and n. By default that of
             the report that exists.
 
     Raises:

@@ -250,6 +250,9 @@ def means_table(manifest: Manifest, effects: Effects, name: str) -> Table:
         effects: Its effects.
         name: The table's.
     """
+    images = "images" if effects.crossed.objects is None else "objects"
+    seeds_alone = effects.crossed.wrong is None
+    covered = "new seeds alone" if seeds_alone else f"new seeds and new test {images}"
     table = Table(
         name=name,
         title=f"Effects {manifest.sweep}: mean test error by level",
@@ -259,7 +262,8 @@ def means_table(manifest: Manifest, effects: Effects, name: str) -> Table:
             "Error: mean over the n trials of all arms with this level and the seeds that all arms "
             "have.",
             f"From the first level: in points, as the model of the effects has it. {PLUS_MINUS}: "
-            f"95 % of each alone, which decides nothing: the table of effects has the verdicts.",
+            f"95 %, for {covered}, of each alone, which decides nothing: the table of effects has "
+            f"the verdicts.",
         ),
     )
     return with_departures(manifest, table)

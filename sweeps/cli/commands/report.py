@@ -45,7 +45,7 @@ _Compare = Annotated[
 ]
 _Style = Annotated[
     str | None,
-    typer.Option("--style", help="'paper' adds the arms as a paper prints them: mean ± sd (n)."),
+    typer.Option("--style", help="'paper' adds the arms as a paper prints them: mean (sd), n."),
 ]
 
 
