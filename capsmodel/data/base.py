@@ -29,8 +29,10 @@ class Images:
         images: Numbers in [0, 1], or grey values from 0 to 255 in a quarter of the memory; `take`
             gives numbers in both cases.
         labels: The true class of each image.
-        objects: Which object each image shows, where images are views of few objects, so that an
-            error on one tells of errors on others; None where each image is its own.
+        objects: Which object each image shows, where images are views of few objects, or who wrote
+            it, or which source it has: images of one number are alike, so that an error on one
+            tells of errors on others, and intervals of tables count them together. None where
+            each image is its own.
     """
 
     images: (

@@ -162,10 +162,10 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 
 def _objects(tested: Sequence[Comparison]) -> str:
-    """Return of how many objects the test images are views, where they are."""
+    """Return of how many objects, writers or sources the test images are, where it is known."""
     counts = [one.way.num_clusters for one in tested if one.way]
     is_of_views = any(count < one.num_images for count, one in zip(counts, tested, strict=True))
-    return f" of {_span(counts)} objects" if is_of_views else ""
+    return f" of {_span(counts)} objects (or writers, or sources)" if is_of_views else ""
 
 
 def _span(numbers: Iterable[int]) -> str:

@@ -20,6 +20,7 @@ from sweeps.aggregation.tables.ablation_lead import (
     named,
     seeds_alone_notes,
 )
+from sweeps.aggregation.tables.data_notes import OBJECTS_NOTE
 from sweeps.aggregation.tables.machines import machine_notes
 from sweeps.aggregation.tables.targets import target_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes, health_notes, reason_notes
@@ -94,6 +95,8 @@ def _notes(
 ) -> Iterator[str]:
     """Say what the figures cover and what not, the most needed first."""
     yield from covered_notes(manifest, arms, compared)
+    if any(one.way and one.way.num_clusters < one.num_images for one in compared):
+        yield OBJECTS_NOTE
     yield from alone_notes(compared)
     yield from path_notes(manifest)
     yield from tuning_notes(manifest)

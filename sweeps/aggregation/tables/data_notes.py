@@ -6,6 +6,11 @@ from typing import Any
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.records.plain_text import image_counts_text, one_line, shortened
 
+OBJECTS_NOTE = (
+    "Objects: the data say which test images show one object, or are by one writer or of one "
+    "source; these count together."
+)
+
 
 def data_notes(arms: Sequence[ArmResults]) -> tuple[str, ...]:
     """Return the numbers of images of each data set and the notes on it.

@@ -11,6 +11,7 @@ from sweeps.aggregation.results.factor_effects import Effect, Effects
 from sweeps.aggregation.results.factors import TIMES, Factor, level_places
 from sweeps.aggregation.statistics.contrasts import ABSENT, Term
 from sweeps.aggregation.tables.ablation_notes import diverged_notes, left_out_notes, same_row_notes
+from sweeps.aggregation.tables.data_notes import OBJECTS_NOTE
 from sweeps.aggregation.tables.machines import machine_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes, gap_text, reason_notes
 from sweeps.records.manifest import Manifest
@@ -152,6 +153,8 @@ def _covered_notes(manifest: Manifest, effects: Effects) -> Iterator[str]:
             f"for new training images or other data. Bold: holds for all effects of the table "
             f"together (Holm)."
         )
+        if crossed.objects is not None:
+            yield OBJECTS_NOTE
     else:
         yield "Fewer than three seeds are common to the arms: there is no interval and no p."
     if effects.has_added_seeds:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from sweeps.aggregation.rendering.table import PLUS_MINUS
 from sweeps.aggregation.results.mean_errors import MeanOfArm
 from sweeps.aggregation.tables.ablation_lead import covered_words, not_covered_words
+from sweeps.aggregation.tables.data_notes import OBJECTS_NOTE
 
 
 def mean_notes(means: Iterable[MeanOfArm], images: str = "test") -> Iterator[str]:
@@ -24,6 +25,8 @@ def mean_notes(means: Iterable[MeanOfArm], images: str = "test") -> Iterator[str
             f"{PLUS_MINUS} of a mean: 95 %, for {covered_words(numbers, of_what)}; "
             f"{not_covered_words(numbers)}."
         )
+        if is_of_views:
+            yield OBJECTS_NOTE
     if any(mean.errors is None and mean.interval.deviation is not None for mean in shown):
         yield (
             f"In brackets: the spread over seeds (sd), no interval. {PLUS_MINUS} is for errors on "

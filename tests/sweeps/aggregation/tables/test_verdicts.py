@@ -10,6 +10,7 @@ from sweeps.aggregation.results.comparisons import Comparison, ablation_comparis
 from sweeps.aggregation.statistics.two_way import two_way
 from sweeps.aggregation.tables.ablation_notes import ALONE_MARK
 from sweeps.aggregation.tables.ablation_table import ablation_table
+from sweeps.aggregation.tables.data_notes import OBJECTS_NOTE
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Json, Outcome
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished
@@ -186,6 +187,11 @@ def test_images_of_one_object_count_as_one() -> None:
     comparisons = ablation_comparisons(manifest, arms, predictions_of(CLEAR, objects=objects))
     assert comparisons[0].way is not None
     assert comparisons[0].way.num_clusters == 6
+    table = ablation_table(
+        manifest, by_key(*trials_of(CLEAR)), predictions=predictions_of(CLEAR, objects=objects)
+    )
+    assert OBJECTS_NOTE in table.notes
+    assert OBJECTS_NOTE not in table_of(CLEAR).notes
     assert comparisons[0].verdict == "undecided"
 
 
