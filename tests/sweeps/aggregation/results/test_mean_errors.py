@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,23 @@ def test_without_the_same_known_images_there_is_the_spread_alone(
     assert interval.deviation == pytest.approx(statistics.stdev([8, 10, 10]) / IMAGES)
     (note,) = mean_notes([known_mean])
     assert note.startswith("In brackets: the spread over seeds (sd), no interval.")
+
+
+def test_views_have_no_interval_where_it_is_not_recorded_which_object_they_show() -> None:
+    arm = arm_of(WRONG)
+    views = replace(
+        arm, arm=arm.arm.model_copy(update={"config": {"data": {"kind": "viewpoints"}}})
+    )
+    assert (
+        mean_of(views, arm.test_errors, "test_error", predictions_of({"a": WRONG})).errors is None
+    )
+    known = predictions_of({"a": WRONG}, objects=[image // 30 for image in range(IMAGES)])
+    shown = mean_of(views, arm.test_errors, "test_error", known)
+    plain = mean(WRONG).interval
+    assert shown.interval.half_width is not None
+    assert plain.half_width is not None
+    assert shown.interval.half_width > 1.5 * plain.half_width, "errors lie on few objects"
+    assert "new test objects" in next(mean_notes([shown]))
 
 
 def test_two_seeds_have_the_spread_alone() -> None:

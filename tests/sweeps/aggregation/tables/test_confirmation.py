@@ -115,6 +115,10 @@ def test_a_confirmed_arm_is_bold_where_its_test_errors_are_surely_not_those_of_t
     assert shown(table, "Verdict") == ["different", "undecided", ""]
     assert [cell.is_bold for cell in (row[-2] for row in table.rows)] == [True, False, False]
     assert shown(table, "In the search") == ["1.00", "1.50", "3.50"]
+    assert all(" ± " in text for text in shown(table, "Test error (%)"))
+    assert not any("±" in text for text in shown(table, "Validation error (%)")), "not recorded"
+    covered = "± of a mean: 95 %, for new seeds and new test images, on one split;"
+    assert any(note.startswith(covered) for note in table.notes)
     assert table.lead.startswith("Different from the baseline: proposal 1")
     assert any("Base is the configuration that the search started from" in n for n in table.notes)
     assert all(float(one["adjusted_p"]) <= 1 for one in rows_of(table)[:2])
