@@ -73,7 +73,8 @@ def _means(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
         yield (
             f"Errors are of the last epoch. Where a mean has {PLUS_MINUS}, that is half of its "
             f"95 % interval, which covers new seeds and new images; else the standard deviation "
-            f"over seeds stands in brackets, (sd), which is no interval."
+            f"over seeds stands in brackets, (sd), which is no interval. In a table in a paper's "
+            f"style {PLUS_MINUS} is that deviation, as its heading says."
         )
     if manifest.search:
         yield (

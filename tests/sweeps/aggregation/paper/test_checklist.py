@@ -69,6 +69,7 @@ def test_the_checklist_and_the_macros_of_a_search_have_the_differences_of_its_co
     text = of(results)
     for words in (
         "Where a mean has ±, that is half of its 95 % interval, which covers new seeds and new",
+        "In a table in a paper's style ± is that deviation",
         "Differences of test errors from 'base', and from the best random point, are paired by",
         "over 3 seeds and 360 test images",
         "adjusted for 5 comparisons by Holm's method",
