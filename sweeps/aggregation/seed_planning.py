@@ -14,8 +14,12 @@ from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.comparisons import Comparison, comparisons, evidence_needed
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
-from sweeps.aggregation.statistics.power import detectable_difference
-from sweeps.aggregation.statistics.rule_power import Requirement, VarianceParts, power_of_rule
+from sweeps.aggregation.statistics.rule_power import (
+    Requirement,
+    VarianceParts,
+    detectable_by_rule,
+    power_of_rule,
+)
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay
 from sweeps.aggregation.tables.ablation_lead import NO_SPREAD
 from sweeps.records.manifest import Manifest
@@ -96,12 +100,16 @@ class Pilot:
         arms: Compared arms with three seeds and predictions.
         num_compared: Number of comparisons in the sweep's table.
         num_images: Number of test images.
+        error: Test error of the baseline, a fraction.
+        of_arms: Variance over seeds of the error of one arm.
         without: Names of arms without a spread yet, which are assumed to be like the others.
     """
 
     arms: tuple[ArmSpread, ...]
     num_compared: int
     num_images: int
+    error: float
+    of_arms: float
     without: tuple[str, ...] = ()
 
     @property
@@ -141,6 +149,7 @@ class Pilot:
                 max(alone if arm.is_apart else of_seeds, 0.0),
                 max(images - residual, 0.0) * clusters,
                 residual * seeds * clusters,
+                max(self.of_arms - residual * seeds / 2, 0.0),
             )
 
         return {arm.arm: parts_of(arm) for arm in self.arms}
@@ -178,19 +187,25 @@ class SeedsNeeded:
 def seeds_needed(pilot: Pilot, aim: Aim) -> SeedsNeeded:
     """Return how many seeds and images it takes to find a difference in each arm of a table.
 
-    It uses the rule of tables: Holm's first step over all comparisons, by seeds and images.
+    It uses the rule of tables: Holm's first step over all comparisons, by seeds and images. An arm
+    that errs more varies more than those of the pilot did.
 
     Args:
         pilot: The trials so far.
         aim: The difference to find, and how often.
     """
-    clusters, level = pilot.num_clusters, SIGNIFICANCE / pilot.num_compared
-    fresh = Requirement(level)
-    after_looking = Requirement(level / 2, evidence_needed(pilot.num_compared))
+    clusters, num = pilot.num_clusters, pilot.num_compared
+    fresh = _first_step(pilot)
+    after_looking = Requirement(fresh.level / 2, evidence_needed(num), num)
 
     def needed(arms: Collection[str], asked: Requirement, num_clusters: int = clusters) -> Needed:
         likely, safe = (
-            fewest_seeds([pilot.parts(sure)[arm] for arm in arms], num_clusters, aim, asked)
+            fewest_seeds(
+                [pilot.parts(sure)[arm].at(aim.effect, pilot.error) for arm in arms],
+                num_clusters,
+                aim,
+                asked,
+            )
             for sure in (LIKELY, SAFE)
         )
         return Needed(likely, safe)
@@ -231,10 +246,15 @@ def fewest_seeds(
     return _first(range(FEWEST_SEEDS, MOST_SEEDS + 1), is_enough)
 
 
+def _first_step(pilot: Pilot) -> Requirement:
+    """Return what a verdict requires in a table of the pilot's arms, without added seeds."""
+    return Requirement(SIGNIFICANCE / pilot.num_compared, num_sharing=pilot.num_compared)
+
+
 def _clusters_needed(pilot: Pilot, aim: Aim) -> int | None:
     """Return with how many images or objects these cause half of the allowed variance."""
-    asked = Requirement(SIGNIFICANCE / pilot.num_compared)
-    arms = pilot.parts(LIKELY).values()
+    asked = _first_step(pilot)
+    arms = [parts.at(aim.effect, pilot.error) for parts in pilot.parts(LIKELY).values()]
 
     def is_enough(num: int) -> bool:
         effect = aim.effect * _HALF
@@ -246,11 +266,17 @@ def _clusters_needed(pilot: Pilot, aim: Aim) -> int | None:
 
 def _at_best(pilot: Pilot, power: float) -> float:
     """Return the difference that unlimited seeds find; 0 if images do not matter."""
-    degrees = pilot.num_clusters - 1.0
-    parts = pilot.parts(LIKELY).values()
-    errors = [math.sqrt(one.of_images / pilot.num_clusters) for one in parts if one.of_images]
     differences = (
-        detectable_difference(one, degrees, pilot.num_compared, power=power) for one in errors
+        detectable_by_rule(
+            parts,
+            _WITHOUT_END,
+            pilot.num_clusters,
+            error=pilot.error,
+            requirement=_first_step(pilot),
+            power=power,
+        )
+        for parts in pilot.parts(LIKELY).values()
+        if parts.of_images
     )
     return max(differences, default=0.0)
 
@@ -336,7 +362,12 @@ def pilot_of(compared: Sequence[Comparison], baseline: Mapping[int, float]) -> P
         return NO_SPREAD
     images = max(one.num_images for one in compared if one.way is not None)
     without = tuple(one.arm.arm.name for one in compared if one.way is None)
-    return Pilot(set_apart(spread), len(compared), images, without)
+    tested = [one.arm.test_errors for one in compared if one.way is not None]
+    of_arms = float(
+        np.mean([np.var([*by_seed.values()], ddof=1) for by_seed in (baseline, *tested)])
+    )
+    error = float(np.mean([*baseline.values()]))
+    return Pilot(set_apart(spread), len(compared), images, error, of_arms, without)
 
 
 def _spread_of(one: Comparison, way: TwoWay, baseline: Mapping[int, float]) -> ArmSpread:

@@ -1,17 +1,21 @@
 """What the product says of many tables at once: its rule of verdicts with draws as an axis."""
 
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sweeps.aggregation.statistics.families import SIGNIFICANCE, equivalence_p
-from sweeps.aggregation.statistics.power import detectable_difference, middle_error
+from sweeps.aggregation.statistics.rule_power import (
+    Requirement,
+    VarianceParts,
+    detectable_by_rule,
+)
+from sweeps.aggregation.statistics.shared_seeds import own_variances, pool_degrees, share_seeds
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay, two_way
 
 _NO_SPREAD = 1e-24
-_DEGREES = tuple(np.geomspace(2, 6000, 160).tolist())
+_PARTS = ("mean", "over_seeds", "over_images", "residual", "largest")
 
 
 @dataclass(frozen=True)
@@ -21,10 +25,20 @@ class JudgedTables:
     Attributes:
         way: Of each table and arm.
         p_value: As in the table, with diverged trials as guesses where there are any.
+        error: Of each table's baseline.
+        of_arms: Variance over seeds of the error of an arm, the mean of all.
     """
 
     way: TwoWay
     p_value: Float[np.ndarray, "draws arms"]
+    error: Float[np.ndarray, " draws"]
+    of_arms: Float[np.ndarray, " draws"]
+
+    @property
+    def by_own_seeds(self) -> "JudgedTables":
+        """The same where every comparison stands alone, as all did before they shared."""
+        alone = replace(self.way, shared=None)
+        return replace(self, way=alone, p_value=alone.p_value)
 
     @property
     def has_spread(self) -> Bool[np.ndarray, "draws arms"]:
@@ -57,9 +71,21 @@ class JudgedTables:
 
         return stdtrit(self.way.num_seeds - 1, 0.975) * np.sqrt(self.way.over_seeds)
 
-    def detectable(self, num_comparisons: int) -> Float[np.ndarray, "draws arms"]:
-        """What `detectable_difference` gives, read off a fine grid of degrees of freedom."""
-        return np.max([_detectable(*error, num_comparisons) for error in self.way.errors], axis=0)
+    def reach(self, draw: int) -> float:
+        """Return what the product prints above one of the tables, a fraction, not rounded."""
+        num_seeds, num_clusters = self.way.num_seeds, self.way.num_clusters
+        num = self.p_value.shape[1]
+        of_one = {name: getattr(self.way, name)[draw] for name in _PARTS}
+        way = TwoWay(**of_one, num_seeds=num_seeds, num_clusters=num_clusters)
+        degrees = float(pool_degrees(num, num_seeds, np.asarray(1.0)))
+        parts = VarianceParts.of(way, float(self.of_arms[draw]))
+        return detectable_by_rule(
+            parts.with_middle_seeds(degrees, num_clusters),
+            num_seeds,
+            num_clusters,
+            error=float(self.error[draw]),
+            requirement=Requirement(SIGNIFICANCE / num, num_sharing=num),
+        )
 
 
 def judged_tables(
@@ -67,8 +93,22 @@ def judged_tables(
     objects: Int[np.ndarray, " images"] | None = None,
 ) -> JudgedTables:
     """Return tables of all arms but the first, compared with the first."""
-    way = two_way(minus_first(wrong), objects)
-    return JudgedTables(way, way.p_value)
+    way = shared_way(two_way(minus_first(wrong), objects), wrong)
+    return JudgedTables(way, way.p_value, *usual_errors(wrong))
+
+
+def usual_errors(
+    wrong: Bool[np.ndarray, "draws arms seeds images"],
+) -> tuple[Float[np.ndarray, " draws"], Float[np.ndarray, " draws"]]:
+    """Return the error of the baseline, and the variance over seeds of that of an arm."""
+    errors = wrong.mean(axis=-1)
+    return errors[:, 0].mean(axis=-1), errors.var(axis=-1, ddof=1).mean(axis=-1)
+
+
+def shared_way(way: TwoWay, wrong: Bool[np.ndarray, "draws arms seeds images"]) -> TwoWay:
+    """Return comparisons with the first arm, their variances over seeds shared."""
+    own = own_variances(wrong.mean(axis=-1))
+    return share_seeds(way, own[:, 1:], own[:, 0])
 
 
 def minus_first(
@@ -96,21 +136,3 @@ def log_e_rows(by_seed: Float[np.ndarray, "draws arms seeds"]) -> Float[np.ndarr
     share = by_seed.sum(axis=-1) ** 2 / ((n + prior) * np.where(is_some, squares, 1.0))
     logs = 0.5 * np.log(prior / (n + prior)) - n / 2 * np.log1p(-np.where(is_some, share, 0.0))
     return np.where(is_some, logs, 0.0)
-
-
-def _detectable(
-    error: Float[np.ndarray, "draws arms"],
-    degrees: Float[np.ndarray, "draws arms"],
-    num_comparisons: int,
-) -> Float[np.ndarray, "draws arms"]:
-    if degrees.min() == degrees.max():
-        ratio = _ratio(float(degrees.min()), num_comparisons)
-        return np.where(error > 0, error * ratio, np.inf)
-    ratios = [_ratio(one, num_comparisons) for one in _DEGREES]
-    between = np.interp(np.log(degrees), np.log(_DEGREES), np.log(ratios))
-    return np.where(error > 0, error * np.exp(between), np.inf)
-
-
-@cache
-def _ratio(degrees: float, num_comparisons: int) -> float:
-    return detectable_difference(middle_error(1.0, degrees), degrees, num_comparisons)

@@ -8,9 +8,9 @@ from types import MappingProxyType
 import numpy as np
 
 from sweeps.aggregation.results.arms import ArmResults, identical_groups
-from sweeps.aggregation.results.paired_errors import PairedErrors, over_seeds_alone, paired_errors
+from sweeps.aggregation.results.paired_errors import over_seeds_alone, paired_errors
 from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
-from sweeps.aggregation.statistics.added_seeds import level_of_evidence, log_e_value
+from sweeps.aggregation.statistics.added_seeds import log_e_value
 from sweeps.aggregation.statistics.families import (
     SIGNIFICANCE,
     Verdict,
@@ -19,9 +19,14 @@ from sweeps.aggregation.statistics.families import (
     simultaneous_confidence,
 )
 from sweeps.aggregation.statistics.intervals import Interval
-from sweeps.aggregation.statistics.power import detectable_difference, middle_error
+from sweeps.aggregation.statistics.rule_power import (
+    Requirement,
+    VarianceParts,
+    detectable_by_rule,
+)
+from sweeps.aggregation.statistics.shared_seeds import pool_degrees, shared_between, stacked
 from sweeps.aggregation.statistics.tuning_slack import p_with_slack, tuning_slack
-from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, OVER_SEEDS, TwoWay
+from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay
 from sweeps.records.manifest import Manifest
 
 _FEWEST_SEEDS = 2
@@ -38,7 +43,8 @@ class Comparison:
             seeds and images where `way` is known, else over seeds alone.
         seeds_alone: The same over seeds alone, whatever the images say.
         way: Its parts over seeds and images; None where there are fewer than three seeds or no
-            predictions.
+            predictions. The variance over seeds is shared with the other comparisons of the table.
+        harsh: The same with diverged trials as guesses, by its own seeds; None where none diverged.
         why_seeds_alone: Why there is none, "" where there is.
         num_images: Test images, 0 where they are not known.
         num_splits: Splits of the training images among the seeds. From five on `way` speaks of
@@ -47,8 +53,8 @@ class Comparison:
             guesses.
         adjusted_p: Adjusted for all comparisons of the table.
         simultaneous: The interval that holds for all comparisons at once.
-        detectable: The smallest true difference that is found four times out of five; None where
-            unknown.
+        detectable: The smallest true difference that is found four times out of five, by the
+            spread of the whole table; None where unknown.
         equivalent_p: p of a difference outside the declared margin; None without a margin.
             Below .025 the 95 % interval lies within it.
         num_together: Number of comparisons in the table.
@@ -61,6 +67,7 @@ class Comparison:
     difference: Interval
     seeds_alone: Interval
     way: TwoWay | None = None
+    harsh: TwoWay | None = None
     why_seeds_alone: str = ""
     num_images: int = 0
     num_splits: int = 1
@@ -155,29 +162,54 @@ def comparisons_together(
     """
     baselines = [next(arm for arm in arms if arm.is_baseline) for arms in tables]
     compared = [
-        [_with_slack(_compared(group, baseline, predictions), baseline, slacks) for group in groups]
+        [
+            _with_slack(one, baseline, slacks)
+            for one in _compared_together(groups, baseline, predictions)
+        ]
         for baseline, groups in zip(baselines, map(_against, tables), strict=True)
     ]
     tested = [one.p_value for table in compared for one in table if one.p_value is not None]
     adjusted = iter(holm(tested))
 
-    def judged(one: Comparison, baseline: ArmResults) -> Comparison:
-        if one.p_value is None:
-            return one
-        one = _with_evidence(replace(one, adjusted_p=next(adjusted)), baseline, planned_seeds)
-        one = _with_margin(_in_family(one, len(tested)), margin)
-        return _judged(one, baseline)
+    def judged(table: Sequence[Comparison], baseline: ArmResults) -> list[Comparison]:
+        shown = [
+            one
+            if one.p_value is None
+            else _with_evidence(replace(one, adjusted_p=next(adjusted)), baseline, planned_seeds)
+            for one in table
+        ]
+        reach = reach_of(shown, baseline, len(tested))
+        return [
+            one
+            if one.p_value is None
+            else _judged(_with_margin(_in_family(one, len(tested), reach), margin), baseline)
+            for one in shown
+        ]
 
-    return [
-        [judged(one, baseline) for one in table]
-        for baseline, table in zip(baselines, compared, strict=True)
-    ]
+    return [judged(table, baseline) for baseline, table in zip(baselines, compared, strict=True)]
 
 
 def _against(arms: Sequence[ArmResults]) -> list[tuple[ArmResults, ...]]:
     """Return the groups of identical arms that are not the baseline's."""
     groups = map(tuple, identical_groups(arms))
     return [group for group in groups if not any(arm.is_baseline for arm in group)]
+
+
+def _compared_together(
+    groups: Sequence[tuple[ArmResults, ...]],
+    baseline: ArmResults,
+    predictions: Mapping[str, Predictions],
+) -> list[Comparison]:
+    """Return the comparisons of one table, without verdicts."""
+    compared = [_compared(group, baseline, predictions) for group in groups]
+    sharing = [
+        place for place, one in enumerate(compared) if one.way is not None and one.num_splits == 1
+    ]
+    ways = [way for way in (compared[place].way for place in sharing) if way is not None]
+    errors = [compared[place].arm.test_errors for place in sharing]
+    for place, way in zip(sharing, shared_between(ways, errors, baseline.test_errors), strict=True):
+        compared[place] = replace(compared[place], way=way)
+    return [_with_p_value(one) for one in compared]
 
 
 def _compared(
@@ -190,19 +222,31 @@ def _compared(
         return Comparison(group, _without_ends(alone), alone, why_seeds_alone=pairs)
     num_images = pairs.differences.shape[1]
     if why := pairs.why_few:
-        return Comparison(group, _without_ends(alone), alone, None, why, num_images)
-    way = pairs.two_way()
+        return Comparison(
+            group, _without_ends(alone), alone, why_seeds_alone=why, num_images=num_images
+        )
     guessed = paired_errors(arm, baseline, predictions, diverged_as_chance=True)
     assert not isinstance(guessed, str)
     return Comparison(
         arms=group,
-        difference=way.interval(len(pairs.seeds), 0.95),
+        difference=alone,
         seeds_alone=alone,
-        way=way,
+        way=pairs.two_way(),
+        harsh=None if guessed.seeds == pairs.seeds else guessed.two_way(),
         num_images=num_images,
         num_splits=len({*pairs.splits}) or 1,
-        p_value=_p_value(way, pairs, guessed),
     )
+
+
+def _with_p_value(one: Comparison) -> Comparison:
+    """Return a comparison with its interval and p, the larger one with or without the diverged."""
+    if one.way is None:
+        return one
+    p_value = float(one.way.p_value)
+    if one.harsh is not None:
+        is_reversed = np.sign(one.harsh.mean) != np.sign(one.way.mean)
+        p_value = 1.0 if is_reversed else max(p_value, float(one.harsh.p_value))
+    return replace(one, difference=one.way.interval(one.difference.n, 0.95), p_value=p_value)
 
 
 def _with_slack(one: Comparison, baseline: ArmResults, slacks: Mapping[str, float]) -> Comparison:
@@ -221,22 +265,9 @@ def _without_ends(alone: Interval) -> Interval:
     return alone if alone.n >= FEWEST_SEEDS else replace(alone, low=None, high=None)
 
 
-def _p_value(way: TwoWay, pairs: PairedErrors, guessed: PairedErrors) -> float:
-    """Return the larger p value, without or with the trials that diverged."""
-    if guessed.seeds == pairs.seeds:
-        return float(way.p_value)
-    harsh = guessed.two_way()
-    if np.sign(harsh.mean) != np.sign(way.mean):
-        return 1.0
-    return max(float(way.p_value), float(harsh.p_value))
-
-
-def _in_family(one: Comparison, num: int) -> Comparison:
+def _in_family(one: Comparison, num: int, reach: float) -> Comparison:
     assert one.way is not None
-    smallest = max(_detectable(one.way, num, level=one.level)) + max(one.slack)
-    if one.log_e is not None:
-        level = level_of_evidence(one.difference.n, evidence_needed(num))
-        smallest = max(smallest, _detectable(one.way, 1, level=level)[OVER_SEEDS])
+    smallest = reach + max(one.slack)
     return replace(
         one,
         num_together=num,
@@ -245,13 +276,45 @@ def _in_family(one: Comparison, num: int) -> Comparison:
     )
 
 
-def _detectable(way: TwoWay, num: int, *, level: float) -> list[float]:
-    """Return the detectable difference by each of the errors of `way`."""
-    errors = [(float(error), float(degrees)) for error, degrees in way.errors]
-    return [
-        detectable_difference(middle_error(error, degrees), degrees, num, level=level)
-        for error, degrees in errors
-    ]
+def reach_of(compared: Sequence[Comparison], baseline: ArmResults, num_together: int) -> float:
+    """Return the smallest true difference that a table finds four times out of five.
+
+    The variances are those of all its arms together, that over seeds taken as often too large as
+    too small; the seeds are those of the arm with the fewest.
+
+    Args:
+        compared: The comparisons of the table.
+        baseline: The arm that they are with.
+        num_together: Of this and other tables whose verdicts hold together.
+
+    Returns:
+        A fraction; infinity where nothing can be found, or nothing is known.
+    """
+    tested = [one for one in compared if one.way is not None]
+    ways = [one.way for one in tested if one.way is not None]
+    if not ways or not any(float(way.over_seeds) for way in ways):
+        return math.inf
+    num_seeds, num_clusters = (
+        min(getattr(way, name) for way in ways) for name in ("num_seeds", "num_clusters")
+    )
+    has_splits = any(one.num_splits > 1 for one in tested)
+    has_added = any(one.log_e is not None for one in tested)
+    num_sharing = 1 if has_splits else len(ways)
+    together = stacked(ways, num_seeds, num_clusters)
+    arms = [baseline, *(one.arm for one in tested)]
+    of_arms = float(np.mean([np.var([*arm.test_errors.values()], ddof=1) for arm in arms]))
+    degrees = float(pool_degrees(num_sharing, num_seeds, np.asarray(1.0)))
+    return detectable_by_rule(
+        VarianceParts.of(together, of_arms).with_middle_seeds(degrees, num_clusters),
+        num_seeds,
+        num_clusters,
+        error=float(np.mean([*baseline.test_errors.values()])),
+        requirement=Requirement(
+            SIGNIFICANCE / num_together / (2 if has_added else 1),
+            evidence_needed(num_together) if has_added else None,
+            num_sharing,
+        ),
+    )
 
 
 def evidence_needed(num_comparisons: int) -> float:

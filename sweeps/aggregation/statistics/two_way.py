@@ -8,13 +8,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS, Interval
 
 FEWEST_SEEDS = 3
 OVER_SEEDS = 1  # place among `TwoWay.errors`
 _ROUNDING = 1e-12  # of the largest difference: sums of equal ones differ by less
+
+
+@dataclass(frozen=True)
+class SeedVariance:
+    """The variance over seeds of each comparison, as the others of its table let it be estimated.
+
+    Attributes:
+        over_seeds: In place of the comparison's own.
+        degrees: Its degrees of freedom.
+        is_apart: Whether the arm varies so much more than the others that its own seeds have to
+            bear out what is said of it.
+    """
+
+    over_seeds: Float[np.ndarray, "..."]
+    degrees: Float[np.ndarray, "..."]
+    is_apart: Bool[np.ndarray, "..."]
 
 
 @dataclass(frozen=True)
@@ -31,6 +47,8 @@ class TwoWay:
         largest: Part of `over_images` that the image makes which differs most.
         num_seeds: S; over splits so many that this less 1 are the degrees of freedom.
         num_clusters: Images, or objects where images are views of one.
+        shared: What the other comparisons of the table tell of `over_seeds`; None where each
+            comparison stands alone.
     """
 
     mean: Float[np.ndarray, "..."]
@@ -40,22 +58,31 @@ class TwoWay:
     largest: Float[np.ndarray, "..."]
     num_seeds: int
     num_clusters: int
+    shared: SeedVariance | None = None
 
     @property
     def standard_error(self) -> Float[np.ndarray, "..."]:
         """Of the mean; no smaller than that over either direction alone."""
-        larger = np.maximum(self.over_seeds, self.over_images)
-        both = self.over_seeds + self.over_images - self.residual
+        seeds, _ = self._seeds
+        larger = np.maximum(seeds, self.over_images)
+        both = seeds + self.over_images - self.residual
         return np.asarray(np.sqrt(np.maximum(both, larger)))
 
     @property
     def degrees(self) -> Float[np.ndarray, "..."]:
         """Degrees of freedom of the two parts together, as Satterthwaite joins them (1946)."""
-        seeds, images = self.over_seeds, self.over_images
-        below = seeds**2 / (self.num_seeds - 1) + images**2 / (self.num_clusters - 1)
+        (seeds, of_seeds), images = self._seeds, self.over_images
+        below = seeds**2 / of_seeds + images**2 / (self.num_clusters - 1)
         has_any = below > 0
         joined = (seeds + images) ** 2 / np.where(has_any, below, 1)
-        return np.where(has_any, joined, float(self.num_seeds - 1))
+        return np.where(has_any, joined, of_seeds)
+
+    @property
+    def _seeds(self) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
+        """The variance over seeds that counts, with its degrees of freedom."""
+        if self.shared is not None:
+            return self.shared.over_seeds, self.shared.degrees
+        return self.over_seeds, np.asarray(self.num_seeds - 1.0)
 
     @property
     def errors(self) -> tuple[tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]], ...]:
@@ -63,13 +90,23 @@ class TwoWay:
 
         What is said of a mean has to hold by each. Few seeds that happen to agree leave both
         directions together with a small error and with the many degrees of freedom of the images,
-        which is far too sure where seeds decide; those over seeds alone are not.
+        which is far too sure where seeds decide; those over seeds alone are not. Where the
+        comparisons of a table share their variances over seeds, those of one alone count only where
+        its arm is apart.
         """
-        alone = ((self.over_seeds, self.num_seeds), (self.over_images, self.num_clusters))
-        return (
-            (self.standard_error, np.asarray(self.degrees)),
-            *((np.asarray(np.sqrt(one)), np.full_like(one, count - 1.0)) for one, count in alone),
+        both = (self.standard_error, np.asarray(self.degrees))
+        seeds, images = (
+            (np.asarray(np.sqrt(one)), np.full_like(one, count - 1.0))
+            for one, count in (
+                (self.over_seeds, self.num_seeds),
+                (self.over_images, self.num_clusters),
+            )
         )
+        if self.shared is not None:
+            alone, of_both = seeds, both
+            is_apart = self.shared.is_apart
+            seeds = tuple(np.where(is_apart, *pair) for pair in zip(alone, of_both, strict=True))
+        return both, (seeds[0], seeds[1]), images
 
     @property
     def with_rare_images(self) -> "TwoWay":
@@ -105,7 +142,8 @@ class TwoWay:
     @property
     def p_value(self) -> Float[np.ndarray, "..."]:
         """Two-sided, of a mean of 0; 1 where nothing differs anywhere, or all seeds agree."""
-        return np.asarray(np.max([self._p_value(*one) for one in self.errors], axis=0))
+        largest = np.max([self._p_value(*one) for one in self.errors], axis=0)
+        return np.where(self.over_seeds > 0, largest, 1.0)
 
     def _p_value(
         self, error: Float[np.ndarray, "..."], degrees: Float[np.ndarray, "..."]

@@ -15,6 +15,7 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line, shortened
 
 NO_SPREAD = "the differences of all seeds are equal"
+REPETITIONS = "8 of 10 repetitions"
 _MOST_NAMED = 5
 
 
@@ -69,19 +70,19 @@ def _count(compared: Sequence[Comparison]) -> str:
 
 
 def _reach(compared: Sequence[Comparison]) -> str:
-    """Return the smallest difference that these could show."""
+    """Return the smallest difference that these would show, at the power that is printed."""
     points = (shown_value(one.detectable, TEST_ERROR) for one in compared)
     detectable = [value for value in points if value is not None]
     if not detectable:
         reasons = dict.fromkeys(_why_none(one) for one in compared)
         why = f", as {'; '.join(reasons)}" if reasons else ""
         return f"no difference can be tested{why}"
-    low, high = detectable_text(min(detectable)), detectable_text(max(detectable))
-    if low.startswith("over"):
-        return f"{_data(compared)} can detect only differences of {low} points"
-    reach = low if low == high else f"{low} to {high}"
+    data, largest = _data(compared), detectable_text(max(detectable))
+    if largest.startswith("over"):
+        return f"with {data}, only a difference {largest} points would be found in {REPETITIONS}"
     return (
-        f"with {_data(compared)} only differences of at least about {reach} points are detectable"
+        f"with {data}, a difference of about {largest} points would be found in {REPETITIONS}; "
+        f"smaller ones mostly not"
     )
 
 
@@ -102,7 +103,7 @@ def _data(compared: Sequence[Comparison]) -> str:
     word = "seeds" if seeds[-1] > 1 else "seed"
     splits = sorted({one.num_splits for one in tested})
     on = f" on {span(splits)} splits" if splits[-1] > 1 else ""
-    return f"{span(images)} images{of_objects} and {span(seeds)} {word}{on}"
+    return f"{span(images)} test images{of_objects} and {span(seeds)} {word}{on}"
 
 
 def span(numbers: Sequence[int]) -> str:
@@ -138,6 +139,7 @@ def covered_notes(
         yield "No arm has two finished trials, so there is no spread."
     if any(one.way for one in compared):
         yield f"{PLUS_MINUS}: 95 %, for {covered(compared)}; {not_covered(compared)}."
+        yield from _shared_notes(compared)
         if words := split_words(manifest):
             yield words
         within = manifest.margin_points
@@ -147,6 +149,20 @@ def covered_notes(
             else f"equivalent: shown to differ by less than {within:g} points, the margin declared."
         )
         yield f"Bold: holds for all comparisons together; {margin}"
+
+
+def _shared_notes(compared: Sequence[Comparison]) -> Iterator[str]:
+    """Yield how the spread over seeds is estimated where comparisons share it."""
+    shared = [one for one in compared if one.way and one.way.shared]
+    if not shared:
+        return
+    apart = [one for one in shared if one.way and one.way.shared and one.way.shared.is_apart]
+    seeds = sorted({one.difference.n for one in shared})
+    words = f"; arms whose seeds go another way are judged by their own as well: {named(apart)}"
+    yield (
+        f"The spread over seeds is estimated from all arms together, as {span(seeds)} seeds of one "
+        f"arm say little{words * bool(apart)}."
+    )
 
 
 def covered(compared: Sequence[Comparison]) -> str:

@@ -253,6 +253,7 @@ def arm_values(arm: ArmResults, first: str) -> dict[str, Value]:
 def difference_values(one: Comparison | None) -> dict[str, Value]:
     """Return the values of a comparison; each is None where there is no comparison."""
     way = one.way if one else None
+    shared = way.shared if way else None
     return {
         "verdict": one.verdict if one and one.difference.n else None,
         "difference_n": one.difference.n if one else None,
@@ -267,6 +268,8 @@ def difference_values(one: Comparison | None) -> dict[str, Value]:
         "standard_error_points": _points(way.standard_error if way else None),
         "degrees_of_freedom": float(way.degrees) if way else None,
         "seed_part_points": _points(np.sqrt(way.over_seeds) if way else None),
+        "shared_seed_part_points": _points(np.sqrt(shared.over_seeds) if shared else None),
+        "holds_by_own_seeds": bool(shared.is_apart) if shared else None,
         "image_part_points": _points(np.sqrt(way.over_images) if way else None),
         "detectable_points": _points(one.detectable if one else None),
         "equivalence_p": one.equivalent_p if one else None,

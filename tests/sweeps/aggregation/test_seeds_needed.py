@@ -17,7 +17,7 @@ from sweeps.aggregation.seed_planning import (
 from sweeps.aggregation.statistics.rule_power import Requirement, VarianceParts, power_of_rule
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, two_way
 
-SEEDS, IMAGES = 3, 100
+SEEDS, IMAGES, MANY = 3, 100, 4000
 
 
 def pilot(of_seeds: float, of_images: float, num_arms: int = 2, num_images: int = IMAGES) -> Pilot:
@@ -31,29 +31,31 @@ def pilot(of_seeds: float, of_images: float, num_arms: int = 2, num_images: int 
         by_seed = dict(enumerate(drawn.mean(axis=1).tolist()))
         return ArmSpread(f"arm {place}", by_seed, two_way(drawn))
 
-    return Pilot(tuple(arm(place) for place in range(num_arms)), num_arms, num_images)
+    arms = tuple(arm(place) for place in range(num_arms))
+    return Pilot(arms, num_arms, num_images, error=0.5, of_arms=0.0)
 
 
 def powers(pilot_study: Pilot, num_seeds: int, aim: Aim, images: int = IMAGES) -> Iterable[float]:
-    asked = Requirement(0.05 / pilot_study.num_compared)
-    parts = pilot_study.parts(LIKELY).values()
+    num = pilot_study.num_compared
+    asked = Requirement(0.05 / num, num_sharing=num)
+    parts = [one.at(aim.effect, pilot_study.error) for one in pilot_study.parts(LIKELY).values()]
     return [power_of_rule(one, num_seeds, images, aim.effect, requirement=asked) for one in parts]
 
 
 def test_the_number_is_the_smallest_that_finds_the_difference_in_each_arm():
-    pilot_study, aim = pilot(0.01, 0.05), Aim(0.02, 0.8)
+    pilot_study, aim = pilot(0.01, 0.05, num_images=MANY), Aim(0.02, 0.8)
     needed = seeds_needed(pilot_study, aim)
 
     assert needed.all_arms.likely is not None
     assert needed.all_arms.likely > FEWEST_SEEDS
-    assert min(powers(pilot_study, needed.all_arms.likely, aim)) >= 0.8
-    assert min(powers(pilot_study, needed.all_arms.likely - 1, aim)) < 0.8
+    assert min(powers(pilot_study, needed.all_arms.likely, aim, MANY)) >= 0.8
+    assert min(powers(pilot_study, needed.all_arms.likely - 1, aim, MANY)) < 0.8
     each = [one.likely or 0 for one in needed.each_arm.values()]
     assert needed.all_arms.likely == max(each)
 
 
 def test_to_be_safe_and_to_keep_what_was_looked_at_takes_more():
-    needed = seeds_needed(pilot(0.01, 0.05), Aim(0.02, 0.8))
+    needed = seeds_needed(pilot(0.01, 0.05, num_images=MANY), Aim(0.02, 0.8))
 
     assert needed.all_arms.safe is not None
     assert needed.with_pilot_seeds.safe is not None

@@ -44,7 +44,7 @@ def test_arms_without_a_result_are_not_undecided_but_named() -> None:
     wrong: Wrong = {"base": BASE, "near": NEAR}
     manifest = manifest_of(["base", "near", "wild"])
     lead = table_of(wrong, manifest, diverged("wild", range(3))).lead
-    assert lead.startswith("Undecided: with 360 images and 3 seeds only differences of at ")
+    assert lead.startswith("Undecided: with 360 test images and 3 seeds, a difference of about ")
     assert lead.endswith(" No result: wild (3 diverged).")
 
 
@@ -90,9 +90,9 @@ def test_where_all_are_decided_it_still_says_what_could_be_seen() -> None:
     wrong: Wrong = {"base": BASE, "near": NEAR}
     lead = table_of(wrong, manifest_of([*wrong], margin_points=3.0)).lead
     assert lead.startswith(
-        "Equivalent to the baseline within ±3 points: near. With 360 images and "
+        "Equivalent to the baseline within ±3 points: near. With 360 test images and "
     )
-    assert lead.endswith(" points are detectable.")
+    assert lead.endswith("; smaller ones mostly not.")
 
 
 def test_each_spread_is_over_the_seeds_that_there_are() -> None:
@@ -135,7 +135,7 @@ def test_after_seeds_were_added_too_few_of_them_can_show_nothing() -> None:
         "least."
     )
     assert "4 images" not in added(6).lead
-    assert "detectable" in added(6).lead
+    assert "would be found in 8 of 10 repetitions" in added(6).lead
 
 
 @pytest.mark.parametrize("num_seeds", [6, 10])

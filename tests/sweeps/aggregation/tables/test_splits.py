@@ -64,8 +64,8 @@ def test_a_difference_on_every_split_is_bold() -> None:
     assert float(comparison.way.degrees) >= 4
     table = table_of(manifest, wrong)
     assert table.lead == (
-        "Different from the baseline: arm (+7.19 points). With 360 images and 10 seeds on 5 splits "
-        f"only differences of at least about {table.lead.split('about ')[1]}"
+        "Different from the baseline: arm (+7.19 points). With 360 test images and 10 seeds on 5 "
+        f"splits, a difference of about {table.lead.split('about ')[1]}"
     )
     assert "sd: spread over 10 seeds on 5 splits, no test." in table.notes
     assert any("for new seeds, new splits of these training images and" in n for n in table.notes)

@@ -43,14 +43,21 @@ def test_a_clear_difference_is_bold_and_named_above_the_table() -> None:
     assert [len(cells) for cells in bold] == [0, 2, 0]
     assert bold[1][1] == "different"
     assert table.lead.startswith("Different from the baseline: clear (+9.91 points).")
-    assert "Undecided (1 arm): with 360 images and 3 seeds only differences of at" in table.lead
+    assert "Undecided (1 arm): with 360 test images and 3 seeds, a difference of" in table.lead
 
 
 @pytest.mark.parametrize(
     ("spread", "reach"),
     [
-        ((0, 2, 4), "3 seeds only differences of at least about 2.2 points are detectable."),
-        ((0, 60, 120), "3 seeds can detect only differences of over 50 points."),
+        (
+            (0, 2, 4),
+            "3 seeds, a difference of about 9.4 points would be found in 8 of 10 repetitions; "
+            "smaller ones mostly not.",
+        ),
+        (
+            (0, 60, 120),
+            "3 seeds, only a difference over 50 points would be found in 8 of 10 repetitions.",
+        ),
     ],
     ids=["a number", "none"],
 )
@@ -69,7 +76,7 @@ def test_a_difference_that_is_shown_is_rounded_up(points: float, text: str) -> N
 
 
 def test_the_interval_is_over_seeds_and_images() -> None:
-    clear = compared(CLEAR)["clear"]
+    clear = compared({arm: CLEAR[arm] for arm in ("base", "clear")})["clear"]
     rows = np.zeros((3, 360))
     for seed, (arm, base) in enumerate(zip(CLEAR["clear"], CLEAR["base"], strict=True)):
         rows[seed, list(arm)] += 1
@@ -106,7 +113,8 @@ def test_what_holds_alone_need_not_hold_for_all_together() -> None:
     assert compared(alone)["arm"].verdict == "different"
     others = {f"other {n}": [[n, n + 30], [n + 60], [n + 90]] for n in range(40, 55)}
     together = compared({**alone, **others})["arm"]
-    assert together.p_value == compared(alone)["arm"].p_value
+    assert together.p_value is not None
+    assert together.p_value < 0.05
     assert together.verdict == "undecided"
     table = table_of({**alone, **others})
     marked = [row[0].text for row in table.rows if row[3].text.endswith(ALONE_MARK)]
