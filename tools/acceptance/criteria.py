@@ -207,6 +207,22 @@ def equivalence(
             )
 
 
+def equivalence_together(
+    generator: AnyGenerator, seeds: int, images: int, draws: int, margin: float, most: float = 0.05
+) -> Iterator[Figure]:
+    """Count tables that call any arm equivalent where all differ by exactly the margin."""
+    errors = [generator.error, *[generator.error + margin] * 5]
+    called = [
+        np.asarray(
+            judged_tables(wrong, generator.objects(images)).is_equivalent(margin).any(axis=1)
+        )
+        for wrong in generator.parts(f"together {seeds} {margin}", errors, (draws, seeds, images))
+    ]
+    what = '"equivalent" of any of five arms that all differ by the margin, at most .05'
+    case = f"{generator.name}, {100 * margin:g} points"
+    yield Figure(what, case, seeds, images, *_of(called), most=most)
+
+
 def divergence(
     generator: AnyGenerator, base: float, factor: float, images: int, draws: int
 ) -> Iterator[Figure]:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sweeps.aggregation.statistics.families import SIGNIFICANCE, equivalence_p
+from sweeps.aggregation.statistics.equivalence import beyond_margin
+from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.rule_power import (
     Requirement,
     VarianceParts,
@@ -56,9 +57,9 @@ class JudgedTables:
         return (holm_rows(self.p_value) < level) & self.has_spread
 
     def is_equivalent(self, margin: float) -> Bool[np.ndarray, "draws arms"]:
-        errors = self.way.with_rare_images.errors
-        p = [equivalence_p(self.way.mean, *error, margin) for error in errors]
-        return (np.max(p, axis=0) < SIGNIFICANCE / 2) & self.has_spread & ~self.is_bold
+        p_value = beyond_margin(self.way, margin)
+        is_within = (p_value < SIGNIFICANCE / 2) & (holm_rows(p_value) < SIGNIFICANCE)
+        return is_within & ~self.is_bold
 
     @property
     def was_bold(self) -> Bool[np.ndarray, "draws arms"]:

@@ -19,7 +19,12 @@ from pathlib import Path
 from tools.acceptance import best_arms, criteria, planned_seeds
 from tools.acceptance.criteria import Limits
 from tools.acceptance.figures import Figure
-from tools.acceptance.logit_networks import LOGIT_GENERATORS, ONE_WIDE, LogitGenerator
+from tools.acceptance.logit_networks import (
+    ASTRAY,
+    LOGIT_GENERATORS,
+    ONE_WIDE,
+    LogitGenerator,
+)
 from tools.acceptance.networks import (
     FEW_ERRORS,
     GENERATORS,
@@ -93,6 +98,12 @@ def equivalence(draws: int) -> Iterator[Job]:
             for margin in (0.01, 0.02, 0.04):
                 images = images_of(generator)
                 yield partial(criteria.equivalence, generator, seeds, images, draws, margin)
+    for generator in LOGIT_GENERATORS:
+        for seeds in SEEDS:
+            for margin in (0.01, 0.02):
+                most = 0.06 if generator is ASTRAY else 0.05
+                case = (generator, seeds, IMAGES[0], draws, margin, most)
+                yield partial(criteria.equivalence_together, *case)
 
 
 def divergence(draws: int) -> Iterator[Job]:

@@ -91,8 +91,8 @@ def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
             f"Differences of test errors from '{arms.baseline}'{random} are paired by seed, their "
             f"95 % intervals two-way, over {_span(one.difference.n for one in tested)} seeds and "
             f"{_span(one.num_images for one in tested)} test images{_objects(tested)}, with "
-            f"Satterthwaite's degrees of freedom and no narrower than over seeds alone or images "
-            f"alone; they are for {covered(compared)}, {not_covered(compared)}."
+            f"Satterthwaite's degrees of freedom and no narrower than over images alone"
+            f"{_spread_words(tested)}; they are for {covered(compared)}, {not_covered(compared)}."
         )
         yield (
             f"p values are two-sided and adjusted for {_number(len(tested), 'comparison')} by "
@@ -107,10 +107,18 @@ def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
         planned = ", ".join(str(seed) for seed in manifest.planned_seeds)
         yield (
             f"Seeds other than {planned} were added after looking, so that a difference counts "
-            f"below 0.025, and needs an e-process over seeds as well."
+            f"below 0.025, and needs an e-process over seeds as well; with the first look, arms "
+            f"without a difference have any that counts in at most 0.075 of tables."
         )
     if manifest.margin_points is not None:
         yield f"Equivalent means within {manifest.margin_points:g} points, declared beforehand."
+
+
+def _spread_words(tested: Sequence[Comparison]) -> str:
+    """Return from what the spread over seeds is estimated."""
+    if any(one.way and one.way.shared for one in tested):
+        return ", the variance over seeds estimated from all comparisons of a table together"
+    return " or seeds alone"
 
 
 def _earlier(results: Results, arms: ComparedArms) -> Iterator[str]:

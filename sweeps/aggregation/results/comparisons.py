@@ -11,10 +11,10 @@ from sweeps.aggregation.results.arms import ArmResults, identical_groups
 from sweeps.aggregation.results.paired_errors import over_seeds_alone, paired_errors
 from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.aggregation.statistics.added_seeds import log_e_value
+from sweeps.aggregation.statistics.equivalence import beyond_margin
 from sweeps.aggregation.statistics.families import (
     SIGNIFICANCE,
     Verdict,
-    equivalence_p,
     holm,
     simultaneous_confidence,
 )
@@ -28,6 +28,12 @@ from sweeps.aggregation.statistics.shared_seeds import pool_degrees, shared_betw
 from sweeps.aggregation.statistics.tuning_slack import p_with_slack, tuning_slack
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay
 from sweeps.records.manifest import Manifest
+
+MOST_WITH_ADDED = 1.5 * SIGNIFICANCE
+"""How often anything is bold where no arm differs and seeds may be added after looking.
+
+The first look has the whole level, all later ones together half of it.
+"""
 
 _FEWEST_SEEDS = 2
 _UNTUNED: Mapping[str, float] = MappingProxyType({})
@@ -57,6 +63,7 @@ class Comparison:
             spread of the whole table; None where unknown.
         equivalent_p: p of a difference outside the declared margin; None without a margin.
             Below .025 the 95 % interval lies within it.
+        adjusted_equivalent_p: Adjusted for all comparisons of the table.
         num_together: Number of comparisons in the table.
         log_e: Logarithm of evidence that looking does not inflate, where seeds were added.
         slack: How far the arm and the baseline may lie above their best, as tuning was limited.
@@ -76,6 +83,7 @@ class Comparison:
     simultaneous: Interval | None = None
     detectable: float | None = None
     equivalent_p: float | None = None
+    adjusted_equivalent_p: float | None = None
     num_together: int = 1
     log_e: float | None = None
     slack: tuple[float, float] = (0.0, 0.0)
@@ -88,7 +96,7 @@ class Comparison:
 
     @property
     def level(self) -> float:
-        """The bound of the adjusted p; where seeds were added, half was spent on the first look."""
+        """The bound of the adjusted p; half of it where seeds were added: see `MOST_WITH_ADDED`."""
         return SIGNIFICANCE if self.log_e is None else SIGNIFICANCE / 2
 
     @property
@@ -126,8 +134,8 @@ def comparisons(
     Verdicts hold for the whole table together. "different" needs three seeds, images, an adjusted
     p below .05 (it is 1 where all seeds differ alike), also where diverged trials count as
     guesses, and where seeds were added after looking one below .025 and the evidence of `log_e`.
-    "equivalent" needs seeds that differ, and the whole 95 % interval within the margin, had two
-    more images differed as much as any.
+    "equivalent" needs the whole 95 % interval within the margin, had two more images differed as
+    much as any, and an adjusted p of a difference beyond the margin below .05.
 
     Args:
         arms: Arms of a sweep with the baseline; empty if they are still to be chosen.
@@ -171,7 +179,7 @@ def comparisons_together(
     tested = [one.p_value for table in compared for one in table if one.p_value is not None]
     adjusted = iter(holm(tested))
 
-    def judged(table: Sequence[Comparison], baseline: ArmResults) -> list[Comparison]:
+    def described_table(table: Sequence[Comparison], baseline: ArmResults) -> list[Comparison]:
         shown = [
             one
             if one.p_value is None
@@ -182,11 +190,25 @@ def comparisons_together(
         return [
             one
             if one.p_value is None
-            else _judged(_with_margin(_in_family(one, len(tested), reach), margin), baseline)
+            else _with_margin(_in_family(one, len(tested), reach), margin)
             for one in shown
         ]
 
-    return [judged(table, baseline) for baseline, table in zip(baselines, compared, strict=True)]
+    described = [
+        described_table(table, one) for one, table in zip(baselines, compared, strict=True)
+    ]
+    beyond = [one.equivalent_p for table in described for one in table]
+    adjusted_beyond = iter(holm([p for p in beyond if p is not None]))
+
+    def decided(one: Comparison, baseline: ArmResults) -> Comparison:
+        if one.equivalent_p is not None:
+            one = replace(one, adjusted_equivalent_p=next(adjusted_beyond))
+        return one if one.p_value is None else _judged(one, baseline)
+
+    return [
+        [decided(one, baseline) for one in table]
+        for baseline, table in zip(baselines, described, strict=True)
+    ]
 
 
 def _against(arms: Sequence[ArmResults]) -> list[tuple[ArmResults, ...]]:
@@ -335,10 +357,7 @@ def _with_evidence(
 def _with_margin(one: Comparison, margin: float | None) -> Comparison:
     if margin is None or one.way is None or margin <= max(one.slack):
         return one
-    margin -= max(one.slack)
-    errors = one.way.with_rare_images.errors
-    p_values = [equivalence_p(one.way.mean, *error, margin) for error in errors]
-    return replace(one, equivalent_p=float(max(p_values)))
+    return replace(one, equivalent_p=float(beyond_margin(one.way, margin - max(one.slack))))
 
 
 def _judged(one: Comparison, baseline: ArmResults) -> Comparison:
@@ -346,9 +365,11 @@ def _judged(one: Comparison, baseline: ArmResults) -> Comparison:
     is_rare = one.adjusted_p is not None and one.adjusted_p < one.level
     if is_rare and is_shown:
         return replace(one, verdict="different")
-    is_within = one.equivalent_p is not None and one.equivalent_p < SIGNIFICANCE / 2
+    alone, together = one.equivalent_p, one.adjusted_equivalent_p
+    is_within = alone is not None and alone < SIGNIFICANCE / 2
+    holds_for_all = together is not None and together < SIGNIFICANCE
     has_diverged = one.arm.count("diverged") or baseline.count("diverged")
-    if is_within and one.has_spread and not has_diverged:
+    if is_within and holds_for_all and not has_diverged:
         return replace(one, verdict="equivalent")
     return one
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from itertools import count
 
-_PRIOR = 0.25  # of the effect's variance, in units of the differences' own
+_PRIOR = 0.25  # precision: the effect has a variance of 4, in units of the differences' own
 
 
 def log_e_value(differences: Sequence[float]) -> float:

@@ -10,7 +10,7 @@ from capsmodel.spelling import names_by_reason, short_names
 from sweeps.aggregation.rendering.measured import shown_value
 from sweeps.aggregation.rendering.table import Cell, Column
 from sweeps.aggregation.results.arms import ArmResults, identical_groups
-from sweeps.aggregation.results.comparisons import Comparison
+from sweeps.aggregation.results.comparisons import MOST_WITH_ADDED, Comparison
 from sweeps.aggregation.statistics.exact_tests import Share, more_often_p, share
 from sweeps.aggregation.tables.ablation_lead import (
     NO_SPREAD,
@@ -301,7 +301,9 @@ def added_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[
         planned = ", ".join(str(seed) for seed in manifest.planned_seeds)
         yield (
             f"Seeds other than {planned} were added after looking: bold here needs half the level, "
-            f"and evidence that repeated looks do not inflate (an e-process over seeds)."
+            f"and evidence that repeated looks do not inflate (an e-process over seeds). With the "
+            f"first look, which had the whole level, arms without a difference have anything bold "
+            f"in at most {MOST_WITH_ADDED:.1%} of tables.".replace("%", " %")
         )
 
 

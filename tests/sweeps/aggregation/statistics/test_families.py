@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import ttost_paired
 
-from sweeps.aggregation.statistics.families import equivalence_p, holm, simultaneous_confidence
+from sweeps.aggregation.statistics.equivalence import beyond_margin, equivalence_p
+from sweeps.aggregation.statistics.families import holm, simultaneous_confidence
 from sweeps.aggregation.statistics.two_way import two_way
 
 EXACT = 1e-10
@@ -61,3 +62,19 @@ def test_rare_images_are_thought_more_frequent_where_equivalence_is_asked_for():
 
     assert two_way(rare).with_rare_images.over_images > 2.5 * two_way(rare).over_images
     assert two_way(dense).with_rare_images.over_images < 1.1 * two_way(dense).over_images
+
+
+def test_seeds_that_differ_all_alike_can_be_within_a_margin():
+    rows = np.zeros((3, 400))
+    rows[:, :2] = 1
+    alike = two_way(rows)
+    assert float(beyond_margin(alike, 0.05)) < 0.025
+    assert float(beyond_margin(alike, 0.01)) > 0.025
+
+
+@pytest.mark.parametrize(("margin", "is_within"), [(0.02, True), (0.005, False)])
+def test_where_no_image_differs_a_margin_has_to_be_above_three_of_the_images(
+    margin: float, is_within: bool
+):
+    same = two_way(np.zeros((3, 400)))
+    assert (float(beyond_margin(same, margin)) < 0.05) == is_within
