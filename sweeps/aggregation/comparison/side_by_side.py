@@ -18,7 +18,7 @@ from sweeps.aggregation.rendering.renderers import section_files
 from sweeps.aggregation.rendering.result_files import make_folder, write_result
 from sweeps.aggregation.rendering.table import Cell, Column, Table, count_cell, text_cell
 from sweeps.aggregation.results.arms import ArmResults, arms_to_their_end
-from sweeps.aggregation.tables.ablation_notes import diverged_share
+from sweeps.aggregation.results.comparisons import diverged_share
 from sweeps.aggregation.tables.departures import departure_sentence
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest

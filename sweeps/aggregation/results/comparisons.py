@@ -12,6 +12,7 @@ from sweeps.aggregation.results.paired_errors import over_seeds_alone, paired_er
 from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.aggregation.statistics.added_seeds import log_e_value
 from sweeps.aggregation.statistics.equivalence import beyond_margin
+from sweeps.aggregation.statistics.exact_tests import Share, more_often_p, share
 from sweeps.aggregation.statistics.families import (
     SIGNIFICANCE,
     Verdict,
@@ -50,13 +51,15 @@ class Comparison:
         seeds_alone: The same over seeds alone, whatever the images say.
         way: Its parts over seeds and images; None where there are fewer than three seeds or no
             predictions. The variance over seeds is shared with the other comparisons of the table.
-        harsh: The same with diverged trials as guesses, by its own seeds; None where none diverged.
+        harsh: The same with lost trials as guesses, by its own seeds: those that diverged, and
+            those that failed where one arm failed more often. None where there are none.
         why_seeds_alone: Why there is none, "" where there is.
         num_images: Test images, 0 where they are not known.
         num_splits: Splits of the training images among the seeds. From five on `way` speaks of
             other splits as well, else of these alone.
-        p_value: Two-sided, of no difference: the larger one, without or with diverged trials as
-            guesses.
+        p_value: Two-sided, of no difference: the larger one, without or with lost trials as
+            guesses. Where diverged trials leave too few seeds, that of both arms diverging equally
+            often.
         adjusted_p: Adjusted for all comparisons of the table.
         simultaneous: The interval that holds for all comparisons at once.
         detectable: The smallest true difference that is found four times out of five, by the
@@ -176,38 +179,36 @@ def comparisons_together(
         ]
         for baseline, groups in zip(baselines, map(_against, tables), strict=True)
     ]
-    tested = [one.p_value for table in compared for one in table if one.p_value is not None]
-    adjusted = iter(holm(tested))
-
-    def described_table(table: Sequence[Comparison], baseline: ArmResults) -> list[Comparison]:
-        shown = [
-            one
-            if one.p_value is None
-            else _with_evidence(replace(one, adjusted_p=next(adjusted)), baseline, planned_seeds)
-            for one in table
-        ]
-        reach = reach_of(shown, baseline, len(tested))
-        return [
-            one
-            if one.p_value is None
-            else _with_margin(_in_family(one, len(tested), reach), margin)
+    num_tested = sum(one.p_value is not None for table in compared for one in table)
+    compared = _adjusted(compared, "p_value", "adjusted_p")
+    for place, baseline in enumerate(baselines):
+        shown = [_with_evidence(one, baseline, planned_seeds) for one in compared[place]]
+        reach = reach_of(shown, baseline, num_tested)
+        compared[place] = [
+            _with_margin(_in_family(one, num_tested, reach), margin)
+            if one.p_value is not None
+            else one
             for one in shown
         ]
-
-    described = [
-        described_table(table, one) for one, table in zip(baselines, compared, strict=True)
-    ]
-    beyond = [one.equivalent_p for table in described for one in table]
-    adjusted_beyond = iter(holm([p for p in beyond if p is not None]))
-
-    def decided(one: Comparison, baseline: ArmResults) -> Comparison:
-        if one.equivalent_p is not None:
-            one = replace(one, adjusted_equivalent_p=next(adjusted_beyond))
-        return one if one.p_value is None else _judged(one, baseline)
-
+    compared = _adjusted(compared, "equivalent_p", "adjusted_equivalent_p")
     return [
-        [decided(one, baseline) for one in table]
-        for baseline, table in zip(baselines, described, strict=True)
+        [_judged(one, baseline) for one in table]
+        for baseline, table in zip(baselines, compared, strict=True)
+    ]
+
+
+def _adjusted(
+    tables: Sequence[Sequence[Comparison]], name: str, adjusted_name: str
+) -> list[list[Comparison]]:
+    """Return comparisons with one of their p values adjusted for all of the tables."""
+    given = [getattr(one, name) for table in tables for one in table]
+    adjusted = iter(holm([p_value for p_value in given if p_value is not None]))
+    return [
+        [
+            one if getattr(one, name) is None else replace(one, **{adjusted_name: next(adjusted)})
+            for one in table
+        ]
+        for table in tables
     ]
 
 
@@ -231,7 +232,7 @@ def _compared_together(
     errors = [compared[place].arm.test_errors for place in sharing]
     for place, way in zip(sharing, shared_between(ways, errors, baseline.test_errors), strict=True):
         compared[place] = replace(compared[place], way=way)
-    return [_with_p_value(one) for one in compared]
+    return [_with_p_value(one, baseline) for one in compared]
 
 
 def _compared(
@@ -247,7 +248,7 @@ def _compared(
         return Comparison(
             group, _without_ends(alone), alone, why_seeds_alone=why, num_images=num_images
         )
-    guessed = paired_errors(arm, baseline, predictions, diverged_as_chance=True)
+    guessed = paired_errors(arm, baseline, predictions, lost_as_chance=True)
     assert not isinstance(guessed, str)
     return Comparison(
         arms=group,
@@ -260,10 +261,13 @@ def _compared(
     )
 
 
-def _with_p_value(one: Comparison) -> Comparison:
-    """Return a comparison with its interval and p, the larger one with or without the diverged."""
+def _with_p_value(one: Comparison, baseline: ArmResults) -> Comparison:
+    """Return a comparison with its interval and p, the larger one with or without the lost."""
     if one.way is None:
-        return one
+        is_lost = min(len(one.arm.counted), len(baseline.counted)) < FEWEST_SEEDS
+        has_diverged = one.arm.count("diverged") or baseline.count("diverged")
+        both = is_lost and has_diverged
+        return replace(one, p_value=diverged_p(one.arm, baseline)) if both else one
     p_value = float(one.way.p_value)
     if one.harsh is not None:
         is_reversed = np.sign(one.harsh.mean) != np.sign(one.way.mean)
@@ -287,8 +291,21 @@ def _without_ends(alone: Interval) -> Interval:
     return alone if alone.n >= FEWEST_SEEDS else replace(alone, low=None, high=None)
 
 
+def diverged_share(arm: ArmResults) -> Share:
+    """Return how many of the trials that ended by themselves diverged, with its interval."""
+    ended = arm.count("counted") + arm.count("diverged")
+    return share(arm.count("diverged"), ended)
+
+
+def diverged_p(arm: ArmResults, baseline: ArmResults) -> float:
+    """Return the p value of both arms diverging equally often."""
+    ours, theirs = diverged_share(arm), diverged_share(baseline)
+    return more_often_p(int(ours.count), ours.total, int(theirs.count), theirs.total)
+
+
 def _in_family(one: Comparison, num: int, reach: float) -> Comparison:
-    assert one.way is not None
+    if one.way is None:
+        return replace(one, num_together=num)
     smallest = reach + max(one.slack)
     return replace(
         one,
@@ -349,7 +366,7 @@ def _with_evidence(
 ) -> Comparison:
     of_arm, of_baseline = one.arm.test_errors, baseline.test_errors
     common = [seed for seed in of_arm if seed in of_baseline]
-    if not planned_seeds or {*common} <= {*planned_seeds}:
+    if one.p_value is None or not planned_seeds or {*common} <= {*planned_seeds}:
         return one
     return replace(one, log_e=log_e_value([of_arm[seed] - of_baseline[seed] for seed in common]))
 

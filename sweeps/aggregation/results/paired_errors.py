@@ -1,16 +1,16 @@
 """Two arms compared image by image and seed by seed: where one errs and the other does not."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.arms import ArmResults, CellState, cell_state
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS, Interval, paired_difference
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay, over_splits, two_way
-from sweeps.records.trial_record import Outcome, TrialRecord
+from sweeps.records.trial_record import TrialRecord
 
 FEWEST_CLUSTERS = 2
 OF_VIEWS = ("smallnorb", "viewpoints")  # kinds of data whose images are views of few objects
@@ -56,7 +56,7 @@ def paired_errors(
     baseline: ArmResults,
     predictions: Mapping[str, Predictions],
     *,
-    diverged_as_chance: bool = False,
+    lost_as_chance: bool = False,
 ) -> PairedErrors | str:
     """Return the differences on the seeds that both arms have, or why there are none.
 
@@ -64,9 +64,13 @@ def paired_errors(
         arm: With its trials.
         baseline: The arm that it is compared with.
         predictions: Predictions by trial key.
-        diverged_as_chance: Whether a diverged trial counts as one that guesses.
+        lost_as_chance: Whether a diverged trial counts as one that guesses; and a failed one where
+            one arm has more of them than the other.
     """
-    wanted = [_wanted(one, diverged_as_chance=diverged_as_chance) for one in (arm, baseline)]
+    lost: set[CellState] = {"diverged"} if lost_as_chance else set()
+    if lost_as_chance and arm.count("failed") != baseline.count("failed"):
+        lost.add("failed")
+    wanted = [_wanted(one, lost) for one in (arm, baseline)]
     seeds = tuple(seed for seed in wanted[0] if seed in wanted[1])
     trials = [
         trials_of[seed] for seed in seeds for trials_of in wanted if trials_of[seed].is_counted
@@ -86,7 +90,7 @@ def paired_errors(
     def row(seed: int) -> Float[np.ndarray, " images"]:
         trials_of, theirs = (one[seed] for one in wanted)
         difference = wrong(trials_of) - wrong(theirs)
-        if not trials_of.is_counted:  # to diverge is never better, even than worse than a guess
+        if not trials_of.is_counted:  # to be lost is never better, even than worse than a guess
             difference -= min(difference.mean(), 0.0)
         return difference
 
@@ -109,13 +113,12 @@ def over_seeds_alone(arm: ArmResults, baseline: ArmResults) -> Interval:
     return more_held_out.interval(differences)
 
 
-def _wanted(arm: ArmResults, *, diverged_as_chance: bool) -> Mapping[int, TrialRecord]:
-    if not diverged_as_chance:
-        return arm.counted
+def _wanted(arm: ArmResults, lost: Collection[CellState]) -> Mapping[int, TrialRecord]:
+    """Return the trials that count, and those that are lost in some ways, by seed."""
     return {
         seed: trial
         for seed, trial in arm.trials.items()
-        if trial is not None and (trial.is_counted or trial.outcome is Outcome.DIVERGED)
+        if trial is not None and (trial.is_counted or cell_state(trial) in lost)
     }
 
 

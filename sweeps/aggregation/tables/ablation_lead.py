@@ -35,7 +35,7 @@ def ablation_lead(
 
 def _verdicts(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
     paired = [one for one in compared if one.difference.n]
-    different = [one for one in paired if one.verdict == "different"]
+    different = [one for one in compared if one.verdict == "different"]
     equivalent = [one for one in paired if one.verdict == "equivalent"]
     undecided = [one for one in paired if one.verdict == "undecided"]
     if different:
@@ -59,6 +59,8 @@ def named(compared: Sequence[Comparison], *, with_means: bool = False) -> str:
         mean = shown_value(one.difference.mean, TEST_ERROR)
         if with_means and mean is not None:
             name += f" ({mean:+.2f} points)".replace("-", MINUS)
+        elif with_means:
+            name += f" ({gap_text(one.arm)})"
         names.append(shortened(name, 120))
     more = len(compared) - len(names)
     return ", ".join(names) + (f" and {more} more" if more > 0 else "")
@@ -117,7 +119,12 @@ def _without_verdict(compared: Sequence[Comparison], arms: Sequence[ArmResults])
     same = next(group for group in identical_groups(arms) if any(arm.is_baseline for arm in group))
     if others := [one_line(arm.arm.name) for arm in same if not arm.is_baseline]:
         yield f"Identical to the baseline: {', '.join(others)}."
-    alone = [arm for one in compared if not one.difference.n for arm in one.arms]
+    alone = [
+        arm
+        for one in compared
+        if not one.difference.n and one.verdict == "undecided"
+        for arm in one.arms
+    ]
     if failed := [arm for arm in alone if not arm.counted]:
         words = (f"{one_line(arm.arm.name)} ({gap_text(arm)})" for arm in failed)
         yield f"No result: {', '.join(words)}."

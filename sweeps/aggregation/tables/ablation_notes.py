@@ -10,8 +10,11 @@ from capsmodel.spelling import names_by_reason, short_names
 from sweeps.aggregation.rendering.measured import shown_value
 from sweeps.aggregation.rendering.table import Cell, Column
 from sweeps.aggregation.results.arms import ArmResults, identical_groups
-from sweeps.aggregation.results.comparisons import MOST_WITH_ADDED, Comparison
-from sweeps.aggregation.statistics.exact_tests import Share, more_often_p, share
+from sweeps.aggregation.results.comparisons import (
+    MOST_WITH_ADDED,
+    Comparison,
+    diverged_share,
+)
 from sweeps.aggregation.tables.ablation_lead import (
     NO_SPREAD,
     ablation_lead,
@@ -60,18 +63,6 @@ def diverged_cell(arm: ArmResults) -> Cell:
     return Cell(f"{diverged.count:.0f} of {diverged.total} {ends}", values)
 
 
-def diverged_share(arm: ArmResults) -> Share:
-    """Return how many of the trials that ended by themselves diverged, with its interval."""
-    ended = arm.count("counted") + arm.count("diverged")
-    return share(arm.count("diverged"), ended)
-
-
-def diverged_p(arm: ArmResults, baseline: ArmResults) -> float:
-    """Return the p value of both arms diverging equally often."""
-    ours, theirs = diverged_share(arm), diverged_share(baseline)
-    return more_often_p(int(ours.count), ours.total, int(theirs.count), theirs.total)
-
-
 def ablation_words(
     manifest: Manifest,
     arms: Sequence[ArmResults],
@@ -106,6 +97,8 @@ def _notes(
     yield from _without_spread(compared)
     yield from added_notes(manifest, compared)
     yield from diverged_notes(arms)
+    yield from diverging_notes(compared)
+    yield from failed_notes(arms)
     yield from gap_notes(arms)
     yield from machine_notes(arms)
     yield from target_notes(arms)
@@ -291,8 +284,9 @@ def _epochs(arm: ArmResults) -> str:
 
 
 def _without_spread(compared: Sequence[Comparison]) -> Iterator[str]:
-    if alike := [one for one in compared if one.way and not one.has_spread]:
-        yield f"{named(alike)}: {NO_SPREAD}, which proves nothing: no verdict is given."
+    alike = [one for one in compared if one.way and not one.has_spread]
+    if undecided := [one for one in alike if one.verdict == "undecided"]:
+        yield f"{named(undecided)}: {NO_SPREAD}, which proves nothing: no verdict is given."
 
 
 def added_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
@@ -315,6 +309,26 @@ def diverged_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
             f"Diverged: trials of {', '.join(wild)} whose loss became {_what_losses_became(arms)}, "
             f"with the exact 95 % interval of that share. They enter no mean; bold also holds with "
             f"them as guesses."
+        )
+
+
+def diverging_notes(compared: Sequence[Comparison]) -> Iterator[str]:
+    """Say which verdicts are on how often arms diverge."""
+    if judged := [one for one in compared if one.way is None and one.is_different]:
+        yield (
+            f"{named(judged)}: as divergence leaves fewer than three seeds, the verdict is on how "
+            f"often both arms diverge (Boschloo)."
+        )
+
+
+def failed_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Say what failed trials do to verdicts where an arm has other ones than the baseline."""
+    usual = sum(arm.count("failed") for arm in arms if arm.is_baseline)
+    if other := [one_line(arm.arm.name) for arm in arms if arm.count("failed") != usual]:
+        yield (
+            f"Not as many trials failed in {', '.join(other)} as in the baseline. If bad trainings "
+            f"fail, those that are left look too good: bold also holds with failed trials as "
+            f"guesses."
         )
 
 

@@ -22,7 +22,12 @@ from sweeps.aggregation.rendering.table import (
     text_cell,
 )
 from sweeps.aggregation.results.arms import ArmResults, arm_results, identical_groups
-from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
+from sweeps.aggregation.results.comparisons import (
+    Comparison,
+    ablation_comparisons,
+    diverged_p,
+    diverged_share,
+)
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.statistics.exact_tests import better_share, mcnemar_p
 from sweeps.aggregation.statistics.intervals import Interval
@@ -32,8 +37,6 @@ from sweeps.aggregation.tables.ablation_notes import (
     DIVERGED_COLUMN,
     ablation_words,
     diverged_cell,
-    diverged_p,
-    diverged_share,
     is_alone,
 )
 from sweeps.aggregation.tables.departures import with_departures
@@ -183,9 +186,14 @@ def difference_of(compared: Comparison | None, n: int) -> Cell:
     return replace(cell, text=f"{cell.text} {ALONE_MARK}") if is_alone(compared) else cell
 
 
+def has_verdict(one: Comparison) -> bool:
+    """Return whether there is a difference, or a verdict on how often arms diverge."""
+    return one.difference.mean is not None or one.is_different
+
+
 def verdict_of(compared: Comparison | None) -> Cell:
     """Return the verdict on a difference."""
-    if compared is None or compared.difference.mean is None:
+    if compared is None or not has_verdict(compared):
         return Cell("", (None,))
     cell = text_cell(compared.verdict)
     return Cell(cell.text, cell.values, is_bold=compared.is_different)
@@ -255,7 +263,7 @@ def difference_values(one: Comparison | None) -> dict[str, Value]:
     way = one.way if one else None
     shared = way.shared if way else None
     return {
-        "verdict": one.verdict if one and one.difference.n else None,
+        "verdict": one.verdict if one and has_verdict(one) else None,
         "difference_n": one.difference.n if one else None,
         **_ends("difference_points", one.difference if one else None),
         "covers_images": way is not None if one else None,

@@ -85,6 +85,7 @@ def test_the_interval_is_over_seeds_and_images() -> None:
     assert clear.difference.mean == float(way.mean)
     assert clear.difference.half_width == pytest.approx(float(way.half_width()), abs=1e-15)
     assert clear.seeds_alone.half_width is not None
+    assert clear.difference.half_width is not None
     assert clear.difference.half_width > clear.seeds_alone.half_width
 
 
@@ -300,3 +301,40 @@ def test_nothing_is_equivalent_where_trials_diverged(wild: str) -> None:
     arms = arm_results(manifest, by_key(*trials_of(wrong), *lost, *others))
     predictions = predictions_of({**wrong, other: [*wrong[other], *[range(4)] * 3]})
     assert ablation_comparisons(manifest, arms, predictions)[0].verdict == "undecided"
+
+
+@pytest.mark.parametrize(("num_diverged", "verdict"), [(5, "different"), (3, "undecided")])
+def test_where_too_few_seeds_are_left_the_verdict_is_on_how_often_arms_diverge(
+    num_diverged: int, verdict: str
+) -> None:
+    wrong: Wrong = {"base": [range(4)] * 5, "wild": [range(4)] * (5 - num_diverged)}
+    lost = [
+        unfinished("wild", seed, Outcome.DIVERGED, "nan") for seed in range(5 - num_diverged, 5)
+    ]
+    manifest = manifest_of([*wrong], range(5))
+    records = by_key(*trials_of(wrong), *lost)
+    (one,) = ablation_comparisons(manifest, arm_results(manifest, records), predictions_of(wrong))
+    assert one.verdict == verdict
+    table = ablation_table(manifest, records, predictions=predictions_of(wrong))
+    is_named = "Different from the baseline: wild (5 diverged)." in table.lead
+    assert is_named == (verdict == "different")
+
+
+def test_an_arm_whose_bad_trainings_failed_is_not_better() -> None:
+    """The same trainings as the baseline's, but for the three worst, which failed."""
+    chance = np.random.default_rng(0)
+    errors = sorted(int(number) for number in chance.integers(20, 60, 8))
+    wrong: Wrong = {
+        "base": [range(50, 50 + 45 + seed % 2) for seed in range(8)],
+        "arm": [range(50, 50 + number) for number in errors[:5]],
+    }
+    failed = [unfinished("arm", seed, Outcome.FAILED, "out of memory") for seed in (5, 6, 7)]
+    manifest = manifest_of([*wrong], range(8))
+    records = by_key(*trials_of(wrong), *failed)
+    (one,) = ablation_comparisons(manifest, arm_results(manifest, records), predictions_of(wrong))
+    assert one.way is not None
+    assert one.harsh is not None
+    assert float(one.way.mean) < 0
+    assert one.p_value == 1.0
+    notes = ablation_table(manifest, records, predictions=predictions_of(wrong)).notes
+    assert [note for note in notes if note.startswith("Not as many trials failed in arm as in")]
