@@ -12,6 +12,7 @@ import pytest
 from search_spaces.quickstart import SWEEP as QUICKSTART
 from search_spaces.trial_key import trial_key
 from tests.pages import ROOT, commands, page, snippets
+from tests.recomputed import largest_difference, recomputed
 from tests.sweeps.cli.shell import Shell
 from tests.waiting import PATIENCE_SECONDS
 
@@ -116,6 +117,11 @@ def test_the_pages_run_in_their_order(folder: Path) -> None:
     made = (folder / "reports" / "quickstart" / "ablation.md").read_text(encoding="utf-8")
     shown = README.partition("<!-- table: quickstart -->")[2].partition("<!-- end of table -->")[0]
     assert _first_cells(shown) == _first_cells(made)
+    report = folder / "reports" / "quickstart"
+    rows = recomputed(report / "trials.csv", folder / "capsweep-store" / "cells", "3 iterations")
+    difference, count = largest_difference(report / "ablation.csv", rows)
+    assert difference < 1e-9
+    assert count > 100
 
     printed = typed(folder, README)
     assert "quickstart: 0 trained now, 21 of 21 cells filled." in printed["run quickstart"]
