@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import stdtrit
 
+from sweeps.aggregation.results.comparisons import MOST_WITH_ADDED
 from sweeps.aggregation.results.mean_errors import half_of_mean
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.two_way import two_way
@@ -28,7 +29,6 @@ COMPARED = 6
 PRINTED = 200
 POWER_AT = "power at the reach that tables of equal arms print, .74 to .98"
 GUESSES_WRONG = 0.9  # of ten classes
-LOOKS = (3, 6, 9, 12, 15)
 MOST_PRINTED = 0.5
 MEAN = "coverage of the population's error by the ± of one arm's mean, at least .94"
 COVERAGE = "coverage of the population's difference, of the arm where it is least, .94 to .99"
@@ -256,29 +256,40 @@ def diverged_tables(
     return JudgedTables(way, p_value, *usual_errors(finished_ones))
 
 
-def peeking(generator: AnyGenerator, images: int, draws: int) -> Iterator[Figure]:
-    """Count tables that show anything bold at any look, where no arm differs."""
-    errors = [generator.error] * (COMPARED + 1)
+def peeking(
+    generator: AnyGenerator, looks: Sequence[int], images: int, draws: int, compared: int = COMPARED
+) -> Iterator[Figure]:
+    """Count tables that show anything bold at any look, where no arm differs.
+
+    Args:
+        generator: Of the networks.
+        looks: Seeds at each look; the first are those planned.
+        images: Of the test split.
+        draws: Tables.
+        compared: Arms besides the baseline.
+    """
+    errors = [generator.error] * (compared + 1)
     rules = ("ever", "always with evidence", "without evidence", "old rule")
     by_rule = {rule: list[Bool[np.ndarray, " draws"]]() for rule in rules}
-    for wrong in generator.parts("peeking", errors, (draws, LOOKS[-1], images)):
+    case = f"peeking {looks} {compared}"
+    for wrong in generator.parts(case, errors, (draws, looks[-1], images)):
         ever = np.zeros((len(rules), len(wrong)), dtype=bool)
-        for look in LOOKS:
+        for look in looks:
             tables = judged_tables(wrong[:, :, :look], generator.objects(images))
             by_seed = minus_first(wrong[:, :, :look]).mean(axis=-1)
-            is_shown = log_e_rows(by_seed) >= np.log(COMPARED / SIGNIFICANCE)
+            is_shown = log_e_rows(by_seed) >= np.log(compared / SIGNIFICANCE)
             guarded = tables.is_bold_at(SIGNIFICANCE / 2) & is_shown
-            planned = tables.is_bold if look == LOOKS[0] else guarded
+            planned = tables.is_bold if look == looks[0] else guarded
             ever |= [
                 rule.any(axis=1) for rule in (planned, guarded, tables.is_bold, tables.was_bold)
             ]
         for rule, now in zip(rules, ever, strict=True):
             by_rule[rule].append(now)
     context = {rule: np.concatenate(by_rule[rule]).mean() for rule in rules[1:]}
-    what = f"anything bold at any of {len(LOOKS)} looks ({LOOKS[0]} seeds planned), at most .055"
-    yield Figure(
-        what, generator.name, LOOKS[-1], images, *_of(by_rule["ever"]), most=0.055, context=context
-    )
+    what = f"anything bold at any of {len(looks)} looks, at most {MOST_WITH_ADDED:g}"
+    words = f"{generator.name}, {compared} compared, {looks[0]} seeds planned"
+    ever_bold = _of(by_rule["ever"])
+    yield Figure(what, words, looks[-1], images, *ever_bold, most=MOST_WITH_ADDED, context=context)
 
 
 def _covers(tables: JudgedTables, arm: int, true: float) -> Bool[np.ndarray, " draws"]:

@@ -32,6 +32,7 @@ from tools.acceptance.networks import (
     SEEDS_DOMINATE,
     SEEDS_MATTER,
     SELDOM_WRONG,
+    Generator,
     images_of,
 )
 
@@ -113,8 +114,12 @@ def divergence(draws: int) -> Iterator[Job]:
 
 
 def peeking(draws: int) -> Iterator[Job]:
-    for generator in GENERATORS:
-        yield partial(criteria.peeking, generator, images_of(generator), draws)
+    for generator in (*GENERATORS, *LOGIT_GENERATORS):
+        images = images_of(generator) if isinstance(generator, Generator) else IMAGES[0]
+        for planned, step in ((3, 1), (5, 5), (10, 2)):
+            looks = tuple(range(planned, planned + 10 * step, step))
+            for compared in (1, 5):
+                yield partial(criteria.peeking, generator, looks, images, draws, compared)
 
 
 def best(draws: int) -> Iterator[Job]:
