@@ -108,7 +108,7 @@ def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
         yield (
             f"Seeds other than {planned} were added after looking, so that a difference counts "
             f"below 0.025, and needs an e-process over seeds as well; with the first look, arms "
-            f"without a difference have any that counts in at most 0.075 of tables."
+            f"without a difference have any that counts in at most 0.1 of tables."
         )
     if manifest.margin_points is not None:
         yield f"Equivalent means within {manifest.margin_points:g} points, declared beforehand."

@@ -297,7 +297,7 @@ def added_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[
             f"Seeds other than {planned} were added after looking: bold here needs half the level, "
             f"and evidence that repeated looks do not inflate (an e-process over seeds). With the "
             f"first look, which had the whole level, arms without a difference have anything bold "
-            f"in at most {MOST_WITH_ADDED:.1%} of tables.".replace("%", " %")
+            f"in at most {MOST_WITH_ADDED:.0%} of tables.".replace("%", " %")
         )
 
 
