@@ -130,7 +130,13 @@ def off_null(generator: AnyGenerator, seeds: int, images: int, draws: int) -> It
 
 
 def power(
-    generator: AnyGenerator, seeds: int, images: int, draws: int, compared: int = COMPARED
+    generator: AnyGenerator,
+    seeds: int,
+    images: int,
+    draws: int,
+    compared: int = COMPARED,
+    *,
+    num_printed: int = PRINTED,
 ) -> Iterator[Figure]:
     """Count bold where one arm differs by what tables of equal arms print as the reach.
 
@@ -138,9 +144,10 @@ def power(
     its median is taken.
     """
     equal = [generator.error] * (compared + 1)
+    shape = (num_printed, seeds, images)
     printed = [
         _printed(tables.reach(draw))
-        for wrong in generator.parts(f"printed {seeds} {compared}", equal, (PRINTED, seeds, images))
+        for wrong in generator.parts(f"printed {seeds} {compared}", equal, shape)
         for tables in [judged_tables(wrong, generator.objects(images))]
         for draw in range(len(wrong))
     ]
