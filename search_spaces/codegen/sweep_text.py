@@ -142,7 +142,8 @@ def base_call(module: str, settings: Mapping[str, Any]) -> Call | Imported | Non
 def seeds_call(seeds: Sequence[int]) -> Call | tuple[int, ...]:
     """Return seeds as they are, or as a range if there are many."""
     first, end = seeds[0], seeds[-1] + 1
-    if len(seeds) > _MOST_SEEDS_LISTED and tuple(seeds) == tuple(range(first, end)):
+    is_range = end - first == len(seeds) and tuple(seeds) == tuple(range(first, end))
+    if len(seeds) > _MOST_SEEDS_LISTED and is_range:
         ends = (first, end) if first else (end,)
         return Call(Imported("", "tuple"), (Call(Imported("", "range"), ends),))
     return tuple(seeds)

@@ -101,6 +101,12 @@ def test_the_sweep_of_the_file_is_the_one_that_was_asked_for(
     assert max(map(len, grid.text().splitlines())) <= 100
 
 
+def test_seeds_far_apart_are_listed_one_by_one() -> None:
+    """To compare them with all numbers between would take tens of gigabytes."""
+    seeds = (*range(9), 10**12)
+    assert read(of("quickstart", seeds=seeds)).arm_seeds == seeds
+
+
 def test_ruff_has_nothing_to_do_or_to_say(tmp_path: Path) -> None:
     grids = [of("quickstart", design=design, resolution=None) for design in DESIGNS]
     grids += [of("quickstart", module="", settings={"stopping.epochs": 3})]
