@@ -369,18 +369,6 @@ def agreement(results: Results, device: torch.device, scale: Scale) -> None:
 # steps
 
 
-class Step(NamedTuple):
-    """A contender of a timing.
-
-    Attributes:
-        run: Makes one step.
-        precision: One of `PRECISIONS`.
-    """
-
-    run: Callable[[], object]
-    precision: str
-
-
 def layer_step(form: str, precision: str, device: torch.device, scale: Scale) -> Callable[[], None]:
     """Return a step of the class capsules of the paper alone, to inputs and weights."""
     in_caps = 36 * scale.types
@@ -641,13 +629,13 @@ def trials(results: Results, device: torch.device, scale: Scale) -> None:
             assert process.stdin
             process.stdin.write("go\n")
             process.stdin.flush()
-        told = [json.loads(process.communicate()[0]) for process in processes]
+        answers = [json.loads(process.communicate()[0]) for process in processes]
         results.add(
             "trials",
             name,
             batch=scale.batch // 2,
-            steps_per_second=sum(one["steps"] / one["seconds"] for one in told),
-            mib_each=max(one["mib"] for one in told),
+            steps_per_second=sum(one["steps"] / one["seconds"] for one in answers),
+            mib_each=max(one["mib"] for one in answers),
         )
 
 
@@ -827,19 +815,30 @@ def mnist_lines(found: list[dict[str, Any]]) -> list[str]:
 def main(words: Sequence[str] | None = None) -> int:
     """Run the parts and write the report; 1 if anything does not agree."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all")
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; default: all")
     parser.add_argument("--into", type=Path, default=Path("gpu_results"))
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--tiny", action="store_true", help="only to see that it runs")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     given = parser.parse_args(words)
     if given.serve:
         serve(torch.device(given.serve))
         return 0
+    if unknown := [part for part in given.parts if part not in PARTS]:
+        parser.error(f"there is no part '{unknown[0]}': choose from {', '.join(PARTS)}.")
+    if given.device == "cuda" and not torch.cuda.is_available():
+        parser.error(
+            "PyTorch sees no GPU here: run this where there is one, or add --device cpu --tiny."
+        )
+    if not given.tiny and given.device == "cpu":
+        parser.error("on a CPU this takes hours: add --tiny to see that it runs.")
     device, results = torch.device(given.device), Results(given.into)
     note_machine(results, device)
     for part in given.parts or PARTS:
-        PARTS[part](results, device, TINY if given.tiny else Scale())
+        try:
+            PARTS[part](results, device, TINY if given.tiny else Scale())
+        except ValueError as error:  # as where MNIST is neither there nor can be downloaded
+            parser.error(str(error))
         (results.folder / "report.md").write_text(report(results), encoding="utf-8")
     print(report(results))
     return 0 if all(line["agrees"] for line in results.lines("agreement")) else 1

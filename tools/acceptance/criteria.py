@@ -73,7 +73,7 @@ def under_null(
         tables = judged_tables(wrong, generator.objects(images))
         own = tables.by_own_seeds
         size = np.abs(tables.way.mean)
-        told = (
+        counts = (
             size <= tables.way.half_width(),
             size <= own.way.half_width(),
             size <= tables.half_width_of_seeds,
@@ -81,7 +81,7 @@ def under_null(
             own.is_bold,
             tables.was_bold,
         )
-        for name, each in zip(names, told, strict=True):
+        for name, each in zip(names, counts, strict=True):
             by_name[name].append(each)
     every = {name: np.concatenate(parts) for name, parts in by_name.items()}
     case = f"{generator.name}, {compared} compared"
@@ -140,7 +140,7 @@ def power(
 ) -> Iterator[Figure]:
     """Count bold where one arm differs by what tables of equal arms print as the reach.
 
-    That is what a reader has who is told "undecided". What tables print is not the same in each:
+    A reader of "undecided" has such a table. What tables print is not the same in each:
     its median is taken.
     """
     equal = [generator.error] * (compared + 1)

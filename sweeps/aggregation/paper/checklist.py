@@ -86,6 +86,7 @@ def _means(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
 def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     compared = (*arms.compared, *arms.against_random)
     if tested := [one for one in compared if one.way]:
+        num_together = sum(one.p_value is not None for one in compared)
         random = ", and from the best random point," * bool(arms.against_random)
         yield (
             f"Differences of test errors from '{arms.baseline}'{random} are paired by seed, their "
@@ -95,7 +96,7 @@ def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
             f"{_spread_words(tested)}; they are for {covered(compared)}, {not_covered(compared)}."
         )
         yield (
-            f"p values are two-sided and adjusted for {_number(len(tested), 'comparison')} by "
+            f"p values are two-sided and adjusted for {_number(num_together, 'comparison')} by "
             f"Holm's method, arms of identical results counted once; a difference counts, and is "
             f"bold, below 0.05."
         )

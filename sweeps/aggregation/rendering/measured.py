@@ -52,7 +52,7 @@ def measured_column(metric: Metric, words: str) -> Column:
 def measured_interval(values: Iterable[float], metric: Metric) -> Interval:
     """Return mean and t interval of a metric's values, in the unit that readers are shown.
 
-    Of fractions the two ends lie where fractions can be, though half the width is told whole.
+    The ends of a fraction are cut to what a fraction can be; half the width is not.
     """
     interval = mean_interval(metric.shown(value) for value in values)
     return where_fractions_lie(interval, percent(1)) if metric.is_fraction else interval

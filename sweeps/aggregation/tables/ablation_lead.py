@@ -165,7 +165,9 @@ def _shared_notes(compared: Sequence[Comparison]) -> Iterator[str]:
         return
     apart = [one for one in shared if one.way and one.way.shared and one.way.shared.is_apart]
     seeds = sorted({one.difference.n for one in shared})
-    words = f"; arms whose seeds go another way are judged by their own as well: {named(apart)}"
+    words = (
+        f"; arms whose seeds do not follow the others are also judged by their own: {named(apart)}"
+    )
     yield (
         f"The spread over seeds is estimated from all arms together, as {span(seeds)} seeds of one "
         f"arm say little{words * bool(apart)}."

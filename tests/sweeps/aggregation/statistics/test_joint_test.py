@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from sweeps.aggregation.statistics.covariances import mean_covariances, over_seeds
 from sweeps.aggregation.statistics.joint_power import detectable_length
 from sweeps.aggregation.statistics.joint_test import joint_test
-from sweeps.aggregation.statistics.power import detectable_difference
 from sweeps.aggregation.statistics.two_way import two_way
+from tests.sweeps.aggregation.statistics.noncentral_t import detectable_difference
 
 shapes = st.tuples(st.integers(0, 2**32 - 1), st.integers(3, 6), st.integers(6, 40))
 with_objects = st.booleans()

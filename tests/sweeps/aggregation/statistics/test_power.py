@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.power import TTestPower
 
-from sweeps.aggregation.statistics.power import POWER, detectable_difference, middle_error
+from sweeps.aggregation.statistics.power import POWER, middle_error
+from tests.sweeps.aggregation.statistics.noncentral_t import detectable_difference
 
 
 @pytest.mark.parametrize("n", [3, 5, 10, 40])

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeps.aggregation.statistics.added_seeds import fewest_seeds
-from sweeps.aggregation.statistics.power import detectable_difference
 from sweeps.aggregation.statistics.rule_power import Requirement, VarianceParts, power_of_rule
 from sweeps.aggregation.statistics.two_way import two_way
+from tests.sweeps.aggregation.statistics.noncentral_t import detectable_difference
 
 variances = st.floats(0.01, 1.0)
 seed_counts = st.integers(3, 40)
