@@ -338,3 +338,23 @@ def test_an_arm_whose_bad_trainings_failed_is_not_better() -> None:
     assert one.p_value == 1.0
     notes = ablation_table(manifest, records, predictions=predictions_of(wrong)).notes
     assert [note for note in notes if note.startswith("Not as many trials failed in arm as in")]
+
+
+def test_equivalence_holds_for_the_table_and_not_for_each_arm_by_itself() -> None:
+    """Five arms, each within the margin by its own p, but not by Holm's."""
+    parts = ((0, 1), (0, 2), (1, 3), (2, 4), (3, 5))  # of equal results one would stand for all
+    rows: Wrong = {
+        f"arm {n}": [
+            [*range(3), 50 + n, *([90 + n] if seed in parts[n] else [])] for seed in range(6)
+        ]
+        for n in range(5)
+    }
+    wrong: Wrong = {"base": [range(3 + seed % 2) for seed in range(6)], **rows}
+    for tenths in range(5, 60):
+        manifest = manifest_of([*wrong], range(6), margin_points=tenths / 10)
+        found = [*compared(wrong, manifest).values()]
+        alone = [one.equivalent_p or 1.0 for one in found]
+        if max(alone) < 0.025 and min(alone) > 0.01:
+            assert {one.verdict for one in found} == {"undecided"}
+            return
+    raise AssertionError("no margin lies between both")
