@@ -4,7 +4,6 @@ This one reads what a trial trains: wide networks get what was asked, others hal
 two of them share what one wide one needs.
 """
 
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.capacity import Resources, Room
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.cell_source import ListedCells
+from sweeps.execution.engine.cgroup import num_cores
 from sweeps.execution.engine.engine import EpochTold
 from sweeps.execution.engine.placement import (
     Limits,
@@ -134,7 +134,7 @@ def launch_both(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="a wide network asks for two cores")
+@pytest.mark.skipif(num_cores() < 2, reason="a wide network asks for two cores")
 def test_ray_gives_each_kind_its_share(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from tests.growth.test_placement import launch_both;"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from sweeps.execution.engine.oom_kills import num_oom_kills
+from sweeps.execution.engine.cgroup import num_cores, num_oom_kills
 from sweeps.execution.engine.placement import (
     Limits,
     Machine,
@@ -134,7 +134,7 @@ def capacity_of(resources: Resources, placement: Placement = place_evenly) -> Ca
 
 def this_machine() -> list[Machine]:
     """Return the machine on which Ray will be started."""
-    return [Machine(cpus=os.cpu_count() or 1, gpus=_local_gpus())]
+    return [Machine(cpus=num_cores(), gpus=_local_gpus())]
 
 
 def _local_gpus() -> int:

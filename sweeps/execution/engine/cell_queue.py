@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_source import CellSource
+from sweeps.execution.engine.cgroup import num_oom_kills
 from sweeps.execution.engine.engine import (
     CannotGoOn,
     EpochTold,
@@ -31,7 +32,6 @@ from sweeps.execution.engine.failure_policy import (
     restart_blameless,
     why_restarted,
 )
-from sweeps.execution.engine.oom_kills import num_oom_kills
 from sweeps.execution.engine.placement import Share
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.cell_contents import TrialSpec

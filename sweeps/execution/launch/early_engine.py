@@ -1,12 +1,12 @@
 """Ray, started before the other imports of a launch, which take about as long as Ray does."""
 
-import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sweeps.execution.engine.cgroup import num_cores
 from sweeps.execution.engine.process.engine_session import EngineLostError
 from sweeps.execution.engine.process.ray_engine import RayEngine
 from sweeps.execution.engine.process.scratch import scratch_folder
@@ -54,7 +54,7 @@ def _slots(options: LaunchOptions) -> int:
     has_accelerator = any(Path(name).exists() for name in _ACCELERATORS)
     if is_elsewhere or options.gpus_per_trial or has_accelerator:
         return 0
-    slots = (os.cpu_count() or 1) // options.cpus_per_trial
+    slots = num_cores() // options.cpus_per_trial
     slots = min(slots, options.max_concurrent or slots)
     return slots if slots <= _MOST_SLOTS else 0
 

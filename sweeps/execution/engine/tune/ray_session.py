@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 
+from sweeps.execution.engine.cgroup import num_cores
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.tune.ray_private import own_ray_start
 from sweeps.records.errors import BadInput
@@ -37,7 +38,7 @@ def ray_session(address: str | None, scratch: str, num_ready: int | None = None)
     options: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
     if address is None:
         os.environ["RAY_TMPDIR"] = scratch
-        options |= {"address": "local", "include_dashboard": False}
+        options |= {"address": "local", "include_dashboard": False, "num_cpus": num_cores()}
     else:
         options |= {"address": address}
     try:

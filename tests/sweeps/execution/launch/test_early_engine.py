@@ -54,7 +54,7 @@ def small_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         kind.made = []
     monkeypatch.setattr(early_module, "RayEngine", Begun)
     monkeypatch.setattr(early_module, "_ACCELERATORS", ())
-    monkeypatch.setattr(early_module.os, "cpu_count", lambda: CORES)
+    monkeypatch.setattr(early_module, "num_cores", lambda: CORES)
     monkeypatch.delitem(sys.modules, "torch")
 
 
@@ -104,7 +104,7 @@ def a_machine_with_a_gpu(folder: Path, patch: pytest.MonkeyPatch) -> LaunchOptio
 
 
 def many_cores(folder: Path, patch: pytest.MonkeyPatch) -> LaunchOptions:
-    patch.setattr(early_module.os, "cpu_count", lambda: 64)
+    patch.setattr(early_module, "num_cores", lambda: 64)
     return LaunchOptions(storage=folder)
 
 
@@ -175,7 +175,7 @@ class Begun:
         print("ended", "torch" in sys.modules)
 
 early_engine.RayEngine, early_engine._ACCELERATORS = Begun, ()
-early_engine.os.cpu_count = lambda: 2
+early_engine.num_cores = lambda: 2
 
 import sweeps
 
