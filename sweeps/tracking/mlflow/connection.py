@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
 from sweeps.storage.sqlite_file import open_read_only
 from sweeps.tracking.addresses import public, sqlite_path
+from sweeps.tracking.proxies import address_and_proxy, bypass_proxies_on_loopback
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
@@ -70,6 +71,7 @@ def connect(tracking_uri: str) -> "MlflowClient":
     if path is not None:
         check_database(path)
     elif urlsplit(tracking_uri).hostname:
+        bypass_proxies_on_loopback(tracking_uri)
         _check_server(tracking_uri)
     else:
         raise BadInput(
@@ -95,7 +97,9 @@ def mlflow_errors_as_ours(tracking_uri: str) -> Generator[None]:
     except (MlflowException, RequestException, SQLAlchemyError) as error:
         reason = str(error).strip() or type(error).__name__
         first = public(reason.splitlines()[0])[:300]
-        sentence = f"The tracking store at {public(tracking_uri)} cannot be read: {first}"
+        sentence = (
+            f"The tracking store at {address_and_proxy(tracking_uri)} cannot be read: {first}"
+        )
         raise StoreRefused(sentence, reason) from error
 
 
@@ -218,8 +222,8 @@ def _check_server(tracking_uri: str) -> None:
         failures.append(f"no answer within {PATIENCE_SECONDS:.0f} seconds")
     if failures:
         raise StoreUnreachable(
-            f"The tracking server at {public(tracking_uri)} does not answer ({failures[0]}): "
-            "start it, or name another one with --tracking-uri."
+            f"The tracking server at {address_and_proxy(tracking_uri)} does not answer "
+            f"({failures[0]}): start it, or name another one with --tracking-uri."
         )
 
 

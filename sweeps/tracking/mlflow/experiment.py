@@ -18,6 +18,7 @@ from mlflow.exceptions import MlflowException, RestException
 
 from sweeps.tracking.mlflow.connection import UNPOOLED, set_client_environment
 from sweeps.tracking.mlflow.runs import EXPERIMENT
+from sweeps.tracking.proxies import bypass_proxies_on_loopback
 
 _SERVED_BY_THE_UI = "mlflow-artifacts:/"  # below the folder that the UI is given
 _RETRIES = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
@@ -34,6 +35,7 @@ _DEFAULTS = {
 
 def client_for_writing(tracking_uri: str) -> MlflowClient:
     """Return a client of our patience, whatever the user's environment says."""
+    bypass_proxies_on_loopback(tracking_uri)
     set_client_environment(_DEFAULTS)
     return MlflowClient(tracking_uri=tracking_uri)
 

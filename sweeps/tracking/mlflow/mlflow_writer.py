@@ -42,6 +42,7 @@ from sweeps.tracking.mlflow.experiment import (
 )
 from sweeps.tracking.mlflow.runs import EXPERIMENT, RUN_STATUS, runs_that, sweep_status, tags_of
 from sweeps.tracking.mlflow.tags import commit_tags, member_tag, run_tags, sweep_note, who_tags
+from sweeps.tracking.proxies import address_and_proxy
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
 from sweeps.tracking.store import FreedWeights, SweepRef, TrialRef
 from sweeps.tracking.sweep_summary import SweepSummary
@@ -63,7 +64,7 @@ def open_writer(tracking_uri: str, artifacts: Path) -> "MlflowWriter":
         return MlflowWriter(tracking_uri, artifacts)
     except (MlflowException, OSError) as error:
         raise StoreUnreachable(
-            f"The tracking store {public(tracking_uri)} does not answer: "
+            f"The tracking store {address_and_proxy(tracking_uri)} does not answer: "
             f"{one_line(public(str(error)))[:200]}"
         ) from error
 
