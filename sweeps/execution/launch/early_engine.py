@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from sweeps.execution.engine.process.engine_session import EngineLostError
 from sweeps.execution.engine.process.ray_engine import RayEngine
 from sweeps.execution.engine.process.scratch import scratch_folder
 from sweeps.execution.launch_options import LaunchOptions
+from sweeps.records.errors import BadInput
 from sweeps.storage.locations import resolve_storage
 
 if TYPE_CHECKING:
@@ -36,16 +37,15 @@ def early_engine(which: "Launchable", options: LaunchOptions) -> Generator[RayEn
     if slots == 0 or "torch" in sys.modules or _was_launched(which, options):
         yield None
         return
-    with scratch_folder() as folder:
-        engine = RayEngine(None, folder / "log", num_ready=slots)
-        try:
+    begun = None
+    with ExitStack() as resources:
+        with suppress(BadInput, EngineLostError):  # the launch's own start reports why
+            folder = resources.enter_context(scratch_folder())
+            engine = RayEngine(None, folder / "log", num_ready=slots)
+            resources.callback(engine.end)
             engine.begin()
-        except EngineLostError:  # the next start reports why
-            engine.end()
-        try:
-            yield engine if engine.has_begun else None
-        finally:
-            engine.end()
+            begun = engine
+        yield begun
 
 
 def _slots(options: LaunchOptions) -> int:

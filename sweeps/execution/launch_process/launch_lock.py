@@ -99,7 +99,7 @@ def running_sweeps(journals: Path) -> set[str]:
 
 @contextmanager
 def sole_launch(sweep: str, storage: Storage) -> Generator[None]:
-    """Make a launch's folders and lock the sweep; remove what is empty if it is refused.
+    """Make a launch's folders and lock the sweep; if it is refused, leave only what was logged.
 
     Args:
         sweep: Its name.
@@ -136,8 +136,13 @@ def _unlinked_if_refused(files: list[Path], storage: Storage) -> Generator[None]
     except SweepError:
         if not any(storage.cells.iterdir()):  # else a journal may tell of what was trained
             for path in files:
-                path.unlink(missing_ok=True)
+                if path.suffix != ".log" or not _has_content(path):  # the error may name the log
+                    path.unlink(missing_ok=True)
         raise
+
+
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 def _folders(storage: Storage) -> tuple[Path, ...]:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 import psutil
@@ -18,6 +19,7 @@ from sweeps.execution.engine.process.process_messages import (
     FROM_ENGINE,
     Begin,
     FromEngine,
+    Print,
     Pulse,
     Ready,
     Refused,
@@ -25,6 +27,7 @@ from sweeps.execution.engine.process.process_messages import (
 from sweeps.records.errors import BadInput
 
 LONGEST_SILENCE = 30  # seconds in which a living process would have said 30 words
+LONGEST_START = 600  # seconds, likewise: on a busy machine Ray's own 30 are too few
 MOST_MISSES = 3
 _LEAVE_SECONDS = 20.0
 _COMMAND = (sys.executable, "-P", "-m", "sweeps.execution.engine.tune.engine_process")
@@ -81,14 +84,20 @@ class EngineSession:
         """
         self.send(Begin(address=address, scratch=str(scratch), num_ready=num_ready))
 
-    def wait(self) -> None:
-        """Wait until Ray is there, as long as it takes.
+    def wait(self, log: Path | None = None) -> None:
+        """Wait until Ray is there.
+
+        Args:
+            log: Where the process prints from now on; None leaves it where it is.
 
         Raises:
             BadInput: If it cannot be.
-            EngineLostError: If the process ends meanwhile.
+            EngineLostError: If the process ends meanwhile, or takes too long.
         """
-        answer = self.receive()
+        if log:
+            with suppress(BrokenPipeError, TimeoutError):  # what it has sent says why it is gone
+                self._channel.send(Print(log=str(log)))
+        answer = self.receive(LONGEST_START)
         if isinstance(answer, Refused):
             raise BadInput(answer.sentence)
         assert isinstance(answer, Ready)
@@ -112,18 +121,23 @@ class EngineSession:
         except TimeoutError:
             raise EngineLostError("its process takes no orders any more") from None
 
-    def receive(self) -> FromEngine:
+    def receive(self, most_seconds: int | None = None) -> FromEngine:
         """Return the next message that is no pulse; waits for it while the process is sound.
 
         Silence is counted in waits that were in vain, so that a driver that was stopped for a
         while does not take its own sleep for the other's. It counts from the first word on, as a
         busy machine takes long to load what speaks.
 
+        Args:
+            most_seconds: How long it may take, counted in pulses and waits; None for ever.
+
         Raises:
-            EngineLostError: If it is not.
+            EngineLostError: If it is not, or takes too long.
         """
         silence = 0
-        while True:
+        for second in count():
+            if second == most_seconds:
+                raise EngineLostError(f"it was not ready after {most_seconds} seconds")
             self._refuse_missing()
             try:
                 line = self._channel.receive(wait_seconds=1.0)
@@ -140,6 +154,7 @@ class EngineSession:
                 return message
             if message and message.num_misses >= MOST_MISSES:
                 raise EngineLostError(f"Ray has not answered {message.num_misses} times in a row")
+        raise AssertionError  # pragma: no cover
 
     def close(self) -> None:
         """Let the process leave Ray in order, and wait for it a while."""

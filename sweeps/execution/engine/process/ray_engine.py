@@ -27,7 +27,7 @@ from sweeps.execution.engine.engine import (
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process.engine_session import EngineLostError, EngineSession
-from sweeps.execution.engine.process.process_messages import Ask, GoOn, Over, Print, Train, Word
+from sweeps.execution.engine.process.process_messages import Ask, GoOn, Over, Train, Word
 from sweeps.execution.engine.process.ray_token import refuse_readable_token
 from sweeps.execution.engine.process.scratch import scratch_folder
 from sweeps.execution.worker.worker_process import environment_of
@@ -173,9 +173,7 @@ class RayEngine:
 
     def _wait(self) -> None:
         try:
-            if self._early_log:
-                self._live.send(Print(log=str(self._log)))
-            self._live.wait()
+            self._live.wait(self._log if self._early_log else None)
         finally:
             self._keep_early_log()
         self._machines = self._live.machines

@@ -6,6 +6,7 @@ a cluster comes from `RAY_AUTH_TOKEN` or `~/.ray/auth_token`.
 """
 
 import os
+import socket
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -17,6 +18,7 @@ from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.tune.ray_private import own_ray_start
 from sweeps.records.errors import BadInput
 
+_LOOPBACK_SECONDS = 10.0
 _NEEDED = ("gcs_server", "raylet")
 
 
@@ -30,8 +32,11 @@ def ray_session(address: str | None, scratch: str, num_ready: int | None = None)
         num_ready: How many worker processes such a Ray starts at once; None for none.
 
     Raises:
-        BadInput: If the cluster does not answer or refuses the token, or Ray does not start.
+        BadInput: If the cluster does not answer or refuses the token, or Ray does not start, or
+            could not as this machine has no loopback.
     """
+    if address is None:
+        _check_loopback()
     import ray
     from ray.exceptions import RayError
 
@@ -50,6 +55,22 @@ def ray_session(address: str | None, scratch: str, num_ready: int | None = None)
         yield
     finally:
         ray.shutdown()
+
+
+def _check_loopback() -> None:
+    """Connect to this process by the loopback, as Ray's processes do; they wait in vain for it."""
+    try:
+        with (
+            socket.create_server(("127.0.0.1", 0)) as server,
+            socket.create_connection(server.getsockname(), timeout=_LOOPBACK_SECONDS),
+        ):
+            return
+    except OSError as error:
+        raise BadInput(
+            f"Ray cannot be started: its processes reach each other at 127.0.0.1, and no "
+            f"connection can be made there ({error.strerror or error}). In a container or network "
+            f"namespace, switch it on: ip link set lo up."
+        ) from error
 
 
 def ray_machines() -> tuple[Machine, ...]:

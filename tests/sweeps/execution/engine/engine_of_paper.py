@@ -29,6 +29,8 @@ def main() -> None:
     if TROUBLE == "refuses":
         channel.send(Refused(sentence="No Ray cluster could be started here: no room"))
         return
+    if TROUBLE == "never starts":
+        beat(channel)
     if TROUBLE == "breaks at the start":
         raise SystemExit(1)
     ray = subprocess.Popen(["sleep", "600"])

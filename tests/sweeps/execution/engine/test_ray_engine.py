@@ -1,6 +1,7 @@
 """The engine's process may die, fall silent or lose Ray: orders are handed out again, and once."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections import deque
@@ -226,11 +227,47 @@ def test_one_that_began_early_and_broke_says_what_it_printed(tmp_path: Path) -> 
     assert log.read_text() == "it starts\n"
 
 
+def test_one_that_began_early_and_was_refused_meanwhile_says_why(tmp_path: Path) -> None:
+    paper = Paper(tmp_path, "refuses")
+    engine = paper.engine()
+    engine.begin()
+    wait_until(lambda: not any(map(is_alive, psutil.Process().children())))
+    engine.adopt(tmp_path / "sweep.log", paper.said.append)
+    with pytest.raises(BadInput, match="could be started here: no room"), engine:
+        pass
+
+
 def test_ray_that_cannot_be_started_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="No Ray cluster could be started here: no room"):
         Paper(tmp_path, "refuses").run(Driver("a"))
     with pytest.raises(BadInput, match=r"ended with code 1; see .*log"):
         Paper(tmp_path, "breaks at the start").run(Driver("a"))
+
+
+def test_a_start_that_takes_too_long_ends_and_says_where_the_log_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_session, "LONGEST_START", 3)
+    with pytest.raises(BadInput, match=r"it was not ready after 3 seconds; see .*/log\."):
+        Paper(tmp_path, "never starts").run(Driver("a"))
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="no namespace can be made here")
+def test_ray_is_not_started_where_there_is_no_loopback(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from sweeps import BadInput;"
+        "from sweeps.execution.engine.process.ray_engine import RayEngine\n"
+        "try:\n    RayEngine(None, Path(sys.argv[1]) / 'log').__enter__()\n"
+        "except BadInput as error:\n    print(error)"
+    )
+    words = ["unshare", "--user", "--map-root-user", "--net"]
+    if subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no network namespace can be made here")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    words += [sys.executable, "-c", code, str(tmp_path)]
+    said = subprocess.check_output(words, text=True, env=environment, timeout=60)
+    assert said.startswith("Ray cannot be started: its processes reach each other at 127.0.0.1")
+    assert "(Network is unreachable)" in said
 
 
 def test_an_interrupted_driver_ends_all_that_was_started(tmp_path: Path) -> None:

@@ -91,8 +91,8 @@ class Recorded(EngineSession):
     def begin(self, address: str | None, scratch: Path, num_ready: int | None = None) -> None:
         self.num_ready = num_ready
 
-    def wait(self) -> None:
-        pass
+    def wait(self, log: Path | None = None) -> None:
+        del log
 
     def end(self) -> None:
         pass

@@ -55,7 +55,7 @@ def small_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(early_module, "RayEngine", Begun)
     monkeypatch.setattr(early_module, "_ACCELERATORS", ())
     monkeypatch.setattr(early_module, "num_cores", lambda: CORES)
-    monkeypatch.delitem(sys.modules, "torch")
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
 
 
 @pytest.mark.usefixtures("small_machine")

@@ -15,9 +15,12 @@ from sweeps.execution.cells.journal import Journal
 from sweeps.execution.engine.process import scratch
 from sweeps.execution.engine.process.scratch import scratch_folder
 from sweeps.execution.interruption import Interrupted, interruptible, listen, set_time_limit
+from sweeps.execution.launch_process.launch_lock import sole_launch
 from sweeps.execution.view.board import Board
 from sweeps.execution.view.live_view import show_in_terminal
+from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock, is_locked
+from sweeps.storage.locations import Storage
 from tests.waiting import wait_until
 
 
@@ -119,6 +122,18 @@ def test_one_process_is_granted_a_lock_once(tmp_path: Path) -> None:
         assert not acquired_elsewhere(path)
         first.release()
         assert second.acquire()
+
+
+@pytest.mark.parametrize("line", ["", "why Ray did not start"])
+def test_a_refused_launch_leaves_only_a_log_that_says_something(tmp_path: Path, line: str) -> None:
+    storage = Storage(tmp_path / "store")
+    log = storage.logs / "example.log"
+    launch = sole_launch("example", storage)
+    launch.__enter__()
+    log.write_text(line)
+    launch.__exit__(BadInput, BadInput("see the log"), None)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [log] * bool(line)
+    assert line or not storage.root.exists()
 
 
 def test_a_scratch_folder_goes_with_its_block() -> None:
