@@ -9,17 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from search_spaces import Confirm, Search
 from search_spaces.plans.decisions import Cell
-from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison, comparisons
-from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.execution.search.decider import best_arms
 from sweeps.execution.search.observation import Observation
-from sweeps.records.manifest import ManifestArm
-from sweeps.records.trial_record import Outcome, TrialRecord
+from tools.acceptance.drawn_arms import drawn_arm, drawn_predictions
 from tools.acceptance.figures import Figure, counted
 from tools.acceptance.judged_tables import judged_tables, minus_first
 from tools.acceptance.networks import Generator
@@ -28,7 +25,6 @@ from tools.acceptance.search_runs import PLAIN, SearchRun
 PROPOSALS, BEST, FRESH = 40, 3, 5
 MOST_BIAS = 0.05  # points
 _BOLD = "any bold of the three confirmed, at most .05"
-_CLASSES = 10
 
 
 @dataclass(frozen=True)
@@ -146,45 +142,5 @@ def _confirmed(
     run.to_its_end()
     places = {name: run.known.names.index(name) + 1 for name in run.chosen}
     fresh = {name: wrong[place, 1:, images:] for name, place in {"base": 0, **places}.items()}
-    arms = [_arm_results(name, one) for name, one in fresh.items()]
-    return comparisons(arms, dict(_predictions(fresh)))
-
-
-def _arm_results(name: str, wrong: Bool[np.ndarray, "seeds images"]) -> ArmResults:
-    trials = {seed: _record(name, seed, row) for seed, row in enumerate(wrong)}
-    return ArmResults(
-        ManifestArm(name=name, config={}, num_parameters=0), name == "base", {**trials}
-    )
-
-
-def _record(name: str, seed: int, wrong: Bool[np.ndarray, " images"]) -> TrialRecord:
-    error = float(wrong.mean())
-    losses: Int[np.ndarray, " images"] = np.flatnonzero(wrong)
-    metrics = {"train_loss": float(losses.sum()), "validation_loss": float((losses**2).sum())}
-    return TrialRecord(
-        record_id=_key(name, seed),
-        trial_key=_key(name, seed),
-        outcome=Outcome.FINISHED,
-        sweep="drawn",
-        arm=name,
-        seed=seed,
-        epochs=1,
-        num_parameters=0,
-        metrics=metrics | {"validation_error": error, "test_error": error},
-    )
-
-
-def _predictions(
-    fresh: Mapping[str, Bool[np.ndarray, "seeds images"]],
-) -> Iterator[tuple[str, Predictions]]:
-    for name, arm in fresh.items():
-        for seed, wrong in enumerate(arm):
-            labels = (np.arange(len(wrong)) % _CLASSES).astype(np.uint8)
-            classes = np.where(wrong, (labels + 1) % _CLASSES, labels).astype(np.uint8)
-            yield _key(name, seed), Predictions("drawn", SplitPredictions(classes, labels))
-
-
-def _key(name: str, seed: int) -> str:
-    from hashlib import sha256
-
-    return sha256(f"{name}/{seed}".encode()).hexdigest()[:20]
+    arms = [drawn_arm(name, one) for name, one in fresh.items()]
+    return comparisons(arms, drawn_predictions(fresh))

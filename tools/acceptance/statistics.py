@@ -7,20 +7,17 @@ all seeds and all images is known; the product's own functions judge what they e
 training. Prints a table a criterion. The exit code is 1 if anything does not hold.
 """
 
-import argparse
-import json
 import sys
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from pathlib import Path
 
-from tools.acceptance import best_arms, criteria, planned_seeds
+from sweeps.records.trial_record import Outcome
+from tools.acceptance import best_arms, criteria, lost_trials, planned_seeds
+from tools.acceptance.counting import Job, count_and_print
 from tools.acceptance.criteria import Limits
-from tools.acceptance.figures import Figure
 from tools.acceptance.logit_networks import (
     ASTRAY,
+    FEW,
     LOGIT_GENERATORS,
     ONE_WIDE,
     LogitGenerator,
@@ -39,7 +36,6 @@ from tools.acceptance.networks import (
 SEEDS = (3, 5, 10)
 IMAGES = (360, 2_000)
 MANY = 10_000
-Job = Callable[[], Iterator[Figure]]
 
 
 def null(draws: int) -> Iterator[Job]:
@@ -113,6 +109,23 @@ def divergence(draws: int) -> Iterator[Job]:
             yield partial(criteria.divergence, generator, base, factor, images_of(generator), draws)
 
 
+def lost(draws: int) -> Iterator[Job]:
+    for generator in (SEEDS_DOMINATE, FEW):
+        for seeds in SEEDS:
+            for compared in (1, 5):
+                for outcome in (Outcome.DIVERGED, Outcome.FAILED):
+                    for law in lost_trials.LAWS:
+                        for share in (0.1, 0.4):
+                            yield partial(
+                                lost_trials.lost_trials,
+                                *(generator, seeds, IMAGES[0], draws),
+                                compared=compared,
+                                share=share,
+                                outcome=outcome,
+                                law=law,
+                            )
+
+
 def peeking(draws: int) -> Iterator[Job]:
     for generator in (*GENERATORS, *LOGIT_GENERATORS):
         images = images_of(generator) if isinstance(generator, Generator) else IMAGES[0]
@@ -151,48 +164,12 @@ PARTS: dict[str, Callable[[int], Iterator[Job]]] = {
     "side-by-side": side_by_side,
     "equivalence": equivalence,
     "divergence": divergence,
+    "lost": lost,
     "peeking": peeking,
     "best": best,
     "planning": planning,
 }
 
 
-def main() -> int:
-    """Count what is asked for, and print it."""
-
-    given = _given()
-    start, by_criterion = time.perf_counter(), dict[str, list[Figure]]()
-    jobs = [job for part in given.only or PARTS for job in PARTS[part](given.draws)]
-    with ProcessPoolExecutor(given.processes) as pool:
-        for figures in pool.map(_counted, jobs):
-            for figure in figures:
-                by_criterion.setdefault(figure.criterion, []).append(figure)
-                print(f"{time.perf_counter() - start:6.0f} s {figure.as_line()}", file=sys.stderr)
-    for criterion, figures in by_criterion.items():
-        print(f"\n**{criterion}**\n")
-        print("| networks | seeds | images | rate | 95 % | holds | beside |")
-        print("| :--- | ---: | ---: | ---: | ---: | :--- | :--- |")
-        for figure in figures:
-            print(figure.as_line())
-    everything = [figure for figures in by_criterion.values() for figure in figures]
-    if given.figures:
-        lines = (json.dumps(figure.as_record()) for figure in everything)
-        given.figures.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return 0 if all(figure.holds for figure in everything) else 1
-
-
-def _counted(job: Job) -> list[Figure]:
-    return list(job())
-
-
-def _given() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--draws", type=int, default=10_000, help="tables a rate")
-    parser.add_argument("--processes", type=int, default=1, help="that count at once")
-    parser.add_argument("--only", nargs="+", choices=PARTS, help="these parts")
-    parser.add_argument("--figures", type=Path, help="gets a line of JSON a rate")
-    return parser.parse_args()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(count_and_print(PARTS, __doc__ or ""))
