@@ -91,6 +91,11 @@ def on_split(config: Json, split: int | None) -> Json:
     return {**config, "data": {**config.get("data", {}), "split_seed": split}}
 
 
+VerdictRule = Literal["own seeds", "shared seeds"]
+VERDICT_RULE: VerdictRule = "shared seeds"
+"""That in force. Tables are made by it whatever rule their sweep was launched under."""
+
+
 class Manifest(_Frozen):
     """A sweep's definition and its cells.
 
@@ -107,6 +112,8 @@ class Manifest(_Frozen):
         planned_seeds: Those before a later launch added others; empty where none were added.
         splits: Seed -> the split seed of its data, in place of that in an arm's config; empty where
             all are trained on that one.
+        verdict_rule: How the tables of the release that launched it judged differences: by each
+            arm's own seeds alone, or by variances over seeds that arms share.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -128,6 +135,7 @@ class Manifest(_Frozen):
     design: ManifestDesign | None = later(None)
     planned_seeds: Annotated[tuple[Whole, ...], Field(max_length=100_000)] = later(())
     splits: Annotated[dict[Whole, Count], Field(max_length=100_000)] = later({})
+    verdict_rule: VerdictRule = later("own seeds")
 
     @model_validator(mode="after")
     def _arms_are_told_apart(self) -> Self:

@@ -26,8 +26,11 @@ def definition_of(which: str | Path) -> Definition:
 
 
 def text_of(definition: Definition) -> str:
-    """Return a definition's manifest as a launch would write it."""
-    return manifest_text(definition.manifest)
+    """Return a definition's manifest as a launch would write it under the first rule of verdicts.
+
+    The pinned commit had no other and did not name it.
+    """
+    return manifest_text(definition.manifest.model_copy(update={"verdict_rule": "own seeds"}))
 
 
 def keys_of(config: TrainingConfig, seeds: Sequence[int]) -> dict[str, str]:

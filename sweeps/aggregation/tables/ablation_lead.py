@@ -11,10 +11,11 @@ from sweeps.aggregation.statistics.added_seeds import fewest_seeds
 from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 from sweeps.aggregation.tables.uncounted_cells import gap_text
-from sweeps.records.manifest import Manifest
+from sweeps.records.manifest import VERDICT_RULE, Manifest
 from sweeps.records.plain_text import one_line, shortened
 
 NO_SPREAD = "the differences of all seeds are equal"
+TOO_FEW_ERRORS = "the baseline errs too seldom"
 REPETITIONS = "8 of 10 repetitions"
 _MOST_NAMED = 5
 
@@ -75,11 +76,14 @@ def _reach(compared: Sequence[Comparison]) -> str:
     """Return the smallest difference that these would show, at the power that is printed."""
     points = (shown_value(one.detectable, TEST_ERROR) for one in compared)
     detectable = [value for value in points if value is not None]
+    data = _data(compared) if any(one.way for one in compared) else ""
+    if not detectable and any(one.has_spread and one.log_e is None for one in compared):
+        return f"with {data}, {TOO_FEW_ERRORS} to say which differences would be found"
     if not detectable:
         reasons = dict.fromkeys(_why_none(one) for one in compared)
         why = f", as {'; '.join(reasons)}" if reasons else ""
         return f"no difference can be tested{why}"
-    data, largest = _data(compared), detectable_text(max(detectable))
+    largest = detectable_text(max(detectable))
     if largest.startswith("over"):
         return f"with {data}, only a difference {largest} points would be found in {REPETITIONS}"
     return (
@@ -146,7 +150,7 @@ def covered_notes(
         yield "No arm has two finished trials, so there is no spread."
     if any(one.way for one in compared):
         yield f"{PLUS_MINUS}: 95 %, for {covered(compared)}; {not_covered(compared)}."
-        yield from _shared_notes(compared)
+        yield from _shared_notes(manifest, compared)
         if words := split_words(manifest):
             yield words
         within = manifest.margin_points
@@ -158,7 +162,7 @@ def covered_notes(
         yield f"Bold: holds for all comparisons together; {margin}"
 
 
-def _shared_notes(compared: Sequence[Comparison]) -> Iterator[str]:
+def _shared_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
     """Yield how the spread over seeds is estimated where comparisons share it."""
     shared = [one for one in compared if one.way and one.way.shared]
     if not shared:
@@ -172,6 +176,11 @@ def _shared_notes(compared: Sequence[Comparison]) -> Iterator[str]:
         f"The spread over seeds is estimated from all arms together, as {span(seeds)} seeds of one "
         f"arm say little{words * bool(apart)}."
     )
+    if manifest.verdict_rule != VERDICT_RULE:
+        yield (
+            "The sweep was launched when each arm was judged by its own seeds alone: verdicts may "
+            "differ from those of a report of that time."
+        )
 
 
 def covered(compared: Sequence[Comparison]) -> str:

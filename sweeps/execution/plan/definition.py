@@ -33,7 +33,7 @@ from search_spaces.user_code import error_text, line_in_sweep_file
 from sweeps.execution.plan.changes import Changes
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput
-from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
+from sweeps.records.manifest import VERDICT_RULE, Manifest, ManifestArm, ManifestCell
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.manifest_plan import ManifestSearch
 
@@ -441,6 +441,7 @@ def _definition(changed: ChangedSweep) -> Definition:
         "evaluations": manifest_evaluations(sweep),
         "margin_points": sweep.margin_points,
         "splits": sweep.splits,
+        "verdict_rule": VERDICT_RULE,
         **own_plan_fields(sweep, source),
     }
     manifest = Manifest.model_validate(fields)

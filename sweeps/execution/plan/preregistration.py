@@ -1,4 +1,4 @@
-"""Preregistration: seeds and margin that a sweep fixes before its results are known."""
+"""Preregistration: seeds, margin and rule that a sweep fixes before its results are known."""
 
 from dataclasses import replace
 
@@ -33,6 +33,19 @@ def with_planned_seeds(definition: Definition, earlier: Manifest | None) -> Defi
             f"another name (--name NEW --seeds 100-109), or give it the seeds that it had."
         )
     return replace(definition, manifest=new.model_copy(update={"planned_seeds": planned}))
+
+
+def with_first_rule(definition: Definition, earlier: Manifest | None) -> Definition:
+    """Return the definition with the rule of verdicts that the first launch was under.
+
+    Args:
+        definition: The definition of the launch.
+        earlier: The manifest of the previous launch, None for a new sweep.
+    """
+    if earlier is None:
+        return definition
+    manifest = definition.manifest.model_copy(update={"verdict_rule": earlier.verdict_rule})
+    return replace(definition, manifest=manifest)
 
 
 def check_margin(current: Manifest, new: Manifest) -> None:

@@ -19,7 +19,7 @@ from sweeps.execution.cells.journal import Journal
 from sweeps.execution.plan.decision_log import DecisionLog, decisions_of
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.growing_definition import GrowingDefinition
-from sweeps.execution.plan.preregistration import with_planned_seeds
+from sweeps.execution.plan.preregistration import with_first_rule, with_planned_seeds
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_plan import Confirmation, ManifestWarmStart
 
@@ -40,6 +40,7 @@ def restored(
         current: The current manifest, None for a new sweep.
         beyond_its_trials: Whether to add the cells that an earlier, longer launch proposed.
     """
+    definition = with_first_rule(definition, current)
     if (plan := definition.decided_by) is None:
         return with_planned_seeds(definition, current)
     from_manifest = decisions_of(current, plan) if current else []

@@ -10,7 +10,7 @@ from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import ablation_comparisons, evidence_needed
 from sweeps.aggregation.statistics.added_seeds import level_of_evidence
-from sweeps.aggregation.statistics.power import POWER
+from sweeps.aggregation.statistics.rule_power import POWER
 from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -144,8 +144,8 @@ def test_after_seeds_were_added_what_can_be_seen_is_found_by_their_evidence(
 ) -> None:
     """A difference of that size passes the e-process in four of five draws of its seeds."""
     wrong: Wrong = {
-        "base": [[0]] * num_seeds,
-        "arm": [range(2 + 3 * (seed % 3)) for seed in range(num_seeds)],
+        "base": [range(300, 306)] * num_seeds,
+        "arm": [[*range(300, 306), *range(3 * (seed % 3))] for seed in range(num_seeds)],
     }
     manifest = manifest_of([*wrong], range(num_seeds), planned_seeds=(0, 1, 2))
     arms = arm_results(manifest, by_key(*trials_of(wrong)))
@@ -161,3 +161,14 @@ def test_after_seeds_were_added_what_can_be_seen_is_found_by_their_evidence(
 
     p = 2 * stdtr(num_seeds - 1, -np.abs(t))
     assert (p < level_of_evidence(num_seeds, evidence_needed(1))).mean() > POWER - 0.01
+
+
+def test_a_table_of_a_sweep_that_was_launched_under_another_rule_says_so() -> None:
+    wrong: Wrong = {
+        arm: [range(place, 6 + 2 * place + seed) for seed in range(3)]
+        for place, arm in enumerate(("base", *"ab"))
+    }
+    words = "judged by its own seeds alone: verdicts may differ"
+    assert words in " ".join(table_of(wrong).notes)
+    new = manifest_of([*wrong], verdict_rule="shared seeds")
+    assert words not in " ".join(table_of(wrong, new).notes)

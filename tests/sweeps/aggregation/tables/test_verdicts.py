@@ -51,7 +51,7 @@ def test_a_clear_difference_is_bold_and_named_above_the_table() -> None:
     [
         (
             (0, 2, 4),
-            "3 seeds, a difference of about 9.4 points would be found in 8 of 10 repetitions; "
+            "3 seeds, a difference of about 9.3 points would be found in 8 of 10 repetitions; "
             "smaller ones mostly not.",
         ),
         (
@@ -64,8 +64,17 @@ def test_a_clear_difference_is_bold_and_named_above_the_table() -> None:
 def test_how_small_a_difference_is_shown_stands_above_the_table(
     spread: tuple[int, int, int], reach: str
 ) -> None:
-    undecided = {"base": [[0]] * 3, "arm": [range(1 + wrong) for wrong in spread]}
+    base = range(300, 306)
+    undecided = {"base": [base] * 3, "arm": [[*base, *range(wrong)] for wrong in spread]}
     assert table_of(undecided).lead.endswith(reach)
+
+
+def test_where_the_baseline_hardly_errs_no_difference_stands_above_the_table() -> None:
+    seldom = {"base": [[0], [1], [2, 3]], "arm": [[0], [1, 2], [4, 5, 6]]}
+    assert table_of(seldom).lead == (
+        "Undecided: with 360 test images and 3 seeds, the baseline errs too seldom to say which "
+        "differences would be found."
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,11 @@ import pytest
 
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.plan.definition import define
-from sweeps.execution.plan.preregistration import check_margin, with_planned_seeds
+from sweeps.execution.plan.preregistration import (
+    check_margin,
+    with_first_rule,
+    with_planned_seeds,
+)
 from sweeps.records.errors import BadInput
 
 Seeds = tuple[int, ...]
@@ -47,3 +51,10 @@ def test_a_margin_is_declared_before_the_results() -> None:
         check_margin(manifest, with_margin)
     with pytest.raises(BadInput, match="is given no margin: what counts as equivalent"):
         check_margin(with_margin, manifest)
+
+
+def test_a_sweep_keeps_the_rule_of_verdicts_that_it_was_launched_under():
+    new = define("quickstart", LaunchOptions(), ())
+    assert with_first_rule(new, None).manifest.verdict_rule == "shared seeds"
+    earlier = new.manifest.model_copy(update={"verdict_rule": "own seeds"})
+    assert with_first_rule(new, earlier).manifest.verdict_rule == "own seeds"
