@@ -15,13 +15,14 @@ from sweeps.aggregation.results.comparisons import Comparison, comparisons, evid
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.rule_power import (
+    FEWEST_ERRORS,
     Requirement,
     VarianceParts,
     detectable_by_rule,
     power_of_rule,
 )
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay
-from sweeps.aggregation.tables.ablation_lead import NO_SPREAD
+from sweeps.aggregation.tables.ablation_lead import NO_SPREAD, TOO_FEW_ERRORS
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 
@@ -325,7 +326,7 @@ class TrainedArms:
         whole = [
             seed for seed in self.seeds if all(self._is_usable(arm, seed) for arm in self._arms)
         ]
-        if len(whole) >= FEWEST_SEEDS and self.spread != NO_SPREAD:
+        if len(whole) >= FEWEST_SEEDS and self.spread not in (NO_SPREAD, TOO_FEW_ERRORS):
             return ()
         num = FEWEST_SEEDS * (1 + len(whole) // FEWEST_SEEDS)
         return tuple(islice((seed for seed in count() if not self._is_lost(seed)), num))
@@ -361,6 +362,8 @@ def pilot_of(compared: Sequence[Comparison], baseline: Mapping[int, float]) -> P
     if not any(arm.of_seeds for arm in spread):
         return NO_SPREAD
     images = max(one.num_images for one in compared if one.way is not None)
+    if images * sum(baseline.values()) < FEWEST_ERRORS:
+        return TOO_FEW_ERRORS
     without = tuple(one.arm.arm.name for one in compared if one.way is None)
     tested = [one.arm.test_errors for one in compared if one.way is not None]
     of_arms = float(

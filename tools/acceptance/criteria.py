@@ -260,7 +260,7 @@ def diverged_tables(
     harsh = two_way(differences)
     agree = np.sign(harsh.mean) == np.sign(way.mean)
     p_value = np.where(agree, np.maximum(way.p_value, harsh.p_value), 1.0)
-    return JudgedTables(way, p_value, *usual_errors(finished_ones))
+    return JudgedTables(way, p_value, *usual_errors(finished_ones), num_images=wrong.shape[-1])
 
 
 def peeking(

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from sweeps.aggregation.statistics.equivalence import beyond_margin
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.rule_power import (
+    FEWEST_ERRORS,
     Requirement,
     VarianceParts,
     detectable_by_rule,
@@ -28,12 +29,14 @@ class JudgedTables:
         p_value: As in the table, with diverged trials as guesses where there are any.
         error: Of each table's baseline.
         of_arms: Variance over seeds of the error of an arm, the mean of all.
+        num_images: Of the test split.
     """
 
     way: TwoWay
     p_value: Float[np.ndarray, "draws arms"]
     error: Float[np.ndarray, " draws"]
     of_arms: Float[np.ndarray, " draws"]
+    num_images: int
 
     @property
     def by_own_seeds(self) -> "JudgedTables":
@@ -75,6 +78,8 @@ class JudgedTables:
     def reach(self, draw: int) -> float:
         """Return what the product prints above one of the tables, a fraction, not rounded."""
         num_seeds, num_clusters = self.way.num_seeds, self.way.num_clusters
+        if self.num_images * num_seeds * float(self.error[draw]) < FEWEST_ERRORS:
+            return np.inf
         num = self.p_value.shape[1]
         of_one = {name: getattr(self.way, name)[draw] for name in _PARTS}
         way = TwoWay(**of_one, num_seeds=num_seeds, num_clusters=num_clusters)
@@ -95,7 +100,7 @@ def judged_tables(
 ) -> JudgedTables:
     """Return tables of all arms but the first, compared with the first."""
     way = shared_way(two_way(minus_first(wrong), objects), wrong)
-    return JudgedTables(way, way.p_value, *usual_errors(wrong))
+    return JudgedTables(way, way.p_value, *usual_errors(wrong), num_images=wrong.shape[-1])
 
 
 def usual_errors(

@@ -16,8 +16,13 @@ from sweeps.aggregation.seed_planning import (
     set_apart,
 )
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
-from sweeps.aggregation.statistics.power import POWER
-from sweeps.aggregation.statistics.rule_power import Requirement, VarianceParts, power_of_rule
+from sweeps.aggregation.statistics.rule_power import (
+    FEWEST_ERRORS,
+    POWER,
+    Requirement,
+    VarianceParts,
+    power_of_rule,
+)
 from sweeps.aggregation.statistics.two_way import TwoWay, two_way
 from tools.acceptance.criteria import AnyGenerator
 from tools.acceptance.figures import Figure, counted
@@ -38,6 +43,8 @@ def true_plans(
     They are planned by the true parts of arms that are alike, as a pilot sees them. The difference
     is about what `seeds` find.
     """
+    if generator.error * PILOT * images < FEWEST_ERRORS:
+        return
     effect = findable(generator, seeds, compared, images)
     alike = [parts.at(effect, generator.error) for parts in _parts(generator, 0.0, images)]
     planned = planned_by(alike, generator, effect, compared, images)

@@ -21,6 +21,7 @@ from sweeps.aggregation.statistics.families import (
 )
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.statistics.rule_power import (
+    FEWEST_ERRORS,
     Requirement,
     VarianceParts,
     detectable_by_rule,
@@ -329,11 +330,14 @@ def reach_of(compared: Sequence[Comparison], baseline: ArmResults, num_together:
         num_together: Of this and other tables whose verdicts hold together.
 
     Returns:
-        A fraction; infinity where nothing can be found, or nothing is known.
+        A fraction; infinity where nothing can be found, or too little is known.
     """
     tested = [one for one in compared if one.way is not None]
     ways = [one.way for one in tested if one.way is not None]
     if not ways or not any(float(way.over_seeds) for way in ways):
+        return math.inf
+    num_images = max(one.num_images for one in tested)
+    if num_images * sum(baseline.test_errors.values()) < FEWEST_ERRORS:
         return math.inf
     num_seeds, num_clusters = (
         min(getattr(way, name) for way in ways) for name in ("num_seeds", "num_clusters")

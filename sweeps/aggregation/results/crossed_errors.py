@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.paired_errors import why_not_by_image
 from sweeps.aggregation.results.predictions import Predictions
+from sweeps.aggregation.statistics.rule_power import FEWEST_ERRORS
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 from sweeps.records.trial_record import Outcome, TrialRecord
 
@@ -43,6 +44,12 @@ class CrossedErrors:
     def num_images(self) -> int:
         """Test images, 0 where they are not known."""
         return 0 if self.wrong is None else self.wrong.shape[-1]
+
+    @property
+    def has_few_errors(self) -> bool:
+        """Whether an arm errs too seldom to say how far seeds and images move it."""
+        assert self.wrong is not None
+        return float(self.wrong.sum()) < FEWEST_ERRORS * len(self.arms)
 
     def sums(
         self, weights: Float[np.ndarray, "rows arms"]

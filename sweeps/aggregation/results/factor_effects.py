@@ -16,12 +16,15 @@ from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.statistics.added_seeds import level_of_evidence, log_e_value
 from sweeps.aggregation.statistics.block_anova import BlockAnova, block_anova
 from sweeps.aggregation.statistics.contrasts import Contrast, Term, contrasts
+from sweeps.aggregation.statistics.effect_power import (
+    EffectRequirement,
+    GridParts,
+    detectable_effect,
+)
 from sweeps.aggregation.statistics.families import SIGNIFICANCE, holm, simultaneous_confidence
 from sweeps.aggregation.statistics.intervals import Interval
-from sweeps.aggregation.statistics.joint_power import detectable_length
-from sweeps.aggregation.statistics.joint_test import JointError, JointTest, joint_test
-from sweeps.aggregation.statistics.power import middle_error
-from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, OVER_SEEDS, TwoWay, two_way
+from sweeps.aggregation.statistics.joint_test import joint_test
+from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay, two_way
 from sweeps.records.manifest import Manifest
 
 EffectVerdict = Literal["effect", "undecided", "cannot be estimated"]
@@ -126,7 +129,11 @@ def effects_of(
         for place, one in enumerate(terms)
     ]
     adjusted = _with_diverged_guesses(made, arms, crossed, predictions, factors=factors)
-    return Effects(factors, tuple(_judged(adjusted)), crossed, anova, is_added)
+    effects = Effects(factors, tuple(_judged(adjusted)), crossed, anova, is_added)
+    if crossed.wrong is None or len(crossed.seeds) < FEWEST_SEEDS or crossed.has_few_errors:
+        return effects
+    parts = GridParts.of(crossed.wrong, crossed.objects)
+    return replace(effects, effects=tuple(_with_reach(o, parts, effects) for o in effects.effects))
 
 
 def _contrasts(
@@ -254,7 +261,6 @@ def effect_test(
         num_together=num_together,
         has_spread=bool((joint.way.over_seeds > 0).any()),
     )
-    term = replace(term, detectable=_detectable(term, contrast, joint))
     if contrast.effect is None:
         over_seeds = anova.p_value(place)
         return replace(term, p_value=max(term.p_value or 0.0, over_seeds or 0.0))
@@ -302,22 +308,26 @@ def _log_e(by_seed: Float[np.ndarray, "degrees seeds"]) -> float:
     return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
 
 
-def _detectable(term: EffectTest, contrast: Contrast, joint: JointTest) -> float | None:
-    """Return the smallest effect that is found by every one of the errors."""
-    num, level = term.num_together, term.level
-    length = max(_length(error, num, level) for error in joint.errors)
-    if term.log_e is not None and term.way is not None:
-        evidence = level_of_evidence(term.way.num_seeds, evidence_needed(num))
-        length = max(length, _length(joint.errors[OVER_SEEDS], 1, evidence))
-    return length * contrast.unit if math.isfinite(length) else None
-
-
-def _length(error: JointError, num: int, level: float) -> float:
-    variance, above, below = (float(part) for part in (error.variance, error.above, error.below))
-    if variance <= 0:
-        return math.inf
-    one = middle_error(math.sqrt(variance / above), below)
-    return one * float(detectable_length(error.above, error.below, num, level))
+def _with_reach(one: Effect, parts: GridParts, effects: Effects) -> Effect:
+    """Return an effect with the smallest one that the table would find in its place."""
+    test, num_seeds = one.test, len(effects.crossed.seeds)
+    if test is None or test.way is None or not test.has_spread:
+        return one
+    weights = one.contrast.effect
+    is_added, num = test.log_e is not None, test.num_together
+    smallest = detectable_effect(
+        parts,
+        num_seeds,
+        test.way.num_clusters,
+        EffectRequirement(
+            degrees=1 if weights is not None else one.contrast.degrees,
+            length=one.contrast.unit if weights is None else float(np.linalg.norm(weights)),
+            level=test.level / num,
+            evidence_level=level_of_evidence(num_seeds, evidence_needed(num)) if is_added else None,
+            block_degrees=float(effects.anova.residual_degrees or math.inf),
+        ),
+    )
+    return replace(one, test=replace(test, detectable=smallest if smallest < math.inf else None))
 
 
 def _have_one_sign(one: Interval | None, other: Interval | None) -> bool:

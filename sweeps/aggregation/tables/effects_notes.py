@@ -10,6 +10,7 @@ from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.factor_effects import Effect, Effects
 from sweeps.aggregation.results.factors import TIMES, Factor, level_places
 from sweeps.aggregation.statistics.contrasts import ABSENT, Term
+from sweeps.aggregation.tables.ablation_lead import REPETITIONS
 from sweeps.aggregation.tables.ablation_notes import diverged_notes, left_out_notes, same_row_notes
 from sweeps.aggregation.tables.data_notes import OBJECTS_NOTE
 from sweeps.aggregation.tables.machines import machine_notes
@@ -78,17 +79,18 @@ def _reach(undecided: Sequence[Effect], effects: Effects) -> str:
         if one.test and (shown := shown_value(one.test.detectable, TEST_ERROR)) is not None
     ]
     crossed = effects.crossed
+    data = f"{crossed.num_images:,} images and {len(crossed.seeds)} seeds"
+    if not points and crossed.wrong is not None and crossed.has_few_errors:
+        return f"with {data}, the arms err too seldom to say which effects would be found"
     if not points:
         why = crossed.why_seeds_alone or "there are fewer than three seeds that differ"
         return f"no effect can be tested, as {why}"
-    data = f"{crossed.num_images:,} images and {len(crossed.seeds)} seeds"
-    low, high = detectable_text(min(points)), detectable_text(max(points))
-    if low.startswith("over"):
-        return f"{data} can detect only effects of {low} points"
-    from_on = low if low == high else f"{low} to {high}"
+    largest = detectable_text(max(points))
+    if largest.startswith("over"):
+        return f"with {data}, only an effect {largest} points would be found in {REPETITIONS}"
     return (
-        f"with {data} only effects of at least about {from_on} points are detectable, and smaller "
-        f"ones may exist"
+        f"with {data}, an effect of about {largest} points would be found in {REPETITIONS}; "
+        f"smaller ones mostly not"
     )
 
 

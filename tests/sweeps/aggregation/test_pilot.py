@@ -80,7 +80,11 @@ def pilot(wrong: Wrong) -> Pilot | str:
 
 def test_it_has_the_seeds_and_images_of_the_arms_and_names_those_without_a_spread():
     result = pilot(
-        {"base": [[1], [2], [1, 3]], "other": [[1, 2], [9, 8, 7], [4]], "young": [[1], [2]]}
+        {
+            "base": [range(5), range(6), range(7)],
+            "other": [[1, 2], [9, 8, 7], [4]],
+            "young": [[1], [2]],
+        }
     )
 
     assert isinstance(result, Pilot)
@@ -92,5 +96,7 @@ def test_it_has_the_seeds_and_images_of_the_arms_and_names_those_without_a_sprea
 
 def test_without_three_seeds_or_any_spread_it_says_so():
     assert pilot({"base": [[1], [2]], "other": [[3], [4, 5]]}) == "there are fewer than three seeds"
+    seldom = pilot({"base": [[1], [2], [1, 3]], "other": [[1, 2], [9, 8, 7], [4]]})
+    assert seldom == "the baseline errs too seldom"
     alike = pilot({"base": [[], [], []], "other": [[1], [2], [3]]})
     assert alike == "the differences of all seeds are equal"

@@ -331,7 +331,7 @@ def test_seeds_added_after_looking_ask_for_evidence():
     assert routing.log_e is not None
 
 
-def test_the_detectable_effect_is_told_of_every_effect():
+def test_every_effect_has_the_smallest_that_would_be_found():
     factors = {WIDTH: (4, 8, 16), ROUTING: ("dynamic", "uniform")}
     estimated = effects(crossed_results(crossed_manifest(factors), nothing)).estimated
     reach = [one.test.detectable for one in estimated if one.test]

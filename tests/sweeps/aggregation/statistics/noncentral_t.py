@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
-from sweeps.aggregation.statistics.power import POWER
+from sweeps.aggregation.statistics.rule_power import POWER
 
 _STEP = 1.25
 _MOST_STEPS = 60

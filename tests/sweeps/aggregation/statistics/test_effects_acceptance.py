@@ -54,7 +54,8 @@ def test_seeds_as_blocks_alone_would_find_effects_that_are_of_these_images():
     ids=["interaction of two levels", "three levels", "interaction of three levels"],
 )
 def test_effects_as_large_as_tables_print_are_found(generator: Generator, grid: Grid, term: int):
-    assert_within_limits(criteria.power(generator, grid, term, (200, 5, images_of(generator))))
+    shape = (200, 5, images_of(generator))
+    assert_within_limits(criteria.power(generator, grid, term, shape, num_printed=30))
 
 
 def test_many_tables_at_once_are_judged_as_each_by_itself():

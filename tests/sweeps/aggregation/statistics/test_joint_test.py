@@ -6,10 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeps.aggregation.statistics.covariances import mean_covariances, over_seeds
-from sweeps.aggregation.statistics.joint_power import detectable_length
 from sweeps.aggregation.statistics.joint_test import joint_test
 from sweeps.aggregation.statistics.two_way import two_way
-from tests.sweeps.aggregation.statistics.noncentral_t import detectable_difference
 
 shapes = st.tuples(st.integers(0, 2**32 - 1), st.integers(3, 6), st.integers(6, 40))
 with_objects = st.booleans()
@@ -91,13 +89,3 @@ def test_contrasts_that_spread_alike_have_all_their_degrees_of_freedom():
 def test_where_all_seeds_agree_nothing_is_shown():
     values = np.tile(np.random.default_rng(0).normal(size=(2, 1, 50)) + 9, (1, 3, 1))
     assert joint_test(values).p_value == 1
-
-
-@pytest.mark.parametrize(("below", "num"), [(2.0, 1), (4.0, 6), (60.0, 3)])
-def test_of_one_contrast_the_least_length_is_that_of_the_t_test(below: float, num: int):
-    length = detectable_length(np.array(1.0), np.array(below), num)
-    assert length == pytest.approx(detectable_difference(1.0, below, num), rel=1e-3)
-
-
-def test_at_level_0_nothing_is_found():
-    assert detectable_length(np.array(2.0), np.array(4.0), 1, 0.0) == np.inf

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.power import TTestPower
 
-from sweeps.aggregation.statistics.power import POWER, middle_error
+from sweeps.aggregation.statistics.rule_power import POWER
 from tests.sweeps.aggregation.statistics.noncentral_t import detectable_difference
 
 
@@ -50,12 +50,3 @@ def test_it_scales_with_the_standard_error(error: float, degrees: float, compare
 
 def test_nothing_is_detectable_without_spread():
     assert detectable_difference(0.0, 2, 1) == math.inf
-
-
-@pytest.mark.parametrize("n", [3, 5, 10])
-def test_a_middle_error_is_as_often_too_large_as_too_small(n: int):
-    drawn = np.random.default_rng(n).normal(size=(20_000, n)).std(axis=1, ddof=1)
-    too_large = np.mean([middle_error(one, n - 1) > 1 for one in drawn])
-
-    assert too_large == pytest.approx(0.5, abs=0.015)
-    assert np.mean(drawn > 1) < 0.47
