@@ -47,6 +47,7 @@ WORDS: Mapping[str, Words] = {
     ),
     "time_limit_seconds": Words("--time-limit", given=str | None, read=read_duration),
     "gradient_checkpointing": Words("--gradient-checkpointing"),
+    "engine": Words(metavar="ray|inline"),
     "keep_weights": Words(metavar="all|best:K|none"),
     "warm_start": Words(metavar="SWEEP", complete=launched_sweeps),
     "retrain": Words("--retrain"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from capsmodel.spelling import unknown
 from sweeps.execution.plan.changes import Changes
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 _RENAMED = {"fresh": "retrain"}
+ENGINE_NAMES = ("ray", "inline")
 _LONGEST_SECONDS = 10_000_000_000  # about as long as a timer of the system may run
 
 
@@ -63,6 +64,10 @@ class LaunchOptions(Changes):
     address: str | None = Field(
         default=None, description="Address of a running Ray cluster [default: start Ray here]."
     )
+    engine: str = Field(
+        default="ray",
+        description="ray, or inline: in this process, for debuggers and profilers.",
+    )
     retrain: bool = Field(
         default=False, description="Archive the trained cells, and train all of them again."
     )
@@ -96,14 +101,27 @@ class LaunchOptions(Changes):
             )
         return address
 
+    @field_validator("engine")
+    @classmethod
+    def _engine_is_known(cls, engine: str, info: ValidationInfo) -> str:
+        if engine not in ENGINE_NAMES:
+            raise ValueError(f"it is to be {' or '.join(ENGINE_NAMES)}")
+        if engine == "inline" and info.data.get("address") is not None:
+            raise ValueError("it trains in this process: leave the address out")
+        return engine
+
+    @property
+    def trains_here(self) -> bool:
+        """Whether trials train in the process of the launch."""
+        return self.engine == "inline"
+
     @property
     def resources(self) -> "Resources":
         """The resources of each trial."""
         from sweeps.execution.engine.capacity import Resources  # here: the command line waits
 
-        return Resources(
-            self.cpus_per_trial, self.gpus_per_trial, self.max_concurrent, self.address
-        )
+        most = 1 if self.trains_here else self.max_concurrent
+        return Resources(self.cpus_per_trial, self.gpus_per_trial, most, self.address)
 
 
 def check_option_names(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:

@@ -218,11 +218,13 @@ def test_broad_excepts_stand_at_the_boundaries_alone() -> None:
             or (isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"})
         )
     }
-    # the trial records and re-raises; a user's file is run on their word, and so are the exceptions
+    # the trial records and re-raises, and an engine in the same process reports it; a user's file
+    # is run on their word, and so are the exceptions
     # that it defines when they are asked for theirs, the data sets in it when they are loaded,
     # and its plan and all else of it when it is planned and checked
     assert broad <= {
         "sweeps/execution/worker/trial.py",
+        "sweeps/execution/engine/inline_engine.py",
         "sweeps/execution/plan/definition.py",
         "sweeps/execution/sweep_check.py",
         "search_spaces/data_fingerprint.py",

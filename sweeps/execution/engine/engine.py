@@ -8,13 +8,16 @@ EpochTold              ->     Stop, or nothing
 TrialEnded             ->     nothing
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Protocol
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from sweeps.execution.engine.failure_policy import Failure
-from sweeps.execution.engine.placement import Share
+from sweeps.execution.engine.placement import Machine, Share
 from sweeps.execution.worker.trial import TrialJob
 
 
@@ -58,6 +61,13 @@ class EpochTold(_Message):
     trial_key: str
     epoch: int
     metrics: dict[str, Any]
+
+    @classmethod
+    def of(cls, epoch: Mapping[str, Any]) -> Self:
+        """Return the message of an epoch as a worker reports it, in one mapping."""
+        names = {"trial_key", "epoch"}
+        metrics = {name: value for name, value in epoch.items() if name not in names}
+        return cls(trial_key=epoch["trial_key"], epoch=epoch["epoch"], metrics=metrics)
 
 
 class EpochBatch(_Message):
@@ -114,8 +124,54 @@ class Events(Protocol):
         ...
 
 
+class EngineSetting(NamedTuple):
+    """What a launch gives the engine that it chooses.
+
+    Attributes:
+        log: Takes what the engine prints.
+        say: Shows a sentence in the live view.
+        address: Of machines that run already; None starts here.
+        num_ready: Jobs that will run at once from the beginning; None if that is not known.
+    """
+
+    log: Path
+    say: Callable[[str], None]
+    address: str | None = None
+    num_ready: int | None = None
+
+
 class Engine(Protocol):
-    """Runs jobs as there is room. It stores nothing: folders and journal are the truth."""
+    """Runs jobs as there is room. It stores nothing: folders and journal are the truth.
+
+    Entering it starts it, or joins machines that run already; leaving it ends all that it started.
+
+    Attributes:
+        num_concurrent: Largest number of jobs at once; set after it has started.
+    """
+
+    num_concurrent: int
+
+    @property
+    def machines(self) -> Sequence[Machine]:
+        """What each machine has, as seen last."""
+        ...
+
+    def __enter__(self) -> Self:
+        """Start it.
+
+        Raises:
+            BadInput: If it cannot be started or joined.
+        """
+        ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End it, whatever it is doing."""
+        ...
 
     def run(self, jobs: Jobs, events: Events) -> None:
         """Run jobs until there are no more and the end of each has been reported.

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sweeps.execution.engine.capacity import Resources, Room
+from sweeps.execution.engine.engines import EngineMaker
 from sweeps.execution.engine.failure_policy import FailurePolicy, restart_blameless
 from sweeps.execution.engine.placement import Machine, Placement, place_evenly
 from sweeps.execution.engine.process.ray_engine import RayEngine
@@ -16,11 +17,13 @@ class Policies:
     Attributes:
         placement: A pure function.
         failure: Another.
-        begun: An engine that is already starting; None starts one once there is work.
+        engine: Makes the engine; None takes the one that the launch's options name.
+        begun: Ray's engine that is already starting; None starts one once there is work.
     """
 
     placement: Placement = place_evenly
     failure: FailurePolicy = restart_blameless
+    engine: EngineMaker | None = None
     begun: RayEngine | None = None
 
     def room(

@@ -50,7 +50,7 @@ def early_engine(which: "Launchable", options: LaunchOptions) -> Generator[RayEn
 
 def _slots(options: LaunchOptions) -> int:
     """Return how many trials will run at once, 0 if that is not known yet."""
-    is_elsewhere = options.address is not None
+    is_elsewhere = options.address is not None or options.engine != "ray"
     has_accelerator = any(Path(name).exists() for name in _ACCELERATORS)
     if is_elsewhere or options.gpus_per_trial or has_accelerator:
         return 0

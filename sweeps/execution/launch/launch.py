@@ -221,7 +221,7 @@ def launch(
     survey = prepare(which, options, policies)
     if policies.begun and not survey.has_work:
         policies.begun.end()
-    if survey.has_work:
+    if survey.has_work and not options.trains_here:  # which shows errors as they are
         try_own_parts(survey.definition.sweep)
     with interruptible(), sole_launch(survey.name, survey.storage):
         progress = Progress(survey_launch(which, options))  # once more, under the lock

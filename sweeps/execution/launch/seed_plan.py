@@ -142,6 +142,7 @@ def plan_seeds(
     gradient_checkpointing: bool = False,
     keep_weights: str = "all",
     address: str | None = None,
+    engine: str = "ray",
     retrain: bool = False,
     replace: bool = False,
     storage: str | Path | None = None,

@@ -1,6 +1,7 @@
 """The stage that trains the empty cells, while the recorder copies their results to MLflow."""
 
 import logging
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import cached_property
@@ -12,9 +13,9 @@ from sweeps.execution.cells.journal import Journal
 from sweeps.execution.engine.capacity import Room
 from sweeps.execution.engine.cell_queue import CellQueue, EpochBudget
 from sweeps.execution.engine.cell_source import CellSource, ListedCells
-from sweeps.execution.engine.engine import CannotGoOn, Engine
+from sweeps.execution.engine.engine import CannotGoOn, Engine, EngineSetting
+from sweeps.execution.engine.engines import ENGINES
 from sweeps.execution.engine.policies import Policies
-from sweeps.execution.engine.process.ray_engine import RayEngine
 from sweeps.execution.interruption import Interrupted, clear_time_limit, set_time_limit
 from sweeps.execution.launch.flush_records import record_rest, start_recorder
 from sweeps.execution.launch.growing_launch import GrowingLaunch
@@ -29,7 +30,7 @@ from sweeps.execution.search.decider import decider_of
 from sweeps.execution.survey.survey import Survey
 from sweeps.execution.view.board import Board, empty_cells
 from sweeps.execution.view.disk_watch import DiskWatch
-from sweeps.execution.view.live_view import output_to_log
+from sweeps.execution.view.live_view import output_to_log, show_lines
 from sweeps.execution.view.notebook_view import show_progress
 from sweeps.execution.worker.provenance import git_revision, package_versions
 from sweeps.execution.worker.trial import TrialJob
@@ -183,7 +184,7 @@ class StartedEngine(NamedTuple):
 def start_engine(
     running: ExitStack, survey: Survey, options: LaunchOptions, policies: Policies, *, board: Board
 ) -> StartedEngine:
-    """Start Ray before anything is written, so that an unreachable cluster costs nothing.
+    """Start the engine before anything is written: an unreachable cluster costs nothing then.
 
     Args:
         running: Ends what is started here when it is closed.
@@ -196,9 +197,12 @@ def start_engine(
         BadInput: If it cannot be started or joined, or no trial fits.
     """
     log = survey.storage.logs / f"{survey.name}.log"
-    terminal = running.enter_context(output_to_log(log))
-    running.enter_context(show_progress(board, survey.name, terminal))
-    board.say_now("starting Ray")
+    if options.trains_here:
+        running.enter_context(show_lines(board, survey.name, sys.stdout))
+    else:
+        terminal = running.enter_context(output_to_log(log))
+        running.enter_context(show_progress(board, survey.name, terminal))
+        board.say_now("starting Ray")
     load_writer(survey.store)  # while Ray starts
     empty, manifest = empty_cells(survey.cells), survey.definition.manifest
     arms = {one.cell.arm for one in empty}
@@ -210,7 +214,8 @@ def start_engine(
     if engine := policies.begun:
         engine.adopt(log, board.say)
     else:
-        engine = RayEngine(options.address, log, board.say, num_ready=num_ready)
+        make = policies.engine or ENGINES[options.engine]
+        engine = make(EngineSetting(log, board.say, options.address, num_ready))
     running.enter_context(engine)
     board.say_now("")
     room = policies.room(options.resources, lambda: engine.machines)

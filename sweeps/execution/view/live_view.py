@@ -119,7 +119,7 @@ def show_in_terminal(board: Board, title: str, terminal: TextIO) -> Generator[No
     """
     console = Console(file=terminal, soft_wrap=not terminal.isatty(), emoji=False)
     if not console.is_terminal:
-        with _telling(board, title, terminal):
+        with show_lines(board, title, terminal):
             yield
         return
     view = Live(
@@ -145,7 +145,8 @@ def _leave_sound(terminal: TextIO) -> None:
 
 
 @contextmanager
-def _telling(board: Board, title: str, terminal: TextIO) -> Generator[None]:
+def show_lines(board: Board, title: str, terminal: TextIO) -> Generator[None]:
+    """Show a board while the block runs: a line now and then, and what is said."""
     lines = _Lines(board, title, terminal)
     try:
         with every(LINE_SECONDS, lines.tell):

@@ -16,6 +16,7 @@ import os
 import sys
 import time
 import traceback
+from bdb import BdbQuit
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -28,6 +29,7 @@ from capsmodel.whole_file import write_whole
 from search_spaces.user_code import line_in_sweep_file
 from sweeps.execution.cells.folder import CellFolder, now_milliseconds, reason_of
 from sweeps.execution.cells.sealed_files import sealed
+from sweeps.execution.interruption import Interrupted
 from sweeps.execution.worker.provenance import hardware, package_versions
 from sweeps.execution.worker.worker_process import (
     PeakMemory,
@@ -104,8 +106,8 @@ class LogStream(io.TextIOBase):
 
 
 @contextmanager
-def log_of(cell: CellFolder) -> Generator[None]:
-    """Send what the trial prints and logs to its file."""
+def log_of(cell: CellFolder, *, takes_prints: bool = True) -> Generator[None]:
+    """Send what the trial logs to its file, and what it prints unless that stays where it is."""
     descriptor = cell.open_log()
     stream = LogStream(descriptor)
     handler = logging.StreamHandler(stream)
@@ -114,7 +116,10 @@ def log_of(cell: CellFolder) -> Generator[None]:
         if not os.fstat(descriptor).st_size:
             stream.write(_FIRST_LINE)
         logging.getLogger().addHandler(handler)
-        with redirect_stdout(stream), redirect_stderr(stream):
+        with ExitStack() as redirected:
+            if takes_prints:
+                redirected.enter_context(redirect_stdout(stream))
+                redirected.enter_context(redirect_stderr(stream))
             yield
     finally:
         logging.getLogger().removeHandler(handler)
@@ -142,12 +147,14 @@ class TrialJob(BaseModel):
     is_judged: bool = True
 
 
-def run_trial(job: TrialJob, report: Report) -> Outcome:
+def run_trial(job: TrialJob, report: Report, *, has_own_process: bool = True) -> Outcome:
     """Train a trial from its last checkpoint to its final record.
 
     Args:
         job: The cell and what to train in it.
         report: Called with the saved epochs: of each its trial_key, epoch and metrics.
+        has_own_process: Whether what is printed goes to the trial's log; else it stays where the
+            process prints, and a debugger can be used.
 
     Returns:
         Finished or diverged.
@@ -157,7 +164,7 @@ def run_trial(job: TrialJob, report: Report) -> Outcome:
         TimeoutError: If another process has locked the cell.
     """
     cell = CellFolder(Path(job.cells), job.spec.trial_key)
-    with _begun(cell) as fence, recorded_peak_memory(cell.stats):
+    with _begun(cell, prints_to_log=has_own_process) as fence, recorded_peak_memory(cell.stats):
         try:
             if final := cell.read_final():
                 cell.remove_scratch()
@@ -166,6 +173,8 @@ def run_trial(job: TrialJob, report: Report) -> Outcome:
             spec = _with_worker_facts(job.spec)
             return _Attempt(cell, spec, fence, report, is_judged=job.is_judged).run()
         except (Exception, SystemExit, KeyboardInterrupt) as error:
+            if isinstance(error, (Interrupted, BdbQuit)):
+                raise
             if not isinstance(error, Exception) and not line_in_sweep_file(error):
                 raise  # Tune stops a trial that way
             traceback.print_exc()
@@ -181,14 +190,14 @@ def run_trial(job: TrialJob, report: Report) -> Outcome:
 
 
 @contextmanager
-def _begun(cell: CellFolder) -> Generator[int]:
-    """Lock a cell and print to its log, as soon as the disk has room for both."""
+def _begun(cell: CellFolder, *, prints_to_log: bool) -> Generator[int]:
+    """Lock a cell and open its log, as soon as the disk has room for both."""
     disk = Disk(cell)
     disk.wait()
     with ExitStack() as resources:
         fence = disk.keep(lambda: resources.enter_context(cell.lease()))
         cell.stats.note_wanted_disk(0)  # an attempt that was killed may have waited
-        disk.keep(lambda: resources.enter_context(log_of(cell)))
+        disk.keep(lambda: resources.enter_context(log_of(cell, takes_prints=prints_to_log)))
         yield fence
 
 

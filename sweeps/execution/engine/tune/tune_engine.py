@@ -110,13 +110,8 @@ def train_job(config: dict[str, Any]) -> None:
 
 def _reported(epochs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the result of epochs for Tune: a number for its searcher, and the message."""
-    message = EpochBatch(epochs=tuple(map(_message, epochs)))
+    message = EpochBatch(epochs=tuple(map(EpochTold.of, epochs)))
     return {"epoch": message.epochs[-1].epoch, "message": message.model_dump_json()}
-
-
-def _message(epoch: dict[str, Any]) -> EpochTold:
-    metrics = {name: value for name, value in epoch.items() if name not in {"trial_key", "epoch"}}
-    return EpochTold(trial_key=epoch["trial_key"], epoch=epoch["epoch"], metrics=metrics)
 
 
 def _resources_of(config: dict[str, Any]) -> Any:

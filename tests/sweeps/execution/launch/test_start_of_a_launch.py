@@ -1,10 +1,10 @@
 """A launch says how many cells there will be before it starts anything."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from sweeps.execution.engine.engine import EngineSetting
 from sweeps.execution.launch import launch as launching
 from sweeps.execution.launch import train_missing
 from sweeps.execution.launch.run import run
@@ -32,13 +32,13 @@ def test_the_cells_are_told_before_any_is_trained(
 def test_while_ray_starts_the_view_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     activities: list[str] = []
 
-    def starting(_: None, log: Path, say: Callable[[str], None], **__: object) -> None:
-        board = getattr(say, "__self__", None)
+    def starting(setting: EngineSetting) -> None:
+        board = getattr(setting.say, "__self__", None)
         assert isinstance(board, Board)
         activities.append(board.doing)
-        raise BadInput(f"Ray could not be started; see {log.name}.")
+        raise BadInput(f"Ray could not be started; see {setting.log.name}.")
 
-    monkeypatch.setattr(train_missing, "RayEngine", starting)
+    monkeypatch.setattr(train_missing, "ENGINES", {"ray": starting})
     with pytest.raises(BadInput, match=r"see quickstart\.log"):
         run("quickstart", storage=tmp_path / "store", reports=tmp_path / "reports")
     assert activities == ["starting Ray"]

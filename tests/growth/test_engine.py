@@ -1,0 +1,109 @@
+"""Another engine is one class, handed in by argument: here one that trains in threads."""
+
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, Self
+
+from search_spaces import ListedArms
+from search_spaces.sweep import Sweep
+from sweeps.execution.engine.engine import (
+    EngineSetting,
+    EpochTold,
+    Events,
+    Jobs,
+    Next,
+    TrialEnded,
+)
+from sweeps.execution.engine.failure_policy import Failure
+from sweeps.execution.engine.placement import Machine
+from sweeps.execution.engine.policies import Policies
+from sweeps.execution.launch.launch import launch
+from sweeps.execution.launch_options import LaunchOptions
+from sweeps.execution.worker.trial import TrialJob, run_trial
+from tests.capsmodel.small_config import small_config, small_model
+from tests.sweeps.execution.engine.engine_contract import check_engine
+
+
+class _Stopped(SystemExit):
+    """The trial is to stop."""
+
+
+class ThreadEngine:
+    """Trains in threads of the launch's process."""
+
+    def __init__(self, setting: EngineSetting) -> None:
+        del setting
+        self.num_concurrent = 1
+        self._said: SimpleQueue[tuple[EpochTold, SimpleQueue[bool]]] = SimpleQueue()
+
+    @property
+    def machines(self) -> Sequence[Machine]:
+        """This one, with two cores."""
+        return [Machine(cpus=2)]
+
+    def __enter__(self) -> Self:
+        self._threads = ThreadPoolExecutor(2)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._threads.shutdown()
+
+    def run(self, jobs: Jobs, events: Events) -> None:
+        """Train until there are no more jobs."""
+        running: dict[Future[TrialEnded], None] = {}
+        while True:
+            job = jobs.next() if len(running) < self.num_concurrent else Next.WAIT
+            if job is Next.DONE and not running:
+                return
+            if not isinstance(job, Next):
+                running[self._threads.submit(self._trained, job.trials[0])] = None
+            while not self._said.empty():
+                epoch, answers = self._said.get()
+                answers.put(events.tell(epoch) is not None)
+            ended, _ = wait([*running], timeout=0.01, return_when=FIRST_COMPLETED)
+            for one in ended:
+                running.pop(one)
+                events.tell(one.result())
+
+    def _trained(self, trial: TrialJob) -> TrialEnded:
+        key = trial.spec.trial_key
+        answers: SimpleQueue[bool] = SimpleQueue()
+
+        def report(epochs: Sequence[dict[str, Any]]) -> None:
+            for epoch in epochs:
+                self._said.put((EpochTold.of(epoch), answers))
+            if sum(answers.get() for _ in epochs):  # all are taken
+                raise _Stopped
+
+        try:
+            run_trial(trial, report, has_own_process=False)
+        except _Stopped:
+            pass
+        except Exception as error:  # noqa: BLE001 - whatever a trial raises
+            return TrialEnded(trial_key=key, failure=Failure.RAISED, reason=str(error))
+        return TrialEnded(trial_key=key)
+
+
+def test_it_keeps_the_contract(tmp_path: Path) -> None:
+    check_engine(ThreadEngine, tmp_path)
+
+
+def test_a_sweep_is_trained_by_it(tmp_path: Path) -> None:
+    sweep = Sweep(
+        name="threads",
+        base=small_config(model=small_model(), stopping={"kind": "fixed_epochs", "epochs": 1}),
+        plan=ListedArms(baseline="a", arms={"a": {}, "b": {"loss": "cross_entropy"}}),
+        seeds=(0,),
+    )
+    options = LaunchOptions(storage=tmp_path / "storage", reports=tmp_path / "reports")
+    result = launch(sweep, options, Policies(engine=ThreadEngine))
+    assert (result.exit_code, result.num_filled) == (0, 2)
+    assert (tmp_path / "reports" / "threads" / "ablation.csv").exists()

@@ -1,0 +1,99 @@
+"""What every engine has to do, whatever runs its jobs: checks for those that this package has and
+for those of others.
+
+An engine trains real trials of one epoch or more in the cells' folders; only folders and events say
+what it did.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from sweeps.execution.engine.engine import (
+    Engine,
+    EngineSetting,
+    EpochTold,
+    Event,
+    Job,
+    Next,
+    Stop,
+    TrialEnded,
+)
+from sweeps.execution.engine.failure_policy import Failure
+from sweeps.execution.worker.trial import TrialJob
+from sweeps.records.trial_record import Outcome
+from tests.sweeps.execution.worker.trials import NUM_EPOCHS, folder_of, job_of
+
+EngineMaker = Callable[[EngineSetting], Engine]
+_WAITS = 2
+
+
+class Driver:
+    """Gives out jobs, and writes down what it hears.
+
+    Args:
+        jobs: In their order.
+        stop_after: Trial key -> the epoch after which it is stopped.
+    """
+
+    def __init__(self, *jobs: TrialJob, stop_after: dict[str, int] | None = None) -> None:
+        self.epochs: dict[str, list[int]] = {}
+        self.ended: list[TrialEnded] = []
+        self._jobs = deque(jobs)
+        self._stop_after = stop_after or {}
+        self._running = set[str]()
+        self._num_waits = 0
+
+    def next(self) -> Job | Next:
+        """Say twice that there is nothing before the last job, which then has to be asked for."""
+        if self._running and not self._jobs:
+            return Next.WAIT
+        if len(self._jobs) == 1 and self._num_waits < _WAITS:
+            self._num_waits += 1
+            return Next.WAIT
+        if not self._jobs:
+            return Next.DONE
+        job = self._jobs.popleft()
+        assert job.spec.trial_key not in self._running
+        self._running.add(job.spec.trial_key)
+        return Job(trials=(job,))
+
+    def tell(self, event: Event) -> Stop | None:
+        """Note an event."""
+        key = event.trial_key
+        assert key in self._running, "nothing is told of a trial that does not run"
+        if isinstance(event, TrialEnded):
+            self._running.remove(key)
+            self.ended.append(event)
+            return None
+        assert isinstance(event, EpochTold)
+        assert "validation_error" in event.metrics
+        self.epochs.setdefault(key, []).append(event.epoch)
+        return Stop(trial_key=key) if self._stop_after.get(key) == event.epoch else None
+
+
+def check_engine(make: EngineMaker, folder: Path) -> None:
+    """Check an engine with a trial that finishes, one that is stopped, and one that raises."""
+    whole, stopped = (job_of(folder / "cells", seed) for seed in (0, 1))
+    broken = job_of(folder / "cells", 2)
+    config = broken.spec.config | {"batch_size": "none"}
+    broken = broken.model_copy(update={"spec": broken.spec.model_copy(update={"config": config})})
+    keys = [job.spec.trial_key for job in (whole, stopped, broken)]
+    driver = Driver(whole, stopped, broken, stop_after={keys[1]: 2})
+
+    with make(EngineSetting(folder / "engine.log", lambda _: None, num_ready=1)) as engine:
+        assert sum(machine.cpus for machine in engine.machines) > 0
+        engine.num_concurrent = 1
+        engine.run(driver, driver)
+
+    ended = {event.trial_key: event for event in driver.ended}
+    assert sorted(ended) == sorted(keys)
+    assert len(driver.ended) == len(keys), "each end is told once"
+    assert driver.epochs == {keys[0]: [*range(1, NUM_EPOCHS + 1)], keys[1]: [1, 2]}
+    assert [ended[key].failure for key in keys] == [None, None, Failure.RAISED]
+    assert "batch_size" in ended[keys[2]].reason
+    final = folder_of(whole).read_final()
+    assert final is not None
+    assert final.outcome is Outcome.FINISHED
+    assert folder_of(stopped).read_final() is None
+    assert not folder_of(stopped).is_busy()

@@ -1,0 +1,52 @@
+"""The engines of the package keep the contract, and give the same to the bit."""
+
+from pathlib import Path
+
+import pytest
+
+from sweeps.execution.engine.engine import EngineSetting
+from sweeps.execution.engine.engines import ENGINES
+from sweeps.execution.engine.inline_engine import InlineEngine
+from sweeps.execution.interruption import Interrupted
+from sweeps.execution.launch_options import ENGINE_NAMES
+from sweeps.execution.worker import trial
+from tests.sweeps.execution.engine.engine_contract import Driver, check_engine
+from tests.sweeps.execution.worker.trials import folder_of, job_of
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param("ray", marks=pytest.mark.slow), "inline"], ids=["ray", "inline"]
+)
+def test_it_keeps_the_contract(name: str, tmp_path: Path) -> None:
+    check_engine(ENGINES[name], tmp_path)
+
+
+def test_the_options_name_all_engines() -> None:
+    assert tuple(ENGINES) == ENGINE_NAMES
+
+
+def test_what_a_trial_prints_in_the_process_of_the_launch_stays_in_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = job_of(tmp_path)
+    driver = Driver(job)
+    with InlineEngine(EngineSetting(tmp_path / "log", print)) as engine:
+        engine.run(driver, driver)
+    assert "base, seed 0" in capsys.readouterr().out
+    assert "base, seed 0" not in (folder_of(job).path / "log.txt").read_text()
+
+
+def test_an_interruption_in_a_users_code_is_no_failure_of_its_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise Interrupted
+
+    monkeypatch.setattr(trial, "warm_up", interrupted)
+    job = job_of(tmp_path)
+    driver = Driver(job)
+    with pytest.raises(Interrupted):
+        InlineEngine(EngineSetting(tmp_path / "log", print)).run(driver, driver)
+    assert driver.ended == []
+    lines, _ = folder_of(job).read_outbox()
+    assert lines == []
