@@ -18,8 +18,18 @@ from sweeps.execution.launch.result import SweepResult
 from sweeps.execution.launch.train_missing import fill, fill_none
 from sweeps.execution.launch.weights import WeightsDeleted, keep_weights, weights_to_keep
 from sweeps.execution.launch_options import LaunchOptions
-from sweeps.execution.launch_process.launch_lock import check_writable, sole_launch
-from sweeps.execution.plan.definition import Definition, Launchable
+from sweeps.execution.launch_process.launch_lock import (
+    check_writable,
+    sole_launch,
+    usable_places,
+)
+from sweeps.execution.plan.definition import (
+    DeclaredSweep,
+    Definition,
+    Launchable,
+    changed_sweep,
+    declared_sweep,
+)
 from sweeps.execution.survey.survey import Survey, survey_of
 from sweeps.execution.view.disk_watch import full_disk
 from sweeps.execution.view.live_view import print_line
@@ -54,35 +64,33 @@ def prepare_data(definition: Definition) -> None:
         raise BadInput(str(error)) from error
 
 
-def prepare(which: Launchable, options: LaunchOptions, policies: Policies) -> Survey:
+def check_options(options: LaunchOptions) -> None:
+    """Check what can be checked without the sweep.
+
+    Raises:
+        BadInput: If a launch with these options is not possible.
+    """
+    if options.time_limit_seconds and not in_main_thread():
+        raise BadInput("A time limit needs Python's main thread: leave time_limit_seconds out.")
+    check_writable(Path(options.reports), "report")
+    weights_to_keep(options.keep_weights)  # checks the words
+
+
+def surveyed(declared: DeclaredSweep, options: LaunchOptions, policies: Policies) -> Survey:
     """Survey a sweep, check that it can be launched, and fetch its data.
 
     Raises:
         SweepError: If it cannot be launched.
     """
-    if options.time_limit_seconds and not in_main_thread():
-        raise BadInput("A time limit needs Python's main thread: leave time_limit_seconds out.")
-    check_writable(Path(options.reports), "report")
-    survey = survey_launch(which, options)
-    weights_to_keep(options.keep_weights)  # checks the words
+    survey = survey_of(declared, options)
+    if not options.replace:
+        survey.check_losses()
     if survey.has_work and options.address is None:
         policies.room(options.resources).capacity()  # checks that a trial fits this machine
     if survey.has_work and options.address is not None:
         check_cluster(options.address)
     if (survey.has_work and options.address is None) or survey.has_evaluations_to_make:
         prepare_data(survey.definition)
-    return survey
-
-
-def survey_launch(which: Launchable, options: LaunchOptions) -> Survey:
-    """Survey a sweep, and check that the launch drops no cells unless asked to.
-
-    Raises:
-        SweepError: If it cannot be launched.
-    """
-    survey = survey_of(which, options)
-    if not options.replace:
-        survey.check_losses()
     return survey
 
 
@@ -218,13 +226,17 @@ def launch(
     Raises:
         SweepError: If it cannot be launched; nothing was written then.
     """
-    survey = prepare(which, options, policies)
-    if policies.begun and not survey.has_work:
-        policies.begun.end()
-    if survey.has_work and not options.trains_here:  # which shows errors as they are
-        try_own_parts(survey.definition.sweep)
-    with interruptible(), sole_launch(survey.name, survey.storage):
-        progress = Progress(survey_launch(which, options))  # once more, under the lock
+    check_options(options)
+    storage, _ = usable_places(options.storage, options.tracking_uri)
+    declared = declared_sweep(which)
+    name = changed_sweep(declared, options, ()).sweep.name
+    with interruptible(), sole_launch(name, storage):
+        survey = surveyed(declared, options, policies)
+        if policies.begun and not survey.has_work:
+            policies.begun.end()
+        if survey.has_work and not options.trains_here:  # which shows errors as they are
+            try_own_parts(survey.definition.sweep)
+        progress = Progress(survey)
         try:
             _pass_stages(progress, options, policies)
         except KeyboardInterrupt:

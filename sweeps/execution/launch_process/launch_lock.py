@@ -13,6 +13,7 @@ import os
 import platform
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from importlib.metadata import version
 from pathlib import Path
 
 import psutil
@@ -39,14 +40,16 @@ class LaunchProcess(BaseModel):
         pid: Its number there.
         started: When the process started, seconds since 1970.
         hears_signals: Whether signals interrupt the launch: only in a process's main thread.
+        release: Of capsweep that it runs, "" of one that did not say.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="ignore")  # a later release may say more
 
     host: str
     pid: int
     started: float
     hears_signals: bool
+    release: str = ""
 
     @property
     def is_of_this_host(self) -> bool:
@@ -72,6 +75,7 @@ def process_noted(lock: FileLock) -> Generator[None]:
         pid=process.pid,
         started=process.create_time(),
         hears_signals=in_main_thread(),
+        release=version("capsweep"),
     )
     with suppress(OSError):  # a full disk: then it can be stopped by Ctrl-C alone
         os.ftruncate(lock.descriptor, 0)
@@ -160,11 +164,21 @@ def sweep_lock(sweep: str, storage: Storage) -> Generator[FileLock]:
     """
     with FileLock(storage.journals / f"{sweep}.lock") as lock:
         if not lock.acquire():
+            other = _other_release(process_of(storage.journals / f"{sweep}.lock"))
             raise BadInput(
-                f"The sweep '{sweep}' is being run already by another process over "
+                f"The sweep '{sweep}' is being run already by another process{other} over "
                 f"{storage.root}: wait for it to end, or give this one a --name of its own."
             )
         yield lock
+
+
+def _other_release(process: LaunchProcess | None) -> str:
+    """Return which release of capsweep a process runs, "" if it is this one or not known."""
+    here = version("capsweep")
+    if process is None or process.release == here:
+        return ""
+    release = f"capsweep {process.release}" if process.release else "an earlier capsweep"
+    return f", which runs {release} (this is {here}),"
 
 
 def usable_places(

@@ -265,32 +265,46 @@ def spec_of(
     )
 
 
-def sweep_of(which: Launchable) -> tuple[Sweep, str | None, Path]:
-    """Return a sweep, the text of its file if it is a user's, and the path of its code.
+class DeclaredSweep(NamedTuple):
+    """A sweep as it is declared, its file read and run once.
+
+    Attributes:
+        source: Text of the user's own file, None for a sweep of the package.
+        path: The user's file, or the folder of the package's code.
+    """
+
+    sweep: Sweep
+    source: str | None
+    path: Path
+
+
+def declared_sweep(which: Launchable | DeclaredSweep) -> DeclaredSweep:
+    """Return a sweep with its code; the same if it is declared already.
 
     Raises:
         BadInput: If there is no such sweep, or its file cannot be run.
     """
     package = Path(__file__).parent
+    if isinstance(which, DeclaredSweep):
+        return which
     try:
         if isinstance(which, Sweep):
             _check_parts(which)
-            return which, None, package
+            return DeclaredSweep(which, None, package)
         if isinstance(which, Path) or which.endswith(".py") or "/" in which:
             path = Path(which)
-            sweep, text = sweep_from_file(path)
-            return sweep, text, path.absolute()
-        return named_sweep(which), None, package
+            return DeclaredSweep(*sweep_from_file(path), path.absolute())
+        return DeclaredSweep(named_sweep(which), None, package)
     except ValueError as error:
         raise BadInput(str(error)) from error
 
 
 class ChangedSweep(NamedTuple):
-    """A sweep with the changes of a launch.
+    """A declared sweep with the changes of a launch.
 
     Attributes:
-        source: Text of the user's own file, None for a sweep of the package.
-        path: The user's file, or the folder of the package's code.
+        source: As of the declared sweep.
+        path: The same.
         departures: Its differences from the declared sweep: path -> (declared, given).
     """
 
@@ -301,7 +315,7 @@ class ChangedSweep(NamedTuple):
 
 
 def define(
-    which: Launchable,
+    which: Launchable | DeclaredSweep,
     changes: Changes,
     current_seeds: Sequence[int],
     recorded: ManifestSearch | None = None,
@@ -330,14 +344,14 @@ def define(
 
 
 def changed_sweep(
-    which: Launchable, changes: Changes, current_seeds: Sequence[int]
+    which: Launchable | DeclaredSweep, changes: Changes, current_seeds: Sequence[int]
 ) -> ChangedSweep:
     """Return a sweep with the changes of a launch; its arms are not made yet.
 
     Raises:
         BadInput: In one sentence, if a change is not valid.
     """
-    declared, source, path = sweep_of(which)
+    declared, source, path = declared_sweep(which)
     with _bad_input():
         settings = _settings(declared, changes)
         longer = declared if changes.epochs is None else with_epochs(declared, changes.epochs)

@@ -10,7 +10,13 @@ from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, fac
 from sweeps.execution.engine.capacity import ONE_AT_A_TIME, Capacity
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.launch_process.launch_lock import usable_places
-from sweeps.execution.plan.definition import Definition, Launchable, define, sweep_of
+from sweeps.execution.plan.definition import (
+    DeclaredSweep,
+    Definition,
+    Launchable,
+    declared_sweep,
+    define,
+)
 from sweeps.execution.plan.preregistration import check_margin
 from sweeps.execution.plan.restore import restored
 from sweeps.execution.recorder.manifest_file import stored_manifest
@@ -252,7 +258,7 @@ class KnownSweep(NamedTuple):
 
 
 def known_sweep(
-    which: Launchable, options: LaunchOptions, store: RecordStore, storage: Storage
+    which: Launchable | DeclaredSweep, options: LaunchOptions, store: RecordStore, storage: Storage
 ) -> KnownSweep:
     """Return a sweep with the decisions of its earlier launches. Writes nothing.
 
@@ -260,8 +266,8 @@ def known_sweep(
         BadInput: If the sweep or a change of it is not valid.
         StoreUnreachable: If the tracking store does not answer.
     """
-    sweep, _, _ = sweep_of(which)
-    name = sweep.name if options.name is None else options.name
+    which = declared_sweep(which)
+    name = which.sweep.name if options.name is None else options.name
     may = options.replace
     current, adopted = earlier_manifest(store, storage.journals, name, may_be_replaced=may)
     recorded = adopted.search if adopted else None
@@ -275,7 +281,7 @@ def known_sweep(
 
 
 def survey_of(
-    which: Launchable, options: LaunchOptions, capacity: Capacity = ONE_AT_A_TIME
+    which: Launchable | DeclaredSweep, options: LaunchOptions, capacity: Capacity = ONE_AT_A_TIME
 ) -> Survey:
     """Return what a launch would do. Writes nothing.
 

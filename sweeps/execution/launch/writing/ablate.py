@@ -24,7 +24,7 @@ from sweeps.aggregation.results.search_results import search_results
 from sweeps.execution.launch.run import plan
 from sweeps.execution.launch.writing.new_file import check_new_file, write_new
 from sweeps.execution.launch.writing.options import AblateOptions
-from sweeps.execution.plan.definition import sweep_of
+from sweeps.execution.plan.definition import declared_sweep
 from sweeps.execution.survey.survey import Survey
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestArm
@@ -161,10 +161,10 @@ def launched_search(which: str, store: RecordStore) -> LaunchedSearch:
 
 def _declared(which: str) -> Mapping[str, Any]:
     if which.endswith(".py") or "/" in which:
-        sweep, source, _ = sweep_of(which)
+        sweep, source, _ = declared_sweep(which)
         return {"declared": sweep, "source": source}
     if which in {entry.name for entry in named_sweeps()}:
-        return {"declared": sweep_of(which)[0], "module": module_of(which)}
+        return {"declared": declared_sweep(which)[0], "module": module_of(which)}
     return {}
 
 

@@ -13,7 +13,7 @@ from search_spaces.codegen.grid_sweep import GridSweep
 from sweeps.execution.launch.run import plan
 from sweeps.execution.launch.writing.new_file import check_new_file, write_new
 from sweeps.execution.launch.writing.options import GridOptions
-from sweeps.execution.plan.definition import sweep_of
+from sweeps.execution.plan.definition import declared_sweep
 from sweeps.execution.survey.survey import Survey
 from sweeps.records.errors import BadInput
 
@@ -74,7 +74,7 @@ def grid(
 
 
 def _asked(base: str, factors: Mapping[str, tuple[Any, ...]], options: GridOptions) -> GridSweep:
-    origin, source, _ = sweep_of(base)
+    origin, source, _ = declared_sweep(base)
     if origin.parts:
         raise BadInput(
             f"The sweep '{origin.name}' has parts of its own, which another file cannot import: "

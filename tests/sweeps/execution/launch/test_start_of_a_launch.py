@@ -1,15 +1,20 @@
 """A launch says how many cells there will be before it starts anything."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from search_spaces.sweep import Sweep
 from sweeps.execution.engine.engine import EngineSetting
 from sweeps.execution.launch import launch as launching
 from sweeps.execution.launch import train_missing
 from sweeps.execution.launch.run import run
+from sweeps.execution.plan import definition
+from sweeps.execution.survey.survey import Survey
 from sweeps.execution.view.board import Board
 from sweeps.records.errors import BadInput
+from sweeps.storage.file_lock import is_locked
 
 
 def interrupted(*_: object) -> None:
@@ -42,3 +47,28 @@ def test_while_ray_starts_the_view_says_so(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(BadInput, match=r"see quickstart\.log"):
         run("quickstart", storage=tmp_path / "store", reports=tmp_path / "reports")
     assert activities == ["starting Ray"]
+
+
+def test_a_launch_reads_the_sweeps_file_once_and_surveys_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = "from search_spaces.quickstart import SWEEP as Q\nSWEEP = Q.changed({}, name='mine')\n"
+    path = tmp_path / "mine.py"
+    path.write_text(source)
+    calls: list[str] = []
+    real_file, real_survey = definition.sweep_from_file, launching.survey_of
+
+    def read(path: Path) -> tuple[Sweep, str]:
+        calls.append("file")
+        return real_file(path)
+
+    def surveyed(*arguments: Any) -> Survey:
+        calls.append("survey")
+        assert is_locked(tmp_path / "store" / "journals" / "mine.lock"), "the lock is taken first"
+        return real_survey(*arguments)
+
+    monkeypatch.setattr(definition, "sweep_from_file", read)
+    monkeypatch.setattr(launching, "survey_of", surveyed)
+    monkeypatch.setattr(launching, "fill", interrupted)
+    assert run(path, storage=tmp_path / "store", reports=tmp_path / "reports").exit_code == 130
+    assert calls == ["file", "survey"]

@@ -186,3 +186,22 @@ def test_a_pipe_that_nobody_reads_only_ends_the_show(tmp_path: Path) -> None:
     with pytest.raises(BrokenPipeError):
         terminal.close()
     board.journal.close()
+
+
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [
+        ('"release": "99.1", ', "another process, which runs capsweep 99.1 (this is "),
+        ("", "another process, which runs an earlier capsweep (this is "),
+    ],
+)
+def test_a_lock_of_another_release_says_so(tmp_path: Path, release: str, words: str) -> None:
+    storage = Storage(tmp_path)
+    storage.journals.mkdir()
+    with FileLock(storage.journals / "example.lock") as lock:
+        assert lock.acquire()
+        text = f'{{{release}"host": "h", "pid": 1, "started": 1, "hears_signals": true, "more": 1}}'
+        os.pwrite(lock.descriptor, text.encode(), 0)
+        with pytest.raises(BadInput) as refused, sole_launch("example", storage):
+            pass
+    assert words in str(refused.value)
