@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeps.execution.engine.process.ended_group import is_alive
+from sweeps.execution.child_process import is_alive
 from sweeps.records.errors import BadInput
 from sweeps.tracking.mlflow import ui
 from sweeps.tracking.mlflow.ui import serve

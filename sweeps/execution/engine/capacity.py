@@ -1,10 +1,8 @@
 """What each trial gets of the machines, and how many trials run at once."""
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from sweeps.execution.engine.cgroup import num_cores, num_oom_kills
 from sweeps.execution.engine.placement import (
@@ -17,6 +15,7 @@ from sweeps.execution.engine.placement import (
     place_evenly,
 )
 from sweeps.execution.engine.process.ray_engine import RayEngine
+from sweeps.execution.engine.process.scratch import scratch_folder
 from sweeps.records.trial_record import Json
 
 
@@ -128,7 +127,7 @@ def capacity_of(resources: Resources, placement: Placement = place_evenly) -> Ca
     """
     if resources.address is None:
         return Room(resources, placement).capacity()
-    with RayEngine(resources.address, Path(os.devnull)) as engine:
+    with scratch_folder() as folder, RayEngine(resources.address, folder / "log") as engine:
         return Room(resources, placement, lambda: engine.machines).capacity()
 
 

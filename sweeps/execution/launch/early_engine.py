@@ -6,8 +6,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sweeps.execution.child_process import ChildLostError
 from sweeps.execution.engine.cgroup import num_cores
-from sweeps.execution.engine.process.engine_session import EngineLostError
 from sweeps.execution.engine.process.ray_engine import RayEngine
 from sweeps.execution.engine.process.scratch import scratch_folder
 from sweeps.execution.launch_options import LaunchOptions
@@ -39,7 +39,7 @@ def early_engine(which: "Launchable", options: LaunchOptions) -> Generator[RayEn
         return
     begun = None
     with ExitStack() as resources:
-        with suppress(BadInput, EngineLostError):  # the launch's own start reports why
+        with suppress(BadInput, ChildLostError):  # the launch's own start reports why
             folder = resources.enter_context(scratch_folder())
             engine = RayEngine(None, folder / "log", num_ready=slots)
             resources.callback(engine.end)

@@ -4,10 +4,10 @@ import argparse
 import logging
 import os
 import sys
-from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
+from sweeps.execution.channel import channel_to_parent
 from sweeps.execution.garbage import collect_seldom
 from sweeps.execution.recorder.recorder_process import TRACKING_URI_VARIABLE, RecorderProcess
 from sweeps.storage.locations import Storage
@@ -16,6 +16,7 @@ from sweeps.tracking.opening import open_store
 
 def main() -> int:
     """Run a recorder process."""
+    driver = channel_to_parent()
     collect_seldom()
     _do_without_frames()
     parser = argparse.ArgumentParser()
@@ -25,18 +26,8 @@ def main() -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     tracking_uri = os.environ[TRACKING_URI_VARIABLE]  # not an argument: those are seen by everybody
     store = open_store(tracking_uri, arguments.storage)
-    driver = sys.stdout
-
-    def tell(num_done: int, num_left: int) -> None:
-        with suppress(OSError):  # the driver has ended
-            driver.write(f"{num_done} {num_left}\n")
-            driver.flush()
-
-    process = RecorderProcess(Storage(arguments.storage), store, arguments.sweep, tell)
-    with redirect_stdout(sys.stderr):  # the driver reads nothing else from there
-        exit_code = process.run()
-    driver.write(process.error)
-    return exit_code
+    process = RecorderProcess(Storage(arguments.storage), store, arguments.sweep, driver)
+    return process.run()
 
 
 def _do_without_frames() -> None:

@@ -1,19 +1,19 @@
 """The recorder's process as its driver sees it: started, kept alive, and finished."""
 
 import math
-import os
-import select
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 
-from sweeps.execution.recorder.recorder_process import TRACKING_URI_VARIABLE
+from sweeps.execution.child_process import ChildLostError, ChildProcess
+from sweeps.execution.recorder.recorder_process import (
+    TRACKING_URI_VARIABLE,
+    Finish,
+    RecorderReport,
+)
 from sweeps.execution.worker.worker_process import without_token
 from sweeps.storage.locations import Storage
-from sweeps.storage.regular_files import open_regular
 
 _MAX_STARTS = 5
 _SECONDS_BETWEEN_STARTS = 5.0
@@ -52,7 +52,7 @@ class RecorderClient:
         It is cheap enough for every turn of a loop. It starts it five times at most, with pauses.
         """
         has_rested = time.monotonic() > self._started_at + _SECONDS_BETWEEN_STARTS
-        if has_rested and self._starts < _MAX_STARTS and self._process.poll() is not None:
+        if has_rested and self._starts < _MAX_STARTS and not self._process.is_alive:
             self._restart()
 
     def finish(
@@ -74,10 +74,10 @@ class RecorderClient:
         self._starts = 0
         try:
             while True:
-                if self._process.poll() is not None:
+                if not self._process.is_alive:
                     self._restart()
                 self.error = self._last_word(timeout_seconds, tell, deadline)
-                exit_code = self._process.poll()
+                exit_code = self._process.exit_code
                 if exit_code == 0:
                     self.error = ""
                 if exit_code in {0, 3} or self._starts >= _MAX_STARTS:
@@ -89,75 +89,32 @@ class RecorderClient:
 
     def stop(self) -> None:
         """End it soon; a later one continues its work."""
-        assert self._process.stdin is not None
-        if not self._process.stdin.closed:
-            with suppress(BrokenPipeError):
-                self._process.stdin.close()
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_STOP_SECONDS)
-        if self._process.poll() is None:
-            self._process.kill()
-            self._process.wait()
-        self._close()
+        self._process.end(_STOP_SECONDS)
 
     def _last_word(
         self, timeout_seconds: float, tell: Callable[[int, int], None], deadline: float
     ) -> str:
         """Send the timeout, pass on the progress, and return why records are left."""
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # it has just died
-            self._process.stdin.write(f"{timeout_seconds}\n".encode())
-            self._process.stdin.flush()
         done = error = ""
-        timeout = 1.25 * timeout_seconds + _STOP_SECONDS
-        for line in self._lines(timeout, deadline):
-            words = line.split()
-            if len(words) == 2 and all(word.isdecimal() for word in words):
-                done = f", with {words[0]} of {words[1]} recorded" if int(words[1]) else ""
-                tell(int(words[0]), int(words[1]))
-            else:
-                error = line
-        return error or f"the recorder ended, or the store was silent{done}"
-
-    def _lines(self, timeout: float, deadline: float) -> Generator[str]:
-        """Yield what it prints, until it ends, a timeout passes, or the deadline does."""
-        assert self._process.stdout is not None
-        descriptor, rest = self._process.stdout.fileno(), b""
-        heard = max(time.monotonic(), self._started_at + _START_SECONDS)
-        while (wait := min(heard + timeout, deadline) - time.monotonic()) > 0:
-            if not select.select([descriptor], [], [], wait)[0]:
-                continue
-            data = os.read(descriptor, 65536)
-            heard = time.monotonic()
-            *lines, rest = (rest + data).split(b"\n")
-            yield from (line.decode(errors="replace") for line in lines)
-            if not data:
-                yield from [rest.decode(errors="replace")] * bool(rest)
-                with suppress(subprocess.TimeoutExpired):
-                    self._process.wait(timeout)
-                return
-
-    def _close(self) -> None:
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe:
-                with suppress(BrokenPipeError):
-                    pipe.close()
+        silence = 1.25 * timeout_seconds + _STOP_SECONDS
+        try:
+            self._process.send(Finish(timeout_seconds=timeout_seconds))
+            while True:
+                line = self._process.receive(silence, deadline - time.monotonic())
+                report = RecorderReport.model_validate_json(line)
+                error = report.error
+                if not error:
+                    num_done, num_left = report.num_done, report.num_left
+                    done = f", with {num_done} of {num_left} recorded" if num_left else ""
+                    tell(num_done, num_left)
+        except ChildLostError:
+            return error or f"the recorder ended, or the store was silent{done}"
 
     def _restart(self) -> None:
-        self._close()
+        self._process.end()
         self._process = self._start()
 
-    def _start(self) -> "subprocess.Popen[bytes]":
+    def _start(self) -> ChildProcess:
         self._starts += 1
         self._started_at = time.monotonic()
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = open_regular(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        with os.fdopen(descriptor, "ab") as log:
-            return subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=self._environment,
-                start_new_session=True,  # a Ctrl-C at the terminal is the driver's alone
-            )
+        return ChildProcess(self._command, self._environment, self._log, _START_SECONDS)

@@ -2,21 +2,22 @@
 
 A driver starts it as `python -m sweeps.execution.recorder`. It ends when the driver says so or has
 ended. Of several processes over one storage the one with the lock serves all; when it ends, another
-takes over. The last line of the driver is a timeout in seconds for the store. From then on each
-line that the process prints says how many trials are recorded, and the last one why some are not.
+takes over. From the driver's `Finish` on it reports how many trials are recorded, and at last why
+some are not.
 """
 
 import logging
-import select
 import sqlite3
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.channel import Channel
 from sweeps.execution.recorder.manifest_file import ManifestReader
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
@@ -169,6 +170,20 @@ TRACKING_URI_VARIABLE = "CAPSWEEP_RECORDER_TRACKING_URI"
 _LOG = logging.getLogger(__name__)
 
 
+class Finish(BaseModel):
+    """Record the rest and end; the store may go so long without progress."""
+
+    timeout_seconds: float
+
+
+class RecorderReport(BaseModel):
+    """How many trials are recorded, and of how many; or at the end, why some are not."""
+
+    num_done: int = 0
+    num_left: int = 0
+    error: str = ""
+
+
 class _Refused(Exception):  # noqa: N818 - reads as what it is
     """The store answers, but has refused something."""
 
@@ -176,21 +191,21 @@ class _Refused(Exception):  # noqa: N818 - reads as what it is
 class RecorderProcess:
     """The loop around a recorder.
 
+    Args:
+        storage: The storage with the cells' folders.
+        store: Where it records.
+        sweep: Name of its driver's sweep.
+        driver: The driver's end of the channel.
+
     Attributes:
         error: Why records are left, in one line; "" if none are.
     """
 
-    def __init__(
-        self,
-        storage: Storage,
-        store: RecordStore,
-        sweep: str,
-        tell: Callable[[int, int], None] = lambda num_done, num_left: None,
-    ) -> None:
+    def __init__(self, storage: Storage, store: RecordStore, sweep: str, driver: Channel) -> None:
         self.error = ""
         self._storage = storage
         self._sweep = sweep
-        self._tell = tell
+        self._driver = driver
         self._queue = RecorderQueue(storage.journals, store.address)
         self._lock = FileLock(self._queue.lock_path)
         self._is_serving = False
@@ -201,23 +216,31 @@ class RecorderProcess:
     def run(self) -> int:
         """Serve until the driver ends or says so. Returns 0, or 3 if records are left."""
         rest_seconds = POLL_SECONDS
-        while not _driver_has_spoken(rest_seconds):
+        while not self._driver.is_readable(rest_seconds):
             before = time.process_time()
             self._try(self._serve)
             rest_seconds = _rest_after(time.process_time() - before)
-        word = sys.stdin.readline().strip()
-        timeout_seconds = float(word or ORPHAN_SECONDS)
+        finish = None
+        with suppress(EOFError):  # the driver has ended
+            finish = Finish.model_validate_json(self._driver.receive() or b"")
+        timeout_seconds = finish.timeout_seconds if finish else ORPHAN_SECONDS
         deadline = time.monotonic() + timeout_seconds
         # workers outlive a killed driver for a moment, and report until they end
         while self._try(self._is_busy) and time.monotonic() < deadline:
             self._try(self._serve)
             time.sleep(POLL_SECONDS)
-        self._rest = Rest(timeout_seconds, self._num_filled(), self._tell)
+        self._rest = Rest(timeout_seconds, self._num_filled(), self._report)
         while not (is_carried := self._try(self._finish)) and not self._rest.is_over:
             time.sleep(POLL_SECONDS)
-        if not word:
+        if not finish:
             self._try(self._settle_sweep)
+        if self.error:
+            self._report(error=self.error)
         return 0 if is_carried else 3
+
+    def _report(self, num_done: int = 0, num_left: int = 0, error: str = "") -> None:
+        with suppress(OSError):  # the driver has ended
+            self._driver.send(RecorderReport(num_done=num_done, num_left=num_left, error=error))
 
     def _serve(self) -> bool:
         """Record what is new: the driver's sweep, then others until the driver sends a line."""
@@ -227,7 +250,8 @@ class RecorderProcess:
             recorder = self._recorder()
             recorder.drain(self._queue.open_cells(self._sweep))
             error = recorder.error
-            recorder.drain(takewhile(lambda _: not _driver_has_spoken(0), self._queue.open_cells()))
+            others = takewhile(lambda _: not self._driver.is_readable(0), self._queue.open_cells())
+            recorder.drain(others)
             _raise_refusal(error or recorder.error)
             _drain_evaluations(recorder)
         return self._is_serving
@@ -309,7 +333,7 @@ class RecorderProcess:
             _LOG.warning("will try again: %s", self.error)
             with suppress(OSError):
                 self._make_anew_what_is_lost()
-            _driver_has_spoken(RETRY_SECONDS)  # rest until then
+            self._driver.is_readable(RETRY_SECONDS)  # rest until then
             return False
 
     def _make_anew_what_is_lost(self) -> None:
@@ -332,9 +356,3 @@ def _drain_evaluations(recorder: Recorder) -> None:
 def _raise_refusal(error: str) -> None:
     if error:
         raise _Refused(error)
-
-
-def _driver_has_spoken(wait_seconds: float) -> bool:
-    """Return whether the driver has sent its last line or has ended."""
-    readable, _, _ = select.select([sys.stdin], [], [], wait_seconds)
-    return bool(readable)

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from sweeps.execution.child_process import ChildLostError
 from sweeps.execution.engine.engine import (
     CannotGoOn,
     EpochTold,
@@ -26,7 +27,7 @@ from sweeps.execution.engine.engine import (
 )
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
-from sweeps.execution.engine.process.engine_session import EngineLostError, EngineSession
+from sweeps.execution.engine.process.engine_session import EngineSession
 from sweeps.execution.engine.process.process_messages import Ask, GoOn, Over, Train, Word
 from sweeps.execution.engine.process.ray_token import refuse_readable_token
 from sweeps.execution.engine.process.scratch import scratch_folder
@@ -36,6 +37,7 @@ from sweeps.storage.regular_files import open_regular
 
 JOBS_A_PROCESS = 250
 MOST_STARTS_IN_A_ROW = 4  # the first, and three anew
+_LEAVE_SECONDS = 20.0
 _QUIET = {
     "RAY_AIR_NEW_OUTPUT": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -104,8 +106,8 @@ class RayEngine:
                     self._start_anew()
                 self._serve(first, jobs, events)
                 if self._address:  # a Ray of our own is ended at once, a cluster is left in order
-                    self._live.close()
-            except EngineLostError as lost:
+                    self._live.end(_LEAVE_SECONDS)
+            except ChildLostError as lost:
                 self.end()  # first: what still runs holds its cells
                 self._tell_lost(events, lost)
             else:
@@ -115,7 +117,7 @@ class RayEngine:
         """Have Ray started, or the cluster joined, without waiting for it.
 
         Raises:
-            EngineLostError: If its process has ended.
+            ChildLostError: If its process has ended.
         """
         self._num_starts += 1
         scratch = self._resources.enter_context(scratch_folder())
@@ -146,7 +148,7 @@ class RayEngine:
                 if self._session is None:
                     self.begin()
                 self._wait()
-            except EngineLostError as lost:
+            except ChildLostError as lost:
                 raise BadInput(f"Ray could not be started: {lost}; see {self._log}.") from lost
             undo.pop_all()
         return self
@@ -200,14 +202,14 @@ class RayEngine:
             self.begin()
             self._wait()
         except BadInput as error:  # it was there before, so it is no question of input
-            raise EngineLostError(str(error)) from error
+            raise ChildLostError(str(error)) from error
 
     def _serve(self, first: Job | Next, jobs: Jobs, events: Events) -> None:
         """Answer the process until it has ended all that it was handed."""
         session, num_handed_out = self._live, 0
         answers = chain([first], iter(jobs.next, None))
         session.send(Train(num_concurrent=self.num_concurrent))
-        while not isinstance(message := session.receive(), Over):
+        while not isinstance(message := session.hear(), Over):
             if isinstance(message, Ask):
                 self._machines = message.machines or self._machines
                 is_spent = num_handed_out == JOBS_A_PROCESS
@@ -227,7 +229,7 @@ class RayEngine:
         if isinstance(answer, Job):
             self._running |= dict.fromkeys(answer.trial_keys)
 
-    def _tell_lost(self, events: Events, lost: EngineLostError) -> None:
+    def _tell_lost(self, events: Events, lost: ChildLostError) -> None:
         """Tell of the trials that went with the process, and whether another one may follow.
 
         Raises:

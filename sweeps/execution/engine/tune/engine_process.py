@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
+from sweeps.execution.channel import Channel, channel_to_parent
 from sweeps.execution.engine.engine import EpochTold, Event, Job, Next, Stop
 from sweeps.execution.engine.placement import Machine
-from sweeps.execution.engine.process.channel import Channel
 from sweeps.execution.engine.process.process_messages import (
     FROM_DRIVER,
     Ask,
@@ -89,7 +89,7 @@ def main() -> int:
     """Serve one driver until it is done or has ended."""
     collect_seldom()
     die_with_parent(int(sys.argv[1]))
-    channel = own_channel()
+    channel = channel_to_parent()
     driver = Driver(channel)
     begin = driver.hear()
     assert isinstance(begin, Begin)
@@ -120,16 +120,6 @@ def _serve(driver: Driver, channel: Channel, scratch: str) -> None:
     for train in words_to_train(driver):
         TuneEngine(train.num_concurrent, scratch).run(jobs=driver, events=driver)
         channel.send(Over())
-
-
-def own_channel() -> Channel:
-    """Return a channel to the driver on what were descriptors 0 and 1; all prints go to the log."""
-    reading, writing = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return Channel(reading, writing)
 
 
 def _print_to(log: str) -> None:

@@ -2,7 +2,7 @@
 
 import os
 
-from sweeps.execution.engine.process.channel import Channel
+from sweeps.execution.channel import Channel
 from sweeps.execution.engine.process.process_messages import Pulse
 
 HEARTBEAT_SECONDS = 1.0

@@ -9,12 +9,12 @@ import subprocess
 import sys
 import time
 
+from sweeps.execution.channel import Channel, channel_to_parent
 from sweeps.execution.engine.engine import EpochTold, Job, Next, Stop, TrialEnded
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
-from sweeps.execution.engine.process.channel import Channel
 from sweeps.execution.engine.process.process_messages import Over, Pulse, Ready, Refused
-from sweeps.execution.engine.tune.engine_process import Driver, own_channel, words_to_train
+from sweeps.execution.engine.tune.engine_process import Driver, words_to_train
 from sweeps.execution.worker.worker_process import die_with_parent
 
 TROUBLE = sys.argv[1]
@@ -22,7 +22,7 @@ TROUBLE = sys.argv[1]
 
 def main() -> None:
     die_with_parent(int(sys.argv[2]))
-    channel = own_channel()
+    channel = channel_to_parent()
     driver = Driver(channel)
     driver.hear()
     os.write(2, b"it starts\n")

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from sweeps.execution.engine.process.channel import Channel
+from sweeps.execution.channel import Channel
 from sweeps.execution.engine.process.process_messages import FROM_ENGINE, Pulse
 from sweeps.execution.engine.tune import heartbeat
 from sweeps.execution.engine.tune.heartbeat import Heartbeat

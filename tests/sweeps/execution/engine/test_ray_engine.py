@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from sweeps.execution.child_process import is_alive
 from sweeps.execution.engine.engine import (
     CannotGoOn,
     EpochTold,
@@ -24,7 +25,6 @@ from sweeps.execution.engine.engine import (
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process import engine_session, ray_engine
-from sweeps.execution.engine.process.ended_group import is_alive
 from sweeps.execution.engine.process.engine_session import EngineSession
 from sweeps.execution.engine.process.ray_engine import RayEngine
 from sweeps.execution.worker.trial import TrialJob

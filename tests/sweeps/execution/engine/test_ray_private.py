@@ -22,7 +22,7 @@ from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
 from ray.tune.execution import tune_controller
 from ray.tune.execution.tune_controller import TuneController
 
-from sweeps.execution.engine.process.ended_group import is_alive
+from sweeps.execution.child_process import is_alive
 from sweeps.execution.engine.tune import idle_agent
 from sweeps.execution.engine.tune.ray_private import (
     PLAIN_VARIABLE,

@@ -6,15 +6,15 @@ All but the engine, the recorder's process and the store is as it is for users.
 import math
 import os
 import shutil
-import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from search_spaces import ListedArms, Sweep
+from sweeps.execution.channel import Channel
 from sweeps.execution.engine.capacity import Resources, Room
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.housekeeping import clean as clean_module
@@ -26,7 +26,7 @@ from sweeps.execution.launch.train_missing import StartedEngine
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.recorder import recorder_process
 from sweeps.execution.recorder.client import ignore_progress
-from sweeps.execution.recorder.recorder_process import RecorderProcess
+from sweeps.execution.recorder.recorder_process import Finish, RecorderProcess, RecorderReport
 from sweeps.execution.repair import repair as repair_module
 from sweeps.execution.repair import sweep_repair
 from sweeps.execution.repair.repair import Repaired
@@ -64,17 +64,6 @@ def falling_with_the_rate(spec: TrialSpec, epoch: int) -> float:
     return 0.5 / (epoch + 1) + spec.config["optimiser"]["learning_rate"] + spec.seed / 1000
 
 
-@contextmanager
-def _driver(word: str) -> Generator[None]:
-    """Be the driver at the other end of the recorder's standard input."""
-    read, write = os.pipe()
-    os.write(write, word.encode())
-    with os.fdopen(read) as stdin, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "stdin", stdin)
-        yield
-    os.close(write)
-
-
 class RecorderHere:
     """The recorder of a launch in this process: it serves when it is told to, and at the end."""
 
@@ -93,8 +82,7 @@ class RecorderHere:
 
     def serve(self) -> None:
         """Take a turn, as the process does again and again."""
-        with _driver(""):
-            self._process._try(self._process._serve)  # pyright: ignore[reportPrivateUsage]
+        self._process._try(self._process._serve)  # pyright: ignore[reportPrivateUsage]
 
     def finish(
         self,
@@ -104,16 +92,22 @@ class RecorderHere:
     ) -> bool:
         """Carry the rest."""
         del timeout_seconds, most_seconds
-        with _driver(f"{SILENCE_SECONDS}\n"):
-            self._process._tell = tell  # pyright: ignore[reportPrivateUsage]
-            code = self._process.run()
+        self._driver.send(Finish(timeout_seconds=SILENCE_SECONDS))
+        code = self._process.run()
+        while self._driver.is_readable(0):
+            report = RecorderReport.model_validate_json(self._driver.receive() or b"")
+            tell(report.num_done, report.num_left)
         self.error = self._process.error
         self._process._lock.release()  # pyright: ignore[reportPrivateUsage]
+        for end in self._ends:
+            os.close(end)
         self._process = self._started()
         return code == 0
 
     def _started(self) -> RecorderProcess:
-        return RecorderProcess(self._storage, self._store, self._sweep)
+        self._ends = [end.detach() for end in socket.socketpair()]
+        own, self._driver = (Channel(end, end) for end in self._ends)
+        return RecorderProcess(self._storage, self._store, self._sweep, own)
 
 
 class Launches:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sweeps.execution.engine.process.engine_session import EngineLostError
+from sweeps.execution.child_process import ChildLostError
 from sweeps.execution.launch import early_engine as early_module
 from sweeps.execution.launch.early_engine import early_engine
 from sweeps.execution.launch_options import LaunchOptions
@@ -45,7 +45,7 @@ class Breaking(Begun):
 
     def begin(self) -> None:
         """Fail to."""
-        raise EngineLostError("its process ended")
+        raise ChildLostError("its process ended")
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def client_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
 TELLING = """
 read word
 for done in 1 2 3 4 5 6; do
-    echo "$done 6"
+    printf '{"num_done": %s, "num_left": 6}\\n' $done
     while [ ! -e "heard-$done" ]; do sleep 0.02; done
 done
 """
@@ -71,13 +71,11 @@ def test_a_recorder_that_moves_may_take_as_long_as_it_likes(
 
 
 def test_one_that_is_silent_is_ended_and_it_is_said_how_far_it_was(
-    clock: Clock, client_of: Callable[[str], RecorderClient]
+    client_of: Callable[[str], RecorderClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def tell(*_: int) -> None:
-        clock.seconds += 1000
-
+    monkeypatch.setattr(recorder_client, "_STOP_SECONDS", 0.1)
     client = client_of(TELLING)
-    assert not client.finish(30, tell)
+    assert not client.finish(0.1)
     assert "1 of 6" in client.error
 
 
@@ -113,7 +111,7 @@ def test_one_that_cannot_start_is_not_started_for_ever(
 def test_why_records_are_left_is_its_last_word(
     client_of: Callable[[str], RecorderClient],
 ) -> None:
-    client = client_of('read word\necho "0 2"\nprintf "the disk of the server is full"\nexit 3')
+    client = client_of('read word\necho \'{"error": "the disk of the server is full"}\'\nexit 3')
     assert not client.finish(30)
     assert client.error == "the disk of the server is full"
 

@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,10 +14,11 @@ from typing import Any
 import pytest
 
 from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.channel import Channel
 from sweeps.execution.recorder import client as recorder_client
 from sweeps.execution.recorder import recorder_process
 from sweeps.execution.recorder.client import RecorderClient
-from sweeps.execution.recorder.recorder_process import RecorderProcess
+from sweeps.execution.recorder.recorder_process import Finish, RecorderProcess
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.errors import StoreRefused
 from sweeps.records.trial_record import Outcome
@@ -39,15 +41,15 @@ def test_it_takes_a_twentieth_of_a_processor(busy: float, rest: float):
 
 
 class Session:
-    """A recorder process run here, with a driver's end of its standard input."""
+    """A recorder process run here, with a driver's end of its channel."""
 
-    def __init__(self, scene: Scene, driver: int, store: RecordStore) -> None:
+    def __init__(self, scene: Scene, store: RecordStore) -> None:
         self.scene = scene
-        self.driver = driver
+        self.own, self.driver = socket.socketpair()
         self.storage = Storage(scene.folder)
         self.address = store.address
         self.records = scene.records = store.writer()
-        self.process = RecorderProcess(self.storage, store, "example")
+        self.process = RecorderProcess(self.storage, store, "example", channel_on(self.own))
         scene.queue.close()
         scene.queue = RecorderQueue(self.storage.journals, self.address)
         self.sweep_id = publish_manifest(self.records, manifest())
@@ -55,7 +57,7 @@ class Session:
 
     def speak(self, seconds: float = PATIENCE_SECONDS) -> None:
         """Have the driver say that the rest may take so long."""
-        os.write(self.driver, f"{seconds}\n".encode())
+        channel_on(self.driver).send(Finish(timeout_seconds=seconds))
 
     def grant(self, seconds: float = PATIENCE_SECONDS) -> int:
         """Have the driver speak, and the process serve to its end."""
@@ -64,8 +66,7 @@ class Session:
 
     def leave(self) -> int:
         """Have the driver die."""
-        os.close(self.driver)
-        self.driver = -1
+        self.driver.close()
         return self.process.run()
 
     def is_running(self) -> bool:
@@ -97,17 +98,17 @@ def mlflow_session(
 def session_of(
     scene: Scene, store: RecordStore, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Session]:
-    read, write = os.pipe()
     monkeypatch.setattr(recorder_process, "POLL_SECONDS", 0.02)
     monkeypatch.setattr(recorder_process, "RETRY_SECONDS", 0.02)
     monkeypatch.setattr(recorder_process, "LOAD_SECONDS", 0.0)
     monkeypatch.setattr(recorder_process, "ORPHAN_SECONDS", PATIENCE_SECONDS)
-    with os.fdopen(read) as stdin:
-        monkeypatch.setattr(sys, "stdin", stdin)
-        session = Session(scene, write, store)
+    session = Session(scene, store)
+    with session.own, session.driver:
         yield session
-        if session.driver >= 0:
-            os.close(session.driver)
+
+
+def channel_on(end: socket.socket) -> Channel:
+    return Channel(end.fileno(), end.fileno())
 
 
 def test_the_process_writes_to_mlflow_without_loading_what_makes_frames(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ class Channel:
             EOFError: If the other end is gone.
         """
         while not self._lines:
-            if not _is_ready(self._reading, select.POLLIN, wait_seconds):
+            if not self.is_readable(wait_seconds):
                 return None
             data = os.read(self._reading, _CHUNK)
             if not data:
@@ -57,6 +57,20 @@ class Channel:
             *lines, self._rest = (self._rest + data).split(b"\n")
             self._lines.extend(lines)
         return self._lines.popleft()
+
+    def is_readable(self, wait_seconds: float | None) -> bool:
+        """Return whether the other end has sent something in time, or is gone."""
+        return bool(self._lines) or _is_ready(self._reading, select.POLLIN, wait_seconds)
+
+
+def channel_to_parent() -> Channel:
+    """Return a channel on what were descriptors 0 and 1; what is printed goes to descriptor 2."""
+    reading, writing = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return Channel(reading, writing)
 
 
 def _is_ready(descriptor: int, event: int, wait_seconds: float | None) -> bool:
