@@ -7,12 +7,14 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self
 
+from capsmodel.evaluation import Confidence
 from search_spaces import ListedArms
 from search_spaces.sweep import Sweep
 from sweeps.execution.engine.engine import (
     EngineSetting,
     EpochTold,
     Events,
+    Job,
     Jobs,
     Next,
     TrialEnded,
@@ -22,7 +24,8 @@ from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.policies import Policies
 from sweeps.execution.launch.launch import launch
 from sweeps.execution.launch_options import LaunchOptions
-from sweeps.execution.worker.trial import TrialJob, run_trial
+from sweeps.execution.worker.evaluation import run_evaluations
+from sweeps.execution.worker.trial import run_trial
 from tests.capsmodel.small_config import small_config, small_model
 from tests.sweeps.execution.engine.engine_contract import check_engine
 
@@ -64,7 +67,7 @@ class ThreadEngine:
             if job is Next.DONE and not running:
                 return
             if not isinstance(job, Next):
-                running[self._threads.submit(self._trained, job.trials[0])] = None
+                running[self._threads.submit(self._done, job)] = None
             while not self._said.empty():
                 epoch, answers = self._said.get()
                 answers.put(events.tell(epoch) is not None)
@@ -73,8 +76,8 @@ class ThreadEngine:
                 running.pop(one)
                 events.tell(one.result())
 
-    def _trained(self, trial: TrialJob) -> TrialEnded:
-        key = trial.spec.trial_key
+    def _done(self, job: Job) -> TrialEnded:
+        (key,) = job.trial_keys
         answers: SimpleQueue[bool] = SimpleQueue()
 
         def report(epochs: Sequence[dict[str, Any]]) -> None:
@@ -84,7 +87,10 @@ class ThreadEngine:
                 raise _Stopped
 
         try:
-            run_trial(trial, report, has_own_process=False)
+            for trial in job.trials:
+                run_trial(trial, report, has_own_process=False)
+            for evaluation in job.evaluations:
+                run_evaluations(evaluation, has_own_process=False)
         except _Stopped:
             pass
         except Exception as error:  # noqa: BLE001 - whatever a trial raises
@@ -102,8 +108,11 @@ def test_a_sweep_is_trained_by_it(tmp_path: Path) -> None:
         base=small_config(model=small_model(), stopping={"kind": "fixed_epochs", "epochs": 1}),
         plan=ListedArms(baseline="a", arms={"a": {}, "b": {"loss": "cross_entropy"}}),
         seeds=(0,),
+        evaluations=(Confidence(),),
     )
     options = LaunchOptions(storage=tmp_path / "storage", reports=tmp_path / "reports")
     result = launch(sweep, options, Policies(engine=ThreadEngine))
     assert (result.exit_code, result.num_filled) == (0, 2)
+    assert result.evaluations is not None
+    assert result.evaluations.num_made == 2
     assert (tmp_path / "reports" / "threads" / "ablation.csv").exists()

@@ -14,10 +14,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Literal, NamedTuple, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine, Share
+from sweeps.execution.worker.evaluation import EvaluationJob
 from sweeps.execution.worker.trial import TrialJob
 
 
@@ -26,21 +27,30 @@ class _Message(BaseModel):
 
 
 class Job(_Message):
-    """A bundle: the trials that one process trains together. For now it is one.
+    """What one process does: train one or more trials, or evaluate trained ones.
 
     Attributes:
-        trials: What its process needs to train each.
+        trials: What its process needs to train each. For now it is one.
+        evaluations: What it needs to evaluate each, where it trains none.
         share: What it gets of a machine.
     """
 
     type: Literal["order"] = "order"
-    trials: Annotated[tuple[TrialJob, ...], Field(min_length=1)]
+    trials: tuple[TrialJob, ...] = ()
+    evaluations: tuple[EvaluationJob, ...] = ()
     share: Share = Share()
+
+    @model_validator(mode="after")
+    def _does_one_thing(self) -> Self:
+        if bool(self.trials) == bool(self.evaluations):
+            raise ValueError("a job trains trials or evaluates them")
+        return self
 
     @property
     def trial_keys(self) -> tuple[str, ...]:
         """Of its trials."""
-        return tuple(trial.spec.trial_key for trial in self.trials)
+        of_evaluations = tuple(one.trial_key for one in self.evaluations)
+        return tuple(trial.spec.trial_key for trial in self.trials) + of_evaluations
 
 
 class Next(StrEnum):
@@ -81,7 +91,7 @@ class EpochBatch(_Message):
 
 
 class TrialEnded(_Message):
-    """A trial has no process any more. Its folder says what became of it.
+    """A trial has no process any more that trains or evaluates it. Its folder says the rest.
 
     Attributes:
         failure: What only the engine knows of its process; None if it knows nothing.

@@ -6,7 +6,8 @@ terminal. Folders, records and results are those of a launch through Ray.
 
 import time
 from bdb import BdbQuit
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from sweeps.execution.engine.engine import (
     EngineSetting,
     EpochTold,
     Events,
+    Job,
     Jobs,
     Next,
     TrialEnded,
@@ -22,7 +24,8 @@ from sweeps.execution.engine.engine import (
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.interruption import Interrupted
-from sweeps.execution.worker.trial import TrialJob, run_trial
+from sweeps.execution.worker.evaluation import run_evaluations
+from sweeps.execution.worker.trial import run_trial
 
 _RETRY_SECONDS = 0.1
 
@@ -67,30 +70,40 @@ class InlineEngine:
             if job is Next.WAIT:  # for a cell that another sweep trains, or a retry
                 time.sleep(_RETRY_SECONDS)
                 continue
-            for trial in job.trials:
-                events.tell(_trained(trial, events))
+            for event in _done(job, events):
+                events.tell(event)
 
 
-def _trained(trial: TrialJob, events: Events) -> TrialEnded:
-    """Train a trial; return how its end is reported."""
-    import torch
-
-    key, threads = trial.spec.trial_key, torch.get_num_threads()
+def _done(job: Job, events: Events) -> Iterator[TrialEnded]:
+    """Do a job; yield how the end of each of its trials is reported."""
 
     def report(epochs: Sequence[dict[str, Any]]) -> None:
         answers = [events.tell(EpochTold.of(epoch)) for epoch in epochs]
         if any(answers):
             raise _Stopped
 
-    torch.set_num_threads(trial.spec.threads)
+    for trial in job.trials:
+        train = partial(run_trial, trial, report, has_own_process=False)
+        yield _ended(trial.spec.trial_key, trial.spec.threads, train)
+    for evaluation in job.evaluations:
+        evaluate = partial(run_evaluations, evaluation, has_own_process=False)
+        yield _ended(evaluation.trial_key, job.share.cpus, evaluate)
+
+
+def _ended(trial_key: str, threads: int, act: Callable[[], Any]) -> TrialEnded:
+    """Do something with a trial; return how its end is reported."""
+    import torch
+
+    threads_before = torch.get_num_threads()
+    torch.set_num_threads(threads)
     try:
-        run_trial(trial, report, has_own_process=False)
-    except (_Stopped, TimeoutError):  # the latter where another process trains the cell
-        return TrialEnded(trial_key=key)
+        act()
+    except (_Stopped, TimeoutError):  # the latter where another process has the cell
+        return TrialEnded(trial_key=trial_key)
     except BdbQuit as error:
         raise Interrupted from error
     except Exception as error:  # noqa: BLE001 - whatever a user's code raises
-        return TrialEnded(trial_key=key, failure=Failure.RAISED, reason=reason_of(error))
+        return TrialEnded(trial_key=trial_key, failure=Failure.RAISED, reason=reason_of(error))
     finally:
-        torch.set_num_threads(threads)
-    return TrialEnded(trial_key=key)
+        torch.set_num_threads(threads_before)
+    return TrialEnded(trial_key=trial_key)

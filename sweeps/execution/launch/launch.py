@@ -11,7 +11,7 @@ from capsmodel.data.archive import ROOT_VARIABLE
 from sweeps.aggregation.report import publish_report, publish_summary, write_report
 from sweeps.execution.engine.policies import BY_DEFAULT, Policies
 from sweeps.execution.interruption import in_main_thread, interruptible
-from sweeps.execution.launch.evaluating.stage import evaluate
+from sweeps.execution.launch.evaluating.stage import record_made
 from sweeps.execution.launch.own_parts import try_own_parts
 from sweeps.execution.launch.progress import Progress
 from sweeps.execution.launch.result import SweepResult
@@ -85,11 +85,11 @@ def surveyed(declared: DeclaredSweep, options: LaunchOptions, policies: Policies
     survey = survey_of(declared, options)
     if not options.replace:
         survey.check_losses()
-    if survey.has_work and options.address is None:
+    if survey.needs_engine and options.address is None:
         policies.room(options.resources).capacity()  # checks that a trial fits this machine
-    if survey.has_work and options.address is not None:
+    if survey.needs_engine and options.address is not None:
         check_cluster(options.address)
-    if (survey.has_work and options.address is None) or survey.has_evaluations_to_make:
+    if survey.needs_engine and options.address is None:
         prepare_data(survey.definition)
     return survey
 
@@ -232,7 +232,7 @@ def launch(
     name = changed_sweep(declared, options, ()).sweep.name
     with interruptible(), sole_launch(name, storage):
         survey = surveyed(declared, options, policies)
-        if policies.begun and not survey.has_work:
+        if policies.begun and not survey.needs_engine:
             policies.begun.end()
         if survey.has_work and not options.trains_here:  # which shows errors as they are
             try_own_parts(survey.definition.sweep)
@@ -251,12 +251,13 @@ def _pass_stages(progress: Progress, options: LaunchOptions, policies: Policies)
     print_num_cells(progress.survey)
     if progress.survey.has_work:
         print_own_data(progress.definition)
-    if progress.survey.has_cells_to_fill:
-        fill(progress, options, policies)
+    evaluations = None
+    if progress.survey.has_cells_to_fill or progress.survey.needs_engine:
+        evaluations = fill(progress, options, policies)
     else:
         fill_none(progress, options)
     _LOG.info("%d cells were trained", progress.num_trained)
-    evaluate(progress, options)
+    record_made(progress, evaluations)
     progress.exit_code = 0 if progress.is_complete else 3
     report_cells(progress, Path(options.reports))
     _LOG.info("the report is written")

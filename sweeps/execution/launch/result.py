@@ -12,12 +12,13 @@ INTERRUPTED = 130
 
 @dataclass(frozen=True)
 class FailedEvaluation:
-    """An evaluation that raised."""
+    """An evaluation that raised. The traceback is in its trial's log."""
 
     arm: str
     seed: int
     kind: str
     reason: str
+    log: Path
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,6 @@ class EvaluationsMade:
         num_wanted: All that the finished trials should have.
         num_not_available: Those that cannot be made, as the weights were deleted.
         failures: Those that raised.
-        log: The file with the tracebacks, "" if none failed.
     """
 
     num_made: int
@@ -38,7 +38,6 @@ class EvaluationsMade:
     num_wanted: int
     num_not_available: int = 0
     failures: tuple[FailedEvaluation, ...] = ()
-    log: str = ""
 
     @property
     def is_complete(self) -> bool:
@@ -51,11 +50,10 @@ class EvaluationsMade:
         existing = f"{self.num_existing} of {self.num_wanted} there"
         sentences = [f"Evaluations: {self.num_made} made now, {existing}."]
         sentences += [
-            f"failed: {failed.kind} of {failed.arm}, seed {failed.seed}: {failed.reason}"
+            f"failed: {failed.kind} of {failed.arm}, seed {failed.seed}: {failed.reason} (log: "
+            f"{failed.log})"
             for failed in self.failures
         ]
-        if self.failures:
-            sentences.append(f"Their log: {self.log}")
         if self.num_not_available:
             sentences.append(not_available(self.num_not_available))
         return tuple(sentences)

@@ -13,10 +13,20 @@ from sweeps.execution.cells.journal import Journal
 from sweeps.execution.engine.capacity import Room
 from sweeps.execution.engine.cell_queue import CellQueue, EpochBudget
 from sweeps.execution.engine.cell_source import CellSource, ListedCells
-from sweeps.execution.engine.engine import CannotGoOn, Engine, EngineSetting
+from sweeps.execution.engine.engine import (
+    CannotGoOn,
+    Engine,
+    EngineSetting,
+    Event,
+    Job,
+    Next,
+    Stop,
+)
 from sweeps.execution.engine.engines import ENGINES
 from sweeps.execution.engine.policies import Policies
 from sweeps.execution.interruption import Interrupted, clear_time_limit, set_time_limit
+from sweeps.execution.launch.evaluating.evaluation_queue import EvaluationQueue
+from sweeps.execution.launch.evaluating.stage import trials_to_evaluate
 from sweeps.execution.launch.flush_records import record_rest, start_recorder
 from sweeps.execution.launch.growing_launch import GrowingLaunch
 from sweeps.execution.launch.opened_records import open_records
@@ -28,6 +38,7 @@ from sweeps.execution.plan.plan_runner import PlanRunner, Specs, TrialFacts
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.search.decider import decider_of
 from sweeps.execution.survey.survey import Survey
+from sweeps.execution.survey.surveyed_evaluations import EvaluationState
 from sweeps.execution.view.board import Board, empty_cells
 from sweeps.execution.view.disk_watch import DiskWatch
 from sweeps.execution.view.live_view import output_to_log, show_lines
@@ -42,8 +53,33 @@ _LOG = logging.getLogger(__name__)
 _WATCH_SECONDS = 5.0
 
 
+class TrainThenEvaluate:
+    """The jobs of a launch: trainings first, and then evaluations of what they gave.
+
+    Args:
+        training: Gives the trainings, and takes their events.
+        evaluations: The same of evaluations.
+    """
+
+    def __init__(self, training: EpochBudget, evaluations: EvaluationQueue) -> None:
+        self.training = training
+        self.evaluations = evaluations
+        self._is_trained = False
+
+    def next(self) -> Job | Next:
+        """Return the next job; an evaluation once every training has ended."""
+        if not self._is_trained and (answer := self.training.next()) is not Next.DONE:
+            return answer
+        self._is_trained = True
+        return self.evaluations.next()
+
+    def tell(self, event: Event) -> Stop | None:
+        """Pass an event on."""
+        return self.evaluations.tell(event) if self._is_trained else self.training.tell(event)
+
+
 def train(
-    queue: CellQueue,
+    jobs: TrainThenEvaluate,
     engine: Engine,
     board: Board,
     recorder: RecorderClient,
@@ -51,27 +87,27 @@ def train(
     progress: Progress,
     options: LaunchOptions,
 ) -> None:
-    """Train every cell of a queue.
+    """Train every empty cell, then make the evaluations that are missing.
 
     Args:
-        queue: Dispatches the cells and takes their results.
-        engine: Trains them.
+        jobs: Gives both, and takes their events.
+        engine: Does them.
         board: Shows an interruption.
         recorder: Its process is restarted if it dies.
         progress: Gets the reason if training ends early.
-        options: They hold the time limit and the budget of epochs.
+        options: They hold the time limit.
 
     Raises:
         KeyboardInterrupt: If it is interrupted, its time is up, or its budget is spent before all
             cells are filled.
     """
-    budget = EpochBudget(queue, options.budget_epochs)
+    budget = jobs.training
     if options.time_limit_seconds:
         set_time_limit(options.time_limit_seconds)
     try:
         disk = DiskWatch(progress.survey.storage, board)
         with watching(recorder.keep_alive, disk.look, lambda: load_for_report(board)):
-            engine.run(jobs=budget, events=budget)
+            engine.run(jobs=jobs, events=jobs)
     except CannotGoOn as error:
         progress.stop_reason = str(error)
         return
@@ -206,11 +242,14 @@ def start_engine(
     load_writer(survey.store)  # while Ray starts
     empty, manifest = empty_cells(survey.cells), survey.definition.manifest
     arms = {one.cell.arm for one in empty}
-    configs = [arm.config for arm in manifest.arms if arm.name in arms]
+    configs = [arm.config for arm in manifest.arms if arm.name in arms or not arms]
+    num_jobs = len(empty) or len(
+        {one.trial_key for one in survey.evaluations if one.state is EvaluationState.TO_MAKE}
+    )
     num_ready = None
     if options.address is None:
         num_ready = policies.room(options.resources).capacity(configs).num_concurrent
-        num_ready = num_ready if manifest.is_growing else min(num_ready, len(empty))
+        num_ready = num_ready if manifest.is_growing else min(num_ready, num_jobs)
     if engine := policies.begun:
         engine.adopt(log, board.say)
     else:
@@ -232,22 +271,20 @@ def fill_none(progress: Progress, options: LaunchOptions) -> None:
     progress.records = open_records(progress.survey, options, journal=None)
 
 
-def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None:
-    """Train the empty cells while the recorder copies their results to the tracking store.
+def _evaluations(
+    progress: Progress, board: Board, room: Room, policies: Policies
+) -> EvaluationQueue:
+    return EvaluationQueue(
+        lambda: trials_to_evaluate(progress),
+        room.share,
+        failure_policy=policies.failure,
+        say=board.say_now,
+    )
 
-    Args:
-        progress: Gets journal, records and growth, and in any case what was trained, what failed,
-            and whether all is recorded.
-        options: The options of the launch.
-        policies: They place trials and handle their failures.
 
-    Raises:
-        SweepError: If the engine cannot be started, or the store is not writable.
-        KeyboardInterrupt: If the launch is interrupted, after the recorder had a moment.
-    """
+def _board(progress: Progress, journal: Journal) -> Board:
     survey = progress.survey
-    journal = progress.journal = Journal(survey.storage.journals, survey.name)
-    board = Board(
+    return Board(
         list(survey.cells),
         dict(survey.definition.epochs),
         journal,
@@ -255,10 +292,33 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
         mean_share=survey.mean_share,
         changes=survey.changes_by_arm,
     )
+
+
+def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> EvaluationQueue | None:
+    """Train the empty cells while the recorder copies their results to the tracking store.
+
+    Evaluations that are missing then are made too.
+
+    Args:
+        progress: Gets journal, records and growth, and in any case what was trained, what failed,
+            and whether all is recorded.
+        options: The options of the launch.
+        policies: They place trials and handle their failures.
+
+    Returns:
+        The evaluations of this launch, None if nothing was to be trained or evaluated.
+
+    Raises:
+        SweepError: If the engine cannot be started, or the store is not writable.
+        KeyboardInterrupt: If the launch is interrupted, after the recorder had a moment.
+    """
+    survey, evaluations = progress.survey, None
+    journal = progress.journal = Journal(survey.storage.journals, survey.name)
+    board = _board(progress, journal)
     with ExitStack() as session:
         running = session.enter_context(ExitStack())
         engine, room = None, policies.room(options.resources)
-        if survey.has_work:
+        if survey.needs_engine:
             engine, room = start_engine(running, survey, options, policies, board=board)
         progress.records = open_records(survey, options, journal)
         sweep_id = progress.records.sweep_id
@@ -277,10 +337,13 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
                     share_of=room.share,
                     oom_kills=room.oom_kills,
                 )
-                train(queue, engine, board, recorder, progress=progress, options=options)
+                evaluations = _evaluations(progress, board, room, policies)
+                jobs = TrainThenEvaluate(EpochBudget(queue, options.budget_epochs), evaluations)
+                train(jobs, engine, board, recorder, progress=progress, options=options)
             is_interrupted = False
         finally:
             running.close()
             progress.num_trained = board.num_trained
             progress.note_failures(board.failures)
             record_rest(progress, recorder, is_interrupted=is_interrupted)
+    return evaluations

@@ -158,6 +158,11 @@ class Survey:
         return self.definition.manifest.is_growing or not all(cell.is_filled for cell in self.cells)
 
     @property
+    def needs_engine(self) -> bool:
+        """Whether anything is left to train or to evaluate."""
+        return self.has_work or self.has_evaluations_to_make
+
+    @property
     def has_cells_to_fill(self) -> bool:
         """Whether anything is left to train, or to copy to the tracking store."""
         return self.has_work or not all(cell.is_recorded for cell in self.cells)

@@ -1,14 +1,16 @@
 """Evaluations of one trial: from its weights to files in its folder. Nothing is trained."""
 
 import time
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from sweeps.execution.cells.evaluations import CellEvaluations
-from sweeps.execution.cells.folder import CellFolder, now_milliseconds
+from sweeps.execution.cells.folder import CellFolder, now_milliseconds, reason_of
 from sweeps.execution.worker.provenance import hardware, package_versions
+from sweeps.execution.worker.trial import log_of
 from sweeps.execution.worker.worker_process import training_config
 from sweeps.records.evaluation_record import EvaluationRecord
 from sweeps.records.trial_record import Json
@@ -43,18 +45,30 @@ class EvaluationJob(BaseModel):
     evaluations: tuple[Json, ...]
 
 
-def run_evaluations(job: EvaluationJob) -> tuple[EvaluationRecord, ...]:
+def run_evaluations(
+    job: EvaluationJob, *, has_own_process: bool = True
+) -> tuple[EvaluationRecord, ...]:
     """Make the missing evaluations of a trial and return the records of all.
 
     Each is stored as soon as it is done, under the lease of the cell, so that a kill costs one.
 
+    Args:
+        job: What to make.
+        has_own_process: As of `run_trial`.
+
     Raises:
-        Exception: Whatever an evaluation raised.
+        Exception: Whatever an evaluation raised, after it was written to the trial's log.
         TimeoutError: If another process has locked the cell.
     """
     cell = CellFolder(Path(job.cells), job.trial_key)
-    with cell.lease() as fence:
-        return _Look(job, CellEvaluations(cell.path), fence).run()
+    with cell.lease() as fence, log_of(cell, takes_prints=has_own_process):
+        try:
+            return _Look(job, CellEvaluations(cell.path), fence).run()
+        except (Exception, SystemExit) as error:
+            traceback.print_exc()
+            if isinstance(error, Exception):
+                raise
+            raise RuntimeError(reason_of(error)) from error  # else it would end the process
 
 
 class _Look:

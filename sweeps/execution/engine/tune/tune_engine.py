@@ -28,6 +28,7 @@ from sweeps.execution.engine.engine import (
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.tune.ray_private import is_known_release, leave_cell, tune_run
 from sweeps.execution.engine.tune.ready_worker import load_libraries
+from sweeps.execution.worker.evaluation import run_evaluations
 from sweeps.execution.worker.trial import run_trial
 from sweeps.execution.worker.worker_process import (
     die_with_parent,
@@ -90,9 +91,9 @@ class TuneEngine:
 
 
 def train_job(config: dict[str, Any]) -> None:
-    """Train a job: the function that Tune runs in its worker processes."""
-    (trial,) = Job.model_validate_json(config["job"]).trials  # bundles are of one for now
-    threads = trial.spec.threads
+    """Do a job: the function that Tune runs in its worker processes."""
+    job = Job.model_validate_json(config["job"])
+    threads = job.trials[0].spec.threads if job.trials else job.share.cpus
     prepare_environment(threads)
     os.environ["TUNE_FUNCTION_THREAD_TIMEOUT_S"] = str(_LEAVE_SECONDS)  # read by this process
     die_with_parent(os.getppid())  # Ray itself ends one whose parent is gone already
@@ -105,7 +106,10 @@ def train_job(config: dict[str, Any]) -> None:
     def report(epochs: Sequence[dict[str, Any]]) -> None:
         tune.report(_reported(epochs))
 
-    run_trial(trial, report)
+    for trial in job.trials:
+        run_trial(trial, report)
+    for evaluation in job.evaluations:
+        run_evaluations(evaluation)
 
 
 def _reported(epochs: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -1,32 +1,130 @@
-"""The stage after the cells are filled: evaluations that are missing, from kept weights."""
+"""The evaluations that finished trials lack: found, and recorded once an engine has made them."""
 
-from sweeps.execution.interruption import clear_time_limit, set_time_limit
-from sweeps.execution.launch.evaluating.making import Making
+from collections.abc import Sequence
+from itertools import groupby
+
+from sweeps.execution.launch.evaluating.evaluation_queue import EvaluationQueue, TrialToEvaluate
+from sweeps.execution.launch.flush_records import record_evaluations
 from sweeps.execution.launch.progress import Progress
-from sweeps.execution.launch_options import LaunchOptions
+from sweeps.execution.launch.result import EvaluationsMade
+from sweeps.execution.survey.folder_states import folder_states
+from sweeps.execution.survey.survey import Survey
+from sweeps.execution.survey.surveyed_evaluations import (
+    EvaluationState,
+    SurveyedEvaluation,
+    count,
+    survey_evaluations,
+    weights_in_folder,
+)
+from sweeps.execution.worker.evaluation import EvaluationJob
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import StoreUnreachable
+from sweeps.records.trial_record import ARTIFACT_WEIGHTS, TrialRecord
 
 
-def evaluate(progress: Progress, options: LaunchOptions) -> None:
-    """Make the evaluations that finished trials lack, and have them recorded.
+def trials_to_evaluate(progress: Progress) -> list[TrialToEvaluate]:
+    """Return the finished trials that lack evaluations which can be made.
 
-    Nothing is trained. Each is noted as soon as it is made, so that the same launch again goes on
-    where this one ended. Where records wait for the store, it is left for that launch too.
+    Where the tracking store does not answer there are none: they are left for the next launch.
+
+    Args:
+        progress: Progress of the launch.
+    """
+    definition, survey = progress.definition, progress.survey
+    if not definition.manifest.evaluations:
+        return []
+    cells = {cell.trial_key: cell for cell in reversed(definition.manifest.cells)}
+    try:
+        planned, records = _surveyed(progress)
+        missing = [one for one in planned if one.state is EvaluationState.TO_MAKE]
+        trials: list[TrialToEvaluate] = []
+        for key, group in groupby(missing, lambda one: one.trial_key):
+            own = list(group)
+            job = _job(survey, definition.spec(cells[key]), records.get(key), own)
+            trials.append(TrialToEvaluate(cells[key], job, tuple(one.evaluation for one in own)))
+    except StoreUnreachable as error:
+        progress.is_recorded, progress.error = False, str(error)
+        return []
+    return trials
+
+
+def record_made(progress: Progress, queue: EvaluationQueue | None) -> None:
+    """Record the evaluations that the store lacks, and note what became of them.
+
+    Where records wait for the store, it is left for the next launch.
 
     Args:
         progress: Progress of the launch; it receives the results of the evaluations.
-        options: The launch's options.
+        queue: The evaluations of this launch, None if it made none.
 
     Raises:
-        KeyboardInterrupt: If it is interrupted, or its time is up.
+        KeyboardInterrupt: If it is interrupted.
     """
     if not progress.definition.manifest.evaluations or not progress.is_recorded:
         return
     try:
-        making = Making(progress, options)
-        if options.time_limit_seconds:
-            set_time_limit(max(0.001, options.time_limit_seconds - progress.elapsed_seconds))
-        progress.evaluations = making.run()
-        clear_time_limit()
+        planned, _ = _surveyed(progress)
     except StoreUnreachable as error:
         progress.is_recorded, progress.error = False, str(error)
+        return
+    to_record = {one.trial_key for one in planned if one.state is EvaluationState.TO_RECORD}
+    if to_record:
+        record_evaluations(progress, sorted(to_record))
+    num_gone = count(planned, EvaluationState.NOT_AVAILABLE)
+    progress.evaluations = EvaluationsMade(
+        num_made=queue.num_made if queue else 0,
+        num_existing=len(planned) - num_gone - count(planned, EvaluationState.TO_MAKE),
+        num_wanted=len(planned),
+        num_not_available=num_gone,
+        failures=tuple(queue.failures) if queue else (),
+    )
+
+
+def _surveyed(
+    progress: Progress,
+) -> tuple[tuple[SurveyedEvaluation, ...], dict[str, TrialRecord]]:
+    """Return the evaluations as they are now, and the records of the trials.
+
+    Raises:
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    manifest, survey = progress.definition.manifest, progress.survey
+    keys = list(manifest.cell_keys().values())
+    folders, records = folder_states(survey.storage, keys), survey.store.records(keys)
+    planned = survey_evaluations(manifest, survey.storage, folders, records, store=survey.store)
+    return planned, dict(records)
+
+
+def _job(
+    survey: Survey,
+    spec: TrialSpec,
+    record: TrialRecord | None,
+    missing: Sequence[SurveyedEvaluation],
+) -> EvaluationJob:
+    """Return what evaluates a trial.
+
+    Args:
+        survey: Says where weights are.
+        spec: Spec of the trial.
+        record: None where only its folder holds it, and the weights with it.
+        missing: Which evaluations.
+
+    Raises:
+        StoreUnreachable: If the weights are the store's, and it does not answer.
+    """
+    weights = weights_in_folder(survey.storage, spec.trial_key)
+    if weights is None:
+        assert record is not None
+        weights = survey.store.artifact(record, ARTIFACT_WEIGHTS)
+    return EvaluationJob(
+        cells=str(survey.storage.cells),
+        trial_key=spec.trial_key,
+        seed=spec.seed,
+        config=spec.config,
+        source=spec.source,
+        data_fingerprint=spec.data_fingerprint,
+        weights=str(weights),
+        evaluations=tuple(
+            {"kind": one.evaluation.kind, **one.evaluation.settings} for one in missing
+        ),
+    )

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
+from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.engine.engine import (
     Engine,
     EngineSetting,
@@ -20,6 +21,7 @@ from sweeps.execution.engine.engine import (
     TrialEnded,
 )
 from sweeps.execution.engine.failure_policy import Failure
+from sweeps.execution.worker.evaluation import EvaluationJob
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.worker.trials import NUM_EPOCHS, folder_of, job_of
@@ -36,10 +38,10 @@ class Driver:
         stop_after: Trial key -> the epoch after which it is stopped.
     """
 
-    def __init__(self, *jobs: TrialJob, stop_after: dict[str, int] | None = None) -> None:
+    def __init__(self, *jobs: Job, stop_after: dict[str, int] | None = None) -> None:
         self.epochs: dict[str, list[int]] = {}
         self.ended: list[TrialEnded] = []
-        self._jobs = deque(jobs)
+        self._jobs = deque[Job](jobs)
         self._stop_after = stop_after or {}
         self._running = set[str]()
         self._num_waits = 0
@@ -54,9 +56,9 @@ class Driver:
         if not self._jobs:
             return Next.DONE
         job = self._jobs.popleft()
-        assert job.spec.trial_key not in self._running
-        self._running.add(job.spec.trial_key)
-        return Job(trials=(job,))
+        assert not self._running & {*job.trial_keys}
+        self._running |= {*job.trial_keys}
+        return job
 
     def tell(self, event: Event) -> Stop | None:
         """Note an event."""
@@ -73,18 +75,24 @@ class Driver:
 
 
 def check_engine(make: EngineMaker, folder: Path) -> None:
-    """Check an engine with a trial that finishes, one that is stopped, and one that raises."""
+    """Check an engine with a trial that finishes, one that is stopped, and one that raises.
+
+    Then with evaluations of the first, one of which raises.
+    """
     whole, stopped = (job_of(folder / "cells", seed) for seed in (0, 1))
     broken = job_of(folder / "cells", 2)
     config = broken.spec.config | {"batch_size": "none"}
     broken = broken.model_copy(update={"spec": broken.spec.model_copy(update={"config": config})})
     keys = [job.spec.trial_key for job in (whole, stopped, broken)]
-    driver = Driver(whole, stopped, broken, stop_after={keys[1]: 2})
+    jobs = [Job(trials=(job,)) for job in (whole, stopped, broken)]
+    driver = Driver(*jobs, stop_after={keys[1]: 2})
+    looking = Driver(_evaluating(whole, "confidence"), _evaluating(whole, "unknown"))
 
     with make(EngineSetting(folder / "engine.log", lambda _: None, num_ready=1)) as engine:
         assert sum(machine.cpus for machine in engine.machines) > 0
         engine.num_concurrent = 1
         engine.run(driver, driver)
+        engine.run(looking, looking)
 
     ended = {event.trial_key: event for event in driver.ended}
     assert sorted(ended) == sorted(keys)
@@ -97,3 +105,19 @@ def check_engine(make: EngineMaker, folder: Path) -> None:
     assert final.outcome is Outcome.FINISHED
     assert folder_of(stopped).read_final() is None
     assert not folder_of(stopped).is_busy()
+    assert len(CellEvaluations(folder_of(whole).path).keys()) == 1
+    assert [event.failure for event in looking.ended] == [None, Failure.RAISED]
+    assert "unknown" in looking.ended[1].reason
+
+
+def _evaluating(trained: TrialJob, kind: str) -> Job:
+    spec = trained.spec
+    evaluation = EvaluationJob(
+        cells=trained.cells,
+        trial_key=spec.trial_key,
+        seed=spec.seed,
+        config=spec.config,
+        weights=str(folder_of(trained).weights),
+        evaluations=({"kind": kind},),
+    )
+    return Job(evaluations=(evaluation,))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.execution.engine.engine import EngineSetting
+from sweeps.execution.engine.engine import EngineSetting, Job
 from sweeps.execution.engine.engines import ENGINES
 from sweeps.execution.engine.inline_engine import InlineEngine
 from sweeps.execution.interruption import Interrupted
@@ -29,7 +29,7 @@ def test_what_a_trial_prints_in_the_process_of_the_launch_stays_in_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = job_of(tmp_path)
-    driver = Driver(job)
+    driver = Driver(Job(trials=(job,)))
     with InlineEngine(EngineSetting(tmp_path / "log", print)) as engine:
         engine.run(driver, driver)
     assert "base, seed 0" in capsys.readouterr().out
@@ -44,7 +44,7 @@ def test_an_interruption_in_a_users_code_is_no_failure_of_its_trial(
 
     monkeypatch.setattr(trial, "warm_up", interrupted)
     job = job_of(tmp_path)
-    driver = Driver(job)
+    driver = Driver(Job(trials=(job,)))
     with pytest.raises(Interrupted):
         InlineEngine(EngineSetting(tmp_path / "log", print)).run(driver, driver)
     assert driver.ended == []

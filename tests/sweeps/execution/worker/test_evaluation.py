@@ -41,7 +41,8 @@ def cells(tmp_path: Path) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "lock"]
+    written_to = {"lock", "log.txt"}
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name not in written_to]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 

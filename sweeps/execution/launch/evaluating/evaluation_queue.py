@@ -1,0 +1,165 @@
+"""The queue of a launch's evaluations: which trial is evaluated next, and what follows a failure.
+
+The cells' folders decide, not the engine's report: an evaluation is made when its record is there.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from sweeps.execution.cells.evaluations import CellEvaluations
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.engine.cell_queue import Shares
+from sweeps.execution.engine.engine import Event, Job, Next, Stop, TrialEnded
+from sweeps.execution.engine.failure_policy import (
+    FailedAttempt,
+    Failure,
+    FailurePolicy,
+    GiveUp,
+    restart_blameless,
+)
+from sweeps.execution.launch.result import FailedEvaluation
+from sweeps.execution.worker.evaluation import EvaluationJob
+from sweeps.records.manifest import ManifestCell
+from sweeps.records.manifest_evaluation import ManifestEvaluation
+
+
+class TrialToEvaluate(NamedTuple):
+    """A finished trial that lacks evaluations.
+
+    Attributes:
+        cell: Its first cell in the sweep.
+        job: What evaluates it, with all of `missing`.
+        missing: In the order of `job.evaluations`.
+    """
+
+    cell: ManifestCell
+    job: EvaluationJob
+    missing: tuple[ManifestEvaluation, ...]
+
+    def still_missing(self) -> "TrialToEvaluate":
+        """Return it with the evaluations that its folder lacks now."""
+        made = CellEvaluations(self.folder.path).keys()
+        return self.only([one.evaluation_key not in made for one in self.missing])
+
+    def only(self, wanted: Sequence[bool]) -> "TrialToEvaluate":
+        """Return it with some of its evaluations."""
+        pairs = zip(self.missing, self.job.evaluations, wanted, strict=True)
+        left = [(one, settings) for one, settings, is_wanted in pairs if is_wanted]
+        job = self.job.model_copy(update={"evaluations": tuple(settings for _, settings in left)})
+        return self._replace(job=job, missing=tuple(one for one, _ in left))
+
+    def is_busy(self) -> bool:
+        """Return whether a process holds its folder."""
+        return self.folder.is_busy()
+
+    @property
+    def folder(self) -> CellFolder:
+        """The trial's folder."""
+        return CellFolder(Path(self.job.cells), self.job.trial_key)
+
+
+class EvaluationQueue:
+    """The evaluations of one launch. An engine takes its jobs here and reports their ends.
+
+    A trial's evaluations are one job. One that fails does not hold back those after it.
+
+    Args:
+        find: Returns the trials that lack evaluations; called once, when the first job is asked
+            for.
+        share_of: Returns what share of a machine a job gets.
+        failure_policy: Decides what follows an attempt that left an evaluation unmade.
+        say: Shows how far it is.
+
+    Attributes:
+        failures: Those that were given up.
+        num_made: In this launch.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[], Sequence[TrialToEvaluate]],
+        share_of: Shares,
+        *,
+        failure_policy: FailurePolicy = restart_blameless,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.failures: list[FailedEvaluation] = []
+        self.num_made = 0
+        self._find = find
+        self._share_of = share_of
+        self._failure_policy = failure_policy
+        self._say = say
+        self._waiting: deque[TrialToEvaluate] | None = None
+        self._num_all = 0
+        self._running: dict[str, TrialToEvaluate] = {}
+        self._attempts = defaultdict[tuple[str, str], list[FailedAttempt]](list)
+        self._alone = set[str]()
+
+    def next(self) -> Job | Next:
+        """Return the next trial's evaluations; wait for a trial that another process holds."""
+        if self._waiting is None:
+            self._waiting = deque(self._find())
+            self._num_all = sum(len(one.missing) for one in self._waiting)
+            self._show()
+        for _ in range(len(self._waiting)):
+            trial = self._waiting.popleft()
+            if trial.is_busy():
+                self._waiting.append(trial)
+            elif left := self._without_made(trial):
+                key = left.job.trial_key
+                self._running[key] = left
+                share = self._share_of(left.job.config, is_alone=key in self._alone)
+                job = left.job.model_copy(update={"device": share.device})
+                return Job(evaluations=(job,), share=share)
+        return Next.WAIT if self._waiting or self._running else Next.DONE
+
+    def tell(self, event: Event) -> Stop | None:
+        """Take the end of a job: what it left unmade is retried or given up."""
+        assert isinstance(event, TrialEnded)
+        assert self._waiting is not None
+        trial = self._without_made(self._running.pop(event.trial_key))
+        if trial and trial.is_busy() and event.failure is None:
+            self._waiting.append(trial)  # another process holds it
+        elif trial:
+            self._retry(trial, _attempt(event))
+        self._show()
+        return None
+
+    def _retry(self, trial: TrialToEvaluate, attempt: FailedAttempt) -> None:
+        """Retry the evaluations of a trial; without the first one if that is given up."""
+        assert self._waiting is not None
+        key, first = trial.job.trial_key, trial.missing[0]
+        attempts = self._attempts[key, first.evaluation_key]
+        attempts.append(attempt)
+        next_try = self._failure_policy(tuple(attempts))
+        if isinstance(next_try, GiveUp):
+            arm, seed = trial.cell.arm, trial.cell.seed
+            reason, log = next_try.reason, trial.folder.log
+            self.failures.append(FailedEvaluation(arm, seed, first.kind, reason, log))
+            trial = trial.only([False, *[True] * (len(trial.missing) - 1)])
+        elif next_try.is_alone:
+            self._alone.add(key)
+        if trial.missing:
+            self._waiting.appendleft(trial)
+
+    def _without_made(self, trial: TrialToEvaluate) -> TrialToEvaluate | None:
+        """Return what is left of a trial's evaluations; None where all are made."""
+        left = trial.still_missing()
+        self.num_made += len(trial.missing) - len(left.missing)
+        return left if left.missing else None
+
+    def _show(self) -> None:
+        if self._num_all:
+            done = self.num_made + len(self.failures)
+            self._say(f"evaluating: {done} of {self._num_all}")
+
+
+def _attempt(event: TrialEnded) -> FailedAttempt:
+    """Return how an attempt failed. An evaluation that raised would raise again."""
+    failure = event.failure or Failure.KILLED
+    if failure is Failure.RAISED:
+        is_memory = "out of memory" in event.reason.lower()
+        failure = Failure.OUT_OF_MEMORY if is_memory else Failure.BUG
+    return FailedAttempt(failure=failure, reason=event.reason)

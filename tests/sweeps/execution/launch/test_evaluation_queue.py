@@ -1,0 +1,130 @@
+"""Evaluations on their way: one that raises or is killed costs itself alone."""
+
+from pathlib import Path
+
+import pytest
+
+from capsmodel.evaluation import Confidence, ShiftedTestError
+from capsmodel.training.training import Training
+from search_spaces.evaluation_key import evaluation_key
+from sweeps.execution.cells.evaluations import CellEvaluations
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.engine.engine import Job, Next, TrialEnded
+from sweeps.execution.engine.failure_policy import MAX_RESTARTS, Failure
+from sweeps.execution.engine.placement import Share
+from sweeps.execution.launch.evaluating.evaluation_queue import EvaluationQueue, TrialToEvaluate
+from sweeps.execution.worker.evaluation import run_evaluations
+from sweeps.records.manifest import ManifestCell
+from sweeps.records.manifest_evaluation import ManifestEvaluation
+from sweeps.records.trial_record import Json
+from tests.capsmodel.small_config import small_config
+from tests.sweeps.execution.worker.test_evaluation import KEY, job_of
+
+CONFIDENCE, SHIFTED = Confidence(), ShiftedTestError(pixels=1)
+
+
+class Shares:
+    """Notes who was to have a machine alone."""
+
+    def __init__(self) -> None:
+        self.alone: list[bool] = []
+
+    def __call__(self, config: Json, *, is_alone: bool = False) -> Share:
+        self.alone.append(is_alone)
+        return Share(cpus=2)
+
+
+@pytest.fixture
+def trial(tmp_path: Path) -> TrialToEvaluate:
+    folder = CellFolder(tmp_path, KEY)
+    folder.path.mkdir()
+    Training(small_config(), seed=0).trained().save(folder.weights)
+    evaluations = (CONFIDENCE, SHIFTED)
+    missing = tuple(
+        ManifestEvaluation(
+            kind=one.kind,
+            settings=one.model_dump(mode="json", exclude={"kind"}),
+            evaluation_key=evaluation_key(one),
+            looks_at=one.looks_at,
+        )
+        for one in evaluations
+    )
+    cell = ManifestCell(arm="base", seed=0, trial_key=KEY)
+    return TrialToEvaluate(cell, job_of(tmp_path, *evaluations), missing)
+
+
+def next_job(queue: EvaluationQueue) -> Job:
+    job = queue.next()
+    assert isinstance(job, Job)
+    assert queue.next() is Next.WAIT, "a trial has one process at a time"
+    return job
+
+
+def kinds(job: Job) -> list[str]:
+    return [str(one["kind"]) for evaluation in job.evaluations for one in evaluation.evaluations]
+
+
+def test_a_trials_evaluations_are_one_job_and_are_counted(trial: TrialToEvaluate) -> None:
+    said: list[str] = []
+    queue = EvaluationQueue(lambda: [trial], Shares(), say=said.append)
+    job = next_job(queue)
+    assert kinds(job) == ["confidence", "shifted_test_error"]
+    assert job.share == Share(cpus=2)
+    run_evaluations(job.evaluations[0])
+    queue.tell(TrialEnded(trial_key=KEY))
+    assert queue.next() is Next.DONE
+    assert (queue.num_made, queue.failures) == (2, [])
+    assert said == ["evaluating: 0 of 2", "evaluating: 2 of 2"]
+
+
+def test_one_that_raises_is_given_up_at_once_and_the_next_is_made(trial: TrialToEvaluate) -> None:
+    queue = EvaluationQueue(lambda: [trial], Shares())
+    next_job(queue)
+    queue.tell(TrialEnded(trial_key=KEY, failure=Failure.RAISED, reason="ValueError: no"))
+    job = next_job(queue)
+    assert kinds(job) == ["shifted_test_error"]
+    run_evaluations(job.evaluations[0])
+    queue.tell(TrialEnded(trial_key=KEY))
+    assert queue.next() is Next.DONE
+    (failed,) = queue.failures
+    assert (failed.kind, failed.reason) == ("confidence", "ValueError: no")
+    assert failed.log == trial.folder.log
+    assert queue.num_made == 1
+
+
+def test_a_killed_process_goes_on_with_what_it_had_not_made(trial: TrialToEvaluate) -> None:
+    queue = EvaluationQueue(lambda: [trial], Shares())
+    first = next_job(queue).evaluations[0]
+    run_evaluations(first.model_copy(update={"evaluations": first.evaluations[:1]}))
+    queue.tell(TrialEnded(trial_key=KEY))
+    assert kinds(next_job(queue)) == ["shifted_test_error"]
+    for _ in range(MAX_RESTARTS - 1):
+        queue.tell(TrialEnded(trial_key=KEY))
+        next_job(queue)
+    queue.tell(TrialEnded(trial_key=KEY))
+    assert queue.next() is Next.DONE
+    assert [one.kind for one in queue.failures] == ["shifted_test_error"]
+    assert len(CellEvaluations(trial.folder.path).keys()) == 1
+
+
+def test_one_without_memory_gets_a_machine_of_its_own_once(trial: TrialToEvaluate) -> None:
+    shares = Shares()
+    queue = EvaluationQueue(lambda: [trial], shares)
+    next_job(queue)
+    reason = "RuntimeError: CUDA out of memory"
+    queue.tell(TrialEnded(trial_key=KEY, failure=Failure.RAISED, reason=reason))
+    assert kinds(next_job(queue)) == ["confidence", "shifted_test_error"]
+    assert shares.alone == [False, True]
+
+
+def test_a_trial_that_another_process_holds_is_waited_for(trial: TrialToEvaluate) -> None:
+    queue = EvaluationQueue(lambda: [trial], Shares())
+    with trial.folder.lease():
+        assert queue.next() is Next.WAIT
+    next_job(queue)
+
+
+def test_without_anything_to_make_it_is_done() -> None:
+    said: list[str] = []
+    assert EvaluationQueue(list, Shares(), say=said.append).next() is Next.DONE
+    assert said == []
