@@ -22,7 +22,7 @@ from sweeps.execution.worker.provenance import git_revision, package_versions
 REPETITIONS = 3
 CAPSWEEP = str(Path(sys.executable).with_name("capsweep"))
 COMMANDS = {
-    "run quickstart": "21 trials from nothing",
+    "run quickstart": "25 trials from nothing",
     "plan quickstart": "all cells filled",
     "run quickstart again": "trains nothing",
     "best quickstart": "",

@@ -3,7 +3,7 @@
     git worktree add --detach /tmp/old b20bac8
     python benchmarks/training_floor.py --against /tmp/old --rounds 5
 
-The floor is two processes that share the 21 trainings as they come, one thread each: torch and
+The floor is two processes that share the 25 trainings as they come, one thread each: torch and
 settings are imported, networks trained and tested. Nothing is started between them, written,
 recorded, drawn or resumed. Beside it `capsweep run quickstart` of this state of the package and of
 the other, each in a new folder. Prints a line of JSON a round, then Markdown.

@@ -1,8 +1,8 @@
 """Which choices of a small capsule network matter on 8x8 digits? Minutes on a laptop.
 
 One baseline, and arms that each change one thing: how votes are routed, whether the image is
-reconstructed, which loss is used. `uniform` and `random` are the controls that any claim about
-routing has to beat.
+reconstructed, how many numbers a primary capsule has. Uniform routing, which one iteration is, and
+random routing are the controls that any claim about routing has to beat.
 """
 
 from capsmodel.config import TrainingConfig
@@ -17,7 +17,7 @@ from search_spaces.tables import AblationTable, CurvesFigure
 
 SWEEP = Sweep(
     name="quickstart",
-    description="Routing, reconstruction and loss of a small capsule network on digits.",
+    description="Routing, reconstruction and dimension of a small capsule network on digits.",
     base=TrainingConfig(
         data=Digits(),
         model=CapsNet(
@@ -38,14 +38,12 @@ SWEEP = Sweep(
         baseline="3 iterations",
         arms={
             "3 iterations": {},
-            "2 iterations": {"model.routing.iterations": 2},
             "1 iteration": {"model.routing.iterations": 1},
-            "uniform routing": {"model.routing": "uniform"},
             "random routing": {"model.routing": "random"},
             "no reconstruction": {"model.reconstruction": "none"},
-            "cross-entropy loss": {"loss": "cross_entropy"},
+            "primary dimension 1": {"model.primary_dim": 1},
         },
     ),
-    seeds=(0, 1, 2),
+    seeds=(0, 1, 2, 3, 4),
     tables=(AblationTable(), CurvesFigure()),
 )

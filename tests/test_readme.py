@@ -81,8 +81,8 @@ def test_the_script_has_fewer_than_ten_lines() -> None:
     ("name", "planned"),
     [
         ("shares", "10 are new and will be trained"),
-        ("decoders", "decoders: 4 arms x 3 seeds = 12 cells"),
-        ("sharpness", "9 are new and will be trained"),
+        ("decoders", "decoders: 4 arms x 5 seeds = 20 cells"),
+        ("sharpness", "15 are new and will be trained"),
         ("depth", "depth: 30 proposals by tpe"),
     ],
 )
@@ -112,7 +112,7 @@ def test_the_pages_run_in_their_order(folder: Path) -> None:
     assert re.search(r"sees a \d with length 0\.\d", run(folder, sys.executable, str(script)))
     trials = pd.read_csv(folder / "reports" / "quickstart" / "trials.csv")
     baseline = trials[trials["arm"] == "3 iterations"]
-    assert len(trials) >= 18
+    assert len(trials) == 25
     assert 1 - baseline["test_error"].mean() >= 0.97
     made = (folder / "reports" / "quickstart" / "ablation.md").read_text(encoding="utf-8")
     shown = README.partition("<!-- table: quickstart -->")[2].partition("<!-- end of table -->")[0]
@@ -121,23 +121,22 @@ def test_the_pages_run_in_their_order(folder: Path) -> None:
     rows = recomputed(report / "trials.csv", folder / "capsweep-store" / "cells", "3 iterations")
     difference, count = largest_difference(report / "ablation.csv", rows)
     assert difference < 1e-9
-    assert count > 100
+    assert count > 80
 
     printed = typed(folder, README)
-    assert "quickstart: 0 trained now, 21 of 21 cells filled." in printed["run quickstart"]
-    assert "6 are already done" in printed["plan shares.py"]
-    assert "shares: 4 trained now, 10 of 10" in printed["run shares.py"]
+    assert "quickstart: 0 trained now, 25 of 25 cells filled." in printed["run quickstart"]
+    assert "5 are already done" in printed["plan shares.py"]
+    assert "shares: 5 trained now, 10 of 10" in printed["run shares.py"]
 
     printed = typed(folder, TOUR)
-    # of the 7 that the page speaks of, shares.py has trained 2
-    assert "5 trained now, 28 of 28" in printed["run quickstart --add-seeds 3"]
+    assert "5 trained now, 30 of 30" in printed["run quickstart --add-seeds 5"]
     assert "Ranked by mean" in printed["best capsule_search"]
-    assert "28 finished" in printed["status quickstart --storage kept"]
+    assert "30 finished" in printed["status quickstart --storage kept"]
 
     printed = typed(folder, SWEEPS)
     assert "depth: 6 proposals by tpe" in printed["plan depth.py --trials 6 --epochs 2"]
-    assert "sharpness: 9 trained now" in printed["run sharpness.py --epochs 3"]
-    assert "mine: 5 arms x 3 seeds" in printed["plan mine.py"]
+    assert "sharpness: 15 trained now" in printed["run sharpness.py --epochs 3"]
+    assert "mine: 5 arms x 5 seeds" in printed["plan mine.py"]
 
 
 def _first_cells(table: str) -> list[str]:

@@ -95,7 +95,7 @@ class GridSweep:
     resolution: int | None = None
     skip_unbuildable: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    seeds: tuple[int, ...] = (0, 1, 2)
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     name: str | None = None
 
     @cached_property

@@ -12,10 +12,11 @@ many. The paper does not say how long its CNN was trained, nor with what: it has
 and a rate of 0.001, as at 0.003 it learns nothing.
 
 The baseline is the row that wins in the paper, so each other arm tells what one change costs. On
-one core an epoch of the baseline takes half an hour, so the whole is work for GPUs. For a first
-look, about 10 minutes on two cores with the paper's smaller network: `--epochs 3 --seeds 0
---set data.fraction=0.02 --set model.conv_channels=64 --set model.primary_types=8
---set model.first_types=16 --set model.second_types=16`.
+one core an epoch of the baseline takes half an hour, so the whole is work for GPUs: 30
+trainings with three seeds, 50 with five. For a first look, about 10 minutes on two cores with the
+paper's smaller network: `--epochs 3 --seeds 0 --set data.fraction=0.02 --set
+model.conv_channels=64 --set model.primary_types=8 --set model.first_types=16 --set
+model.second_types=16`.
 """
 
 from capsmodel.augmentation import Patches

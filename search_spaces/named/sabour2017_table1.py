@@ -8,7 +8,8 @@ epoch. The code's departures from the paper's text (biases in the class capsules
 weighs the reconstruction 20 times as much) are not followed.
 
 The baseline is the row that wins in the paper, so each other arm tells what leaving something out
-costs. For a first look: `--epochs 2 --seeds 0 --set data.fraction=0.05`.
+costs. There are three seeds, as the paper has three trials. For a first look: `--epochs 2 --seeds 0
+--set data.fraction=0.05`.
 """
 
 from capsmodel.augmentation import Shift

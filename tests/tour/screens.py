@@ -23,7 +23,7 @@ _SAME = {
     "capsule_search": f"small_search {_SEARCH}",
     "quickstart": "small_design",
     "ed5cdf": "a03f56",
-    "45ec92": "45dc56",
+    "da2bbc": "45dc56",
 }
 _READING = {"list", "plan", "status", "best", "show", "logs", "diff", "report", "clean", "repair"}
 # A launch that trains: two trials of an epoch. Its digits depend on the machine.

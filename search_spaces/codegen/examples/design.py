@@ -143,7 +143,7 @@ SWEEP = Sweep(
             "no decoder": {"model.reconstruction": "none"},
         },
     ),
-    seeds=(0, 1, 2),
+    seeds=(0, 1, 2, 3, 4),
     # Differences below this many percentage points do not matter to you; decide on it
     # before you see results: margin_points=0.5,
 )

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     )
 
 _POWER = 0.8
+ENOUGH_SEEDS = 5
+SHARE_MISSED = {3: "half", 4: "a fifth"}
+"""Number of seeds -> about how many of the differences that five show in bold stay undecided.
+
+By `sweeps/aggregation/statistics/rule_power.py`, where seeds decide more than images do.
+"""
 
 
 @with_options(launch_fields(without=ONLY_RUN))
@@ -152,7 +158,8 @@ def print_plan(survey: "Survey") -> None:
         _print_tuned(survey, plan, out)
     else:
         _print_arms(survey, out)
-    for line in (*_own_data(survey), *_what_is_left(survey)):
+    few_seeds = _few_seeds(survey.definition.manifest)
+    for line in (*_own_data(survey), *_what_is_left(survey), *few_seeds):
         out.print(line)
     if refusal := survey.refusal:
         out.print(f"run would refuse: {plain(refusal)}", soft_wrap=True)
@@ -353,6 +360,27 @@ def _own_data(survey: "Survey") -> Iterator[str]:
         is_hashed = "; hashed at each launch, as the class lists no files()"
         yield plain(line + is_hashed * (not list(data.files())) + ".")
         yield from map(plain, facts.notes)
+
+
+def _few_seeds(manifest: "Manifest") -> Iterator[str]:
+    """Say what fewer than five compared seeds miss."""
+    compared, kind = manifest.seeds, "seed"
+    if manifest.search:
+        confirmation = manifest.search.confirmation
+        compared, kind = confirmation.seeds if confirmation else (), "confirmation seed"
+    number = len(compared)
+    is_alone = manifest.num_expected <= number
+    has_other_rule = manifest.splits or manifest.planned_seeds
+    if not 0 < number < ENOUGH_SEEDS or is_alone or has_other_rule:
+        return
+    seeds = f"With {number} {kind}{'s' * (number > 1)}"
+    missed = (
+        f"about {SHARE_MISSED[number]} of the differences that {ENOUGH_SEEDS} show in bold stay "
+        f"undecided"
+        if number in SHARE_MISSED
+        else f"no difference can be bold: that takes {min(SHARE_MISSED)}"
+    )
+    yield f"{seeds} {missed}. Plan {ENOUGH_SEEDS}: seeds added after looking need more evidence."
 
 
 def _what_is_left(survey: "Survey") -> list[str]:

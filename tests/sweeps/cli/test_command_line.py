@@ -59,7 +59,7 @@ REFUSALS = {
     "an unknown setting": (["--set", "batch_sise=3"], "Did you mean 'batch_size'?"),
     "an unknown setting of a part": (["--set", "model.routng=3"], "Did you mean 'routing'?"),
     "an unknown part": (
-        ["--set", "model.primary_dim=4", "--set", "stopping=fixd_epochs"],
+        ["--set", "model.class_dim=4", "--set", "stopping=fixd_epochs"],
         "Unknown stopping 'fixd_epochs'. Did you mean 'fixed_epochs'?",
     ),
     "a value out of range": (
@@ -179,7 +179,7 @@ def test_a_plan_says_what_seeds_that_are_added_after_looking_ask_for(
     assert storage.exists()
     assert "added after looking" not in shell("plan", "quickstart").out
     assert (
-        "Seeds added after looking: 3, 4." in shell("plan", "quickstart", "--add-seeds", "3-4").out
+        "Seeds added after looking: 5, 6." in shell("plan", "quickstart", "--add-seeds", "5-6").out
     )
 
 
@@ -236,7 +236,7 @@ def test_best_of_a_sweep_without_results_says_so(shell: Shell) -> None:
 @pytest.mark.usefixtures("storage")
 def test_a_launch_that_would_drop_cells_is_refused(shell: Shell) -> None:
     sentence = shell.refused("run", "quickstart", "--seeds", "0")
-    assert "the seeds 1, 2 are not in it" in sentence
+    assert "the seeds 1, 2, 3, 4 are not in it" in sentence
     assert "--replace" in sentence
 
 

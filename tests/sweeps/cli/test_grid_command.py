@@ -67,7 +67,7 @@ def test_a_file_is_a_base_as_well_and_settings_change_it(shell: Shell) -> None:
     answer = shell("grid", "./first.py", *factors, *second)
 
     assert answer.code == 0, answer.err
-    assert "4 arms x 3 seeds = 12 cells" in answer.out
+    assert "4 arms x 5 seeds = 20 cells" in answer.out
     assert "4 of 8 combinations, resolution III" in answer.out
     assert "Made by C=AB, where the factors are A batch_size" in answer.out
     one, _ = sweep_from_file(shell.folder / "first.py")
@@ -193,7 +193,7 @@ def test_combinations_whose_network_cannot_be_built_are_named_and_can_be_skipped
     )
     written = shell(*words, "--skip-unbuildable", "--out", "three.py")
     assert written.code == 0, written.err
-    assert "3 arms x 3 seeds = 9 cells" in written.out
+    assert "3 arms x 5 seeds = 15 cells" in written.out
     assert "1 combination is left out, without a network that can be built: " in written.out
     assert "skip_unbuildable=True" in (shell.folder / "three.py").read_text()
     answer = json.loads(shell("plan", "three.py", "--json").out)

@@ -8,7 +8,7 @@ from tests.sweeps.cli.shell import Shell
 
 @pytest.mark.parametrize(
     ("option", "planned"),
-    [((), "mine: 5 arms x 3 seeds = 15 cells"), (("--search",), "mine: 12 proposals by tpe")],
+    [((), "mine: 5 arms x 5 seeds = 25 cells"), (("--search",), "mine: 12 proposals by tpe")],
     ids=["design", "search"],
 )
 def test_it_writes_a_file_and_says_what_to_do_next(

@@ -2,12 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from safetensors.numpy import save
+from scipy.optimize import brentq
 
 import sweeps
+from sweeps.aggregation.statistics.families import SIGNIFICANCE
+from sweeps.aggregation.statistics.rule_power import (
+    POWER,
+    Requirement,
+    VarianceParts,
+    power_of_rule,
+)
+from sweeps.cli.commands.plan import ENOUGH_SEEDS, SHARE_MISSED
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.opening import open_store
@@ -137,6 +147,54 @@ def test_where_the_images_cap_it_it_says_so(shell: Shell, storage: Path, file: P
     assert "No number of seeds suffices: with the 360 existing test images" in answer.out
     assert "It takes about " in answer.out
     assert "seeds=" not in answer.out
+
+
+@pytest.mark.parametrize(
+    ("seeds", "missed"),
+    [
+        ("1", "With 1 seed no difference can be bold: that takes 3. Plan 5: "),
+        ("0-1", "With 2 seeds no difference can be bold: that takes 3. Plan 5: "),
+        ("0-2", "With 3 seeds about half of the differences that 5 show in bold stay undecided."),
+        ("0-3", "With 4 seeds about a fifth of the differences that 5 show in bold stay undecided"),
+        ("0-4", ""),
+    ],
+)
+def test_a_plan_says_what_fewer_than_five_seeds_miss(
+    shell: Shell, file: Path, seeds: str, missed: str
+) -> None:
+    answer = shell("plan", "mine.py", "--seeds", seeds)
+    assert answer.code == 0
+    assert missed in answer.out
+    assert ("seeds added after looking" in answer.out) == bool(missed)
+
+
+def test_a_search_is_judged_by_the_seeds_of_its_confirmation(shell: Shell) -> None:
+    assert shell("new", "finder", "--search").code == 0
+    assert "stay undecided" not in shell("plan", "finder.py").out
+    path = shell.folder / "finder.py"
+    path.write_text(path.read_text().replace("103, 104, 105)", "103)"))
+    assert "With 3 confirmation seeds about half of the " in shell("plan", "finder.py").out
+
+
+ONLY_SEEDS, ONLY_PAIRS = VarianceParts(1.0, 0.0, 0.0), VarianceParts(0.0, 0.0, float(IMAGES))
+
+
+@pytest.mark.parametrize("num_compared", [1, 4, 11])
+@pytest.mark.parametrize("parts", [ONLY_SEEDS, ONLY_PAIRS], ids=["seeds", "pairs"])
+def test_as_many_differences_are_missed_as_is_said(num_compared: int, parts: VarianceParts) -> None:
+    requirement = Requirement(SIGNIFICANCE / num_compared, num_sharing=num_compared)
+
+    def power(effect: float, num_seeds: int) -> float:
+        return power_of_rule(parts, num_seeds, IMAGES, effect, requirement=requirement)
+
+    def excess(effect: float) -> float:
+        return power(effect, ENOUGH_SEEDS) - POWER
+
+    effect: Any = brentq(excess, 0, 100)
+    shares = {"half": 0.5, "a fifth": 0.2}
+    for num_seeds, words in SHARE_MISSED.items():
+        missed = 1 - power(effect, num_seeds) / POWER
+        assert missed == pytest.approx(shares[words], abs=0.13)
 
 
 @pytest.mark.parametrize(

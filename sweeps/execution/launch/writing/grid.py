@@ -17,8 +17,6 @@ from sweeps.execution.plan.definition import declared_sweep
 from sweeps.execution.survey.survey import Survey
 from sweeps.records.errors import BadInput
 
-_SEEDS = (0, 1, 2)
-
 
 @dataclass(frozen=True)
 class WrittenGrid:
@@ -88,6 +86,6 @@ def _asked(base: str, factors: Mapping[str, tuple[Any, ...]], options: GridOptio
         resolution=options.resolution,
         skip_unbuildable=options.skip_unbuildable,
         settings=options.settings or {},
-        seeds=_SEEDS if options.seeds is None else options.seeds,
+        seeds=GridSweep.seeds if options.seeds is None else options.seeds,
         name=options.name,
     )

@@ -51,7 +51,7 @@ class GridOptions(BaseModel):
         description="Leave out combinations whose network cannot be built, of a full design.",
     )
     seeds: tuple[Annotated[int, Field(strict=True)], ...] | None = Field(
-        default=None, description="List or ranges, 0,1,2 or 0-4 [default: 0-2]."
+        default=None, description="List or ranges, 0,1,2 or 0-4 [default: 0-4]."
     )
     name: str | None = Field(
         default=None, description="Name of the sweep [default: base and factors]."
