@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from sweeps.records.cell_contents import EpochLine, TrialSpec
+from sweeps.records.cell_contents import EpochResult, TrialSpec
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome
 from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.opening import open_store
-from sweeps.tracking.record_facts import EpochTold, OutcomeFacts, flat_settings
+from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts, flat_settings
 from sweeps.tracking.store import RecordStore
 
 SWEEP = "many"
@@ -138,7 +138,7 @@ def _first_trial(
     health: dict[str, float] = dict.fromkeys(HEALTH, 0.25)
     error = wrong["validation"] / IMAGES["validation"]
     lines = [
-        EpochLine(
+        EpochResult(
             epoch=epoch,
             train_loss=0.5,
             validation_loss=0.5,
@@ -148,7 +148,7 @@ def _first_trial(
         )
         for epoch in range(1, EPOCHS + 1)
     ]
-    writer.log_epochs(record_id, [EpochTold(line, _START + line.epoch) for line in lines])
+    writer.log_epochs(record_id, [LoggedEpoch(line, _START + line.epoch) for line in lines])
     test_error = wrong["test"] / IMAGES["test"]
     writer.log_metrics(record_id, {"test_error": test_error}, _START + EPOCHS, EPOCHS)
     facts = OutcomeFacts("", EPOCHS, 0.593, 12_066_816)

@@ -45,8 +45,10 @@ class TrialSpec(_Frozen):
     gradient_checkpointing: bool = False
 
 
-class EpochLine(_Frozen):
-    """One epoch of the curve. Errors are fractions; non-finite numbers survive as JSON's NaN.
+class EpochResult(_Frozen):
+    """What an epoch came to, from its worker to the tracking store: messages and files hold this.
+
+    Errors are fractions; non-finite numbers survive as JSON's NaN.
 
     Attributes:
         reaches_target: Whether the training ends with it, as it is good enough.
@@ -87,7 +89,7 @@ class OutboxLine(_Frozen):
     time: Whole
     fence: Count
     head: TrialSpec | None = None
-    epoch: EpochLine | None = None
+    epoch: EpochResult | None = None
     peak_memory_bytes: Count | None = None
     reason: str = ""
     is_out_of_memory: bool = False
@@ -119,7 +121,7 @@ class FinalRecord(_Frozen):
     head: TrialSpec
     outcome: Outcome
     reason: str = ""
-    curve: tuple[EpochLine, ...]
+    curve: tuple[EpochResult, ...]
     test_error: float | None = None
     extra_test_errors: dict[Slug, float] = {}
     target: Target | None = None

@@ -34,7 +34,7 @@ from sweeps.records.trial_record import (
 from sweeps.storage.regular_files import read_regular
 from sweeps.tracking import record_facts as facts
 from sweeps.tracking.manifests import manifest_digest, manifest_name
-from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
+from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
 from sweeps.tracking.store import (
     CurvePoint,
     FreedWeights,
@@ -235,13 +235,13 @@ class MemoryWriter:
             run = self._backend.open(record_id)
             return frozenset.intersection(*(frozenset(run.history(name)) for name in EPOCH_METRICS))
 
-    def log_epochs(self, record_id: str, epochs: Sequence[EpochTold]) -> None:
+    def log_epochs(self, record_id: str, epochs: Sequence[LoggedEpoch]) -> None:
         """Write epochs with the times they were told at: a copy sent again is dropped."""
         with self._backend.locked():
             run = self._backend.open(record_id)
-            for line, time in epochs:
-                _log(run, line.numbers(), time, line.epoch)
-            run.facts[facts.TAG_EPOCHS] = str(epochs[-1].line.epoch)
+            for result, time in epochs:
+                _log(run, result.numbers(), time, result.epoch)
+            run.facts[facts.TAG_EPOCHS] = str(epochs[-1].result.epoch)
 
     def log_metrics(
         self, record_id: str, numbers: Mapping[str, float], time: int, step: int

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
-from sweeps.records.cell_contents import EpochLine, TrialSpec
+from sweeps.records.cell_contents import EpochResult, TrialSpec
 from sweeps.records.evaluation_names import recorded_evaluations
 from sweeps.records.trial_record import (
     SCHEMA_VERSION,
@@ -100,10 +100,10 @@ class OutcomeFacts:
     test_errors: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
-class EpochTold(NamedTuple):
-    """An epoch and when it was told, milliseconds since 1970."""
+class LoggedEpoch(NamedTuple):
+    """An epoch's result, and when it was reported, in milliseconds since 1970."""
 
-    line: EpochLine
+    result: EpochResult
     time: int
 
 

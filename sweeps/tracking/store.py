@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Json, Outcome, TrialRecord
-from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
+from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
 from sweeps.tracking.sweep_summary import SweepSummary
 
 
@@ -239,7 +239,7 @@ class RecordWriter(ReportPublisher, Protocol):
         """Return the epochs of which a record has all losses and errors."""
         ...
 
-    def log_epochs(self, record_id: str, epochs: Sequence[EpochTold]) -> None:
+    def log_epochs(self, record_id: str, epochs: Sequence[LoggedEpoch]) -> None:
         """Write epochs with the times at which they were reported; repeated ones are dropped."""
         ...
 

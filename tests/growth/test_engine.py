@@ -5,14 +5,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from capsmodel.evaluation import Confidence
 from search_spaces import ListedArms
 from search_spaces.sweep import Sweep
 from sweeps.execution.engine.engine import (
     EngineSetting,
-    EpochTold,
+    EpochEnded,
     Events,
     Job,
     Jobs,
@@ -26,6 +26,7 @@ from sweeps.execution.launch.launch import launch
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.worker.evaluation import run_evaluations
 from sweeps.execution.worker.trial import run_trial
+from sweeps.records.cell_contents import EpochResult
 from tests.capsmodel.small_config import small_config, small_model
 from tests.sweeps.execution.engine.engine_contract import check_engine
 
@@ -40,7 +41,7 @@ class ThreadEngine:
     def __init__(self, setting: EngineSetting) -> None:
         del setting
         self.num_concurrent = 1
-        self._said: SimpleQueue[tuple[EpochTold, SimpleQueue[bool]]] = SimpleQueue()
+        self._said: SimpleQueue[tuple[EpochEnded, SimpleQueue[bool]]] = SimpleQueue()
 
     @property
     def machines(self) -> Sequence[Machine]:
@@ -80,9 +81,9 @@ class ThreadEngine:
         (key,) = job.trial_keys
         answers: SimpleQueue[bool] = SimpleQueue()
 
-        def report(epochs: Sequence[dict[str, Any]]) -> None:
+        def report(epochs: Sequence[EpochResult]) -> None:
             for epoch in epochs:
-                self._said.put((EpochTold.of(epoch), answers))
+                self._said.put((EpochEnded(trial_key=key, result=epoch), answers))
             if sum(answers.get() for _ in epochs):  # all are taken
                 raise _Stopped
 

@@ -18,7 +18,7 @@ from sweeps.execution.engine.capacity import Resources, Room
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.cell_source import ListedCells
 from sweeps.execution.engine.cgroup import num_cores
-from sweeps.execution.engine.engine import EpochTold
+from sweeps.execution.engine.engine import EpochEnded
 from sweeps.execution.engine.placement import (
     Limits,
     Machine,
@@ -79,8 +79,7 @@ def run(cells: Path, kinds: str, room: Room) -> SimulatedEngine:
         folder = CellFolder(cells, order.spec.trial_key)
         with folder.lease(0):
             for number in range(1, 4):
-                metrics = epoch(number).model_dump()
-                yield EpochTold(trial_key=order.spec.trial_key, epoch=number, metrics=metrics)
+                yield EpochEnded(trial_key=order.spec.trial_key, result=epoch(number))
             folder.write_final(final(head=order.spec))
 
     configs = [WIDE if kind == "W" else NARROW for kind in kinds]

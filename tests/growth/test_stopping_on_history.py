@@ -7,14 +7,13 @@ killed wherever and taken up from its checkpoint, ends in the same epoch.
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.execution.worker.trial import TrialJob, run_trial
-from sweeps.records.cell_contents import FinalRecord
+from sweeps.records.cell_contents import EpochResult, FinalRecord
 from sweeps.records.trial_record import Outcome
 
 SWEEP_FILE = '''
@@ -131,8 +130,8 @@ def test_killed_and_taken_up_again_it_ends_in_the_same_epoch(
 ) -> None:
     order = orders(sweep_file, tmp_path)["slowing"]
 
-    def report(epochs: Sequence[dict[str, Any]]) -> None:
-        if epochs[-1]["epoch"] % every == 0:
+    def report(epochs: Sequence[EpochResult]) -> None:
+        if epochs[-1].epoch % every == 0:
             raise Killed
 
     for _ in range(len(unbroken.curve) // every):

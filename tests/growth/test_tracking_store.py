@@ -182,10 +182,10 @@ class LinesStore:
         folded = self._folded(record_id)
         return frozenset.intersection(*(frozenset(folded.history(name)) for name in EPOCH_METRICS))
 
-    def log_epochs(self, record_id: str, epochs: Sequence[record_facts.EpochTold]) -> None:
+    def log_epochs(self, record_id: str, epochs: Sequence[record_facts.LoggedEpoch]) -> None:
         for line, time in epochs:
             self.log_metrics(record_id, line.numbers(), time, line.epoch)
-        self._add(record_id, facts={record_facts.TAG_EPOCHS: str(epochs[-1].line.epoch)})
+        self._add(record_id, facts={record_facts.TAG_EPOCHS: str(epochs[-1].result.epoch)})
 
     def log_metrics(
         self, record_id: str, numbers: Mapping[str, float], time: int, step: int

@@ -17,7 +17,7 @@ from sweeps.execution.engine.cell_source import CellSource
 from sweeps.execution.engine.cgroup import num_oom_kills
 from sweeps.execution.engine.engine import (
     CannotGoOn,
-    EpochTold,
+    EpochEnded,
     Event,
     Job,
     Next,
@@ -182,11 +182,11 @@ class CellQueue:
             return None
         return self._judge(event)
 
-    def _judge(self, epoch: EpochTold) -> Stop | None:
-        key, metrics = epoch.trial_key, epoch.metrics
-        is_stopped = self._source.judge(key, epoch.epoch, metrics)
+    def _judge(self, epoch: EpochEnded) -> Stop | None:
+        key, result = epoch.trial_key, epoch.result
+        is_stopped = self._source.judge(key, result)
         self._stopped |= {key} if is_stopped else set()
-        self._onlooker.progressed(key, epoch.epoch, metrics["validation_error"])
+        self._onlooker.progressed(key, result.epoch, result.validation_error)
         return Stop(trial_key=key) if is_stopped else None
 
     def _waiting_job(self) -> _Waiting | None:
@@ -322,7 +322,7 @@ class EpochBudget:
 
     def tell(self, event: Event) -> Stop | None:
         """Count an epoch and pass the event on to the queue."""
-        if isinstance(event, EpochTold):
+        if isinstance(event, EpochEnded):
             self._num_trained += 1
         else:
             self._running.discard(event.trial_key)

@@ -3,7 +3,7 @@
 import math
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Protocol
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.worker.trial import TrialJob
+from sweeps.records.cell_contents import EpochResult
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
 
@@ -96,7 +97,7 @@ class CellSource(Protocol):
         """Return cells to train next; none if others have to end first or all were returned."""
         ...
 
-    def judge(self, trial_key: str, epoch: int, metrics: Mapping[str, float]) -> bool:
+    def judge(self, trial_key: str, result: EpochResult) -> bool:
         """Return whether a trial stops after an epoch, for good or to wait."""
         ...
 
@@ -156,7 +157,7 @@ class ListedCells:
         self._begun_at[one.spec.trial_key] = self._clock()
         return [one]
 
-    def judge(self, trial_key: str, epoch: int, metrics: Mapping[str, float]) -> bool:
+    def judge(self, trial_key: str, result: EpochResult) -> bool:
         """Let every trial run to its end."""
         return False
 

@@ -4,15 +4,15 @@ They are plain values that can cross a process as JSON.
 
 engine                        driver
 asks for the next      ->     a job, or WAIT, or DONE
-EpochTold              ->     Stop, or nothing
+EpochEnded             ->     Stop, or nothing
 TrialEnded             ->     nothing
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, Self
+from typing import Annotated, Literal, NamedTuple, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -20,6 +20,7 @@ from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine, Share
 from sweeps.execution.worker.evaluation import EvaluationJob
 from sweeps.execution.worker.trial import TrialJob
+from sweeps.records.cell_contents import EpochResult
 
 
 class _Message(BaseModel):
@@ -60,34 +61,23 @@ class Next(StrEnum):
     DONE = "done"
 
 
-class EpochTold(_Message):
-    """A trial finished an epoch.
-
-    Attributes:
-        metrics: Name -> what the worker measured.
-    """
+class EpochEnded(_Message):
+    """A trial finished an epoch."""
 
     type: Literal["epoch"] = "epoch"
     trial_key: str
-    epoch: int
-    metrics: dict[str, Any]
-
-    @classmethod
-    def of(cls, epoch: Mapping[str, Any]) -> Self:
-        """Return the message of an epoch as a worker reports it, in one mapping."""
-        names = {"trial_key", "epoch"}
-        metrics = {name: value for name, value in epoch.items() if name not in names}
-        return cls(trial_key=epoch["trial_key"], epoch=epoch["epoch"], metrics=metrics)
+    result: EpochResult
 
 
 class EpochBatch(_Message):
     """Epochs of one trial, in their order, from its worker to the engine.
 
     Attributes:
-        epochs: One if somebody may stop the trial, else those that were saved together.
+        results: One if somebody may stop the trial, else those that were saved together.
     """
 
-    epochs: Annotated[tuple[EpochTold, ...], Field(min_length=1)]
+    trial_key: str
+    results: Annotated[tuple[EpochResult, ...], Field(min_length=1)]
 
 
 class TrialEnded(_Message):
@@ -111,7 +101,7 @@ class Stop(_Message):
     trial_key: str
 
 
-Event = EpochTold | TrialEnded
+Event = EpochEnded | TrialEnded
 
 
 class CannotGoOn(Exception):  # noqa: N818 - reads as what it is

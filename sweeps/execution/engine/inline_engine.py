@@ -9,12 +9,12 @@ from bdb import BdbQuit
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from sweeps.execution.cells.folder import reason_of
 from sweeps.execution.engine.engine import (
     EngineSetting,
-    EpochTold,
+    EpochEnded,
     Events,
     Job,
     Jobs,
@@ -26,6 +26,7 @@ from sweeps.execution.engine.placement import Machine
 from sweeps.execution.interruption import Interrupted
 from sweeps.execution.worker.evaluation import run_evaluations
 from sweeps.execution.worker.trial import run_trial
+from sweeps.records.cell_contents import EpochResult
 
 _RETRY_SECONDS = 0.1
 
@@ -77,20 +78,21 @@ class InlineEngine:
 def _done(job: Job, events: Events) -> Iterator[TrialEnded]:
     """Do a job; yield how the end of each of its trials is reported."""
 
-    def report(epochs: Sequence[dict[str, Any]]) -> None:
-        answers = [events.tell(EpochTold.of(epoch)) for epoch in epochs]
+    def report(trial_key: str, results: Sequence[EpochResult]) -> None:
+        answers = [events.tell(EpochEnded(trial_key=trial_key, result=one)) for one in results]
         if any(answers):
             raise _Stopped
 
     for trial in job.trials:
-        train = partial(run_trial, trial, report, has_own_process=False)
-        yield _ended(trial.spec.trial_key, trial.spec.threads, train)
+        key = trial.spec.trial_key
+        train = partial(run_trial, trial, partial(report, key), has_own_process=False)
+        yield _ended(key, trial.spec.threads, train)
     for evaluation in job.evaluations:
         evaluate = partial(run_evaluations, evaluation, has_own_process=False)
         yield _ended(evaluation.trial_key, job.share.cpus, evaluate)
 
 
-def _ended(trial_key: str, threads: int, act: Callable[[], Any]) -> TrialEnded:
+def _ended(trial_key: str, threads: int, act: Callable[[], object]) -> TrialEnded:
     """Do something with a trial; return how its end is reported."""
     import torch
 

@@ -34,7 +34,7 @@ from sweeps.execution.plan.decision_log import Decider, DecisionLog
 from sweeps.execution.plan.definition import Specs
 from sweeps.execution.plan.growing_definition import GrowingDefinition, GrowthListener
 from sweeps.execution.worker.trial import TrialJob
-from sweeps.records.cell_contents import EpochLine
+from sweeps.records.cell_contents import EpochResult
 from sweeps.records.errors import SweepError
 from sweeps.records.manifest import ManifestCell
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -99,7 +99,7 @@ class TrialFacts:
         return self._records[trial_key]
 
 
-def _numbers(line: EpochLine) -> dict[str, Any]:
+def _numbers(line: EpochResult) -> dict[str, Any]:
     return {**line.numbers(), "reaches_target": line.reaches_target}
 
 
@@ -185,11 +185,11 @@ class PlanRunner:
             if not self._decide(SlotFree()):
                 return []
 
-    def judge(self, trial_key: str, epoch: int, metrics: Mapping[str, Any]) -> bool:
+    def judge(self, trial_key: str, result: EpochResult) -> bool:
         """Take an epoch; return whether the trial stops there, for good or to wait."""
         if trial_key not in self._searched:
             return False
-        epoch_result = EpochTold(trial_key, epoch, {**metrics, **metrics.get("metrics", {})})
+        epoch_result = EpochTold(trial_key, result.epoch, _numbers(result))
         self.known.take(epoch_result)
         self._decide(epoch_result)
         trial = self.known.by_key(trial_key)

@@ -20,7 +20,7 @@ from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.evaluation_names import evaluation_metric
 from sweeps.records.evaluation_record import EvaluationRecord
 from sweeps.records.trial_record import METRIC_EXTRA_TEST_ERRORS, METRIC_TEST_ERROR, Outcome
-from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
+from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
 from sweeps.tracking.store import RecordWriter
 
 T = TypeVar("T")
@@ -218,11 +218,11 @@ class Recorder:
     def _carry_epochs(
         self, queued: QueuedCell, record_id: str, lines: list[OutboxLine], final: FinalRecord | None
     ) -> None:
-        epochs: dict[int, EpochTold] = {}
+        epochs: dict[int, LoggedEpoch] = {}
         if final:  # the whole curve, should lines of the outbox have been lost
-            epochs = {line.epoch: EpochTold(line, final.time) for line in final.curve}
+            epochs = {line.epoch: LoggedEpoch(line, final.time) for line in final.curve}
         epochs |= {
-            line.epoch.epoch: EpochTold(line.epoch, line.time) for line in lines if line.epoch
+            line.epoch.epoch: LoggedEpoch(line.epoch, line.time) for line in lines if line.epoch
         }
         known = frozenset(range(1, queued.last_epoch + 1))
         if final and known:  # lines may have been lost between those that were carried
@@ -230,7 +230,7 @@ class Recorder:
         new = [epochs[epoch] for epoch in sorted(epochs.keys() - known)]
         if new:
             self._records.log_epochs(record_id, new)
-            last_epoch = max(queued.last_epoch, new[-1].line.epoch)
+            last_epoch = max(queued.last_epoch, new[-1].result.epoch)
             self._queue.update(queued.trial_key, last_epoch=last_epoch)
             self._moved(f"epochs to {last_epoch} of {queued.trial_key}", False)
 

@@ -97,7 +97,7 @@ class ArmCurves:
     def objective(self, metrics: Mapping[str, Any]) -> float:
         """Return the objective of an epoch, NaN if its losses have diverged."""
         losses = (metrics.get("train_loss", 0.0), metrics.get("validation_loss", 0.0))
-        value = self._objective.value({**metrics, **metrics.get("metrics", {})})
+        value = self._objective.value(metrics)
         return value if all(map(math.isfinite, losses)) and value is not None else math.nan
 
     def _counted(self, trial_key: str) -> list[str]:

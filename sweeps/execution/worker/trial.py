@@ -39,7 +39,7 @@ from sweeps.execution.worker.worker_process import (
     training_config,
     warm_up,
 )
-from sweeps.records.cell_contents import EpochLine, FinalRecord, OutboxLine, TrialSpec
+from sweeps.records.cell_contents import EpochResult, FinalRecord, OutboxLine, TrialSpec
 from sweeps.records.trial_record import Outcome
 from sweeps.storage.disk_room import is_full, retry_when_full, wait_for_room
 
@@ -127,7 +127,7 @@ def log_of(cell: CellFolder, *, takes_prints: bool = True) -> Generator[None]:
         os.close(descriptor)
 
 
-Report = Callable[[Sequence[dict[str, Any]]], None]
+Report = Callable[[Sequence[EpochResult]], None]
 _SAVE_SECONDS = 1.0  # at most between two saves, if nobody may stop the trial
 
 
@@ -152,7 +152,7 @@ def run_trial(job: TrialJob, report: Report, *, has_own_process: bool = True) ->
 
     Args:
         job: The cell and what to train in it.
-        report: Called with the saved epochs: of each its trial_key, epoch and metrics.
+        report: Called with the epochs that were saved.
         has_own_process: Whether what is printed goes to the trial's log; else it stays where the
             process prints, and a debugger can be used.
 
@@ -227,7 +227,7 @@ class _Attempt:
         )
         self.saved_at = -math.inf
         self.data_facts: DataFacts
-        self.waiting: list[tuple[EpochLine, OutboxLine]] = []  # trained and not saved yet
+        self.waiting: list[tuple[EpochResult, OutboxLine]] = []  # trained and not saved yet
 
     def run(self) -> Outcome:
         from search_spaces.data_fingerprint import check_unchanged
@@ -267,7 +267,7 @@ class _Attempt:
         return self.is_judged or seconds >= _SAVE_SECONDS
 
     def _note(self, training: "Training", metrics: "EpochMetrics") -> None:
-        epoch = _line(training, metrics)
+        epoch = _result(training, metrics)
         line = self._said("epoch", epoch=epoch, peak_memory_bytes=self.memory.bytes())
         self.waiting.append((epoch, line))
 
@@ -278,14 +278,11 @@ class _Attempt:
         # an old one that is not finite ends the trial and need not be reported twice
         reported = [epoch for epoch, _ in waiting if self._is_new(epoch) or _is_finite(epoch)]
         if reported:
-            self.report([self._reported(epoch) for epoch in reported])
+            self.report(reported)
         self.saved_at = time.monotonic()
 
-    def _is_new(self, epoch: EpochLine) -> bool:
+    def _is_new(self, epoch: EpochResult) -> bool:
         return epoch.epoch > self.last_reported
-
-    def _reported(self, line: EpochLine) -> dict[str, Any]:
-        return {"trial_key": self.spec.trial_key, **line.model_dump(exclude={"health"})}
 
     def _said(self, kind: str, **fields: Any) -> OutboxLine:
         line = {"type": kind, "time": now_milliseconds(), "fence": self.fence, **fields}
@@ -316,7 +313,7 @@ class _Attempt:
 
     def _finish(self, training: "Training", outcome: Outcome, reason: str = "") -> Outcome:
         results = self._results(training) if outcome is Outcome.FINISHED else {}
-        curve = tuple(_line(training, metrics) for metrics in training.history)
+        curve = tuple(_result(training, metrics) for metrics in training.history)
         record = FinalRecord(
             head=self.spec,
             outcome=outcome,
@@ -367,8 +364,8 @@ class _Attempt:
         }
 
 
-def _line(training: "Training", metrics: "EpochMetrics") -> EpochLine:
-    return EpochLine(
+def _result(training: "Training", metrics: "EpochMetrics") -> EpochResult:
+    return EpochResult(
         epoch=metrics.epoch,
         train_loss=metrics.train_loss,
         validation_loss=metrics.validation_loss,
@@ -380,5 +377,5 @@ def _line(training: "Training", metrics: "EpochMetrics") -> EpochLine:
     )
 
 
-def _is_finite(metrics: "EpochMetrics | EpochLine") -> bool:
+def _is_finite(metrics: "EpochMetrics | EpochResult") -> bool:
     return math.isfinite(metrics.train_loss) and math.isfinite(metrics.validation_loss)

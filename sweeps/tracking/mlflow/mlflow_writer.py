@@ -43,7 +43,7 @@ from sweeps.tracking.mlflow.experiment import (
 from sweeps.tracking.mlflow.runs import EXPERIMENT, RUN_STATUS, runs_that, sweep_status, tags_of
 from sweeps.tracking.mlflow.tags import commit_tags, member_tag, run_tags, sweep_note, who_tags
 from sweeps.tracking.proxies import address_and_proxy
-from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
+from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
 from sweeps.tracking.store import FreedWeights, SweepRef, TrialRef
 from sweeps.tracking.sweep_summary import SweepSummary
 
@@ -225,16 +225,16 @@ class MlflowWriter:
         )
 
     @with_our_errors
-    def log_epochs(self, record_id: str, epochs: Sequence[EpochTold]) -> None:
+    def log_epochs(self, record_id: str, epochs: Sequence[LoggedEpoch]) -> None:
         """Write epochs with the times they were told at: a copy sent again is dropped.
 
         MLflow's page of a run has its numbers in the order in which they first came.
         """
-        tags = run_tags({facts.TAG_EPOCHS: str(epochs[-1].line.epoch)})
+        tags = run_tags({facts.TAG_EPOCHS: str(epochs[-1].result.epoch)})
         metrics = [
-            Metric(name, value, epoch.time, epoch.line.epoch)
+            Metric(name, value, epoch.time, epoch.result.epoch)
             for epoch in epochs
-            for name, value in sorted(epoch.line.numbers().items(), key=_place)
+            for name, value in sorted(epoch.result.numbers().items(), key=_place)
         ]
         for start in range(0, len(metrics), _BATCH):
             batch = metrics[start : start + _BATCH]

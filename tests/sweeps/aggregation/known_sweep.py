@@ -4,11 +4,11 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
-from sweeps.records.cell_contents import EpochLine, TrialSpec
+from sweeps.records.cell_contents import EpochResult, TrialSpec
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import EPOCH_METRICS, Outcome, TrialRecord
 from sweeps.tracking.manifests import publish_manifest
-from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
+from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
 from sweeps.tracking.store import RecordStore
 
 IMAGES = 360
@@ -122,7 +122,7 @@ def put_trial(store: RecordStore, trial: TrialRecord, start: int = 1) -> str:
     writer, spec = store.writer(), spec_of(trial)
     record_id = writer.create_trial(spec, "", start)
     writer.describe_trial(record_id, spec)
-    epochs = [EpochTold(_epoch(trial, number), number) for number in range(1, trial.epochs + 1)]
+    epochs = [LoggedEpoch(_epoch(trial, number), number) for number in range(1, trial.epochs + 1)]
     if epochs:
         writer.log_epochs(record_id, epochs)
     of_the_end = {name: value for name, value in trial.metrics.items() if name.startswith("test")}
@@ -156,6 +156,6 @@ def spec_of(trial: TrialRecord, config: dict[str, Any] | None = None) -> TrialSp
     )
 
 
-def _epoch(trial: TrialRecord, number: int) -> EpochLine:
+def _epoch(trial: TrialRecord, number: int) -> EpochResult:
     values = {name: trial.metrics[name] for name in EPOCH_METRICS}
-    return EpochLine(epoch=number, **values)
+    return EpochResult(epoch=number, **values)

@@ -3,7 +3,7 @@
 import hashlib
 from typing import Any
 
-from sweeps.records.cell_contents import EpochLine, FinalRecord, OutboxLine, TrialSpec
+from sweeps.records.cell_contents import EpochResult, FinalRecord, OutboxLine, TrialSpec
 from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
 from sweeps.records.trial_record import Outcome
 
@@ -15,8 +15,8 @@ def spec(key: str = KEY, **changes: Any) -> TrialSpec:
     return TrialSpec.model_validate(known | changes)
 
 
-def epoch(number: int, loss: float = 0.5, error: float = 0.25) -> EpochLine:
-    return EpochLine(
+def epoch(number: int, loss: float = 0.5, error: float = 0.25) -> EpochResult:
+    return EpochResult(
         epoch=number,
         train_loss=loss,
         validation_loss=loss,

@@ -8,7 +8,7 @@ import pytest
 
 from sweeps.records.trial_record import ARTIFACT_MANIFEST, Outcome
 from sweeps.tracking.memory_store import MemoryBackend, MemoryStore, MemoryWriter, StoredRun
-from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
+from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
 from tests.sweeps.tracking.test_memory_store import TestMemory as Contract
 
 MEMORY = "sweeps.tracking.memory_store"
@@ -24,14 +24,14 @@ def backwards(backend: MemoryBackend, type_of_record: str) -> list[StoredRun]:
     return live(backend, type_of_record)[::-1]
 
 
-def a_little_later(writer: MemoryWriter, record_id: str, epochs: Sequence[EpochTold]) -> None:
+def a_little_later(writer: MemoryWriter, record_id: str, epochs: Sequence[LoggedEpoch]) -> None:
     run = writer._backend.open(record_id)
     shift = len(run.points.get("train_loss", ()))
-    log_epochs(writer, record_id, [EpochTold(line, time - shift) for line, time in epochs])
+    log_epochs(writer, record_id, [LoggedEpoch(line, time - shift) for line, time in epochs])
 
 
-def with_the_last_time(writer: MemoryWriter, record_id: str, epochs: Sequence[EpochTold]) -> None:
-    log_epochs(writer, record_id, [EpochTold(line, 0) for line, _ in epochs])
+def with_the_last_time(writer: MemoryWriter, record_id: str, epochs: Sequence[LoggedEpoch]) -> None:
+    log_epochs(writer, record_id, [LoggedEpoch(line, 0) for line, _ in epochs])
 
 
 def without_the_earlier(writer: MemoryWriter, sweep_id: str, text: str) -> None:

@@ -18,7 +18,7 @@ from typing import Self
 from sweeps.execution.child_process import ChildLostError
 from sweeps.execution.engine.engine import (
     CannotGoOn,
-    EpochTold,
+    EpochEnded,
     Events,
     Job,
     Jobs,
@@ -217,7 +217,7 @@ class RayEngine:
                 self._note(answer)
                 num_handed_out += isinstance(answer, Job)
                 session.send(Word(next=answer) if isinstance(answer, Next) else answer)
-            elif isinstance(message, EpochTold):
+            elif isinstance(message, EpochEnded):
                 self._num_starts = 1  # it works
                 session.send(events.tell(message) or GoOn())
             elif isinstance(message, TrialEnded):

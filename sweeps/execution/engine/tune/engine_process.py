@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from sweeps.execution.channel import Channel, channel_to_parent
-from sweeps.execution.engine.engine import EpochTold, Event, Job, Next, Stop
+from sweeps.execution.engine.engine import EpochEnded, Event, Job, Next, Stop
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process.process_messages import (
     FROM_DRIVER,
@@ -66,7 +66,7 @@ class Driver:
     def tell(self, event: Event) -> Stop | None:
         """Report an event; return the answer to an epoch."""
         self._channel.send(event)
-        if not isinstance(event, EpochTold):
+        if not isinstance(event, EpochEnded):
             return None
         answer = self.hear()
         return answer if isinstance(answer, Stop) else None

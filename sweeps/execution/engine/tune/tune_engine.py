@@ -18,7 +18,7 @@ from ray.tune.search import Searcher
 from sweeps.execution.cells.folder import reason_of
 from sweeps.execution.engine.engine import (
     EpochBatch,
-    EpochTold,
+    EpochEnded,
     Events,
     Job,
     Jobs,
@@ -35,6 +35,7 @@ from sweeps.execution.worker.worker_process import (
     keep_freed_memory,
     prepare_environment,
 )
+from sweeps.records.cell_contents import EpochResult
 
 _NODE_DIED = "node has died"  # Ray says so only in the text
 
@@ -103,19 +104,15 @@ def train_job(config: dict[str, Any]) -> None:
 
     torch.set_num_threads(threads)
 
-    def report(epochs: Sequence[dict[str, Any]]) -> None:
-        tune.report(_reported(epochs))
+    def report(results: Sequence[EpochResult]) -> None:
+        message = EpochBatch(trial_key=trial.spec.trial_key, results=tuple(results))
+        # a number for Tune's searcher, and the message
+        tune.report({"epoch": results[-1].epoch, "message": message.model_dump_json()})
 
     for trial in job.trials:
         run_trial(trial, report)
     for evaluation in job.evaluations:
         run_evaluations(evaluation)
-
-
-def _reported(epochs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the result of epochs for Tune: a number for its searcher, and the message."""
-    message = EpochBatch(epochs=tuple(map(EpochTold.of, epochs)))
-    return {"epoch": message.epochs[-1].epoch, "message": message.model_dump_json()}
 
 
 def _resources_of(config: dict[str, Any]) -> Any:
@@ -201,8 +198,9 @@ class StopScheduler(FIFOScheduler):
             return TrialScheduler.CONTINUE
         message = EpochBatch.model_validate_json(result["message"])
         is_stopped = False
-        for epoch in message.epochs:
-            is_stopped |= self._events.tell(epoch) is not None
+        for epoch in message.results:
+            event = EpochEnded(trial_key=message.trial_key, result=epoch)
+            is_stopped |= self._events.tell(event) is not None
         if not is_stopped:
             return TrialScheduler.CONTINUE
         # Tune may keep its process for the next job, however late that comes

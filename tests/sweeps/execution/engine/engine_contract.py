@@ -13,7 +13,7 @@ from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.engine.engine import (
     Engine,
     EngineSetting,
-    EpochTold,
+    EpochEnded,
     Event,
     Job,
     Next,
@@ -68,10 +68,10 @@ class Driver:
             self._running.remove(key)
             self.ended.append(event)
             return None
-        assert isinstance(event, EpochTold)
-        assert "validation_error" in event.metrics
-        self.epochs.setdefault(key, []).append(event.epoch)
-        return Stop(trial_key=key) if self._stop_after.get(key) == event.epoch else None
+        assert isinstance(event, EpochEnded)
+        epoch = event.result.epoch
+        self.epochs.setdefault(key, []).append(epoch)
+        return Stop(trial_key=key) if self._stop_after.get(key) == epoch else None
 
 
 def check_engine(make: EngineMaker, folder: Path) -> None:

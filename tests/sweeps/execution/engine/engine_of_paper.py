@@ -10,14 +10,16 @@ import sys
 import time
 
 from sweeps.execution.channel import Channel, channel_to_parent
-from sweeps.execution.engine.engine import EpochTold, Job, Next, Stop, TrialEnded
+from sweeps.execution.engine.engine import EpochEnded, Job, Next, Stop, TrialEnded
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process.process_messages import Over, Pulse, Ready, Refused
 from sweeps.execution.engine.tune.engine_process import Driver, words_to_train
 from sweeps.execution.worker.worker_process import die_with_parent
+from sweeps.records.cell_contents import EpochResult
 
 TROUBLE = sys.argv[1]
+RESULT = EpochResult(epoch=1, train_loss=0.5, validation_loss=0.5, validation_error=0.5)
 
 
 def main() -> None:
@@ -56,8 +58,7 @@ def serve(driver: Driver, channel: Channel, ray: "subprocess.Popen[bytes]") -> N
             channel.send(Pulse())
             have_trouble(channel, ray)
         key = job.trial_keys[0]
-        metrics = {"validation_error": 0.5}
-        answer = driver.tell(EpochTold(trial_key=key, epoch=1, metrics=metrics))
+        answer = driver.tell(EpochEnded(trial_key=key, result=RESULT))
         if TROUBLE == "is killed after an epoch":
             have_trouble(channel, ray)
         is_stopped = isinstance(answer, Stop)

@@ -10,11 +10,11 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from sweeps.execution.engine.engine import EpochTold, Events, Job, Jobs, Next, Stop, TrialEnded
+from sweeps.execution.engine.engine import EpochEnded, Events, Job, Jobs, Next, Stop, TrialEnded
 from sweeps.execution.engine.placement import Machine, Share
 from sweeps.execution.worker.trial import TrialJob
 
-Training = Generator[EpochTold | None, Stop | None, None]
+Training = Generator[EpochEnded | None, Stop | None, None]
 """Yields each epoch and is sent the answer; yields None where it ends stopped, its cell held."""
 
 

@@ -6,15 +6,15 @@ import math
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from sweeps.execution.engine.engine import EpochTold, Job, Next, Stop, TrialEnded
+from sweeps.execution.engine.engine import EpochEnded, Job, Next, Stop, TrialEnded
 from sweeps.execution.engine.placement import Machine, Request, Share
 from sweeps.execution.worker.trial import TrialJob
-from tests.sweeps.execution.examples import KEY, spec
+from tests.sweeps.execution.examples import KEY, epoch, spec
 
 ORDER = Job(trials=(TrialJob(cells="/cells", spec=spec()),), share=Share(cpus=2, gpus=0.25))
 MESSAGES = [
     ORDER,
-    EpochTold(trial_key=KEY, epoch=3, metrics={"validation_error": 0.1, "reaches_target": True}),
+    EpochEnded(trial_key=KEY, result=epoch(3)),
     TrialEnded(trial_key=KEY, reason="ImportError: no"),
     Stop(trial_key=KEY),
     Request(cpus=2, configs=({"routing": {"iterations": 3}},)),
@@ -28,10 +28,10 @@ def test_a_message_arrives_as_it_was_sent(message: BaseModel) -> None:
 
 
 def test_a_loss_that_is_not_finite_arrives_as_it_was() -> None:
-    sent = EpochTold(trial_key=KEY, epoch=1, metrics={"train_loss": math.nan, "x": math.inf})
-    arrived = EpochTold.model_validate_json(sent.model_dump_json())
-    assert math.isnan(arrived.metrics["train_loss"])
-    assert arrived.metrics["x"] == math.inf
+    sent = EpochEnded(trial_key=KEY, result=epoch(1, math.nan, math.inf))
+    arrived = EpochEnded.model_validate_json(sent.model_dump_json())
+    assert math.isnan(arrived.result.train_loss)
+    assert arrived.result.validation_error == math.inf
 
 
 def test_the_word_for_no_order_arrives_too() -> None:

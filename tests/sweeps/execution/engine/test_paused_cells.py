@@ -1,11 +1,11 @@
 """The queue hands out a trial that waited once its process has ended, and not before."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from sweeps.execution.engine.cell_queue import CellQueue
-from sweeps.execution.engine.engine import EpochTold, Job, Next, Stop, TrialEnded
+from sweeps.execution.engine.engine import EpochEnded, Job, Next, Stop, TrialEnded
 from sweeps.execution.worker.trial import TrialJob
+from sweeps.records.cell_contents import EpochResult
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.engine.test_cell_queue import Heard
 from tests.sweeps.execution.examples import epoch, spec
@@ -38,8 +38,8 @@ class Pausing:
         self.is_promoted = False
         return jobs
 
-    def judge(self, trial_key: str, epoch: int, metrics: Mapping[str, float]) -> bool:
-        self._waits_at = epoch
+    def judge(self, trial_key: str, result: EpochResult) -> bool:
+        self._waits_at = result.epoch
         return True
 
     def why_stopped(self, trial_key: str) -> str:
@@ -57,7 +57,7 @@ def test_a_trial_that_waits_has_not_ended_and_is_handed_out_again_once_it_is_pro
 ) -> None:
     source, heard = Pausing(tmp_path), Seen()
     queue = CellQueue(source, heard)
-    report = EpochTold(trial_key=KEY, epoch=1, metrics=epoch(1).model_dump())
+    report = EpochEnded(trial_key=KEY, result=epoch(1))
     assert isinstance(queue.next(), Job)
     assert isinstance(queue.tell(report), Stop)
     queue.tell(TrialEnded(trial_key=KEY))
@@ -76,7 +76,7 @@ def test_one_that_is_promoted_before_its_process_has_ended_waits_for_that(tmp_pa
     source, heard = Pausing(tmp_path), Seen()
     queue = CellQueue(source, heard)
     queue.next()
-    queue.tell(EpochTold(trial_key=KEY, epoch=1, metrics=epoch(1).model_dump()))
+    queue.tell(EpochEnded(trial_key=KEY, result=epoch(1)))
     source.is_promoted = True
     assert queue.next() is Next.WAIT
     queue.tell(TrialEnded(trial_key=KEY))

@@ -15,7 +15,7 @@ import pytest
 from sweeps.execution.child_process import is_alive
 from sweeps.execution.engine.engine import (
     CannotGoOn,
-    EpochTold,
+    EpochEnded,
     Event,
     Job,
     Next,
@@ -55,7 +55,7 @@ class Driver:
 
     def tell(self, event: Event) -> Stop | None:
         letter = event.trial_key[0]
-        if isinstance(event, EpochTold):
+        if isinstance(event, EpochEnded):
             return Stop(trial_key=event.trial_key) if letter in self.stopped else None
         self.running.remove(letter)
         self.heard.append((letter, event.failure or "", event.reason))

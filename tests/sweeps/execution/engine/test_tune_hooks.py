@@ -17,7 +17,7 @@ from ray.tune.schedulers import TrialScheduler
 from ray.tune.utils.object_cache import _ObjectCache
 
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.engine.engine import EpochBatch, EpochTold, Event, Stop
+from sweeps.execution.engine.engine import EpochBatch, EpochEnded, Event, Stop
 from sweeps.execution.engine.failure_policy import FailedAttempt, Failure, GiveUp, Retry
 from sweeps.execution.engine.tune.ray_private import tune_run
 from sweeps.execution.engine.tune.tune_engine import (
@@ -28,7 +28,7 @@ from sweeps.execution.engine.tune.tune_engine import (
     StopScheduler,
 )
 from tests.sweeps.execution.engine.test_cell_queue import Scene, killed
-from tests.sweeps.execution.examples import failed, final, start
+from tests.sweeps.execution.examples import epoch, failed, final, start
 from tests.sweeps.storage.test_file_lock import end, holding
 from tests.waiting import wait_until
 
@@ -210,9 +210,9 @@ class StopsAfter:
         self.heard: list[int] = []
 
     def tell(self, event: Event) -> Stop | None:
-        assert isinstance(event, EpochTold)
-        self.heard.append(event.epoch)
-        return Stop(trial_key=event.trial_key) if event.epoch >= self.epoch else None
+        assert isinstance(event, EpochEnded)
+        self.heard.append(event.result.epoch)
+        return Stop(trial_key=event.trial_key) if event.result.epoch >= self.epoch else None
 
 
 class OwnProcess:
@@ -227,9 +227,8 @@ class OwnProcess:
 
 
 def message_of(*epochs: int) -> dict[str, Any]:
-    metrics = {"validation_error": 0.5}
-    reports = [EpochTold(trial_key="a" * 20, epoch=epoch, metrics=metrics) for epoch in epochs]
-    return {"message": EpochBatch(epochs=tuple(reports)).model_dump_json()}
+    batch = EpochBatch(trial_key="a" * 20, results=tuple(map(epoch, epochs)))
+    return {"message": batch.model_dump_json()}
 
 
 @pytest.fixture

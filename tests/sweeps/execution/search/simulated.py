@@ -19,7 +19,7 @@ from sweeps.execution.cells.folder import CellFolder, reason_of
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.cell_source import ListedCells
-from sweeps.execution.engine.engine import EpochTold, Event, Job, Next, TrialEnded
+from sweeps.execution.engine.engine import EpochEnded, Event, Job, Next, TrialEnded
 from sweeps.execution.engine.engine import Stop as StopMessage
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.plan.decision_log import DecisionLog
@@ -33,7 +33,7 @@ from sweeps.execution.search.search_known import SearchKnown
 from sweeps.execution.survey.surveyed_cells import surveyed
 from sweeps.execution.view.board import Board
 from sweeps.execution.worker.trial import TrialJob
-from sweeps.records.cell_contents import EpochLine, OutboxLine, TrialSpec
+from sweeps.records.cell_contents import EpochResult, OutboxLine, TrialSpec
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.manifest_growth import ManifestLine
 from sweeps.records.manifest_plan import Plain
@@ -279,9 +279,7 @@ class Trainer:
                 time = 1000 + line.epoch
                 folder.append(OutboxLine(type="epoch", time=time, fence=fence, epoch=line))
                 self._step(spec.trial_key)
-                is_stopped = yield EpochTold(
-                    trial_key=spec.trial_key, epoch=line.epoch, metrics=line.model_dump()
-                )
+                is_stopped = yield EpochEnded(trial_key=spec.trial_key, result=line)
                 self._step(spec.trial_key)
                 if is_stopped:
                     yield None
@@ -291,8 +289,8 @@ class Trainer:
         self._step(spec.trial_key)
 
     def _epochs(
-        self, folder: CellFolder, spec: TrialSpec, curve: list[EpochLine]
-    ) -> Iterator[EpochLine]:
+        self, folder: CellFolder, spec: TrialSpec, curve: list[EpochResult]
+    ) -> Iterator[EpochResult]:
         """Yield the epochs of the checkpoint, then new ones until the training ends."""
         yield from list(curve)
         while len(curve) < _num_epochs(spec) and not _is_over(curve):
@@ -303,10 +301,10 @@ class Trainer:
             self._step(spec.trial_key)
             yield curve[-1]
 
-    def _trained(self, spec: TrialSpec, epoch: int) -> EpochLine:
+    def _trained(self, spec: TrialSpec, epoch: int) -> EpochResult:
         loss = self._score(spec, epoch)
         error = 0.9 if math.isnan(loss) else loss
-        return EpochLine(
+        return EpochResult(
             epoch=epoch,
             train_loss=loss,
             validation_loss=loss,
@@ -339,11 +337,11 @@ class _SteppedLog(DecisionLog):
         self._step()
 
 
-def _checkpointed(folder: CellFolder) -> list[EpochLine]:
+def _checkpointed(folder: CellFolder) -> list[EpochResult]:
     if not folder.checkpoint.exists():
         return []
     known: list[Any] = json.loads(folder.checkpoint.read_text())
-    return [EpochLine.model_validate(one) for one in known]
+    return [EpochResult.model_validate(one) for one in known]
 
 
 def _num_epochs(spec: TrialSpec) -> int:
@@ -351,9 +349,9 @@ def _num_epochs(spec: TrialSpec) -> int:
     return stopping.get("max_epochs") or stopping["epochs"]
 
 
-def _is_over(curve: list[EpochLine]) -> bool:
+def _is_over(curve: list[EpochResult]) -> bool:
     return bool(curve) and (_has_diverged(curve) or curve[-1].reaches_target)
 
 
-def _has_diverged(curve: list[EpochLine]) -> bool:
+def _has_diverged(curve: list[EpochResult]) -> bool:
     return bool(curve) and not math.isfinite(curve[-1].train_loss)

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable
 
+from tests.sweeps.execution.examples import epoch
 from tests.sweeps.execution.search.examples import confirm
 from tests.sweeps.execution.search.grown import is_growing
 from tests.sweeps.execution.search.scores import falling, of, random, verdicts
@@ -19,7 +20,7 @@ def test_the_best_are_confirmed_after_all_have_ended_beside_the_base(
     assert confirmations == [(arm, seed) for arm in chosen for seed in (101, 102)]
     confirmed = {cell.trial_key for cell in launch.manifest.cells if cell.seed > 100}
     assert set(launch.started[6:]) == confirmed
-    assert launch.plan.judge(launch.started[-1], 2, {}) is False, "no scheduler stops them"
+    assert launch.plan.judge(launch.started[-1], epoch(2)) is False, "no scheduler stops them"
 
 
 def test_a_best_that_turns_out_another_is_chosen_anew(

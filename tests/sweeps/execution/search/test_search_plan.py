@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from capsmodel.stopping import FixedEpochs
 from search_spaces import Median
-from sweeps.execution.engine.engine import EpochTold, Job, Next
+from sweeps.execution.engine.engine import EpochEnded, Job, Next
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
@@ -16,6 +16,7 @@ from sweeps.records.manifest import ManifestCell, Stopped
 from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.tracking.memory_store import MemoryStore
 from tests.capsmodel.small_config import small_config
+from tests.sweeps.execution.examples import epoch
 from tests.sweeps.execution.search.examples import FEW_POINTS, search, sweep
 from tests.sweeps.execution.search.scores import (
     falling,
@@ -230,8 +231,7 @@ def test_a_verdict_that_fell_is_not_turned_round_by_an_epoch_trained_anew(
 ) -> None:
     launch = run(random(trials=4), of(0.4, 0.3, 0.2, 0.1))
     before = launch.verdicts()
-    metrics = {"train_loss": 0.4, "validation_loss": 0.4, "validation_error": 0.4}
-    report = EpochTold(trial_key=launch.started[1], epoch=2, metrics=metrics)
+    report = EpochEnded(trial_key=launch.started[1], result=epoch(2, 0.4, 0.4))
     assert launch.queue.tell(report) is None
     assert launch.verdicts() == before
     assert stopped_arms(launch) == []

@@ -31,7 +31,7 @@ def test_an_exception_is_recorded_and_raised_again(tmp_path: Path, unbroken: Cel
     folder = folder_of(job)
 
     def report(reported: Reported) -> None:
-        if reported[-1]["epoch"] == 2:
+        if reported[-1].epoch == 2:
             raise ValueError("first line\nsecond line | <b> \x1b[0m")
 
     with pytest.raises(ValueError, match="first line"):

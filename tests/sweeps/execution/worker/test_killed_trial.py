@@ -10,6 +10,7 @@ from capsmodel.training.training import Training
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.worker.trial import run_trial
 from sweeps.execution.worker.worker_process import PeakMemory
+from sweeps.records.cell_contents import EpochResult
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.worker.trials import (
     NUM_EPOCHS,
@@ -113,7 +114,7 @@ def test_killed_inside_a_report_it_goes_on_to_the_same_end(
     job = job_of(tmp_path)
 
     def report(reported: Reported) -> None:
-        if reported[-1]["epoch"] == at:
+        if reported[-1].epoch == at:
             raise SystemExit  # how Tune stops a trial
 
     with pytest.raises(SystemExit):
@@ -143,7 +144,7 @@ def test_an_outbox_torn_by_the_kill_is_told_anew(tmp_path: Path, unbroken: CellF
     job = job_of(tmp_path)
 
     def report(reported: Reported) -> None:
-        if reported[-1]["epoch"] == 2:
+        if reported[-1].epoch == 2:
             raise Killed
 
     with pytest.raises(Killed):
@@ -158,16 +159,16 @@ def test_an_epoch_that_a_kill_kept_from_being_told_is_reported_too(tmp_path: Pat
     job = job_of(tmp_path)
 
     def report(reported: Reported) -> None:
-        if reported[-1]["epoch"] == 2:
+        if reported[-1].epoch == 2:
             raise Killed
 
     with pytest.raises(Killed):
         run_trial(job, report)
     outbox = folder_of(job).path / "outbox.jsonl"
     outbox.write_bytes(outbox.read_bytes()[:-9])
-    reports: list[dict[str, Any]] = []
+    reports: list[EpochResult] = []
     run_trial(job, reports.extend)
-    assert [reported["epoch"] for reported in reports] == [2, 3]
+    assert [reported.epoch for reported in reports] == [2, 3]
 
 
 def test_a_training_killed_in_the_epoch_it_diverged_in_is_still_diverged(tmp_path: Path) -> None:

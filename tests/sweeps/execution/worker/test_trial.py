@@ -16,6 +16,7 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.cells.sealed_files import check_files, sealed
 from sweeps.execution.worker import trial
 from sweeps.execution.worker.trial import TrialJob, run_trial
+from sweeps.records.cell_contents import EpochResult
 from sweeps.records.trial_record import Outcome
 from tests.capsmodel.small_config import small_config, small_model
 from tests.sweeps.execution.worker.trials import (
@@ -79,14 +80,10 @@ def test_predictions_take_one_byte_an_image_and_agree_with_the_error(unbroken: C
 
 def test_each_epoch_is_reported_once_with_its_figures(tmp_path: Path) -> None:
     job = job_of(tmp_path)
-    reports: list[dict[str, Any]] = []
+    reports: list[EpochResult] = []
     run_trial(job, reports.extend)
-    assert [report["epoch"] for report in reports] == [1, 2, 3]
-    assert {report["trial_key"] for report in reports} == {job.spec.trial_key}
-    curve = final_of(folder_of(job)).curve
-    assert [report["validation_error"] for report in reports] == [
-        line.validation_error for line in curve
-    ]
+    assert [report.epoch for report in reports] == [1, 2, 3]
+    assert tuple(reports) == final_of(folder_of(job)).curve
 
 
 def test_short_epochs_that_nobody_judges_are_kept_together(
@@ -98,7 +95,7 @@ def test_short_epochs_that_nobody_judges_are_kept_together(
 
     def report(reported: Reported) -> None:
         saved = read_history(folder.checkpoint, seed=0)
-        batches.append(([one["epoch"] for one in reported], told_epochs(folder), len(saved)))
+        batches.append(([one.epoch for one in reported], told_epochs(folder), len(saved)))
 
     run_trial(job, report)
     assert batches == [([1], [1], 1), ([2, 3], [1, 2, 3], 3)], "the first at once, and the last"
@@ -124,7 +121,7 @@ def test_no_kill_costs_more_than_a_second_of_short_epochs(
     monkeypatch.setattr(training_module, "time", clock)
     monkeypatch.setattr(Training, "_train_epoch", lasting)
     batches: list[list[int]] = []
-    run_trial(job, lambda reported: batches.append([one["epoch"] for one in reported]))
+    run_trial(job, lambda reported: batches.append([one.epoch for one in reported]))
     assert batches == [[1], [2, 3], [4, 5], [6]]
 
 
@@ -134,7 +131,7 @@ def test_epochs_that_take_long_are_kept_one_by_one(
     job = unjudged(tmp_path, monkeypatch)
     monkeypatch.setattr(trial, "_SAVE_SECONDS", 0.0)
     reports: list[list[int]] = []
-    run_trial(job, lambda reported: reports.append([one["epoch"] for one in reported]))
+    run_trial(job, lambda reported: reports.append([one.epoch for one in reported]))
     assert reports == [[1], [2], [3]]
 
 
@@ -255,22 +252,22 @@ def test_the_duration_is_that_of_the_whole_trial(tmp_path: Path, unbroken: CellF
 
 def test_a_trial_ends_with_its_target_and_says_so(tmp_path: Path) -> None:
     job = of_target(tmp_path, 1.0)
-    reports: list[dict[str, Any]] = []
+    reports: list[EpochResult] = []
     assert run_trial(job, reports.extend) is Outcome.FINISHED
     record = final_of(folder_of(job))
     assert (len(record.curve), record.target) == (1, "reached")
     assert record.test_error is not None
-    assert [(one["epoch"], one["reaches_target"]) for one in reports] == [(1, True)]
+    assert [(one.epoch, one.reaches_target) for one in reports] == [(1, True)]
     assert run_trial(job, silent) is Outcome.FINISHED
 
 
 def test_a_trial_that_never_reaches_its_target_says_so_too(tmp_path: Path) -> None:
     job = of_target(tmp_path, 0.0)
-    reports: list[dict[str, Any]] = []
+    reports: list[EpochResult] = []
     run_trial(job, reports.extend)
     record = final_of(folder_of(job))
     assert (len(record.curve), record.target) == (NUM_EPOCHS, "missed")
-    assert not any(one["reaches_target"] for one in reports)
+    assert not any(one.reaches_target for one in reports)
 
 
 def test_a_trial_without_a_target_has_none_in_its_record(unbroken: CellFolder) -> None:

@@ -11,12 +11,12 @@ from search_spaces.trial_key import trial_key
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.worker import trial
 from sweeps.execution.worker.trial import TrialJob, run_trial
-from sweeps.records.cell_contents import FinalRecord, TrialSpec
+from sweeps.records.cell_contents import EpochResult, FinalRecord, TrialSpec
 from tests.capsmodel.small_config import small_config, small_model
 
 NUM_EPOCHS = 3
 
-Reported = Sequence[dict[str, Any]]
+Reported = Sequence[EpochResult]
 
 
 class Killed(BaseException):
@@ -88,7 +88,7 @@ def stopped_after(job: TrialJob, epoch: int) -> None:
     """Train a trial until it is killed after an epoch."""
 
     def report(reported: Reported) -> None:
-        if reported[-1]["epoch"] == epoch:
+        if reported[-1].epoch == epoch:
             raise Killed
 
     with pytest.raises(Killed):

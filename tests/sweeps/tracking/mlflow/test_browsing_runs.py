@@ -12,13 +12,13 @@ import pytest
 from mlflow.entities import Run, ViewType
 
 from sweeps.aggregation.report import summarise
-from sweeps.records.cell_contents import EpochLine
+from sweeps.records.cell_contents import EpochResult
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.mlflow.mlflow_writer import MlflowWriter
 from sweeps.tracking.mlflow.tags import who_tags
-from sweeps.tracking.record_facts import EpochTold
+from sweeps.tracking.record_facts import LoggedEpoch
 from sweeps.tracking.sweep_summary import SweepSummary
 from tests.sweeps.aggregation.known_sweep import finished, manifest_of, put_sweep, unfinished
 from tests.sweeps.execution.examples import spec
@@ -315,7 +315,7 @@ def test_nothing_shown_names_a_folder(sweep: Sweep, tmp_path: Path) -> None:
 
 
 def test_a_run_has_errors_before_health(sweep: Sweep) -> None:
-    line = EpochLine(
+    line = EpochResult(
         epoch=16,
         health={"gradient_norm": 1.0},
         metrics={"own": 2.0},
@@ -324,7 +324,7 @@ def test_a_run_has_errors_before_health(sweep: Sweep) -> None:
         validation_error=0.1,
     )
     record_id = sweep.writer.create_trial(spec("f" * 20), sweep.id, 1)
-    sweep.writer.log_epochs(record_id, [EpochTold(line, 1)])
+    sweep.writer.log_epochs(record_id, [LoggedEpoch(line, 1)])
     assert [*sweep.writer.client.get_run(record_id).data.metrics] == [
         "validation_error",
         "validation_loss",
