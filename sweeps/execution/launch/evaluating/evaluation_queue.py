@@ -50,6 +50,12 @@ class TrialToEvaluate(NamedTuple):
         job = self.job.model_copy(update={"evaluations": tuple(settings for _, settings in left)})
         return self._replace(job=job, missing=tuple(one for one, _ in left))
 
+    def halves(self) -> tuple["TrialToEvaluate", "TrialToEvaluate"]:
+        """Return it with the first half of its evaluations, and with the others."""
+        num, first = len(self.missing), (len(self.missing) + 1) // 2
+        is_first = [place < first for place in range(num)]
+        return self.only(is_first), self.only([not one for one in is_first])
+
     def is_busy(self) -> bool:
         """Return whether a process holds its folder."""
         return self.folder.is_busy()
@@ -63,7 +69,9 @@ class TrialToEvaluate(NamedTuple):
 class EvaluationQueue:
     """The evaluations of one launch. An engine takes its jobs here and reports their ends.
 
-    A trial's evaluations are one job. One that fails does not hold back those after it.
+    A trial's evaluations are two jobs, one after the other: each loads the data once, and no
+    machine is idle for long while the last trial is evaluated. One that fails does not hold back
+    those after it.
 
     Args:
         find: Returns the trials that lack evaluations; called once, when the first job is asked
@@ -100,12 +108,13 @@ class EvaluationQueue:
     def next(self) -> Job | Next:
         """Return the next trial's evaluations; wait for a trial that another process holds."""
         if self._waiting is None:
-            self._waiting = deque(self._find())
+            trials = [one.halves() for one in self._find()]
+            self._waiting = deque(half for halves in zip(*trials, strict=True) for half in halves)
             self._num_all = sum(len(one.missing) for one in self._waiting)
             self._show()
         for _ in range(len(self._waiting)):
             trial = self._waiting.popleft()
-            if trial.is_busy():
+            if trial.job.trial_key in self._running or trial.is_busy():
                 self._waiting.append(trial)
             elif left := self._without_made(trial):
                 key = left.job.trial_key

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from capsmodel.evaluation import Confidence, ShiftedTestError
+from capsmodel.evaluation import Confidence, Evaluation, ShiftedTestError
 from capsmodel.training.training import Training
 from search_spaces.evaluation_key import evaluation_key
 from sweeps.execution.cells.evaluations import CellEvaluations
@@ -20,7 +20,7 @@ from sweeps.records.trial_record import Json
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.worker.test_evaluation import KEY, job_of
 
-CONFIDENCE, SHIFTED = Confidence(), ShiftedTestError(pixels=1)
+EVALUATIONS = (Confidence(), ShiftedTestError(pixels=1))
 
 
 class Shares:
@@ -34,12 +34,10 @@ class Shares:
         return Share(cpus=2)
 
 
-@pytest.fixture
-def trial(tmp_path: Path) -> TrialToEvaluate:
-    folder = CellFolder(tmp_path, KEY)
+def trial_of(cells: Path, *evaluations: Evaluation) -> TrialToEvaluate:
+    folder = CellFolder(cells, KEY)
     folder.path.mkdir()
     Training(small_config(), seed=0).trained().save(folder.weights)
-    evaluations = (CONFIDENCE, SHIFTED)
     missing = tuple(
         ManifestEvaluation(
             kind=one.kind,
@@ -50,7 +48,12 @@ def trial(tmp_path: Path) -> TrialToEvaluate:
         for one in evaluations
     )
     cell = ManifestCell(arm="base", seed=0, trial_key=KEY)
-    return TrialToEvaluate(cell, job_of(tmp_path, *evaluations), missing)
+    return TrialToEvaluate(cell, job_of(cells, *evaluations), missing)
+
+
+@pytest.fixture
+def trial(tmp_path: Path) -> TrialToEvaluate:
+    return trial_of(tmp_path, *EVALUATIONS)
 
 
 def next_job(queue: EvaluationQueue) -> Job:
@@ -64,17 +67,18 @@ def kinds(job: Job) -> list[str]:
     return [str(one["kind"]) for evaluation in job.evaluations for one in evaluation.evaluations]
 
 
-def test_a_trials_evaluations_are_one_job_and_are_counted(trial: TrialToEvaluate) -> None:
+def test_a_trials_evaluations_are_two_jobs_one_after_the_other(trial: TrialToEvaluate) -> None:
     said: list[str] = []
     queue = EvaluationQueue(lambda: [trial], Shares(), say=said.append)
-    job = next_job(queue)
-    assert kinds(job) == ["confidence", "shifted_test_error"]
-    assert job.share == Share(cpus=2)
-    run_evaluations(job.evaluations[0])
-    queue.tell(TrialEnded(trial_key=KEY))
+    for kind in ("confidence", "shifted_test_error"):
+        job = next_job(queue)
+        assert kinds(job) == [kind]
+        assert job.share == Share(cpus=2)
+        run_evaluations(job.evaluations[0])
+        queue.tell(TrialEnded(trial_key=KEY))
     assert queue.next() is Next.DONE
     assert (queue.num_made, queue.failures) == (2, [])
-    assert said == ["evaluating: 0 of 2", "evaluating: 2 of 2"]
+    assert said == ["evaluating: 0 of 2", "evaluating: 1 of 2", "evaluating: 2 of 2"]
 
 
 def test_one_that_raises_is_given_up_at_once_and_the_next_is_made(trial: TrialToEvaluate) -> None:
@@ -92,18 +96,20 @@ def test_one_that_raises_is_given_up_at_once_and_the_next_is_made(trial: TrialTo
     assert queue.num_made == 1
 
 
-def test_a_killed_process_goes_on_with_what_it_had_not_made(trial: TrialToEvaluate) -> None:
+def test_a_killed_process_is_retried_with_what_it_had_not_made(tmp_path: Path) -> None:
+    trial = trial_of(tmp_path, *EVALUATIONS, *(ShiftedTestError(pixels=n) for n in (2, 3)))
     queue = EvaluationQueue(lambda: [trial], Shares())
     first = next_job(queue).evaluations[0]
+    assert len(first.evaluations) == 2
     run_evaluations(first.model_copy(update={"evaluations": first.evaluations[:1]}))
     queue.tell(TrialEnded(trial_key=KEY))
-    assert kinds(next_job(queue)) == ["shifted_test_error"]
-    for _ in range(MAX_RESTARTS - 1):
+    for _ in range(MAX_RESTARTS):
+        assert next_job(queue).evaluations[0].evaluations == first.evaluations[1:]
         queue.tell(TrialEnded(trial_key=KEY))
-        next_job(queue)
-    queue.tell(TrialEnded(trial_key=KEY))
-    assert queue.next() is Next.DONE
-    assert [one.kind for one in queue.failures] == ["shifted_test_error"]
+    assert [(one.kind, one.reason) for one in queue.failures] == [
+        ("shifted_test_error", "its process was killed 4 times")
+    ]
+    assert len(next_job(queue).evaluations[0].evaluations) == 2
     assert len(CellEvaluations(trial.folder.path).keys()) == 1
 
 
@@ -113,7 +119,7 @@ def test_one_without_memory_gets_a_machine_of_its_own_once(trial: TrialToEvaluat
     next_job(queue)
     reason = "RuntimeError: CUDA out of memory"
     queue.tell(TrialEnded(trial_key=KEY, failure=Failure.RAISED, reason=reason))
-    assert kinds(next_job(queue)) == ["confidence", "shifted_test_error"]
+    assert kinds(next_job(queue)) == ["confidence"]
     assert shares.alone == [False, True]
 
 
