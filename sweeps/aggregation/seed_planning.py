@@ -11,7 +11,13 @@ import numpy as np
 from jaxtyping import Float
 
 from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.results.comparisons import Comparison, comparisons, evidence_needed
+from sweeps.aggregation.results.comparisons import (
+    TOO_FEW_ERRORS,
+    Comparison,
+    comparisons,
+    evidence_needed,
+    few_errors,
+)
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.rule_power import (
@@ -22,11 +28,13 @@ from sweeps.aggregation.statistics.rule_power import (
     power_of_rule,
 )
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay
-from sweeps.aggregation.tables.ablation_lead import NO_SPREAD, TOO_FEW_ERRORS
+from sweeps.aggregation.tables.ablation_lead import NO_SPREAD
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 
 MOST_SEEDS = 10_000
+MOST_PILOT_SEEDS = 10
+"""Seeds 0 to 9 are where pilots are looked for."""
 LIKELY, SAFE = 0.5, 0.8  # confidence of the spread that is reckoned with
 _WITHOUT_END = 10**9
 _HALF = math.sqrt(0.5)  # of a difference whose square the images alone take up
@@ -321,15 +329,28 @@ class TrainedArms:
     def pilot_seeds(self) -> tuple[int, ...]:
         """Seeds to train so that there is a pilot; empty where none would help.
 
-        Three, without seeds that some arm has lost; more if that many gave no spread.
+        Three, without seeds that some arm has lost; more if that many gave no spread, or too few
+        errors: as many as will have enough, if these are not too many.
         """
         whole = [
             seed for seed in self.seeds if all(self._is_usable(arm, seed) for arm in self._arms)
         ]
-        if len(whole) >= FEWEST_SEEDS and self.spread not in (NO_SPREAD, TOO_FEW_ERRORS):
-            return ()
         num = FEWEST_SEEDS * (1 + len(whole) // FEWEST_SEEDS)
-        return tuple(islice((seed for seed in count() if not self._is_lost(seed)), num))
+        if len(whole) >= FEWEST_SEEDS and self.spread == TOO_FEW_ERRORS:
+            num = self._num_seeds_with_errors
+            if num > MOST_PILOT_SEEDS:
+                return ()
+        elif len(whole) >= FEWEST_SEEDS and self.spread != NO_SPREAD:
+            return ()
+        return tuple(islice((seed for seed in count() if not self._is_lost(seed)), int(num)))
+
+    @property
+    def _num_seeds_with_errors(self) -> float:
+        """How many seeds will show enough errors of the baseline, at the rate so far."""
+        baseline = next(arm for arm in self._arms if arm.is_baseline)
+        images = [len(one.test.labels) for one in self.predictions.values()]
+        each = max(images, default=0) * float(np.mean([*baseline.test_errors.values()]))
+        return math.ceil(FEWEST_ERRORS / each) if each else math.inf
 
     @cached_property
     def _arms(self) -> tuple[ArmResults, ...]:
@@ -362,7 +383,7 @@ def pilot_of(compared: Sequence[Comparison], baseline: Mapping[int, float]) -> P
     if not any(arm.of_seeds for arm in spread):
         return NO_SPREAD
     images = max(one.num_images for one in compared if one.way is not None)
-    if images * sum(baseline.values()) < FEWEST_ERRORS:
+    if few_errors(images, baseline.values()):
         return TOO_FEW_ERRORS
     without = tuple(one.arm.arm.name for one in compared if one.way is None)
     tested = [one.arm.test_errors for one in compared if one.way is not None]

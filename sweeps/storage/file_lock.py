@@ -6,11 +6,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sweeps.storage.regular_files import open_regular
+from sweeps.storage.regular_files import open_regular, read_regular
 
 # The kernel counts these locks by process: it would grant a second one of a file to the process
 # that holds the first, and drop both when either is closed. So the process has to remember.
-_LOCKED_HERE: set[Path] = set()
+_LOCKED_HERE: dict[Path, int] = {}  # the descriptor of each
 
 
 def is_locked(path: Path) -> bool:
@@ -34,6 +34,18 @@ def is_locked(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def read_lock(path: Path, most_bytes: int) -> bytes:
+    """Return what is written in the file of a lock, which this process may hold itself.
+
+    Raises:
+        OSError: If it cannot be read.
+        BadInput: If it is not a regular file, or is larger.
+    """
+    if (descriptor := _LOCKED_HERE.get(path)) is not None:  # closing another would drop the lock
+        return os.pread(descriptor, most_bytes, 0)
+    return read_regular(path, most_bytes)
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
@@ -76,7 +88,7 @@ class FileLock:
             os.close(descriptor)
             return False
         self._descriptor = descriptor
-        _LOCKED_HERE.add(self.path)
+        _LOCKED_HERE[self.path] = descriptor
         return True
 
     def release(self) -> None:
@@ -84,7 +96,7 @@ class FileLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
-            _LOCKED_HERE.discard(self.path)
+            _LOCKED_HERE.pop(self.path, None)
 
     def __enter__(self) -> Self:
         return self

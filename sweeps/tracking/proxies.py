@@ -9,7 +9,7 @@ from sweeps.tracking.addresses import public
 
 
 def bypass_proxies_on_loopback(address: str) -> None:
-    """Have this process reach a server on this machine without a proxy, whatever it is told.
+    """Have this process reach a server on this machine without a proxy, whatever is set.
 
     A proxy on another machine would look for the server there, and refuse.
     """
@@ -26,7 +26,8 @@ def address_and_proxy(address: str) -> str:
     parts = urlsplit(address)
     proxies = urllib.request.getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or not parts.hostname or urllib.request.proxy_bypass(parts.netloc):
+    host_and_port = parts.netloc.rpartition("@")[2]
+    if not proxy or not parts.hostname or urllib.request.proxy_bypass(host_and_port):
         return public(address)
     return (
         f"{public(address)}, asked through the proxy {public(proxy)} (to ask it directly, add "

@@ -1,7 +1,7 @@
 """Each arm compared with the baseline: the difference, its uncertainty, and the verdict."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -39,6 +39,8 @@ looks have more than the half of it that each is judged by: as much again at mos
 `tools/acceptance/statistics.py` (ten looks, 3, 5 and 10 seeds planned).
 """
 
+TOO_FEW_ERRORS = "the baseline errs too seldom"
+_UNKNOWN_SLACK = "validation predictions of the tunings are missing"
 _FEWEST_SEEDS = 2
 _UNTUNED: Mapping[str, float] = MappingProxyType({})
 
@@ -67,6 +69,7 @@ class Comparison:
         simultaneous: The interval that holds for all comparisons at once.
         detectable: The smallest true difference that is found four times out of five, by the
             spread of the whole table; None where unknown.
+        why_no_reach: Why it is not known what would be found, though it can be tested; else "".
         equivalent_p: p of a difference outside the declared margin; None without a margin.
             Below .025 the 95 % interval lies within it.
         adjusted_equivalent_p: Adjusted for all comparisons of the table.
@@ -88,6 +91,7 @@ class Comparison:
     adjusted_p: float | None = None
     simultaneous: Interval | None = None
     detectable: float | None = None
+    why_no_reach: str = ""
     equivalent_p: float | None = None
     adjusted_equivalent_p: float | None = None
     num_together: int = 1
@@ -186,9 +190,11 @@ def comparisons_together(
     compared = _adjusted(compared, "p_value", "adjusted_p")
     for place, baseline in enumerate(baselines):
         shown = [_with_evidence(one, baseline, planned_seeds) for one in compared[place]]
-        reach = reach_of(shown, baseline, num_tested)
+        reach, why = reach_of(shown, baseline, num_tested), ""
+        if _has_few_errors(shown, baseline):
+            why = TOO_FEW_ERRORS
         compared[place] = [
-            _with_margin(_in_family(one, num_tested, reach), margin)
+            _with_margin(_with_reason(_in_family(one, num_tested, reach), why), margin)
             if one.p_value is not None
             else one
             for one in shown
@@ -310,12 +316,33 @@ def _in_family(one: Comparison, num: int, reach: float) -> Comparison:
     if one.way is None:
         return replace(one, num_together=num)
     smallest = reach + max(one.slack)
+    why = _UNKNOWN_SLACK * (math.isinf(max(one.slack)) and math.isfinite(reach))
     return replace(
         one,
         num_together=num,
         simultaneous=one.way.interval(one.difference.n, simultaneous_confidence(num)),
         detectable=smallest if math.isfinite(smallest) else None,
+        why_no_reach=why,
     )
+
+
+def _with_reason(one: Comparison, why_no_reach: str) -> Comparison:
+    return replace(one, why_no_reach=why_no_reach) if why_no_reach and one.way else one
+
+
+def _has_few_errors(compared: Sequence[Comparison], baseline: ArmResults) -> bool:
+    num_images = max((one.num_images for one in compared if one.way), default=0)
+    return num_images > 0 and few_errors(num_images, baseline.test_errors.values())
+
+
+def few_errors(num_images: int, errors: Iterable[float]) -> bool:
+    """Return whether networks err too seldom to show how far seeds and images move an arm.
+
+    Args:
+        num_images: Of the test split.
+        errors: Of the baseline, a fraction a seed.
+    """
+    return round(num_images * sum(errors)) < FEWEST_ERRORS
 
 
 def reach_of(compared: Sequence[Comparison], baseline: ArmResults, num_together: int) -> float:
@@ -336,8 +363,7 @@ def reach_of(compared: Sequence[Comparison], baseline: ArmResults, num_together:
     ways = [one.way for one in tested if one.way is not None]
     if not ways or not any(float(way.over_seeds) for way in ways):
         return math.inf
-    num_images = max(one.num_images for one in tested)
-    if num_images * sum(baseline.test_errors.values()) < FEWEST_ERRORS:
+    if _has_few_errors(tested, baseline):
         return math.inf
     num_seeds, num_clusters = (
         min(getattr(way, name) for way in ways) for name in ("num_seeds", "num_clusters")

@@ -47,7 +47,7 @@ class CrossedErrors:
 
     @property
     def has_few_errors(self) -> bool:
-        """Whether an arm errs too seldom to say how far seeds and images move it."""
+        """Whether arms err, on average, too seldom to say how far seeds and images move one."""
         assert self.wrong is not None
         return float(self.wrong.sum()) < FEWEST_ERRORS * len(self.arms)
 

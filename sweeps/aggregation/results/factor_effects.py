@@ -130,7 +130,8 @@ def effects_of(
     ]
     adjusted = _with_diverged_guesses(made, arms, crossed, predictions, factors=factors)
     effects = Effects(factors, tuple(_judged(adjusted)), crossed, anova, is_added)
-    if crossed.wrong is None or len(crossed.seeds) < FEWEST_SEEDS or crossed.has_few_errors:
+    is_enough = crossed.wrong is not None and len(crossed.seeds) >= FEWEST_SEEDS and num > 0
+    if not is_enough or crossed.wrong is None or crossed.has_few_errors:
         return effects
     parts = GridParts.of(crossed.wrong, crossed.objects)
     return replace(effects, effects=tuple(_with_reach(o, parts, effects) for o in effects.effects))

@@ -29,7 +29,7 @@ class GridParts:
         common_seeds: Variance over seeds that all arms share, which a contrast does not see.
         common_images: The same of images, or of objects.
         error: Mean of all arms, a fraction.
-        num_arms: That the contrast is of.
+        num_arms: Arms in the grid.
     """
 
     of_one: VarianceParts

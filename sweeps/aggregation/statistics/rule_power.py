@@ -23,7 +23,7 @@ _NODES_OF_OTHERS = 8
 _NODES_OF_IMAGES = 8
 _MOST_GROWTH = 6.0  # by `tools/acceptance/statistics.py`: images are not all equally hard
 FEWEST_ERRORS = 15
-"""Of the baseline, all seeds together: fewer do not show how far seeds and images move an arm.
+"""Of an arm, all seeds together: fewer do not show how far seeds and images move one.
 
 By `tools/acceptance/statistics.py`: with 2 to 12 errors, the power at what would be printed was .33
 to .70 instead of .8.

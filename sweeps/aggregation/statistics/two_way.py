@@ -13,7 +13,6 @@ from jaxtyping import Bool, Float, Int
 from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS, Interval
 
 FEWEST_SEEDS = 3
-OVER_SEEDS = 1  # place among `TwoWay.errors`
 _ROUNDING = 1e-12  # of the largest difference: sums of equal ones differ by less
 
 

@@ -15,7 +15,6 @@ from sweeps.records.manifest import VERDICT_RULE, Manifest
 from sweeps.records.plain_text import one_line, shortened
 
 NO_SPREAD = "the differences of all seeds are equal"
-TOO_FEW_ERRORS = "the baseline errs too seldom"
 REPETITIONS = "8 of 10 repetitions"
 _MOST_NAMED = 5
 
@@ -77,8 +76,12 @@ def _reach(compared: Sequence[Comparison]) -> str:
     points = (shown_value(one.detectable, TEST_ERROR) for one in compared)
     detectable = [value for value in points if value is not None]
     data = _data(compared) if any(one.way for one in compared) else ""
-    if not detectable and any(one.has_spread and one.log_e is None for one in compared):
-        return f"with {data}, {TOO_FEW_ERRORS} to say which differences would be found"
+    unknown = dict.fromkeys(o.why_no_reach for o in compared if o.why_no_reach and o.has_spread)
+    if not detectable and unknown:
+        return (
+            f"with {data}, it is not known which differences would be found, as "
+            f"{'; '.join(unknown)}"
+        )
     if not detectable:
         reasons = dict.fromkeys(_why_none(one) for one in compared)
         why = f", as {'; '.join(reasons)}" if reasons else ""

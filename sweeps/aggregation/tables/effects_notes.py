@@ -7,9 +7,12 @@ from capsmodel.metrics import TEST_ERROR
 from sweeps.aggregation.rendering.measured import detectable_text, shown_value
 from sweeps.aggregation.rendering.table import PLUS_MINUS, number_text
 from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.comparisons import evidence_needed
 from sweeps.aggregation.results.factor_effects import Effect, Effects
 from sweeps.aggregation.results.factors import TIMES, Factor, level_places
+from sweeps.aggregation.statistics.added_seeds import fewest_seeds
 from sweeps.aggregation.statistics.contrasts import ABSENT, Term
+from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 from sweeps.aggregation.tables.ablation_lead import REPETITIONS
 from sweeps.aggregation.tables.ablation_notes import diverged_notes, left_out_notes, same_row_notes
 from sweeps.aggregation.tables.data_notes import OBJECTS_NOTE
@@ -80,8 +83,13 @@ def _reach(undecided: Sequence[Effect], effects: Effects) -> str:
     ]
     crossed = effects.crossed
     data = f"{crossed.num_images:,} images and {len(crossed.seeds)} seeds"
-    if not points and crossed.wrong is not None and crossed.has_few_errors:
-        return f"with {data}, the arms err too seldom to say which effects would be found"
+    is_enough = crossed.wrong is not None and len(crossed.seeds) >= FEWEST_SEEDS
+    if not points and is_enough and crossed.has_few_errors:
+        return f"with {data}, it is not known which effects would be found, as arms err too seldom"
+    if not points and is_enough and effects.has_added_seeds:
+        num = max(one.test.num_together for one in undecided if one.test)
+        fewest = fewest_seeds(evidence_needed(num))
+        return f"no effect can be tested, as after seeds were added it takes {fewest} at least"
     if not points:
         why = crossed.why_seeds_alone or "there are fewer than three seeds that differ"
         return f"no effect can be tested, as {why}"

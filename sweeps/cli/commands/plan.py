@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 
 _POWER = 0.8
 ENOUGH_SEEDS = 5
-SHARE_MISSED = {3: "half", 4: "a fifth"}
-"""Number of seeds -> about how many of the differences that five show in bold stay undecided.
+SHARE_MISSED = {3: "about half of the differences", 4: "about a fifth of the differences"}
+"""Number of seeds -> what five show in bold and so many leave undecided.
 
 By `sweeps/aggregation/statistics/rule_power.py`, where seeds decide more than images do.
 """
+EFFECTS_MISSED = {3: "most of the effects", 4: "a fifth or more of the effects"}
+"""The same of three effects or more, by `statistics/effect_power.py`."""
 
 
 @with_options(launch_fields(without=ONLY_RUN))
@@ -374,13 +376,16 @@ def _few_seeds(manifest: "Manifest") -> Iterator[str]:
     if not 0 < number < ENOUGH_SEEDS or is_alone or has_other_rule:
         return
     seeds = f"With {number} {kind}{'s' * (number > 1)}"
+    shares = EFFECTS_MISSED if manifest.design else SHARE_MISSED
     missed = (
-        f"about {SHARE_MISSED[number]} of the differences that {ENOUGH_SEEDS} show in bold stay "
-        f"undecided"
-        if number in SHARE_MISSED
-        else f"no difference can be bold: that takes {min(SHARE_MISSED)}"
+        f"{shares[number]} that {ENOUGH_SEEDS} show in bold stay undecided (fewer where the test "
+        f"images decide)"
+        if number in shares
+        else f"no difference can be bold: that takes {min(shares)}"
     )
-    yield f"{seeds} {missed}. Plan {ENOUGH_SEEDS}: seeds added after looking need more evidence."
+    selects = manifest.search or manifest.plan
+    later = "none can be added later" if selects else "seeds added after looking need more evidence"
+    yield f"{seeds} {missed}. Plan {ENOUGH_SEEDS}: {later}."
 
 
 def _what_is_left(survey: "Survey") -> list[str]:

@@ -48,6 +48,10 @@ from sweeps.storage.regular_files import (
 _MOST_LINES = 200_000  # of an outbox: an epoch is one
 
 
+class CellBusyError(TimeoutError):
+    """Another process has locked a cell."""
+
+
 class CellFolder:
     """The folder of one trial key."""
 
@@ -68,7 +72,7 @@ class CellFolder:
         """Lock the cell for its only writer. Yields the fence number, which grows with every lease.
 
         Raises:
-            TimeoutError: If another process has it for longer than `wait_seconds`.
+            CellBusyError: If another process has it for longer than `wait_seconds`.
             BadInput: If the folder, or a file that goes with it, is a link or a stranger's.
         """
         if not os.path.lexists(self.path):
@@ -80,7 +84,7 @@ class CellFolder:
         with FileLock(self.lock) as lock:
             while not lock.acquire():
                 if time.monotonic() > deadline:
-                    raise TimeoutError(f"cell {self.trial_key} is locked by another process")
+                    raise CellBusyError(f"cell {self.trial_key} is locked by another process")
                 time.sleep(0.05)
             fence = self._last_fence(lock.descriptor) + 1
             os.pwrite(lock.descriptor, b"%d\n" % fence, 0)

@@ -11,7 +11,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from sweeps.execution.cells.folder import reason_of
+from sweeps.execution.cells.folder import CellBusyError, reason_of
 from sweeps.execution.engine.engine import (
     EngineSetting,
     EpochEnded,
@@ -33,6 +33,14 @@ _RETRY_SECONDS = 0.1
 
 class _Stopped(SystemExit):
     """The trial is to stop after the epoch that it has reported."""
+
+
+class _LaunchFailed(SystemExit):
+    """What the launch does with an epoch has failed. It passes through the trial unseen."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
 
 
 class InlineEngine:
@@ -79,7 +87,10 @@ def _done(job: Job, events: Events) -> Iterator[TrialEnded]:
     """Do a job; yield how the end of each of its trials is reported."""
 
     def report(trial_key: str, results: Sequence[EpochResult]) -> None:
-        answers = [events.tell(EpochEnded(trial_key=trial_key, result=one)) for one in results]
+        try:
+            answers = [events.tell(EpochEnded(trial_key=trial_key, result=one)) for one in results]
+        except Exception as error:  # noqa: BLE001 - of the launch, which ends by it, not the trial
+            raise _LaunchFailed(error) from None
         if any(answers):
             raise _Stopped
 
@@ -100,7 +111,9 @@ def _ended(trial_key: str, threads: int, act: Callable[[], object]) -> TrialEnde
     torch.set_num_threads(threads)
     try:
         act()
-    except (_Stopped, TimeoutError):  # the latter where another process has the cell
+    except _LaunchFailed as failed:
+        raise failed.error from None
+    except (_Stopped, CellBusyError):
         return TrialEnded(trial_key=trial_key)
     except BdbQuit as error:
         raise Interrupted from error

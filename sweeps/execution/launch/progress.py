@@ -13,6 +13,7 @@ from sweeps.execution.launch.result import EvaluationsMade, FailedTrial, SweepRe
 from sweeps.execution.launch.weights import WeightsDeleted
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.survey.survey import Survey
+from sweeps.tracking.store import RecordStore
 
 
 @dataclass
@@ -33,6 +34,7 @@ class Progress:
         report: None until it is written.
         weights: The deleted weights, None until the end.
         evaluations: The evaluations that the sweep declares.
+        store_of_weights: The store that has sent weights to evaluate, which go with it.
         started_at: On the clock of `time.monotonic`.
     """
 
@@ -49,6 +51,7 @@ class Progress:
     report: Report | None = None
     weights: WeightsDeleted | None = None
     evaluations: EvaluationsMade | None = None
+    store_of_weights: RecordStore | None = None
     started_at: float = field(default_factory=time.monotonic)
 
     @property

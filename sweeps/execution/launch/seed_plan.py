@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from sweeps.aggregation.results.prediction_files import read_predictions
-from sweeps.aggregation.seed_planning import Aim, SeedsNeeded, TrainedArms, seeds_needed
+from sweeps.aggregation.seed_planning import (
+    MOST_PILOT_SEEDS,
+    Aim,
+    SeedsNeeded,
+    TrainedArms,
+    seeds_needed,
+)
 from sweeps.execution.engine.capacity import capacity_of
 from sweeps.execution.launch_options import LaunchOptions, check_option_names, options_of
 from sweeps.execution.plan.definition import Launchable, define
@@ -16,7 +22,7 @@ from sweeps.execution.survey.surveyed_cells import estimate_seconds, seconds_per
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 
-_LOOKED_FOR = range(10)  # beside the seeds of the sweep: where pilots are
+_LOOKED_FOR = range(MOST_PILOT_SEEDS)  # and the seeds of the sweep
 _MOST_POINTS = 50
 _LEAST_POWER, _MOST_POWER = 0.5, 0.99
 _PERCENT = 100

@@ -58,18 +58,24 @@ class TrainThenEvaluate:
 
     Args:
         training: Gives the trainings, and takes their events.
-        evaluations: The same of evaluations.
+        evaluations: The same of evaluations; none are made where a budget left cells empty.
+        num_left: Returns how many cells are empty.
     """
 
-    def __init__(self, training: EpochBudget, evaluations: EvaluationQueue) -> None:
+    def __init__(
+        self, training: EpochBudget, evaluations: EvaluationQueue, num_left: Callable[[], int]
+    ) -> None:
         self.training = training
         self.evaluations = evaluations
+        self._num_left = num_left
         self._is_trained = False
 
     def next(self) -> Job | Next:
         """Return the next job; an evaluation once every training has ended."""
         if not self._is_trained and (answer := self.training.next()) is not Next.DONE:
             return answer
+        if self.training.is_spent and self._num_left():
+            return Next.DONE
         self._is_trained = True
         return self.evaluations.next()
 
@@ -338,7 +344,8 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> Eval
                     oom_kills=room.oom_kills,
                 )
                 evaluations = _evaluations(progress, board, room, policies)
-                jobs = TrainThenEvaluate(EpochBudget(queue, options.budget_epochs), evaluations)
+                budget = EpochBudget(queue, options.budget_epochs)
+                jobs = TrainThenEvaluate(budget, evaluations, lambda: progress.num_left)
                 train(jobs, engine, board, recorder, progress=progress, options=options)
             is_interrupted = False
         finally:

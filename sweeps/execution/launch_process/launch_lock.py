@@ -21,14 +21,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sweeps.execution.interruption import in_main_thread
 from sweeps.records.errors import BadInput, SweepError
-from sweeps.storage.file_lock import FileLock, is_locked
+from sweeps.storage.file_lock import FileLock, is_locked, read_lock
 from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
-from sweeps.storage.regular_files import read_regular
 from sweeps.storage.store_format import check_format, write_format
 from sweeps.tracking.addresses import check_address, sqlite_path
 from sweeps.tracking.validation import valid_names
 
 _MOST_BYTES = 1000
+_REFUSALS = (SweepError, KeyboardInterrupt)
 _CLOCK_SECONDS = 2.0  # by which a clock that is set meanwhile may move a process's start
 
 
@@ -90,7 +90,7 @@ def process_noted(lock: FileLock) -> Generator[None]:
 def process_of(lock: Path) -> LaunchProcess | None:
     """Return the process that is written in a lock, None if there is none or it is unreadable."""
     try:
-        return LaunchProcess.model_validate_json(read_regular(lock, _MOST_BYTES))
+        return LaunchProcess.model_validate_json(read_lock(lock, _MOST_BYTES))
     except (OSError, ValidationError, ValueError):
         return None
 
@@ -105,6 +105,9 @@ def running_sweeps(journals: Path) -> set[str]:
 def sole_launch(sweep: str, storage: Storage) -> Generator[None]:
     """Make a launch's folders and lock the sweep; if it is refused, leave only what was logged.
 
+    What other launches over the same folders use stays. An interruption before anything is trained
+    counts as a refusal.
+
     Args:
         sweep: Its name.
         storage: Where it trains.
@@ -112,21 +115,19 @@ def sole_launch(sweep: str, storage: Storage) -> Generator[None]:
     Raises:
         BadInput: If another process runs it, or the folders are not writable.
     """
-    files = [storage.journals / f"{sweep}.{end}" for end in ("db", "db-journal")]
+    files = [storage.journals / f"{sweep}.{end}" for end in ("db", "db-journal", "lock")]
     files += [storage.logs / f"{sweep}.log"]
     if not storage.journals.exists():
-        files += [storage.journals / f"{sweep}.lock", storage.root / "format.json"]
+        files += [storage.root / "format.json"]
     new = [path for path in files if not path.exists()]
     folders = [path for path in _folders(storage) if not path.exists()]
     try:
         make_folders(storage)
-        with (
-            sweep_lock(sweep, storage) as lock,
-            _unlinked_if_refused(new, storage),
-            process_noted(lock),
-        ):
-            yield
-    except SweepError:
+        with sweep_lock(sweep, storage) as lock:
+            make_folders(storage)  # again: a launch that was refused meanwhile may have removed it
+            with _unlinked_if_refused(new, storage, lock), process_noted(lock):
+                yield
+    except _REFUSALS:
         for folder in folders:
             with suppress(OSError):  # somebody has put something there
                 folder.rmdir()
@@ -134,14 +135,18 @@ def sole_launch(sweep: str, storage: Storage) -> Generator[None]:
 
 
 @contextmanager
-def _unlinked_if_refused(files: list[Path], storage: Storage) -> Generator[None]:
+def _unlinked_if_refused(files: list[Path], storage: Storage, lock: FileLock) -> Generator[None]:
     try:
         yield
-    except SweepError:
-        if not any(storage.cells.iterdir()):  # else a journal may tell of what was trained
-            for path in files:
-                if path.suffix != ".log" or not _has_content(path):  # the error may name the log
-                    path.unlink(missing_ok=True)
+    except _REFUSALS:
+        others = [path for path in storage.journals.glob("*.lock") if path != lock.path]
+        is_used = bool(others) or any(storage.cells.glob("*"))
+        for path in files:
+            is_shared = path.parent == storage.root
+            has_words = path.suffix == ".log" and _has_content(path)  # the error may name the log
+            has_trained = path != lock.path and any(storage.cells.glob("*"))
+            if not (is_shared and is_used) and not has_words and not has_trained:
+                path.unlink(missing_ok=True)
         raise
 
 

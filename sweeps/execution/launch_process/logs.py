@@ -105,7 +105,7 @@ def _trial_key(name: str, storage: Storage, tracking_uri: str | None) -> str:
             raise unknown_name(name, known)
         raise BadInput(
             f"The sweep '{name}' has no log of its own in {storage.root}: no launch has trained "
-            f"anything there. Its trials' logs are shown by their keys."
+            f"there through Ray. Its trials' logs are shown by their keys."
         )
     cells = [cell.name for cell in storage.cells.glob(f"{beginning}*") if cell.is_dir()]
     if not cells:

@@ -1,7 +1,6 @@
 """Evaluations of one trial: from its weights to files in its folder. Nothing is trained."""
 
 import time
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder, now_milliseconds, reason_of
 from sweeps.execution.worker.provenance import hardware, package_versions
-from sweeps.execution.worker.trial import log_of
+from sweeps.execution.worker.trial import log_of, print_traceback
 from sweeps.execution.worker.worker_process import training_config
 from sweeps.records.evaluation_record import EvaluationRecord
 from sweeps.records.trial_record import Json
@@ -58,14 +57,14 @@ def run_evaluations(
 
     Raises:
         Exception: Whatever an evaluation raised, after it was written to the trial's log.
-        TimeoutError: If another process has locked the cell.
+        CellBusyError: If another process has locked the cell.
     """
     cell = CellFolder(Path(job.cells), job.trial_key)
-    with cell.lease() as fence, log_of(cell, takes_prints=has_own_process):
+    with cell.lease() as fence, log_of(cell, takes_prints=has_own_process) as log:
         try:
             return _Look(job, CellEvaluations(cell.path), fence).run()
         except (Exception, SystemExit) as error:
-            traceback.print_exc()
+            print_traceback(log)
             if isinstance(error, Exception):
                 raise
             raise RuntimeError(reason_of(error)) from error  # else it would end the process

@@ -106,8 +106,11 @@ class LogStream(io.TextIOBase):
 
 
 @contextmanager
-def log_of(cell: CellFolder, *, takes_prints: bool = True) -> Generator[None]:
-    """Send what the trial logs to its file, and what it prints unless that stays where it is."""
+def log_of(cell: CellFolder, *, takes_prints: bool = True) -> Generator[LogStream]:
+    """Send what the trial logs to its file, and what it prints unless that stays where it is.
+
+    Yields the file as a stream.
+    """
     descriptor = cell.open_log()
     stream = LogStream(descriptor)
     handler = logging.StreamHandler(stream)
@@ -120,11 +123,18 @@ def log_of(cell: CellFolder, *, takes_prints: bool = True) -> Generator[None]:
             if takes_prints:
                 redirected.enter_context(redirect_stdout(stream))
                 redirected.enter_context(redirect_stderr(stream))
-            yield
+            yield stream
     finally:
         logging.getLogger().removeHandler(handler)
         sys.stdout.flush()
         os.close(descriptor)
+
+
+def print_traceback(log: LogStream) -> None:
+    """Print the traceback of the error that is handled, and write it to a trial's log."""
+    traceback.print_exc()
+    if sys.stderr is not log:
+        traceback.print_exc(file=log)
 
 
 Report = Callable[[Sequence[EpochResult]], None]
@@ -161,10 +171,13 @@ def run_trial(job: TrialJob, report: Report, *, has_own_process: bool = True) ->
 
     Raises:
         Exception: Whatever the training raised, after it has been written to the outbox and log.
-        TimeoutError: If another process has locked the cell.
+        CellBusyError: If another process has locked the cell.
     """
     cell = CellFolder(Path(job.cells), job.spec.trial_key)
-    with _begun(cell, prints_to_log=has_own_process) as fence, recorded_peak_memory(cell.stats):
+    with (
+        _begun(cell, prints_to_log=has_own_process) as (fence, log),
+        recorded_peak_memory(cell.stats),
+    ):
         try:
             if final := cell.read_final():
                 cell.remove_scratch()
@@ -177,7 +190,7 @@ def run_trial(job: TrialJob, report: Report, *, has_own_process: bool = True) ->
                 raise
             if not isinstance(error, Exception) and not line_in_sweep_file(error):
                 raise  # Tune stops a trial that way
-            traceback.print_exc()
+            print_traceback(log)
             reason = reason_of(error)
             kind = {
                 "is_out_of_memory": is_out_of_memory(error),
@@ -190,15 +203,15 @@ def run_trial(job: TrialJob, report: Report, *, has_own_process: bool = True) ->
 
 
 @contextmanager
-def _begun(cell: CellFolder, *, prints_to_log: bool) -> Generator[int]:
+def _begun(cell: CellFolder, *, prints_to_log: bool) -> Generator[tuple[int, LogStream]]:
     """Lock a cell and open its log, as soon as the disk has room for both."""
     disk = Disk(cell)
     disk.wait()
     with ExitStack() as resources:
         fence = disk.keep(lambda: resources.enter_context(cell.lease()))
         cell.stats.note_wanted_disk(0)  # an attempt that was killed may have waited
-        disk.keep(lambda: resources.enter_context(log_of(cell, takes_prints=prints_to_log)))
-        yield fence
+        log = disk.keep(lambda: resources.enter_context(log_of(cell, takes_prints=prints_to_log)))
+        yield fence, log
 
 
 def _with_worker_facts(spec: TrialSpec) -> TrialSpec:

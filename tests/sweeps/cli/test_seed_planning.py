@@ -10,6 +10,7 @@ from safetensors.numpy import save
 from scipy.optimize import brentq
 
 import sweeps
+from sweeps.aggregation.statistics.effect_power import EffectRequirement, power_of_effect
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.rule_power import (
     POWER,
@@ -17,7 +18,7 @@ from sweeps.aggregation.statistics.rule_power import (
     VarianceParts,
     power_of_rule,
 )
-from sweeps.cli.commands.plan import ENOUGH_SEEDS, SHARE_MISSED
+from sweeps.cli.commands.plan import EFFECTS_MISSED, ENOUGH_SEEDS, SHARE_MISSED
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.opening import open_store
@@ -154,7 +155,7 @@ def test_where_the_images_cap_it_it_says_so(shell: Shell, storage: Path, file: P
     [
         ("1", "With 1 seed no difference can be bold: that takes 3. Plan 5: "),
         ("0-1", "With 2 seeds no difference can be bold: that takes 3. Plan 5: "),
-        ("0-2", "With 3 seeds about half of the differences that 5 show in bold stay undecided."),
+        ("0-2", "With 3 seeds about half of the differences that 5 show in bold stay undecided "),
         ("0-3", "With 4 seeds about a fifth of the differences that 5 show in bold stay undecided"),
         ("0-4", ""),
     ],
@@ -164,8 +165,9 @@ def test_a_plan_says_what_fewer_than_five_seeds_miss(
 ) -> None:
     answer = shell("plan", "mine.py", "--seeds", seeds)
     assert answer.code == 0
-    assert missed in answer.out
-    assert ("seeds added after looking" in answer.out) == bool(missed)
+    said = " ".join(answer.out.split())
+    assert missed in said
+    assert ("seeds added after looking" in said) == bool(missed)
 
 
 def test_a_search_is_judged_by_the_seeds_of_its_confirmation(shell: Shell) -> None:
@@ -177,6 +179,22 @@ def test_a_search_is_judged_by_the_seeds_of_its_confirmation(shell: Shell) -> No
 
 
 ONLY_SEEDS, ONLY_PAIRS = VarianceParts(1.0, 0.0, 0.0), VarianceParts(0.0, 0.0, float(IMAGES))
+
+
+@pytest.mark.parametrize("num_effects", [3, 6, 10])
+def test_more_effects_are_missed_as_they_do_not_share_their_spread(num_effects: int) -> None:
+    asked = EffectRequirement(degrees=1, length=1.0, level=SIGNIFICANCE / num_effects)
+
+    def power(effect: float, num_seeds: int) -> float:
+        return power_of_effect(ONLY_SEEDS, num_seeds, IMAGES, effect, requirement=asked)
+
+    def excess(effect: float) -> float:
+        return power(effect, ENOUGH_SEEDS) - POWER
+
+    effect: Any = brentq(excess, 0, 100)
+    missed = {num: 1 - power(effect, num) / POWER for num in EFFECTS_MISSED}
+    assert missed[3] > 0.5, "most of the effects"
+    assert missed[4] > 0.14, "a fifth or more"
 
 
 @pytest.mark.parametrize("num_compared", [1, 4, 11])
@@ -191,7 +209,7 @@ def test_as_many_differences_are_missed_as_is_said(num_compared: int, parts: Var
         return power(effect, ENOUGH_SEEDS) - POWER
 
     effect: Any = brentq(excess, 0, 100)
-    shares = {"half": 0.5, "a fifth": 0.2}
+    shares = {"about half of the differences": 0.5, "about a fifth of the differences": 0.2}
     for num_seeds, words in SHARE_MISSED.items():
         missed = 1 - power(effect, num_seeds) / POWER
         assert missed == pytest.approx(shares[words], abs=0.13)

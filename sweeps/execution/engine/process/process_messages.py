@@ -1,4 +1,4 @@
-"""What the driver and its engine's process say to each other besides orders and events.
+"""What the driver and its engine's process say to each other besides jobs and events.
 
 driver                        engine's process
 Begin                  ->
@@ -6,7 +6,7 @@ Begin                  ->
 Print                  ->     where it began before it was known
 Train                  ->
                        <-     Ask, EpochEnded, TrialEnded
-Order, Word, Stop, GoOn ->
+Job, Word, Stop, GoOn  ->
                        <-     Over
                        <-     Pulse, at any time
 """

@@ -15,7 +15,7 @@ from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
-from sweeps.execution.cells.folder import reason_of
+from sweeps.execution.cells.folder import CellBusyError, reason_of
 from sweeps.execution.engine.engine import (
     EpochBatch,
     EpochEnded,
@@ -252,7 +252,7 @@ def _fault(trial: Any) -> Fault:
     if trial.pickled_error_file is None:
         return _NO_FAULT
     error = cloudpickle.loads(Path(trial.pickled_error_file).read_bytes())
-    if isinstance(error, RayTaskError) and not isinstance(error.cause, TimeoutError):
+    if isinstance(error, RayTaskError) and not isinstance(error.cause, CellBusyError):
         return Fault(Failure.RAISED, reason_of(error.cause))
     if isinstance(error, ActorLostError) and isinstance(error.cause, OutOfMemoryError):
         return Fault(Failure.OUT_OF_MEMORY, "its machine had no memory left")

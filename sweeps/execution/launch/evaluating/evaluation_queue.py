@@ -3,6 +3,7 @@
 The cells' folders decide, not the engine's report: an evaluation is made when its record is there.
 """
 
+import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -79,6 +80,7 @@ class EvaluationQueue:
         share_of: Returns what share of a machine a job gets.
         failure_policy: Decides what follows an attempt that left an evaluation unmade.
         say: Shows how far it is.
+        clock: In seconds, for what is retried later.
 
     Attributes:
         failures: Those that were given up.
@@ -92,6 +94,7 @@ class EvaluationQueue:
         *,
         failure_policy: FailurePolicy = restart_blameless,
         say: Callable[[str], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.failures: list[FailedEvaluation] = []
         self.num_made = 0
@@ -104,6 +107,8 @@ class EvaluationQueue:
         self._running: dict[str, TrialToEvaluate] = {}
         self._attempts = defaultdict[tuple[str, str], list[FailedAttempt]](list)
         self._alone = set[str]()
+        self._clock = clock
+        self._not_before: dict[str, float] = {}
 
     def next(self) -> Job | Next:
         """Return the next trial's evaluations; wait for a trial that another process holds."""
@@ -114,7 +119,7 @@ class EvaluationQueue:
             self._show()
         for _ in range(len(self._waiting)):
             trial = self._waiting.popleft()
-            if trial.job.trial_key in self._running or trial.is_busy():
+            if self._is_to_wait(trial):
                 self._waiting.append(trial)
             elif left := self._without_made(trial):
                 key = left.job.trial_key
@@ -136,6 +141,11 @@ class EvaluationQueue:
         self._show()
         return None
 
+    def _is_to_wait(self, trial: TrialToEvaluate) -> bool:
+        key = trial.job.trial_key
+        is_early = self._clock() < self._not_before.get(key, 0.0)
+        return key in self._running or is_early or trial.is_busy()
+
     def _retry(self, trial: TrialToEvaluate, attempt: FailedAttempt) -> None:
         """Retry the evaluations of a trial; without the first one if that is given up."""
         assert self._waiting is not None
@@ -148,8 +158,9 @@ class EvaluationQueue:
             reason, log = next_try.reason, trial.folder.log
             self.failures.append(FailedEvaluation(arm, seed, first.kind, reason, log))
             trial = trial.only([False, *[True] * (len(trial.missing) - 1)])
-        elif next_try.is_alone:
-            self._alone.add(key)
+        else:
+            self._alone |= {key} if next_try.is_alone else set()
+            self._not_before[key] = self._clock() + next_try.after_seconds
         if trial.missing:
             self._waiting.appendleft(trial)
 

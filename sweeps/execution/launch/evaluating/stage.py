@@ -8,7 +8,6 @@ from sweeps.execution.launch.flush_records import record_evaluations
 from sweeps.execution.launch.progress import Progress
 from sweeps.execution.launch.result import EvaluationsMade
 from sweeps.execution.survey.folder_states import folder_states
-from sweeps.execution.survey.survey import Survey
 from sweeps.execution.survey.surveyed_evaluations import (
     EvaluationState,
     SurveyedEvaluation,
@@ -30,7 +29,7 @@ def trials_to_evaluate(progress: Progress) -> list[TrialToEvaluate]:
     Args:
         progress: Progress of the launch.
     """
-    definition, survey = progress.definition, progress.survey
+    definition = progress.definition
     if not definition.manifest.evaluations:
         return []
     cells = {cell.trial_key: cell for cell in reversed(definition.manifest.cells)}
@@ -40,7 +39,7 @@ def trials_to_evaluate(progress: Progress) -> list[TrialToEvaluate]:
         trials: list[TrialToEvaluate] = []
         for key, group in groupby(missing, lambda one: one.trial_key):
             own = list(group)
-            job = _job(survey, definition.spec(cells[key]), records.get(key), own)
+            job = _job(progress, definition.spec(cells[key]), records.get(key), own)
             trials.append(TrialToEvaluate(cells[key], job, tuple(one.evaluation for one in own)))
     except StoreUnreachable as error:
         progress.is_recorded, progress.error = False, str(error)
@@ -60,7 +59,15 @@ def record_made(progress: Progress, queue: EvaluationQueue | None) -> None:
     Raises:
         KeyboardInterrupt: If it is interrupted.
     """
-    if not progress.definition.manifest.evaluations or not progress.is_recorded:
+    if not progress.definition.manifest.evaluations:
+        return
+    if not progress.is_recorded:
+        if queue and (queue.num_made or queue.failures):
+            num_known = queue.num_made + len(queue.failures)
+            failures = tuple(queue.failures)
+            progress.evaluations = EvaluationsMade(
+                queue.num_made, queue.num_made, num_known, failures=failures
+            )
         return
     try:
         planned, _ = _surveyed(progress)
@@ -96,7 +103,7 @@ def _surveyed(
 
 
 def _job(
-    survey: Survey,
+    progress: Progress,
     spec: TrialSpec,
     record: TrialRecord | None,
     missing: Sequence[SurveyedEvaluation],
@@ -104,7 +111,7 @@ def _job(
     """Return what evaluates a trial.
 
     Args:
-        survey: Says where weights are.
+        progress: Says where weights are, and keeps those that a server sent.
         spec: Spec of the trial.
         record: None where only its folder holds it, and the weights with it.
         missing: Which evaluations.
@@ -112,10 +119,12 @@ def _job(
     Raises:
         StoreUnreachable: If the weights are the store's, and it does not answer.
     """
+    survey = progress.survey
     weights = weights_in_folder(survey.storage, spec.trial_key)
     if weights is None:
         assert record is not None
-        weights = survey.store.artifact(record, ARTIFACT_WEIGHTS)
+        store = progress.store_of_weights = progress.store_of_weights or survey.store
+        weights = store.artifact(record, ARTIFACT_WEIGHTS)
     return EvaluationJob(
         cells=str(survey.storage.cells),
         trial_key=spec.trial_key,

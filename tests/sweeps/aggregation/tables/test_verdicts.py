@@ -72,8 +72,8 @@ def test_how_small_a_difference_is_shown_stands_above_the_table(
 def test_where_the_baseline_hardly_errs_no_difference_stands_above_the_table() -> None:
     seldom = {"base": [[0], [1], [2, 3]], "arm": [[0], [1, 2], [4, 5, 6]]}
     assert table_of(seldom).lead == (
-        "Undecided: with 360 test images and 3 seeds, the baseline errs too seldom to say which "
-        "differences would be found."
+        "Undecided: with 360 test images and 3 seeds, it is not known which differences would be "
+        "found, as the baseline errs too seldom."
     )
 
 

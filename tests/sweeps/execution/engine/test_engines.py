@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.execution.engine.engine import EngineSetting, Job
+from sweeps.execution.engine.engine import EngineSetting, Event, Job, Stop
 from sweeps.execution.engine.engines import ENGINES
 from sweeps.execution.engine.inline_engine import InlineEngine
 from sweeps.execution.interruption import Interrupted
@@ -50,3 +50,27 @@ def test_an_interruption_in_a_users_code_is_no_failure_of_its_trial(
     assert driver.ended == []
     lines, _ = folder_of(job).read_outbox()
     assert lines == []
+
+
+def test_an_error_of_the_launch_is_no_failure_of_the_trial_that_it_meets(tmp_path: Path) -> None:
+    class Broken(Driver):
+        def tell(self, event: Event) -> Stop | None:
+            raise KeyError("of the plan")
+
+    job = job_of(tmp_path)
+    driver = Broken(Job(trials=(job,)))
+    with pytest.raises(KeyError, match="of the plan"):
+        InlineEngine(EngineSetting(tmp_path / "log", print)).run(driver, driver)
+    assert folder_of(job).failed_since(0) is None
+
+
+def test_a_traceback_stands_in_the_terminal_and_in_the_trials_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = job_of(tmp_path)
+    spec = job.spec.model_copy(update={"config": job.spec.config | {"batch_size": "none"}})
+    job = job.model_copy(update={"spec": spec})
+    driver = Driver(Job(trials=(job,)))
+    InlineEngine(EngineSetting(tmp_path / "log", print)).run(driver, driver)
+    assert "Traceback" in capsys.readouterr().err
+    assert "Traceback" in folder_of(job).log.read_text()

@@ -10,7 +10,7 @@ from search_spaces.evaluation_key import evaluation_key
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.engine import Job, Next, TrialEnded
-from sweeps.execution.engine.failure_policy import MAX_RESTARTS, Failure
+from sweeps.execution.engine.failure_policy import MAX_RESTARTS, Failure, Retry
 from sweeps.execution.engine.placement import Share
 from sweeps.execution.launch.evaluating.evaluation_queue import EvaluationQueue, TrialToEvaluate
 from sweeps.execution.worker.evaluation import run_evaluations
@@ -134,3 +134,18 @@ def test_without_anything_to_make_it_is_done() -> None:
     said: list[str] = []
     assert EvaluationQueue(list, Shares(), say=said.append).next() is Next.DONE
     assert said == []
+
+
+def test_a_policy_may_have_it_retried_later(trial: TrialToEvaluate) -> None:
+    times = [0.0]
+    queue = EvaluationQueue(
+        lambda: [trial],
+        Shares(),
+        failure_policy=lambda _: Retry(after_seconds=60),
+        clock=lambda: times[0],
+    )
+    next_job(queue)
+    queue.tell(TrialEnded(trial_key=KEY))
+    assert queue.next() is Next.WAIT
+    times[0] = 61.0
+    assert kinds(next_job(queue)) == ["confidence"]

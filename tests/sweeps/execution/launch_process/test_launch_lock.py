@@ -205,3 +205,40 @@ def test_a_lock_of_another_release_says_so(tmp_path: Path, release: str, words: 
         with pytest.raises(BadInput) as refused, sole_launch("example", storage):
             pass
     assert words in str(refused.value)
+
+
+def refused() -> None:
+    raise BadInput("No.")
+
+
+def test_a_refused_launch_leaves_what_another_launch_of_the_folders_uses(tmp_path: Path) -> None:
+    storage = Storage(tmp_path / "storage")
+    with pytest.raises(BadInput), sole_launch("first", storage), sole_launch("second", storage):
+        assert refused() is None
+    assert not storage.root.exists(), "both were refused"
+    with sole_launch("second", storage):
+        with pytest.raises(BadInput), sole_launch("first", storage):
+            refused()
+        assert (storage.root / "format.json").exists()
+        assert storage.cells.is_dir()
+        assert not (storage.journals / "first.lock").exists()
+
+
+@pytest.mark.parametrize("error", [BadInput("No."), KeyboardInterrupt()], ids=type)
+def test_a_launch_that_ends_before_it_trained_leaves_no_lock(
+    tmp_path: Path, error: BaseException
+) -> None:
+    storage = Storage(tmp_path)
+    with sole_launch("other", storage):
+        (storage.cells / ("0" * 20)).mkdir()
+    with pytest.raises(type(error)), sole_launch("example", storage):
+        raise error
+    assert [path.name for path in storage.journals.iterdir()] == ["other.lock"]
+
+
+def test_a_refused_second_launch_in_one_process_leaves_the_first_its_lock(tmp_path: Path) -> None:
+    storage = Storage(tmp_path)
+    with sole_launch("example", storage):
+        with pytest.raises(BadInput, match="being run already"), sole_launch("example", storage):
+            pass
+        assert not acquired_elsewhere(storage.journals / "example.lock")
