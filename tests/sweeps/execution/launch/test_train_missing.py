@@ -4,12 +4,20 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sweeps.execution.cells.journal import Journal
+from sweeps.execution.engine.capacity import Resources, Room
+from sweeps.execution.engine.engine import Next
 from sweeps.execution.launch import train_missing
-from sweeps.execution.launch.train_missing import load_for_report, watching
+from sweeps.execution.launch.evaluating.evaluation_queue import EvaluationQueue, TrialToEvaluate
+from sweeps.execution.launch.train_missing import (
+    TrainThenEvaluate,
+    load_for_report,
+    watching,
+)
 from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
 from sweeps.execution.view.board import Board
 from sweeps.records.trial_record import Outcome
@@ -65,3 +73,32 @@ def test_a_look_that_fails_is_logged_and_ends_neither_itself_nor_the_others(
     with watching(stale, sound):
         wait_until(lambda: min(looked.values()) > 1)
     assert "will retry: [Errno" in caplog.text
+
+
+class Ended:
+    """Trainings of which none is left, by a budget or not."""
+
+    def __init__(self, *, is_spent: bool) -> None:
+        self.is_spent = is_spent
+
+    def next(self) -> Next:
+        return Next.DONE
+
+
+@pytest.mark.parametrize(
+    ("is_spent", "num_left", "is_evaluated"),
+    [(False, 3, True), (True, 0, True), (True, 3, False)],
+)
+def test_nothing_is_evaluated_where_a_budget_left_cells_empty(
+    is_spent: bool, num_left: int, is_evaluated: bool
+) -> None:
+    asked: list[str] = []
+
+    def find() -> list[TrialToEvaluate]:
+        asked.append("for trials")
+        return []
+
+    training: Any = Ended(is_spent=is_spent)
+    evaluations = EvaluationQueue(find, Room(Resources()).share)
+    assert TrainThenEvaluate(training, evaluations, lambda: num_left).next() is Next.DONE
+    assert bool(asked) == is_evaluated
