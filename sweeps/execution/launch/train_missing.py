@@ -25,7 +25,7 @@ from sweeps.execution.engine.engine import (
 from sweeps.execution.engine.engines import ENGINES
 from sweeps.execution.engine.policies import Policies
 from sweeps.execution.interruption import Interrupted, clear_time_limit, set_time_limit
-from sweeps.execution.launch.evaluating.evaluation_queue import EvaluationQueue
+from sweeps.execution.launch.evaluating.evaluation_queue import EvaluationQueue, TrialToEvaluate
 from sweeps.execution.launch.evaluating.stage import trials_to_evaluate
 from sweeps.execution.launch.flush_records import record_rest, start_recorder
 from sweeps.execution.launch.growing_launch import GrowingLaunch
@@ -280,8 +280,14 @@ def fill_none(progress: Progress, options: LaunchOptions) -> None:
 def _evaluations(
     progress: Progress, board: Board, room: Room, policies: Policies
 ) -> EvaluationQueue:
+    def found() -> list[TrialToEvaluate]:
+        trials = trials_to_evaluate(progress)
+        if num := sum(len(trial.missing) for trial in trials):
+            board.say(f"evaluations to make from kept weights: {num}")
+        return trials
+
     return EvaluationQueue(
-        lambda: trials_to_evaluate(progress),
+        found,
         room.share,
         failure_policy=policies.failure,
         say=board.say_now,
