@@ -16,7 +16,7 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.utils.object_cache import _ObjectCache
 
-from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.cells.folder import CellBusyError, CellFolder
 from sweeps.execution.engine.engine import EpochBatch, EpochEnded, Event, Stop
 from sweeps.execution.engine.failure_policy import FailedAttempt, Failure, GiveUp, Retry
 from sweeps.execution.engine.tune.ray_private import tune_run
@@ -123,7 +123,7 @@ def test_a_worker_that_could_not_be_made_is_a_failure_with_its_reason(tune: Tune
     assert tune.last_event() == ("ended", "a", "failed", "ImportError: no")
 
 
-@pytest.mark.parametrize("error", [None, RayActorError(), raised(TimeoutError("held"))])
+@pytest.mark.parametrize("error", [None, RayActorError(), raised(CellBusyError("held"))])
 def test_a_killed_process_is_restarted_and_no_failure(tune: Tune, error: Exception | None) -> None:
     tune.hand_out()
     tune.fail(error)
