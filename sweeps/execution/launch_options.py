@@ -105,7 +105,7 @@ class LaunchOptions(Changes):
     @classmethod
     def _engine_is_known(cls, engine: str, info: ValidationInfo) -> str:
         if engine not in ENGINE_NAMES:
-            raise ValueError(f"it is to be {' or '.join(ENGINE_NAMES)}")
+            raise ValueError(f"only {' and '.join(ENGINE_NAMES)} can be chosen")
         if engine == "inline" and info.data.get("address") is not None:
             raise ValueError("it trains in this process: leave the address out")
         return engine

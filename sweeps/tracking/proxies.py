@@ -1,4 +1,4 @@
-"""Proxies that the environment names: none for this machine, and told in errors about others."""
+"""Proxies that the environment names: none for this machine, and named in errors about others."""
 
 import os
 import urllib.request

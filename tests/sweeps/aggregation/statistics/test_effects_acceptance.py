@@ -45,16 +45,24 @@ def test_seeds_as_blocks_alone_would_find_effects_that_are_of_these_images():
 
 
 @pytest.mark.parametrize(
-    ("generator", "grid", "term"),
+    ("generator", "grid", "term", "seeds"),
     [
-        (SEEDS_MATTER, criteria.SMALL, 3),
-        (BOTH_MATTER, criteria.MIXED, 1),
-        (IMAGES_DOMINATE, criteria.MIXED, 2),
+        (SEEDS_MATTER, criteria.SMALL, 3, 5),
+        (BOTH_MATTER, criteria.MIXED, 1, 5),
+        (BOTH_MATTER, criteria.MIXED, 1, 3),
+        (IMAGES_DOMINATE, criteria.MIXED, 2, 5),
     ],
-    ids=["interaction of two levels", "three levels", "interaction of three levels"],
+    ids=[
+        "interaction of two levels",
+        "three levels",
+        "three levels, few seeds",
+        "interaction of three levels",
+    ],
 )
-def test_effects_as_large_as_tables_print_are_found(generator: Generator, grid: Grid, term: int):
-    shape = (200, 5, images_of(generator))
+def test_effects_as_large_as_tables_print_are_found(
+    generator: Generator, grid: Grid, term: int, seeds: int
+):
+    shape = (200, seeds, images_of(generator))
     assert_within_limits(criteria.power(generator, grid, term, shape, num_printed=30))
 
 

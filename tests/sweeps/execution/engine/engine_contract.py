@@ -63,7 +63,7 @@ class Driver:
     def tell(self, event: Event) -> Stop | None:
         """Note an event."""
         key = event.trial_key
-        assert key in self._running, "nothing is told of a trial that does not run"
+        assert key in self._running, "only running trials are reported"
         if isinstance(event, TrialEnded):
             self._running.remove(key)
             self.ended.append(event)
@@ -96,7 +96,7 @@ def check_engine(make: EngineMaker, folder: Path) -> None:
 
     ended = {event.trial_key: event for event in driver.ended}
     assert sorted(ended) == sorted(keys)
-    assert len(driver.ended) == len(keys), "each end is told once"
+    assert len(driver.ended) == len(keys), "each end is reported once"
     assert driver.epochs == {keys[0]: [*range(1, NUM_EPOCHS + 1)], keys[1]: [1, 2]}
     assert [ended[key].failure for key in keys] == [None, None, Failure.RAISED]
     assert "batch_size" in ended[keys[2]].reason
