@@ -37,7 +37,6 @@ MOST_PILOT_SEEDS = 10
 """Seeds 0 to 9 are where pilots are looked for."""
 LIKELY, SAFE = 0.5, 0.8  # confidence of the spread that is reckoned with
 _WITHOUT_END = 10**9
-_HALF = math.sqrt(0.5)  # of a difference whose square the images alone take up
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,8 @@ class Pilot:
         num_compared: Number of comparisons in the sweep's table.
         num_images: Number of test images.
         error: Test error of the baseline, a fraction.
-        of_arms: Variance over seeds of the error of one arm.
+        of_arms: Variance over seeds of the error of a compared arm.
+        of_baseline: The same of the baseline.
         without: Names of arms without a spread yet, which are assumed to be like the others.
     """
 
@@ -119,6 +119,7 @@ class Pilot:
     num_images: int
     error: float
     of_arms: float
+    of_baseline: float
     without: tuple[str, ...] = ()
 
     @property
@@ -150,15 +151,17 @@ class Pilot:
         of_seeds = _limit(pooled, _joined_degrees(together), confidence) - rest
 
         def parts_of(arm: ArmSpread) -> VarianceParts:
-            seeds, clusters = arm.way.num_seeds, arm.way.num_clusters
+            clusters = arm.way.num_clusters
             alone = _limit(arm.of_seeds, arm.degrees, confidence) - arm.of_rest
             images = _limit(float(arm.way.over_images), clusters - 1.0, confidence)
             residual = float(arm.way.residual)
-            return VarianceParts(
-                max(alone if arm.is_apart else of_seeds, 0.0),
-                max(images - residual, 0.0) * clusters,
-                residual * seeds * clusters,
-                max(self.of_arms - residual * seeds / 2, 0.0),
+            seen = VarianceParts.of(arm.way).with_errors(
+                self.error, self.of_arms, self.of_baseline, clusters
+            )
+            return replace(
+                seen,
+                of_seeds=max(alone if arm.is_apart else of_seeds, 0.0),
+                of_images=max(images - residual, 0.0) * clusters,
             )
 
         return {arm.arm: parts_of(arm) for arm in self.arms}
@@ -209,12 +212,7 @@ def seeds_needed(pilot: Pilot, aim: Aim) -> SeedsNeeded:
 
     def needed(arms: Collection[str], asked: Requirement, num_clusters: int = clusters) -> Needed:
         likely, safe = (
-            fewest_seeds(
-                [pilot.parts(sure)[arm].at(aim.effect, pilot.error) for arm in arms],
-                num_clusters,
-                aim,
-                asked,
-            )
+            fewest_seeds(with_others(pilot.parts(sure), arms), num_clusters, aim, asked)
             for sure in (LIKELY, SAFE)
         )
         return Needed(likely, safe)
@@ -233,13 +231,28 @@ def seeds_needed(pilot: Pilot, aim: Aim) -> SeedsNeeded:
     )
 
 
+def with_others(
+    parts: Mapping[str, VarianceParts], arms: Collection[str]
+) -> list[tuple[VarianceParts, VarianceParts]]:
+    """Return the parts of some arms, each with those of the other arms of the table together."""
+
+    def others(arm: str) -> VarianceParts:
+        of_seeds = [one.of_seeds for name, one in parts.items() if name != arm]
+        return replace(parts[arm], of_seeds=float(np.mean(of_seeds or [parts[arm].of_seeds])))
+
+    return [(parts[arm], others(arm)) for arm in arms]
+
+
 def fewest_seeds(
-    arms: Collection[VarianceParts], num_clusters: int, aim: Aim, asked: Requirement
+    arms: Collection[tuple[VarianceParts, VarianceParts]],
+    num_clusters: int,
+    aim: Aim,
+    asked: Requirement,
 ) -> int | None:
     """Return how many seeds find the difference in each arm; None if `MOST_SEEDS` do not.
 
     Args:
-        arms: The variance parts of each.
+        arms: The variance parts of each, and of the other arms of its table.
         num_clusters: Number of images, or of objects where several images show one.
         aim: The difference to find, and how often.
         asked: What the verdict requires.
@@ -247,8 +260,10 @@ def fewest_seeds(
 
     def is_enough(num_seeds: int) -> bool:
         powers = (
-            power_of_rule(one, num_seeds, num_clusters, aim.effect, requirement=asked)
-            for one in arms
+            power_of_rule(
+                one, num_seeds, num_clusters, aim.effect, requirement=asked, others=others
+            )
+            for one, others in arms
         )
         return all(power >= aim.power for power in powers)
 
@@ -263,14 +278,16 @@ def _first_step(pilot: Pilot) -> Requirement:
 def _clusters_needed(pilot: Pilot, aim: Aim) -> int | None:
     """Return with how many images or objects these cause half of the allowed variance."""
     asked = _first_step(pilot)
-    arms = [parts.at(aim.effect, pilot.error) for parts in pilot.parts(LIKELY).values()]
+    arms = [*pilot.parts(LIKELY).values()]
 
     def is_enough(num: int) -> bool:
-        effect = aim.effect * _HALF
-        powers = (power_of_rule(one, _WITHOUT_END, num, effect, requirement=asked) for one in arms)
+        powers = (
+            power_of_rule(one, _WITHOUT_END, num, aim.effect, requirement=asked) for one in arms
+        )
         return all(power >= aim.power for power in powers)
 
-    return _first(range(pilot.num_clusters, _WITHOUT_END), is_enough)
+    alone = _first(range(pilot.num_clusters, _WITHOUT_END), is_enough)
+    return None if alone is None else 2 * alone
 
 
 def _at_best(pilot: Pilot, power: float) -> float:
@@ -280,7 +297,6 @@ def _at_best(pilot: Pilot, power: float) -> float:
             parts,
             _WITHOUT_END,
             pilot.num_clusters,
-            error=pilot.error,
             requirement=_first_step(pilot),
             power=power,
         )
@@ -387,11 +403,18 @@ def pilot_of(compared: Sequence[Comparison], baseline: Mapping[int, float]) -> P
         return TOO_FEW_ERRORS
     without = tuple(one.arm.arm.name for one in compared if one.way is None)
     tested = [one.arm.test_errors for one in compared if one.way is not None]
-    of_arms = float(
-        np.mean([np.var([*by_seed.values()], ddof=1) for by_seed in (baseline, *tested)])
+    of_baseline, *of_arms = (
+        float(np.var([*by_seed.values()], ddof=1)) for by_seed in (baseline, *tested)
     )
-    error = float(np.mean([*baseline.values()]))
-    return Pilot(set_apart(spread), len(compared), images, error, of_arms, without)
+    return Pilot(
+        arms=set_apart(spread),
+        num_compared=len(compared),
+        num_images=images,
+        error=float(np.mean([*baseline.values()])),
+        of_arms=float(np.mean(of_arms)),
+        of_baseline=of_baseline,
+        without=without,
+    )
 
 
 def _spread_of(one: Comparison, way: TwoWay, baseline: Mapping[int, float]) -> ArmSpread:

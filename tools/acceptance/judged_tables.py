@@ -17,7 +17,6 @@ from sweeps.aggregation.statistics.shared_seeds import own_variances, pool_degre
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay, two_way
 
 _NO_SPREAD = 1e-24
-_PARTS = ("mean", "over_seeds", "over_images", "residual", "largest")
 
 
 @dataclass(frozen=True)
@@ -28,14 +27,14 @@ class JudgedTables:
         way: Of each table and arm.
         p_value: As in the table, with diverged trials as guesses where there are any.
         error: Of each table's baseline.
-        of_arms: Variance over seeds of the error of an arm, the mean of all.
+        of_arms: Variance over seeds of the error of each arm, the baseline first.
         num_images: Of the test split.
     """
 
     way: TwoWay
     p_value: Float[np.ndarray, "draws arms"]
     error: Float[np.ndarray, " draws"]
-    of_arms: Float[np.ndarray, " draws"]
+    of_arms: Float[np.ndarray, "draws arms"]
     num_images: int
 
     @property
@@ -81,17 +80,31 @@ class JudgedTables:
         if self.num_images * num_seeds * float(self.error[draw]) < FEWEST_ERRORS:
             return np.inf
         num = self.p_value.shape[1]
-        of_one = {name: getattr(self.way, name)[draw] for name in _PARTS}
-        way = TwoWay(**of_one, num_seeds=num_seeds, num_clusters=num_clusters)
         degrees = float(pool_degrees(num, num_seeds, np.asarray(1.0)))
-        parts = VarianceParts.of(way, float(self.of_arms[draw]))
+        of_baseline, *of_arms = self.of_arms[draw]
+        parts = VarianceParts.of(part_of(self.way, draw)).with_errors(
+            float(self.error[draw]), float(np.mean(of_arms)), float(of_baseline), num_clusters
+        )
         return detectable_by_rule(
             parts.with_middle_seeds(degrees, num_clusters),
             num_seeds,
             num_clusters,
-            error=float(self.error[draw]),
             requirement=Requirement(SIGNIFICANCE / num, num_sharing=num),
         )
+
+
+def part_of(way: TwoWay, place: int | tuple[slice, slice]) -> TwoWay:
+    """Return some of many tables, or of the comparisons of one, each by its own seeds."""
+    return TwoWay(
+        mean=np.asarray(way.mean[place]),
+        over_seeds=np.asarray(way.over_seeds[place]),
+        over_images=np.asarray(way.over_images[place]),
+        residual=np.asarray(way.residual[place]),
+        largest=np.asarray(way.largest[place]),
+        num_seeds=way.num_seeds,
+        num_clusters=way.num_clusters,
+        square=None if way.square is None else np.asarray(way.square[place]),
+    )
 
 
 def judged_tables(
@@ -105,10 +118,10 @@ def judged_tables(
 
 def usual_errors(
     wrong: Bool[np.ndarray, "draws arms seeds images"],
-) -> tuple[Float[np.ndarray, " draws"], Float[np.ndarray, " draws"]]:
-    """Return the error of the baseline, and the variance over seeds of that of an arm."""
+) -> tuple[Float[np.ndarray, " draws"], Float[np.ndarray, "draws arms"]]:
+    """Return the error of the baseline, and the variance over seeds of that of each arm."""
     errors = wrong.mean(axis=-1)
-    return errors[:, 0].mean(axis=-1), errors.var(axis=-1, ddof=1).mean(axis=-1)
+    return errors[:, 0].mean(axis=-1), errors.var(axis=-1, ddof=1)
 
 
 def shared_way(way: TwoWay, wrong: Bool[np.ndarray, "draws arms seeds images"]) -> TwoWay:

@@ -1,10 +1,11 @@
 """How many seeds are planned: whether as many find what they are planned for, and not too many."""
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
 from sweeps.aggregation.seed_planning import (
     LIKELY,
@@ -14,6 +15,7 @@ from sweeps.aggregation.seed_planning import (
     Pilot,
     fewest_seeds,
     set_apart,
+    with_others,
 )
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.rule_power import (
@@ -23,10 +25,10 @@ from sweeps.aggregation.statistics.rule_power import (
     VarianceParts,
     power_of_rule,
 )
-from sweeps.aggregation.statistics.two_way import TwoWay, two_way
+from sweeps.aggregation.statistics.two_way import two_way
 from tools.acceptance.criteria import AnyGenerator
 from tools.acceptance.figures import Figure, counted
-from tools.acceptance.judged_tables import judged_tables, minus_first, usual_errors
+from tools.acceptance.judged_tables import judged_tables, minus_first, part_of, usual_errors
 
 PILOT = 3
 _MANY_SEEDS = 40
@@ -46,7 +48,7 @@ def true_plans(
     if generator.error * PILOT * images < FEWEST_ERRORS:
         return
     effect = findable(generator, seeds, compared, images)
-    alike = [parts.at(effect, generator.error) for parts in _parts(generator, 0.0, images)]
+    alike = [_parts(generator, 0.0, compared, images)]
     planned = planned_by(alike, generator, effect, compared, images)
     if planned is None or planned > _MOST_PLANNED:
         return
@@ -67,8 +69,8 @@ def pilot_plans(
 ) -> Iterator[Figure]:
     """Count pilots of three seeds by which enough seeds are planned, or none are said to be."""
     effect = findable(generator, seeds, compared, images)
-    parts = _parts(generator, effect, images)
-    truly = planned_by(parts, generator, effect, compared, images)
+    parts, others = _parts(generator, effect, compared, images)
+    truly = planned_by([(parts, others)], generator, effect, compared, images)
     assert truly is not None
     errors = [generator.error, generator.error + effect] + [generator.error] * (compared - 1)
     plans: dict[float, list[float]] = {LIKELY: [], SAFE: []}
@@ -77,8 +79,8 @@ def pilot_plans(
         for one in wrong:  # the product's own functions are of one pilot
             pilot = pilot_from(one, generator)
             for sure, numbers in plans.items():
-                every = pilot.parts(sure).values() if has_spread(pilot) else ()
-                pilot_parts = [one.at(effect, pilot.error) for one in every]
+                every = pilot.parts(sure) if has_spread(pilot) else {}
+                pilot_parts = with_others(every, every)
                 planned = (
                     planned_by(pilot_parts, generator, effect, compared, images)
                     if pilot_parts
@@ -88,7 +90,7 @@ def pilot_plans(
     likely, safe = (np.array(numbers) for numbers in plans.values())
     clusters, asked = generator.num_objects or images, _asked(compared)
     reached = [
-        power_of_rule(parts[0], int(num), clusters, effect, requirement=asked)
+        power_of_rule(parts, int(num), clusters, effect, requirement=asked, others=others)
         for num in safe[np.isfinite(safe)]
     ]
     context = {
@@ -109,12 +111,14 @@ def findable(generator: AnyGenerator, seeds: int, compared: int, images: int) ->
 
     clusters, effect = generator.num_objects or images, 0.0
     for _ in range(_ROUNDS):  # an arm that differs more varies more
-        (parts,) = _parts(generator, effect, images)
+        parts, others = _parts(generator, effect, compared, images)
 
-        def missing(trial: float, parts: VarianceParts = parts) -> float:
-            return (
-                power_of_rule(parts, seeds, clusters, trial, requirement=_asked(compared)) - POWER
-            )
+        def missing(
+            trial: float, parts: VarianceParts = parts, others: VarianceParts = others
+        ) -> float:
+            asked = _asked(compared)
+            found = power_of_rule(parts, seeds, clusters, trial, requirement=asked, others=others)
+            return found - POWER
 
         root: Any = brentq(missing, 1e-5, 1.0, xtol=1e-5)
         effect = float(root)
@@ -122,7 +126,7 @@ def findable(generator: AnyGenerator, seeds: int, compared: int, images: int) ->
 
 
 def planned_by(
-    parts: Sequence[VarianceParts],
+    parts: Sequence[tuple[VarianceParts, VarianceParts]],
     generator: AnyGenerator,
     effect: float,
     compared: int,
@@ -146,42 +150,46 @@ def pilot_from(wrong: Bool[np.ndarray, "arms seeds images"], generator: AnyGener
 
     def of(place: int) -> ArmSpread:
         by_seed = dict(enumerate(differences[place].mean(axis=-1).tolist()))
-        return ArmSpread(str(place), by_seed, _one(way, place))
+        return ArmSpread(str(place), by_seed, part_of(way, place))
 
     arms = [of(place) for place in range(len(differences))]
-    error, of_arms = (float(one[0]) for one in usual_errors(wrong[None]))
-    return Pilot(set_apart(arms), len(arms), images, error, of_arms)
+    error, (of_baseline, *of_arms) = (one[0] for one in usual_errors(wrong[None]))
+    of_arm = float(np.mean(of_arms))
+    return Pilot(set_apart(arms), len(arms), images, float(error), of_arm, float(of_baseline))
 
 
-def _one(way: TwoWay, place: int) -> TwoWay:
-    parts = (way.mean, way.over_seeds, way.over_images, way.residual, way.largest)
-    of_arm = [np.asarray(part[place]) for part in parts]
-    return TwoWay(
-        of_arm[0], of_arm[1], of_arm[2], of_arm[3], of_arm[4], way.num_seeds, way.num_clusters
-    )
+@cache
+def _parts(
+    generator: AnyGenerator, effect: float, compared: int, images: int
+) -> tuple[VarianceParts, VarianceParts]:
+    """Return what makes an arm that differs by an effect vary, as many networks have it.
 
-
-def _parts(generator: AnyGenerator, effect: float, images: int) -> list[VarianceParts]:
-    """Return what makes an arm that differs by an effect vary, as many networks have it."""
-    errors = [generator.error, generator.error + effect]
+    With the same of the other arms of its table, which err as the baseline does. Where the arm
+    differs its parts are those of this difference, else they change with it.
+    """
+    errors = [generator.error, generator.error + effect] + [generator.error] * (compared - 1)
     clusters = generator.num_objects or images
-    ways: list[TwoWay] = []
-    of_arms: list[float] = []
+    seen: list[tuple[VarianceParts, VarianceParts]] = []
+    of_arms: list[Float[np.ndarray, " arms"]] = []
+    every = slice(None)
     for wrong in generator.parts("parts", errors, (_TRUE_DRAWS, _MANY_SEEDS, images)):
-        ways.append(two_way(minus_first(wrong), generator.objects(images)))
-        of_arms += usual_errors(wrong)[1].tolist()
-    seeds, all_images, rest = (
-        float(np.concatenate([np.ravel(getattr(way, name)) for way in ways]).mean())
-        for name in ("over_seeds", "over_images", "residual")
+        way = two_way(minus_first(wrong), generator.objects(images))
+        arm, rest = (part_of(way, (every, arms)) for arms in (slice(0, 1), slice(1, None)))
+        seen.append((VarianceParts.of(arm), VarianceParts.of(rest if compared > 1 else arm)))
+        of_arms.append(usual_errors(wrong)[1].mean(axis=0))
+    of_baseline, of_arm, *_ = np.mean(of_arms, axis=0)
+    parts, others = map(_mean_of, zip(*seen, strict=True))
+    if effect:
+        return parts, others
+    known = parts.with_errors(generator.error, float(of_arm), float(of_baseline), clusters)
+    return known, others
+
+
+def _mean_of(every: Sequence[VarianceParts]) -> VarianceParts:
+    names = ("of_seeds", "of_images", "of_pairs", "clustering")
+    return VarianceParts(
+        **{name: float(np.mean([getattr(one, name) for one in every])) for name in names}
     )
-    return [
-        VarianceParts(
-            of_seeds=_MANY_SEEDS * (seeds - rest),
-            of_images=clusters * (all_images - rest),
-            of_pairs=_MANY_SEEDS * clusters * rest,
-            of_arms=float(np.mean(of_arms)) - _MANY_SEEDS * rest / 2,
-        )
-    ]
 
 
 def _bold(

@@ -372,14 +372,21 @@ def reach_of(compared: Sequence[Comparison], baseline: ArmResults, num_together:
     has_added = any(one.log_e is not None for one in tested)
     num_sharing = 1 if has_splits else len(ways)
     together = stacked(ways, num_seeds, num_clusters)
-    arms = [baseline, *(one.arm for one in tested)]
-    of_arms = float(np.mean([np.var([*arm.test_errors.values()], ddof=1) for arm in arms]))
+    of_baseline, *of_arms = (
+        np.var([*arm.test_errors.values()], ddof=1)
+        for arm in (baseline, *(one.arm for one in tested))
+    )
+    parts = VarianceParts.of(together).with_errors(
+        float(np.mean([*baseline.test_errors.values()])),
+        float(np.mean(of_arms)),
+        float(of_baseline),
+        num_clusters,
+    )
     degrees = float(pool_degrees(num_sharing, num_seeds, np.asarray(1.0)))
     return detectable_by_rule(
-        VarianceParts.of(together, of_arms).with_middle_seeds(degrees, num_clusters),
+        parts.with_middle_seeds(degrees, num_clusters),
         num_seeds,
         num_clusters,
-        error=float(np.mean([*baseline.test_errors.values()])),
         requirement=Requirement(
             SIGNIFICANCE / num_together / (2 if has_added else 1),
             evidence_needed(num_together) if has_added else None,

@@ -12,12 +12,12 @@ from sweeps.aggregation.statistics.rule_power import (
     POWER,
     VarianceParts,
     drawn_variance,
-    growth_of_seeds,
 )
 from sweeps.aggregation.statistics.two_way import TwoWay, two_way
 
 _NODES_OF_SEEDS = 32
 _NODES_OF_IMAGES = 8
+_MOST_GROWTH = 6.0  # by `tools/acceptance/effects.py`: images are not all equally hard
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class GridParts:
             effect: D, a fraction.
         """
         one, usual = self.of_one, self.error * (1 - self.error)
-        growth = growth_of_seeds(effect, self.error)
+        growth = _growth_of_seeds(effect, self.error)
         added = effect * (1 - effect) / usual if usual else 0.0
         of_half, of_common = 1 / 2, self.num_arms / 4
         return VarianceParts(
@@ -90,6 +90,12 @@ class GridParts:
             + added * (of_half * one.of_images + of_common * self.common_images),
             of_pairs=one.of_pairs * (1 + added * of_half),
         )
+
+
+def _growth_of_seeds(effect: float, error: float) -> float:
+    """Return by what factor seeds move arms with an effect more than the others, logits alike."""
+    worse, usual = min(error + effect, 1.0), error * (1 - error)
+    return min(max(worse * (1 - worse) / usual, 1.0), _MOST_GROWTH) if usual else 1.0
 
 
 def _summed(way: TwoWay, over: int) -> dict[str, Float[np.ndarray, "..."]]:

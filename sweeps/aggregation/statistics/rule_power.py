@@ -1,6 +1,7 @@
 """How often the rule of tables finds a true difference, with any number of seeds and images."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,9 +20,11 @@ from sweeps.aggregation.statistics.two_way import TwoWay
 POWER = 0.8
 """That is asked for."""
 _NODES_OF_SEEDS = 32
-_NODES_OF_OTHERS = 8
-_NODES_OF_IMAGES = 8
-_MOST_GROWTH = 6.0  # by `tools/acceptance/statistics.py`: images are not all equally hard
+_NODES_OF_OTHERS = 6
+_NODES_OF_IMAGES = 6
+_STEPS = 5
+_MOST_GROWTH = 4.0  # by `tools/acceptance/statistics.py`: images are not all equally hard
+_LEAST_ERROR = 1e-9
 FEWEST_ERRORS = 15
 """Of an arm, all seeds together: fewer do not show how far seeds and images move one.
 
@@ -41,33 +44,63 @@ class VarianceParts:
         of_images: Variance of an image's mean over all seeds; of an object's where images are views
             of one.
         of_pairs: Variance of the rest, for one seed on one image.
-        of_arms: Variance of a seed's mean error of one arm, of which a part may be common to both;
-            0 where it is not known.
+        of_arms: Variance of a seed's mean error of the compared arm, of which a part may be common
+            to both; 0 where it is not known.
+        of_baseline: The same of the baseline.
+        error: That of the baseline, a fraction; None where the parts are the same for any
+            difference.
+        clustering: By what factor `of_images` and `of_pairs` exceed those of single images; 1 where
+            each image is its own.
     """
 
     of_seeds: float
     of_images: float
     of_pairs: float
     of_arms: float = 0.0
+    of_baseline: float = 0.0
+    error: float | None = None
+    clustering: float = 1.0
 
     @classmethod
-    def of(cls, way: TwoWay, of_arms: float = 0.0) -> "VarianceParts":
+    def of(cls, way: TwoWay) -> "VarianceParts":
         """Return the parts of the comparisons of a table together, as they were seen.
 
         Args:
             way: One comparison or several.
-            of_arms: Variance over seeds of the mean error of one arm, as it was seen.
         """
         seeds, clusters = way.num_seeds, way.num_clusters
         over_seeds, over_images, residual = (
             float(np.mean(part)) for part in (way.over_seeds, way.over_images, way.residual)
         )
-        of_seeds = max(over_seeds - residual, 0.0) * seeds
+        of_images, of_pairs = (
+            max(over_images - residual, 0.0) * clusters,
+            residual * seeds * clusters,
+        )
+        square = 0.0 if way.square is None else float(np.mean(way.square))
         return cls(
-            of_seeds=of_seeds,
-            of_images=max(over_images - residual, 0.0) * clusters,
-            of_pairs=residual * seeds * clusters,
-            of_arms=max(of_arms - residual * seeds / 2, of_seeds / 2),
+            of_seeds=max(over_seeds - residual, 0.0) * seeds,
+            of_images=of_images,
+            of_pairs=of_pairs,
+            clustering=(of_images + of_pairs) / square if square else 1.0,
+        )
+
+    def with_errors(
+        self, error: float, of_arms: float, of_baseline: float, num_clusters: int
+    ) -> "VarianceParts":
+        """Return parts that change with the difference, by the mean errors of the seeds.
+
+        Args:
+            error: That of the baseline, a fraction.
+            of_arms: Variance over seeds of the mean error of a compared arm, as it was seen.
+            of_baseline: The same of the baseline.
+            num_clusters: Images or objects that they were seen on.
+        """
+        by_chance = self.of_pairs / num_clusters / 2
+        return replace(
+            self,
+            of_arms=max(of_arms - by_chance, 0.0),
+            of_baseline=max(of_baseline - by_chance, 0.0),
+            error=error,
         )
 
     def with_middle_seeds(self, degrees: float, num_clusters: int) -> "VarianceParts":
@@ -83,48 +116,73 @@ class VarianceParts:
 
         of_pairs, factor = self.of_pairs / num_clusters, degrees / float(chdtri(degrees, 0.5))
         of_seeds = max((self.of_seeds + of_pairs) * factor - of_pairs, 0.0)
-        return replace(self, of_seeds=of_seeds, of_arms=max(self.of_arms, of_seeds / 2))
+        return replace(self, of_seeds=of_seeds)
 
-    def at(self, difference: float, error: float) -> "VarianceParts":
-        """Return the parts of an arm that errs more than the baseline, by those of arms alike.
-
-        Errors are 0 or 1 an image: a difference D adds D (1 - D) to the variance of one seed on one
-        image. Images and pairs have it in the proportion in which they have the rest. The arm's
-        seeds move its error p as they move that of the baseline on the logit scale: by a standard
-        deviation that goes with p (1 - p).
+    def way(
+        self,
+        num_seeds: int,
+        num_clusters: int,
+        difference: Float[np.ndarray, "..."] | float = 0.0,
+    ) -> TwoWay:
+        """Return the parts of the variance of a mean over so many seeds and images.
 
         Args:
-            difference: D, a fraction.
-            error: That of the baseline, a fraction.
+            num_seeds: S.
+            num_clusters: Images or objects.
+            difference: By how much the arm errs more than the baseline, a fraction.
         """
-        added, rest = difference * (1 - difference), self.of_images + self.of_pairs
-        share = self.of_images / rest if rest else 1.0
-        growth = growth_of_seeds(difference, error)
-        of_arms = max(self.of_arms, self.of_seeds / 2)
-        return replace(
-            self,
-            of_seeds=growth * self.of_seeds + (growth - 1) ** 2 * of_arms,
-            of_images=self.of_images + share * added,
-            of_pairs=self.of_pairs + (1 - share) * added,
+        of_seeds, of_images, of_pairs = self._at(np.asarray(difference, dtype=float))
+        pairs = np.asarray(of_pairs / (num_seeds * num_clusters))
+        seeds = np.asarray(of_seeds / num_seeds + pairs)
+        images = np.asarray(of_images / num_clusters + pairs)
+        none = np.zeros_like(pairs)
+        return TwoWay(none, seeds, images, pairs, none, num_seeds, num_clusters)
+
+    def _at(self, difference: Float[np.ndarray, "..."]) -> Sequence[Float[np.ndarray, "..."]]:
+        """Return the parts of seeds, images and pairs where an arm errs more than the baseline.
+
+        Of an arm that errs more, more images are open, so that its seeds differ more often on an
+        image, and move its mean error further: both go with `_growth`. What is left of its
+        p (1 - p) is what images differ by over all seeds; how far those that are hard for the
+        baseline are hard for the arm stays as it is.
+        """
+        if self.error is None:
+            every = (self.of_seeds, self.of_images, self.of_pairs)
+            return [np.full_like(difference, part) for part in every]
+        growth = _growth(difference, self.error)
+        of_arm = max(self.of_arms, self.of_seeds - self.of_baseline)
+        more = (growth - 1) * (growth * of_arm - self.of_baseline)
+        of_images, of_one = self.of_images / self.clustering, self.of_pairs / self.clustering / 2
+        worse = np.clip(self.error + difference, 0.0, 1.0)
+        usual = max(self.error * (1 - self.error) - of_one, of_images / 2)
+        hard = np.maximum(worse * (1 - worse) - growth * of_one, 0.0)
+        ratio = np.sqrt(hard / usual) if usual else np.ones_like(hard)
+        every = (
+            np.maximum(growth * self.of_seeds + more, 0.0),
+            self.clustering * ((ratio - 1) ** 2 * usual + ratio * of_images),
+            self.of_pairs * (1 + growth) / 2,
         )
-
-    def way(self, num_seeds: int, num_clusters: int) -> TwoWay:
-        """Return the parts of the variance of a mean over so many seeds and images."""
-        pairs = self.of_pairs / (num_seeds * num_clusters)
-        parts = (self.of_seeds / num_seeds + pairs, self.of_images / num_clusters + pairs, pairs)
-        seeds, images, rest, none = map(np.asarray, (*parts, 0.0))
-        return TwoWay(none, seeds, images, rest, none, num_seeds, num_clusters)
+        return [np.asarray(part) for part in every]
 
 
-def growth_of_seeds(difference: float, error: float) -> float:
+def _growth(difference: Float[np.ndarray, "..."] | float, error: float) -> Float[np.ndarray, "..."]:
     """Return by what factor seeds move an arm's error more than they move the baseline's.
+
+    Seeds and chance move what a network errs on along a normal scale, as hardness of an image and
+    all else is a sum of many parts: an error p moves as far as the density at its quantile. No less
+    than the baseline, as an arm may as well err less.
 
     Args:
         difference: By how much the arm errs more, a fraction.
         error: That of the baseline.
     """
-    worse, usual = min(error + difference, 1.0), error * (1 - error)
-    return min(max(worse * (1 - worse) / usual, 1.0), _MOST_GROWTH) if usual else 1.0
+    from scipy.special import ndtri
+
+    worse, usual = (
+        np.clip(one, _LEAST_ERROR, 1 - _LEAST_ERROR) for one in (error + difference, error)
+    )
+    growth = np.exp((ndtri(usual) ** 2 - ndtri(worse) ** 2) / 2)
+    return np.asarray(np.clip(growth, 1.0, _MOST_GROWTH))
 
 
 @dataclass(frozen=True)
@@ -150,29 +208,38 @@ def power_of_rule(
     effect: float,
     *,
     requirement: Requirement,
+    others: VarianceParts | None = None,
 ) -> float:
     """Return how often a table would call a true difference different.
 
     A mean has to pass by both directions together, by seeds alone and by images alone, each with
     the spread that is then seen, so that the power is below that of each of the three. What is
     seen of either spread is drawn over by Gauss and Legendre's rule; the rest is in closed form.
-    Where images count for nothing it is the noncentral t distribution's.
+    The spread goes with the difference that is seen, as both come of the same errors: a mean passes
+    from the smallest one on that passes with the spread of that difference. Where images count for
+    nothing and the parts are the same for any difference it is the noncentral t distribution's.
 
     Source: normal effects of seeds, images and pairs, the estimated variances of both directions
     independent and as chi-square: Satterthwaite 1946.
 
     Args:
-        parts: The true ones: see `VarianceParts.at`.
+        parts: The true ones.
         num_seeds: 2 at least.
         num_clusters: Images or objects, 2 at least.
         effect: The true difference, in the unit of the parts' roots.
         requirement: What the verdict requires.
+        others: The true ones of the other comparisons of the table, whose arms err as the baseline
+            does; None where they have the same.
     """
     from scipy.special import ndtr
 
-    true = parts.way(num_seeds, num_clusters)
-    weights, seen = _seen(true, requirement.num_sharing)
-    bar = _bar(seen, requirement)
+    weights, drawn = _drawn(num_seeds, num_clusters, requirement.num_sharing)
+    of_others = float((others or parts).way(num_seeds, num_clusters).over_seeds)
+    bar = np.full_like(weights, effect)
+    for _ in range(1 if parts.error is None else _STEPS):
+        way = parts.way(num_seeds, num_clusters, bar)
+        bar = _bar(_seen(way, of_others, drawn, requirement.num_sharing), requirement)
+    true = parts.way(num_seeds, num_clusters, effect)
     error = np.sqrt(true.over_seeds + true.over_images - true.residual)
     power = ndtr((effect - bar) / error) + ndtr((-effect - bar) / error)
     return float((weights * power).sum())
@@ -183,17 +250,15 @@ def detectable_by_rule(
     num_seeds: int,
     num_clusters: int,
     *,
-    error: float,
     requirement: Requirement,
     power: float = POWER,
 ) -> float:
     """Return the smallest true difference that a table finds with some power.
 
     Args:
-        parts: Of arms that hardly differ.
+        parts: Of all arms of the table alike.
         num_seeds: 2 at least.
         num_clusters: Images or objects, 2 at least.
-        error: That of the baseline, a fraction.
         requirement: What the verdict requires.
         power: How often it is to be found.
 
@@ -208,13 +273,7 @@ def detectable_by_rule(
         return math.inf
 
     def missing(difference: float) -> float:
-        found = power_of_rule(
-            parts.at(difference, error),
-            num_seeds,
-            num_clusters,
-            difference,
-            requirement=requirement,
-        )
+        found = power_of_rule(parts, num_seeds, num_clusters, difference, requirement=requirement)
         return found - power
 
     if missing(LARGEST) < 0:
@@ -223,46 +282,52 @@ def detectable_by_rule(
     return float(root)
 
 
-def _seen(true: TwoWay, num_sharing: int) -> tuple[Float[np.ndarray, "own others images"], TwoWay]:
-    """Return what may be seen of true variances, with its weights.
+def _drawn(
+    num_seeds: int, num_clusters: int, num_sharing: int
+) -> tuple[Float[np.ndarray, "own others images"], Sequence[Float[np.ndarray, "..."]]]:
+    """Return what may be seen of variances whose true value is 1, with its weights.
 
     The seeds of the compared arm, those of the others, and the images are drawn independently,
-    each in one direction of an array.
+    each in one direction of an array. The mean over all comparisons then has the degrees of freedom
+    of `pool_degrees`.
     """
-    degrees = true.num_seeds - 1
-    of_own, own = drawn_variance(float(degrees), _NODES_OF_SEEDS)
-    of_images, images = drawn_variance(true.num_clusters - 1.0, _NODES_OF_IMAGES)
-    usual = np.asarray(1.0)
-    of_others, others = (
-        drawn_variance(float(pool_degrees(num_sharing, true.num_seeds, usual)), _NODES_OF_OTHERS)
-        if num_sharing > 1
-        else (np.ones(1), np.ones(1))
-    )
-    own, others, images = own[:, None, None], others[:, None], images[None, None]
-    shape = np.broadcast_shapes(own.shape, others.shape, images.shape)
+    degrees = num_seeds - 1.0
+    of_own, own = drawn_variance(degrees, _NODES_OF_SEEDS)
+    of_images, images = drawn_variance(num_clusters - 1.0, _NODES_OF_IMAGES)
+    of_others, others = np.ones(1), np.ones(1)
+    if num_sharing > 1:
+        pooled = float(pool_degrees(num_sharing, num_seeds, np.asarray(1.0)))
+        beyond = 1 / pooled - 1 / (num_sharing**2 * degrees)
+        of_others, others = drawn_variance((1 - 1 / num_sharing) ** 2 / beyond, _NODES_OF_OTHERS)
     weights = of_own[:, None, None] * of_others[:, None] * of_images
+    return weights, (own[:, None, None], others[:, None], images[None, None])
 
-    def spread(value: Float[np.ndarray, "..."]) -> Float[np.ndarray, "own others images"]:
-        return np.broadcast_to(value, shape)
 
-    over_seeds = spread(true.over_seeds * own)
-    seen = TwoWay(
-        mean=spread(true.mean),
-        over_seeds=over_seeds,
-        over_images=spread(true.over_images * images),
-        residual=spread(true.residual),
-        largest=spread(true.largest),
-        num_seeds=true.num_seeds,
-        num_clusters=true.num_clusters,
-    )
+def _seen(
+    true: TwoWay,
+    of_others: float,
+    drawn: Sequence[Float[np.ndarray, "..."]],
+    num_sharing: int,
+) -> TwoWay:
+    """Return what is seen of a comparison, its variance over seeds shared.
+
+    Args:
+        true: Its true variances, for each of those drawn.
+        of_others: The true variance over seeds of the other comparisons.
+        drawn: As `_drawn` returns it.
+        num_sharing: Comparisons that share their variances over seeds.
+    """
+    own, others, images = drawn
+    over_seeds = true.over_seeds * own
+    seen = replace(true, over_seeds=over_seeds, over_images=true.over_images * images)
     if num_sharing < 2:
-        return weights, seen
-    pool = true.over_seeds * (own + (num_sharing - 1) * others) / num_sharing
-    prior = float(prior_degrees(num_sharing, true.num_seeds, usual))
-    shared = drawn_together(over_seeds, spread(pool), true.residual, prior=prior, degrees=degrees)
-    return weights, replace(
-        seen, shared=replace(shared, is_apart=np.broadcast_to(own > APART * others, shape))
-    )
+        return seen
+    degrees = true.num_seeds - 1
+    pool = (over_seeds + (num_sharing - 1) * of_others * others) / num_sharing
+    prior = float(prior_degrees(num_sharing, true.num_seeds, np.asarray(1.0)))
+    shared = drawn_together(over_seeds, pool, true.residual, prior=prior, degrees=degrees)
+    of_arm = 2 * true.over_seeds - of_others  # half of `of_others` is the baseline's
+    return replace(seen, shared=replace(shared, is_apart=of_arm * own > APART * of_others * others))
 
 
 def _bar(seen: TwoWay, requirement: Requirement) -> Float[np.ndarray, "own others images"]:

@@ -167,6 +167,7 @@ def stacked(ways: Sequence[TwoWay], num_seeds: int, num_clusters: int) -> TwoWay
         largest=all_of("largest"),
         num_seeds=num_seeds,
         num_clusters=num_clusters,
+        square=None if ways[0].square is None else all_of("square"),
     )
 
 

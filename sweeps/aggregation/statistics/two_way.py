@@ -48,6 +48,8 @@ class TwoWay:
         num_clusters: Images, or objects where images are views of one.
         shared: What the other comparisons of the table tell of `over_seeds`; None where each
             comparison stands alone.
+        square: Mean square of one difference, of a seed on an image; None where each image is its
+            own.
     """
 
     mean: Float[np.ndarray, "..."]
@@ -58,6 +60,7 @@ class TwoWay:
     num_seeds: int
     num_clusters: int
     shared: SeedVariance | None = None
+    square: Float[np.ndarray, "..."] | None = None
 
     @property
     def standard_error(self) -> Float[np.ndarray, "..."]:
@@ -200,6 +203,7 @@ def two_way(
         largest=np.asarray((by_image**2).max(axis=-1) / num_images**2),
         num_seeds=num_seeds,
         num_clusters=num_clusters,
+        square=None if objects is None else np.asarray((differences**2).mean(axis=(-2, -1))),
     )
 
 

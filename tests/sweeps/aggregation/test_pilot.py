@@ -29,7 +29,7 @@ def drawn(
         ArmSpread(str(place), dict(enumerate(row.mean(axis=1).tolist())), two_way(row))
         for place, row in enumerate(of_seeds[1:] - of_seeds[:1] + images + pairs)
     ]
-    return Pilot(set_apart(arms), len(arms), IMAGES, error=0.5, of_arms=0.0)
+    return Pilot(set_apart(arms), len(arms), IMAGES, error=0.5, of_arms=0.0, of_baseline=0.0)
 
 
 def test_the_limit_of_many_pilots_is_large_enough_as_often_as_it_says():

@@ -32,14 +32,16 @@ def pilot(of_seeds: float, of_images: float, num_arms: int = 2, num_images: int 
         return ArmSpread(f"arm {place}", by_seed, two_way(drawn))
 
     arms = tuple(arm(place) for place in range(num_arms))
-    return Pilot(arms, num_arms, num_images, error=0.5, of_arms=0.0)
+    return Pilot(arms, num_arms, num_images, error=0.5, of_arms=0.0, of_baseline=0.0)
 
 
 def powers(pilot_study: Pilot, num_seeds: int, aim: Aim, images: int = IMAGES) -> Iterable[float]:
     num = pilot_study.num_compared
     asked = Requirement(0.05 / num, num_sharing=num)
-    parts = [one.at(aim.effect, pilot_study.error) for one in pilot_study.parts(LIKELY).values()]
-    return [power_of_rule(one, num_seeds, images, aim.effect, requirement=asked) for one in parts]
+    return [
+        power_of_rule(one, num_seeds, images, aim.effect, requirement=asked)
+        for one in pilot_study.parts(LIKELY).values()
+    ]
 
 
 def test_the_number_is_the_smallest_that_finds_the_difference_in_each_arm():
@@ -78,11 +80,11 @@ def test_where_images_cap_it_no_number_suffices_and_more_images_do():
 
 
 def test_more_arms_and_smaller_differences_take_more_seeds():
-    parts = [VarianceParts(1.0, 0.1, 0.1)]
+    parts = VarianceParts(1.0, 0.1, 0.1)
 
     def seeds(effect: float, compared: int, power: float = 0.8) -> int:
         asked = Requirement(0.05 / compared)
-        return fewest_seeds(parts, IMAGES, Aim(effect, power), asked) or MOST_SEEDS + 1
+        return fewest_seeds([(parts, parts)], IMAGES, Aim(effect, power), asked) or MOST_SEEDS + 1
 
     assert seeds(1.0, 1) < seeds(1.0, 6) < seeds(0.5, 6)
     assert seeds(1.0, 1) < seeds(1.0, 1, power=0.95)
@@ -94,8 +96,8 @@ def test_more_arms_and_smaller_differences_take_more_seeds():
 def test_where_seeds_alone_count_it_is_what_statsmodels_gives(effect: float, most: int):
     from statsmodels.stats.power import TTestPower
 
-    asked = Requirement(0.05)
-    fewest = fewest_seeds([VarianceParts(1.0, 0.0, 0.0)], IMAGES, Aim(effect, 0.8), asked)
+    asked, parts = Requirement(0.05), VarianceParts(1.0, 0.0, 0.0)
+    fewest = fewest_seeds([(parts, parts)], IMAGES, Aim(effect, 0.8), asked)
 
     assert fewest is not None
     assert fewest <= most

@@ -6,9 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeps.aggregation.statistics.added_seeds import fewest_seeds
-from sweeps.aggregation.statistics.rule_power import Requirement, VarianceParts, power_of_rule
+from sweeps.aggregation.statistics.rule_power import (
+    Requirement,
+    VarianceParts,
+    detectable_by_rule,
+    power_of_rule,
+)
 from sweeps.aggregation.statistics.two_way import two_way
 from tests.sweeps.aggregation.statistics.noncentral_t import detectable_difference
+from tools.acceptance.judged_tables import judged_tables, minus_first
+from tools.acceptance.networks import BOTH_MATTER, IMAGES_DOMINATE, SEEDS_MATTER, Generator
 
 variances = st.floats(0.01, 1.0)
 seed_counts = st.integers(3, 40)
@@ -80,3 +87,58 @@ def test_after_looking_fewer_are_found_and_of_too_few_seeds_none():
     )
     assert power_of_rule(parts, fewest - 1, 360, 50.0, requirement=later) == 0
     assert power_of_rule(parts, fewest, 360, 50.0, requirement=later) > 0
+
+
+def parts_of(generator: Generator, difference: float) -> VarianceParts:
+    """Return the parts of an arm that differs, as many networks have it, and those by the law."""
+    errors = [generator.error, generator.error + difference]
+    (wrong,) = generator.parts("parts", errors, (40, 40, 700))
+    spread = wrong.mean(axis=-1).var(axis=-1, ddof=1).mean(axis=0)
+    seen = VarianceParts.of(two_way(minus_first(wrong)))
+    return seen.with_errors(generator.error, spread[1], spread[0], 700)
+
+
+@pytest.mark.parametrize("generator", [IMAGES_DOMINATE, SEEDS_MATTER, BOTH_MATTER])
+def test_an_arm_that_errs_more_varies_as_such_networks_do(generator: Generator):
+    alike, differing = parts_of(generator, 0.0), parts_of(generator, 0.05)
+
+    calculated, drawn = alike.way(1, 1, 0.05), differing.way(1, 1)
+    assert calculated.residual == pytest.approx(drawn.residual, rel=0.08)
+    assert calculated.over_images == pytest.approx(drawn.over_images, rel=0.08)
+    assert calculated.over_seeds == pytest.approx(drawn.over_seeds, rel=0.08)
+
+
+@pytest.mark.parametrize(("generator", "effect"), [(IMAGES_DOMINATE, 0.046), (SEEDS_MATTER, 0.11)])
+def test_a_difference_is_found_as_often_as_networks_that_differ_show_it(
+    generator: Generator, effect: float
+):
+    """Their spread goes with the difference that is seen, and one of them may stand apart."""
+    errors = [generator.error, generator.error + effect, *[generator.error] * 4]
+    found = [
+        judged_tables(wrong).is_bold[:, 0]
+        for wrong in generator.parts("found", errors, (1000, 5, 360))
+    ]
+    calculated = power_of_rule(
+        parts_of(generator, 0.0), 5, 360, effect, requirement=Requirement(0.01, num_sharing=5)
+    )
+    assert calculated == pytest.approx(np.concatenate(found).mean(), abs=0.04)
+
+
+def test_images_that_are_shown_twice_let_the_same_difference_be_found():
+    (wrong,) = BOTH_MATTER.parts("views", [0.1, 0.1], (1, 5, 200))
+    once = two_way(minus_first(wrong))
+    twice = two_way(minus_first(wrong.repeat(2, axis=-1)), np.repeat(np.arange(200), 2))
+
+    def reach(parts: VarianceParts) -> float:
+        known = parts.with_errors(0.1, 0.001, 0.001, 200)
+        return detectable_by_rule(known, 5, 200, requirement=Requirement(0.05))
+
+    assert reach(VarianceParts.of(twice)) == pytest.approx(reach(VarianceParts.of(once)), rel=0.02)
+
+
+def test_an_arm_that_varies_more_than_the_others_is_found_less_often():
+    parts, others = VarianceParts(9.0, 0.1, 0.1), VarianceParts(1.0, 0.1, 0.1)
+    asked = Requirement(0.01, num_sharing=5)
+
+    among_alike = power_of_rule(parts, 5, 360, 7.0, requirement=asked)
+    assert power_of_rule(parts, 5, 360, 7.0, requirement=asked, others=others) < among_alike - 0.1
