@@ -86,8 +86,7 @@ def launch_of(sampler: str, num_proposals: int, folder: Path) -> Any:
     from capsmodel.stopping import FixedEpochs
     from search_spaces import Asha
     from sweeps.execution.plan.definition import Changes, define
-    from sweeps.execution.recorder.manifest_file import hand_on, hand_over
-    from sweeps.records.manifest_growth import ManifestLine
+    from sweeps.records.sweep_log import Decided
     from tests.capsmodel.small_config import small_config
     from tests.sweeps.execution.search import simulated
     from tests.sweeps.execution.search.examples import search, sweep
@@ -100,17 +99,13 @@ def launch_of(sampler: str, num_proposals: int, folder: Path) -> Any:
         return abs(spec.config["optimiser"]["learning_rate"] - 3e-3) * 50 + 1 / (epoch + 1)
 
     class Launch(simulated.Launch):
-        """Hands each step of the manifest's growth to the recorder, as a real launch does."""
+        """Leaves the log to the recorder, as a real launch does."""
 
-        def grown(self, line: ManifestLine) -> None:
-            epochs = {cell.arm: self.growing.epochs[cell.arm] for cell in line.cells}
-            self.board.add(simulated.surveyed(line.cells, {}, {}), epochs)
-            hand_on(world.journals, "example", line)
+        def grown(self, entry: Decided) -> None:
+            epochs = {cell.arm: self.growing.epochs[cell.arm] for cell in entry.cells}
+            self.board.add(simulated.surveyed(entry.cells, {}, {}), epochs)
 
-    world = simulated.World(folder)
-    world.journals.mkdir(parents=True)
-    hand_over(world.journals, definition.manifest)
-    return Launch(world, definition, score)
+    return Launch(simulated.World(folder), definition, score)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 import sweeps
-from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.opening import open_store
 from tests import notebook_cells
 from tests.golden.stores.archive import STORAGE
 from tests.golden.stores.questions import FINISHED_DESIGN
+from tests.sweeps.published import publish_manifest
 
 PAGE = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
 LAUNCH, *READ = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

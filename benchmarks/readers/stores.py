@@ -19,11 +19,12 @@ from safetensors.numpy import save
 
 from sweeps.records.cell_contents import EpochResult, TrialSpec
 from sweeps.records.manifest import Manifest
+from sweeps.records.sweep_log import Declared, text_of
 from sweeps.records.trial_record import Outcome
-from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.opening import open_store
 from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts, flat_settings
 from sweeps.tracking.store import RecordStore
+from sweeps.tracking.sweep_logs import publish_log
 
 SWEEP = "many"
 SEEDS = 5
@@ -44,7 +45,8 @@ def make_store(storage: Path, num_trials: int) -> None:
     storage.mkdir(parents=True)
     manifest = manifest_of(num_trials)
     store = open_store(None, storage)
-    sweep_id = publish_manifest(store.writer(), manifest)
+    log = text_of([Declared(manifest=manifest)])
+    sweep_id = publish_log(store.writer(), manifest, log)
     errors = drawn_errors(manifest)
     first = _first_trial(store, manifest, sweep_id, storage, errors[0])
     store.writer().settle_sweep(sweep_id, 0)

@@ -1,6 +1,6 @@
 """The events that a plan receives and the decisions that it returns, as plain values.
 
-Decisions are written to the sweep's journal before they take effect and are never computed again.
+Decisions are written to the sweep's log before they take effect and are never computed again.
 """
 
 from collections.abc import Mapping
@@ -163,6 +163,22 @@ class Select:
 
 
 @dataclass(frozen=True)
+class Unselect:
+    """Take back the last selection, as trials that it rests on are open again."""
+
+
+@dataclass(frozen=True)
+class LogCut:
+    """Note that the log has lost its last decisions, as there are trials that it does not name.
+
+    Attributes:
+        num_proposals: Number of proposals that the log still has.
+    """
+
+    num_proposals: int
+
+
+@dataclass(frozen=True)
 class Wait:
     """Wait until a running trial ends."""
 
@@ -175,6 +191,18 @@ class Done:
 WAIT = Wait()
 DONE = Done()
 
-Decision = Propose | Stop | Pause | Continue | WarmStart | EndSearch | Select | Wait | Done
+Decision = (
+    Propose
+    | Stop
+    | Pause
+    | Continue
+    | WarmStart
+    | EndSearch
+    | Select
+    | Unselect
+    | LogCut
+    | Wait
+    | Done
+)
 Entry = Decision | EpochTold | CellEnded
-"""An entry of a sweep's journal: a decision, or a result."""
+"""What changes the state of a sweep: a decision, or a result."""

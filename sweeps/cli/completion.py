@@ -5,7 +5,6 @@ and nothing is said of what cannot be read.
 """
 
 import os
-import re
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
@@ -16,8 +15,7 @@ import typer
 from sweeps.storage.locations import Storage, resolve_storage
 
 VARIABLE = "_CAPSWEEP_COMPLETE"
-_QUEUE = re.compile(r"recorder-([0-9a-f]{12}|embedded-.+)")
-_ENDS = (".manifest.json", ".db")
+_END = ".jsonl"
 _WIDEST = 70  # what is said of a word: typer breaks longer lines, and a shell takes each for a word
 
 
@@ -47,13 +45,8 @@ def known_sweeps(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
 
 def launched_sweeps(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Return the sweeps that were launched into the storage folder."""
-    names = {
-        name.removesuffix(end)
-        for name in _names_in(_storage(ctx).journals)
-        for end in _ENDS
-        if name.endswith(end)
-    }
-    names = sorted(name for name in names if not _QUEUE.fullmatch(name))
+    names = _names_in(_storage(ctx).journals)
+    names = sorted(name.removesuffix(_END) for name in names if name.endswith(_END))
     return _beginning_with(incomplete, [(name, "launched here") for name in names])
 
 

@@ -25,6 +25,7 @@ class TrialSpec(_Frozen):
         versions: Versions of packages, Python and platform, as the worker found them.
         gradient_checkpointing: Whether the launch asked for memory to be spared at the cost of
             time, which changes no result.
+        plan: Hash of all that determines the decisions of the sweep's plan, "" for a design.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -43,6 +44,7 @@ class TrialSpec(_Frozen):
     git_revision: str = ""
     versions: dict[str, str] = {}
     gradient_checkpointing: bool = False
+    plan: str = later("")
 
 
 class EpochResult(_Frozen):

@@ -1,8 +1,7 @@
 """A sweep's manifest: its definition and its cells, all that aggregation needs to know of it.
 
-It is an artifact of the sweep's own record. A design's is written once a launch; a search's
-grows with its proposals and its scheduler's verdicts. Like everything read from the tracking store
-it is untrusted, and validated here before use.
+It is a fold of the sweep's log. That of a search grows with its proposals and its scheduler's
+verdicts. Like everything read from the tracking store it is untrusted, and validated before use.
 """
 
 from typing import Annotated, Literal, Self
@@ -213,6 +212,13 @@ class Manifest(_Frozen):
         again = self.search.confirmation
         is_unconfirmed = again is not None and again.arms is None
         return len(self.search.proposals) < self.search.num_asked or is_unconfirmed
+
+    @property
+    def decided_by(self) -> str | None:
+        """Hash of all that determines the cells that follow, None if none follow."""
+        if self.search:
+            return self.search.definition
+        return self.plan.definition if self.plan and not self.plan.is_over else None
 
     @property
     def num_expected(self) -> int:

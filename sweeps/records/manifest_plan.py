@@ -183,6 +183,7 @@ class ManifestSearch(_Frozen):
         cost: What is to be small beside the objective, "" where nothing is.
         warm_start: None where it begins with what its sampler says.
         unbuildable: None where every tried point has a network that can be built.
+        cut_at: Numbers of proposals that the log still had when it was found to have lost its end.
     """
 
     objective: Text
@@ -202,6 +203,7 @@ class ManifestSearch(_Frozen):
     limits: Annotated[tuple[Line, ...], Field(max_length=100)] = later(())
     cost: Literal["", "num_parameters"] = later("")
     unbuildable: ManifestUnbuildable | None = later(None)
+    cut_at: Annotated[tuple[Count, ...], Field(max_length=MOST_ARMS)] = later(())
 
     @field_validator("scheduler")
     @classmethod
@@ -224,6 +226,17 @@ class ManifestSearch(_Frozen):
             f"Of {self.unbuildable.num_tried} points of the space, {self.unbuildable.number} have "
             f"a network that cannot be built; such points are never proposed. The first reason: "
             f"{self.unbuildable.reason}"
+        )
+
+    @property
+    def cut_note(self) -> str:
+        """What its log has lost, in a sentence, "" where it has lost nothing."""
+        if not self.cut_at:
+            return ""
+        places = " and ".join(f"proposal {number}" for number in sorted({*self.cut_at}))
+        return (
+            f"The log of the search was cut before {places}: later proposals were taken from the "
+            f"folders of their trials, and decisions on them were made again."
         )
 
     @property

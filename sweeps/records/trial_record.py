@@ -40,12 +40,12 @@ ARTIFACT_PREDICTIONS = "predictions.safetensors"
 ARTIFACT_WEIGHTS = "weights.safetensors"
 ARTIFACT_LOG = "log.txt"
 ARTIFACT_SOURCE = "parts.py"  # the text of a user's own parts, for reading only
-ARTIFACT_MANIFEST = "manifest.json"
+ARTIFACT_SWEEP_LOG = "sweep.jsonl"
 
 
-def manifest_artifact(digest: str) -> str:
-    """Return the name of the artifact that holds the manifest of a SHA-256 digest."""
-    return f"manifests/{digest[:16]}.json"
+def sweep_log_artifact(digest: str) -> str:
+    """Return the name of the artifact that holds the sweep's log of a SHA-256 digest."""
+    return f"sweep-logs/{digest[:16]}.jsonl"
 
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

@@ -28,7 +28,7 @@ class Storage:
 
     @property
     def journals(self) -> Path:
-        """The driver's journals, the recorder's queues and the locks."""
+        """The sweeps' logs, the recorder's queues and the locks."""
         return self.root / "journals"
 
     @property

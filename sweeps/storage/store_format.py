@@ -1,7 +1,7 @@
 """Which format a storage folder is written in, so that no release mistakes another's for its own.
 
 The number is in `format.json`, which is written before anything else in a new folder. A folder that
-has cells or journals but no such file was written before there was one: it is of format 1. A store
+has cells or queues but no such file was written before there was one: it is of format 1. A store
 of another format than today's is refused and left untouched.
 """
 
@@ -13,14 +13,14 @@ from sweeps.records.errors import BadInput
 from sweeps.storage.locations import Storage
 from sweeps.storage.regular_files import check_regular, read_regular
 
-FORMAT = 2
+FORMAT = 3
 _FIRST = 1
 _FILE = "format.json"
 _MAX_BYTES = 1000
 
 
 def store_format(storage: Storage) -> int:
-    """Return the format of a storage folder; today's for a folder without cells and journals.
+    """Return the format of a storage folder; today's for a folder without cells and queues.
 
     Raises:
         BadInput: If its number cannot be read.

@@ -19,21 +19,21 @@ from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import StoreRefused, StoreUnreachable
 from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
 from sweeps.records.manifest import Manifest
+from sweeps.records.sweep_log import Entry
 from sweeps.records.trial_record import (
     ARTIFACT_CONFIG,
-    ARTIFACT_MANIFEST,
     ARTIFACT_SOURCE,
+    ARTIFACT_SWEEP_LOG,
     ARTIFACT_WEIGHTS,
     EPOCH_METRICS,
     ConfigDocument,
     Json,
     Outcome,
     TrialRecord,
-    manifest_artifact,
+    sweep_log_artifact,
 )
 from sweeps.storage.regular_files import read_regular
 from sweeps.tracking import record_facts as facts
-from sweeps.tracking.manifests import manifest_digest, manifest_name
 from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
 from sweeps.tracking.store import (
     CurvePoint,
@@ -43,6 +43,7 @@ from sweeps.tracking.store import (
     SweepRef,
     TrialRef,
 )
+from sweeps.tracking.sweep_logs import log_digest, log_name
 from sweeps.tracking.sweep_summary import SweepSummary
 from sweeps.tracking.validation import (
     check_artifact_name,
@@ -51,6 +52,7 @@ from sweeps.tracking.validation import (
     single_record,
     unknown_sweep,
     valid_config,
+    valid_log,
     valid_manifest,
     valid_names,
     warn_invalid,
@@ -318,14 +320,14 @@ class MemoryWriter:
             run = self._backend.sweep(sweep) or self._backend.add(facts.facts_of_sweep(sweep))
             return run.record_id
 
-    def set_manifest(self, sweep_id: str, text: str) -> None:
-        """Make a manifest the current one of a sweep, unless it is. Earlier ones stay."""
-        digest = manifest_digest(text)
+    def set_sweep_log(self, sweep_id: str, text: str) -> None:
+        """Make a log the current one of a sweep, unless it is. Earlier ones stay."""
+        digest = log_digest(text)
         with self._backend.locked():
             run = self._backend.open(sweep_id)
-            for name in (manifest_artifact(digest), ARTIFACT_MANIFEST):
+            for name in (sweep_log_artifact(digest), ARTIFACT_SWEEP_LOG):
                 run.files[name] = text.encode()
-            run.facts[facts.TAG_MANIFEST_HASH] = digest
+            run.facts[facts.TAG_LOG_HASH] = digest
 
     def settle_sweep(self, sweep_id: str, exit_code: int | None) -> None:
         """Write how a sweep's launch ended, None for one that runs."""
@@ -393,21 +395,32 @@ class MemoryStore:
         with self.backend.locked():
             return self._sweep(sweep).record_id
 
-    def manifest(self, sweep: str) -> Manifest:
-        """Return the sweep's current manifest.
+    def sweep_log(self, sweep: str) -> list[Entry]:
+        """Return the sweep's definition and the decisions of its plan.
 
         Raises:
-            BadInput: If there is no such sweep, or its manifest is missing or not valid.
+            BadInput: If there is no such sweep, or its log is missing or not valid.
         """
+        return valid_log(sweep, self._log_content(sweep))
+
+    def manifest(self, sweep: str) -> Manifest:
+        """Return the sweep's current manifest, which its log comes to.
+
+        Raises:
+            BadInput: If there is no such sweep, or its log is missing or not valid.
+        """
+        return valid_manifest(sweep, self._log_content(sweep))
+
+    def _log_content(self, sweep: str) -> bytes:
         with self.backend.locked():
             run = self._sweep(sweep)
-            return valid_manifest(sweep, _content(run, manifest_name(run.facts)))
+            return _content(run, log_name(run.facts))
 
     def current_manifest(self, sweep: str) -> Manifest | None:
         """Return the sweep's manifest, or None where the sweep was never launched.
 
         Raises:
-            BadInput: If the manifest is not valid.
+            BadInput: If its log is not valid.
         """
         return self.manifest(sweep) if sweep in self.sweeps() else None
 

@@ -45,7 +45,7 @@ TAG_WARNINGS = "capsweep.warnings"  # JSON list of sentences
 TAG_NUM_IMAGES = "capsweep.num_images"  # JSON object: split -> number of its images
 TAG_DATA_NOTES = "capsweep.data_notes"  # JSON list of sentences
 TAG_EVALUATED = "capsweep.evaluated"  # of a trial: the evaluation that it was noted last
-TAG_MANIFEST_HASH = "capsweep.manifest_sha256"
+TAG_LOG_HASH = "capsweep.log_sha256"
 
 _SENTENCES = TypeAdapter(tuple[str, ...])
 _COUNTS = TypeAdapter(dict[str, int])

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.manifest import Manifest
+from sweeps.records.sweep_log import Entry
 from sweeps.records.trial_record import Json, Outcome, TrialRecord
 from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
 from sweeps.tracking.sweep_summary import SweepSummary
@@ -55,7 +56,7 @@ class RecordStore(Protocol):
     """Reads records; writes and creates nothing.
 
     The store is not contacted before the first question. What it holds is untrusted: records that
-    are not valid are left out with a logged warning, and manifests that are not valid are refused.
+    are not valid are left out with a logged warning, and invalid logs of sweeps are refused.
     Replaced and deleted records are left out. Every method raises `BadInput` where the store is
     missing and `StoreUnreachable` where it does not answer.
     """
@@ -97,11 +98,19 @@ class RecordStore(Protocol):
         """
         ...
 
-    def manifest(self, sweep: str) -> Manifest:
-        """Return the sweep's current manifest.
+    def sweep_log(self, sweep: str) -> list[Entry]:
+        """Return the sweep's definition and the decisions of its plan.
 
         Raises:
-            BadInput: If there is no such sweep, or its manifest is missing or not valid.
+            BadInput: If there is no such sweep, or its log is missing or not valid.
+        """
+        ...
+
+    def manifest(self, sweep: str) -> Manifest:
+        """Return the sweep's current manifest, which its log comes to.
+
+        Raises:
+            BadInput: If there is no such sweep, or its log is missing or not valid.
         """
         ...
 
@@ -109,7 +118,7 @@ class RecordStore(Protocol):
         """Return the sweep's manifest, or None where the sweep was never launched.
 
         Raises:
-            BadInput: If the manifest is not valid.
+            BadInput: If its log is not valid.
         """
         ...
 
@@ -304,11 +313,15 @@ class RecordWriter(ReportPublisher, Protocol):
         """Find or create a sweep's own record and return its id."""
         ...
 
-    def set_manifest(self, sweep_id: str, text: str) -> None:
-        """Make a manifest the current one of a sweep. Earlier ones stay.
+    def set_sweep_log(self, sweep_id: str, text: str) -> None:
+        """Make a log the current one of a sweep. Earlier ones stay.
 
-        A current manifest that was lost or damaged is written again. A reader sees the whole old
-        manifest or the whole new one, even if this is killed midway.
+        A current log that was lost or damaged is written again. A reader sees the whole old log or
+        the whole new one, even if this is killed midway.
+
+        Args:
+            sweep_id: The sweep's own record.
+            text: The lines with the sweep's definition and the decisions of its plan.
         """
         ...
 

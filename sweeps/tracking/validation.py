@@ -1,7 +1,8 @@
 """What every store checks alike: which record counts, what is valid, and the errors to raise."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 
 from pydantic import ValidationError
 
@@ -11,6 +12,7 @@ from sweeps.records.errors import BadInput
 from sweeps.records.evaluation_names import EVALUATION_FILE
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import shortened
+from sweeps.records.sweep_log import Entry, declared_last, entries_of, manifest_of
 from sweeps.records.trial_record import ConfigDocument, Json, TrialRecord
 from sweeps.tracking.addresses import public
 
@@ -115,23 +117,42 @@ def valid_names(sweeps: Iterable[str]) -> list[str]:
     return sorted(name for name in set(sweeps) if names.SLUG.fullmatch(name))
 
 
-def valid_manifest(sweep: str, content: bytes) -> Manifest:
-    """Return a sweep's manifest from its artifact.
+def valid_log(sweep: str, content: bytes) -> list[Entry]:
+    """Return the entries of a sweep's log from its artifact.
 
     Raises:
         BadInput: If it is not valid, or another sweep's.
     """
+    with _of_log(sweep):
+        entries = entries_of(content)
+        declared = declared_last(entries)
+        if declared is None:
+            raise ValueError("it declares no sweep.")
+        if declared.manifest.sweep != sweep:
+            raise ValueError(f"it is that of '{declared.manifest.sweep}'.")
+        return entries
+
+
+def valid_manifest(sweep: str, content: bytes) -> Manifest:
+    """Return the manifest that a sweep's log comes to, from its artifact.
+
+    Raises:
+        BadInput: If it is not valid, or another sweep's.
+    """
+    entries = valid_log(sweep, content)
+    with _of_log(sweep):
+        manifest = manifest_of(entries)
+        assert manifest
+        return manifest
+
+
+@contextmanager
+def _of_log(sweep: str) -> Generator[None]:
     try:
-        manifest = Manifest.model_validate_json(content)
-    except ValidationError as error:
-        raise BadInput(
-            f"The manifest of sweep '{sweep}' is not valid: {first_error(error)}"
-        ) from error
-    if manifest.sweep != sweep:
-        raise BadInput(
-            f"The manifest of sweep '{sweep}' is not valid: it is that of '{manifest.sweep}'."
-        )
-    return manifest
+        yield
+    except (ValueError, RecursionError) as error:
+        reason = first_error(error) if isinstance(error, ValidationError) else str(error)
+        raise BadInput(f"The log of sweep '{sweep}' is not valid: {reason}") from error
 
 
 def valid_config(record: TrialRecord, content: bytes) -> Json:

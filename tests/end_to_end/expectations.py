@@ -39,7 +39,7 @@ def expect_each_cell_finished_once(storage: Path, *, num_cells: int, num_epochs:
 
 
 def expect_search_settled(storage: Path, sweep: str, *, num_trials: int, num_epochs: int) -> None:
-    """Check that journal, records and manifest of a search tell the same, each thing once."""
+    """Check that log, records and manifest of a search agree, each thing once."""
     facts = search_facts(storage, sweep)
     assert [number for number, _ in facts.proposals] == list(range(num_trials))
     proposals = facts.manifest["search"]["proposals"]

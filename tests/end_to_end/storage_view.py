@@ -1,4 +1,4 @@
-"""What a storage folder and its MLflow database hold, read without capsweep and without MLflow."""
+"""What a storage folder and its MLflow database hold, read without MLflow."""
 
 import json
 import sqlite3
@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from sweeps.records.sweep_log import entries_of, manifest_of
 
 
 @dataclass(frozen=True)
@@ -101,10 +103,10 @@ def parent_runs(database: Path) -> dict[str, RunFacts]:
 
 @dataclass(frozen=True)
 class SearchFacts:
-    """What is told of a search in two places: its journal, and its manifest in MLflow.
+    """What two logs say of a search: that in the storage folder, and its copy in MLflow.
 
     Attributes:
-        proposals: Number and params of each, as the journal has them.
+        proposals: Number and params of each, as the log in the storage folder has them.
         stopped: Trial key -> epoch and value of the verdict that ended it, likewise.
         manifest: The current one.
     """
@@ -115,7 +117,7 @@ class SearchFacts:
 
 
 def search_facts(storage: Path, sweep: str) -> SearchFacts:
-    """Return what is told of a search; its journal may hold one definition only."""
+    """Return what is known of a search; its log may hold one definition only."""
     decisions = _decisions(storage, sweep)
     proposals: dict[int, dict[str, Any]] = {}
     for kind, content in decisions:
@@ -124,36 +126,37 @@ def search_facts(storage: Path, sweep: str) -> SearchFacts:
             assert params == cell["settings"], "all cells of a proposal have its params"
     stops = [content for kind, content in decisions if kind == "stop"]
     parent = parent_runs(storage / "mlflow.db")[sweep]
-    digest = parent.tags["capsweep.manifest_sha256"][:16]
+    digest = parent.tags["capsweep.log_sha256"][:16]
+    log = next(parent.artifacts.glob(f"sweep-logs/{digest}.jsonl")).read_bytes()
+    manifest = manifest_of(entries_of(log))
+    assert manifest
     return SearchFacts(
         proposals=sorted(proposals.items()),
         stopped={stop["trial_key"]: (stop["epoch"], stop["value"]) for stop in stops},
-        manifest=json.loads(next(parent.artifacts.glob(f"manifests/{digest}.json")).read_text()),
+        manifest=manifest.model_dump(mode="json"),
     )
 
 
 def num_published(storage: Path, sweep: str) -> int:
-    """Return how many cells the manifest with a search's record has; none before there is one."""
+    """Return how many cells a search has by its log in MLflow; none before there is one."""
     with suppress(KeyError, StopIteration, OSError, sqlite3.Error, ValueError):
         return len(search_facts(storage, sweep).manifest["cells"])
     return 0
 
 
 def decided(storage: Path, sweep: str, kind: str) -> list[tuple[str, int]]:
-    """Return trial and epoch of a journal's verdicts of a kind; none before there is a journal."""
-    if not (storage / "journals" / f"{sweep}.db").exists():
+    """Return trial and epoch of a log's verdicts of a kind; none before there is a log."""
+    if not (storage / "journals" / f"{sweep}.jsonl").exists():
         return []
-    with suppress(sqlite3.OperationalError):  # it has no decisions yet
-        reported = [content for one, content in _decisions(storage, sweep) if one == kind]
-        return [(content["trial_key"], content["epoch"]) for content in reported]
-    return []
+    reported = [content for one, content in _decisions(storage, sweep) if one == kind]
+    return [(content["trial_key"], content["epoch"]) for content in reported]
 
 
 def _decisions(storage: Path, sweep: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the journal's decisions in their order, each with its kind."""
-    with closing(sqlite3.connect(storage / "journals" / f"{sweep}.db", timeout=30)) as journal:
-        rows = journal.execute("select kind, content from decisions order by rowid")
-        return [(kind, json.loads(content)) for kind, content in rows]
+    """Return the log's decisions in their order, each with its kind."""
+    lines = _whole_lines(storage / "journals" / f"{sweep}.jsonl")
+    entries = [line["entry"] for line in lines if line["entry"]["type"] == "decided"]
+    return [(entry["kind"], entry["decision"]) for entry in entries]
 
 
 def _whole_lines(path: Path) -> list[dict[str, Any]]:

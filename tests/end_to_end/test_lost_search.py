@@ -1,4 +1,4 @@
-"""A search whose records and journal are lost is recorded anew, with the same tables."""
+"""A search whose records and log are lost is recorded anew, with the same tables."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_search_whose_database_and_journal_are_deleted_ends_in_the_same_tables(
+def test_a_search_whose_database_and_log_are_deleted_ends_in_the_same_tables(
     tmp_path: Path, terminal: Terminal
 ) -> None:
     file = write_search(tmp_path / "hunt.py", trials=5)
@@ -30,7 +30,7 @@ def test_a_search_whose_database_and_journal_are_deleted_ends_in_the_same_tables
     before = files_of(terminal.folder / "reports")
     starts = num_starts(terminal.storage)
     terminal.database.unlink()
-    (terminal.storage / "journals" / "hunt.db").unlink()
+    (terminal.storage / "journals" / "hunt.jsonl").unlink()
     ended = terminal.run("run", str(file))
     assert ended.code == 0, ended.explained()
     assert num_starts(terminal.storage) == starts

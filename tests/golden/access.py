@@ -12,7 +12,8 @@ from search_spaces.trial_key import trial_key
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.records.cell_contents import FinalRecord, OutboxLine
 from sweeps.records.manifest import Manifest
-from sweeps.tracking.manifests import manifest_text
+from sweeps.records.sweep_log import entries_of
+from sweeps.records.sweep_log import text_of as log_lines
 
 
 def names() -> list[str]:
@@ -30,7 +31,8 @@ def text_of(definition: Definition) -> str:
 
     The pinned commit had no other and did not name it.
     """
-    return manifest_text(definition.manifest.model_copy(update={"verdict_rule": "own seeds"}))
+    manifest = definition.manifest.model_copy(update={"verdict_rule": "own seeds"})
+    return manifest.model_dump_json(indent=1)
 
 
 def keys_of(config: TrainingConfig, seeds: Sequence[int]) -> dict[str, str]:
@@ -38,9 +40,14 @@ def keys_of(config: TrainingConfig, seeds: Sequence[int]) -> dict[str, str]:
     return {str(seed): trial_key(config, seed) for seed in seeds}
 
 
+def rewritten_log(text: str) -> str:
+    """Return a sweep's log, read and written."""
+    return log_lines(entries_of(text.encode())).decode()
+
+
 def rewritten_manifest(text: str) -> str:
     """Return a manifest's text, read and written."""
-    return manifest_text(Manifest.model_validate_json(text))
+    return Manifest.model_validate_json(text).model_dump_json(indent=1)
 
 
 def rewritten_outbox_line(line: str) -> str:

@@ -118,7 +118,7 @@ def test_manifests_outboxes_and_final_records_are_read_and_written_as_they_were(
     store: Store,
 ) -> None:
     files = files_of(store.archive)
-    counts = dict.fromkeys(("manifest", "outbox", "final"), 0)
+    counts = dict.fromkeys(("log", "outbox", "final"), 0)
     for kind, text, second in texts_in(files):
         assert second == text, kind
         counts[kind] += 1
@@ -134,8 +134,8 @@ def texts_in(files: dict[str, bytes]) -> Iterator[tuple[str, str, str]]:
     """Yield the kind of each text that a store holds, the text, and the text written again."""
     for name, content in files.items():
         text = content.decode() if name.endswith((".json", ".jsonl")) else ""
-        if "manifest" in name and name.endswith(".json"):
-            yield "manifest", text, access.rewritten_manifest(text)
+        if name.endswith(".jsonl") and not name.endswith("outbox.jsonl"):
+            yield "log", text, access.rewritten_log(text)
         elif name.endswith("outbox.jsonl"):
             for line in text.splitlines():
                 yield "outbox", line, access.rewritten_outbox_line(line)

@@ -1,18 +1,16 @@
 """A plan that decides by results, in the sweep's own file; killed, and run again."""
 
-import json
-import sqlite3
 from pathlib import Path
 
 import pytest
 
 from search_spaces.plans.decisions import DONE, Decision, Propose, Select, Stop
-from sweeps.execution.cells.journal import Journal
-from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.execution.survey.surveyed_cells import check_dropped_cells
+from sweeps.execution.sweep_log import stored_entries
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput
+from sweeps.records.sweep_log import Decided
 from tests.end_to_end.command import Command
 from tests.sweeps.execution.search.simulated import Launch, World
 
@@ -117,11 +115,7 @@ def score(spec: TrialSpec, epoch: int) -> float:
 
 
 def decisions(world: World, definition: Definition) -> list[Decision]:
-    assert definition.decided_by
-    journal = Journal(world.journals, "example")
-    entries = DecisionLog(journal, definition.decided_by).entries()
-    journal.close()
-    return entries
+    return world.decisions(definition)
 
 
 def test_the_first_round_is_known_before_anything_runs(definition: Definition) -> None:
@@ -132,7 +126,7 @@ def test_the_first_round_is_known_before_anything_runs(definition: Definition) -
 
 def test_results_decide_what_is_trained_next(tmp_path: Path, definition: Definition) -> None:
     world = World(tmp_path / "world")
-    launch = Launch(world, definition, score).run().close()
+    launch = Launch(world, definition, score).run()
     cells = [(cell.arm, cell.seed) for cell in launch.manifest.cells]
     first = [(f"rate {rate}", 0) for rate in (0.001, 0.002, 0.003, 0.004)]
     assert cells == [*first, ("rate 0.003", 1), ("rate 0.002", 1), ("rate 0.003", 2)]
@@ -149,7 +143,7 @@ def test_a_hopeless_trial_is_stopped(tmp_path: Path) -> None:
     text = TEXT.replace("0.001, 0.002, 0.003", "0.002, 0.001, 0.003")
     definition = define(written(tmp_path / "file", text), Changes(), ())
     world = World(tmp_path / "world")
-    launch = Launch(world, definition, score).run().close()
+    launch = Launch(world, definition, score).run()
     assert [cell.arm for cell in launch.manifest.cells if cell.stopped] == ["rate 0.001"]
     assert [one.epoch for one in decisions(world, definition) if isinstance(one, Stop)] == [1]
 
@@ -162,11 +156,11 @@ def test_killed_at_any_step_and_run_again_it_decides_the_same(tmp_path: Path) ->
     def snapshot() -> None:
         left.append(world.copy(tmp_path / f"killed {len(left)}"))
 
-    unbroken = Launch(world, definition, score, step=snapshot).run().close()
+    unbroken = Launch(world, definition, score, step=snapshot).run()
     assert len(left) > 40
     for number, one in enumerate(left):
         resumed = one if number % 2 else World(one.root, has_store=False)
-        launch = Launch(resumed, definition, score).run().close()
+        launch = Launch(resumed, definition, score).run()
         assert launch.manifest == unbroken.manifest
         assert decisions(resumed, definition) == decisions(world, definition)
         assert set(resumed.epochs_trained().values()) == {1}
@@ -174,9 +168,9 @@ def test_killed_at_any_step_and_run_again_it_decides_the_same(tmp_path: Path) ->
 
 def test_run_again_it_does_nothing(tmp_path: Path, definition: Definition) -> None:
     world = World(tmp_path / "world")
-    Launch(world, definition, score).run().close()
+    Launch(world, definition, score).run()
     known = decisions(world, definition)
-    resumed = Launch(world, definition, score).run().close()
+    resumed = Launch(world, definition, score).run()
     assert resumed.started == []
     assert decisions(world, definition) == known
 
@@ -185,7 +179,7 @@ def test_another_plan_does_not_go_on_from_its_decisions(
     tmp_path: Path, definition: Definition
 ) -> None:
     world = World(tmp_path / "world")
-    Launch(world, definition, score).run().close()
+    Launch(world, definition, score).run()
     other = define(written(tmp_path / "file", TEXT.replace("// 2", "// 3")), Changes(), ())
     assert other.decided_by != definition.decided_by
     with pytest.raises(BadInput, match="its plan's code or settings"):
@@ -194,33 +188,24 @@ def test_another_plan_does_not_go_on_from_its_decisions(
 
 @pytest.mark.slow
 def test_killed_in_mid_sweep_and_run_again_by_the_command_line(tmp_path: Path) -> None:
-    path, journal = written(tmp_path), tmp_path / "capsweep-store" / "journals" / "example.db"
+    path, journals = written(tmp_path), tmp_path / "capsweep-store" / "journals"
     command = Command(tmp_path, "run", str(path))
-    command.wait_until(lambda: len(noted(journal)) >= 1)
+    command.wait_until(lambda: len(noted(journals)) >= 1)
     command.kill_all()
-    before = noted(journal)
+    before = noted(journals)
     resumed = Command(tmp_path, "run", str(path)).wait()
     assert resumed.code == 0, resumed.explained()
-    after = noted(journal)
+    after = noted(journals)
     assert after[: len(before)] == before
-    assert [kind for kind, _ in after if kind in {"propose", "choose", "done"}] == [
+    assert [one.kind for one in after if one.kind in {"propose", "select", "done"}] == [
         "propose",
         "propose",
-        "choose",
+        "select",
         "done",
     ]
-    assert json.loads(after[-2][1])["arms"]
+    assert after[-2].decision.arms
 
 
-def noted(journal: Path) -> list[tuple[str, str]]:
-    """Return what the journal says was decided: kind and content."""
-    if not journal.exists():
-        return []
-    database = sqlite3.connect(journal)
-    try:
-        rows = database.execute("select kind, content from decisions order by rowid").fetchall()
-    except sqlite3.OperationalError:  # there is no such table yet
-        return []
-    finally:
-        database.close()
-    return [(str(kind), str(content)) for kind, content in rows]
+def noted(journals: Path) -> list[Decided]:
+    """Return the decisions in the log."""
+    return [one for one in stored_entries(journals, "example") if isinstance(one, Decided)]

@@ -5,7 +5,6 @@ where its schema says so. No line of the package names it.
 """
 
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,12 @@ from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.worker.trial import TrialJob, run_trial
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
+from sweeps.records.sweep_log import entries_of, manifest_of
 from sweeps.storage.locations import Storage
-from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.store import RecordStore
 from tests.end_to_end.command import Terminal
+from tests.sweeps.published import publish_manifest
 
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
 NAME = "validation_top2_accuracy"
@@ -235,8 +235,10 @@ def test_a_search_for_it_is_run_confirmed_and_reported(tmp_path: Path) -> None:
 
 
 def manifest_in(storage: Path) -> Manifest:
-    (path,) = {max(storage.glob("artifacts/*/artifacts/manifest.json"))}
-    return Manifest.model_validate(json.loads(path.read_text()))
+    (path,) = {max(storage.glob("artifacts/*/artifacts/sweep.jsonl"))}
+    manifest = manifest_of(entries_of(path.read_bytes()))
+    assert manifest
+    return manifest
 
 
 def records_of(definition: Definition, store: RecordStore) -> list[Any]:

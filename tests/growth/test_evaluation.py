@@ -81,7 +81,11 @@ def contents(storage: Path) -> dict[str, bytes]:
 
 
 def assert_only_the_evaluation_is_new(before: dict[str, bytes], after: dict[str, bytes]) -> None:
-    own_files = ("manifest.json", ".html")  # the sweep now declares the evaluation, pages show it
+    own_files = (
+        "small.jsonl",
+        "sweep.jsonl",
+        ".html",
+    )  # the sweep now declares the evaluation, pages show it
     changed = {name for name in before if after.get(name) != before[name]}
     assert all(name.endswith(own_files) for name in changed)
     files = {Path(name).name for name in after if "/evaluations/" in name}
@@ -89,7 +93,7 @@ def assert_only_the_evaluation_is_new(before: dict[str, bytes], after: dict[str,
     assert len([name for name in of_evaluation if name.startswith("cells/")]) == 4 * 2
     assert len([name for name in of_evaluation if name.startswith("artifacts/")]) == 4 * 2
     others = after.keys() - before.keys() - of_evaluation
-    assert all("/report/" in name or "/manifests/" in name for name in others)
+    assert all("/report/" in name or "/sweep-logs/" in name for name in others)
 
 
 def train_without_ray(file: Path, storage: Path) -> None:

@@ -22,6 +22,7 @@ from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import StoreRefused, StoreUnreachable
 from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
 from sweeps.records.manifest import Manifest
+from sweeps.records.sweep_log import Entry
 from sweeps.records.trial_record import (
     EPOCH_METRICS,
     METRIC_TEST_ERROR,
@@ -33,7 +34,6 @@ from sweeps.records.trial_record import (
 from sweeps.storage.locations import Storage
 from sweeps.storage.store_format import write_format
 from sweeps.tracking import record_facts, validation
-from sweeps.tracking.manifests import manifest_digest, manifest_name, publish_manifest
 from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.record_facts import (
     TAG_DATA_FINGERPRINT,
@@ -43,11 +43,13 @@ from sweeps.tracking.record_facts import (
     TAG_TRIAL_KEY,
 )
 from sweeps.tracking.store import CurvePoint, FreedWeights, RecordStore, SweepRef, TrialRef
+from sweeps.tracking.sweep_logs import log_digest, log_name
 from sweeps.tracking.sweep_summary import SweepSummary
 from tests.sweeps.execution.examples import final, manifest, reported, spec, start
+from tests.sweeps.published import publish_manifest
 from tests.sweeps.tracking.store_contract import StoreContract
 
-TYPE, HASH, IS_RUNNING = record_facts.TAG_TYPE, record_facts.TAG_MANIFEST_HASH, "lines.is_running"
+TYPE, HASH, IS_RUNNING = record_facts.TAG_TYPE, record_facts.TAG_LOG_HASH, "lines.is_running"
 
 
 class Folded(NamedTuple):
@@ -95,10 +97,15 @@ class LinesStore:
     def sweep_id(self, sweep: str) -> str:
         return self._sweep(sweep).record_id
 
+    def sweep_log(self, sweep: str) -> list[Entry]:
+        return validation.valid_log(sweep, self._log(sweep).read_bytes())
+
     def manifest(self, sweep: str) -> Manifest:
+        return validation.valid_manifest(sweep, self._log(sweep).read_bytes())
+
+    def _log(self, sweep: str) -> Path:
         folded = self._sweep(sweep)
-        path = self._file(folded.record_id, manifest_name(folded.facts))
-        return validation.valid_manifest(sweep, path.read_bytes())
+        return self._file(folded.record_id, log_name(folded.facts))
 
     def current_manifest(self, sweep: str) -> Manifest | None:
         return self.manifest(sweep) if sweep in self.sweeps() else None
@@ -240,9 +247,9 @@ class LinesStore:
         facts = record_facts.facts_of_sweep(sweep) | {IS_RUNNING: "True", "lines.is": description}
         return self._create(facts, 0)
 
-    def set_manifest(self, sweep_id: str, text: str) -> None:
-        facts = {HASH: manifest_digest(text)}
-        place = self._place(sweep_id, manifest_name(facts))
+    def set_sweep_log(self, sweep_id: str, text: str) -> None:
+        facts = {HASH: log_digest(text)}
+        place = self._place(sweep_id, log_name(facts))
         place.parent.mkdir(exist_ok=True)
         place.write_text(text)
         self._add(sweep_id, facts=facts)

@@ -8,6 +8,7 @@ import json
 import random
 import shutil
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -35,10 +36,10 @@ def aims(storage: Path, traps: Traps) -> list[Mutation]:
     for sweep, run in sorted(_own_runs(database).items()):
         mutations += _addresses(storage, sweep, run, traps)
         paths = [
-            *sorted((storage / "artifacts" / run / "artifacts").glob("manifest*.json")),
-            *sorted((storage / "journals").glob(f"{sweep}.manifest.json")),
+            *sorted((storage / "artifacts" / run / "artifacts").glob("sweep-logs/*.jsonl")),
+            *sorted((storage / "journals").glob(f"{sweep}.jsonl")),
         ]
-        mutations += _of_manifest(paths, sweep)
+        mutations += _of_log(paths, sweep)
     return [*mutations, *_tags(database)]
 
 
@@ -94,9 +95,9 @@ def _tags(database: Path) -> Iterator[Mutation]:
         yield Mutation(f"escapes in the tag {name} of all runs", "tags", write)
 
 
-def _of_manifest(paths: list[Path], sweep: str) -> Iterator[Mutation]:
-    """Yield changes of the manifest of one sweep, in all its copies."""
-    manifest = json.loads(paths[0].read_text())
+def _of_log(paths: list[Path], sweep: str) -> Iterator[Mutation]:
+    """Yield changes of the log of one sweep, in all its copies, with their right checksums."""
+    manifest = _entries(paths[0])
     where = dict.fromkeys(place for place, _, _ in _values(manifest))
     for place in where:
         values = [holder[key] for one, holder, key in _values(manifest) if one == place]
@@ -116,11 +117,20 @@ def _change(
     def apply(chance: random.Random) -> None:
         seed = chance.random()
         for path in paths:
-            manifest = json.loads(path.read_text())
-            act(manifest, random.Random(seed))
-            path.write_text(json.dumps(manifest))
+            entries = _entries(path)
+            act(entries, random.Random(seed))
+            path.write_bytes(b"".join(map(_line, entries)))
 
-    return Mutation(f"{words} of the manifest of {sweep}", of, apply, sweep)
+    return Mutation(f"{words} of the log of {sweep}", of, apply, sweep)
+
+
+def _entries(path: Path) -> list[Any]:
+    return [json.loads(line)["entry"] for line in path.read_text().splitlines()]
+
+
+def _line(entry: Any) -> bytes:
+    text = json.dumps(entry, separators=(",", ":"))
+    return f'{{"sum":"{zlib.crc32(text.encode()):08x}","entry":{text}}}\n'.encode()
 
 
 def _renamed(place: str) -> Callable[[Any, random.Random], None]:

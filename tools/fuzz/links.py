@@ -87,17 +87,14 @@ def _of_databases(storage: Path) -> Iterator[_Copy]:
 def _of_sweeps(storage: Path) -> Iterator[_Copy]:
     """Yield the logs, locks and manifests of a repair that fills a store's records again."""
     lose = _losing(storage)
-    for journal in sorted((storage / "journals").glob("*.db")):
-        if is_ours(journal):
-            yield _Copy("the recorder's lock", journal.with_suffix(".lock"), lose)
-            continue
-        sweep = journal.stem
+    for queue in sorted((storage / "journals").glob("*.db")):
+        yield _Copy("the recorder's lock", queue.with_suffix(".lock"), lose)
+    for log in sorted((storage / "journals").glob("*.jsonl")):
+        sweep = log.stem
         files = {
             f"the recorder's log of {sweep}": storage / "logs" / f"recorder-{sweep}.log",
-            f"the log of {sweep}": storage / "logs" / f"{sweep}.log",
-            f"the lock of {sweep}": journal.with_suffix(".lock"),
-            f"the kept manifest of {sweep}": journal.with_suffix(".manifest.json"),
-            f"the growth of the manifest of {sweep}": journal.with_suffix(".manifest.jsonl"),
+            f"what was printed by {sweep}": storage / "logs" / f"{sweep}.log",
+            f"the lock of {sweep}": log.with_suffix(".lock"),
         }
         for words, path in files.items():
             yield _Copy(words, path, lose, sweep=sweep)

@@ -16,7 +16,7 @@ ESCAPES = "\x1b]0;owned\x07\x1b[2J\rfine\u202efaked"
 NOT_YOURS = "not yours\n"  # what a victim's files hold
 ZEROS = "zeros"  # the one that holds nothing but zeros
 _DEEP = "[" * 100_000
-_READ = {"config.json", "log.txt", "manifest.json", "parts.py"}  # of a run's files
+_READ = {"config.json", "log.txt", "sweep.jsonl", "parts.py"}  # of a run's files
 _OF_REPORT = "a file of a report"  # which nobody reads again, whatever its name
 
 
@@ -110,7 +110,7 @@ def _kinds_of_files(storage: Path) -> dict[str, list[Path]]:
     kinds: dict[str, list[Path]] = {}
     for path in sorted(path for path in storage.rglob("*") if path.is_file()):
         parts = path.relative_to(storage).parts
-        name = "manifest.json" if parts[-1].startswith("manifest") else parts[-1]
+        name = "sweep.jsonl" if "sweep-logs" in parts else parts[-1]
         is_read = name in _READ or name.endswith(".safetensors")
         name = name if is_read or parts[0] != "artifacts" else _OF_REPORT
         kinds.setdefault(f"{parts[0]}/{name}" if len(parts) > 1 else name, []).append(path)

@@ -15,7 +15,7 @@ STORE = "capsweep-store"
 _FILES = "api/2.0/mlflow-artifacts/artifacts"  # where MLflow believes that files lie
 _VICTIMS = (
     *("weights.safetensors", "predictions.safetensors", "config.json", "final.json", "lock"),
-    *("outbox.jsonl", "log.txt", "x.tmp", "manifest.json", "note.txt", "mlflow.db", "format.json"),
+    *("outbox.jsonl", "log.txt", "x.tmp", "sweep.jsonl", "note.txt", "mlflow.db", "format.json"),
 )
 _OUTPUTS = {STORE, "reports", "__pycache__"}
 

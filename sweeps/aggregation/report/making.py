@@ -50,7 +50,8 @@ def make_report(
     manifest, records = results.manifest, results.records
     check_names(manifest)
     made = [(declared, make(declared, results, tables)) for declared in manifest.tables]
-    data = data_notes(results.arms)
+    search = results.manifest.search
+    data = (*data_notes(results.arms), *filter(None, [search.cut_note if search else ""]))
     sections = tuple(_with_notes(section, data) for _, section in made if section)
     in_style = paper_sections(results, style)
     cost = cost_table(manifest, records)

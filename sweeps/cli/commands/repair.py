@@ -21,7 +21,7 @@ def repair(
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:
-    """Rebuild lost or damaged records and journals from the cells' folders; say what was done."""
+    """Rebuild lost or damaged records and logs from the cells' folders; say what was done."""
     from sweeps.execution.repair.repair import repair as repair_store
 
     repaired = repair_store(sweep, storage, tracking_uri)

@@ -125,6 +125,21 @@ class CellFolder:
         with self._open_outbox(os.O_RDWR | os.O_CREAT | os.O_APPEND) as file:
             append_whole(file, data)
 
+    def spec_under(self, plan: str) -> TrialSpec | None:
+        """Return the spec with which a plan has started the trial, None if it has not.
+
+        Args:
+            plan: Hash of the plan, as in `TrialSpec.plan`.
+        """
+        try:
+            content = read_descriptor(self._open(self._outbox), self._outbox)
+        except (OSError, BadInput):
+            return None
+        if plan.encode() not in content:
+            return None
+        specs = (line.head for line in map(_outbox_line, content.splitlines()) if line)
+        return next((spec for spec in specs if spec and spec.plan == plan), None)
+
     def read_outbox(
         self, offset: int = 0, fence: int | None = None
     ) -> tuple[list[OutboxLine], int]:

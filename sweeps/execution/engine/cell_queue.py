@@ -76,7 +76,7 @@ class CircuitBreaker:
 
 
 class ProgressListener(Protocol):
-    """Follows the progress of a launch, as the live view and the journal do."""
+    """Follows the progress of a launch, as the live view and the log do."""
 
     def started(self, trial_key: str) -> None:
         """A trial was dispatched."""

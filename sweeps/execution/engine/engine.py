@@ -141,7 +141,7 @@ class EngineSetting(NamedTuple):
 
 
 class Engine(Protocol):
-    """Runs jobs as there is room. It stores nothing: folders and journal are the truth.
+    """Runs jobs as there is room. It stores nothing: folders and log are the truth.
 
     Entering it starts it, or joins machines that run already; leaving it ends all that it started.
 

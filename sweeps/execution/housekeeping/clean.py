@@ -1,7 +1,7 @@
 """Clean: find files that nothing needs, list them, and delete them if asked to.
 
 It never touches what a table is made of: final records, weights, predictions, outboxes, artifacts,
-journals, manifests, evaluations. It skips cells that a trial holds and sweeps that are running.
+logs, evaluations. It skips cells that a trial holds and sweeps that are running.
 """
 
 import os
@@ -129,7 +129,7 @@ def _replaced(storage: Storage, needs: Needs) -> Generator[Leftover]:
 
 
 def _elsewhere(storage: Storage) -> Generator[Leftover]:
-    """Yield what is damaged or temporary beside the journals, the store and its artifacts."""
+    """Yield what is damaged or temporary beside the logs, the store and its artifacts."""
     for folder in (storage.root, storage.journals, storage.artifacts):
         for path, status in _files_below(folder, is_deep=folder == storage.artifacts):
             kind = kind_of(path.name)

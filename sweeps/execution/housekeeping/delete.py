@@ -23,9 +23,10 @@ from sweeps.execution.housekeeping.deletion_plan import (
 )
 from sweeps.execution.housekeeping.needs import sweeps_and_whether_running
 from sweeps.execution.launch_process.launch_lock import existing_places, make_folders
-from sweeps.execution.recorder.manifest_file import hand_over, stored_manifest
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
+from sweeps.execution.sweep_log import stored_manifest, write_log
 from sweeps.records.errors import BadInput
+from sweeps.records.sweep_log import Declared
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage
 from sweeps.storage.regular_files import opened_folder
@@ -55,7 +56,7 @@ def remove(sweep: str, plan: DeletionPlan, storage: Storage, store: RecordStore)
     if (
         stored_manifest(storage.journals, sweep) is None
     ):  # else a kill would leave cells that nothing names
-        hand_over(storage.journals, plan.manifests[0])
+        write_log(storage.journals, sweep, [Declared(manifest=plan.manifests[0])])
     errors: list[str] = []
     for key in plan.trial_keys:
         try:
@@ -65,13 +66,13 @@ def remove(sweep: str, plan: DeletionPlan, storage: Storage, store: RecordStore)
     if errors:
         return [*errors, "Give the command again once that can be."]
     _forget(sweep, plan.trial_keys, storage, store.address)
-    *files, manifest = files_of(sweep, storage)
+    *files, log = files_of(sweep, storage)
     try:
         for path in files:
             remove_path(path)
         while writer and (record := writer.find_sweep(sweep)):
             remove_record(record.record_id, storage, writer)
-        remove_path(manifest)
+        remove_path(log)
         remove_path(storage.journals / f"{sweep}.lock")
     except (OSError, BadInput) as error:
         return [f"Not all could be deleted: {error}", "Give the command again once that can be."]

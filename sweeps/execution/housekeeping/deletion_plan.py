@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.execution.housekeeping.needs import trial_keys_of
-from sweeps.execution.recorder.manifest_file import log_file, manifest_file, stored_manifest
+from sweeps.execution.sweep_log import log_path, stored_manifest
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.storage.locations import Storage, bytes_below
@@ -17,7 +17,7 @@ class DeletionPlan:
     """What is deleted with a sweep.
 
     Attributes:
-        manifests: The store's current one and the copy in the storage folder, if they exist.
+        manifests: By the logs in the store and in the storage folder, if they exist.
         trial_keys: Trial keys of the cells that no other sweep uses, sorted.
         shared: Other sweep -> how many of the trials it uses too.
     """
@@ -49,7 +49,7 @@ def plan_deletion(
     Args:
         sweep: Its name.
         others: All other sweeps.
-        storage: Where copies of manifests lie.
+        storage: Where the logs lie.
         store: The tracking store.
 
     Raises:
@@ -62,7 +62,7 @@ def plan_deletion(
         keys = trial_keys_of(other, storage, store)
         if keys is None:
             raise BadInput(
-                f"The manifest of '{other}' cannot be read, so it is not known which trials of "
+                f"The log of '{other}' cannot be read, so it is not known which trials of "
                 f"'{sweep}' it holds, and nothing was deleted: capsweep repair {other}."
             )
         if shared := trial_keys & keys:
@@ -94,7 +94,7 @@ def count_items(
             "record of the sweep, with its reports", len(sweep_ids), sum(sweeps) if sweeps else None
         ),
         ItemCount("cells", len(cells), sum(cells)),
-        ItemCount("journal, manifest and logs", len(files), sum(f.stat().st_size for f in files)),
+        ItemCount("logs", len(files), sum(f.stat().st_size for f in files)),
     ]
 
 
@@ -103,22 +103,20 @@ def files_of(sweep: str, storage: Storage) -> tuple[Path, ...]:
     return (
         storage.logs / f"{sweep}.log",
         storage.logs / f"recorder-{sweep}.log",
-        *(storage.journals / f"{sweep}.db{end}" for end in ("-journal", "-wal", "-shm", "")),
-        log_file(storage.journals, sweep),
-        manifest_file(storage.journals, sweep),
+        log_path(storage.journals, sweep),
     )
 
 
 def _manifests(sweep: str, storage: Storage, store: RecordStore) -> tuple[Manifest, ...]:
-    """Return what tells of a sweep's cells.
+    """Return the manifests that name a sweep's cells.
 
-    That in the store may be gone, in a deletion that was broken off: the kept one is there then.
+    The store's may be gone, in a deletion that was broken off: the log here is there then.
     """
     copy = stored_manifest(storage.journals, sweep)
     if not store.exists() or sweep not in store.sweeps():
         if copy is None:
             raise BadInput(
-                f"The kept manifest of '{sweep}' is damaged and the store has none, so its cells "
+                f"The log of '{sweep}' is damaged and the store has none, so its cells "
                 f"are not known, and nothing was deleted: capsweep clean frees what nothing needs."
             )
         return (copy,)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 
 from sweeps.execution.housekeeping.leftovers import Needs
-from sweeps.execution.recorder.manifest_file import known_sweeps, stored_manifest
+from sweeps.execution.sweep_log import known_sweeps, stored_manifest
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage
@@ -18,7 +18,7 @@ def sweeps_and_whether_running(
 
     Args:
         sweep: A sweep that has to exist.
-        storage: The storage with their journals.
+        storage: The storage with their logs.
         store: The store of the records.
         locks: Gets the locks of the sweeps that do not run, so that none starts; None to take no
             locks.
@@ -61,7 +61,7 @@ def needs_of(
         is_certain=is_quiet and not unknown and store.exists(),
     )
     sentences = [f"'{name}' is being run, and was left alone." for name in launched]
-    sentences += [f"The manifest of '{name}' cannot be read: capsweep repair." for name in unknown]
+    sentences += [f"The log of '{name}' cannot be read: capsweep repair." for name in unknown]
     if not store.exists():
         sentences.append(
             "The tracking store is missing: capsweep repair fills it from the folders."

@@ -60,7 +60,7 @@ def _slots(options: LaunchOptions) -> int:
 
 
 def _was_launched(which: "Launchable", options: LaunchOptions) -> bool:
-    """Return whether the sweep has a journal, so that nothing may be left to do."""
+    """Return whether the sweep has a log, so that nothing may be left to do."""
     declared_name = Path(which).stem if isinstance(which, str | Path) else which.name
     name = options.name or declared_name
-    return (resolve_storage(options.storage).journals / f"{name}.db").exists()
+    return (resolve_storage(options.storage).journals / f"{name}.jsonl").exists()

@@ -87,7 +87,8 @@ def _record_all(progress: Progress, recorder: RecorderClient) -> str:
         manifest = progress.definition.manifest
         missing = unrecorded(survey.store, survey.storage, manifest, recorded_keys)
         if missing.to_carry or not _has_sweep(progress):
-            progress.records = reopen_records(survey, manifest)
+            assert progress.log is not None
+            progress.records = reopen_records(survey, manifest, progress.log)
         if not missing.to_queue:
             break
         queue = RecorderQueue(survey.storage.journals, survey.tracking_uri)

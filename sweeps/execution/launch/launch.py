@@ -200,13 +200,12 @@ def show(progress: Progress) -> None:
 
 
 def settle(progress: Progress) -> None:
-    """Record how the launch ended, in the journal and in the tracking store if it answers.
+    """Record how the launch ended, in the log and in the tracking store if it answers.
 
     An interrupted launch does not wait for a server; a file it can write.
     """
-    if progress.journal:
-        progress.journal.close_launch(progress.exit_code)
-        progress.journal.close()
+    if progress.log:
+        progress.log.end_launch(progress.exit_code)
     is_file = sqlite_path(progress.survey.tracking_uri) is not None
     if progress.records and (progress.is_recorded or is_file):
         with suppress(StoreUnreachable):

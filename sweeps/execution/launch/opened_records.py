@@ -1,22 +1,20 @@
-"""The tracking store opened for a launch, with the sweep's manifest made current in it."""
+"""The tracking store opened for a launch, with the sweep's current log in it."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.cells.journal import Journal
 from sweeps.execution.launch_options import LaunchOptions
-from sweeps.execution.plan.decision_log import DecisionLog
-from sweeps.execution.plan.restore import restored
-from sweeps.execution.recorder.manifest_file import hand_over, stored_manifest
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.survey.survey import Survey
+from sweeps.execution.sweep_log import SweepLog
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
+from sweeps.records.sweep_log import decisions_under
 from sweeps.storage.locations import Storage
-from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.store import RecordWriter
+from sweeps.tracking.sweep_logs import publish_log
 
 
 def archive(
@@ -60,27 +58,28 @@ class OpenedRecords(NamedTuple):
     sweep_id: str
 
 
-def open_records(survey: Survey, options: LaunchOptions, journal: Journal | None) -> OpenedRecords:
-    """Make the manifest current: the first write to the tracking store.
+def open_records(survey: Survey, options: LaunchOptions, log: SweepLog) -> OpenedRecords:
+    """Write the sweep to its log, and the log to the tracking store: the first writes of a launch.
 
     Args:
         survey: What the launch has to do.
         options: The options of the launch; `retrain` archives what was trained.
-        journal: The journal of the sweep, None if no cell is to be filled.
+        log: The log of the sweep.
 
     Raises:
         BadInput: If the store's artifacts are not writable.
         StoreUnreachable: If the store does not answer.
     """
+    definition = survey.definition
     try:
         writer = survey.store.writer()
-        journals, manifest = survey.storage.journals, survey.definition.manifest
-        is_published = stored_manifest(journals, manifest.sweep) in (None, manifest)
-        if journal or manifest != survey.current or not is_published:
-            hand_over(journals, manifest)  # the recorder makes the copy current
-        sweep_id = publish_manifest(writer, manifest)
+        declared = definition.declared
+        if options.retrain and definition.decided_by:
+            declared = declared.model_copy(update={"starts_over": True})
+        log.declare(declared, definition.decisions)
+        sweep_id = publish_log(writer, definition.manifest, log.shared())
         if options.retrain:
-            _archive_trained(survey, writer, journal)
+            _archive_trained(survey, writer)
     except PermissionError as error:
         raise BadInput(
             f"The tracking store's artifacts cannot be written to ({error}): have its server "
@@ -89,24 +88,22 @@ def open_records(survey: Survey, options: LaunchOptions, journal: Journal | None
     return OpenedRecords(writer, sweep_id)
 
 
-def reopen_records(survey: Survey, manifest: Manifest) -> OpenedRecords:
-    """Reopen the tracking store, which may have lost everything, and make a manifest current.
+def reopen_records(survey: Survey, manifest: Manifest, log: SweepLog) -> OpenedRecords:
+    """Reopen the tracking store, which may have lost everything, and write the log to it.
 
     Raises:
         StoreUnreachable: If the store does not answer.
     """
-    hand_over(survey.storage.journals, manifest)
     writer = survey.store.writer()
-    return OpenedRecords(writer, publish_manifest(writer, manifest))
+    return OpenedRecords(writer, publish_log(writer, manifest, log.shared()))
 
 
-def _archive_trained(survey: Survey, writer: RecordWriter, journal: Journal | None) -> None:
-    """Archive what was trained, and delete a plan's decisions on it."""
-    decided_by = survey.definition.decided_by
-    journals = survey.storage.journals
-    known = restored(survey.definition, journals, survey.current, beyond_its_trials=True)
-    cells = (*known.manifest.cells, *(survey.current.cells if survey.current else ()))
-    if journal and decided_by:
-        DecisionLog(journal, decided_by).forget()
+def _archive_trained(survey: Survey, writer: RecordWriter) -> None:
+    """Archive what was trained, by all decisions that were ever made."""
+    entries, plan = (*survey.earlier.here, *survey.earlier.stored), survey.definition.decided_by
+    decided = decisions_under(plan, entries, with_void=True)
+    current = survey.current.cells if survey.current else ()
+    cells = [*survey.definition.manifest.cells, *current]
+    cells += [cell for entry in decided for cell in entry.cells]
     keys = list(dict.fromkeys(cell.trial_key for cell in cells))
     archive(keys, survey.storage, writer, survey.tracking_uri)

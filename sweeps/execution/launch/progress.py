@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 from sweeps.aggregation.report import Report
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.cells.journal import Journal
 from sweeps.execution.launch.growing_launch import GrowingLaunch
 from sweeps.execution.launch.opened_records import OpenedRecords
 from sweeps.execution.launch.result import EvaluationsMade, FailedTrial, SweepResult
 from sweeps.execution.launch.weights import WeightsDeleted
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.survey.survey import Survey
+from sweeps.execution.sweep_log import SweepLog
 from sweeps.tracking.store import RecordStore
 
 
@@ -28,7 +28,7 @@ class Progress:
         stop_reason: Why training ended early, "" if it did not.
         num_trained: Cells that this launch filled.
         failures: Trials that raised.
-        journal: None if no cell is to be filled.
+        log: The sweep's log, None until it is opened.
         records: None until they are opened.
         growth: What a plan has added; None if no cell is to be filled.
         report: None until it is written.
@@ -45,7 +45,7 @@ class Progress:
     stop_reason: str = ""
     num_trained: int = 0
     failures: tuple[FailedTrial, ...] = ()
-    journal: Journal | None = None
+    log: SweepLog | None = None
     records: OpenedRecords | None = None
     growth: GrowingLaunch | None = None
     report: Report | None = None

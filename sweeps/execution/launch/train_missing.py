@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sweeps.aggregation.rendering.libraries import load_libraries
-from sweeps.execution.cells.journal import Journal
 from sweeps.execution.engine.capacity import Room
 from sweeps.execution.engine.cell_queue import CellQueue, EpochBudget
 from sweeps.execution.engine.cell_source import CellSource, ListedCells
@@ -33,12 +32,12 @@ from sweeps.execution.launch.opened_records import open_records
 from sweeps.execution.launch.progress import Progress
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.periodic import every
-from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.plan_runner import PlanRunner, Specs, TrialFacts
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.search.decider import decider_of
 from sweeps.execution.survey.survey import Survey
 from sweeps.execution.survey.surveyed_evaluations import EvaluationState
+from sweeps.execution.sweep_log import SweepLog
 from sweeps.execution.view.board import Board, empty_cells
 from sweeps.execution.view.disk_watch import DiskWatch
 from sweeps.execution.view.live_view import output_to_log, show_lines
@@ -190,14 +189,14 @@ class TrialJobs:
 
 
 def cells_to_train(
-    survey: Survey, options: LaunchOptions, journal: Journal, growth: GrowingLaunch, *, room: Room
+    survey: Survey, options: LaunchOptions, log: SweepLog, growth: GrowingLaunch, *, room: Room
 ) -> CellSource:
     """Return the source of cells to train: a list, or a plan that adds cells as it runs.
 
     Args:
         survey: What the launch has to do.
         options: The options of the launch.
-        journal: The journal for a plan's decisions.
+        log: The log for a plan's decisions.
         growth: Hears of what a plan adds.
         room: Says which share of a machine each trial gets.
     """
@@ -205,14 +204,8 @@ def cells_to_train(
     jobs = TrialJobs(storage, options, definition.folder, room)
     if definition.decided_by is None:
         return ListedCells(jobs.of(definition, empty.cell) for empty in empty_cells(survey.cells))
-    log = DecisionLog(journal, definition.decided_by)
-    at_start = definition.sweep.plan.initial_cells(definition.sweep)
-    if survey.adopted and not options.retrain:
-        log.adopt(survey.adopted, at_start)
-    if definition.manifest.search and definition.manifest.search.warm_start:
-        log.adopt(definition.manifest, at_start)  # only the first launch is given it
     facts = TrialFacts(storage.cells, survey.store.record)
-    decider = decider_of(definition.sweep)
+    decider = decider_of(definition.sweep, definition.beyond_log)
     return PlanRunner(growth.growing, decider, log, jobs.of, facts=facts, listener=growth)
 
 
@@ -274,7 +267,9 @@ def fill_none(progress: Progress, options: LaunchOptions) -> None:
     Raises:
         SweepError: If the store is not writable.
     """
-    progress.records = open_records(progress.survey, options, journal=None)
+    survey = progress.survey
+    progress.log = SweepLog(survey.storage.journals, survey.name)
+    progress.records = open_records(survey, options, progress.log)
 
 
 def _evaluations(
@@ -294,12 +289,12 @@ def _evaluations(
     )
 
 
-def _board(progress: Progress, journal: Journal) -> Board:
+def _board(progress: Progress, log: SweepLog) -> Board:
     survey = progress.survey
     return Board(
         list(survey.cells),
         dict(survey.definition.epochs),
-        journal,
+        log,
         num_expected=progress.num_cells,
         mean_share=survey.mean_share,
         changes=survey.changes_by_arm,
@@ -312,7 +307,7 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> Eval
     Evaluations that are missing then are made too.
 
     Args:
-        progress: Gets journal, records and growth, and in any case what was trained, what failed,
+        progress: Gets log, records and growth, and in any case what was trained, what failed,
             and whether all is recorded.
         options: The options of the launch.
         policies: They place trials and handle their failures.
@@ -325,22 +320,22 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> Eval
         KeyboardInterrupt: If the launch is interrupted, after the recorder had a moment.
     """
     survey, evaluations = progress.survey, None
-    journal = progress.journal = Journal(survey.storage.journals, survey.name)
-    board = _board(progress, journal)
+    log = progress.log = SweepLog(survey.storage.journals, survey.name)
+    board = _board(progress, log)
     with ExitStack() as session:
         running = session.enter_context(ExitStack())
         engine, room = None, policies.room(options.resources)
         if survey.needs_engine:
             engine, room = start_engine(running, survey, options, policies, board=board)
-        progress.records = open_records(survey, options, journal)
+        progress.records = open_records(survey, options, log)
         sweep_id = progress.records.sweep_id
         growth = progress.growth = GrowingLaunch(survey, board, sweep_id)
         recorder = start_recorder(survey, sweep_id)
         session.callback(recorder.stop)
-        journal.open_launch(len(empty_cells(survey.cells)))
+        log.start_launch(len(empty_cells(survey.cells)))
         is_interrupted = True
         try:
-            cells = cells_to_train(survey, options, journal, growth, room=room)
+            cells = cells_to_train(survey, options, log, growth, room=room)
             if engine:
                 queue = CellQueue(
                     cells,

@@ -5,7 +5,7 @@ the text counts only while the lock is held, on the machine that it names, and f
 started when it says.
 
 The folders of a launch are checked before anything is written. Some errors appear only after a
-cluster was joined or a store opened, for which folders, lock and journal have to exist: a launch
+cluster was joined or a store opened, for which folders and lock have to exist: a launch
 that is refused so late removes what it made.
 """
 
@@ -115,7 +115,7 @@ def sole_launch(sweep: str, storage: Storage) -> Generator[None]:
     Raises:
         BadInput: If another process runs it, or the folders are not writable.
     """
-    files = [storage.journals / f"{sweep}.{end}" for end in ("db", "db-journal", "lock")]
+    files = [storage.journals / f"{sweep}.{end}" for end in ("jsonl", "lock")]
     files += [storage.logs / f"{sweep}.log"]
     if not storage.journals.exists():
         files += [storage.root / "format.json"]

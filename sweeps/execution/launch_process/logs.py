@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.recorder.manifest_file import known_sweeps
+from sweeps.execution.sweep_log import known_sweeps
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import showable
 from sweeps.storage.file_lock import is_locked

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -31,11 +31,13 @@ from search_spaces.tables import EvaluationsTable
 from search_spaces.trial_key import trial_key
 from search_spaces.user_code import error_text, line_in_sweep_file
 from sweeps.execution.plan.changes import Changes
+from sweeps.execution.sweep_log import waiting_trials
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import VERDICT_RULE, Manifest, ManifestArm, ManifestCell
 from sweeps.records.manifest_evaluation import ManifestEvaluation
-from sweeps.records.manifest_plan import ManifestSearch
+from sweeps.records.manifest_plan import ManifestSearch, Plain
+from sweeps.records.sweep_log import Decided, Declared
 
 _ONE_SPLIT: Mapping[int, int] = MappingProxyType({})
 _CHOICES = {"stopping", "stopping.kind"}
@@ -196,25 +198,45 @@ Launchable = str | Path | Sweep  # a named sweep, the path of a file that define
 
 @dataclass(frozen=True)
 class Definition:
-    """A sweep with its manifest; that of a search holds all proposals so far.
+    """A sweep as a launch declares it, and its manifest with all decisions so far.
 
     Attributes:
+        declared: It without any decision of its plan.
         source: Text of the user's own file, None for a sweep of the package.
         path: The user's file, or the folder of the package's code.
         epochs: Arm -> epochs of a full training.
         fingerprints: Arm -> fingerprint of its data.
-        decided_by: Hash of all that determines the cells that follow; None if all are declared.
-        waiting: Trial key -> the epoch at which it waits for its promotion.
+        decisions: Those in force of its plan, in order.
+        beyond_log: Proposals that the log has lost, by number, as their trials say.
     """
 
     sweep: Sweep
+    declared: Declared
     manifest: Manifest
     source: str | None
     path: Path
     epochs: dict[str, int]
     fingerprints: dict[str, str]
-    decided_by: str | None = None
-    waiting: Mapping[str, int] = field(default_factory=dict[str, int])
+    decisions: tuple[Decided, ...] = ()
+    beyond_log: Mapping[int, Mapping[str, Plain]] = field(
+        default_factory=dict[int, Mapping[str, Plain]]
+    )
+
+    @property
+    def decided_by(self) -> str | None:
+        """Hash of all that determines the cells that follow; None if all are declared."""
+        return self.declared.manifest.decided_by
+
+    @property
+    def waiting(self) -> dict[str, int]:
+        """Trial key -> the epoch at which it waits for its promotion."""
+        return waiting_trials(self.decisions)
+
+    def with_declared(self, **fields: Any) -> "Definition":
+        """Return it with other fields of its manifest; it has no decisions yet."""
+        manifest = self.declared.manifest.model_copy(update=fields)
+        declared = self.declared.model_copy(update={"manifest": manifest})
+        return replace(self, declared=declared, manifest=manifest)
 
     @property
     def folder(self) -> Path:
@@ -262,6 +284,7 @@ def spec_of(
         source_name=definition.path.name if definition.source else "",
         data_fingerprint=fingerprint,
         num_parameters=arm.num_parameters,
+        plan=definition.decided_by or "",
     )
 
 
@@ -461,12 +484,12 @@ def _definition(changed: ChangedSweep) -> Definition:
     manifest = Manifest.model_validate(fields)
     return Definition(
         sweep=sweep,
+        declared=Declared(manifest=manifest, question=sweep.plan.question()),
         manifest=manifest,
         source=source,
         path=path,
         epochs={arm.name: arm.config.stopping.num_epochs for arm in arms},
         fingerprints={arm.name: data_fingerprint(arm.config.data) for arm in arms},
-        decided_by=_decided_by(manifest),
     )
 
 
@@ -483,13 +506,6 @@ def _in_recorded_order(defined: Definition, recorded: ManifestSearch | None) -> 
     if space == plan.space:
         return None
     return defined.sweep.model_copy(update={"plan": plan.model_copy(update={"space": space})})
-
-
-def _decided_by(manifest: Manifest) -> str | None:
-    """Return the hash of all that determines the cells that follow, None if none follow."""
-    if manifest.search:
-        return manifest.search.definition
-    return manifest.plan.definition if manifest.plan and manifest.is_growing else None
 
 
 def _check_parts(sweep: Sweep) -> None:

@@ -7,9 +7,9 @@ such facts from the cells' folders.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from capsmodel.metrics import find_metric, why_unseen
 from search_spaces.plans.decisions import (
@@ -27,17 +27,21 @@ from search_spaces.plans.decisions import (
     Select,
     SlotFree,
     Stop,
+    Unselect,
 )
 from search_spaces.plans.known import Known
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.plan.decision_log import Decider, DecisionLog
 from sweeps.execution.plan.definition import Specs
 from sweeps.execution.plan.growing_definition import GrowingDefinition, GrowthListener
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.cell_contents import EpochResult
 from sweeps.records.errors import SweepError
 from sweeps.records.manifest import ManifestCell
+from sweeps.records.sweep_log import Decided
 from sweeps.records.trial_record import Outcome, TrialRecord
+
+if TYPE_CHECKING:
+    from search_spaces.plans.base import Definition as Declared
 
 
 class TrialFacts:
@@ -112,26 +116,52 @@ def _may_be_seen(name: str) -> bool:
 JobMaker = Callable[[Specs, ManifestCell], TrialJob]
 
 
+class Decider(Protocol):
+    """What makes decisions: a plan itself, or the adapter of a plan such as a search."""
+
+    def decide(self, definition: "Declared", journal: Any, event: Event) -> Sequence[Decision]:
+        """Return what follows from an event."""
+        ...
+
+    def nothing_known(
+        self, keys: Mapping[tuple[str, int], str], num_epochs: Mapping[str, int]
+    ) -> Any:
+        """Return the state of a sweep without decisions and results."""
+        ...
+
+    def reason(self, stop: Stop) -> str:
+        """Return why a trial was stopped, as one line for its record."""
+        ...
+
+
+class Log(Protocol):
+    """Where decisions are written before they take effect."""
+
+    def append(self, entry: Decided) -> None:
+        """Write a decision; it is on disk when this returns."""
+        ...
+
+
 class PlanRunner:
     """Runs the plan of a launch. Not thread-safe: a single loop calls it.
 
     Args:
         definition: The definition with all decisions of earlier launches.
         decider: Makes the decisions.
-        log: The log of decisions.
+        log: The sweep's log.
         job_of: Returns what a worker needs to train a cell of a definition.
         facts: The results in the cells' folders and the tracking store.
         listener: Hears of everything that the plan adds.
 
     Attributes:
-        known: The state that results from all entries of the journal.
+        known: The state that results from all decisions and results.
     """
 
     def __init__(
         self,
         definition: GrowingDefinition,
         decider: Decider,
-        log: DecisionLog,
+        log: Log,
         job_of: JobMaker,
         *,
         facts: TrialFacts,
@@ -154,7 +184,8 @@ class PlanRunner:
 
     def _take_log(self) -> None:
         """Replay earlier decisions, and read what their trials have done since."""
-        entries = [entry for entry in self._log.entries() if not isinstance(entry, Select)]
+        decisions = [entry.decision for entry in self.definition.snapshot().decisions]
+        entries = [entry for entry in decisions if not isinstance(entry, Select | Unselect)]
         keys = self.definition.manifest.keys
         proposed = [entry for entry in entries if isinstance(entry, Propose)]
         sweep = self.definition.declared.sweep
@@ -169,10 +200,10 @@ class PlanRunner:
                 self._take(entry)
         self._read_trials(self._searched)
         manifest = self.definition.manifest
-        if manifest.choice and self._open and self.definition.declared.manifest.search:
-            self._listener.grown(self.definition.unchoose())
-        if choice := manifest.choice:
-            self.known.take(Select(choice.arms, choice.reference, random=choice.random))
+        if manifest.selected and self._open and self.definition.declared.manifest.search:
+            self._note(Unselect())
+        if manifest.selected:
+            self.known.take(manifest.selected)
 
     def more(self) -> list[TrialJob]:
         """Return the cells to train next, none if running ones have to end first."""
@@ -241,36 +272,37 @@ class PlanRunner:
                 self._propose(decision)
             case Stop() | Pause() | Continue():
                 return self._judged(decision)
-            case EndSearch():
-                self._log.append(decision)
-                self._take(decision)
-                self._listener.grown(self.definition.enough(decision))
-            case Select():
-                self._log.append(decision)
-                self._take(decision)
-                line = self.definition.choose(decision)
-                self._waiting.extend(line.cells)
-                self._listener.grown(line)
+            case EndSearch() | Select():
+                self._waiting.extend(self._note(decision).cells)
             case Done() if not self.known.is_over:
-                self._log.append(decision)
-                self._take(decision)
-                self._listener.grown(self.definition.end())
+                self._note(decision)
                 return False
             case _:
                 return False
         return True
 
+    def _note(self, decision: Decision) -> Decided:
+        """Write a decision to the log, and only then let it take effect.
+
+        Raises:
+            BadInput: If it proposes what the settings refuse; nothing is written then.
+        """
+        entry = self.definition.resolved(decision)
+        self._log.append(entry)
+        self.definition.take(entry)
+        self._take(decision)
+        self._listener.grown(entry)
+        return entry
+
     def _judged(self, verdict: Stop | Pause | Continue) -> bool:
         """Log a verdict, then apply it; return whether its trial was waiting for it."""
         key = verdict.trial_key
         has_waited = self.known.by_key(key).waits_at > 0
-        self._log.append(verdict)
-        self._take(verdict)
+        self._note(verdict)
         goes_on = (
             has_waited and self.known.by_key(key).is_open
         )  # or stopped, but drawn at random too
         if isinstance(verdict, Stop):
-            self._listener.grown(self.definition.stop(verdict))
             is_not_running = has_waited and key not in self._dispatched
             if is_not_running and not goes_on:  # else it is marked when its process has ended
                 self._mark_stopped(key, verdict)
@@ -287,19 +319,13 @@ class PlanRunner:
         return is_drawn and not all(self.known.by_key(key).is_open for key in self._running)
 
     def _propose(self, decision: Propose) -> None:
-        is_drawn = isinstance(
-            decision, ProposeRandom
-        )  # the definition may refuse it: nothing is logged then
-        line = self.definition.propose(decision.cells, self.known.stops, is_drawn=is_drawn)
-        self._log.append(decision)
-        self._take(decision)
-        keys = [cell.trial_key for cell in line.cells]
+        entry = self._note(decision)
+        keys = [cell.trial_key for cell in entry.cells]
         self._searched |= dict.fromkeys(keys)
         opened = dict.fromkeys(key for key in keys if self.known.by_key(key).is_open)
         self._open |= opened
         self._dispatched -= opened.keys() - self._running  # a scheduler may have stopped them
-        self._waiting.extend(line.cells)
-        self._listener.grown(line)
+        self._waiting.extend(entry.cells)
         self._read_trials(dict.fromkeys(keys))
 
     def _take(self, entry: Decision | CellEnded) -> None:

@@ -1,7 +1,5 @@
 """Preregistration: seeds, margin and rule that a sweep fixes before its results are known."""
 
-from dataclasses import replace
-
 from sweeps.execution.plan.definition import Definition
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
@@ -32,7 +30,7 @@ def with_planned_seeds(definition: Definition, earlier: Manifest | None) -> Defi
             f"looking, as its verdicts rest on the number of splits: launch fresh seeds under "
             f"another name (--name NEW --seeds 100-109), or give it the seeds that it had."
         )
-    return replace(definition, manifest=new.model_copy(update={"planned_seeds": planned}))
+    return definition.with_declared(planned_seeds=planned)
 
 
 def with_first_rule(definition: Definition, earlier: Manifest | None) -> Definition:
@@ -44,8 +42,7 @@ def with_first_rule(definition: Definition, earlier: Manifest | None) -> Definit
     """
     if earlier is None:
         return definition
-    manifest = definition.manifest.model_copy(update={"verdict_rule": earlier.verdict_rule})
-    return replace(definition, manifest=manifest)
+    return definition.with_declared(verdict_rule=earlier.verdict_rule)
 
 
 def check_margin(current: Manifest, new: Manifest) -> None:

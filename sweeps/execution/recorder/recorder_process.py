@@ -18,16 +18,16 @@ from pydantic import BaseModel
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.channel import Channel
-from sweeps.execution.recorder.manifest_file import ManifestReader
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.records.manifest import Manifest
+from sweeps.execution.sweep_log import LogReader
 from sweeps.records.plain_text import one_line
+from sweeps.records.sweep_log import entries_of, manifest_of
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage
 from sweeps.tracking.addresses import public
-from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.store import RecordStore, RecordWriter
+from sweeps.tracking.sweep_logs import publish_log
 
 _SECONDS_BETWEEN_WORDS = 1.0
 _REFUSED_SECONDS = 15.0
@@ -83,16 +83,16 @@ class Rest:
             self._reported_at = self._moved_at
 
 
-MANIFEST_SECONDS = 5.0  # at least, between two manifests of a search that grows
+LOG_SECONDS = 5.0  # at least, between two copies of the log of a search that grows
 INTERRUPTED_EXIT_CODE = 130
 
 
 class SweepRecord:
-    """The record of a sweep: keeps its manifest current and makes both anew if they are lost.
+    """The record of a sweep: keeps its log current and makes both anew if they are lost.
 
     Args:
         store: Opened when it is first needed.
-        journals: Folder of the manifest that the driver writes.
+        journals: Folder of the log that the driver writes.
         sweep: Name of the sweep.
     """
 
@@ -100,8 +100,8 @@ class SweepRecord:
         self._store = store
         self._sweep = sweep
         self._writer: RecordWriter | None = None
-        self._manifest = ManifestReader(journals, sweep)
-        self._published = ""
+        self._log = LogReader(journals, sweep)
+        self._published = b""
         self._started_at = self._published_at = time.monotonic()
 
     @property
@@ -118,19 +118,19 @@ class SweepRecord:
 
     @property
     def is_due(self) -> bool:
-        """Whether the manifest should be published again: less often in a longer search.
+        """Whether the log should be published again: less often in a longer search.
 
         Each is an artifact that stays, so their number grows as the logarithm of the time.
         """
         now = time.monotonic()
-        return now > self._published_at + max(MANIFEST_SECONDS, (now - self._started_at) / 20)
+        return now > self._published_at + max(LOG_SECONDS, (now - self._started_at) / 20)
 
     def publish(self) -> None:
-        """Publish the manifest that the driver has written so far."""
-        text = self._manifest.text()
-        if text not in {"", self._published} and (record := self.writer.find_sweep(self._sweep)):
-            self.writer.set_manifest(record.record_id, text)
-            self._published = text
+        """Publish the definition and the decisions that the driver has written so far."""
+        log = self._log.shared()
+        if log not in {b"", self._published} and (record := self.writer.find_sweep(self._sweep)):
+            self.writer.set_sweep_log(record.record_id, log.decode())
+            self._published = log
         self._published_at = time.monotonic()
 
     def settle(self) -> None:
@@ -145,19 +145,21 @@ class SweepRecord:
         Raises:
             StoreUnreachable: If it does not answer.
         """
-        if not self._manifest.text():
+        if not self._log.shared():
             return False
         return not self._store.exists() or self.writer.find_sweep(self._sweep) is None
 
     def make_anew(self) -> str:
-        """Make the store, the sweep's record and its manifest anew; return the record's id.
+        """Make the store, the sweep's record and its log anew; return the record's id.
 
         Raises:
             StoreUnreachable: If it does not answer.
         """
         self._writer = None
-        self._published = self._manifest.text()
-        return publish_manifest(self.writer, Manifest.model_validate_json(self._published))
+        self._published = self._log.shared()
+        manifest = manifest_of(entries_of(self._published))
+        assert manifest
+        return publish_log(self.writer, manifest, self._published)
 
 
 POLL_SECONDS = 0.25

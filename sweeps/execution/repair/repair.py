@@ -5,18 +5,12 @@ repair does nothing. Lost folders of cells need no repair: a record is enough fo
 as filled.
 """
 
-import sqlite3
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeps.execution.cells.journal import Journal
 from sweeps.execution.launch_process.launch_lock import existing_places, make_folders, sweep_lock
-from sweeps.execution.plan.decision_log import DecisionLog, definitions_in
-from sweeps.execution.recorder.manifest_file import known_sweeps
-from sweeps.execution.recorder.recorder_queue import QUEUE
 from sweeps.execution.repair.sweep_repair import SweepRepair
-from sweeps.records.errors import BadInput
+from sweeps.execution.sweep_log import ENDING, known_sweeps, repair_log
 from sweeps.storage.file_lock import is_locked
 from sweeps.storage.locations import Storage
 from sweeps.storage.sqlite_file import archive_file, find_damage
@@ -25,35 +19,24 @@ from sweeps.tracking.opening import open_store
 
 
 def archive_damaged(storage: Storage, tracking_uri: str) -> list[str]:
-    """Archive damaged journals, queues and an embedded tracking store. Returns a sentence for each.
+    """Archive damaged logs, queues and an embedded tracking store. Returns a sentence for each.
 
-    Files in use are not touched.
+    Files in use are not touched. Of a log the intact lines before the damage stay.
     """
-    sentences: list[str] = []
+    sentences = [
+        sentence
+        for path in sorted(storage.journals.glob(f"*{ENDING}"))
+        if not is_locked(path.with_suffix(".lock")) and (sentence := repair_log(path))
+    ]
     store = sqlite_path(tracking_uri)
     embedded = [store] if store and store.is_file() else []
     for path in (*sorted(storage.journals.glob("*.db")), *embedded):
         if is_locked(path.with_suffix(".lock")):
             continue
-        if why := find_damage(path) or _unreadable(path, storage):
+        if why := find_damage(path):
             aside = archive_file(path)
             sentences.append(f"{path} was damaged ({why}): it was archived as {aside.name}.")
     return sentences
-
-
-def _unreadable(path: Path, storage: Storage) -> str:
-    """Return what is unreadable in a sweep's journal that is an intact file, "" if nothing is."""
-    if path.parent != storage.journals or path.stem.startswith(QUEUE):
-        return ""
-    try:
-        journal = Journal(storage.journals, path.stem)
-        with closing(journal):
-            journal.launches()
-            for definition in definitions_in(journal):
-                DecisionLog(journal, definition).entries()
-    except (BadInput, sqlite3.DatabaseError):
-        return "it holds what no sweep notes"
-    return ""
 
 
 @dataclass(frozen=True)

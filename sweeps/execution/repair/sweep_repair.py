@@ -1,23 +1,24 @@
-"""Repair of one sweep: its manifest, its unrecorded trials, and records that claim to run."""
+"""Repair of one sweep: its log, its unrecorded trials, and records that claim to run."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 from sweeps.aggregation.report import publish_summary
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.launch.unrecorded import unrecorded
 from sweeps.execution.recorder.client import RecorderClient
-from sweeps.execution.recorder.manifest_file import hand_over, stored_manifest
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.survey.folder_states import folder_states
 from sweeps.execution.survey.surveyed_cells import dropped_cells
+from sweeps.execution.sweep_log import SweepLog, stored_entries
 from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.manifest import Manifest
+from sweeps.records.sweep_log import Entry, decisions_under, declared_last, manifest_of
 from sweeps.records.trial_record import Outcome
 from sweeps.storage.locations import Storage
-from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.store import RecordStore
+from sweeps.tracking.sweep_logs import publish_log
 
 _INTERRUPTED_EXIT_CODE = 130
 _TIMEOUT_SECONDS = 60.0  # twice the time of one request on a busy machine
@@ -75,37 +76,42 @@ def refresh_shown(store: RecordStore, manifest: Manifest) -> str:
     return ""
 
 
-class ManifestToRestore(NamedTuple):
-    """The manifest to repair a sweep by.
+class LogToRestore(NamedTuple):
+    """The log to repair a sweep by.
 
     Attributes:
-        manifest: None if there is none.
-        is_recorded: Whether the tracking store has it.
+        entries: The definition and all decisions, empty if there are none.
+        is_recorded: Whether the tracking store has them.
     """
 
-    manifest: Manifest | None
+    entries: Sequence[Entry]
     is_recorded: bool
 
 
-def manifest_to_restore(store: RecordStore, storage: Storage, sweep: str) -> ManifestToRestore:
-    """Return the store's manifest, or the local copy if that is ahead of it.
+def log_to_restore(store: RecordStore, storage: Storage, sweep: str) -> LogToRestore:
+    """Return what the logs of store and storage folder hold together.
 
-    A store that was restored from a backup is behind the copy of the last launch. The copy is
-    behind the store if the sweep was extended from another storage folder.
+    A store that was restored from a backup is behind the log in the storage folder. That is behind
+    the store if the sweep was launched from another storage folder since.
 
     Raises:
         StoreUnreachable: If the store does not answer.
     """
-    copy = stored_manifest(storage.journals, sweep)
-    if not store.exists() or sweep not in store.sweeps():
-        return ManifestToRestore(copy, is_recorded=False)
     try:
-        stored = store.manifest(sweep)
+        here = stored_entries(storage.journals, sweep)
     except BadInput:
-        return ManifestToRestore(copy, is_recorded=False)
-    if copy and _is_ahead(copy, stored):
-        return ManifestToRestore(copy, is_recorded=False)
-    return ManifestToRestore(stored, is_recorded=True)
+        here = []
+    if not store.exists() or sweep not in store.sweeps():
+        return LogToRestore(here, is_recorded=False)
+    try:
+        stored = store.sweep_log(sweep)
+    except BadInput:
+        return LogToRestore(here, is_recorded=False)
+    copy, current = manifest_of(here), manifest_of(stored)
+    assert current
+    if copy and _is_ahead(copy, current):
+        return LogToRestore(here, is_recorded=False)
+    return LogToRestore(stored, is_recorded=True)
 
 
 def _is_ahead(copy: Manifest, stored: Manifest) -> bool:
@@ -142,6 +148,7 @@ class SweepRepair:
         self._storage = storage
         self._store = store
         self._sweep = sweep
+        self._entries: Sequence[Entry] = ()
 
     def run(self) -> Generator[str]:
         """Repair the sweep. Yields a sentence for each thing that was done.
@@ -149,14 +156,16 @@ class SweepRepair:
         Raises:
             StoreUnreachable: If the tracking store does not answer.
         """
-        manifest, is_recorded = manifest_to_restore(self._store, self._storage, self._sweep)
+        entries, is_recorded = log_to_restore(self._store, self._storage, self._sweep)
+        manifest = manifest_of(entries)
         if manifest is None:
             self.is_whole = False
             yield (
-                f"The manifest of '{self._sweep}' is gone from the tracking store and from the "
-                f"journals' folder: launch the sweep with --replace as it was launched before."
+                f"The log of '{self._sweep}' is gone from the tracking store and from the storage "
+                f"folder: launch the sweep with --replace as it was launched before."
             )
             return
+        self._entries = entries
         sentences = [*self._recorded(manifest, is_recorded=is_recorded)]
         yield from sentences
         if sentences and self.is_whole and (error := refresh_shown(self._store, manifest)):
@@ -165,8 +174,9 @@ class SweepRepair:
 
     def _recorded(self, manifest: Manifest, *, is_recorded: bool) -> Generator[str]:
         if not is_recorded:
-            publish_manifest(self._store.writer(), manifest)
-            yield f"The manifest of '{self._sweep}' was written to the tracking store again."
+            log = SweepLog(self._storage.journals, self._sweep)
+            publish_log(self._store.writer(), manifest, log.shared())
+            yield f"The log of '{self._sweep}' was written to the tracking store again."
         yield from self._fill(manifest)
         if num_settled := settle(self._store, self._storage, manifest):
             yield f"{num_settled} records of '{self._sweep}' that looked as if they ran were ended."
@@ -185,13 +195,20 @@ class SweepRepair:
         queue.add_more(keys, self._sweep, sweep_record.record_id)
         queue.add_evaluated(missing.evaluated, self._sweep)
         queue.close()
-        hand_over(self._storage.journals, manifest)  # the recorder makes the copy current
+        self._bring_up_to_date()
         recorder = RecorderClient(self._storage, self._store.address, self._sweep)
         if not recorder.finish(_TIMEOUT_SECONDS):
             self.is_whole = False
             yield f"Not all records of '{self._sweep}' could be filled: {recorder.error}"
             return
         yield f"{num_filled} records of '{self._sweep}' were filled from the cells' folders."
+
+    def _bring_up_to_date(self) -> None:
+        """Write to the log here what only the store has: the recorder copies it to the store."""
+        declared = declared_last(self._entries)
+        assert declared
+        log = SweepLog(self._storage.journals, self._sweep)
+        log.declare(declared, decisions_under(declared.manifest.decided_by, self._entries))
 
     def _with_holes(self, manifest: Manifest) -> list[str]:
         """Return the trials whose records lack epochs that their folders hold."""

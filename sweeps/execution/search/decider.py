@@ -4,6 +4,7 @@ Optuna proposes, the scheduler's rungs stop, the best are chosen once all have e
 """
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from search_spaces.plans.base import Definition, Plan
@@ -28,13 +29,23 @@ from search_spaces.plans.objective import losses_compare, measured_objective
 from search_spaces.plans.search import BASE, Search
 from search_spaces.space.proposal import point_of
 from search_spaces.sweep import Sweep
-from sweeps.execution.plan.decision_log import Decider, name_of_draw, name_of_proposal
+from sweeps.execution.plan.plan_runner import Decider
 from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.promotion import judge_of
 from sweeps.execution.search.random_reference import RandomPoints
 from sweeps.execution.search.search_known import SearchKnown
 from sweeps.execution.search.within_limits import WithinLimits
 from sweeps.records.fronts import spread
+
+
+def name_of_proposal(number: int) -> str:
+    """Return the name of a proposal of a search."""
+    return f"proposal {number}"
+
+
+def name_of_draw(number: int) -> str:
+    """Return the name of a random point that a search is compared with."""
+    return f"random {number}"
 
 
 def best_arms(
@@ -78,9 +89,16 @@ class SearchDecider:
     Args:
         search: The search as declared.
         definition: The definition of its sweep.
+        beyond_log: Proposals that the log has lost, by number: they are proposed as they were.
     """
 
-    def __init__(self, search: Search, definition: Definition) -> None:
+    def __init__(
+        self,
+        search: Search,
+        definition: Definition,
+        beyond_log: Mapping[int, Mapping[str, Any]] = MappingProxyType({}),
+    ) -> None:
+        self._beyond_log = beyond_log
         self._search = search
         self._objective = measured_objective(search.objective, definition)
         self._proposer = WithinLimits(search, definition)
@@ -122,9 +140,10 @@ class SearchDecider:
     def _next(self, definition: Definition, known: SearchKnown) -> Decision:
         number = len(known.params)
         if not self._has_proposed_all(known):
-            if enough := self._enough(known):
+            params = self._beyond_log.get(number)
+            if params is None and (enough := self._enough(known)):
                 return enough
-            params = self._params(known, number)
+            params = params or self._params(known, number)
             if params is None:
                 return EndSearch(self._why_none_is_left(), self._search.until, number)
             name = name_of_proposal(number)
@@ -201,8 +220,10 @@ _ADAPTERS: Mapping[type[Plan], Any] = {Search: SearchDecider}
 class PlanDecider:
     """The decider of a plan that decides for itself."""
 
-    def __init__(self, plan: Plan, definition: Definition) -> None:
-        del definition  # each event brings it
+    def __init__(
+        self, plan: Plan, definition: Definition, beyond_log: Mapping[int, Mapping[str, Any]]
+    ) -> None:
+        del definition, beyond_log  # each event brings the one, and only searches have the other
         self._plan = plan
 
     def decide(self, definition: Definition, journal: Known, event: Event) -> Sequence[Decision]:
@@ -220,6 +241,11 @@ class PlanDecider:
         return f"stopped by {self._plan.kind} after epoch {stop.epoch}, at {stop.value:.6g}"
 
 
-def decider_of(sweep: Sweep) -> Decider:
-    """Return the decider of a sweep's plan."""
-    return _ADAPTERS.get(type(sweep.plan), PlanDecider)(sweep.plan, sweep)
+def decider_of(sweep: Sweep, beyond_log: Mapping[int, Mapping[str, Any]]) -> Decider:
+    """Return the decider of a sweep's plan.
+
+    Args:
+        sweep: The sweep.
+        beyond_log: Proposals that the log has lost, by number.
+    """
+    return _ADAPTERS.get(type(sweep.plan), PlanDecider)(sweep.plan, sweep, beyond_log)

@@ -2,16 +2,18 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 
 from capsmodel.config import TrainingConfig, why_unbuildable
+from search_spaces.plans.decisions import WarmStart
 from search_spaces.plans.search import Search
 from search_spaces.space.proposal import kind_at, point_of
 from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.growing_definition import GrowingDefinition
 from sweeps.execution.search.unseen import identity
+from sweeps.records.bounds import Json
 from sweeps.records.errors import BadInput
-from sweeps.records.manifest import Manifest, ManifestArm
-from sweeps.records.manifest_plan import ManifestWarmStart, Plain
+from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_plan import Plain
 from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.tracking.store import RecordStore
 
@@ -51,9 +53,9 @@ def warm_started(definition: Definition, name: str, store: RecordStore) -> Defin
             f"settings over the same values."
         )
     best = tuple(points[: min(MOST_POINTS, search.num_trials)])
-    begun = ManifestWarmStart(sweep=name, points=best, num_fitting=len(points))
-    grown = search.model_copy(update={"warm_start": begun})
-    return replace(definition, manifest=definition.manifest.model_copy(update={"search": grown}))
+    growing = GrowingDefinition(definition)
+    growing.take(growing.resolved(WarmStart(name, best, len(points))))
+    return growing.snapshot()
 
 
 def fitting_points(
@@ -77,7 +79,7 @@ def fitting_points(
         (arm for arm in manifest.arms if arm.name in costs), key=lambda arm: costs[arm.name]
     )
     for arm in ranked:
-        if point := _point(definition, plan, arm):
+        if point := point_with(definition, arm.config):
             points.setdefault(identity(point), point)
     if base := point_of(plan.space.dimensions, definition.sweep.base):
         points.pop(identity(base), None)
@@ -134,13 +136,14 @@ def _costs(
     }
 
 
-def _point(definition: Definition, plan: Search, arm: ManifestArm) -> Point | None:
-    """Return the point of the space with an arm's settings, None if there is none."""
-    sweep = definition.sweep
+def point_with(definition: Definition, settings: Json) -> Point | None:
+    """Return the point of a search's space that gives a training config, None if there is none."""
+    sweep, plan = definition.sweep, definition.sweep.plan
+    assert isinstance(plan, Search)
     try:
-        config = TrainingConfig.model_validate(arm.config, context={"parts": sweep.parts})
+        config = TrainingConfig.model_validate(settings, context={"parts": sweep.parts})
         point = point_of(plan.space.dimensions, config)
-        proposed = plan.arm(sweep, arm.name, point).config if point else None
+        proposed = plan.arm(sweep, "point", point).config if point else None
     except ValueError:  # settings that this release or this sweep does not know
         return None
     is_one = proposed is not None and _has_same_kinds(plan, proposed, config)

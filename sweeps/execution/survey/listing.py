@@ -1,15 +1,19 @@
 """The launched sweeps: state, cells, size and age of each."""
 
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeps.execution.cells.journal import Journal, Launch, is_launching
 from sweeps.execution.launch_process.launch_lock import running_sweeps
-from sweeps.execution.recorder.manifest_file import known_sweeps, stored_manifest
 from sweeps.execution.survey.folder_states import folder_states
 from sweeps.execution.survey.surveyed_cells import CellState, surveyed
+from sweeps.execution.sweep_log import (
+    Launch,
+    is_launching,
+    known_sweeps,
+    last_launch,
+    stored_manifest,
+)
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
@@ -66,7 +70,7 @@ def listed_sweeps(
     listed = [ListedSweep(name, "starting") for name in starting]
     for name in known:
         try:
-            launches[name] = _last_launch(name, place)
+            launches[name] = last_launch(place.journals, name)
             manifests[name] = _manifest(name, store if name in recorded else None, place)
         except BadInput as error:
             listed.append(ListedSweep(name, "unreadable", complaint=str(error)))
@@ -120,13 +124,6 @@ def _state(
     if launch is None:
         return "elsewhere"
     return "interrupted" if launch.exit_code in {None, 130} else "incomplete"
-
-
-def _last_launch(sweep: str, place: Storage) -> Launch | None:
-    if not (place.journals / f"{sweep}.db").exists():
-        return None
-    with closing(Journal(place.journals, sweep)) as journal:
-        return next(reversed(journal.launches()), None)
 
 
 def _num_bytes(place: Storage, keys: set[str], records: Mapping[str, TrialRecord]) -> int | None:

@@ -6,16 +6,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from search_spaces.plans.known import known_after
 from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, summary
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.cells.journal import Journal, Launch, is_launching
 from sweeps.execution.launch_process.launch_lock import running_sweeps
-from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.survey.surveyed_evaluations import SurveyedEvaluation, evaluations_by_outcome
+from sweeps.execution.sweep_log import (
+    Launch,
+    is_launching,
+    last_launch,
+    stored_entries,
+    waiting_trials,
+)
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.manifest_evaluation import ManifestEvaluation
+from sweeps.records.sweep_log import decisions_under
 from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.storage.locations import resolve_storage
 from sweeps.tracking.opening import open_to_read
@@ -125,7 +130,7 @@ def sweep_status(
         sweep=name,
         cells=cells,
         arms=tuple(arm.name for arm in manifest.arms),
-        last_launch=_last_launch(place.journals, name),
+        last_launch=last_launch(place.journals, name),
         is_recorded=all(
             (record := records.get(cell.cell.trial_key)) is not None and record.outcome.is_final
             for cell in filled
@@ -165,21 +170,7 @@ def _cell_status(
 
 def _waiting(journals: Path, manifest: Manifest) -> Mapping[str, int]:
     """Return trial key -> epoch for the trials that wait for their promotion."""
-    if manifest.search is None or not (journals / f"{manifest.sweep}.db").exists():
+    if manifest.search is None:
         return {}
-    journal = Journal(journals, manifest.sweep)
-    try:
-        log = DecisionLog(journal, manifest.search.definition)
-        return known_after(log.entries()).waiting
-    finally:
-        journal.close()
-
-
-def _last_launch(journals: Path, sweep: str) -> Launch | None:
-    if not (journals / f"{sweep}.db").exists():
-        return None
-    journal = Journal(journals, sweep)
-    try:
-        return next(reversed(journal.launches()), None)
-    finally:
-        journal.close()
+    entries = stored_entries(journals, manifest.sweep)
+    return waiting_trials(decisions_under(manifest.search.definition, entries))

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, facts, summary
 from sweeps.execution.engine.capacity import ONE_AT_A_TIME, Capacity
@@ -17,9 +17,9 @@ from sweeps.execution.plan.definition import (
     declared_sweep,
     define,
 )
-from sweeps.execution.plan.preregistration import check_margin
-from sweeps.execution.plan.restore import restored
-from sweeps.execution.recorder.manifest_file import stored_manifest
+from sweeps.execution.plan.growing_definition import resumed
+from sweeps.execution.plan.preregistration import check_margin, with_first_rule, with_planned_seeds
+from sweeps.execution.search.beyond_log import with_lost_proposals
 from sweeps.execution.search.warm_points import warm_started
 from sweeps.execution.survey.disk_estimate import DiskDemand, DiskEstimate, estimate_disk
 from sweeps.execution.survey.folder_states import folder_states
@@ -38,6 +38,7 @@ from sweeps.execution.survey.surveyed_evaluations import (
     count,
     survey_evaluations,
 )
+from sweeps.execution.sweep_log import EarlierLog, stored_entries
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.storage.disk_room import free_bytes
@@ -54,11 +55,10 @@ class Survey:
     """What a launch would do.
 
     Attributes:
-        current: The current manifest, None for a new sweep.
-        known: The definition with all proposals of earlier launches; the launch starts from it,
-            unless it trains all from the start.
-        adopted: The manifest whose decisions stay valid: the current one, or the copy of the last
-            launch if the tracking store has lost it.
+        earlier: What earlier launches have left.
+        current: The manifest of the last launch, None for a new sweep.
+        known: The manifest with all decisions in force; the launch starts from it, unless it trains
+            all from the start.
         lost: Trial keys of filled cells that the launch would drop.
         cells: Every cell and its state.
         capacity: The resources of each trial, and how many run at once.
@@ -69,8 +69,9 @@ class Survey:
     """
 
     definition: Definition
+    earlier: EarlierLog
     current: Manifest | None
-    known: Definition
+    known: Manifest
     lost: frozenset[str]
     cells: tuple[SurveyedCell, ...]
     capacity: Capacity
@@ -78,7 +79,6 @@ class Survey:
     storage: Storage
     tracking_uri: str
     evaluations: tuple[SurveyedEvaluation, ...] = ()
-    adopted: Manifest | None = None
     mean_share: float = 1.0
     disk: DiskEstimate = field(default_factory=DiskEstimate)
 
@@ -139,9 +139,9 @@ class Survey:
         Raises:
             BadInput: In one sentence.
         """
-        check_dropped_cells(self.current, self.known.manifest, self.lost)
+        check_dropped_cells(self.current, self.known, self.lost)
         if self.current:
-            check_margin(self.current, self.known.manifest)
+            check_margin(self.current, self.known)
 
     @property
     def refusal(self) -> str | None:
@@ -202,87 +202,52 @@ def with_disk(survey: Survey, folders: Mapping[str, FolderState]) -> Survey:
     return replace(survey, disk=estimate_disk(manifest, demand, free))
 
 
-class EarlierManifest(NamedTuple):
-    """The manifests of earlier launches.
-
-    Attributes:
-        current: The sweep's manifest in the store, None if the store does not know the sweep.
-        adopted: That one, or the local copy if the store has lost it: its decisions stay valid.
-    """
-
-    current: Manifest | None
-    adopted: Manifest | None
-
-
-def earlier_manifest(
+def earlier_log(
     store: RecordStore, journals: Path, sweep: str, *, may_be_replaced: bool
-) -> EarlierManifest:
-    """Return the manifests of earlier launches of a sweep.
-
-    A manifest that the store has lost, or that is damaged there, comes from the local copy.
+) -> EarlierLog:
+    """Return what earlier launches of a sweep have left.
 
     Args:
         store: The tracking store.
-        journals: The folder with the copy of the last launch.
+        journals: The folder of the logs.
         sweep: Its name.
         may_be_replaced: Whether the launch can do without it.
 
     Raises:
-        BadInput: If neither can be read.
+        BadInput: If the log is damaged, here or in the store while there is none here.
         StoreUnreachable: If the store does not answer.
     """
-    copy = stored_manifest(journals, sweep)
+    here = stored_entries(journals, sweep)
     if not store.exists() or sweep not in store.sweeps():
-        return EarlierManifest(None, copy)
+        return EarlierLog(here, ())
     try:
-        current = store.manifest(sweep)
+        return EarlierLog(here, store.sweep_log(sweep))
     except BadInput as error:
-        if not copy and not may_be_replaced:
+        if not here and not may_be_replaced:
             raise BadInput(
-                f"{error} No copy of the manifest is kept either: launch the sweep with --replace "
-                f"as it was launched before; what was trained is found again."
+                f"{error} The storage folder has no log of it either: launch the sweep with "
+                f"--replace as it was launched before; what was trained is found again."
             ) from error
-        current = copy
-    return EarlierManifest(current, current)
+        return EarlierLog(here, ())
 
 
-class KnownSweep(NamedTuple):
-    """A sweep with the decisions of its earlier launches.
+def declared_definition(
+    declared: DeclaredSweep, options: LaunchOptions, current: Manifest | None
+) -> Definition:
+    """Return the definition of a launch without the decisions of earlier ones.
 
-    Attributes:
-        definition: The definition that the launch starts from.
-        known: The definition with all proposals of earlier launches.
-        current: The current manifest, None for a new sweep.
-        adopted: The manifest whose decisions stay valid.
-    """
-
-    definition: Definition
-    known: Definition
-    current: Manifest | None
-    adopted: Manifest | None
-
-
-def known_sweep(
-    which: Launchable | DeclaredSweep, options: LaunchOptions, store: RecordStore, storage: Storage
-) -> KnownSweep:
-    """Return a sweep with the decisions of its earlier launches. Writes nothing.
+    Args:
+        declared: The sweep as its file declares it.
+        options: They may change it.
+        current: The manifest of the last launch, None for a new sweep. Seeds that are added to it,
+            and the rule of its verdicts, depend on it.
 
     Raises:
         BadInput: If the sweep or a change of it is not valid.
-        StoreUnreachable: If the tracking store does not answer.
     """
-    which = declared_sweep(which)
-    name = which.sweep.name if options.name is None else options.name
-    may = options.replace
-    current, adopted = earlier_manifest(store, storage.journals, name, may_be_replaced=may)
-    recorded = adopted.search if adopted else None
-    declared = define(which, options, current.seeds if current else (), recorded)
-    known = restored(declared, storage.journals, adopted)
-    is_anew = options.retrain and declared.decided_by
-    definition = declared if is_anew else known
-    if options.warm_start is not None:
-        definition = warm_started(definition, options.warm_start, store)
-    return KnownSweep(definition, known if is_anew else definition, current, adopted)
+    seeds, search = (current.seeds, current.search) if current else ((), None)
+    definition = with_first_rule(define(declared, options, seeds, search), current)
+    return with_planned_seeds(definition, current)
 
 
 def survey_of(
@@ -298,7 +263,16 @@ def survey_of(
     _LOG.info("cells lie in %s", storage.cells)
     store = open_store(tracking_uri, storage.root)
     store_exists = store.exists()
-    definition, known, current, adopted = known_sweep(which, options, store, storage)
+    declared = declared_sweep(which)
+    name = declared.sweep.name if options.name is None else options.name
+    earlier = earlier_log(store, storage.journals, name, may_be_replaced=options.replace)
+    current = earlier.manifest
+    definition = declared_definition(declared, options, current)
+    known = resumed(definition, earlier.decisions(definition.decided_by))
+    if not options.retrain:
+        definition = with_lost_proposals(known, earlier, storage.cells)
+    if options.warm_start is not None:
+        definition = warm_started(definition, options.warm_start, store)
     keys = [cell.trial_key for cell in definition.manifest.cells]
     folders = {} if options.retrain else folder_states(storage, keys)
     records = {} if options.retrain or not store_exists else store.records(keys)
@@ -312,8 +286,9 @@ def survey_of(
     num_to_come, mean_share = _to_come(definition)
     survey = Survey(
         definition=definition,
+        earlier=earlier,
         current=current,
-        known=known,
+        known=known.manifest,
         lost=lost,
         cells=cells,
         capacity=capacity,
@@ -327,7 +302,6 @@ def survey_of(
         storage=storage,
         tracking_uri=tracking_uri,
         evaluations=survey_evaluations(definition.manifest, storage, folders, records, store=store),
-        adopted=adopted,
         mean_share=mean_share,
     )
     return with_disk(survey, folders)

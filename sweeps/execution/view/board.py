@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from sweeps.execution.cells.journal import Journal
 from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
+from sweeps.execution.sweep_log import SweepLog
 from sweeps.records.trial_record import Json, Outcome
 
 _MOST_ERRORS = 256
@@ -51,7 +51,7 @@ class Board:
 
     cells: list[SurveyedCell]
     epochs: dict[str, int]
-    journal: Journal
+    log: SweepLog
     clock: Callable[[], float] = time.monotonic
     num_expected: int = 0
     mean_share: float = 1.0
@@ -116,7 +116,7 @@ class Board:
             self.running[trial_key] = RunningTrial(
                 planned.cell.arm, planned.cell.seed, epoch, num_epochs
             )
-        self.journal.note(trial_key, "started")
+        self.log.note(trial_key, "started")
 
     def progressed(self, trial_key: str, epoch: int, validation_error: float) -> None:
         """A trial finished an epoch."""
@@ -134,7 +134,7 @@ class Board:
         with self._lock:
             self.num_restarts += 1
             self.running.pop(trial_key, None)
-        self.journal.note(trial_key, "restarted", why)
+        self.log.note(trial_key, "restarted", why)
 
     def paused(self, trial_key: str, epoch: int) -> None:
         """A trial gave up its process; it waits at an epoch, or is resumed soon if that is 0."""
@@ -142,7 +142,7 @@ class Board:
             self.running.pop(trial_key, None)
             self._untrained.pop(trial_key, None)
             self.waiting |= {trial_key: epoch} if epoch else {}
-        self.journal.note(trial_key, "paused", f"at epoch {epoch}" * bool(epoch))
+        self.log.note(trial_key, "paused", f"at epoch {epoch}" * bool(epoch))
 
     def pruned(self, trial_key: str) -> None:
         """A waiting trial was pruned; a running one is reported by `ended`."""
@@ -169,7 +169,7 @@ class Board:
             if outcome is Outcome.FINISHED and trial and trial.validation_error is not None:
                 candidate = (trial.validation_error, cell.arm, cell.seed)
                 self.best = min(self.best or candidate, candidate)
-        self.journal.note(trial_key, outcome.value, reason)
+        self.log.note(trial_key, outcome.value, reason)
 
     def say_now(self, doing: str) -> None:
         """Show what happens now instead of training; "" ends that."""

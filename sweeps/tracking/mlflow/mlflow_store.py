@@ -6,10 +6,10 @@ from pathlib import Path
 
 from sweeps.records import trial_record as names
 from sweeps.records.manifest import Manifest
+from sweeps.records.sweep_log import Entry
 from sweeps.records.trial_record import Json, TrialRecord
 from sweeps.tracking import record_facts as facts
 from sweeps.tracking.addresses import is_server, sqlite_path
-from sweeps.tracking.manifests import manifest_name
 from sweeps.tracking.mlflow.artifacts import (
     Artifacts,
     FolderArtifacts,
@@ -23,6 +23,7 @@ from sweeps.tracking.mlflow.record_cache import CachedArtifacts, CachedRuns
 from sweeps.tracking.mlflow.runs import RunData, Runs
 from sweeps.tracking.mlflow.sql_runs import EmbeddedRuns
 from sweeps.tracking.store import CurvePoint, RecordWriter, ReportPublisher
+from sweeps.tracking.sweep_logs import log_name
 from sweeps.tracking.validation import (
     check_artifact_name,
     deleted_sweep,
@@ -30,6 +31,7 @@ from sweeps.tracking.validation import (
     single_record,
     unknown_sweep,
     valid_config,
+    valid_log,
     valid_manifest,
     valid_names,
 )
@@ -95,21 +97,32 @@ class MlflowStore:
         """
         return self._sweep_run(sweep).run_id
 
-    def manifest(self, sweep: str) -> Manifest:
-        """Return the sweep's current manifest: the one that a tag of its run names by its hash.
+    def sweep_log(self, sweep: str) -> list[Entry]:
+        """Return the sweep's definition and the decisions of its plan.
 
         Raises:
-            BadInput: If there is no such sweep, or its manifest is missing or not valid.
+            BadInput: If there is no such sweep, or its log is missing or not valid.
         """
+        return valid_log(sweep, self._log_content(sweep))
+
+    def manifest(self, sweep: str) -> Manifest:
+        """Return the sweep's current manifest, which its log comes to.
+
+        Raises:
+            BadInput: If there is no such sweep, or its log is missing or not valid.
+        """
+        return valid_manifest(sweep, self._log_content(sweep))
+
+    def _log_content(self, sweep: str) -> bytes:
+        """Return the current log: the one that a tag of the sweep's run names by its hash."""
         run = self._sweep_run(sweep)
-        content = read_artifact(self._artifacts, run.run_id, manifest_name(run.tags))
-        return valid_manifest(sweep, content)
+        return read_artifact(self._artifacts, run.run_id, log_name(run.tags))
 
     def current_manifest(self, sweep: str) -> Manifest | None:
         """Return the sweep's manifest, or None where the sweep was never launched.
 
         Raises:
-            BadInput: If the manifest is not valid.
+            BadInput: If its log is not valid.
         """
         return self.manifest(sweep) if sweep in self.sweeps() else None
 

@@ -20,17 +20,16 @@ from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
 from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import (
     ARTIFACT_CONFIG,
-    ARTIFACT_MANIFEST,
     ARTIFACT_SOURCE,
+    ARTIFACT_SWEEP_LOG,
     ARTIFACT_WEIGHTS,
     EPOCH_METRICS,
     ConfigDocument,
     Outcome,
-    manifest_artifact,
+    sweep_log_artifact,
 )
 from sweeps.tracking import record_facts as facts
 from sweeps.tracking.addresses import public
-from sweeps.tracking.manifests import manifest_digest
 from sweeps.tracking.mlflow.artifacts import Artifacts, artifacts_of, publish_files, read_artifact
 from sweeps.tracking.mlflow.browsing_runs import delete_arms, write_summary
 from sweeps.tracking.mlflow.connection import mlflow_errors_as_ours
@@ -45,6 +44,7 @@ from sweeps.tracking.mlflow.tags import commit_tags, member_tag, run_tags, sweep
 from sweeps.tracking.proxies import address_and_proxy
 from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
 from sweeps.tracking.store import FreedWeights, SweepRef, TrialRef
+from sweeps.tracking.sweep_logs import log_digest
 from sweeps.tracking.sweep_summary import SweepSummary
 
 _SWEEPS = f"tags.`{facts.TAG_TYPE}` = 'sweep'"
@@ -133,16 +133,16 @@ class MlflowWriter:
         return run.info.run_id
 
     @with_our_errors
-    def set_manifest(self, sweep_id: str, text: str) -> None:
-        """Upload a manifest under its hash first and name it as current by a tag second."""
-        digest = manifest_digest(text)
+    def set_sweep_log(self, sweep_id: str, text: str) -> None:
+        """Upload a log under its hash first and name it as current by a tag second."""
+        digest = log_digest(text)
         run = self.client.get_run(sweep_id)
-        is_named = tags_of(run).get(facts.TAG_MANIFEST_HASH) == digest
-        name = manifest_artifact(digest)
+        is_named = tags_of(run).get(facts.TAG_LOG_HASH) == digest
+        name = sweep_log_artifact(digest)
         if not is_named or not self._holds(sweep_id, name, digest):
             self._artifacts.write(sweep_id, name, text)
-            self.client.set_tag(sweep_id, facts.TAG_MANIFEST_HASH, digest)
-            self._artifacts.write(sweep_id, ARTIFACT_MANIFEST, text)  # for people
+            self.client.set_tag(sweep_id, facts.TAG_LOG_HASH, digest)
+            self._artifacts.write(sweep_id, ARTIFACT_SWEEP_LOG, text)  # for people
 
     @with_our_errors
     def settle_sweep(self, sweep_id: str, exit_code: int | None) -> None:

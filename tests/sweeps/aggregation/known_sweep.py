@@ -7,9 +7,9 @@ from typing import Any
 from sweeps.records.cell_contents import EpochResult, TrialSpec
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import EPOCH_METRICS, Outcome, TrialRecord
-from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
 from sweeps.tracking.store import RecordStore
+from tests.sweeps.published import publish_manifest
 
 IMAGES = 360
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from sweeps.execution.plan.definition import Changes, define
-from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.opening import open_store
 from tests.sweeps.cli.shell import Shell
+from tests.sweeps.published import publish_manifest
 
 
 @pytest.fixture

@@ -12,13 +12,13 @@ from search_spaces.trial_key import trial_key
 from sweeps.execution.launch.writing.ablate import ablate
 from sweeps.execution.launch.writing.options import AblateOptions
 from sweeps.execution.plan.definition import Changes, Definition, define
-from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.opening import open_store
 from tests.golden.stores.archive import STORAGE
 from tests.golden.stores.questions import FINISHED_SEARCH
 from tests.sweeps.aggregation.known_sweep import finished, put_trial
 from tests.sweeps.cli.shell import Shell
 from tests.sweeps.execution.search.grown import with_confirmation, with_proposal
+from tests.sweeps.published import publish_manifest
 
 POINT = {
     "model.primary_types": 8,

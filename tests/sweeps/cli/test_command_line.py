@@ -11,10 +11,10 @@ from sweeps.aggregation.trial_view import TrialView
 from sweeps.cli.commands.show import print_trial
 from sweeps.cli.program import COMMANDS as EVERY_COMMAND
 from sweeps.execution.survey import survey as disk_survey
-from sweeps.records.trial_record import Outcome, TrialRecord, manifest_artifact
+from sweeps.records.trial_record import Outcome, TrialRecord, sweep_log_artifact
 from sweeps.storage.locations import Storage
 from sweeps.storage.store_format import write_format
-from sweeps.tracking.record_facts import TAG_MANIFEST_HASH
+from sweeps.tracking.record_facts import TAG_LOG_HASH
 from tests.sweeps.cli.shell import Shell
 
 COMMANDS = (
@@ -151,15 +151,15 @@ def test_no_arms_to_rank_is_refused(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("command", ["status", "report", "best", "plan", "run"])
-def test_a_manifest_that_is_not_valid_is_refused(shell: Shell, storage: Path, command: str) -> None:
+def test_a_log_that_is_not_valid_is_refused(shell: Shell, storage: Path, command: str) -> None:
     client = MlflowClient(f"sqlite:///{storage / 'mlflow.db'}")
     experiment = client.get_experiment_by_name("capsweep")
     assert experiment is not None
     (parent,) = client.search_runs([experiment.experiment_id])
     folder = storage / "artifacts" / parent.info.run_id / "artifacts"
-    digest = parent.data.tags[TAG_MANIFEST_HASH]
-    (folder / manifest_artifact(digest)).write_text('{"sweep": "quickstart"}')
-    assert "manifest" in shell.refused(command, "quickstart")
+    digest = parent.data.tags[TAG_LOG_HASH]
+    (folder / sweep_log_artifact(digest)).write_text('{"sweep": "quickstart"}')
+    assert "The log of sweep 'quickstart' is not valid" in shell.refused(command, "quickstart")
 
 
 def test_the_ui_of_a_store_that_is_not_there_is_refused(shell: Shell) -> None:

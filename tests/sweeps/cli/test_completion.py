@@ -68,7 +68,7 @@ def test_shipped_sweeps_and_files_are_completed(press_tab: PressTab, command: st
 def test_launched_sweeps_are_completed(press_tab: PressTab, words: list[str]) -> None:
     journals = press_tab.shell.folder / "capsweep-store" / "journals"
     journals.mkdir(parents=True)
-    names = ("mine.db", "mine.lock", "mellow.manifest.json", "mellow.manifest.jsonl", "other.db")
+    names = ("mine.jsonl", "mine.lock", "mellow.jsonl", "mellow.jsonl.damaged-1", "other.jsonl")
     queues = (f"recorder-{'a' * 12}.db", "recorder-embedded-mlflow.db.db")
     for name in (*names, "mecorder.txt", *queues):
         (journals / name).touch()

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -145,13 +144,12 @@ def test_one_that_another_storage_folder_trains_is_said_to_be_elsewhere(
 
 def test_one_that_cannot_be_read_stands_beside_the_others(shell: Shell) -> None:
     storage = unpacked(shell, "finished_design")
-    shutil.copy(storage / "journals" / "small_design.db", storage / "journals" / "other.db")
-    (storage / "journals" / "other.manifest.json").write_text("{")
+    (storage / "journals" / "other.jsonl").write_text("not a log\n")
     answer = shell("status")
     assert answer.code == 0
     assert re.search("small_design +complete", answer.out)
     assert re.search("other +unreadable", answer.out)
-    assert "The kept manifest of 'other' is damaged" in answer.out
+    assert "The log of 'other' is damaged" in answer.out
 
 
 def test_where_nothing_was_launched_it_is_refused(shell: Shell) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.opening import open_store
 from tests.sweeps.aggregation.known_sweep import manifest_of
 from tests.sweeps.cli.shell import Shell
+from tests.sweeps.published import publish_manifest
 
 
 @pytest.fixture(scope="module")

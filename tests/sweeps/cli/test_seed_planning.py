@@ -20,10 +20,10 @@ from sweeps.aggregation.statistics.rule_power import (
 )
 from sweeps.cli.commands.plan import EFFECTS_MISSED, ENOUGH_SEEDS, SHARE_MISSED
 from sweeps.execution.plan.definition import Changes, define
-from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.opening import open_store
 from tests.sweeps.aggregation.known_sweep import IMAGES, finished, put_trial
 from tests.sweeps.cli.shell import Shell
+from tests.sweeps.published import publish_manifest
 
 FILE = """from search_spaces import ListedArms, Sweep
 from search_spaces.quickstart import SWEEP as QUICKSTART

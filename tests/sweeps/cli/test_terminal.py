@@ -12,6 +12,7 @@ import pytest
 
 from sweeps.cli import entry, program
 from tests.sweeps.cli.shell import Answer, Shell
+from tests.sweeps.published import log_with
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\rfine\x9b31m\u202efaked\u2066"
 WARNING = f"""
@@ -135,9 +136,9 @@ def _poison(storage: Path) -> None:
             "update tags set value = ? where key in ('mlflow.note.content', 'mlflow.runName')",
             (HOSTILE,),
         )
-        database.execute("delete from tags where key = 'capsweep.manifest_sha256'")
-    for path in storage.glob("artifacts/*/artifacts/manifest.json"):
-        manifest = json.loads(path.read_text())
+        database.execute("delete from tags where key = 'capsweep.log_sha256'")
+    for path in storage.glob("artifacts/*/artifacts/sweep.jsonl"):
+        manifest = json.loads(path.read_text())["entry"]["manifest"]
         manifest["description"] = HOSTILE
         for arm in manifest["arms"]:
             arm["name"] += HOSTILE
@@ -146,4 +147,4 @@ def _poison(storage: Path) -> None:
             cell["arm"] += HOSTILE
         manifest["baseline"] += HOSTILE
         manifest["departures"] = {HOSTILE: [HOSTILE, HOSTILE]}
-        path.write_text(json.dumps(manifest))
+        path.write_bytes(log_with(json.dumps(manifest)))

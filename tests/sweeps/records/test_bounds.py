@@ -16,6 +16,7 @@ from sweeps.tracking.validation import valid_manifest
 from tests.sweeps.execution.examples import manifest
 from tests.sweeps.execution.search.examples import confirm, proposed, searched
 from tests.sweeps.execution.search.grown import with_confirmation
+from tests.sweeps.published import log_with
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -88,10 +89,10 @@ def test_a_design_beyond_bounds_is_refused_in_one_sentence(what: str) -> None:
 
 def _refused(text: str, change: Change) -> None:
     content = json.loads(text)
-    assert valid_manifest(content["sweep"], text.encode())
+    assert valid_manifest(content["sweep"], log_with(text))
     change(content)
     with pytest.raises(BadInput, match=r"is not valid: .{5,300}$"):
-        valid_manifest(content["sweep"], json.dumps(content).encode())
+        valid_manifest(content["sweep"], log_with(json.dumps(content)))
 
 
 def test_what_no_reader_would_take_is_not_written_either() -> None:
@@ -126,7 +127,7 @@ def test_arms_and_seeds_are_not_held_each_with_each(search: str) -> None:
         ):
             change(content)
             with suppress(BadInput):
-                valid_manifest(content["sweep"], json.dumps(content).encode())
+                valid_manifest(content["sweep"], log_with(json.dumps(content)))
         assert tracemalloc.get_traced_memory()[1] < 20 * 2**20
     finally:
         tracemalloc.stop()
@@ -138,7 +139,7 @@ def _content() -> dict[str, Any]:
 
 def _refuses(content: dict[str, Any]) -> bool:
     try:
-        valid_manifest("example", json.dumps(content).encode())
+        valid_manifest("example", log_with(json.dumps(content)))
     except BadInput as error:
         return "each arm with each seed, once" in str(error)
     return False

@@ -1,5 +1,6 @@
 """The cells of a sweep are told by what they are for, and none is left out."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,19 +9,32 @@ from search_spaces.catalogue import named_sweep, named_sweeps
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.records.expected_cells import expected_cells, expected_cells_text
 from sweeps.records.manifest import Manifest
+from sweeps.records.sweep_log import Declared, ManifestFold, decisions_under, entries_of
 from tests.golden.stores.archive import files_of
 
 STORES = Path(__file__).parents[2] / "golden" / "stores"
 
 
+def manifests_of(log: bytes) -> Iterator[Manifest]:
+    """Yield the manifest that a log comes to after each of its decisions."""
+    entries = entries_of(log)
+    (declared,) = (entry for entry in entries if isinstance(entry, Declared))
+    fold = ManifestFold(declared.manifest, declared.question)
+    yield fold.manifest()
+    for entry in decisions_under(declared.manifest.decided_by, entries):
+        fold.take(entry)
+        yield fold.manifest(is_checked=True)
+
+
 def kept_manifests() -> list[Manifest]:
     """Return the manifests of the golden stores: of begun and of finished sweeps."""
     return [
-        Manifest.model_validate_json(content)
+        manifest
         for archive in sorted(STORES.glob("*[a-z].tar.xz"))
         if not archive.name.endswith(".report.tar.xz")
         for path, content in files_of(archive).items()
-        if "/manifests/" in path
+        if path.endswith(".jsonl") and not path.endswith("outbox.jsonl")
+        for manifest in manifests_of(content)
     ]
 
 

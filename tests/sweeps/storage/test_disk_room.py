@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.recorder.manifest_file import hand_on, hand_over, stored_manifest
+from sweeps.execution.sweep_log import SweepLog, stored_manifest
 from sweeps.execution.view.board import Board
 from sweeps.execution.view.disk_watch import DiskWatch
 from sweeps.execution.worker.trial import Disk, TrialJob, log_of, run_trial
-from sweeps.records.manifest_growth import ManifestLine
 from sweeps.records.trial_record import Outcome
 from sweeps.storage import disk_room
 from sweeps.storage.appended import append_whole
@@ -227,14 +226,11 @@ def test_a_trial_whose_disk_fills_up_before_it_holds_its_cell_waits_for_that_too
     assert outcomes == [Outcome.FINISHED]
 
 
-def test_the_first_step_of_a_manifests_growth_waits_and_is_read(disk: SmallDisk) -> None:
-    before = searched()
-    after = proposed(before, 1).manifest
-    hand_over(disk.folder, before.manifest)
-    proposal = after.search.proposals[0] if after.search else None
-    line = ManifestLine(arms=after.arms, cells=after.cells, proposal=proposal)
-    disk.waits(lambda: hand_on(disk.folder, "example", line))
-    assert stored_manifest(disk.folder, "example") == after
+def test_a_decision_waits_for_room_and_is_read(disk: SmallDisk) -> None:
+    after, log = proposed(searched(), 1), SweepLog(disk.folder, "example")
+    log.declare(after.declared)
+    disk.waits(lambda: log.append(after.decisions[0]))
+    assert stored_manifest(disk.folder, "example") == after.manifest
 
 
 def test_what_a_trial_prints_is_dropped_and_does_not_end_it(disk: SmallDisk) -> None:
@@ -264,7 +260,7 @@ def test_the_launch_says_that_it_waits_and_that_it_goes_on(
     monkeypatch.setattr(Board, "running_keys", lambda _: ["a" * 20])
     said: list[str] = []
     monkeypatch.setattr(Board, "say", lambda _, sentence: said.append(sentence))
-    board = Board([], {}, journal=None)  # type: ignore[arg-type]
+    board = Board([], {}, log=None)  # type: ignore[arg-type]
     watch = DiskWatch(Storage(disk.folder), board)
     watch.look()
     assert said == []
@@ -288,7 +284,7 @@ def test_the_launch_says_that_the_disk_takes_no_other_file(
 ) -> None:
     said: list[str] = []
     monkeypatch.setattr(Board, "say", lambda _, sentence: said.append(sentence))
-    watch = DiskWatch(Storage(disk_of_few_files.folder), Board([], {}, journal=None))  # type: ignore[arg-type]
+    watch = DiskWatch(Storage(disk_of_few_files.folder), Board([], {}, log=None))  # type: ignore[arg-type]
     disk_of_few_files.fill()
     watch.look()
     disk_of_few_files.free()

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from sweeps.records.errors import BadInput, StoreUnreachable
-from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.store import FreedWeights, RecordStore
 from tests.sweeps.execution.examples import KEY, manifest, spec
+from tests.sweeps.published import log_text, log_with, publish_manifest
 from tests.sweeps.tracking.evaluations_contract import EvaluationsContract
 from tests.sweeps.tracking.records_contract import ContentsContract, RecordsContract
 from tests.sweeps.tracking.store_examples import WEIGHTS, put, read
@@ -105,21 +105,25 @@ class SweepsContract:
         assert names[0] < names[1]
         assert names[1] == names[2] == names[3]
 
-    def test_a_manifest_that_is_not_valid_is_refused_in_one_sentence(
-        self, store: RecordStore
-    ) -> None:
+    def test_a_log_that_is_not_valid_is_refused_in_one_sentence(self, store: RecordStore) -> None:
         sweep_id = publish_manifest(store.writer(), manifest())
-        other = manifest().model_copy(update={"sweep": "other"}).model_dump_json()
-        for text, complaint in (("{}", "Field required"), (other, "that of 'other'")):
-            store.writer().set_manifest(sweep_id, text)
-            sentence = f"manifest of sweep 'example' is not valid.*{complaint}"
+        other = log_text(manifest().model_copy(update={"sweep": "other"}))
+        empty = log_with("{}").decode()
+        for text, complaint in (
+            ("{}", "line 1 is not as it was written"),
+            (empty, "Field required"),
+            (other, "that of 'other'"),
+            ("", "declares no sweep"),
+        ):
+            store.writer().set_sweep_log(sweep_id, text)
+            sentence = f"log of sweep 'example' is not valid.*{complaint}"
             with pytest.raises(BadInput, match=sentence) as error:
                 store.manifest("example")
             assert "\n" not in str(error.value)
 
-    def test_a_sweep_without_a_manifest_is_refused(self, store: RecordStore) -> None:
+    def test_a_sweep_without_a_log_is_refused(self, store: RecordStore) -> None:
         store.writer().open_sweep("example", "")
-        with pytest.raises(BadInput, match=r"holds no manifest\.json"):
+        with pytest.raises(BadInput, match=r"holds no sweep\.jsonl"):
             store.manifest("example")
 
     def test_a_report_published_again_replaces_the_files_of_its_names(

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from sweeps.records.trial_record import ARTIFACT_MANIFEST, Outcome
+from sweeps.records.trial_record import ARTIFACT_SWEEP_LOG, Outcome
 from sweeps.tracking.memory_store import MemoryBackend, MemoryStore, MemoryWriter, StoredRun
 from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
 from tests.sweeps.tracking.test_memory_store import TestMemory as Contract
 
 MEMORY = "sweeps.tracking.memory_store"
-live, log_epochs, set_manifest = (
+live, log_epochs, set_sweep_log = (
     MemoryBackend.live,
     MemoryWriter.log_epochs,
-    MemoryWriter.set_manifest,
+    MemoryWriter.set_sweep_log,
 )
 set_outcome, open_record = MemoryWriter.set_outcome, MemoryBackend.open
 
@@ -36,11 +36,11 @@ def with_the_last_time(writer: MemoryWriter, record_id: str, epochs: Sequence[Lo
 
 def without_the_earlier(writer: MemoryWriter, sweep_id: str, text: str) -> None:
     writer._backend.open(sweep_id).files.clear()
-    set_manifest(writer, sweep_id, text)
+    set_sweep_log(writer, sweep_id, text)
 
 
 def for_people_only(writer: MemoryWriter, sweep_id: str, text: str) -> None:
-    writer._backend.open(sweep_id).files[ARTIFACT_MANIFEST] = text.encode()
+    writer._backend.open(sweep_id).files[ARTIFACT_SWEEP_LOG] = text.encode()
 
 
 def forgetting(
@@ -143,12 +143,12 @@ FAULTS: dict[str, tuple[str, Callable[..., Any], str]] = {
         "test_deleted_records_are_gone_and_not_written_to",
     ),
     "earlier manifests go": (
-        "MemoryWriter.set_manifest",
+        "MemoryWriter.set_sweep_log",
         without_the_earlier,
         "test_the_manifest_published_last_is_current_and_earlier_ones_stay",
     ),
     "manifests are not kept by hash": (
-        "MemoryWriter.set_manifest",
+        "MemoryWriter.set_sweep_log",
         for_people_only,
         "test_the_manifest_published_last_is_current_and_earlier_ones_stay",
     ),

@@ -172,7 +172,7 @@ class JobSearcher(Searcher):
                 self._events.tell(TrialEnded(trial_key=key, failure=failure, reason=reason))
 
     def save(self, checkpoint_path: str) -> None:
-        """Write an empty file, which Tune wants: folders and journal are the truth."""
+        """Write an empty file, which Tune wants: folders and log are the truth."""
         Path(checkpoint_path).write_text("{}")
 
     def restore(self, checkpoint_path: str) -> None:

@@ -26,7 +26,7 @@ def spend(world: World, definition: Definition) -> Spend:
         launch = Launch(world, definition, falling)
         budget = EpochBudget(launch.queue, epochs)
         launch.queue = budget  # type: ignore[assignment]
-        return launch.run(num_concurrent).close(), budget
+        return launch.run(num_concurrent), budget
 
     return spent
 

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,11 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.housekeeping import delete as delete_module
 from sweeps.execution.housekeeping import delete as removing
 from sweeps.execution.housekeeping.delete import Deleted
-from sweeps.execution.recorder.manifest_file import hand_over
 from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.storage.file_lock import FileLock
 from sweeps.tracking.store import RecordStore
 from tests.sweeps.execution.launch.launches import ADDRESS, Launches, design
+from tests.sweeps.published import write_manifest
 
 
 class Killed(BaseException):
@@ -66,7 +67,7 @@ def test_what_would_go_is_told_and_nothing_is_touched(launches: Launches) -> Non
     before, cells = files(launches.storage.root), keys(launches)
     result = delete(launches)
     counts = {one.what: one for one in result.counts}
-    assert [one.number for one in result.counts] == [6, 1, 6, 3]
+    assert [one.number for one in result.counts] == [6, 1, 6, 1]
     sizes = {path: len(data) for path, data in before.items()}
     in_cells = sum(size for path, size in sizes.items() if path.parts[-2] in cells)
     assert counts["cells"].num_bytes == in_cells > 0
@@ -149,18 +150,17 @@ def test_killed_anywhere_it_is_given_again_and_does_the_rest(
     cells = keys(launches)
     with monkeypatch.context() as patch:
         patch.setattr(removing, "remove_path", killed_after(step, removing.remove_path))
-        try:
+        with suppress(Killed):
             delete(launches, is_deleting=True)
-        except Killed:
-            assert delete(launches).is_done is False, "what is left is told"
-    if launches.storage.journals.joinpath("example.manifest.json").exists():
+    if launches.storage.journals.joinpath("example.jsonl").exists():
+        assert delete(launches).is_done is False, "what is left is told"
         assert delete(launches, is_deleting=True).exit_code == 0
     assert not list(launches.storage.cells.iterdir())
     assert {path.name for path in launches.storage.artifacts.iterdir()} == {"f" * 32}
     assert (launches.store.records(cells), launches.store.sweeps()) == ({}, [])
 
 
-def test_a_kill_leaves_a_way_also_where_no_manifest_was_kept(
+def test_a_kill_leaves_a_way_also_where_no_log_is_left(
     launches: Launches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launches.lose_journals()
@@ -218,7 +218,7 @@ def test_no_link_is_followed(launches: Launches, tmp_path: Path) -> None:
 def test_another_sweep_that_cannot_be_read_may_hold_trials(launches: Launches) -> None:
     assert launches.run(name="other").exit_code == 0
     launches.store.backend.open(launches.store.sweep_id("other")).files.clear()
-    with pytest.raises(BadInput, match="The manifest of 'other' cannot be read"):
+    with pytest.raises(BadInput, match="The log of 'other' cannot be read"):
         delete(launches, is_deleting=True)
     assert len(launches.store.records(keys(launches))) == 6
 
@@ -232,7 +232,7 @@ def test_a_store_that_does_not_answer_loses_nothing(launches: Launches) -> None:
 
 
 def test_folders_alone_are_deleted_where_the_store_is_lost(launches: Launches) -> None:
-    hand_over(launches.storage.journals, launches.store.manifest("example"))
+    write_manifest(launches.storage.journals, launches.store.manifest("example"))
     launches.lose_store()
     assert delete(launches, is_deleting=True).exit_code == 0
     assert not list(launches.storage.cells.iterdir())

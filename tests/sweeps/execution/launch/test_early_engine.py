@@ -80,13 +80,13 @@ def test_no_more_processes_are_made_ready_than_trials_run_at_once(
 
 def launched_before(folder: Path, _: pytest.MonkeyPatch) -> LaunchOptions:
     (folder / "journals").mkdir()
-    (folder / "journals" / "quickstart.db").touch()
+    (folder / "journals" / "quickstart.jsonl").touch()
     return LaunchOptions(storage=folder)
 
 
 def named_and_launched_before(folder: Path, _: pytest.MonkeyPatch) -> LaunchOptions:
     (folder / "journals").mkdir()
-    (folder / "journals" / "other.db").touch()
+    (folder / "journals" / "other.jsonl").touch()
     return LaunchOptions(storage=folder, name="other")
 
 

@@ -1,29 +1,29 @@
-"""What a search adds reaches the recorder's queue, the live view and the manifest's file."""
+"""What a search adds reaches the recorder's queue, the live view and the log."""
 
-from collections.abc import Iterator
+import os
 from pathlib import Path
 
 import pytest
 
-from search_spaces.plans.decisions import Stop
+from search_spaces.plans.decisions import Propose, Stop
 from search_spaces.plans.search import BASE
-from sweeps.execution.cells.journal import Journal
 from sweeps.execution.engine.capacity import ONE_AT_A_TIME
 from sweeps.execution.launch.growing_launch import GrowingLaunch
-from sweeps.execution.recorder.manifest_file import (
-    ManifestReader,
-    hand_over,
-    log_file,
-    stored_manifest,
-)
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.survey.survey import Survey
+from sweeps.execution.sweep_log import (
+    EarlierLog,
+    LogReader,
+    SweepLog,
+    log_path,
+    stored_manifest,
+    write_log,
+)
 from sweeps.execution.view.board import Board
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, Stopped
-from sweeps.records.manifest_growth import ManifestLine
+from sweeps.records.sweep_log import Decided, Declared, LogLines, entries_of, manifest_of, text_of
 from sweeps.storage.locations import Storage
-from sweeps.tracking.manifests import manifest_text
 from tests.sweeps.execution.examples import manifest
 from tests.sweeps.execution.search.examples import params, proposed, searched
 from tests.sweeps.execution.search.grown import cells_of, with_stopped
@@ -37,12 +37,14 @@ class Scene:
     def __init__(self, folder: Path) -> None:
         self.storage = Storage(folder)
         self.definition = searched(seeds=(0, 1))
-        self.journal = Journal(self.storage.journals, "example")
-        self.board = Board([], {}, self.journal, num_expected=12)
-        plan = Survey(
+        self.log = SweepLog(self.storage.journals, "example")
+        self.path = log_path(self.storage.journals, "example")
+        self.board = Board([], {}, self.log, num_expected=12)
+        survey = Survey(
             definition=self.definition,
+            earlier=EarlierLog((), ()),
             current=None,
-            known=self.definition,
+            known=self.definition.manifest,
             lost=frozenset(),
             cells=(),
             capacity=ONE_AT_A_TIME,
@@ -50,23 +52,32 @@ class Scene:
             storage=self.storage,
             tracking_uri=URI,
         )
-        hand_over(self.storage.journals, self.definition.manifest)
-        self.launch = GrowingLaunch(plan, self.board, "parent")
+        self.log.declare(self.definition.declared)
+        self.launch = GrowingLaunch(survey, self.board, "parent")
 
-    def grow(self, count: int = 1) -> ManifestLine:
-        """Grow by some proposals, and tell of each; return the last line."""
-        line = ManifestLine()
+    def decide(self, decision: Propose | Stop) -> Decided:
+        """Take a decision as a plan's runner does."""
+        entry = self.launch.growing.resolved(decision)
+        self.log.append(entry)
+        self.launch.growing.take(entry)
+        self.launch.grown(entry)
+        return entry
+
+    def grow(self, count: int = 1) -> Decided | None:
+        """Take some proposals; return the last one."""
+        entry = None
         for _ in range(count):
-            growing = self.launch.growing
-            number = growing.manifest.num_proposals
-            line = growing.propose(cells_of(number, params(number), self.definition))
-            self.launch.grown(line)
-        return line
+            number = self.launch.growing.manifest.num_proposals
+            entry = self.decide(Propose(tuple(cells_of(number, params(number), self.definition))))
+        return entry
 
-    def handed_over(self) -> Manifest:
-        """Return the manifest that the recorder would read."""
-        text = ManifestReader(self.storage.journals, "example").text()
-        return Manifest.model_validate_json(text)
+    def reader(self) -> LogReader:
+        """Return what the recorder reads by."""
+        return LogReader(self.storage.journals, "example")
+
+    def recorded(self) -> Manifest | None:
+        """Return the manifest that the recorder would publish."""
+        return manifest_of(entries_of(self.reader().shared()))
 
     def queued(self) -> list[str]:
         """Return the trial keys that the recorder serves."""
@@ -77,13 +88,11 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
-    scene = Scene(tmp_path)
-    yield scene
-    scene.journal.close()
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
 
 
-def test_each_proposal_is_queued_shown_and_handed_over(scene: Scene) -> None:
+def test_each_proposal_is_queued_shown_and_recorded(scene: Scene) -> None:
     for count in (1, 2):
         scene.grow()
         grown = proposed(scene.definition, count)
@@ -91,7 +100,7 @@ def test_each_proposal_is_queued_shown_and_handed_over(scene: Scene) -> None:
         keys = [cell.trial_key for cell in added]
         assert scene.queued() == keys
         assert [one.cell.trial_key for one in scene.board.cells] == keys
-        assert scene.handed_over() == grown.manifest
+        assert scene.recorded() == grown.manifest
         assert scene.launch.definition == grown
     assert scene.board.num_cells == 12
     scene.board.started(scene.queued()[-1])
@@ -99,79 +108,107 @@ def test_each_proposal_is_queued_shown_and_handed_over(scene: Scene) -> None:
 
 
 def test_a_cell_that_is_shown_already_is_counted_once(scene: Scene) -> None:
-    line = scene.grow(2)
-    scene.launch.grown(line)
+    entry = scene.grow(2)
+    assert entry
+    scene.log.append(entry)
+    scene.launch.grown(entry)
     assert len(scene.board.cells) == 4
     assert len(scene.queued()) == 4
-    assert scene.handed_over() == proposed(scene.definition, 2).manifest
+    assert scene.recorded() == proposed(scene.definition, 2).manifest
 
 
-def test_a_stop_is_handed_over_and_queues_nothing(scene: Scene) -> None:
+def test_a_stop_is_recorded_and_queues_nothing(scene: Scene) -> None:
     scene.grow()
     key = scene.queued()[0]
-    scene.launch.grown(scene.launch.growing.stop(Stop(key, 2, 0.5)))
+    scene.decide(Stop(key, 2, 0.5))
     assert len(scene.queued()) == len(scene.board.cells) == 2
     stopped = with_stopped(proposed(scene.definition, 1), key, Stopped(epoch=2, value=0.5))
-    assert scene.handed_over() == stopped.manifest
+    assert scene.recorded() == stopped.manifest
 
 
 def test_a_reader_takes_each_line_once_and_none_that_is_torn(scene: Scene) -> None:
-    reader = ManifestReader(scene.storage.journals, "example")
-    log = log_file(scene.storage.journals, "example")
+    reader, torn = scene.reader(), b'{"sum":"0123abcd","entry":{"ty'
     for count in (1, 2, 3):
         scene.grow()
-        with log.open("ab") as file:
-            file.write(b'{"arms":[{"na')
+        with scene.path.open("ab") as file:
+            file.write(torn)
         grown = proposed(scene.definition, count).manifest
-        assert reader.text() == manifest_text(grown)
-        log.write_bytes(log.read_bytes().removesuffix(b'{"arms":[{"na'))
-    assert reader.text() == manifest_text(grown)
+        assert manifest_of(entries_of(reader.shared())) == grown
+        os.truncate(scene.path, scene.path.stat().st_size - len(torn))
+    assert reader.shared() == scene.reader().shared()
 
 
-def test_the_log_of_another_manifest_is_not_taken(scene: Scene) -> None:
-    scene.grow(2)
-    old = log_file(scene.storage.journals, "example").read_bytes()
-    longer = searched(seeds=(0, 1), trials=9).manifest
-    hand_over(scene.storage.journals, longer)
-    assert scene.handed_over() == longer
-    log_file(scene.storage.journals, "example").write_bytes(old)
-    assert scene.handed_over() == longer
+def test_the_store_gets_no_launches_and_nothing_of_single_trials(scene: Scene) -> None:
+    scene.log.start_launch(3)
+    scene.grow()
+    scene.log.note(scene.queued()[0], "started")
+    scene.log.end_launch(0)
+    shared = entries_of(scene.reader().shared())
+    assert [one.type for one in shared] == ["declared", "decided"]
+    assert len(scene.log.entries()) == 5
 
 
 def test_a_line_costs_the_same_however_many_there_are(scene: Scene) -> None:
-    log = log_file(scene.storage.journals, "example")
     sizes: list[int] = []
     scene.grow()
     for _ in range(6):
-        before = log.stat().st_size
+        before = scene.path.stat().st_size
         scene.grow()
-        sizes.append(log.stat().st_size - before)
+        sizes.append(scene.path.stat().st_size - before)
     assert max(sizes) < 1.1 * min(sizes)
 
 
 def test_a_design_takes_the_place_of_an_earlier_search(scene: Scene) -> None:
     scene.grow()
     for _ in range(2):
-        hand_over(scene.storage.journals, manifest())
-        assert scene.handed_over() == manifest()
+        SweepLog(scene.storage.journals, "example").declare(Declared(manifest=manifest()))
+        assert scene.recorded() == manifest()
         assert stored_manifest(scene.storage.journals, "example") == manifest()
-        assert not log_file(scene.storage.journals, "example").exists()
 
 
-def test_a_log_that_is_empty_is_begun(scene: Scene) -> None:
-    log_file(scene.storage.journals, "example").touch()  # as a write that was refused leaves it
+def test_a_reader_sees_a_log_that_was_written_anew(scene: Scene) -> None:
     scene.grow(2)
-    assert scene.handed_over() == proposed(scene.definition, 2).manifest
+    reader = scene.reader()
+    whole = reader.shared()
+    write_log(scene.storage.journals, "example", [Declared(manifest=manifest())])
+    assert manifest_of(entries_of(reader.shared())) == manifest()
+    write_log(scene.storage.journals, "example", entries_of(whole))
+    assert reader.shared() == whole
+
+
+def test_a_log_that_is_empty_is_begun(tmp_path: Path) -> None:
+    path = log_path(tmp_path / "journals", "example")
+    path.parent.mkdir()
+    path.touch()  # as a write that was refused leaves it
+    scene = Scene(tmp_path)
+    scene.grow(2)
+    assert scene.recorded() == proposed(scene.definition, 2).manifest
 
 
 def test_a_log_that_is_too_large_counts_as_damaged(scene: Scene) -> None:
     scene.grow()
-    reader = ManifestReader(scene.storage.journals, "example")
-    grown = reader.text()
-    with log_file(scene.storage.journals, "example").open("r+b") as file:
-        file.truncate(20 * 2**30)  # it takes no room on the disk
+    reader = scene.reader()
+    whole = reader.shared()
+    os.truncate(scene.path, 20 * 2**30)  # it takes no room on the disk
     assert stored_manifest(scene.storage.journals, "example") is None
     with pytest.raises(BadInput, match="too large to be read"):
-        reader.text()
-    hand_over(scene.storage.journals, Manifest.model_validate_json(grown))
-    assert reader.text() == grown
+        reader.shared()
+    write_log(scene.storage.journals, "example", entries_of(whole))
+    assert reader.shared() == whole
+
+
+@pytest.mark.parametrize("damaged", [b"", b"{}", b"garbage", b"garbage\n"])
+def test_a_damaged_log_is_refused_each_time_and_read_again_when_it_is_back(
+    scene: Scene, damaged: bytes
+) -> None:
+    scene.grow()
+    reader, whole = scene.reader(), scene.path.read_bytes()
+    shared = reader.shared()
+    assert shared == LogLines(whole).shared() == text_of(entries_of(whole))
+    scene.path.write_bytes(whole[:100] + b"\n" + damaged + whole[100:])
+    for asked in (scene.reader(), scene.reader()):
+        with pytest.raises(BadInput, match=r"is damaged .line 1 is not as it was written.*repair"):
+            asked.shared()
+    assert stored_manifest(scene.storage.journals, "example") is None
+    scene.path.write_bytes(whole)
+    assert scene.reader().shared() == shared

@@ -49,9 +49,9 @@ def lose_store(launches: Launches) -> None:
     launches.lose_store()
 
 
-def lose_store_and_the_journal(launches: Launches) -> None:
+def lose_store_and_the_log(launches: Launches) -> None:
     launches.lose_store()
-    (launches.storage.journals / "example.db").unlink()
+    (launches.storage.journals / "example.jsonl").unlink()
 
 
 def lose_store_and_all_journals(launches: Launches) -> None:
@@ -59,9 +59,7 @@ def lose_store_and_all_journals(launches: Launches) -> None:
     launches.lose_journals()
 
 
-@pytest.mark.parametrize(
-    "lose", [lose_store, lose_store_and_the_journal, lose_store_and_all_journals]
-)
+@pytest.mark.parametrize("lose", [lose_store, lose_store_and_the_log, lose_store_and_all_journals])
 def test_the_next_launch_ends_with_all_records_and_the_same_tables(
     launches: Launches, lose: Callable[[Launches], None]
 ) -> None:

@@ -2,13 +2,11 @@
 
 import errno
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sweeps.execution.cells.journal import Journal
 from sweeps.execution.engine.capacity import Resources, Room
 from sweeps.execution.engine.engine import Next
 from sweeps.execution.launch import train_missing
@@ -19,6 +17,7 @@ from sweeps.execution.launch.train_missing import (
     watching,
 )
 from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
+from sweeps.execution.sweep_log import SweepLog
 from sweeps.execution.view.board import Board
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.examples import manifest
@@ -26,12 +25,10 @@ from tests.waiting import wait_until
 
 
 @pytest.fixture
-def board(tmp_path: Path) -> Iterator[Board]:
+def board(tmp_path: Path) -> Board:
     """A board of new cells."""
-    journal = Journal(tmp_path, "example")
     cells = [SurveyedCell(cell, CellState.NEW, epochs=0) for cell in manifest().cells]
-    yield Board(cells, {"base": 1, "other": 1}, journal)
-    journal.close()
+    return Board(cells, {"base": 1, "other": 1}, SweepLog(tmp_path, "example"))
 
 
 def test_nothing_is_loaded_while_the_first_trials_start(

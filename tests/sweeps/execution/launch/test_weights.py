@@ -207,10 +207,10 @@ def test_trials_of_another_sweeps_current_manifest_keep_their_weights(place: Pla
 def test_another_sweep_that_cannot_be_read_keeps_all_weights(place: Place) -> None:
     other = manifest_of(["bad"], [0], sweep="other")
     sweep_id = put_sweep(place.store, other, [])
-    place.records.set_manifest(sweep_id, "{}")
+    place.records.set_sweep_log(sweep_id, "{}")
     deleted = place.keep("none")
     assert deleted.num_trials == 0
-    assert "manifest of sweep 'other' is not valid" in deleted.sentences[0]
+    assert "log of sweep 'other' is not valid" in deleted.sentences[0]
     assert place.here() == place.recorded() == ALL
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.execution.cells.journal import Journal
 from sweeps.execution.engine.process import scratch
 from sweeps.execution.engine.process.scratch import scratch_folder
 from sweeps.execution.interruption import Interrupted, interruptible, listen, set_time_limit
 from sweeps.execution.launch_process.launch_lock import sole_launch
+from sweeps.execution.sweep_log import SweepLog
 from sweeps.execution.view.board import Board
 from sweeps.execution.view.live_view import show_in_terminal
 from sweeps.records.errors import BadInput
@@ -178,14 +178,13 @@ def test_what_somebody_else_left_in_place_of_scratch_stops_nobody(
 def test_a_pipe_that_nobody_reads_only_ends_the_show(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    board = Board([], {}, Journal(tmp_path, "example"))
+    board = Board([], {}, SweepLog(tmp_path, "example"))
     board.num_done = 1
     terminal = os.fdopen(writing, "w", buffering=1)
     with show_in_terminal(board, "example", terminal):
         pass
     with pytest.raises(BrokenPipeError):
         terminal.close()
-    board.journal.close()
 
 
 @pytest.mark.parametrize(

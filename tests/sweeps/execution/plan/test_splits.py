@@ -1,14 +1,12 @@
 """A sweep over splits: each cell is trained on the split of its seed, whatever happened before."""
 
-from pathlib import Path
-
 import pytest
 
 from capsmodel import TrainingConfig
 from search_spaces import ListedArms, Sweep
 from search_spaces.trial_key import trial_key
 from sweeps.execution.plan.definition import Changes, Definition, define
-from sweeps.execution.plan.restore import restored
+from sweeps.execution.plan.preregistration import with_planned_seeds
 from sweeps.execution.survey.surveyed_cells import CellState, check_dropped_cells, surveyed
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
@@ -47,7 +45,7 @@ def test_split_0_has_the_keys_of_the_same_seeds_without_splits() -> None:
     assert "splits" not in plain.manifest.model_dump()
 
 
-def test_a_launch_that_was_broken_off_goes_on_with_the_cells_that_are_left(tmp_path: Path) -> None:
+def test_a_launch_that_was_broken_off_goes_on_with_the_cells_that_are_left() -> None:
     begun = defined().manifest
     reloaded = Manifest.model_validate_json(begun.model_dump_json())
     assert reloaded == begun
@@ -57,7 +55,7 @@ def test_a_launch_that_was_broken_off_goes_on_with_the_cells_that_are_left(tmp_p
         )
         for cell in begun.cells[:3]
     }
-    resumed = restored(defined(), tmp_path, reloaded)
+    resumed = with_planned_seeds(defined(), reloaded)
     check_dropped_cells(reloaded, resumed.manifest)
     states = [one.state for one in surveyed(resumed.manifest.cells, {}, done)]
     assert states == [CellState.RECORDED] * 3 + [CellState.NEW] * 5
@@ -66,9 +64,9 @@ def test_a_launch_that_was_broken_off_goes_on_with_the_cells_that_are_left(tmp_p
     ]
 
 
-def test_no_seeds_are_added_to_those_that_were_looked_at(tmp_path: Path) -> None:
+def test_no_seeds_are_added_to_those_that_were_looked_at() -> None:
     with pytest.raises(BadInput, match="'over' runs over splits, and no seeds are added to these"):
-        restored(defined(num_seeds=6), tmp_path, defined().manifest)
+        with_planned_seeds(defined(num_seeds=6), defined().manifest)
 
 
 def test_other_splits_are_another_sweep() -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.execution.recorder.manifest_file import hand_over
 from sweeps.tracking.addresses import sqlite_path
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.mlflow.mlflow_writer import MlflowWriter
 from tests.sweeps.execution.examples import KEY, manifest, reported
 from tests.sweeps.execution.recorder.scene import START, Scene
 from tests.sweeps.execution.recorder.test_recorder_process import Session, session_of
+from tests.sweeps.published import write_manifest
 from tests.sweeps.tracking.mlflow.faulty_server import FaultyServer, faulty_server
 
 
@@ -51,7 +51,7 @@ def test_a_server_that_comes_back_empty_is_filled_from_the_folders(
 ) -> None:
     store = MlflowStore(server.address, tmp_path / "artifacts")
     for session in session_of(scene, store, monkeypatch):
-        hand_over(session.storage.journals, manifest())
+        write_manifest(session.storage.journals, manifest())
         scene.tell(START, reported(1))
         serve(session)
         assert store.record(KEY) is not None
@@ -73,7 +73,7 @@ def test_a_database_that_is_deleted_is_made_and_filled_anew(
     database = sqlite_path(mlflow_store.address)
     assert database is not None
     for session in session_of(scene, mlflow_store, monkeypatch):
-        hand_over(session.storage.journals, manifest())
+        write_manifest(session.storage.journals, manifest())
         scene.tell(START, reported(1))
         serve(session)
         database.unlink()

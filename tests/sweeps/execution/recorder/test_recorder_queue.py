@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.execution.cells.journal import Journal
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.trial_record import Outcome
 
@@ -56,13 +55,10 @@ def test_a_sweep_wants_what_it_asked_for_last(tmp_path: Path) -> None:
 def test_its_files_need_no_shared_memory(tmp_path: Path) -> None:
     with closing(RecorderQueue(tmp_path, "sqlite:///x")) as queue:
         queue.add(["a" * 20], "first", "p1")
-        journal = Journal(tmp_path, "first")
-        journal.open_launch(1)
         for path in tmp_path.glob("*.db"):
             with closing(sqlite3.connect(path)) as database:
                 assert database.execute("pragma journal_mode").fetchone() != ("wal",)
-        assert len(list(tmp_path.glob("*.db"))) == 2
-        journal.close()
+        assert len(list(tmp_path.glob("*.db"))) == 1
 
 
 def test_the_queue_of_the_folders_own_store_goes_with_the_folder(tmp_path: Path) -> None:

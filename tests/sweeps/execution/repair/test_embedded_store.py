@@ -2,22 +2,20 @@
 
 import shutil
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from search_spaces.plans.decisions import DONE
-from sweeps.execution.cells.journal import Journal
 from sweeps.execution.launch_process.launch_lock import make_folders
-from sweeps.execution.plan.decision_log import DecisionLog
-from sweeps.execution.recorder.manifest_file import hand_over
 from sweeps.execution.repair.repair import repair
+from sweeps.execution.sweep_log import log_path
+from sweeps.records.sweep_log import decided, line_of
 from sweeps.storage.locations import Storage
-from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.mlflow.connection import UNPOOLED, set_client_environment
 from sweeps.tracking.opening import open_store
 from tests.sweeps.execution.examples import manifest, spec
+from tests.sweeps.published import publish_manifest, write_manifest
 
 
 @pytest.fixture
@@ -28,7 +26,7 @@ def storage(tmp_path: Path, empty_database: Path) -> Storage:
     shutil.copy(empty_database, place.root / "mlflow.db")
     set_client_environment(UNPOOLED)  # a pool of this process would go on with what is put aside
     writer = open_store(None, place.root).writer()
-    hand_over(place.journals, manifest())
+    write_manifest(place.journals, manifest())
     sweep_id = publish_manifest(writer, manifest())
     writer.settle_sweep(sweep_id, 130)
     writer.describe_trial(writer.create_trial(spec(), sweep_id, 1), spec())
@@ -52,16 +50,18 @@ def test_a_damaged_database_is_put_aside_and_filled_again(
     database.write_bytes(damaged)
     repaired = repair("example", storage.root)
     assert "mlflow.db was damaged" in repaired.sentences[0]
-    assert "manifest of 'example' was written" in repaired.sentences[1]
+    assert "log of 'example' was written" in repaired.sentences[1]
     assert database.with_name("mlflow.db.damaged-1").read_bytes() == damaged
     assert open_store(None, storage.root).manifest("example") == manifest()
     assert repair("example", storage.root).sentences == ()
 
 
-def test_a_journal_with_decisions_that_none_makes_is_put_aside(storage: Storage) -> None:
-    with closing(Journal(storage.journals, "example")) as journal:
-        DecisionLog(journal, "one").append(DONE)
-        journal.database.execute("update decisions set kind = 'dance'")
+def test_a_log_with_a_decision_that_none_makes_is_archived(storage: Storage) -> None:
+    path = log_path(storage.journals, "example")
+    intact = path.read_bytes()
+    path.write_bytes(intact + line_of(decided(DONE)).replace(b"done", b"dane"))
     (sentence, *_) = repair("example", storage.root).sentences
-    assert "example.db was damaged (it holds what no sweep notes)" in sentence
+    assert "example.jsonl was damaged (line 2 is not as it was written)" in sentence
+    assert "its 1 lines before that were kept" in sentence
+    assert path.read_bytes() == intact
     assert repair("example", storage.root).sentences == ()

@@ -2,18 +2,17 @@
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from search_spaces import Sweep
-from sweeps.execution.recorder.manifest_file import manifest_file, stored_manifest, stored_sweeps
+from search_spaces.plans.decisions import Unselect
+from sweeps.execution.sweep_log import log_path, stored_manifest, stored_sweeps
 from sweeps.records.errors import BadInput, StoreRefused
-from sweeps.records.manifest import Manifest
-from sweeps.records.manifest_growth import GrowingManifest, ManifestLine
+from sweeps.records.sweep_log import Entry, decided, manifest_of, text_of
 from sweeps.storage.file_lock import FileLock
-from sweeps.tracking.manifests import manifest_text
 from sweeps.tracking.memory_store import MemoryWriter
 from sweeps.tracking.record_facts import TAG_OUTCOME
 from sweeps.tracking.sweep_summary import SweepSummary
@@ -36,8 +35,9 @@ def lose_store(launches: Launches) -> None:
     launches.lose_store()
 
 
-def damage_the_journal(launches: Launches) -> None:
-    (launches.storage.journals / "example.db").write_bytes(b"garbage" * 999)
+def damage_the_log(launches: Launches) -> None:
+    with log_path(launches.storage.journals, "example").open("ab") as file:
+        file.write(b"garbage\n" * 999)
 
 
 def damage_the_queue(launches: Launches) -> None:
@@ -57,18 +57,18 @@ def lose_an_epoch(launches: Launches) -> None:
 
 
 def lose_all(launches: Launches) -> None:
-    damage_the_journal(launches)
+    damage_the_log(launches)
     damage_the_queue(launches)
     lose_store(launches)
 
 
 ACCIDENTS: dict[Callable[[Launches], None], list[str]] = {
-    lose_store: ["manifest of 'example' was written", "records of 'example' were filled"],
-    damage_the_journal: ["example.db was damaged"],
+    lose_store: ["log of 'example' was written", "records of 'example' were filled"],
+    damage_the_log: ["example.jsonl was damaged"],
     damage_the_queue: ["recorder-.* was damaged"],
     look_running: ["1 records of 'example' that looked as if they ran"],
     lose_an_epoch: ["1 records of 'example' were filled"],
-    lose_all: ["example.db was damaged", "recorder-", "manifest", "filled"],
+    lose_all: ["example.jsonl was damaged", "recorder-", "written", "filled"],
 }
 
 
@@ -127,14 +127,14 @@ def test_what_cannot_be_shown_is_said(launches: Launches, monkeypatch: pytest.Mo
 
 
 def test_damaged_files_are_put_aside_as_they_were(launches: Launches) -> None:
-    damage_the_journal(launches)
-    journal = launches.storage.journals / "example.db"
-    damaged = journal.read_bytes()
+    damage_the_log(launches)
+    log = log_path(launches.storage.journals, "example")
+    damaged = log.read_bytes()
     launches.repair()
-    assert journal.with_name("example.db.damaged-1").read_bytes() == damaged
-    damage_the_journal(launches)
+    assert log.with_name("example.jsonl.damaged-1").read_bytes() == damaged
+    damage_the_log(launches)
     launches.repair()
-    assert journal.with_name("example.db.damaged-2").read_bytes() == damaged
+    assert log.with_name("example.jsonl.damaged-2").read_bytes() == damaged
 
 
 def test_lost_folders_are_not_missed(launches: Launches) -> None:
@@ -168,21 +168,19 @@ def test_a_sweep_that_nobody_knows_is_refused(launches: Launches) -> None:
         launches.repair("exmple")
 
 
-def test_a_manifest_that_nobody_has_is_said_to_be_gone(launches: Launches) -> None:
+def test_a_log_that_nobody_has_is_said_to_be_gone(launches: Launches) -> None:
     (sweep,) = launches.store.backend.live("sweep")
     sweep.files.clear()
-    (launches.storage.journals / "example.manifest.json").unlink()
+    log_path(launches.storage.journals, "example").unlink()
     repaired = launches.repair("example")
     assert repaired.exit_code == 3
     assert "--replace" in repaired.sentences[0]
 
 
 @pytest.mark.parametrize("name", ["example-backup", "Example (1)"])
-def test_a_copy_of_a_manifest_beside_the_journals_is_left_alone(
-    name: str, launches: Launches
-) -> None:
+def test_a_copy_of_a_log_under_another_name_is_left_alone(name: str, launches: Launches) -> None:
     journals = launches.storage.journals
-    shutil.copy(journals / "example.manifest.json", journals / f"{name}.manifest.json")
+    shutil.copy(journals / "example.jsonl", journals / f"{name}.jsonl")
     assert launches.run(seeds=(0, 1, 2)).exit_code == 0
     shutil.rmtree(next(launches.storage.cells.iterdir()))
     repaired = launches.repair()
@@ -190,33 +188,35 @@ def test_a_copy_of_a_manifest_beside_the_journals_is_left_alone(
     assert launches.store.manifest("example").seeds == (0, 1, 2)
 
 
-def test_a_kept_manifest_of_another_sweep_is_none(launches: Launches) -> None:
+def test_the_log_of_another_sweep_does_not_count(launches: Launches) -> None:
     journals = launches.storage.journals
-    shutil.copy(journals / "example.manifest.json", journals / "other.manifest.json")
+    shutil.copy(journals / "example.jsonl", journals / "other.jsonl")
     assert stored_manifest(journals, "example") is not None
     assert stored_manifest(journals, "other") is None
     assert stored_sweeps(journals) == {"example"}
 
 
-def test_a_store_that_is_behind_gets_the_kept_manifest(launches: Launches) -> None:
-    before = manifest_text(launches.store.manifest("example"))
+def test_a_store_that_is_behind_gets_the_log_again(launches: Launches) -> None:
+    before = launches.store.sweep_log("example")
     assert launches.run(seeds=(0, 1, 2)).exit_code == 0
     tables = launches.tables()
     put_back(launches, before)
     repaired = launches.repair("example")
-    assert "manifest of 'example' was written" in repaired.sentences[0]
+    assert "log of 'example' was written" in repaired.sentences[0]
     assert launches.repair().sentences == ()
     assert launches.store.manifest("example").seeds == (0, 1, 2)
     assert launches.run(seeds=(0, 1, 2)).num_trained == 0
     assert launches.tables() == tables
 
 
-def put_back(launches: Launches, manifest: str) -> None:
-    """Have the store as it was when a manifest was current, as from an older copy of it."""
-    keys = {cell.trial_key for cell in Manifest.model_validate_json(manifest).cells}
+def put_back(launches: Launches, log: Sequence[Entry]) -> None:
+    """Have the store as it was when a log was current, as from an older copy of it."""
+    manifest = manifest_of(log)
+    assert manifest
+    keys = {cell.trial_key for cell in manifest.cells}
     for run in launches.store.backend.live("trial"):
         run.is_deleted = run.facts["capsweep.trial_key"] not in keys
-    launches.store.writer().set_manifest(launches.store.sweep_id("example"), manifest)
+    launches.store.writer().set_sweep_log(launches.store.sweep_id("example"), text_of(log).decode())
 
 
 def test_what_a_search_has_confirmed_and_the_store_lacks_is_kept(
@@ -224,16 +224,14 @@ def test_what_a_search_has_confirmed_and_the_store_lacks_is_kept(
 ) -> None:
     launches = launched(searching(), tmp_path, monkeypatch)
     whole = launches.store.manifest("example")
-    behind = GrowingManifest(whole)
-    behind.take(ManifestLine(is_unchosen=True))
-    put_back(launches, manifest_text(behind.manifest()))
+    put_back(launches, [*launches.store.sweep_log("example"), decided(Unselect())])
     assert "was written" in launches.repair("example").sentences[0]
     assert launches.store.manifest("example") == whole
 
 
 def extended_elsewhere(launches: Launches) -> None:
     """Have what is kept here be of before somebody else has extended the sweep."""
-    path = manifest_file(launches.storage.journals, "example")
+    path = log_path(launches.storage.journals, "example")
     before = path.read_bytes()
     assert launches.run(seeds=(0, 1, 2)).exit_code == 0
     path.write_bytes(before)

@@ -1,6 +1,6 @@
 """What the tests of searches share: a simulated world, and launches over it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,10 @@ def world(tmp_path: Path) -> World:
 
 
 @pytest.fixture
-def run(world: World) -> Iterator[Callable[..., Launch]]:
+def run(world: World) -> Callable[..., Launch]:
     """Launches over one world."""
-    launches: list[Launch] = []
 
     def begin(definition: Definition, score: Score, **more: Any) -> Launch:
-        launches.append(Launch(world, definition, score, **more))
-        return launches[-1].run()
+        return Launch(world, definition, score, **more).run()
 
-    yield begin
-    for launch in launches:
-        launch.close()
+    return begin

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from search_spaces.plans.decisions import Cell, Select, Stop
-from sweeps.execution.plan.decision_log import name_of_proposal
+from search_spaces.plans.decisions import Cell, Decision, Propose, Select, Stop, Unselect
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.growing_definition import GrowingDefinition
+from sweeps.execution.search.decider import name_of_proposal
 from sweeps.records.manifest import ManifestCell, Stopped
 from sweeps.records.manifest_plan import Plain
 
@@ -16,9 +16,16 @@ def with_proposal(
     stopped: Mapping[str, Stopped] | None = None,
 ) -> Definition:
     """Return the definition with one proposal more, the next by number."""
+    stops = [Stop(key, one.epoch, one.value) for key, one in (stopped or {}).items()]
+    cells = cells_of(num_proposed(definition), params, definition)
+    return with_decisions(definition, *stops, Propose(tuple(cells)))
+
+
+def with_decisions(definition: Definition, *decisions: Decision) -> Definition:
+    """Return the definition with more decisions."""
     growing = GrowingDefinition(definition)
-    stops = {key: Stop(key, one.epoch, one.value) for key, one in (stopped or {}).items()}
-    growing.propose(cells_of(num_proposed(definition), params, definition), stops)
+    for decision in decisions:
+        growing.take(growing.resolved(decision))
     return growing.snapshot()
 
 
@@ -36,25 +43,20 @@ def cells_of(number: int, params: Mapping[str, Plain], definition: Definition) -
 
 def with_stopped(definition: Definition, trial_key: str, stopped: Stopped) -> Definition:
     """Return the definition with a trial stopped by the scheduler."""
-    growing = GrowingDefinition(definition)
-    growing.stop(Stop(trial_key, stopped.epoch, stopped.value))
-    return growing.snapshot()
+    return with_decisions(definition, Stop(trial_key, stopped.epoch, stopped.value))
 
 
 def with_confirmation(
     definition: Definition, arms: Sequence[str], reference: str | None
 ) -> Definition:
     """Return the definition with the arms that are run again on fresh seeds."""
-    growing = GrowingDefinition(definition)
-    growing.choose(Select(tuple(arms), reference))
-    return growing.snapshot()
+    question = definition.declared.question
+    return with_decisions(definition, Select(tuple(arms), reference, question))
 
 
 def without_confirmation(definition: Definition) -> Definition:
     """Return the definition with nothing chosen to be run again."""
-    growing = GrowingDefinition(definition)
-    growing.unchoose()
-    return growing.snapshot()
+    return with_decisions(definition, Unselect())
 
 
 def search_cells(definition: Definition) -> tuple[ManifestCell, ...]:

@@ -1,6 +1,6 @@
 """Launches of a search without Ray: one trial at a time, each training a line of arithmetic.
 
-All that a real launch keeps is kept: journal, cells' folders, manifest. The rest is memory, and
+All that a real launch keeps is kept: log, cells' folders, the store's log. The rest is memory, and
 dropped with a launch that is killed.
 """
 
@@ -8,7 +8,7 @@ import json
 import math
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,27 +16,26 @@ from typing import Any
 
 from search_spaces.plans.decisions import Continue, Decision, Stop
 from sweeps.execution.cells.folder import CellFolder, reason_of
-from sweeps.execution.cells.journal import Journal
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.cell_source import ListedCells
 from sweeps.execution.engine.engine import EpochEnded, Event, Job, Next, TrialEnded
 from sweeps.execution.engine.engine import Stop as StopMessage
 from sweeps.execution.engine.placement import Machine
-from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Definition
-from sweeps.execution.plan.growing_definition import GrowingDefinition
+from sweeps.execution.plan.growing_definition import GrowingDefinition, resumed
 from sweeps.execution.plan.plan_runner import PlanRunner, Specs, TrialFacts
-from sweeps.execution.plan.restore import restored
+from sweeps.execution.search.beyond_log import with_lost_proposals
 from sweeps.execution.search.decider import decider_of
 from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.search_known import SearchKnown
 from sweeps.execution.survey.surveyed_cells import surveyed
+from sweeps.execution.sweep_log import EarlierLog, SweepLog, stored_entries
 from sweeps.execution.view.board import Board
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.cell_contents import EpochResult, OutboxLine, TrialSpec
 from sweeps.records.manifest import Manifest, ManifestCell
-from sweeps.records.manifest_growth import ManifestLine
 from sweeps.records.manifest_plan import Plain
+from sweeps.records.sweep_log import Decided, Entry, decisions_under, entries_of, manifest_of
 from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.sweeps.execution.engine.simulated_engine import SimulatedEngine, Training
 from tests.sweeps.execution.examples import final
@@ -66,7 +65,7 @@ class World:
     """What outlives a launch.
 
     Attributes:
-        has_store: Whether manifests reach the tracking store.
+        has_store: Whether logs reach the tracking store.
     """
 
     root: Path
@@ -87,17 +86,37 @@ class World:
         shutil.copytree(self.root, root)
         return World(root, self.has_store)
 
-    def publish(self, manifest: Manifest) -> None:
-        """Make a manifest the current one."""
+    def publish(self, log: SweepLog, sweep: str = "example") -> None:
+        """Copy a log to the tracking store."""
         if self.has_store:
             self.root.mkdir(exist_ok=True)
-            self._store(manifest.sweep).write_text(manifest.model_dump_json())
+            self._store(sweep).write_bytes(log.shared())
+
+    def stored(self, sweep: str = "example") -> list[Entry]:
+        """Return the log in the tracking store."""
+        path = self._store(sweep)
+        return entries_of(path.read_bytes()) if self.has_store and path.exists() else []
 
     def current(self, sweep: str = "example") -> Manifest | None:
-        """Return the current manifest."""
-        path = self._store(sweep)
-        has_manifest = self.has_store and path.exists()
-        return Manifest.model_validate_json(path.read_text()) if has_manifest else None
+        """Return the manifest in the tracking store."""
+        return manifest_of(self.stored(sweep))
+
+    def earlier(self, sweep: str = "example") -> EarlierLog:
+        """Return what earlier launches have left."""
+        return EarlierLog(stored_entries(self.journals, sweep), self.stored(sweep))
+
+    def resumed(self, definition: Definition) -> Definition:
+        """Return a definition with what earlier launches have decided."""
+        earlier = self.earlier(definition.manifest.sweep)
+        known = {entry.subject for entry in definition.decisions}
+        decisions = earlier.decisions(definition.decided_by)
+        resumed_so_far = resumed(definition, [one for one in decisions if one.subject not in known])
+        return with_lost_proposals(resumed_so_far, earlier, self.cells)
+
+    def decisions(self, definition: Definition) -> list[Decision]:
+        """Return what the log in the storage folder says that a definition's plan has decided."""
+        entries = stored_entries(self.journals, definition.manifest.sweep)
+        return [entry.decision for entry in decisions_under(definition.decided_by, entries)]
 
     def folder(self, trial_key: str) -> CellFolder:
         """Return a cell's folder."""
@@ -110,7 +129,7 @@ class World:
         return Counter((row.split()[0], int(row.split()[1])) for row in rows)
 
     def _store(self, sweep: str) -> Path:
-        return self.root / f"{sweep}.manifest.json"
+        return self.root / f"{sweep}.jsonl"
 
 
 @dataclass(frozen=True)
@@ -122,11 +141,11 @@ class Verdict:
     is_stop: bool
 
 
-def verdicts_of(log: DecisionLog) -> list[Verdict]:
-    """Return the verdicts that a log holds, in order."""
+def verdicts_of(decisions: Iterable[Decision]) -> list[Verdict]:
+    """Return the verdicts among decisions, in order."""
     return [
         Verdict(one.trial_key, one.epoch, isinstance(one, Stop))
-        for one in log.entries()
+        for one in decisions
         if isinstance(one, Stop | Continue)
     ]
 
@@ -157,23 +176,16 @@ class Launch:
         self._step = step
         self._train = Trainer(world, score, lambda key: (step(), trainer_step(key)))
         self.started: list[str] = []
-        current = world.current(definition.manifest.sweep)
-        grown = restored(definition, world.journals, current)
-        world.publish(grown.manifest)
-        self.journal = Journal(world.journals, grown.manifest.sweep)
-        self.board = Board(
-            list(surveyed(grown.manifest.cells, {}, {})), dict(grown.epochs), self.journal
-        )
+        grown = world.resumed(definition)
         assert grown.decided_by
-        self.log = _SteppedLog(self.journal, grown.decided_by, step)
-        if current:  # in one step, so that one killed again and again gets any further
-            at_start = grown.sweep.plan.initial_cells(grown.sweep)
-            DecisionLog(self.journal, grown.decided_by).adopt(current, at_start)
-        if grown.manifest.search and grown.manifest.search.warm_start:
-            DecisionLog(self.journal, grown.decided_by).adopt(grown.manifest)
+        self.log = _SteppedLog(world.journals, grown.manifest.sweep, step)
+        self.log.declare(grown.declared, grown.decisions)
+        world.publish(self.log, grown.manifest.sweep)
+        cells = list(surveyed(grown.manifest.cells, {}, {}))
+        self.board = Board(cells, dict(grown.epochs), self.log)
         self.growing = GrowingDefinition(grown)
         facts = TrialFacts(world.cells, record_of)
-        decider = decider_of(grown.sweep)
+        decider = decider_of(grown.sweep, grown.beyond_log)
         self.plan = PlanRunner(
             self.growing, decider, self.log, self._order, facts=facts, listener=self
         )
@@ -196,11 +208,15 @@ class Launch:
 
     def verdicts(self) -> list[Verdict]:
         """Return what the scheduler decided, in order."""
-        return verdicts_of(self.log)
+        return verdicts_of(self.decisions())
+
+    def decisions(self) -> list[Decision]:
+        """Return what its log says that was decided, in order."""
+        return self._world.decisions(self.definition)
 
     def run(self, num_concurrent: int = 1) -> "Launch":
         """Train until nothing is left, so many at once by turns of an epoch."""
-        self.journal.open_launch(0)
+        self.log.start_launch(0)
         exit_code = None
         try:
             machines = (Machine(cpus=num_concurrent),)
@@ -211,7 +227,7 @@ class Launch:
             exit_code = 130
         finally:
             if exit_code is not None:
-                self.journal.close_launch(exit_code)
+                self.log.end_launch(exit_code)
         return self
 
     def next(self) -> Job | Next:
@@ -229,18 +245,13 @@ class Launch:
             self._step()
         return answer
 
-    def close(self) -> "Launch":
-        """Let go of the journal."""
-        self.journal.close()
-        return self
-
-    def grown(self, line: ManifestLine) -> None:
-        """Hear of a change: the plan's listener."""
-        self.board.add(surveyed(line.cells, {}, {}), self.growing.epochs)
-        if line.trial_key:
-            self.board.pruned(line.trial_key)
+    def grown(self, entry: Decided) -> None:
+        """Hear of a decision: the plan's listener."""
+        self.board.add(surveyed(entry.cells, {}, {}), self.growing.epochs)
+        if isinstance(entry.decision, Stop):
+            self.board.pruned(entry.decision.trial_key)
         self._step()
-        self._world.publish(self.manifest)
+        self._world.publish(self.log, self.manifest.sweep)
         self._step()
 
     def proposals(self) -> list[dict[str, Plain]]:
@@ -315,25 +326,24 @@ class Trainer:
 
 def train_elsewhere(world: World, order: TrialJob, score: Score) -> CellQueue:
     """Train a cell to its end as a design does, which stops nothing."""
-    journal = Journal(world.journals, "elsewhere")
+    log = SweepLog(world.journals, "elsewhere")
     cell = ManifestCell(arm=order.spec.arm, seed=order.spec.seed, trial_key=order.spec.trial_key)
-    board = Board(list(surveyed([cell], {}, {})), {cell.arm: 3}, journal)
+    board = Board(list(surveyed([cell], {}, {})), {cell.arm: 3}, log)
     queue = CellQueue(ListedCells([order]), board)
     SimulatedEngine(Trainer(world, score, unkilled)).run(jobs=queue, events=queue)
-    journal.close()
     return queue
 
 
-class _SteppedLog(DecisionLog):
+class _SteppedLog(SweepLog):
     """A log around whose every line the driver may be killed."""
 
-    def __init__(self, journal: Journal, definition: str, step: Callable[[], None]) -> None:
-        super().__init__(journal, definition)
+    def __init__(self, journals: Path, sweep: str, step: Callable[[], None]) -> None:
+        super().__init__(journals, sweep)
         self._step = step
 
-    def append(self, decision: Decision) -> None:
+    def append(self, entry: Decided) -> None:
         self._step()
-        super().append(decision)
+        super().append(entry)
         self._step()
 
 

@@ -1,4 +1,4 @@
-"""However a trial ends, journal, Optuna's study and the store tell the same of it."""
+"""However a trial ends, log, Optuna's study and the store tell the same of it."""
 
 import math
 from collections.abc import Callable
@@ -10,13 +10,13 @@ import pytest
 from optuna.trial import FrozenTrial, TrialState
 
 from search_spaces import Search
-from sweeps.execution.cells.journal import Journal
-from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.search.proposals import study_of
+from sweeps.execution.sweep_log import last_launch, stored_entries
 from sweeps.records.cell_contents import TrialSpec
+from sweeps.records.sweep_log import TrialNoted
 from sweeps.records.trial_record import TrialRecord
 from sweeps.tracking.memory_store import MemoryStore
 from tests.sweeps.execution.search.examples import searched
@@ -62,7 +62,7 @@ class Ending:
         verdicts: Epoch and whether it ended there.
         optuna: State, value and intermediate values.
         record: Outcome, reason and epochs.
-        exit_code: Of the launch in the journal, None if it was killed.
+        exit_code: Of the launch in the log, None if it was killed.
     """
 
     trouble: Callable[[], Trouble]
@@ -161,25 +161,24 @@ class Scene:
         launch = Launch(self.world, self.definition, _score(ending.trouble()))
         with suppress(Killed):
             launch.run()
-        return launch.close()
+        return launch
 
     @property
     def key(self) -> str:
         """The trial key of the last proposal."""
         return self._keys()[-1]
 
-    def journal(self) -> tuple[list[str], list[tuple[int, bool]], int | None]:
+    def log(self) -> tuple[list[str], list[tuple[int, bool]], int | None]:
         """Return the trial's events and verdicts, and how the launch ended."""
-        journal = Journal(self.world.journals, "example")
-        assert self.definition.manifest.search
-        log = DecisionLog(journal, self.definition.manifest.search.definition)
-        result = (
-            [event for event, _ in journal.events(self.key)],
-            [(one.epoch, one.is_stop) for one in verdicts_of(log) if one.trial_key == self.key],
-            journal.launches()[-1].exit_code,
+        entries, key = stored_entries(self.world.journals, "example"), self.key
+        verdicts = verdicts_of(self.world.decisions(self.definition))
+        launch = last_launch(self.world.journals, "example")
+        assert launch
+        return (
+            [one.event for one in entries if isinstance(one, TrialNoted) and one.trial_key == key],
+            [(one.epoch, one.is_stop) for one in verdicts if one.trial_key == key],
+            launch.exit_code,
         )
-        journal.close()
-        return result
 
     def optuna(self, launch: Launch) -> FrozenTrial:
         search = self.definition.sweep.plan
@@ -223,10 +222,10 @@ def scene(tmp_path: Path, definition: Definition) -> Scene:
 
 
 @pytest.mark.parametrize("name", ENDINGS)
-def test_journal_study_and_store_tell_the_same_of_each_ending(scene: Scene, name: str) -> None:
+def test_log_study_and_store_tell_the_same_of_each_ending(scene: Scene, name: str) -> None:
     ending = ENDINGS[name]
     trial = scene.optuna(scene.launched(ending))
     assert (trial.state, trial.value, trial.intermediate_values) == ending.optuna
-    assert scene.journal() == (ending.events, ending.verdicts, ending.exit_code)
+    assert scene.log() == (ending.events, ending.verdicts, ending.exit_code)
     record = scene.record()
     assert (record.outcome.value, record.reason, record.epochs) == ending.record

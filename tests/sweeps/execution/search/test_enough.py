@@ -61,7 +61,6 @@ def test_what_runs_when_an_end_comes_is_trained_on_and_may_be_confirmed(world: W
     best = sorted(range(len(search.proposals)), key=SCORES.__getitem__)[:2]
     assert search.confirmation.arms == tuple(f"proposal {number}" for number in best)
     assert len(launch.manifest.cells) == launch.manifest.num_expected
-    launch.close()
 
 
 def test_no_end_comes_before_some_are_left_to_be_better_than(run: Run) -> None:
@@ -95,10 +94,10 @@ def test_more_trials_do_not_undo_an_end(run: Run) -> None:
 def test_an_end_is_noted_and_never_decided_again(world: World, run: Run) -> None:
     run(unstopped(stop=AfterEpochs(epochs=13)), of(*SCORES))
     launch = run(unstopped(stop=AfterEpochs(epochs=13)), of(*SCORES))
-    ends = [one for one in launch.log.entries() if isinstance(one, EndSearch)]
+    ends = [one for one in launch.decisions() if isinstance(one, EndSearch)]
     assert ends == [EndSearch("15 epochs were trained, of 13", "13 epochs", 4)]
-    for journal in world.journals.iterdir():
-        journal.unlink()
+    for file in world.journals.iterdir():
+        file.unlink()
     restored = run(unstopped(stop=AfterEpochs(epochs=13)), of(*SCORES))
-    assert restored.manifest == launch.manifest, "the manifest alone is enough"
+    assert restored.manifest == launch.manifest, "the store alone is enough"
     assert restored.started == []

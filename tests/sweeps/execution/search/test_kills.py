@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from search_spaces import Search
-from sweeps.execution.cells.journal import Journal
-from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Definition
 from sweeps.records.cell_contents import TrialSpec
 from tests.sweeps.execution.search.examples import confirm, expect_valid, rate_of, searched
@@ -47,12 +45,9 @@ class Unbroken:
 
 def came_to(world: World, launch: Launch) -> dict[str, Any]:
     """Return all that a search comes to, and nothing of how it got there."""
-    journal = Journal(world.journals, "example")
-    assert launch.manifest.search
-    log = DecisionLog(journal, launch.manifest.search.definition)
-    state = {
+    return {
         "proposals": launch.proposals(),
-        "noted": log.entries(),
+        "noted": world.decisions(launch.definition),
         "manifest": launch.manifest,
         "epochs": set(world.epochs_trained()),
         "outboxes": {
@@ -64,8 +59,6 @@ def came_to(world: World, launch: Launch) -> dict[str, Any]:
             if world.folder(cell.trial_key).is_filled()
         },
     }
-    journal.close()
-    return state
 
 
 def outbox_lines(world: World, key: str) -> list[tuple[str, int, str]]:
@@ -120,7 +113,7 @@ class KillEach:
 def is_killed(world: World, definition: Definition, step: KillAfter) -> bool:
     """Return whether a launch is killed before its end."""
     try:
-        Launch(world, definition, score, step=step).run().close()
+        Launch(world, definition, score, step=step).run()
     except Killed:
         return True
     return False
@@ -149,7 +142,6 @@ def test_the_unbroken_search_has_all_that_a_kill_could_spoil(
     assert launch.manifest.search
     assert launch.manifest.search.confirmation
     assert len(launch.manifest.search.confirmation.arms or ()) == 2
-    launch.close()
 
 
 def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
@@ -157,22 +149,22 @@ def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
 ) -> None:
     world = World(tmp_path / "unbroken")
     snapshots = Snapshots(world, tmp_path / "killed")
-    unbroken = Unbroken(world, Launch(world, definition, score, step=snapshots).run().close())
+    unbroken = Unbroken(world, Launch(world, definition, score, step=snapshots).run())
     assert len(snapshots.taken) > 80
     for number, left in enumerate(snapshots.taken):
-        # without a store the journal alone has to be enough
+        # without a store the log alone has to be enough
         resumed = left if number % 3 else replace(left, has_store=False)
-        unbroken.expect_same(resumed, Launch(resumed, definition, score).run().close())
+        unbroken.expect_same(resumed, Launch(resumed, definition, score).run())
 
 
 def test_a_driver_killed_again_and_again_gets_there(tmp_path: Path, definition: Definition) -> None:
     reference = World(tmp_path / "unbroken")
-    unbroken = Unbroken(reference, Launch(reference, definition, score).run().close())
+    unbroken = Unbroken(reference, Launch(reference, definition, score).run())
     world = World(tmp_path / "killed")
     kills = [is_killed(world, definition, KillAfter(13)) for _ in range(20)]
     assert kills == sorted(kills, reverse=True)
     assert 5 < sum(kills) < 20
-    unbroken.expect_same(world, Launch(world, definition, score).run().close())
+    unbroken.expect_same(world, Launch(world, definition, score).run())
 
 
 @pytest.mark.parametrize("at_step", range(1, 10))
@@ -180,10 +172,10 @@ def test_a_process_of_each_trial_killed_at_any_step_changes_nothing(
     tmp_path: Path, definition: Definition, at_step: int
 ) -> None:
     reference = World(tmp_path / "unbroken")
-    unbroken = Unbroken(reference, Launch(reference, definition, score).run().close())
+    unbroken = Unbroken(reference, Launch(reference, definition, score).run())
     world = World(tmp_path / "killed")
     kills = KillEach(at_step)
-    launch = Launch(world, definition, score, trainer_step=kills).run().close()
+    launch = Launch(world, definition, score, trainer_step=kills).run()
     assert kills.num_kills > 0
     unbroken.expect_same(world, launch)
 
@@ -199,8 +191,8 @@ def test_seeds_of_a_proposal_are_stopped_together_where_a_kill_came_between(
     world, begun, left = World(tmp_path / "world"), list[Launch](), list[World]()
     two = searched(trials=NUM_TRIALS, sampler="random", seeds=(0, 1))
     begun.append(Launch(world, two, falling_back, step=step))
-    begun[0].run(num_concurrent=2).close()
-    launch = Launch(left[0], two, falling_back).run(num_concurrent=2).close()
+    begun[0].run(num_concurrent=2)
+    launch = Launch(left[0], two, falling_back).run(num_concurrent=2)
     stopped = Counter(cell.arm for cell in launch.manifest.cells if cell.stopped)
     assert len(stopped) > 2
     assert set(stopped.values()) == {2}

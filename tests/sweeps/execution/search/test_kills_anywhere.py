@@ -105,13 +105,13 @@ def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
             left.append(world.copy(tmp_path / f"killed {len(left)}"))
 
     begun = case.begun or case.definition
-    whole = Launch(world, begun, case.score, step=step).run().close()
+    whole = Launch(world, begun, case.score, step=step).run()
     assert case.is_reached(whole.manifest)
     assert len(left) > 50 / every
     unbroken = Unbroken(world, whole)
     for number, one in enumerate(left):
-        # without a store the journal alone has to be enough
+        # without a store the log alone has to be enough
         resumed = one if number % 3 else replace(one, has_store=False)
-        has_begun = resumed.current() is not None or (resumed.journals / "example.db").exists()
+        has_begun = resumed.current() is not None or (resumed.journals / "example.jsonl").exists()
         definition = case.definition if has_begun else begun
-        unbroken.expect_same(resumed, Launch(resumed, definition, case.score).run().close())
+        unbroken.expect_same(resumed, Launch(resumed, definition, case.score).run())

@@ -55,7 +55,7 @@ def test_the_change_that_helps_most_is_taken_first_and_the_path_is_trained_anew(
 ) -> None:
     definition = path()
     assert definition.manifest.num_expected == (3 + 2) * 2 + 4 * 2
-    launch = Launch(World(tmp_path / "world"), definition, score).run().close()
+    launch = Launch(World(tmp_path / "world"), definition, score).run()
     manifest = launch.manifest
     expect_valid(manifest)
     assert not manifest.is_growing
@@ -86,11 +86,11 @@ def test_killed_at_any_step_and_run_again_it_is_the_same_path(tmp_path: Folder, 
         if next(steps) % every == 0:
             left.append(world.copy(tmp_path / f"killed {len(left)}"))
 
-    unbroken = Launch(world, definition, score, step=snapshot).run().close()
+    unbroken = Launch(world, definition, score, step=snapshot).run()
     assert len(left) > 60 / every
     for number, one in enumerate(left):
         resumed = one if number % 2 else World(one.root, has_store=False)
-        launch = Launch(resumed, definition, score).run().close()
+        launch = Launch(resumed, definition, score).run()
         assert launch.manifest == unbroken.manifest
         assert set(resumed.epochs_trained().values()) == {1}
 

@@ -11,7 +11,6 @@ import pytest
 from search_spaces import NoImprovement, PromotionAsha, Search
 from search_spaces.plans.decisions import Continue, Pause, Propose, Stop
 from sweeps.execution.plan.definition import Definition
-from sweeps.execution.plan.restore import restored
 from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.search_known import SearchKnown
 from sweeps.execution.survey.surveyed_cells import CellState, surveyed
@@ -59,7 +58,7 @@ def test_all_wait_at_a_rung_and_the_best_half_of_them_goes_on(
     world: World, run: Callable[..., Launch]
 ) -> None:
     launch = run(random(trials=6, scheduler=HALF), of(0.1, 0.3, 0.5, 0.6, 0.7, 0.8))
-    entries = [one for one in launch.log.entries() if isinstance(one, Pause | Continue | Stop)]
+    entries = [one for one in launch.decisions() if isinstance(one, Pause | Continue | Stop)]
     arms = {
         cell.trial_key: number_of(launch.definition.spec(cell)) for cell in launch.manifest.cells
     }
@@ -120,7 +119,7 @@ def test_what_another_sweep_brings_to_its_end_waits_no_longer(
     definition, values = random(trials=4, scheduler=HALF), of(0.1, 0.3, 0.5, 0.6)
     with pytest.raises(Killed):
         Launch(world, definition, values, step=KillAfter(60)).run()
-    left = restored(definition, world.journals, world.current())
+    left = world.resumed(definition)
     cell = next(cell for cell in left.manifest.cells if cell.trial_key in left.waiting)
     train_elsewhere(world, TrialJob(cells=str(world.cells), spec=left.spec(cell)), values)
     launch = run(definition, values)
@@ -135,12 +134,13 @@ def test_seeds_of_a_proposal_wait_for_each_other_and_go_on_together(
     launch = run(definition, score)
     kinds: dict[tuple[str, str, int], int] = {}
     arms = {cell.trial_key: cell.arm for cell in launch.manifest.cells}
-    for one in launch.log.entries():
+    decisions = world.decisions(definition)
+    for one in decisions:
         if isinstance(one, Pause | Continue | Stop):
             place = (type(one).__name__, arms[one.trial_key], one.epoch)
             kinds[place] = kinds.get(place, 0) + 1
     assert set(kinds.values()) == {2}
-    proposals = [one for one in launch.log.entries() if isinstance(one, Propose)]
+    proposals = [one for one in decisions if isinstance(one, Propose)]
     assert len(proposals) == 5
 
 
@@ -153,7 +153,7 @@ def test_what_waits_is_told_as_waiting_and_keeps_its_checkpoint(
     waiting = second.plan.known.waiting
     assert waiting
     assert all((world.cells / key / "checkpoint.safetensors").exists() for key in waiting)
-    known = restored(definition, world.journals, world.current())
+    known = world.resumed(definition)
     assert known.waiting == waiting
     cells = surveyed(known.manifest.cells, {}, {}, known.waiting)
     assert not any(cell.state is CellState.WAITING for cell in cells), "nothing is in these folders"
@@ -164,7 +164,6 @@ def test_what_waits_is_told_as_waiting_and_keeps_its_checkpoint(
     assert f"{count} {'waits' if count == 1 else 'wait'} at epoch {first}" in summary(
         second.board, "example"
     )
-    second.close()
 
 
 def test_tpe_hears_of_who_waits_as_stopped_at_its_last_rung(world: World) -> None:
@@ -178,7 +177,7 @@ def test_tpe_hears_of_who_waits_as_stopped_at_its_last_rung(world: World) -> Non
         assert isinstance(launch.plan.known, SearchKnown)
         return list(launch.plan.known.weighed)
 
-    launch.run().close()
+    launch.run()
     assert [one for one in heard if one[-1:] != [Observation("open")]][-1][1:3] == [
         Observation("pruned", 0.4, 1),
         Observation("pruned"),
@@ -192,24 +191,24 @@ def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
 ) -> None:
     world = World(tmp_path / "unbroken")
     snapshots = Snapshots(world, tmp_path / "killed")
-    unbroken = Unbroken(world, Launch(world, definition, score, step=snapshots).run().close())
+    unbroken = Unbroken(world, Launch(world, definition, score, step=snapshots).run())
     assert len(snapshots.taken) > 80
     for number, left in enumerate(snapshots.taken[::3]):
-        # without a store the journal alone has to be enough
+        # without a store the log alone has to be enough
         resumed = left if number % 2 else replace(left, has_store=False)
-        unbroken.expect_same(resumed, Launch(resumed, definition, score).run().close())
+        unbroken.expect_same(resumed, Launch(resumed, definition, score).run())
 
 
-def test_a_driver_that_has_lost_its_journal_comes_to_the_same(
+def test_a_driver_that_has_lost_its_log_comes_to_the_same(
     tmp_path: Path, definition: Definition
 ) -> None:
     world = World(tmp_path / "unbroken")
     snapshots = Snapshots(world, tmp_path / "killed")
-    launch = Launch(world, definition, score, step=snapshots).run().close()
+    launch = Launch(world, definition, score, step=snapshots).run()
     whole = test_kills.came_to(world, launch)
     for left in snapshots.taken[::12]:
         shutil.rmtree(left.journals)
-        outcome = test_kills.came_to(left, Launch(left, definition, score).run().close())
+        outcome = test_kills.came_to(left, Launch(left, definition, score).run())
         assert outcome | {"noted": 0} == whole | {"noted": 0}
 
 
@@ -218,9 +217,9 @@ def test_a_process_of_each_trial_killed_at_any_step_changes_nothing(
     tmp_path: Path, definition: Definition, at_step: int
 ) -> None:
     reference = World(tmp_path / "unbroken")
-    unbroken = Unbroken(reference, Launch(reference, definition, score).run().close())
+    unbroken = Unbroken(reference, Launch(reference, definition, score).run())
     world = World(tmp_path / "killed")
     kills = KillEach(at_step)
-    launch = Launch(world, definition, score, trainer_step=kills).run().close()
+    launch = Launch(world, definition, score, trainer_step=kills).run()
     assert kills.num_kills > 0
     unbroken.expect_same(world, launch)

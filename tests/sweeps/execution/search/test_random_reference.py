@@ -71,8 +71,8 @@ def test_after_the_search_as_many_epochs_are_drawn_and_the_best_is_confirmed(run
     assert confirmation(launch).confirmed[1:] == ("base", reference(launch).best)
     confirmed = [cell.arm for cell in launch.manifest.cells if cell.seed == 101]
     assert confirmed == [*confirmation(launch).confirmed]
-    first = min(i for i, one in enumerate(launch.log.entries()) if isinstance(one, ProposeRandom))
-    assert sum(isinstance(one, ProposeRandom) for one in launch.log.entries()[first:]) == 5
+    first = min(i for i, one in enumerate(launch.decisions()) if isinstance(one, ProposeRandom))
+    assert sum(isinstance(one, ProposeRandom) for one in launch.decisions()[first:]) == 5
     assert launch.manifest.num_expected == len(launch.manifest.cells) == len(launch.started)
     assert not launch.manifest.is_growing
     expect_valid(launch.manifest)
@@ -109,16 +109,16 @@ def test_a_point_that_promotion_gave_up_is_trained_on_after_a_kill(
 ) -> None:
     def step() -> None:
         for launch in begun:
-            is_noted = any(isinstance(one, ProposeRandom) for one in launch.log.entries()[-1:])
+            is_noted = any(isinstance(one, ProposeRandom) for one in launch.decisions()[-1:])
             if is_noted and resumed_cells(launch) and not left:
                 left.append(world.copy(tmp_path / "killed"))
 
     definition = with_reference(space=SIX_POINTS, trials=5, scheduler=HALF)
     begun, left = list[Launch](), list[World]()
     begun.append(Launch(world, definition, by_rate, step=step))
-    whole = begun[0].run().close()
+    whole = begun[0].run()
     no_end = KillAfter(1000)
-    launch = Launch(left[0], definition, by_rate, step=no_end).run().close()
+    launch = Launch(left[0], definition, by_rate, step=no_end).run()
     assert resumed_cells(launch)
     assert launch.manifest == whole.manifest
     assert all(left[0].folder(c.trial_key).is_filled() for c in resumed_cells(launch))
@@ -129,7 +129,7 @@ def test_a_longer_search_gives_up_what_it_has_drawn_and_it_is_trained_on(
     world: World, tmp_path: Path
 ) -> None:
     def step() -> None:
-        drawn = [e for one in begun for e in one.log.entries() if isinstance(e, ProposeRandom)]
+        drawn = [e for one in begun for e in one.decisions() if isinstance(e, ProposeRandom)]
         if len(drawn) == 3 and not left:
             left.append(world.copy(tmp_path / "killed"))
 
@@ -139,14 +139,14 @@ def test_a_longer_search_gives_up_what_it_has_drawn_and_it_is_trained_on(
             world, with_reference(space=SIX_POINTS, trials=3, scheduler=HALF), by_rate, step=step
         )
     )
-    begun[0].run(num_concurrent=4).close()
+    begun[0].run(num_concurrent=4)
     longer = with_reference(space=SIX_POINTS, trials=6, scheduler=HALF)
     launch = Launch(left[0], longer, by_rate).run(num_concurrent=4)
     drawn = {cell.trial_key for cell in launch.manifest.cells if cell.arm in rates(launch)}
-    waited = {one.trial_key for one in launch.log.entries() if isinstance(one, Pause)}
+    waited = {one.trial_key for one in launch.decisions() if isinstance(one, Pause)}
     assert {cell.trial_key for cell in resumed_cells(launch)} & drawn & waited
     assert all(left[0].folder(key).is_filled() for key in drawn)
-    assert not launch.close().manifest.is_growing
+    assert not launch.manifest.is_growing
 
 
 def resumed_cells(launch: Launch) -> list[ManifestCell]:
@@ -158,9 +158,7 @@ def resumed_cells(launch: Launch) -> list[ManifestCell]:
 
 def test_samplers_and_hashes_know_nothing_of_it(world: World, run: Run) -> None:
     launch = run(with_reference(), by_rate)
-    alone = (
-        Launch(World(world.root / "alone"), with_reference(against=False), by_rate).run().close()
-    )
+    alone = Launch(World(world.root / "alone"), with_reference(against=False), by_rate).run()
     assert launch.proposals() == alone.proposals()
     assert launch.observations() == alone.observations()
     assert launch.definition.decided_by == alone.definition.decided_by
@@ -190,10 +188,10 @@ def test_a_longer_search_is_held_against_the_same_points_and_more(world: World, 
     names = [arm.name for arm in longer.manifest.arms]
     assert names == ["base", *(f"proposal {n}" for n in range(6)), *rates(longer)]
     expect_valid(longer.manifest)
-    from_journal = run(with_reference(trials=6), by_rate)
-    assert (from_journal.started, from_journal.manifest) == ([], longer.manifest)
-    for journal in world.journals.iterdir():
-        journal.unlink()
+    from_log = run(with_reference(trials=6), by_rate)
+    assert (from_log.started, from_log.manifest) == ([], longer.manifest)
+    for file in world.journals.iterdir():
+        file.unlink()
     restored = run(with_reference(trials=6), by_rate)
     assert (restored.started, restored.manifest) == ([], longer.manifest)
 
@@ -211,7 +209,7 @@ def test_of_random_points_that_all_diverge_none_is_confirmed(run: Run) -> None:
 def test_where_nothing_ran_to_full_length_nothing_is_drawn(run: Run) -> None:
     launch = run(with_reference(), lambda spec, epoch: float("nan"))
     assert reference(launch).draws == ()
-    assert [one.arms for one in launch.log.entries() if isinstance(one, Select)] == [()]
+    assert [one.arms for one in launch.decisions() if isinstance(one, Select)] == [()]
 
 
 def test_a_small_space_is_drawn_whole_and_no_point_twice(run: Run) -> None:
@@ -247,5 +245,5 @@ def test_points_keep_the_limits_and_hang_on_their_seed_alone(
 
 def test_a_store_that_was_lost_costs_nothing(world: World, run: Run) -> None:
     launch = run(with_reference(), by_rate)
-    second = Launch(replace(world, has_store=False), with_reference(), by_rate).run().close()
+    second = Launch(replace(world, has_store=False), with_reference(), by_rate).run()
     assert (second.started, second.manifest) == ([], launch.manifest)

@@ -102,11 +102,9 @@ def test_the_seeds_of_a_proposal_are_stopped_together(world: World) -> None:
     assert lengths == [4, 3], "the first heard of it after its next epoch"
     observed = launch.observations()[2]
     assert (observed.state, observed.epoch) == ("pruned", 3)
-    launch.close()
     second = Launch(world, definition, score).run(num_concurrent=2)
     assert second.started == []
     assert second.manifest == launch.manifest
-    second.close()
 
 
 def test_a_proposal_with_a_stopped_seed_is_observed_where_that_was_stopped(
@@ -147,7 +145,6 @@ def test_of_several_at_once_each_is_handed_out_once(world: World) -> None:
     keys = [cell.trial_key for cell in launch.manifest.cells]
     assert len(keys) == 5
     assert given == list(dict.fromkeys(keys))
-    launch.close()
 
 
 def test_a_proposal_that_another_sweep_has_trained_is_not_trained_again(

@@ -39,7 +39,6 @@ def test_a_trial_that_reaches_its_target_at_a_rung_is_not_stopped_there(tmp_path
     assert stopped(launch) == []
     assert [one.state for one in launch.observations()] == ["complete"] * 3
     assert [one.epoch for one in launch.observations()] == [RUNG] * 3
-    launch.close()
 
 
 def test_nor_where_its_process_is_killed_before_its_final_record(tmp_path: Path) -> None:
@@ -59,22 +58,19 @@ def test_nor_where_its_process_is_killed_before_its_final_record(tmp_path: Path)
     assert stopped(launch) == []
     assert {one.state for one in launch.observations()} == {"complete"}
     assert set(world.epochs_trained().values()) == {1}
-    launch.close()
 
 
 def test_trials_that_reached_their_target_before_a_rung_are_rivals_at_it(tmp_path: Path) -> None:
     score = errors((0.1,), (0.2,), (0.9, 0.9, 0.9))
     launch = Launch(World(tmp_path), definition(3), score).run()
     assert stopped(launch) == ["proposal 2"]
-    launch.close()
 
 
 def test_so_they_are_after_the_driver_was_started_anew(tmp_path: Path) -> None:
     world = World(tmp_path)
-    Launch(world, definition(2), errors((0.1,), (0.2,))).run().close()
+    Launch(world, definition(2), errors((0.1,), (0.2,))).run()
     launch = Launch(world, definition(3), errors((), (), (0.9, 0.9, 0.9))).run()
     assert stopped(launch) == ["proposal 2"]
-    launch.close()
 
 
 @pytest.mark.parametrize(("epoch", "values"), [(1, [0.3, 0.8]), (2, [0.3, 0.7]), (3, [0.3])])

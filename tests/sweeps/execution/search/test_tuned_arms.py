@@ -9,8 +9,6 @@ import pytest
 
 from search_spaces import Sweep, TunedArms
 from search_spaces.plans.decisions import DONE, Decision, Propose, Select
-from sweeps.execution.cells.journal import Journal
-from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.execution.survey.surveyed_cells import check_dropped_cells
 from sweeps.records.cell_contents import TrialSpec
@@ -50,11 +48,7 @@ def score(spec: TrialSpec, epoch: int) -> float:
 
 
 def decisions(world: World, definition: Definition) -> list[Decision]:
-    assert definition.decided_by
-    journal = Journal(world.journals, "example")
-    entries = DecisionLog(journal, definition.decided_by).entries()
-    journal.close()
-    return entries
+    return world.decisions(definition)
 
 
 def rates(manifest: Manifest, seeds: tuple[int, ...]) -> dict[str, set[float]]:
@@ -80,7 +74,7 @@ def test_every_arm_is_tuned_alike_before_anything_is_compared() -> None:
 
 def test_what_is_best_on_validation_is_trained_anew_on_fresh_seeds(tmp_path: Path) -> None:
     world, definition = World(tmp_path / "world"), tuned()
-    manifest = Launch(world, definition, score).run().close().manifest
+    manifest = Launch(world, definition, score).run().manifest
     assert rates(manifest, (0, 1)) == {"dynamic": {0.001}, "uniform": {0.01}}
     compared = manifest.compared()
     assert [arm.name for arm in compared.arms] == ["dynamic", "uniform"]
@@ -91,7 +85,7 @@ def test_what_is_best_on_validation_is_trained_anew_on_fresh_seeds(tmp_path: Pat
     expect_valid(manifest)
     kinds = [type(one) for one in decisions(world, definition)]
     assert kinds == [Select, Propose, type(DONE)]
-    assert Launch(world, definition, score).run().close().started == []
+    assert Launch(world, definition, score).run().started == []
 
 
 @pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.slow)])
@@ -105,17 +99,17 @@ def test_killed_at_any_step_and_run_again_it_chooses_the_same(tmp_path: Path, ev
         if next(steps) % every == 0:
             left.append(world.copy(tmp_path / f"killed {len(left)}"))
 
-    unbroken = Launch(world, definition, score, step=snapshot).run().close()
+    unbroken = Launch(world, definition, score, step=snapshot).run()
     assert len(left) > 60 / every
     for number, one in enumerate(left):
         resumed = one if number % 2 else World(one.root, has_store=False)
-        launch = Launch(resumed, definition, score).run().close()
+        launch = Launch(resumed, definition, score).run()
         assert launch.manifest == unbroken.manifest
         assert decisions(resumed, definition) == decisions(world, definition)
         assert set(resumed.epochs_trained().values()) == {1}
 
 
-def test_what_was_chosen_stands_though_the_journal_is_lost_and_a_failed_tuning_is_mended(
+def test_what_was_chosen_stands_though_the_log_is_lost_and_a_failed_tuning_is_mended(
     tmp_path: Path,
 ) -> None:
     def failing(spec: TrialSpec, epoch: int) -> float:
@@ -124,17 +118,16 @@ def test_what_was_chosen_stands_though_the_journal_is_lost_and_a_failed_tuning_i
         return score(spec, epoch)
 
     world, definition = World(tmp_path / "world"), tuned()
-    first = Launch(world, definition, failing).run().close().manifest
+    first = Launch(world, definition, failing).run().manifest
     assert rates(first, (0, 1))["dynamic"] == {0.003}, "the best one failed"
-    for file in world.journals.glob("example.db*"):
-        file.unlink()
-    second = Launch(world, definition, score).run().close().manifest
+    (world.journals / "example.jsonl").unlink()
+    second = Launch(world, definition, score).run().manifest
     assert second == first
 
 
 def test_other_points_are_another_sweep_and_seeds_cannot_be_added(tmp_path: Path) -> None:
     world, definition = World(tmp_path / "world"), tuned()
-    Launch(world, definition, score).run().close()
+    Launch(world, definition, score).run()
     for other in (tuned(nuisance={RATE: RATES[:2]}), tuned(seeds=(0,))):
         assert other.decided_by != definition.decided_by
         with pytest.raises(BadInput, match="its plan's code or settings"):

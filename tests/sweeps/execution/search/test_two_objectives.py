@@ -143,7 +143,7 @@ def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
     definition = weighed(trials=5, confirm=confirm(2, (101,)), **changes)
     world = World(tmp_path / "unbroken")
     snapshots = Snapshots(world, tmp_path / "killed")
-    launch = Launch(world, definition, score, step=snapshots).run().close()
+    launch = Launch(world, definition, score, step=snapshots).run()
     unbroken = Unbroken(world, launch)
     assert launch.manifest.search
     assert launch.manifest.search.confirmation
@@ -151,4 +151,4 @@ def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
     expect_valid(launch.manifest)
     assert len(snapshots.taken) > 60
     for left in snapshots.taken:
-        unbroken.expect_same(left, Launch(left, definition, score).run().close())
+        unbroken.expect_same(left, Launch(left, definition, score).run())

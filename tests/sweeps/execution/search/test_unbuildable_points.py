@@ -58,7 +58,7 @@ def test_a_small_space_ends_a_search_without_the_points_that_cannot_be_built(
     world: World, sampler: str
 ) -> None:
     definition = searched(space=FEW, sampler=sampler, trials=8, scheduler="none")
-    launch = Launch(world, definition, falling).run().close()
+    launch = Launch(world, definition, falling).run()
     assert sorted((point[RATE], point[KERNEL]) for point in launch.proposals()) == [
         (rate, kernel) for rate in (1e-3, 2e-3) for kernel in (3, 4)
     ]
@@ -69,7 +69,7 @@ def test_a_small_space_ends_a_search_without_the_points_that_cannot_be_built(
     )
     assert not launch.manifest.is_growing, "so that a launch ends with exit code 0"
     expect_valid(launch.manifest)
-    second = Launch(world, definition, falling).run().close()
+    second = Launch(world, definition, falling).run()
     assert (second.started, second.manifest) == ([], launch.manifest)
 
 

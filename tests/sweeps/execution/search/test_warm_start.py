@@ -111,7 +111,7 @@ def test_the_points_are_proposed_first_and_a_launch_without_the_option_goes_on(
     world: World,
 ) -> None:
     store = Store(other(3).manifest)
-    launch = Launch(world, warm(searched(trials=5), store), falling).run().close()
+    launch = Launch(world, warm(searched(trials=5), store), falling).run()
     assert launch.proposals()[:2] == [params(0), params(1)]
     assert launch.proposals()[2] != params(2)
     assert launch.manifest.search
@@ -119,12 +119,12 @@ def test_the_points_are_proposed_first_and_a_launch_without_the_option_goes_on(
         "starts warm from 'other', of which 3 points fit its space: the best 2 are proposed first"
     )
     expect_valid(launch.manifest)
-    second = Launch(world, searched(trials=5), falling).run().close()
+    second = Launch(world, searched(trials=5), falling).run()
     assert second.started == []
     assert second.manifest == launch.manifest
-    longer = Launch(world, searched(trials=6), falling).run().close()
+    longer = Launch(world, searched(trials=6), falling).run()
     assert longer.proposals()[:5] == launch.proposals()
-    without = Launch(replace(world, has_store=False), searched(trials=5), falling).run().close()
+    without = Launch(replace(world, has_store=False), searched(trials=5), falling).run()
     assert without.manifest == launch.manifest
 
 

@@ -88,7 +88,7 @@ def test_a_rare_point_is_found_where_the_sampler_finds_none() -> None:
 
 def test_a_search_ends_where_no_point_is_left(world: World) -> None:
     definition = limited(2_000_000, sampler="tpe", space=COUNTED, trials=8, scheduler="none")
-    launch = Launch(world, definition, falling).run().close()
+    launch = Launch(world, definition, falling).run()
     assert launch.manifest.search
     assert launch.manifest.search.ending == (
         "ended after 4 of 8 proposals: no other point was found within the limits "
@@ -96,7 +96,7 @@ def test_a_search_ends_where_no_point_is_left(world: World) -> None:
     )
     assert not launch.manifest.is_growing
     expect_valid(launch.manifest)
-    second = Launch(world, definition, falling).run().close()
+    second = Launch(world, definition, falling).run()
     assert (second.started, second.manifest) == ([], launch.manifest)
 
 

@@ -1,16 +1,14 @@
-"""What the tests of a launch's view share: its journal."""
+"""What the tests of a launch's view share: its log."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from sweeps.execution.cells.journal import Journal
+from sweeps.execution.sweep_log import SweepLog
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    journal = Journal(tmp_path / "journals", "example")
-    journal.open_launch(3)
-    yield journal
-    journal.close()
+def log(tmp_path: Path) -> SweepLog:
+    log = SweepLog(tmp_path / "journals", "example")
+    log.start_launch(3)
+    return log

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from sweeps.execution.cells.journal import Journal
 from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
+from sweeps.execution.sweep_log import SweepLog, last_launch, stored_entries
 from sweeps.execution.view import live_view as live
 from sweeps.execution.view.board import Board
 from sweeps.execution.view.live_view import clock, render, show_in_terminal, summary
+from sweeps.records.sweep_log import TrialNoted
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.examples import manifest
 
@@ -33,16 +34,16 @@ class Watch:
 class Scene:
     """A board of four cells, one of them filled, ten epochs each."""
 
-    def __init__(self, journal: Journal, arms: tuple[str, ...] = ("base", "other")) -> None:
+    def __init__(self, log: SweepLog, arms: tuple[str, ...] = ("base", "other")) -> None:
         cells = manifest(arms=arms).cells
         states = [CellState.RECORDED, CellState.UNFINISHED, CellState.NEW, CellState.NEW]
         planned = tuple(
             SurveyedCell(cell, state, epochs=4 if state is CellState.UNFINISHED else 0)
             for cell, state in zip(cells, states, strict=True)
         )
-        self.journal = journal
+        self.log = log
         self.watch = Watch()
-        self.board = Board(list(planned), dict.fromkeys(arms, 10), journal, self.watch)
+        self.board = Board(list(planned), dict.fromkeys(arms, 10), log, self.watch)
         self.keys = [cell.trial_key for cell in cells]
 
     def train(self, index: int, epochs: range) -> None:
@@ -52,8 +53,8 @@ class Scene:
 
 
 @pytest.fixture
-def scene(journal: Journal) -> Scene:
-    return Scene(journal)
+def scene(log: SweepLog) -> Scene:
+    return Scene(log)
 
 
 def test_at_first_only_the_filled_cells_are_done(scene: Scene) -> None:
@@ -142,13 +143,15 @@ def test_a_restarted_trial_counts_the_epochs_it_has_left(scene: Scene) -> None:
     assert scene.board.remaining_seconds() == pytest.approx((6 + 4 + 10) * 2.0)
 
 
-def test_the_journal_keeps_what_happened(scene: Scene) -> None:
+def test_the_log_says_what_happened_to_a_trial(scene: Scene, tmp_path: Path) -> None:
     key = scene.keys[2]
     scene.board.started(key)
     scene.board.restarted(key, "its process was killed, 1 times so far")
     scene.board.started(key)
     scene.board.ended(key, Outcome.FAILED, 'it\'s "no"')
-    assert scene.journal.events(key) == [
+    entries = stored_entries(tmp_path / "journals", "example")
+    noted = [one for one in entries if isinstance(one, TrialNoted) and one.trial_key == key]
+    assert [(one.event, one.detail) for one in noted] == [
         ("started", ""),
         ("restarted", "its process was killed, 1 times so far"),
         ("started", ""),
@@ -156,15 +159,16 @@ def test_the_journal_keeps_what_happened(scene: Scene) -> None:
     ]
 
 
-def test_the_journal_tells_a_killed_launch_from_one_that_ended(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, "example")
-    journal.open_launch(3)
-    journal.close()
-    journal = Journal(tmp_path, "example")
-    journal.open_launch(2)
-    journal.close_launch(3)
-    first, second = journal.launches()
-    journal.close()
+def test_the_log_tells_a_killed_launch_from_one_that_ended(tmp_path: Path) -> None:
+    assert last_launch(tmp_path, "example") is None
+    SweepLog(tmp_path, "example").start_launch(3)
+    first = last_launch(tmp_path, "example")
+    log = SweepLog(tmp_path, "example")
+    log.start_launch(2)
+    log.end_launch(3)
+    second = last_launch(tmp_path, "example")
+    assert first
+    assert second
     assert (first.ended, first.exit_code, first.num_cells) == (None, None, 3)
     assert (second.exit_code, second.num_cells) == (3, 2)
     assert second.ended is not None
@@ -189,8 +193,8 @@ def test_the_live_table_shows_trials_and_failures(scene: Scene) -> None:
     assert "failed: other, seed 1: ValueError: no" in shown
 
 
-def test_hostile_names_neither_mark_up_nor_command_the_terminal(journal: Journal) -> None:
-    scene = Scene(journal, ("base", HOSTILE))
+def test_hostile_names_neither_mark_up_nor_command_the_terminal(log: SweepLog) -> None:
+    scene = Scene(log, ("base", HOSTILE))
     scene.board.started(scene.keys[1])
     scene.board.progressed(scene.keys[1], 10, 0.5)
     scene.board.ended(scene.keys[3], Outcome.FAILED, HOSTILE)

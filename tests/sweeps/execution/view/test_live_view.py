@@ -7,8 +7,8 @@ import time
 import pytest
 from rich.console import Console
 
-from sweeps.execution.cells.journal import Journal
 from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
+from sweeps.execution.sweep_log import SweepLog
 from sweeps.execution.view import live_view
 from sweeps.execution.view.board import Board
 from sweeps.execution.view.live_view import REDRAWS_A_SECOND, bar, render, settings_words, sparkline
@@ -33,11 +33,11 @@ def watch() -> Watch:
 
 
 @pytest.fixture
-def board(journal: Journal, watch: Watch) -> Board:
+def board(log: SweepLog, watch: Watch) -> Board:
     """A board of four new cells, ten epochs each."""
     cells = manifest(arms=("base", "other")).cells
     planned = [SurveyedCell(cell, CellState.NEW, epochs=0) for cell in cells]
-    return Board(planned, {"base": 10, "other": 10}, journal, watch)
+    return Board(planned, {"base": 10, "other": 10}, log, watch)
 
 
 def keys(board: Board) -> list[str]:
@@ -139,10 +139,10 @@ def test_curves_of_long_trainings_stay_short(board: Board, watch: Watch) -> None
     assert len(trial.errors) == 256
 
 
-def test_a_search_of_500_cells_costs_little_to_show(journal: Journal, watch: Watch) -> None:
+def test_a_search_of_500_cells_costs_little_to_show(log: SweepLog, watch: Watch) -> None:
     cells = manifest(arms=tuple(map(str, range(NUM_CELLS))), seeds=(0,)).cells
     planned = [SurveyedCell(cell, CellState.NEW, epochs=0) for cell in cells]
-    board = Board(planned, {str(n): 50 for n in range(NUM_CELLS)}, journal, watch)
+    board = Board(planned, {str(n): 50 for n in range(NUM_CELLS)}, log, watch)
     for key in keys(board)[:64]:
         train(board, watch, key, [1 / epoch for epoch in range(1, 31)])
     before = time.process_time()

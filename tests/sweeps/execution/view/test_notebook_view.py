@@ -44,10 +44,10 @@ def play_ipython(monkeypatch: pytest.MonkeyPatch, **shell: Any) -> Displays:
     return displays
 
 
-def test_in_a_notebook_one_display_is_updated_until_the_end(journal, monkeypatch):
+def test_in_a_notebook_one_display_is_updated_until_the_end(log, monkeypatch):
     displays = play_ipython(monkeypatch, kernel=object())
     monkeypatch.setattr(notebook_view, "UPDATE_SECONDS", 0.01)
-    scene, terminal = Scene(journal), io.StringIO()
+    scene, terminal = Scene(log), io.StringIO()
     with show_progress(scene.board, "example", terminal):
         scene.board.started(scene.keys[2])
         displays.is_updated.clear()
@@ -61,10 +61,10 @@ def test_in_a_notebook_one_display_is_updated_until_the_end(journal, monkeypatch
 
 
 @pytest.mark.parametrize("shell", [{}, {"kernel": None}])
-def test_a_shell_in_a_terminal_is_no_notebook(shell, journal, monkeypatch):
+def test_a_shell_in_a_terminal_is_no_notebook(shell, log, monkeypatch):
     displays = play_ipython(monkeypatch, **shell)
     terminal = io.StringIO()
-    scene = Scene(journal)
+    scene = Scene(log)
     with show_progress(scene.board, "example", terminal):
         scene.board.started(scene.keys[2])
 
@@ -78,8 +78,8 @@ def test_without_ipython_there_is_no_notebook(monkeypatch):
     assert "IPython" not in sys.modules
 
 
-def test_names_from_a_launch_cannot_act_in_a_notebook(journal):
-    scene = Scene(journal, (f"{HOSTILE}<script>", "other"))
+def test_names_from_a_launch_cannot_act_in_a_notebook(log):
+    scene = Scene(log, (f"{HOSTILE}<script>", "other"))
     scene.board.started(scene.keys[1])
     scene.board.progressed(scene.keys[1], 5, 0.25)
     scene.board.say("<b>said</b>")

@@ -13,6 +13,7 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 from sweeps.tracking import record_facts as facts
 from sweeps.tracking.mlflow.runs import EXPERIMENT, RUN_STATUS
+from tests.sweeps.published import log_text
 
 
 def put_sweep(
@@ -21,7 +22,7 @@ def put_sweep(
     """Write a sweep's parent run and its trials as execution does; return the parent's id."""
     tags = {facts.TAG_TYPE: "sweep", facts.TAG_SWEEP: manifest.sweep}
     parent = client.create_run(experiment_id(client), tags=tags).info.run_id
-    put_artifact(client, parent, names.ARTIFACT_MANIFEST, manifest.model_dump_json(), scratch)
+    put_artifact(client, parent, names.ARTIFACT_SWEEP_LOG, log_text(manifest), scratch)
     for trial in trials:
         put_trial(client, trial)
     return parent

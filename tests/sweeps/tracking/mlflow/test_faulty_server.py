@@ -9,9 +9,9 @@ import pytest
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from tests.sweeps.execution.examples import final, manifest, reported, spec, start
+from tests.sweeps.published import publish_manifest
 from tests.sweeps.tracking.mlflow.faulty_server import FaultyServer, faulty_server
 
 

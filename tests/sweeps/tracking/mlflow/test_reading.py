@@ -21,6 +21,7 @@ from tests.sweeps.aggregation.known_sweep import (
     trial_key,
     unfinished,
 )
+from tests.sweeps.published import log_with
 from tests.sweeps.tracking.mlflow.runs import put_artifact, put_config, put_sweep, put_trial
 
 
@@ -133,24 +134,25 @@ def test_a_sweep_name_cannot_end_the_quotes_of_a_search(client, store, tmp_path)
         (lambda m: m.replace('"name":"ablation"', '"name":"../../x"'), "tables.0.ablation.name"),
         (lambda m: m.replace('"seeds":[0,1,2]', '"seeds":[0]'), "cells are not each arm"),
         (lambda m: m.replace('"sweep":"known"', '"sweep":"other"'), "that of 'other'"),
-        (lambda m: m[:-5], "JSON"),
-        (lambda m: "[" * 100_000, "JSON"),
+        (lambda m: m[:-5], "Invalid JSON"),
+        (lambda m: "[" * 100_000, "Invalid JSON"),
     ],
 )
-def test_a_manifest_that_is_not_valid_is_refused_in_one_sentence(
+def test_a_log_that_is_not_valid_is_refused_in_one_sentence(
     content, complaint, client, store, tmp_path
 ):
     parent = put_sweep(client, manifest_of(["a"]), [], tmp_path)
     bad = content(manifest_of(["a"]).model_dump_json())
-    put_artifact(client, parent, names.ARTIFACT_MANIFEST, bad, tmp_path)
+    log = log_with(bad).decode()
+    put_artifact(client, parent, names.ARTIFACT_SWEEP_LOG, log, tmp_path)
 
-    with pytest.raises(BadInput, match=f"manifest of sweep 'known' is not valid.*{complaint}") as e:
+    with pytest.raises(BadInput, match=f"log of sweep 'known' is not valid.*{complaint}") as e:
         store.manifest("known")
     assert "\n" not in str(e.value)
 
 
-def test_a_manifest_that_is_too_large_is_not_read(client, store, tmp_path, monkeypatch):
-    monkeypatch.setitem(vars_of_artifacts()["_LARGEST"], "manifest", 100)
+def test_a_log_that_is_too_large_is_not_read(client, store, tmp_path, monkeypatch):
+    monkeypatch.setitem(vars_of_artifacts()["_LARGEST"], "sweep", 100)
     put_sweep(client, manifest_of(["a"]), [], tmp_path)
 
     with pytest.raises(BadInput, match="too large"):
@@ -163,11 +165,11 @@ def vars_of_artifacts():
     return vars(artifacts)
 
 
-def test_a_manifest_that_is_gone_is_said_to_be(client, store, tmp_path):
+def test_a_log_that_is_gone_is_said_to_be(client, store, tmp_path):
     tags = {facts.TAG_TYPE: "sweep", facts.TAG_SWEEP: "known"}
     client.create_run(client.get_experiment_by_name(EXPERIMENT).experiment_id, tags=tags)
 
-    with pytest.raises(BadInput, match=r"holds no manifest.json"):
+    with pytest.raises(BadInput, match=r"holds no sweep.jsonl"):
         store.manifest("known")
 
 

@@ -15,13 +15,13 @@ from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
 from sweeps.records.trial_record import EPOCH_METRICS, Outcome
-from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.mlflow.experiment import find_or_create_experiment
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.mlflow.mlflow_writer import MlflowWriter
 from sweeps.tracking.mlflow.runs import EXPERIMENT
 from sweeps.tracking.record_facts import TAG_REASON, OutcomeFacts
 from tests.sweeps.execution.examples import epoch, failed, final, manifest, reported, spec, start
+from tests.sweeps.published import publish_manifest
 from tests.sweeps.tracking.breaking import Breaking, Killed
 
 RETRIES = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
@@ -134,11 +134,11 @@ def test_mlflow_has_a_status_for_each_end_of_a_launch(
 
 
 @pytest.mark.parametrize("content", [None, "{", ""])
-def test_a_manifest_whose_file_was_lost_or_damaged_is_written_again(
+def test_a_log_whose_file_was_lost_or_damaged_is_written_again(
     writer: MlflowWriter, mlflow_store: MlflowStore, tmp_path: Path, content: str | None
 ) -> None:
     publish_manifest(writer, manifest())
-    (path,) = (tmp_path / "artifacts").glob("*/artifacts/manifests/*.json")
+    (path,) = (tmp_path / "artifacts").glob("*/artifacts/sweep-logs/*.jsonl")
     path.unlink() if content is None else path.write_text(content)
     with pytest.raises(BadInput):
         mlflow_store.manifest("example")

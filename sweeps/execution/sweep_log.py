@@ -1,0 +1,395 @@
+"""The log of a sweep as a file of the storage folder, and what folders and store know of sweeps.
+
+Only the process that holds the sweep's lock writes. A decision is on disk before it takes effect,
+so that a driver may die between any two of them, and no decision is made a second time. The
+recorder copies definition and decisions to the tracking store now and then and at the end, so the
+store lags behind by seconds, and a storage folder that has lost the log gets it back from there.
+
+    journals/SWEEP.jsonl    one line for each entry
+"""
+
+import os
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from capsmodel.whole_file import write_whole
+from search_spaces.plans.known import known_after
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+from sweeps.records.sweep_log import (
+    Decided,
+    Declared,
+    Entry,
+    LaunchEnded,
+    LaunchStarted,
+    LogLines,
+    TrialNoted,
+    decisions_under,
+    declared_last,
+    intact_part,
+    line_of,
+    manifest_of,
+    text_of,
+)
+from sweeps.storage.appended import append_whole
+from sweeps.storage.disk_room import retry_when_full
+from sweeps.storage.file_lock import is_locked
+from sweeps.storage.locations import Storage
+from sweeps.storage.regular_files import open_regular, read_descriptor, read_regular
+from sweeps.storage.sqlite_file import archive_file
+from sweeps.tracking.store import RecordStore
+from sweeps.tracking.validation import first_error, unknown_sweep, valid_names
+
+ENDING = ".jsonl"
+MOST_BYTES = 2**30
+"""What is read of a log at most."""
+
+
+def log_path(journals: Path, sweep: str) -> Path:
+    """Return where the log of a sweep lies."""
+    return journals / f"{sweep}{ENDING}"
+
+
+class SweepLog:
+    """The log of a sweep, open to be written by the one process that holds the sweep's lock.
+
+    The file is made with the first entry. A torn last line is cut off before that. The file is
+    open only while a line is written, so that readers on other machines see it whole.
+
+    Args:
+        journals: The folder of the logs.
+        sweep: Name of the sweep.
+    """
+
+    def __init__(self, journals: Path, sweep: str) -> None:
+        self._path = log_path(journals, sweep)
+        self._sweep = sweep
+        self._is_begun = False  # whether anything was written, and what was torn is cut off
+        self._lock = threading.Lock()  # the live view notes from other threads
+        self._known = set[object]()
+        self._is_launched = False
+
+    def declare(self, declared: Declared, decisions: Sequence[Decided] = ()) -> None:
+        """Write what a launch starts from, as far as the log does not say it already.
+
+        Args:
+            declared: The sweep as the launch declares it.
+            decisions: The decisions in force of its plan; the log may lack some that the tracking
+                store had.
+
+        Raises:
+            BadInput: If the log is damaged.
+        """
+        entries = self.entries()
+        plan = declared.manifest.decided_by
+        before = declared_last(entries)
+        is_same = before and not declared.starts_over and line_of(before) == line_of(declared)
+        known = [] if declared.starts_over else decisions_under(plan, entries)
+        self._known = {entry.subject for entry in known}
+        missing = [entry for entry in decisions if entry.subject not in self._known]
+        self._known.update(entry.subject for entry in missing)
+        new = [*([] if is_same else [declared]), *missing]
+        if new:
+            self._write(text_of(new), is_synced=True)
+
+    def append(self, entry: Decided) -> None:
+        """Write a decision before it takes effect; on disk when this returns.
+
+        Where the disk is full it waits for room. The first decision about a subject stays, but
+        selections may be taken back and made anew.
+        """
+        is_final = entry.kind not in {"select", "unselect"}
+        if not is_final or entry.subject not in self._known:
+            self._write(line_of(entry), is_synced=True)
+            self._known.add(entry.subject)
+
+    def start_launch(self, num_cells: int) -> None:
+        """Note that a launch starts."""
+        self._is_launched = True
+        self._write(line_of(LaunchStarted(at=time.time(), num_cells=num_cells)), is_synced=True)
+
+    def end_launch(self, exit_code: int) -> None:
+        """Note how the launch ended, if one was started."""
+        if self._is_launched:
+            self._write(line_of(LaunchEnded(at=time.time(), exit_code=exit_code)), is_synced=True)
+
+    def note(self, trial_key: str, event: str, detail: str = "") -> None:
+        """Note what happened to a trial."""
+        entry = TrialNoted(at=time.time(), trial_key=trial_key, event=event, detail=detail)
+        self._write(line_of(entry), is_synced=False)
+
+    def entries(self) -> list[Entry]:
+        """Return all entries, none if there is no log.
+
+        Raises:
+            BadInput: If the log is damaged.
+        """
+        return stored_entries(self._path.parent, self._sweep)
+
+    def shared(self) -> bytes:
+        """Return the lines that the tracking store holds too.
+
+        Raises:
+            BadInput: If the log is damaged.
+        """
+        return _lines(self._path, self._sweep).shared()
+
+    def _write(self, lines: bytes, *, is_synced: bool) -> None:
+        with self._lock:
+            retry_when_full(lambda: self._append(lines, is_synced=is_synced), self._path.parent)
+
+    def _append(self, lines: bytes, *, is_synced: bool) -> None:
+        num_bytes = 0 if self._is_begun else _lines(self._path, self._sweep).num_bytes
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = open_regular(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        with os.fdopen(descriptor, "a+b", buffering=0) as file:
+            if not self._is_begun:
+                file.truncate(num_bytes)
+                self._is_begun = True
+            append_whole(file, lines)
+            if is_synced:
+                os.fsync(descriptor)
+
+
+def write_log(journals: Path, sweep: str, entries: Iterable[Entry]) -> None:
+    """Write a log whole, in place of the one that is there."""
+    journals.mkdir(parents=True, exist_ok=True)
+    write_whole(log_path(journals, sweep), text_of(entries))
+
+
+def stored_entries(journals: Path, sweep: str) -> list[Entry]:
+    """Return the entries of a sweep's log, none if there is no log.
+
+    Raises:
+        BadInput: If it is damaged, or another sweep's.
+    """
+    path = log_path(journals, sweep)
+    entries = _valid(_lines(path, sweep), path, sweep)
+    declared = declared_last(entries)
+    if declared and declared.manifest.sweep != sweep:
+        raise BadInput(f"{path} is the log of the sweep '{declared.manifest.sweep}': move it away.")
+    return entries
+
+
+def repair_log(path: Path) -> str:
+    """Archive a damaged log, and keep its lines before the damage.
+
+    Returns:
+        What was done, in a sentence; "" for a log that is not damaged.
+    """
+    content = read_regular(path, MOST_BYTES)
+    try:
+        LogLines(content).entries()
+    except (ValueError, RecursionError) as error:
+        aside, intact = archive_file(path), intact_part(content)
+        if intact:
+            write_whole(path, intact)
+        num_kept = intact.count(b"\n")
+        kept = f"its {num_kept} lines before that were kept" if intact else "nothing is left"
+        return f"{path} was damaged ({_reason(error)}): archived as {aside.name}, {kept}."
+    return ""
+
+
+def stored_manifest(journals: Path, sweep: str) -> Manifest | None:
+    """Return the manifest of a sweep by its log; None if that is missing or damaged."""
+    try:
+        return manifest_of(stored_entries(journals, sweep))
+    except (OSError, BadInput, ValueError):
+        return None
+
+
+def stored_sweeps(journals: Path) -> set[str]:
+    """Return the sweeps that have a log, also those with a damaged one.
+
+    A file with a name that no sweep can have, or with the log of another sweep, is somebody's copy
+    and does not count.
+    """
+    names = valid_names(path.name.removesuffix(ENDING) for path in journals.glob(f"*{ENDING}"))
+    return {name for name in names if not _is_of_another(journals, name)}
+
+
+def known_sweeps(sweep: str | None, storage: Storage, store: RecordStore) -> list[str]:
+    """Return the names of all sweeps, by their logs and by records.
+
+    Args:
+        sweep: A name that has to be among them.
+        storage: Storage folder of the logs.
+        store: The tracking store.
+
+    Raises:
+        BadInput: If it is not.
+        StoreUnreachable: If the store does not answer.
+    """
+    known = stored_sweeps(storage.journals) | set(store.sweeps() if store.exists() else ())
+    if sweep is not None and sweep not in known:
+        raise unknown_sweep(sweep, sorted(known), store.address)
+    return sorted(known)
+
+
+class EarlierLog(NamedTuple):
+    """What earlier launches of a sweep have left.
+
+    Attributes:
+        here: Entries of the log in the storage folder.
+        stored: Those of the log in the tracking store: it lags behind, or a launch from another
+            storage folder has gone further.
+    """
+
+    here: Sequence[Entry]
+    stored: Sequence[Entry]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """What is known from both: the store's definition, and the decisions of either."""
+        if not declared_last(self.stored):
+            return list(self.here)
+        declared = declared_last(self.stored)
+        assert declared
+        return [declared, *self.decisions(declared.manifest.decided_by)]
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """The sweep's manifest, None for a new sweep."""
+        return manifest_of(self.entries)
+
+    def decisions(self, plan: str | None) -> list[Decided]:
+        """Return the decisions in force of a plan, those of this storage folder first."""
+        here, stored = (decisions_under(plan, entries) for entries in self)
+        known = {entry.subject for entry in here}
+        return [*here, *(entry for entry in stored if entry.subject not in known)]
+
+
+class LogReader:
+    """What a driver has written to the log of its sweep, for the tracking store.
+
+    Args:
+        journals: The folder of the logs.
+        sweep: Name of the sweep.
+    """
+
+    def __init__(self, journals: Path, sweep: str) -> None:
+        self._path = log_path(journals, sweep)
+        self._sweep = sweep
+        self._file = 0  # its inode: a log that is written anew is another one
+        self._num_bytes = 0
+        self._shared = b""
+
+    def shared(self) -> bytes:
+        """Return definition and decisions as they are now; empty if there is no log.
+
+        Raises:
+            BadInput: If the log is damaged.
+        """
+        if not self._path.exists():
+            return b""
+        descriptor = open_regular(self._path)
+        status = os.fstat(descriptor)
+        if status.st_ino != self._file or status.st_size < self._num_bytes:
+            self._file, self._num_bytes, self._shared = status.st_ino, 0, b""
+        os.lseek(descriptor, self._num_bytes, os.SEEK_SET)
+        new = _checked(read_descriptor(descriptor, self._path, MOST_BYTES), self._path, self._sweep)
+        self._num_bytes += new.num_bytes
+        self._shared += new.shared()
+        return self._shared
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of a sweep.
+
+    Attributes:
+        started: Seconds since 1970.
+        ended: None while it runs, or if its driver was killed.
+        exit_code: None likewise.
+        num_cells: Cells it set out to train.
+    """
+
+    started: float
+    ended: float | None
+    exit_code: int | None
+    num_cells: int
+
+
+def last_launch(journals: Path, sweep: str) -> Launch | None:
+    """Return the last launch of a sweep from this storage folder, None if there was none.
+
+    Raises:
+        BadInput: If the log is damaged.
+    """
+    path, started, ended = log_path(journals, sweep), None, None
+    for entry in _valid(_lines(path, sweep), path, sweep, "launch_started", "launch_ended"):
+        if isinstance(entry, LaunchStarted):
+            started, ended = entry, None
+        elif isinstance(entry, LaunchEnded):
+            ended = entry
+    if started is None:
+        return None
+    if ended is None:
+        return Launch(started.at, None, None, started.num_cells)
+    return Launch(started.at, ended.at, ended.exit_code, started.num_cells)
+
+
+def waiting_trials(decisions: Iterable[Decided]) -> dict[str, int]:
+    """Return trial key -> epoch for the trials that wait for their promotion."""
+    return known_after(entry.decision for entry in decisions).waiting
+
+
+def is_launching(journals: Path, sweep: str) -> bool:
+    """Return whether a process is running a sweep, repairing or deleting it."""
+    return is_locked(journals / f"{sweep}.lock")
+
+
+def _lines(path: Path, sweep: str) -> LogLines:
+    """Return the intact lines of a log, none if there is no log.
+
+    Raises:
+        BadInput: If the log is damaged.
+    """
+    if not os.path.lexists(path):
+        return LogLines(b"")
+    return _checked(read_regular(path, MOST_BYTES), path, sweep)
+
+
+def _checked(content: bytes, path: Path, sweep: str) -> LogLines:
+    try:
+        return LogLines(content)
+    except ValueError as error:
+        raise _damaged(path, sweep, error) from error
+
+
+def _valid(lines: LogLines, path: Path, sweep: str, *types: str) -> list[Entry]:
+    """Return the entries of lines, of some types or all.
+
+    Raises:
+        BadInput: If one is not valid.
+    """
+    try:
+        return lines.entries(*types)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, sweep, error) from error
+
+
+def _damaged(path: Path, sweep: str, error: Exception) -> BadInput:
+    return BadInput(
+        f"The log {path} is damaged ({_reason(error)}). `capsweep repair {sweep}` archives it; its "
+        f"content is restored from the tracking store and from the lines before."
+    )
+
+
+def _reason(error: Exception) -> str:
+    return first_error(error) if isinstance(error, ValidationError) else str(error)
+
+
+def _is_of_another(journals: Path, sweep: str) -> bool:
+    """Return whether the log named by a sweep is the whole log of another one."""
+    try:
+        declared = declared_last(LogLines(read_regular(log_path(journals, sweep))).entries())
+    except (OSError, BadInput, ValueError, RecursionError):
+        return False
+    return declared is not None and declared.manifest.sweep != sweep

@@ -1,0 +1,137 @@
+"""A log whose end was lost: here alone, or also in the tracking store."""
+
+import random as chances
+from pathlib import Path
+
+import pytest
+
+from search_spaces import ListedArms, Sweep
+from search_spaces.plans.search import Search
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.sweep_log import SweepLog, log_path, stored_manifest
+from sweeps.records.manifest import Manifest
+from sweeps.records.sweep_log import LogLines
+from tests.capsmodel.small_config import small_config
+from tests.sweeps.execution.search.examples import confirm, expect_valid, searched
+from tests.sweeps.execution.search.simulated import Launch, World
+from tests.sweeps.execution.search.test_kills import Unbroken, score
+
+NUM_CONCURRENT = 3
+
+
+@pytest.fixture(scope="module")
+def definition() -> Definition:
+    return searched(sampler="tpe", trials=8, confirm=confirm(1), seeds=(0,))
+
+
+@pytest.fixture(autouse=True)
+def _learning_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Search, "num_startup", 2)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, definition: Definition) -> World:
+    """A search of several trials at once, ended."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Search, "num_startup", 2)
+        world = World(tmp_path_factory.mktemp("whole") / "world")
+        Launch(world, definition, score).run(num_concurrent=NUM_CONCURRENT)
+    return world
+
+
+def borders(world: World) -> list[int]:
+    """Return the offsets of the lines in a log."""
+    lines = LogLines(log_path(world.journals, "example").read_bytes()).lines
+    sizes = [len(line) + 1 for line in lines]
+    return [sum(sizes[:count]) for count in range(len(sizes) + 1)]
+
+
+def cut(world: World, folder: Path, num_bytes: int, *, in_store: bool) -> World:
+    """Return a copy of a world whose log has lost its end, and so has that in the store."""
+    left = world.copy(folder)
+    path = log_path(left.journals, "example")
+    path.write_bytes(path.read_bytes()[:num_bytes])
+    if in_store:
+        left.publish(SweepLog(left.journals, "example"))
+    return left
+
+
+def drawn(count: int) -> list[float]:
+    chance = chances.Random(1)
+    return [chance.random() for _ in range(count)]
+
+
+@pytest.mark.parametrize("share", drawn(20))
+def test_with_the_store_intact_the_search_is_the_same(
+    whole: World, tmp_path: Path, definition: Definition, share: float
+) -> None:
+    unbroken = Unbroken(whole, Launch(whole, definition, score))
+    size = borders(whole)[-1]
+    for number, num_bytes in enumerate((int(share * size), border_before(whole, share))):
+        left = cut(whole, tmp_path / str(number), num_bytes, in_store=False)
+        unbroken.expect_same(left, Launch(left, definition, score).run())
+
+
+def border_before(world: World, share: float) -> int:
+    known = borders(world)
+    return known[int(share * len(known))]
+
+
+def test_cut_here_and_in_the_store_nothing_is_trained_or_numbered_twice(
+    whole: World, tmp_path: Path, definition: Definition
+) -> None:
+    ends = borders(whole)
+    torn = [int(share * ends[-1]) for share in drawn(20)]
+    for number, num_bytes in enumerate([*ends, *torn]):
+        left = cut(whole, tmp_path / str(number), num_bytes, in_store=True)
+        unnamed = trials(left).keys() - named(left)
+        manifest = Launch(left, definition, score).run(num_concurrent=NUM_CONCURRENT).manifest
+        expect_valid(manifest)
+        assert not manifest.is_growing
+        assert set(left.epochs_trained().values()) == {1}, "nothing is trained twice"
+        expect_own_numbers(left, manifest)
+        assert manifest.search
+        is_cut = bool(unnamed) and num_bytes >= ends[1]  # else the log is gone, and begins anew
+        assert bool(manifest.search.cut_note) == is_cut, num_bytes
+        again = Launch(left, definition, score).run()
+        assert (again.started, again.manifest) == ([], manifest)
+
+
+def named(world: World) -> set[str]:
+    """Return the trial keys that a log names."""
+    manifest = stored_manifest(world.journals, "example")
+    return {cell.trial_key for cell in manifest.cells} if manifest else set()
+
+
+def trials(world: World) -> dict[str, tuple[str, object]]:
+    """Return trial key -> arm and config, as the trials' folders say."""
+    specs = {}
+    for folder in world.cells.iterdir():
+        lines, _ = CellFolder(world.cells, folder.name).read_outbox()
+        head = next(line.head for line in lines if line.head)
+        specs[folder.name] = (head.arm, head.config)
+    return specs
+
+
+def expect_own_numbers(world: World, manifest: Manifest) -> None:
+    """Check that each proposal is the only one that was ever trained under its number."""
+    configs = {arm.name: arm.config for arm in manifest.arms}
+    for arm, config in trials(world).values():
+        assert config == configs[arm], arm
+
+
+def test_a_design_needs_its_definition_alone(tmp_path: Path) -> None:
+    plan = ListedArms(baseline="base", arms={"base": {}, "other": {"batch_size": 32}})
+    design = define(
+        Sweep(name="example", base=small_config(), plan=plan, seeds=(0, 1)), Changes(), ()
+    )
+    log = SweepLog(tmp_path, "example")
+    log.declare(design.declared)
+    log.start_launch(2)
+    path = log_path(tmp_path, "example")
+    content = path.read_bytes()
+    for num_bytes in range(0, len(content), 37):
+        path.write_bytes(content[:num_bytes])
+        SweepLog(tmp_path, "example").declare(design.declared)
+        assert stored_manifest(tmp_path, "example") == design.manifest
