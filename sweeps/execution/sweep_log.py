@@ -13,8 +13,8 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -232,7 +232,8 @@ def known_sweeps(sweep: str | None, storage: Storage, store: RecordStore) -> lis
     return sorted(known)
 
 
-class EarlierLog(NamedTuple):
+@dataclass(frozen=True)
+class EarlierLog:
     """What earlier launches of a sweep have left.
 
     Attributes:
@@ -247,20 +248,26 @@ class EarlierLog(NamedTuple):
     @property
     def entries(self) -> list[Entry]:
         """What is known from both: the store's definition, and the decisions of either."""
-        if not declared_last(self.stored):
-            return list(self.here)
         declared = declared_last(self.stored)
-        assert declared
+        if declared is None:
+            return list(self.here)
         return [declared, *self.decisions(declared.manifest.decided_by)]
 
-    @property
+    @cached_property
     def manifest(self) -> Manifest | None:
-        """The sweep's manifest, None for a new sweep."""
-        return manifest_of(self.entries)
+        """The sweep's manifest, None for a new sweep.
+
+        Raises:
+            BadInput: If the entries do not fit together.
+        """
+        try:
+            return manifest_of(self.entries)
+        except ValidationError as error:
+            raise BadInput(f"The log of the sweep is not valid: {first_error(error)}") from error
 
     def decisions(self, plan: str | None) -> list[Decided]:
         """Return the decisions in force of a plan, those of this storage folder first."""
-        here, stored = (decisions_under(plan, entries) for entries in self)
+        here, stored = (decisions_under(plan, entries) for entries in (self.here, self.stored))
         known = {entry.subject for entry in here}
         return [*here, *(entry for entry in stored if entry.subject not in known)]
 

@@ -460,7 +460,7 @@ class ManifestFold:
     def _add_new(self, entry: Decided) -> None:
         for arm in entry.arms:
             self.arms.setdefault(arm.name, arm)
-        self._add(entry.cells)
+        self._add(map(self._marked, entry.cells))
 
     def _add(self, cells: Iterable[ManifestCell]) -> None:
         for cell in cells:
@@ -468,20 +468,14 @@ class ManifestFold:
             if place not in self.keys:
                 self.keys[place] = cell.trial_key
                 self._by_key.setdefault(cell.trial_key, []).append(len(self.cells))
-                self.cells.append(self._marked(cell))
+                self.cells.append(cell)
 
     def _marked(self, cell: ManifestCell) -> ManifestCell:
-        """Return a cell with where its trial was stopped."""
+        """Return a cell with where its trial was stopped; random points run to full length."""
         stopped = self._stops.get(cell.trial_key)
-        if stopped is None or cell.stopped or self._is_full_length(cell):
+        if stopped is None or cell.arm in self._drawn:
             return cell
         return cell.model_copy(update={"stopped": stopped})
-
-    def _is_full_length(self, cell: ManifestCell) -> bool:
-        """Return whether a cell is trained to its full length, whatever was stopped elsewhere."""
-        return cell.arm in self._drawn or (
-            self._search is not None and cell.seed not in self._seeds
-        )
 
     def _stop(self, entry: Decided) -> bool:
         stop: Stop = entry.decision

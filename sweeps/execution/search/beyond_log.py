@@ -55,7 +55,7 @@ def _unnamed(definition: Definition, earlier: EarlierLog, cells: Path) -> Iterat
     if plan is None or not cells.is_dir():
         return
     named = {cell.trial_key for cell in definition.manifest.cells}
-    for entries in earlier:
+    for entries in (earlier.here, earlier.stored):
         decisions = decisions_under(plan, entries, with_void=True)
         named.update(cell.trial_key for entry in decisions for cell in entry.cells)
     for folder in sorted(cells.iterdir()):

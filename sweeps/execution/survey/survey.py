@@ -1,7 +1,7 @@
 """The survey of a sweep before a launch: what exists, what is missing, and what that takes."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ from sweeps.execution.survey.surveyed_evaluations import (
 )
 from sweeps.execution.sweep_log import EarlierLog, stored_entries
 from sweeps.records.errors import BadInput
-from sweeps.records.manifest import Manifest
+from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.storage.disk_room import free_bytes
 from sweeps.storage.locations import Storage
 from sweeps.tracking.addresses import sqlite_path
@@ -221,7 +221,8 @@ def earlier_log(
     if not store.exists() or sweep not in store.sweeps():
         return EarlierLog(here, ())
     try:
-        return EarlierLog(here, store.sweep_log(sweep))
+        earlier = EarlierLog(here, store.sweep_log(sweep))
+        assert earlier.manifest
     except BadInput as error:
         if not here and not may_be_replaced:
             raise BadInput(
@@ -229,6 +230,7 @@ def earlier_log(
                 f"--replace as it was launched before; what was trained is found again."
             ) from error
         return EarlierLog(here, ())
+    return earlier
 
 
 def declared_definition(
@@ -262,34 +264,22 @@ def survey_of(
     storage, tracking_uri = usable_places(options.storage, options.tracking_uri)
     _LOG.info("cells lie in %s", storage.cells)
     store = open_store(tracking_uri, storage.root)
-    store_exists = store.exists()
     declared = declared_sweep(which)
     name = declared.sweep.name if options.name is None else options.name
     earlier = earlier_log(store, storage.journals, name, may_be_replaced=options.replace)
-    current = earlier.manifest
-    definition = declared_definition(declared, options, current)
-    known = resumed(definition, earlier.decisions(definition.decided_by))
-    if not options.retrain:
-        definition = with_lost_proposals(known, earlier, storage.cells)
-    if options.warm_start is not None:
-        definition = warm_started(definition, options.warm_start, store)
+    definition, known = _definitions(declared, options, earlier, storage, store=store)
     keys = [cell.trial_key for cell in definition.manifest.cells]
     folders = {} if options.retrain else folder_states(storage, keys)
-    records = {} if options.retrain or not store_exists else store.records(keys)
+    records = {} if options.retrain or not store.exists() else store.records(keys)
     cells = surveyed(definition.manifest.cells, folders, records, definition.waiting)
-    lost: frozenset[str] = frozenset()
-    if dropped := dropped_cells(current, known.manifest):
-        gone = [cell.trial_key for cell in dropped]
-        standing = surveyed(dropped, folder_states(storage, gone), store.records(gone))
-        lost = frozenset(cell.cell.trial_key for cell in standing if cell.is_filled)
     speed = seconds_per_epoch(definition.manifest, folders, records)
     num_to_come, mean_share = _to_come(definition)
     survey = Survey(
         definition=definition,
         earlier=earlier,
-        current=current,
-        known=known.manifest,
-        lost=lost,
+        current=earlier.manifest,
+        known=known,
+        lost=_lost(dropped_cells(earlier.manifest, known), storage, store),
         cells=cells,
         capacity=capacity,
         estimate_seconds=estimate_seconds(
@@ -305,6 +295,36 @@ def survey_of(
         mean_share=mean_share,
     )
     return with_disk(survey, folders)
+
+
+def _definitions(
+    declared: DeclaredSweep,
+    options: LaunchOptions,
+    earlier: EarlierLog,
+    storage: Storage,
+    *,
+    store: RecordStore,
+) -> tuple[Definition, Manifest]:
+    """Return the definition that a launch starts from, and the manifest of all decisions in force.
+
+    They differ where the launch trains all from the start.
+    """
+    definition = declared_definition(declared, options, earlier.manifest)
+    known = resumed(definition, earlier.decisions(definition.decided_by))
+    if not options.retrain:
+        definition = with_lost_proposals(known, earlier, storage.cells)
+    if options.warm_start is not None:
+        definition = warm_started(definition, options.warm_start, store)
+    return definition, known.manifest
+
+
+def _lost(dropped: Sequence[ManifestCell], storage: Storage, store: RecordStore) -> frozenset[str]:
+    """Return the trial keys of dropped cells that are filled."""
+    if not dropped:
+        return frozenset()
+    keys = [cell.trial_key for cell in dropped]
+    cells = surveyed(dropped, folder_states(storage, keys), store.records(keys))
+    return frozenset(cell.cell.trial_key for cell in cells if cell.is_filled)
 
 
 def _to_come(definition: Definition) -> tuple[int, float]:

@@ -13,6 +13,7 @@ import pytest
 from sweeps.execution.launch_process.launch_lock import make_folders
 from sweeps.storage.locations import Storage
 from tests.sweeps.cli.shell import Shell
+from tests.sweeps.published import line_with
 from tests.sweeps.storage.test_sqlite_file import left_by_a_killed_writer
 
 COMMANDS = ["status", "report", "best", "plan"]
@@ -107,13 +108,12 @@ def test_a_number_that_is_a_text_leaves_its_record_out(shell: Shell, storage: Pa
     assert "There is no trial 'aaaa'" in shell("show", "aaaa").err
 
 
-def test_a_journal_with_values_that_none_can_have_is_told_of(shell: Shell, storage: Path) -> None:
+def test_a_log_with_values_that_none_can_have_is_refused(shell: Shell, storage: Path) -> None:
     make_folders(Storage(storage))
-    with closing(sqlite3.connect(storage / "journals/quickstart.db")) as database, database:
-        database.execute("create table launches (number, started, ended, exit_code, num_cells)")
-        database.execute("create table events (launch, time, trial_key, event, detail)")
-        database.execute("insert into launches values (1, 1e999, 'x', 0, 1)")
-    assert "a launch in it has values that none can have" in shell.refused("status", "quickstart")
+    line = line_with('{"type":"launch_started","at":1e999,"num_cells":1}')
+    (storage / "journals/quickstart.jsonl").write_bytes(line)
+    words = shell.refused("status", "quickstart")
+    assert "quickstart.jsonl is damaged (launch_started.at: Input should be" in words
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,9 @@ from sweeps.cli.commands.status import ago
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.launch_process.launch_lock import sole_launch
 from sweeps.execution.survey.listing import listed_sweeps
+from sweeps.execution.sweep_log import stored_entries, write_log
 from sweeps.records.cell_contents import OutboxLine
+from sweeps.records.sweep_log import LaunchEnded
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.locations import resolve_storage
 from tests.golden.stores.archive import unpack
@@ -41,8 +43,8 @@ def interrupted_design(shell: Shell) -> Path:
         )
         for (trial_key,) in rows.fetchall():
             (storage / "cells" / trial_key / "final.json").unlink()
-    with closing(sqlite3.connect(storage / "journals" / "small_design.db")) as database, database:
-        database.execute("update launches set exit_code = 130")
+    *entries, _ = stored_entries(storage / "journals", "small_design")
+    write_log(storage / "journals", "small_design", [*entries, LaunchEnded(at=1, exit_code=130)])
     return storage
 
 
@@ -149,7 +151,7 @@ def test_one_that_cannot_be_read_stands_beside_the_others(shell: Shell) -> None:
     assert answer.code == 0
     assert re.search("small_design +complete", answer.out)
     assert re.search("other +unreadable", answer.out)
-    assert "The log of 'other' is damaged" in answer.out
+    assert "other.jsonl is damaged" in answer.out
 
 
 def test_where_nothing_was_launched_it_is_refused(shell: Shell) -> None:

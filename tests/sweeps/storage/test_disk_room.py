@@ -226,10 +226,10 @@ def test_a_trial_whose_disk_fills_up_before_it_holds_its_cell_waits_for_that_too
     assert outcomes == [Outcome.FINISHED]
 
 
-def test_a_decision_waits_for_room_and_is_read(disk: SmallDisk) -> None:
-    after, log = proposed(searched(), 1), SweepLog(disk.folder, "example")
+def test_decisions_wait_for_room_and_are_read(disk: SmallDisk) -> None:
+    after, log = proposed(searched(), 6), SweepLog(disk.folder, "example")
     log.declare(after.declared)
-    disk.waits(lambda: log.append(after.decisions[0]))
+    disk.waits(lambda: [log.append(entry) for entry in after.decisions])  # more than one block
     assert stored_manifest(disk.folder, "example") == after.manifest
 
 
