@@ -1,9 +1,8 @@
 """What a growing search costs: bytes written, memory and processor seconds by proposals.
 
-The search is real but for its trials, which are a line of arithmetic each: journal, log of
-decisions, manifest and cells' folders are written as a launch writes them, and nothing else. Run it
-in the repository as `python benchmarks/search_growth.py random 500`, each size in a process of its
-own.
+The search is real but for its trials, which are a line of arithmetic each: log and cells' folders
+are written as a launch writes them, and nothing else. Run it in the repository as
+`python benchmarks/search_growth.py random 500`, each size in a process of its own.
 """
 
 import argparse
@@ -36,7 +35,6 @@ def measured(sampler: str, num_proposals: int, folder: Path) -> dict[str, Any]:
     launch = launch_of(sampler, num_proposals, folder)
     written, started = bytes_written(), time.process_time()
     launch.run()
-    launch.close()
     return {
         "sampler": sampler,
         "proposals": num_proposals,
