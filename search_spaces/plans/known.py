@@ -1,4 +1,4 @@
-"""What is known of a sweep so far: the fold of its journal."""
+"""What is known of a sweep so far: the fold of its decisions and results."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -77,9 +77,9 @@ class KnownTrial:
 
 
 class Known:
-    """The fold of a sweep's journal. The order in which results arrive does not matter.
+    """What is known of a sweep. The order in which results arrive does not matter.
 
-    Plans read it; only the owner of the journal adds entries.
+    Plans read it; only the owner of the log adds to it.
 
     Args:
         keys: (arm, seed) of a cell -> its trial key; a missing key is made of arm and seed.
@@ -107,7 +107,7 @@ class Known:
         self._trials: dict[str, KnownTrial] = {}
 
     def take(self, entry: Entry) -> None:
-        """Apply one more entry of the journal."""
+        """Apply one more decision or result."""
         match entry:
             case Propose(cells):
                 self.cells |= {cell.place: cell for cell in cells}
@@ -160,7 +160,7 @@ class Known:
 def known_after(
     entries: Iterable[Entry], keys: Mapping[tuple[str, int], str] | None = None
 ) -> Known:
-    """Return what is known after all entries of a journal."""
+    """Return what is known after some decisions and results."""
     known = Known(keys)
     for entry in entries:
         known.take(entry)

@@ -37,17 +37,20 @@ from sweeps.records.sweep_log import (
     manifest_of,
     text_of,
 )
+from sweeps.records.sweep_log import (
+    num_starts as starts_of,
+)
 from sweeps.storage.appended import append_whole
 from sweeps.storage.disk_room import retry_when_full
 from sweeps.storage.file_lock import is_locked
 from sweeps.storage.locations import Storage
 from sweeps.storage.regular_files import open_regular, read_descriptor, read_regular
-from sweeps.storage.sqlite_file import archive_file
+from sweeps.storage.sqlite_file import archive_copy, archive_file
 from sweeps.tracking.store import RecordStore
 from sweeps.tracking.validation import first_error, unknown_sweep, valid_names
 
 ENDING = ".jsonl"
-MOST_BYTES = 2**30
+MOST_BYTES = 2**28
 """What is read of a log at most."""
 
 
@@ -72,42 +75,62 @@ class SweepLog:
         self._sweep = sweep
         self._is_begun = False  # whether anything was written, and what was torn is cut off
         self._lock = threading.Lock()  # the live view notes from other threads
-        self._known = set[object]()
         self._is_launched = False
+        self._written = set[int]()
 
-    def declare(self, declared: Declared, decisions: Sequence[Decided] = ()) -> None:
-        """Write what a launch starts from, as far as the log does not say it already.
+    def lines_to_declare(
+        self, declared: Declared, decisions: Sequence[Decided] = (), num_starts: int = 0
+    ) -> bytes:
+        """Return the lines by which the log says what a launch starts from; none if it says it.
 
         Args:
             declared: The sweep as the launch declares it.
-            decisions: The decisions in force of its plan; the log may lack some that the tracking
-                store had.
+            decisions: The decisions of its plan. Where the log has others, it starts over with
+                these: the tracking store's count.
+            num_starts: How often the plan has started over, by whichever log.
 
         Raises:
             BadInput: If the log is damaged.
         """
-        entries = self.entries()
-        plan = declared.manifest.decided_by
-        before = declared_last(entries)
-        is_same = before and not declared.starts_over and line_of(before) == line_of(declared)
-        known = [] if declared.starts_over else decisions_under(plan, entries)
-        self._known = {entry.subject for entry in known}
-        missing = [entry for entry in decisions if entry.subject not in self._known]
-        self._known.update(entry.subject for entry in missing)
-        new = [*([] if is_same else [declared]), *missing]
-        if new:
-            self._write(text_of(new), is_synced=True)
+        entries, plan = self.entries(), declared.manifest.decided_by
+        before, known = declared_last(entries), decisions_under(plan, entries)
+        self._written = {_content(entry) for entry in (*known, *decisions)}
+        num_missing = num_starts - starts_of(plan, entries)
+        if num_missing <= 0 and known != [*decisions[: len(known)]]:
+            num_missing = 1
+        if num_missing > 0:
+            anew = declared.model_copy(update={"starts_over": True})
+            return text_of([*[anew] * num_missing, *decisions])
+        plain = before and before.model_copy(update={"starts_over": False})
+        is_same = plain is not None and line_of(plain) == line_of(declared)
+        return text_of([*([] if is_same else [declared]), *decisions[len(known) :]])
+
+    def declare(
+        self, declared: Declared, decisions: Sequence[Decided] = (), num_starts: int = 0
+    ) -> None:
+        """Write what a launch starts from, as far as the log does not say it already.
+
+        The arguments are those of `lines_to_declare`.
+
+        Raises:
+            BadInput: If the log is damaged.
+        """
+        self.write(self.lines_to_declare(declared, decisions, num_starts))
+
+    def write(self, lines: bytes) -> None:
+        """Write lines; on disk when this returns."""
+        if lines:
+            self._write(lines, is_synced=True)
 
     def append(self, entry: Decided) -> None:
         """Write a decision before it takes effect; on disk when this returns.
 
-        Where the disk is full it waits for room. The first decision about a subject stays, but
-        selections may be taken back and made anew.
+        Where the disk is full it waits for room. One that is there already changes nothing and is
+        not written, but for selections, which may be taken back and made again.
         """
-        is_final = entry.kind not in {"select", "unselect"}
-        if not is_final or entry.subject not in self._known:
+        if entry.kind in {"select", "unselect"} or _content(entry) not in self._written:
             self._write(line_of(entry), is_synced=True)
-            self._known.add(entry.subject)
+            self._written.add(_content(entry))
 
     def start_launch(self, num_cells: int) -> None:
         """Note that a launch starts."""
@@ -185,9 +208,10 @@ def repair_log(path: Path) -> str:
     """
     content = read_regular(path, MOST_BYTES)
     try:
-        LogLines(content).entries()
+        manifest_of(LogLines(content).entries())
     except (ValueError, RecursionError) as error:
-        aside, intact = archive_file(path), intact_part(content)
+        intact = intact_part(content)
+        aside = archive_copy(path) if intact else archive_file(path)
         if intact:
             write_whole(path, intact)
         num_kept = intact.count(b"\n")
@@ -245,31 +269,42 @@ class EarlierLog:
     here: Sequence[Entry]
     stored: Sequence[Entry]
 
-    @property
-    def entries(self) -> list[Entry]:
-        """What is known from both: the store's definition, and the decisions of either."""
-        declared = declared_last(self.stored)
-        if declared is None:
-            return list(self.here)
-        return [declared, *self.decisions(declared.manifest.decided_by)]
-
     @cached_property
     def manifest(self) -> Manifest | None:
-        """The sweep's manifest, None for a new sweep.
+        """The sweep's manifest: by the tracking store if that has one. None for a new sweep.
 
         Raises:
             BadInput: If the entries do not fit together.
         """
         try:
-            return manifest_of(self.entries)
+            return manifest_of(self.stored) or manifest_of(self.here)
         except ValidationError as error:
             raise BadInput(f"The log of the sweep is not valid: {first_error(error)}") from error
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether neither has any entry."""
+        return not self.here and not self.stored
+
+    def num_starts(self, plan: str | None) -> int:
+        """Return how often a plan has started over."""
+        return max(starts_of(plan, self.here), starts_of(plan, self.stored))
+
     def decisions(self, plan: str | None) -> list[Decided]:
-        """Return the decisions in force of a plan, those of this storage folder first."""
+        """Return the decisions in force of a plan.
+
+        One log is usually the beginning of the other. Where a plan has started over in one alone,
+        that one counts. Where both have parted, the store's decisions count first: others see them.
+        """
         here, stored = (decisions_under(plan, entries) for entries in (self.here, self.stored))
-        known = {entry.subject for entry in here}
-        return [*here, *(entry for entry in stored if entry.subject not in known)]
+        starts_here, starts_stored = (starts_of(plan, one) for one in (self.here, self.stored))
+        if starts_here != starts_stored:
+            return here if starts_here > starts_stored else stored
+        if here[: len(stored)] == stored:
+            return here
+        known = {entry.subject for entry in stored}
+        is_beginning = stored[: len(here)] == here
+        return stored if is_beginning else [*stored, *(e for e in here if e.subject not in known)]
 
 
 class LogReader:
@@ -350,6 +385,10 @@ def waiting_trials(decisions: Iterable[Decided]) -> dict[str, int]:
 def is_launching(journals: Path, sweep: str) -> bool:
     """Return whether a process is running a sweep, repairing or deleting it."""
     return is_locked(journals / f"{sweep}.lock")
+
+
+def _content(entry: Decided) -> int:
+    return hash((entry.kind, repr(entry.decision)))
 
 
 def _lines(path: Path, sweep: str) -> LogLines:

@@ -121,15 +121,12 @@ class Decided(_Entry):
 
     @property
     def subject(self) -> object:
-        """What it is about. A log has one decision about a subject, but any number of selections.
-
-        Of two logs of a sweep, each has the decisions that the other lacks.
-        """
+        """What it is about, to merge logs that have parted: the first about a subject counts."""
         match self.decision:
             case ProposeRandom(cells):
                 return self.kind, self.decision.random_seed, cells[0].place
             case Propose(cells):
-                return self.kind, cells[0].place
+                return self.kind, tuple(cell.place for cell in cells)
             case Stop() | Continue():
                 return "judged", self.decision.trial_key, self.decision.epoch
             case Pause():
@@ -139,7 +136,7 @@ class Decided(_Entry):
             case LogCut():
                 return self.kind, self.decision.num_proposals
             case Select():
-                return self.kind, self.decision.question
+                return self.kind, self.decision
             case _:
                 return self.kind
 
@@ -295,6 +292,12 @@ def decisions_under(
         elif isinstance(entry, Decided) and current == plan:
             decisions.append(entry)
     return decisions
+
+
+def num_starts(plan: str | None, entries: Iterable[Entry]) -> int:
+    """Return how often a plan has started over by a log."""
+    declared = (entry for entry in entries if isinstance(entry, Declared) and entry.starts_over)
+    return sum(entry.manifest.decided_by == plan for entry in declared)
 
 
 def manifest_of(entries: Sequence[Entry]) -> Manifest | None:

@@ -10,7 +10,7 @@ from tempfile import TemporaryFile
 from typing import TypeVar
 
 RESERVE_BYTES = 2 * 2**20
-"""Below this a disk counts as full: journals, outboxes and logs need a little all the time."""
+"""Below this a disk counts as full: outboxes and logs need a little all the time."""
 PAUSE_SECONDS = 0.5
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _UNWRITTEN = {sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC}

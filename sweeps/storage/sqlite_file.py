@@ -1,6 +1,7 @@
 """SQLite files that several processes share, also over a network disk."""
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Generator
 from contextlib import closing, contextmanager
@@ -130,6 +131,13 @@ def archive_file(path: Path) -> Path:
     aside = _free_aside(path)
     path.replace(aside)
     _move_journals(path, aside)
+    return aside
+
+
+def archive_copy(path: Path) -> Path:
+    """Copy a damaged file to `NAME.damaged-N`, so that it may be replaced; return where."""
+    aside = _free_aside(path)
+    shutil.copyfile(path, aside)
     return aside
 
 

@@ -416,14 +416,6 @@ class MemoryStore:
             run = self._sweep(sweep)
             return _content(run, log_name(run.facts))
 
-    def current_manifest(self, sweep: str) -> Manifest | None:
-        """Return the sweep's manifest, or None where the sweep was never launched.
-
-        Raises:
-            BadInput: If its log is not valid.
-        """
-        return self.manifest(sweep) if sweep in self.sweeps() else None
-
     def records(self, keys: Iterable[str]) -> dict[str, TrialRecord]:
         """Return the record of each trial key that has one."""
         wanted = frozenset(keys)

@@ -114,14 +114,6 @@ class RecordStore(Protocol):
         """
         ...
 
-    def current_manifest(self, sweep: str) -> Manifest | None:
-        """Return the sweep's manifest, or None where the sweep was never launched.
-
-        Raises:
-            BadInput: If its log is not valid.
-        """
-        ...
-
     def records(self, keys: Iterable[str]) -> dict[str, TrialRecord]:
         """Return the record of each trial key that has one.
 

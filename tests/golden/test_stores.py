@@ -25,7 +25,7 @@ from tests.golden.stores.questions import (
 
 # What the pinned commit changed of a store by running a finished sweep again: MLflow's row of the
 # sweep's own run, which is running for a moment and ends anew. The report is uploaded again as it
-# was. No journal, no queue and no cell is touched.
+# was. No log, no queue and no cell is touched.
 CHANGED_BY_RERUN = ["mlflow.db: runs"]
 # The summary that MLflow's pages show is made anew as well, with today's numbers of the arms.
 SUMMARY_OF_TODAY = {f"mlflow.db: {name}" for name in ("metrics", "latest_metrics", "tags")}

@@ -107,9 +107,6 @@ class LinesStore:
         folded = self._sweep(sweep)
         return self._file(folded.record_id, log_name(folded.facts))
 
-    def current_manifest(self, sweep: str) -> Manifest | None:
-        return self.manifest(sweep) if sweep in self.sweeps() else None
-
     def records(self, keys: Iterable[str]) -> dict[str, TrialRecord]:
         wanted = set(keys)
         live = (one for one in self._live("trial") if one.facts[TAG_TRIAL_KEY] in wanted)

@@ -1,1 +1,1 @@
-"""A cell's folder and what lies in it, and the driver's journal."""
+"""A cell's folder and what lies in it."""

@@ -24,12 +24,13 @@ from sweeps.execution.housekeeping.deletion_plan import (
 from sweeps.execution.housekeeping.needs import sweeps_and_whether_running
 from sweeps.execution.launch_process.launch_lock import existing_places, make_folders
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.execution.sweep_log import stored_manifest, write_log
+from sweeps.execution.sweep_log import log_path, stored_manifest, write_log
 from sweeps.records.errors import BadInput
 from sweeps.records.sweep_log import Declared
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage
 from sweeps.storage.regular_files import opened_folder
+from sweeps.storage.sqlite_file import archive_file
 from sweeps.tracking.addresses import public, sqlite_path
 from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import RecordStore, RecordWriter
@@ -53,10 +54,7 @@ def remove(sweep: str, plan: DeletionPlan, storage: Storage, store: RecordStore)
         StoreUnreachable: If the store does not answer.
     """
     writer = store.writer() if store.exists() else None
-    if (
-        stored_manifest(storage.journals, sweep) is None
-    ):  # else a kill would leave cells that nothing names
-        write_log(storage.journals, sweep, [Declared(manifest=plan.manifests[0])])
+    _keep_named(sweep, plan, storage)
     errors: list[str] = []
     for key in plan.trial_keys:
         try:
@@ -77,6 +75,14 @@ def remove(sweep: str, plan: DeletionPlan, storage: Storage, store: RecordStore)
     except (OSError, BadInput) as error:
         return [f"Not all could be deleted: {error}", "Give the command again once that can be."]
     return []
+
+
+def _keep_named(sweep: str, plan: DeletionPlan, storage: Storage) -> None:
+    """Write a log that names the cells if there is none: a kill would leave cells unnamed."""
+    if stored_manifest(storage.journals, sweep) is None:
+        if os.path.lexists(path := log_path(storage.journals, sweep)):
+            archive_file(path)
+        write_log(storage.journals, sweep, [Declared(manifest=plan.manifests[0])])
 
 
 def _remove_trial(trial_key: str, storage: Storage, writer: RecordWriter | None) -> None:

@@ -42,7 +42,7 @@ def needs_of(
     Args:
         sweep: The one sweep to clean, None for all.
         sweeps: Name -> whether it runs, of all known sweeps.
-        storage: The storage with the copies of their manifests.
+        storage: The storage with their logs.
         store: The store of the records.
 
     Raises:
@@ -75,7 +75,7 @@ def needs_of(
 
 
 def trial_keys_of(sweep: str, storage: Storage, store: RecordStore) -> frozenset[str] | None:
-    """Return the trial keys in a sweep's manifests, of store and local copy; None if unknown."""
+    """Return the trial keys that a sweep's logs name, here and in the store; None if unknown."""
     manifests = [stored_manifest(storage.journals, sweep)]
     if store.exists() and sweep in store.sweeps():
         try:

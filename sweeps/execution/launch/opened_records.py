@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
+from sweeps.execution.search.beyond_log import trials_beyond_log
 from sweeps.execution.survey.survey import Survey
 from sweeps.execution.sweep_log import SweepLog
 from sweeps.records.errors import BadInput
@@ -73,11 +74,9 @@ def open_records(survey: Survey, options: LaunchOptions, log: SweepLog) -> Opene
     definition = survey.definition
     try:
         writer = survey.store.writer()
-        declared = definition.declared
-        if options.retrain and definition.decided_by:
-            declared = declared.model_copy(update={"starts_over": True})
-        log.declare(declared, definition.decisions)
-        sweep_id = publish_log(writer, definition.manifest, log.shared())
+        new = _lines_to_declare(survey, options, log)
+        sweep_id = publish_log(writer, definition.manifest, log.shared() + new)
+        log.write(new)  # only now: a launch that the store refuses leaves nothing here
         if options.retrain:
             _archive_trained(survey, writer)
     except PermissionError as error:
@@ -86,6 +85,17 @@ def open_records(survey: Survey, options: LaunchOptions, log: SweepLog) -> Opene
             f"serve them, or make their folder writable."
         ) from error
     return OpenedRecords(writer, sweep_id)
+
+
+def _lines_to_declare(survey: Survey, options: LaunchOptions, log: SweepLog) -> bytes:
+    """Return the lines that a launch adds to the log at its start."""
+    definition, plan = survey.definition, survey.definition.decided_by
+    is_anew = options.retrain and plan is not None
+    earlier = [] if is_anew else survey.earlier.decisions(plan)
+    known = {entry.subject for entry in earlier}
+    new = [entry for entry in definition.decisions if entry.subject not in known]
+    num_starts = survey.earlier.num_starts(plan) + is_anew
+    return log.lines_to_declare(definition.declared, [*earlier, *new], num_starts)
 
 
 def reopen_records(survey: Survey, manifest: Manifest, log: SweepLog) -> OpenedRecords:
@@ -105,5 +115,6 @@ def _archive_trained(survey: Survey, writer: RecordWriter) -> None:
     current = survey.current.cells if survey.current else ()
     cells = [*survey.definition.manifest.cells, *current]
     cells += [cell for entry in decided for cell in entry.cells]
-    keys = list(dict.fromkeys(cell.trial_key for cell in cells))
+    lost = trials_beyond_log(survey.definition, survey.earlier, survey.storage.cells)
+    keys = list(dict.fromkeys(cell.trial_key for cell in (*cells, *lost)))
     archive(keys, survey.storage, writer, survey.tracking_uri)

@@ -122,11 +122,18 @@ def resumed(definition: Definition, decisions: Iterable[Decided]) -> Definition:
             such as proposals beyond their number, are left out.
 
     Raises:
-        BadInput: If the settings refuse what was decided.
+        BadInput: If the settings refuse what was decided, or the result is not valid.
     """
     growing = GrowingDefinition(definition)
     for entry in decisions:
         growing.take(entry)
+    try:
+        growing.manifest.manifest(is_checked=True)
+    except ValueError as error:
+        raise BadInput(
+            f"The decisions in the log of '{definition.manifest.sweep}' do not fit its definition: "
+            f"repeat what it was launched with, or give it another name (--name NEW)."
+        ) from error
     return growing.snapshot()
 
 

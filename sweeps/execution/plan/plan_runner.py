@@ -35,9 +35,9 @@ from sweeps.execution.plan.definition import Specs
 from sweeps.execution.plan.growing_definition import GrowingDefinition, GrowthListener
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.cell_contents import EpochResult
-from sweeps.records.errors import SweepError
+from sweeps.records.errors import BadInput, SweepError
 from sweeps.records.manifest import ManifestCell
-from sweeps.records.sweep_log import Decided
+from sweeps.records.sweep_log import Decided, entries_of, line_of
 from sweeps.records.trial_record import Outcome, TrialRecord
 
 if TYPE_CHECKING:
@@ -140,6 +140,27 @@ class Log(Protocol):
     def append(self, entry: Decided) -> None:
         """Write a decision; it is on disk when this returns."""
         ...
+
+
+def check_readable(entry: Decided) -> None:
+    """Check that a decision can be read again from the log.
+
+    Raises:
+        BadInput: If it cannot.
+    """
+    try:
+        is_same = entries_of(line_of(entry)) == [entry]
+    except ValueError as error:
+        reason = " ".join(str(error).split())[:200]
+        raise BadInput(
+            f"The plan decides {entry.kind} with values that cannot be recorded ({reason}): give "
+            f"plain numbers, texts, lists and mappings."
+        ) from error
+    if not is_same:
+        raise BadInput(
+            f"The plan decides {entry.kind} with values that are read again as others: give plain "
+            f"numbers, texts, lists and mappings."
+        )
 
 
 class PlanRunner:
@@ -288,6 +309,8 @@ class PlanRunner:
             BadInput: If it proposes what the settings refuse; nothing is written then.
         """
         entry = self.definition.resolved(decision)
+        if not self.definition.declared.sweep.plan.is_search:
+            check_readable(entry)  # a user's plan may decide anything
         self._log.append(entry)
         self.definition.take(entry)
         self._take(decision)

@@ -21,6 +21,7 @@ from sweeps.execution.channel import Channel
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.sweep_log import LogReader
+from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
 from sweeps.records.sweep_log import entries_of, manifest_of
 from sweeps.storage.file_lock import FileLock, is_locked
@@ -127,7 +128,11 @@ class SweepRecord:
 
     def publish(self) -> None:
         """Publish the definition and the decisions that the driver has written so far."""
-        log = self._log.shared()
+        try:
+            log = self._log.shared()
+        except BadInput as error:  # trials are recorded all the same
+            _LOG.warning("%s", error)
+            log = b""
         if log not in {b"", self._published} and (record := self.writer.find_sweep(self._sweep)):
             self.writer.set_sweep_log(record.record_id, log.decode())
             self._published = log

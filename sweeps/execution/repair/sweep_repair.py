@@ -1,6 +1,6 @@
 """Repair of one sweep: its log, its unrecorded trials, and records that claim to run."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
 from sweeps.aggregation.report import publish_summary
@@ -10,10 +10,10 @@ from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.survey.folder_states import folder_states
 from sweeps.execution.survey.surveyed_cells import dropped_cells
-from sweeps.execution.sweep_log import SweepLog, stored_entries
+from sweeps.execution.sweep_log import EarlierLog, SweepLog, stored_entries
 from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.manifest import Manifest
-from sweeps.records.sweep_log import Entry, decisions_under, declared_last, manifest_of
+from sweeps.records.sweep_log import Entry, declared_last, manifest_of
 from sweeps.records.trial_record import Outcome
 from sweeps.storage.locations import Storage
 from sweeps.tracking.record_facts import OutcomeFacts
@@ -77,19 +77,21 @@ def refresh_shown(store: RecordStore, manifest: Manifest) -> str:
 
 
 class LogToRestore(NamedTuple):
-    """The log to repair a sweep by.
+    """The logs to repair a sweep by.
 
     Attributes:
-        entries: The definition and all decisions, empty if there are none.
-        is_recorded: Whether the tracking store has them.
+        earlier: Both logs, without one that cannot be read.
+        manifest: The manifest to repair by, None if there is none.
+        is_recorded: Whether the tracking store has that.
     """
 
-    entries: Sequence[Entry]
+    earlier: EarlierLog
+    manifest: Manifest | None
     is_recorded: bool
 
 
 def log_to_restore(store: RecordStore, storage: Storage, sweep: str) -> LogToRestore:
-    """Return what the logs of store and storage folder hold together.
+    """Return the logs in store and storage folder, and which of them counts.
 
     A store that was restored from a backup is behind the log in the storage folder. That is behind
     the store if the sweep was launched from another storage folder since.
@@ -97,21 +99,23 @@ def log_to_restore(store: RecordStore, storage: Storage, sweep: str) -> LogToRes
     Raises:
         StoreUnreachable: If the store does not answer.
     """
+    here, copy = _readable(lambda: stored_entries(storage.journals, sweep))
+    stored, current = (), None
+    if store.exists() and sweep in store.sweeps():
+        stored, current = _readable(lambda: store.sweep_log(sweep))
+    earlier = EarlierLog(here, stored)
+    if current is None or (copy and _is_ahead(copy, current)):
+        return LogToRestore(earlier, copy, is_recorded=False)
+    return LogToRestore(earlier, current, is_recorded=True)
+
+
+def _readable(read: Callable[[], Sequence[Entry]]) -> tuple[Sequence[Entry], Manifest | None]:
+    """Return entries and the manifest that they come to; none if they cannot be read."""
     try:
-        here = stored_entries(storage.journals, sweep)
-    except BadInput:
-        here = []
-    if not store.exists() or sweep not in store.sweeps():
-        return LogToRestore(here, is_recorded=False)
-    try:
-        stored = store.sweep_log(sweep)
-    except BadInput:
-        return LogToRestore(here, is_recorded=False)
-    copy, current = manifest_of(here), manifest_of(stored)
-    assert current
-    if copy and _is_ahead(copy, current):
-        return LogToRestore(here, is_recorded=False)
-    return LogToRestore(stored, is_recorded=True)
+        entries = read()
+        return entries, manifest_of(entries)
+    except (BadInput, ValueError):
+        return (), None
 
 
 def _is_ahead(copy: Manifest, stored: Manifest) -> bool:
@@ -148,7 +152,7 @@ class SweepRepair:
         self._storage = storage
         self._store = store
         self._sweep = sweep
-        self._entries: Sequence[Entry] = ()
+        self._earlier, self._is_recorded = EarlierLog((), ()), False
 
     def run(self) -> Generator[str]:
         """Repair the sweep. Yields a sentence for each thing that was done.
@@ -156,8 +160,9 @@ class SweepRepair:
         Raises:
             StoreUnreachable: If the tracking store does not answer.
         """
-        entries, is_recorded = log_to_restore(self._store, self._storage, self._sweep)
-        manifest = manifest_of(entries)
+        self._earlier, manifest, self._is_recorded = log_to_restore(
+            self._store, self._storage, self._sweep
+        )
         if manifest is None:
             self.is_whole = False
             yield (
@@ -165,16 +170,15 @@ class SweepRepair:
                 f"folder: launch the sweep with --replace as it was launched before."
             )
             return
-        self._entries = entries
-        sentences = [*self._recorded(manifest, is_recorded=is_recorded)]
+        sentences = [*self._recorded(manifest)]
         yield from sentences
         if sentences and self.is_whole and (error := refresh_shown(self._store, manifest)):
             self.is_whole = False
             yield error
 
-    def _recorded(self, manifest: Manifest, *, is_recorded: bool) -> Generator[str]:
-        if not is_recorded:
-            log = SweepLog(self._storage.journals, self._sweep)
+    def _recorded(self, manifest: Manifest) -> Generator[str]:
+        if not self._is_recorded:
+            log = self._bring_up_to_date()
             publish_log(self._store.writer(), manifest, log.shared())
             yield f"The log of '{self._sweep}' was written to the tracking store again."
         yield from self._fill(manifest)
@@ -203,12 +207,16 @@ class SweepRepair:
             return
         yield f"{num_filled} records of '{self._sweep}' were filled from the cells' folders."
 
-    def _bring_up_to_date(self) -> None:
+    def _bring_up_to_date(self) -> SweepLog:
         """Write to the log here what only the store has: the recorder copies it to the store."""
-        declared = declared_last(self._entries)
+        earlier = self._earlier
+        declared = declared_last(earlier.stored if self._is_recorded else earlier.here)
         assert declared
+        plain = declared.model_copy(update={"starts_over": False})
+        plan = declared.manifest.decided_by
         log = SweepLog(self._storage.journals, self._sweep)
-        log.declare(declared, decisions_under(declared.manifest.decided_by, self._entries))
+        log.declare(plain, earlier.decisions(plan), earlier.num_starts(plan))
+        return log
 
     def _with_holes(self, manifest: Manifest) -> list[str]:
         """Return the trials whose records lack epochs that their folders hold."""

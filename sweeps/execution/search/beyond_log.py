@@ -33,7 +33,7 @@ def with_lost_proposals(definition: Definition, earlier: EarlierLog, cells: Path
     plan = definition.sweep.plan
     if not isinstance(plan, Search) or not definition.manifest.is_growing:
         return definition
-    specs = list(_unnamed(definition, earlier, cells))
+    specs = list(trials_beyond_log(definition, earlier, cells))
     if not specs:
         return definition
     points: dict[int, Point] = {}
@@ -44,12 +44,14 @@ def with_lost_proposals(definition: Definition, earlier: EarlierLog, cells: Path
     growing = GrowingDefinition(definition)
     cut = growing.resolved(LogCut(growing.manifest.num_proposals))
     is_known = cut.subject in {entry.subject for entry in definition.decisions}
-    if earlier.entries and not is_known:  # a log that is gone altogether begins anew
+    if not earlier.is_empty and not is_known:  # a log that is gone altogether begins anew
         growing.take(cut)
     return replace(growing.snapshot(), beyond_log=points)
 
 
-def _unnamed(definition: Definition, earlier: EarlierLog, cells: Path) -> Iterator[TrialSpec]:
+def trials_beyond_log(
+    definition: Definition, earlier: EarlierLog, cells: Path
+) -> Iterator[TrialSpec]:
     """Yield the specs of trials that the plan has started and no log names."""
     plan = definition.decided_by
     if plan is None or not cells.is_dir():

@@ -127,7 +127,7 @@ class Promotion:
     def verdict(self, known: SearchKnown, trial_key: str) -> Sequence[Decision]:
         """Return the decisions after an epoch of a trial: whether it waits at its rung.
 
-        A trial beyond a rung counts as promoted there: by a launch whose journal was lost, or
+        A trial beyond a rung counts as promoted there: by a launch whose log was lost, or
         because another sweep trained it. If one seed of a proposal was promoted, all are.
         """
         trial, curves = known.by_key(trial_key), known.curves

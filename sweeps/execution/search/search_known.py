@@ -1,4 +1,4 @@
-"""The state of a search: the result of all journal entries, ready for verdicts and proposals.
+"""The state of a search: the result of all decisions and results, ready for verdicts and proposals.
 
 It is updated entry by entry, so that an entry costs the same however long the search is.
 """
@@ -179,7 +179,7 @@ class SearchKnown(Known):
     def _fold(self, entry: Entry) -> None:
         """Apply an entry as any plan does, except for a search's special cases."""
         match entry:
-            case Done():  # a longer search goes on from the same journal
+            case Done():  # a longer search goes on from the same log
                 pass
             case ProposeRandom():
                 self._draw(entry)

@@ -82,10 +82,10 @@ def listed_sweeps(
 
 
 def _manifest(name: str, store: RecordStore | None, place: Storage) -> Manifest:
-    """Return a sweep's manifest from the store, or the local copy if no store has it."""
+    """Return a sweep's manifest from the store, or by the log here if there is no store."""
     manifest = store.manifest(name) if store else stored_manifest(place.journals, name)
     if manifest is None:
-        raise BadInput(f"The kept manifest of '{name}' is damaged, and the store has none.")
+        raise BadInput(f"The log of '{name}' is damaged, and the store has none.")
     return manifest
 
 

@@ -183,7 +183,7 @@ REPORT_FOLDER = "report"
 
 
 _MEBIBYTE = 2**20
-_LARGEST = {"sweep": 64 * _MEBIBYTE, "config": _MEBIBYTE}  # by what their names begin with
+_LARGEST = {"sweep": 256 * _MEBIBYTE, "config": _MEBIBYTE}  # by what their names begin with
 _LARGEST_UPLOAD = 2**40
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 

@@ -118,14 +118,6 @@ class MlflowStore:
         run = self._sweep_run(sweep)
         return read_artifact(self._artifacts, run.run_id, log_name(run.tags))
 
-    def current_manifest(self, sweep: str) -> Manifest | None:
-        """Return the sweep's manifest, or None where the sweep was never launched.
-
-        Raises:
-            BadInput: If its log is not valid.
-        """
-        return self.manifest(sweep) if sweep in self.sweeps() else None
-
     def records(self, keys: Iterable[str]) -> dict[str, TrialRecord]:
         """Return the record of each trial key that has one.
 

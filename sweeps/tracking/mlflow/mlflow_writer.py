@@ -141,8 +141,8 @@ class MlflowWriter:
         name = sweep_log_artifact(digest)
         if not is_named or not self._holds(sweep_id, name, digest):
             self._artifacts.write(sweep_id, name, text)
-            self.client.set_tag(sweep_id, facts.TAG_LOG_HASH, digest)
             self._artifacts.write(sweep_id, ARTIFACT_SWEEP_LOG, text)  # for people
+            self.client.set_tag(sweep_id, facts.TAG_LOG_HASH, digest)
 
     @with_our_errors
     def settle_sweep(self, sweep_id: str, exit_code: int | None) -> None:

@@ -18,8 +18,10 @@ from search_spaces.plans.decisions import (
     Unselect,
     WarmStart,
 )
+from sweeps.execution.plan.definition import Definition
 from sweeps.execution.sweep_log import SweepLog, stored_entries
 from sweeps.records.sweep_log import (
+    Decided,
     Declared,
     LaunchEnded,
     LaunchStarted,
@@ -122,19 +124,21 @@ def test_a_design_is_a_log_of_one_entry() -> None:
     assert manifest_of([]) is None
 
 
-def test_the_first_decision_about_a_subject_stays_but_selections_may_follow(
-    tmp_path: Path,
-) -> None:
+def test_a_decision_is_written_once_but_selections_may_follow(tmp_path: Path) -> None:
     definition = searched()
     again = [Continue(KEY, 1), Stop(KEY, 1, 0.9), Propose(CELLS), Propose(CELLS), DONE, DONE]
     selections = [Select(("a",)), Unselect(), Select(("b",)), Unselect(), Select(("a",))]
     for decision in (*again, *selections):
         log = SweepLog(tmp_path, "example")  # as if it was a launch of its own
-        log.declare(definition.declared)
+        log.declare(definition.declared, log_decisions(tmp_path, definition))
         log.append(decided(decision))
     entries = stored_entries(tmp_path, "example")
     written = [one.decision for one in decisions_under(definition.decided_by, entries)]
-    assert written == [Continue(KEY, 1), Propose(CELLS), DONE, *selections]
+    assert written == [Continue(KEY, 1), Stop(KEY, 1, 0.9), Propose(CELLS), DONE, *selections]
+
+
+def log_decisions(journals: Path, definition: Definition) -> list[Decided]:
+    return decisions_under(definition.decided_by, stored_entries(journals, "example"))
 
 
 def test_a_torn_line_is_cut_off_before_the_next_one_is_written(tmp_path: Path) -> None:

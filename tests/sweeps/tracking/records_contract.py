@@ -24,7 +24,6 @@ class RecordsContract:
         assert store.sweeps() == []
         assert store.records([KEY]) == {}
         assert store.record(KEY) is None
-        assert store.current_manifest("example") is None
         assert store.writer().find_trial(KEY) is None
         assert store.writer().find_sweep("example") is None
 

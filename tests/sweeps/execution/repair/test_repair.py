@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from search_spaces import Sweep
-from search_spaces.plans.decisions import Unselect
 from sweeps.execution.sweep_log import log_path, stored_manifest, stored_sweeps
 from sweeps.records.errors import BadInput, StoreRefused
-from sweeps.records.sweep_log import Entry, decided, manifest_of, text_of
+from sweeps.records.sweep_log import Decided, Entry, manifest_of, text_of
 from sweeps.storage.file_lock import FileLock
 from sweeps.tracking.memory_store import MemoryWriter
 from sweeps.tracking.record_facts import TAG_OUTCOME
@@ -224,7 +223,9 @@ def test_what_a_search_has_confirmed_and_the_store_lacks_is_kept(
 ) -> None:
     launches = launched(searching(), tmp_path, monkeypatch)
     whole = launches.store.manifest("example")
-    put_back(launches, [*launches.store.sweep_log("example"), decided(Unselect())])
+    log = launches.store.sweep_log("example")
+    kinds = [one.kind if isinstance(one, Decided) else "" for one in log]
+    put_back(launches, log[: kinds.index("select")])
     assert "was written" in launches.repair("example").sentences[0]
     assert launches.store.manifest("example") == whole
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from search_spaces.plans.decisions import Continue, Stop
+from search_spaces.plans.decisions import DONE, Continue, Select, Stop
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.growing_definition import resumed
 from sweeps.execution.sweep_log import EarlierLog, SweepLog, stored_entries
 from sweeps.records.manifest import Stopped
-from sweeps.records.sweep_log import Entry
-from tests.sweeps.execution.search.examples import confirm, expect_valid, proposed, searched
-from tests.sweeps.execution.search.grown import with_confirmation, with_decisions
+from sweeps.records.sweep_log import Entry, decided
+from tests.sweeps.execution.search.examples import confirm, expect_valid, params, proposed, searched
+from tests.sweeps.execution.search.grown import with_confirmation, with_decisions, with_proposal
 
 STOPPED = Stopped(epoch=2, value=0.5)
 
@@ -58,6 +58,52 @@ def test_of_both_the_one_that_knows_more_is_taken(count: int) -> None:
     )
     assert result.manifest == earlier(searched(), max(3, count)).manifest
     expect_valid(result.manifest)
+
+
+def test_logs_that_have_parted_come_to_what_the_store_says() -> None:
+    here = with_proposal(proposed(searched(), 2), params(7))
+    here = with_proposal(here, params(8))
+    stored = with_proposal(proposed(searched(), 2), params(9))
+    result = resumed_from(searched(), here=here, stored=stored)
+    assert result.manifest.search
+    known = [one.params for one in result.manifest.search.proposals]
+    assert known == [params(0), params(1), params(9), params(8)]
+
+
+def test_a_log_that_has_parted_from_the_store_starts_over_with_what_that_says(
+    tmp_path: Path,
+) -> None:
+    here = with_proposal(searched(), params(7))
+    stored = with_proposal(searched(), params(9))
+    log = SweepLog(tmp_path, "example")
+    log.declare(here.declared, here.decisions)
+    earlier = EarlierLog(stored_entries(tmp_path, "example"), log_of(stored))
+    log.declare(stored.declared, earlier.decisions(stored.decided_by))
+    again = EarlierLog(stored_entries(tmp_path, "example"), log_of(stored))
+    assert again.decisions(stored.decided_by) == list(stored.decisions)
+
+
+def test_a_selection_made_again_elsewhere_is_not_lost() -> None:
+    steps = [Select(("a",)), Select(("a", "b")), Select(("a", "b", "c"))]
+    definition = searched()
+    entries = [decided(one) for one in (*steps, DONE)]
+    for count in range(len(entries) + 1):
+        here = [definition.declared, *entries[:count]]
+        earlier = EarlierLog(here, [definition.declared, *entries])
+        assert earlier.decisions(definition.decided_by) == entries
+        earlier = EarlierLog([definition.declared, *entries], here)
+        assert earlier.decisions(definition.decided_by) == entries
+
+
+def test_a_log_that_has_not_heard_that_all_started_over_does_not_count() -> None:
+    old, new = earlier(searched(), 3), proposed(searched(), 1)
+    anew = new.declared.model_copy(update={"starts_over": True})
+    for logs in (
+        (log_of(old), [*log_of(old), anew, *new.decisions]),
+        ([*log_of(old), anew, *new.decisions], log_of(old)),
+    ):
+        assert EarlierLog(*logs).decisions(new.decided_by) == list(new.decisions)
+        assert EarlierLog(*logs).num_starts(new.decided_by) == 1
 
 
 def test_what_another_definition_has_proposed_is_not_taken_over() -> None:
@@ -114,16 +160,17 @@ def test_a_log_that_starts_over_has_no_earlier_decisions(tmp_path: Path) -> None
     left = earlier(searched(), 3)
     log = SweepLog(tmp_path, "example")
     log.declare(left.declared, left.decisions)
-    log.declare(left.declared.model_copy(update={"starts_over": True}))
+    log.declare(left.declared, num_starts=1)
+    log.declare(left.declared, num_starts=1)
     entries = stored_entries(tmp_path, "example")
     assert EarlierLog(entries, ()).decisions(left.decided_by) == []
+    assert EarlierLog(entries, ()).num_starts(left.decided_by) == 1
 
 
 def test_declaring_the_same_again_writes_nothing(tmp_path: Path) -> None:
     left = earlier(searched(), 3)
-    for definition in (left, left, searched()):
-        log = SweepLog(tmp_path, "example")
-        log.declare(definition.declared, definition.decisions)
+    for _ in range(3):
+        SweepLog(tmp_path, "example").declare(left.declared, left.decisions)
     assert stored_entries(tmp_path, "example") == log_of(left)
 
 
