@@ -8,9 +8,11 @@ store lags behind by seconds, and a storage folder that has lost the log gets it
     journals/SWEEP.jsonl    one line for each entry
 """
 
+import errno
 import os
 import threading
 import time
+import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,7 +42,6 @@ from sweeps.records.sweep_log import (
 from sweeps.records.sweep_log import (
     num_starts as starts_of,
 )
-from sweeps.storage.appended import append_whole
 from sweeps.storage.disk_room import retry_when_full
 from sweeps.storage.file_lock import is_locked
 from sweeps.storage.locations import Storage
@@ -62,8 +63,7 @@ def log_path(journals: Path, sweep: str) -> Path:
 class SweepLog:
     """The log of a sweep, open to be written by the one process that holds the sweep's lock.
 
-    The file is made with the first entry. A torn last line is cut off before that. The file is
-    open only while a line is written, so that readers on other machines see it whole.
+    The file is made with the first entry. A torn last line is cut off before that.
 
     Args:
         journals: The folder of the logs.
@@ -73,7 +73,7 @@ class SweepLog:
     def __init__(self, journals: Path, sweep: str) -> None:
         self._path = log_path(journals, sweep)
         self._sweep = sweep
-        self._is_begun = False  # whether anything was written, and what was torn is cut off
+        self._descriptor: int | None = None
         self._lock = threading.Lock()  # the live view notes from other threads
         self._is_launched = False
         self._written = set[int]()
@@ -168,16 +168,23 @@ class SweepLog:
             retry_when_full(lambda: self._append(lines, is_synced=is_synced), self._path.parent)
 
     def _append(self, lines: bytes, *, is_synced: bool) -> None:
-        num_bytes = 0 if self._is_begun else _lines(self._path, self._sweep).num_bytes
+        if self._descriptor is None:
+            self._descriptor = self._opened()
+        size = os.fstat(self._descriptor).st_size
+        if os.write(self._descriptor, lines) != len(lines):
+            os.ftruncate(self._descriptor, size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if is_synced:
+            os.fsync(self._descriptor)
+
+    def _opened(self) -> int:
+        """Open the file without a torn last line; it is closed with the last use of the log."""
+        num_bytes = _lines(self._path, self._sweep).num_bytes
         self._path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = open_regular(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
-        with os.fdopen(descriptor, "a+b", buffering=0) as file:
-            if not self._is_begun:
-                file.truncate(num_bytes)
-                self._is_begun = True
-            append_whole(file, lines)
-            if is_synced:
-                os.fsync(descriptor)
+        weakref.finalize(self, os.close, descriptor)
+        os.ftruncate(descriptor, num_bytes)
+        return descriptor
 
 
 def write_log(journals: Path, sweep: str, entries: Iterable[Entry]) -> None:
