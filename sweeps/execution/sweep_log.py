@@ -37,10 +37,8 @@ from sweeps.records.sweep_log import (
     intact_part,
     line_of,
     manifest_of,
+    starts_of,
     text_of,
-)
-from sweeps.records.sweep_log import (
-    num_starts as starts_of,
 )
 from sweeps.storage.disk_room import retry_when_full
 from sweeps.storage.file_lock import is_locked
@@ -94,7 +92,7 @@ class SweepLog:
         """
         entries, plan = self.entries(), declared.manifest.decided_by
         before, known = declared_last(entries), decisions_under(plan, entries)
-        self._written = {_content(entry) for entry in (*known, *decisions)}
+        self._written = {_content(entry) for entry in decisions}
         num_missing = num_starts - starts_of(plan, entries)
         if num_missing <= 0 and known != [*decisions[: len(known)]]:
             num_missing = 1

@@ -294,7 +294,7 @@ def decisions_under(
     return decisions
 
 
-def num_starts(plan: str | None, entries: Iterable[Entry]) -> int:
+def starts_of(plan: str | None, entries: Iterable[Entry]) -> int:
     """Return how often a plan has started over by a log."""
     declared = (entry for entry in entries if isinstance(entry, Declared) and entry.starts_over)
     return sum(entry.manifest.decided_by == plan for entry in declared)

@@ -135,3 +135,19 @@ def test_a_search_whose_log_was_cut_here_and_in_the_store_trains_nothing_again_a
     assert launches.num_epochs_trained() == num_trained
     reports = launches.reports / "example"
     assert "was cut before proposal" in (reports / "confirmation.md").read_text()
+
+
+def test_a_search_that_was_trained_anew_is_resumed_from_its_new_decisions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches = Launches(tmp_path, searching("tpe"), monkeypatch)
+    assert launches.run().exit_code == 0
+    num_trained, manifest = launches.num_epochs_trained(), launches.store.manifest("example")
+    assert launches.run(retrain=True).exit_code == 0
+    assert launches.num_epochs_trained() == 2 * num_trained
+    result = launches.run()
+    assert (result.exit_code, result.num_trained) == (0, 0)
+    assert launches.store.manifest("example") == manifest
+    launches.lose_store()
+    assert launches.run().exit_code == 0
+    assert launches.store.manifest("example") == manifest, "the log here has all of it"

@@ -162,9 +162,12 @@ def test_a_log_that_starts_over_has_no_earlier_decisions(tmp_path: Path) -> None
     log.declare(left.declared, left.decisions)
     log.declare(left.declared, num_starts=1)
     log.declare(left.declared, num_starts=1)
-    entries = stored_entries(tmp_path, "example")
-    assert EarlierLog(entries, ()).decisions(left.decided_by) == []
-    assert EarlierLog(entries, ()).num_starts(left.decided_by) == 1
+    for decisions in ((), left.decisions):
+        for entry in decisions:  # the same again
+            log.append(entry)
+        entries = stored_entries(tmp_path, "example")
+        assert EarlierLog(entries, ()).decisions(left.decided_by) == list(decisions)
+        assert EarlierLog(entries, ()).num_starts(left.decided_by) == 1
 
 
 def test_declaring_the_same_again_writes_nothing(tmp_path: Path) -> None:
