@@ -299,7 +299,8 @@ class EarlierLog:
         """Return the decisions in force of a plan.
 
         One log is usually the beginning of the other. Where a plan has started over in one alone,
-        that one counts. Where both have parted, the store's decisions count first: others see them.
+        that one counts. Where both have parted, the store's decisions count, as others see them;
+        proposals and verdicts of this folder follow, but nothing that rests on all of them.
         """
         here, stored = (decisions_under(plan, entries) for entries in (self.here, self.stored))
         starts_here, starts_stored = (starts_of(plan, one) for one in (self.here, self.stored))
@@ -307,9 +308,11 @@ class EarlierLog:
             return here if starts_here > starts_stored else stored
         if here[: len(stored)] == stored:
             return here
-        known = {entry.subject for entry in stored}
-        is_beginning = stored[: len(here)] == here
-        return stored if is_beginning else [*stored, *(e for e in here if e.subject not in known)]
+        if stored[: len(here)] == here:
+            return stored
+        known, whole = {entry.subject for entry in stored}, {"select", "unselect", "done"}
+        more = (one for one in here if one.kind not in whole and one.subject not in known)
+        return [*stored, *more]
 
 
 class LogReader:

@@ -62,12 +62,15 @@ def test_of_both_the_one_that_knows_more_is_taken(count: int) -> None:
 
 def test_logs_that_have_parted_come_to_what_the_store_says() -> None:
     here = with_proposal(proposed(searched(), 2), params(7))
-    here = with_proposal(here, params(8))
+    here = with_decisions(with_proposal(here, params(8)), Select(("proposal 3",)))
     stored = with_proposal(proposed(searched(), 2), params(9))
+    stored = with_decisions(stored, Select(("proposal 2",)))
     result = resumed_from(searched(), here=here, stored=stored)
     assert result.manifest.search
     known = [one.params for one in result.manifest.search.proposals]
     assert known == [params(0), params(1), params(9), params(8)]
+    decided_on = [e.decision.arms for e in result.decisions if e.kind == "select"]
+    assert decided_on == [("proposal 2",)]
 
 
 def test_a_log_that_has_parted_from_the_store_starts_over_with_what_that_says(
