@@ -129,7 +129,7 @@ def _replaced(storage: Storage, needs: Needs) -> Generator[Leftover]:
 
 
 def _elsewhere(storage: Storage) -> Generator[Leftover]:
-    """Yield what is damaged or temporary beside the logs, the store and its artifacts."""
+    """Yield what is damaged or temporary among the logs, the store and its artifacts."""
     for folder in (storage.root, storage.journals, storage.artifacts):
         for path, status in _files_below(folder, is_deep=folder == storage.artifacts):
             kind = kind_of(path.name)
