@@ -42,7 +42,7 @@ format: .venv/installed-dev
 lock: .venv/bin/python
 	$(INSTALL) uv
 	$(LOCK) --upgrade --extra dev --output-file .venv/all-requirements.txt
-	$(LOCK) --extra sweeps --extra aws --constraint .venv/all-requirements.txt --output-file requirements.txt
+	$(LOCK) --extra sweeps --extra aws --extra postgres --constraint .venv/all-requirements.txt --output-file requirements.txt
 	awk "$$ONLY_IN_SECOND" requirements.txt .venv/all-requirements.txt > requirements-dev.txt
 
 clean:

@@ -19,8 +19,9 @@ answers && exit 0
 case $MLFLOW_DATABASE in sqlite:////*) mkdir -p "$(dirname "/${MLFLOW_DATABASE#sqlite:////}")" ;; esac
 export MLFLOW_BACKEND_STORE_URI=$MLFLOW_DATABASE # no argument: those are seen by everybody
 export MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false # seven processes that evaluate language models: not ours
-# nohup and setsid: it has to outlive the ssh session that starts it
-nohup setsid mlflow server --host 127.0.0.1 --port "$PORT" --workers 2 \
+# nohup and setsid: it has to outlive the ssh session that starts it. One worker: with several, each
+# answer waits 40 ms for the client's delayed acknowledgement, as their sockets lack TCP_NODELAY.
+nohup setsid mlflow server --host 127.0.0.1 --port "$PORT" --workers 1 \
   --artifacts-destination "$MLFLOW_ARTIFACTS" \
   </dev/null >"$LOG" 2>&1 &
 for _ in $(seq 120); do
@@ -28,6 +29,10 @@ for _ in $(seq 120); do
   kill -0 $! 2>/dev/null || break
   sleep 1
 done
-echo "MLflow did not start:"
-tail -n 20 "$LOG"
+if grep -Eq "No module named 'psycopg'|no pq wrapper" "$LOG"; then
+  echo "MLflow has no driver for PostgreSQL: python -m pip install 'psycopg[binary]' in its environment."
+else
+  echo "MLflow did not start:"
+  tail -n 20 "$LOG"
+fi
 exit 1

@@ -41,7 +41,10 @@ def test_all_that_is_asked_for_is_locked() -> None:
     extras = project["optional-dependencies"]
     users = locked(USERS).keys()
     asked = {
-        "users": ([*project["dependencies"], *extras["sweeps"], *extras["aws"]], users),
+        "users": (
+            [*project["dependencies"], *extras["sweeps"], *extras["aws"], *extras["postgres"]],
+            users,
+        ),
         "developers": (extras["dev"], users | locked(DEVELOPERS).keys()),
     }
     for who, (requirements, packages) in asked.items():

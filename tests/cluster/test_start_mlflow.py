@@ -59,6 +59,22 @@ def test_a_server_that_cannot_start_is_an_error_with_its_words(
     assert "nonsense" in ended.stdout
 
 
+def test_where_the_driver_for_postgresql_is_missing_one_sentence_says_what_to_install(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    (tmp_path / "psycopg.py").write_text("raise ImportError('no pq wrapper available')")
+    environment |= {
+        "PYTHONPATH": str(tmp_path),
+        "MLFLOW_DATABASE": "postgresql://me:secret@127.0.0.1/mlflow",
+    }
+    ended = tried(environment)
+    assert ended.returncode == 1
+    (sentence,) = ended.stdout.splitlines()
+    assert "python -m pip install 'psycopg[binary]'" in sentence
+    assert "secret" not in sentence
+    assert servers(environment) == []
+
+
 def test_the_address_of_the_database_is_on_no_command_line(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
