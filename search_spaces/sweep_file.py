@@ -30,13 +30,23 @@ def sweep_from_file(path: Path) -> tuple[Sweep, str]:
         ValueError: If the file cannot be read or run, imports a neighbouring file, or defines no
             sweep.
     """
-    text = _read(path)
-    _check_imports(text, path)
+    text = sendable_text(path)
     module = module_from_text(text, str(path))
     sweep = getattr(module, "SWEEP", None)
     if not isinstance(sweep, Sweep):
         raise ValueError(f"{path} defines no sweep: assign one, SWEEP = Sweep(...).")
     return sweep, text
+
+
+def sendable_text(path: Path) -> str:
+    """Return the text of a sweep file, which needs no file beside it. Runs nothing.
+
+    Raises:
+        ValueError: If the file cannot be read, or imports a neighbouring file.
+    """
+    text = _read(path)
+    _check_imports(text, path)
+    return text
 
 
 def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:

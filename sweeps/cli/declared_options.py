@@ -2,8 +2,9 @@
 
 import functools
 import inspect
+import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -52,12 +53,19 @@ WORDS: Mapping[str, Words] = {
     "warm_start": Words(metavar="SWEEP", complete=launched_sweeps),
     "retrain": Words("--retrain"),
     "replace": Words("--replace"),
+    "reports": Words(metavar="FOLDER", given=str),
     "storage": Words(envvar=STORAGE_VARIABLE),
     "tracking_uri": Words(envvar=TRACKING_VARIABLE),
 }
-ONLY_PYTHON = frozenset({"reports"})  # the command line writes reports into ./reports
 ONLY_RUN = frozenset(
-    {"time_limit_seconds", "budget_epochs", "gradient_checkpointing", "keep_weights", "replace"}
+    {
+        "time_limit_seconds",
+        "budget_epochs",
+        "gradient_checkpointing",
+        "keep_weights",
+        "replace",
+        "reports",
+    }
 )
 
 
@@ -67,19 +75,42 @@ def launch_fields(without: Collection[str] = ()) -> dict[str, FieldInfo]:
     Args:
         without: Names of options that the command does not have.
     """
-    left_out = {*ONLY_PYTHON, *without}
-    return {n: field for n, field in LaunchOptions.model_fields.items() if n not in left_out}
+    return {n: field for n, field in LaunchOptions.model_fields.items() if n not in without}
+
+
+def option_words(options: Mapping[str, Any]) -> list[str]:
+    """Return the words of a command line that give options of a launch: the inverse of reading."""
+    words: list[str] = []
+    for name, value in options.items():
+        if value is None or value == LaunchOptions.model_fields[name].default:
+            continue
+        flag = WORDS.get(name, Words()).flag or f"--{name.replace('_', '-')}"
+        if name == "settings":
+            words += [f"{flag}={path}={json.dumps(one)}" for path, one in value.items()]
+        elif isinstance(value, tuple):
+            words.append(f"{flag}={','.join(map(str, value))}")
+        elif name == "time_limit_seconds":
+            words.append(f"{flag}={value:.0f}s")
+        else:
+            words.append(flag if value is True else f"{flag}={value}")
+    return words
 
 
 def with_options(
-    fields: Mapping[str, FieldInfo], words: Mapping[str, Words] = WORDS
+    fields: Mapping[str, FieldInfo],
+    words: Mapping[str, Words] = WORDS,
+    *,
+    reads_environment: bool = True,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command declared options in place of its parameter `options`, a mapping.
 
     Args:
         fields: Name -> declaration.
         words: How the command line writes them.
+        reads_environment: Whether variables of the environment may give options.
     """
+    if not reads_environment:
+        words = {name: replace(each, envvar=None) for name, each in words.items()}
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)

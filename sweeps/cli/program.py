@@ -15,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from sweeps.cli.verbosity import QuietOption, VerboseOption, verbosity
 
 _WIDEST = 100
+_USAGE = "Usage: capsweep [-q|-v] COMMAND [--help]; also --version, --install-completion\n"
 _VERBOSITY = ("quiet", "verbose")
 
 
@@ -48,6 +49,8 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "check": Command("Run", "check", "Try all of a sweep on a few images, in seconds."),
         "run": Command("Run", "run", "Train the empty cells, rebuild the tables."),
         "stop": Command("Run", "stop", "End a running launch from another shell."),
+        "submit": Command("Run", "submit", "Run a sweep on a cluster, and leave it there."),
+        "cluster": Command("Run", "cluster", "Start, check or end Ray on machines of your own."),
         "status": Command("Look", "status", "List the launched sweeps, or show one's progress."),
         "best": Command("Look", "best", "Rank a sweep's arms by validation error."),
         "show": Command("Look", "show", "Show a trial: its config, its curve, its pictures."),
@@ -68,7 +71,6 @@ def command_line() -> TyperGroup:
     program = typer.Typer(
         cls=_Program,
         help="Sweeps over capsule networks that lose nothing, tables rebuilt from records.",
-        epilog="Also: -q quiet, -v verbose, --version, --install-completion, COMMAND --help.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
@@ -88,12 +90,11 @@ class _Program(TyperGroup):
         self.commands = _Commands(options)  # pyright: ignore[reportAttributeAccessIssue]
 
     def format_help(self, ctx: typer.Context, formatter: Any) -> None:  # pyright: ignore
-        """Write usage, purpose, commands, and what all of them take."""
-        self.format_usage(ctx, formatter)  # pyright: ignore[reportArgumentType]
-        formatter.write(f"{self.help}\n\n")
+        """Write usage, purpose and commands, which is all that a screen of 24 lines takes."""
+        formatter.write(_USAGE)
+        formatter.write(f"{self.help}\n")
         for line in _help_lines():
             formatter.write(f"{line}\n")
-        formatter.write(f"{self.epilog}\n")
 
 
 def _help_lines() -> list[str]:

@@ -23,6 +23,7 @@ from sweeps.records.plain_text import one_line, showable
 
 if TYPE_CHECKING:
     from sweeps.aggregation.rendering.fitted_table import FittedTable
+    from sweeps.aggregation.report import Report
 
 
 class PlainConsole(Console):
@@ -74,6 +75,13 @@ def plain(text: str) -> str:
 def say(sentence: str) -> None:
     """Print a sentence to standard output, cleaned and without line breaks of ours."""
     console().print(plain(sentence), soft_wrap=True)
+
+
+def print_place(report: "Report") -> None:
+    """Print where the whole report is."""
+    page = next((path for path in report.paths if path.name == "report.html"), None)
+    if page:
+        say(f"Report: {page} ({len(report.paths) - 1} more files in its folder)")
 
 
 def complain(sentence: str) -> None:

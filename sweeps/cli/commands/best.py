@@ -28,9 +28,11 @@ def best(
     """Rank a sweep's arms by mean last-epoch validation error; list the front of two objectives."""
     from sweeps.aggregation.best_configs import check_count, ranked_configs
     from sweeps.aggregation.best_words import ranking_words
+    from sweeps.cli.remote_sweeps import place_of_records
 
     check_count(count)
-    ranking = ranked_configs(name, tracking_uri, storage)
+    with place_of_records(name, storage, tracking_uri) as place:
+        ranking = ranked_configs(name, *place)
     notes = tuple(ranking_words(name, ranking))
     configs = ranking.configs[:count]
     if as_json:

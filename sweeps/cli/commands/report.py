@@ -7,7 +7,7 @@ import typer
 
 from sweeps.cli.completion import launched_sweeps
 from sweeps.cli.options import StorageOption, TrackingOption
-from sweeps.cli.terminal import console, plain, say
+from sweeps.cli.terminal import console, plain, print_place, say
 from sweeps.records.errors import BadInput
 
 if TYPE_CHECKING:
@@ -63,13 +63,28 @@ def report(
     if check and compare is not None:
         raise BadInput("--check writes nothing and --compare writes a table: give one of them.")
     declared, tables = _name_and_tables(sweep)
-    launched, place = name or declared, (tracking_uri, storage)
-    chosen = cast("Style | None", style)  # the report checks it
+    from sweeps.cli.remote_sweeps import place_of_records
+
+    launched, chosen = name or declared, cast("Style | None", style)  # the report checks it
+    with place_of_records(launched, storage, tracking_uri) as place:
+        _make(launched, place, tables, chosen, is_check=check, compare=compare)
+
+
+def _make(
+    launched: str,
+    place: tuple[str | None, str | None],
+    tables: "tuple[type[Any], ...]",
+    chosen: "Style | None",
+    *,
+    is_check: bool,
+    compare: str | None,
+) -> None:
+    """Make a report, compare it with another sweep, or check it."""
     if compare is not None:
         from sweeps.aggregation.comparison.side_by_side import compare_sweeps
 
         _print_compared(compare_sweeps(launched, compare, *place))
-    elif check:
+    elif is_check:
         from sweeps.aggregation.report.files import check_report
 
         checked = check_report(launched, *place, tables=tables, style=chosen)
@@ -106,13 +121,6 @@ def print_tables(report: "Report") -> None:
         out.print(part)
     for sentence in (*report.mixtures, *report.left_out):
         out.print(plain(sentence))
-
-
-def print_place(report: "Report") -> None:
-    """Print where the whole report is."""
-    page = next((path for path in report.paths if path.name == "report.html"), None)
-    if page:
-        say(f"Report: {page} ({len(report.paths) - 1} more files in its folder)")
 
 
 def _print_compared(compared: "ComparedSweeps") -> None:

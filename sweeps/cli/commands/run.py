@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sweeps.cli.commands.report import print_place, print_tables
+from sweeps.cli.commands.report import print_tables
 from sweeps.cli.declared_options import launch_fields, with_options
 from sweeps.cli.hints import place_options, program_name, resume_command
 from sweeps.cli.json_output import JsonOption, print_error, print_json, write_error_at_once
 from sweeps.cli.options import SweepArgument
-from sweeps.cli.terminal import console, plain, say
+from sweeps.cli.terminal import console, plain, print_place, say
 from sweeps.cli.verbosity import is_quiet, progress_output
 
 if TYPE_CHECKING:

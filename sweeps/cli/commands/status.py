@@ -51,6 +51,11 @@ def status(
         else:
             _print_list(listed)
         return
+    from sweeps.cli.remote_sweeps import is_passed_on
+
+    words = ["status", name, *["--json"] * as_json]
+    if is_passed_on(name, words, storage, tracking_uri):
+        return
     from sweeps.execution.survey.status import sweep_status
 
     current = sweep_status(name, tracking_uri, storage)

@@ -4,6 +4,7 @@ Ray and its processes print to the terminal's descriptors. While they run those 
 and the view writes to a copy of the terminal.
 """
 
+import io
 import math
 import os
 import sys
@@ -21,6 +22,7 @@ from rich.text import Text
 
 from capsmodel.metrics import VALIDATION_ERROR
 from capsmodel.spelling import short_names
+from capsmodel.whole_file import write_whole
 from sweeps.execution.interruption import on_forced_exit
 from sweeps.execution.periodic import every
 from sweeps.execution.view.board import Board, RunningTrial
@@ -30,6 +32,9 @@ _STEPS = "▁▂▃▄▅▆▇█"
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 LINE_SECONDS = 10.0
 REDRAWS_A_SECOND = 2
+VIEW_VARIABLE = "CAPSWEEP_LIVE_VIEW"
+_FILE_WIDTH = 100
+_FILE_SECONDS = 1.0
 _MOST_TRIALS = 20
 
 
@@ -119,7 +124,7 @@ def show_in_terminal(board: Board, title: str, terminal: TextIO) -> Generator[No
     """
     console = Console(file=terminal, soft_wrap=not terminal.isatty(), emoji=False)
     if not console.is_terminal:
-        with show_lines(board, title, terminal):
+        with show_lines(board, title, terminal), _shown_in_file(board, title):
             yield
         return
     view = Live(
@@ -142,6 +147,27 @@ def show_in_terminal(board: Board, title: str, terminal: TextIO) -> Generator[No
 def _leave_sound(terminal: TextIO) -> None:
     """Show the cursor, on a new line below the live table."""
     os.write(terminal.fileno(), b"\r\n\x1b[?25h")
+
+
+@contextmanager
+def _shown_in_file(board: Board, title: str) -> Generator[None]:
+    """Write the live view into the file that the environment names, for one who looks from afar."""
+    if not (name := os.environ.get(VIEW_VARIABLE)):
+        yield
+        return
+    path = Path(name)
+
+    def write() -> None:
+        text = io.StringIO()
+        Console(file=text, width=_FILE_WIDTH, emoji=False).print(render(board, title))
+        with suppress(OSError):  # the next one may succeed
+            write_whole(path, text.getvalue().encode())
+
+    try:
+        with every(_FILE_SECONDS, write):
+            yield
+    finally:
+        path.unlink(missing_ok=True)
 
 
 @contextmanager

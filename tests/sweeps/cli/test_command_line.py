@@ -27,6 +27,8 @@ COMMANDS = (
     "check",
     "run",
     "stop",
+    "submit",
+    "cluster",
     "status",
     "best",
     "show",

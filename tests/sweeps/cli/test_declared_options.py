@@ -4,10 +4,12 @@ import inspect
 from typing import Any, get_args
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from sweeps.cli.commands.plan import plan
 from sweeps.cli.commands.run import run
-from sweeps.cli.declared_options import ONLY_PYTHON, ONLY_RUN, WORDS, launch_fields, with_options
+from sweeps.cli.declared_options import ONLY_RUN, WORDS, launch_fields, option_words, with_options
 from sweeps.cli.options import StorageOption, TrackingOption
 from sweeps.execution.launch_options import LaunchOptions
 
@@ -21,19 +23,18 @@ def parameters(command: Any) -> dict[str, inspect.Parameter]:
 def test_the_commands_have_every_option_that_is_declared_in_its_order() -> None:
     assert list(parameters(run)) == [
         "sweep",
-        *(name for name in FIELDS if name not in ONLY_PYTHON),
+        *FIELDS,
         "as_json",
     ]
-    less = ONLY_PYTHON | ONLY_RUN
-    of_plan = [name for name in FIELDS if name not in less]
+    of_plan = [name for name in FIELDS if name not in ONLY_RUN]
     assert list(parameters(plan)) == ["sweep", *of_plan, "effect", "power", "as_json"]
 
 
 def test_words_are_told_of_declared_options_alone() -> None:
-    assert {*WORDS, *ONLY_PYTHON, *ONLY_RUN} <= set(FIELDS)
+    assert {*WORDS, *ONLY_RUN} <= set(FIELDS)
 
 
-@pytest.mark.parametrize("name", sorted(set(FIELDS) - ONLY_PYTHON))
+@pytest.mark.parametrize("name", sorted(FIELDS))
 def test_an_option_has_the_help_and_the_default_of_its_declaration(name: str) -> None:
     parameter = parameters(run)[name]
     (option,) = parameter.annotation.__metadata__
@@ -74,3 +75,27 @@ def test_words_are_read_before_the_command_has_them() -> None:
     command(sweep="x", seeds="0-2", settings=["a.b=1"], time_limit_seconds="2m", epochs=3)
     expected = {"seeds": (0, 1, 2), "settings": {"a.b": 1}, "time_limit_seconds": 120.0}
     assert received == ["x", expected | {"epochs": 3}]
+
+
+def test_options_are_written_as_words_that_read_as_the_same_options() -> None:
+    received: list[Any] = []
+
+    @with_options(launch_fields(), reads_environment=False)
+    def command(options: dict[str, Any]) -> None:
+        received.append(options)
+
+    given = {
+        "name": "it's",
+        "seeds": (0, 1, 5),
+        "settings": {"batch_size": 64, "model.routing": "em", "loss.margin": [0.1, None]},
+        "time_limit_seconds": 5400.0,
+        "gpus_per_trial": 0.25,
+        "gradient_checkpointing": True,
+        "epochs": 3,
+    }
+    program = typer.Typer()
+    program.command()(command)
+    CliRunner().invoke(program, option_words(given), catch_exceptions=False)
+    (options,) = received
+    assert {name: value for name, value in options.items() if name in given} == given
+    assert option_words({name: field.default for name, field in FIELDS.items()}) == []

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from search_spaces.sweep_file import sweep_from_file
-from sweeps.cli.declared_options import ONLY_PYTHON
 from sweeps.execution.launch.writing.grid import grid
 from sweeps.execution.launch.writing.options import GridOptions
 from sweeps.execution.launch_options import LaunchOptions
@@ -179,7 +178,7 @@ def test_its_options_are_declared_once_and_mean_what_a_launch_means_by_them() ->
         name: one.default for name, one in parameters.items() if name not in {"base", "factors"}
     }
     assert given == {name: field.default for name, field in GridOptions.model_fields.items()}
-    shared = set(GridOptions.model_fields) & set(LaunchOptions.model_fields) - ONLY_PYTHON
+    shared = set(GridOptions.model_fields) & set(LaunchOptions.model_fields)
     assert shared == {"name", "seeds", "settings", "storage", "tracking_uri"}
 
 

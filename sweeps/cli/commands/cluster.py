@@ -1,0 +1,96 @@
+"""`capsweep cluster`: machines of one's own become a cluster, are checked, are released."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from capsmodel.spelling import unknown
+from sweeps.cli.hints import program_name
+from sweeps.cli.terminal import say
+from sweeps.cli.verbosity import is_quiet
+from sweeps.records.errors import BadInput
+from sweeps.records.plain_text import one_line
+
+if TYPE_CHECKING:
+    from sweeps.remote.cluster_file import ClusterFile
+
+
+def cluster(
+    action: Annotated[str, typer.Argument(metavar="up|check|down", help="What to do.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="machines.txt; check takes cluster.yaml too.")
+    ],
+) -> None:
+    """Start Ray and MLflow on your machines, check all that sweeps need there, or end them.
+
+    The file has a setting, storage = FOLDER (which all machines see), and a machine a line as ssh
+    takes it, the head first: worker1, or user@10.0.0.7 cpus=8 gpus=2. `up` starts what does not
+    run, so that it also mends a cluster that has lost machines.
+    """
+    from sweeps.remote.cluster_file import read_cluster_file
+
+    if action not in _ACTIONS:
+        raise BadInput(unknown("action", action, [*_ACTIONS]))
+    described = read_cluster_file(file)
+    if action != "check" and described.storage is None:
+        raise BadInput(f"Ray starts and ends the machines of {file}: ray {action} {file}.")
+    _ACTIONS[action](described)
+
+
+def _up(cluster: "ClusterFile") -> None:
+    from sweeps.remote.cluster import cluster_nodes, start_cluster
+
+    width = max(len(machine.name) for machine in cluster.machines)
+    for machine in start_cluster(cluster):
+        started = f"{' and '.join(machine.started)} started" if machine.started else "runs"
+        typer.echo(f"{machine.name:{width}}  {machine.address:15}  {started}")
+    alive = [node for node in cluster_nodes(cluster) if node.is_alive]
+    cpus, gpus = sum(node.cpus for node in alive), sum(node.gpus for node in alive)
+    say(f"For trials: {_number(cpus, 'core')} and {_number(gpus, 'GPU')}.")
+    if not is_quiet():
+        say(f"Next: {program_name()} submit SWEEP --on {cluster.path}")
+
+
+def _check(cluster: "ClusterFile") -> None:
+    from sweeps.remote.cluster import check_cluster
+
+    width, num_wrong = max(len(machine.name) for machine in cluster.machines), 0
+    for machine in check_cluster(cluster):
+        num_wrong += len(machine.wrong)
+        parts = [f"ok: {', '.join(machine.right)}"] * bool(machine.right)
+        parts += [f"not checked: {', '.join(machine.not_checked)}"] * bool(machine.not_checked)
+        lines = ["; ".join(parts)] if parts else []
+        for line in [*lines, *(f"WRONG: {sentence}" for sentence in machine.wrong)]:
+            typer.echo(f"{machine.name:{width}}  {one_line(line)}")
+    if cluster.storage is None:
+        say("Workers come and go with the trials, so only the head was looked at: not checked.")
+    if num_wrong:
+        say(f"{num_wrong} thing{'s' * (num_wrong > 1)} to mend before a sweep can rely on it.")
+        raise typer.Exit(1)
+    say("Nothing is wrong.")
+
+
+def _down(cluster: "ClusterFile") -> None:
+    from sweeps.remote.cluster import stop_cluster
+
+    width, has_failed = max(len(machine.name) for machine in cluster.machines), False
+    for machine, ended in stop_cluster(cluster):
+        has_failed |= isinstance(ended, BadInput)
+        words = str(ended) if isinstance(ended, BadInput) else f"{ended} processes ended"
+        typer.echo(f"{machine.name:{width}}  {one_line(words)}")
+    if has_failed:
+        raise typer.Exit(1)
+    if not is_quiet():
+        say(f"Records and reports stay in {cluster.storage}.")
+
+
+def _number(count: float, what: str) -> str:
+    return f"{count:g} {what}{'s' * (count != 1)}"
+
+
+_ACTIONS: Mapping[str, Callable[["ClusterFile"], None]] = {
+    "up": _up,
+    "check": _check,
+    "down": _down,
+}

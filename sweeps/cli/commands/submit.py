@@ -1,0 +1,153 @@
+"""`capsweep submit`: a sweep goes to a cluster, and this machine may be switched off."""
+
+import shlex
+import sys
+from collections.abc import Mapping
+from copy import copy
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from pydantic.fields import FieldInfo
+
+from sweeps.cli.declared_options import ONLY_RUN, launch_fields, option_words, with_options
+from sweeps.cli.hints import program_name
+from sweeps.cli.options import SweepArgument
+from sweeps.cli.terminal import say
+from sweeps.cli.verbosity import is_quiet
+from sweeps.records.errors import BadInput
+
+if TYPE_CHECKING:
+    from sweeps.remote.submissions import Submission
+    from sweeps.remote.submit import RemotePlan
+
+_PLACES = {
+    "storage": "Storage folder there [default: the cluster's].",
+    "tracking_uri": "MLflow tracking store, as seen from there and from here [default: the "
+    "cluster's].",
+}
+_OF_THIS_MACHINE = ("address", "engine", "reports")
+
+
+def _fields() -> dict[str, FieldInfo]:
+    """Return the options of a launch there, with places of the cluster."""
+    fields = launch_fields(without=_OF_THIS_MACHINE)
+    for name, description in _PLACES.items():
+        fields[name] = copy(fields[name])
+        fields[name].description = description
+    return fields
+
+
+_On = Annotated[
+    str | None,
+    typer.Option("--on", metavar="FILE", help="The cluster: machines.txt or cluster.yaml."),
+]
+_Address = Annotated[
+    str | None,
+    typer.Option("--address", metavar="URL", help="Ray's dashboard, where there is no file."),
+]
+_Price = Annotated[
+    float | None,
+    typer.Option("--price", min=0, help="What an hour of a machine costs; shows the costs."),
+]
+_Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+_Follow = Annotated[
+    bool, typer.Option("--follow", help="Show the progress; Ctrl-C ends only the showing.")
+]
+
+
+@with_options(_fields(), reads_environment=False)
+def submit(
+    sweep: SweepArgument,
+    *,
+    on: _On = None,
+    address: _Address = None,
+    price: _Price = None,
+    is_sure: _Yes = False,
+    is_followed: _Follow = False,
+    options: Mapping[str, Any],
+) -> None:
+    """Run a sweep on a cluster; repeated, follow it, or train what is missing."""
+    from sweeps.cli.remote_sweeps import follow_to_end
+    from sweeps.execution.launch_options import options_of
+    from sweeps.remote.head import Head
+    from sweeps.remote.submissions import Submission
+    from sweeps.remote.submit import remote_plan, sendable
+    from sweeps.remote.submit import submit as submit_sweep
+
+    launch = options_of(options)
+    if address is not None and not (launch.storage and launch.tracking_uri):
+        raise BadInput(
+            "An address alone does not say where the cluster keeps things: give --storage and "
+            "--tracking-uri too, or --on with the cluster's file."
+        )
+    sent, head = sendable(sweep), Head(on, address)
+    planned = {name: value for name, value in options.items() if name not in ONLY_RUN}
+    plan = remote_plan(head, sent, option_words(planned), launch.cpus_per_trial)
+    _print_plan(plan, head.link.name, price)
+    if not is_sure and plan.num_to_train:
+        _ask()
+    submission = Submission(
+        sweep=plan.sweep,
+        on=str(Path(on).absolute()) if on else None,
+        address=address,
+        words=tuple(option_words(options)),
+        file=str(sent.file) if sent.file else None,
+        storage=str(launch.storage) if launch.storage else None,
+        tracking_uri=launch.tracking_uri,
+        folder=str(Path.cwd()),
+    )
+    submission, is_new = submit_sweep(head, sent, submission)
+    _print_submitted(submission, head.link.name, is_new=is_new)
+    if is_followed or not is_new:
+        raise typer.Exit(follow_to_end(head, submission))
+
+
+def _print_plan(plan: "RemotePlan", place: str, price: float | None) -> None:
+    """Print what the launch will do, and what it costs."""
+    from sweeps.execution.view.live_view import clock
+
+    there = plan.num_cells - plan.num_to_train
+    known = f", {there:,} of them there" if there else ""
+    gpus = f"{plan.gpus_per_trial:g} GPU{'s' * (plan.gpus_per_trial > 1)}"
+    say(
+        f"{plan.sweep} on {place}: {plan.num_cells:,} cells{known}; {plan.num_concurrent} trials "
+        f"at once, {gpus if plan.gpus_per_trial else 'no GPU'} each."
+    )
+    if not plan.num_to_train:
+        return
+    if plan.seconds is None or plan.machine_hours is None:
+        say("No estimate, as nothing like it was trained there yet.")
+        return
+    machines = f"{plan.num_machines} machine{'s' * (plan.num_machines != 1)}"
+    costs = "" if price is None else f", which cost {plan.machine_hours * price:,.2f}"
+    say(
+        f"Estimate: about {clock(plan.seconds)} on {machines}, {plan.machine_hours:.2g} machine "
+        f"hours{costs}."
+    )
+
+
+def _ask() -> None:
+    if not sys.stdin.isatty():
+        raise BadInput("Nobody can be asked here whether to submit it: give --yes.")
+    if not typer.confirm("Submit it?", default=True):
+        raise typer.Exit(1)
+
+
+def _print_submitted(submission: "Submission", place: str, *, is_new: bool) -> None:
+    if not is_new:
+        say(f"It is running there as job {submission.job_id}.")
+        return
+    say(f"Submitted to {place} as job {submission.job_id}; this machine may be switched off.")
+    if is_quiet():
+        return
+    name, program = submission.sweep, program_name()
+    where = f"--on {shlex.quote(submission.on)}" if submission.on else "--address ..."
+    again = f"{program} submit {shlex.quote(submission.file or name)} {where} --follow"
+    for what, command in (
+        ("look:", f"{program} status {name}"),
+        ("follow:", again),
+        ("stop:", f"{program} stop {name}"),
+        ("tables:", f"{program} report {name}"),
+    ):
+        typer.echo(f"  {what:8}{command}")

@@ -1,0 +1,181 @@
+"""Commands for a sweep that was submitted to a cluster: they find it there by its name."""
+
+import re
+import shutil
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+from rich.live import Live
+from rich.text import Text as Lines
+
+from sweeps.cli.json_output import is_json_requested
+from sweeps.cli.terminal import complain, console, print_place, say
+from sweeps.cli.verbosity import is_quiet
+from sweeps.records.errors import BadInput, SweepError
+from sweeps.records.plain_text import showable
+from sweeps.remote.submissions import Submission, submission_of
+
+if TYPE_CHECKING:
+    from sweeps.remote.head import Head, Show
+    from sweeps.remote.messages import Frame, JobState, Text
+
+_INTERRUPTED = 130
+OF_RAY = re.compile(
+    r"^(?:Running entrypoint for job .*|.* INFO job_manager\.py:\d+ -- .*)\n", re.MULTILINE
+)
+
+
+def is_passed_on(
+    name: str, words: Sequence[str], storage: str | None = None, tracking_uri: str | None = None
+) -> bool:
+    """Run a command where a sweep was submitted, and show what it prints.
+
+    Args:
+        name: Of the sweep.
+        words: The command.
+        storage: The command's storage folder.
+        tracking_uri: The command's tracking store.
+
+    Returns:
+        False if the sweep was not submitted from here, or the command names its places.
+
+    Raises:
+        Exit: With the exit code of the command, unless that is 0.
+    """
+    if not (submission := submission_of(name, storage, tracking_uri)):
+        return False
+    head = _head_of(submission)
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    code = head.run([*words, *_places(submission)], _print, columns=columns)
+    if code:
+        _print_if_starting(head, submission)
+        raise typer.Exit(code)
+    leave_report(head, submission)
+    return True
+
+
+def _print_if_starting(head: "Head", submission: Submission) -> None:
+    """Say that a job has not begun its launch, or what to do where its cluster is lost."""
+    from sweeps.remote.submit import job_state
+
+    try:
+        state, _ = job_state(head, submission)
+    except BadInput:
+        up = f"capsweep cluster up {submission.on}, and then " if submission.on else ""
+        complain(f"Ray does not answer there. If its head was lost: {up}submit the sweep again.")
+        return
+    if not state.has_ended:
+        complain(f"Job {submission.job_id} is {state.status.lower()}: its launch begins.")
+
+
+@contextmanager
+def place_of_records(
+    name: str, storage: str | None, tracking_uri: str | None
+) -> Generator[tuple[str | None, str | None]]:
+    """Yield the tracking store and the storage folder of a sweep while the block runs.
+
+    Those that the command names are taken; else, of a submitted sweep, those of its cluster.
+    """
+    submission = submission_of(name, storage, tracking_uri)
+    if not submission:
+        yield tracking_uri, storage
+        return
+    head = _head_of(submission)
+    with head.records(submission.tracking_uri) as uri:
+        yield uri, None
+    leave_report(head, submission)
+
+
+def follow_to_end(head: "Head", submission: Submission, *, is_live: bool = True) -> int:
+    """Show the progress of a submitted sweep until it has ended; return its exit code.
+
+    Args:
+        head: The cluster's head.
+        submission: The submission.
+        is_live: Whether a terminal shows the live view, or lines as they come.
+    """
+    from sweeps.remote.submit import follow
+
+    try:
+        if is_live and sys.stdout.isatty():
+            with Live(console=console(), refresh_per_second=2, transient=True) as live:
+                state = follow(head, submission, _shown_by(live, submission.sweep), complain)
+        else:
+            state = follow(head, submission, _print, complain)
+    except KeyboardInterrupt:
+        say(f"'{submission.sweep}' goes on. Its end: capsweep stop {submission.sweep}.")
+        return _INTERRUPTED
+    if state.status == "UNKNOWN":
+        complain(
+            f"Ray has lost job {submission.job_id}, as after the loss of the head. What was "
+            f"trained is not lost: submit the sweep again."
+        )
+        return 3
+    leave_report(head, submission)
+    return exit_code_of(state)
+
+
+def exit_code_of(state: "JobState") -> int:
+    """Return the exit code of the launch in a job."""
+    if state.exit_code is not None:
+        return state.exit_code
+    return {"SUCCEEDED": 0, "STOPPED": _INTERRUPTED}.get(state.status, 3)
+
+
+def _shown_by(live: Live, sweep: str) -> "Show":
+    """Return what shows replies in a terminal: the live view in place, other lines above it."""
+    rest = ""
+
+    def show(reply: "Text | Frame") -> None:
+        nonlocal rest
+        if reply.type == "frame":
+            live.update(Lines(showable(reply.text)))
+            return
+        *lines, rest = (rest + OF_RAY.sub("", reply.text)).split("\n")
+        for line in lines:
+            if not line.startswith(f"{sweep}: ") or " cells done, " not in line:
+                live.console.print(Lines(showable(line)), soft_wrap=True)
+
+    return show
+
+
+def _print(reply: "Text | Frame") -> None:
+    if reply.type == "text":
+        text = OF_RAY.sub("", reply.text)
+        typer.echo("\n".join(map(showable, text.split("\n"))), nl=False)
+
+
+def leave_report(head: "Head", submission: Submission) -> None:
+    """Write the report of a sweep here once it has ended, if that was not done."""
+    from sweeps.remote.submit import has_ended, tables_of, write_report_here
+
+    if submission.is_reported:
+        return
+    try:
+        if not has_ended(head, submission):
+            return
+        with head.records(submission.tracking_uri) as uri:
+            report = write_report_here(submission, uri, tables_of(submission))
+    except SweepError as error:
+        complain(f"The report of '{submission.sweep}' is not here yet: {error}")
+        return
+    if not is_json_requested() and not is_quiet():
+        typer.echo(f"On this machine, of '{submission.sweep}':")
+        print_place(report)
+
+
+def _head_of(submission: Submission) -> "Head":
+    from sweeps.remote.submit import head_of
+
+    head = head_of(submission)
+    if not is_quiet() and not is_json_requested():
+        typer.echo(f"{submission.sweep}, as submitted to {head.link.name}:", err=True)
+    return head
+
+
+def _places(submission: Submission) -> list[str]:
+    given = {"--storage": submission.storage, "--tracking-uri": submission.tracking_uri}
+    return [f"{flag}={value}" for flag, value in given.items() if value]

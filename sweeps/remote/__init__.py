@@ -1,0 +1,1 @@
+"""Sweeps on other machines: a cluster is started, checked and given sweeps, all through ssh."""

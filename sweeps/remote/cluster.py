@@ -1,0 +1,355 @@
+"""Machines of one's own become a cluster, are checked, and are released again."""
+
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sweeps.records.errors import BadInput
+from sweeps.remote.cluster_file import ClusterFile, Machine
+from sweeps.remote.link import Link, link_to
+from sweeps.remote.messages import (
+    Facts,
+    GetFacts,
+    GetNodes,
+    HoldLock,
+    Node,
+    Nodes,
+    Probe,
+    Probed,
+    Started,
+    StartHead,
+    StartWorker,
+    StopAll,
+    Stopped,
+)
+from sweeps.storage.disk_room import in_words
+
+_JOIN_SECONDS = 60.0
+_POLL_SECONDS = 1.0
+_MOST_AT_ONCE = 16
+_LONGEST_SIGHT_SECONDS = 1.0
+_MOST_SKEW_SECONDS = 5.0
+_FEWEST_BYTES = 2**30
+_Given = TypeVar("_Given")
+_Value = TypeVar("_Value")
+_Probe = TypeVar("_Probe", Facts, Probed)
+
+
+@dataclass(frozen=True)
+class MachineUp:
+    """A machine after the start of its cluster.
+
+    Attributes:
+        name: As its file calls it.
+        address: Under which the others reach it.
+        started: What was started on it; nothing where all of it ran.
+    """
+
+    name: str
+    address: str
+    started: tuple[str, ...]
+
+
+def start_cluster(cluster: ClusterFile) -> Iterator[MachineUp]:
+    """Start on each machine what does not run there; yield each machine when it is ready.
+
+    Raises:
+        BadInput: If a machine cannot be reached or differs from the head, or something does not
+            start. What was started stays: the same call goes on from there.
+    """
+    links = [link_to(machine) for machine in cluster.machines]
+    facts = _at_once(links, lambda link: link.call(GetFacts(), Facts))
+    _refuse_differences(cluster.machines, facts)
+    head = links[0].call(_head_request(cluster), Started)
+    words = ("Ray",) * head.ray + ("MLflow",) * head.mlflow
+    yield MachineUp(cluster.head.name, head.address, words)
+    alive = {node.address for node in cluster_nodes(cluster) if node.is_alive}
+    workers = list(zip(cluster.workers, links[1:], facts[1:], strict=True))
+    lost = [(machine, link) for machine, link, has in workers if has.address not in alive]
+    _at_once(lost, lambda one: one[1].call(_worker_request(cluster, one[0], head), Started))
+    _wait_until_joined(cluster, {has.address: machine for machine, _, has in workers})
+    for machine, _, has in workers:
+        is_new = has.address not in alive
+        yield MachineUp(machine.name, has.address, ("Ray",) * is_new)
+
+
+def cluster_nodes(cluster: ClusterFile) -> tuple[Node, ...]:
+    """Return the machines that Ray's head knows.
+
+    Raises:
+        BadInput: If it does not answer.
+    """
+    request = GetNodes(dashboard=f"http://127.0.0.1:{cluster.dashboard_port}")
+    return link_to(cluster.head).call(request, Nodes).nodes
+
+
+def stop_cluster(cluster: ClusterFile) -> Iterator[tuple[Machine, int | BadInput]]:
+    """End what was started on each machine; yield how many processes, or why that was not possible.
+
+    The head is last: it is what a worker would wait for.
+    """
+
+    def stopped(machine: Machine) -> int | BadInput:
+        try:
+            return link_to(machine).call(StopAll(), Stopped).num_processes
+        except BadInput as error:
+            return error
+
+    yield from zip(cluster.workers, _at_once(cluster.workers, stopped), strict=True)
+    yield cluster.head, stopped(cluster.head)
+
+
+def _at_once(given: Sequence[_Given], call: Callable[[_Given], _Value]) -> list[_Value]:
+    """Call a function for several machines at once."""
+    with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
+        return list(pool.map(call, given))
+
+
+def _refuse_differences(machines: Sequence[Machine], facts: Sequence[Facts]) -> None:
+    """Check that the machines are several, and have the head's releases.
+
+    Raises:
+        BadInput: If not.
+    """
+    names: dict[str, str] = {}
+    for machine, has in zip(machines, facts, strict=True):
+        if difference := differences(has, facts[0]):
+            raise BadInput(
+                f"{machine.name} has {difference[0]} and the head {difference[1]}: install the "
+                f"same on all machines."
+            )
+        if other := names.get(has.address):
+            raise BadInput(
+                f"{other} and {machine.name} are one machine ({has.address}): name it once."
+            )
+        names[has.address] = machine.name
+
+
+def differences(has: Facts, head: Facts) -> tuple[str, str] | None:
+    """Return a release in which a machine differs from the head, and the head's."""
+    for name in ("ray", "python"):
+        here, there = getattr(has, name), getattr(head, name)
+        if here.split(".")[: 2 + (name == "ray")] != there.split(".")[: 2 + (name == "ray")]:
+            return f"{name.capitalize()} {here}", there
+    return None
+
+
+def _head_request(cluster: ClusterFile) -> StartHead:
+    is_alone, head = not cluster.workers, cluster.head
+    return StartHead(
+        storage=str(cluster.storage),
+        data=str(cluster.data),
+        mlflow_port=cluster.mlflow_port,
+        ray_port=cluster.ray_port,
+        dashboard_port=cluster.dashboard_port,
+        cpus=head.cpus if is_alone or head.cpus is not None else 0,
+        gpus=head.gpus if is_alone or head.gpus is not None else 0,
+    )
+
+
+def _worker_request(cluster: ClusterFile, machine: Machine, head: Started) -> StartWorker:
+    return StartWorker(
+        storage=str(cluster.storage),
+        data=str(cluster.data),
+        mlflow_port=cluster.mlflow_port,
+        head=f"{head.address}:{cluster.ray_port}",
+        token=head.token,
+        cpus=machine.cpus,
+        gpus=machine.gpus,
+    )
+
+
+def _wait_until_joined(cluster: ClusterFile, workers: Mapping[str, Machine]) -> None:
+    deadline = time.monotonic() + _JOIN_SECONDS
+    while True:
+        alive = {node.address for node in cluster_nodes(cluster) if node.is_alive}
+        if not (missing := [name for name in workers if name not in alive]):
+            return
+        if time.monotonic() > deadline:
+            machine = workers[missing[0]]
+            raise BadInput(
+                f"{machine.name} has not joined the cluster in {_JOIN_SECONDS:.0f} s: can it reach "
+                f"the head's port {cluster.ray_port} at all, and the head its ports?"
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+# The check.
+
+
+@dataclass(frozen=True)
+class CheckedMachine:
+    """What a check has found of a machine.
+
+    Attributes:
+        name: As its file calls it.
+        right: What was looked at and is as it has to be, in words.
+        wrong: What is not, and what to do, a sentence each.
+        not_checked: What could not be looked at, and why.
+    """
+
+    name: str
+    right: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()
+
+
+def check_cluster(cluster: ClusterFile) -> Iterator[CheckedMachine]:
+    """Look at each machine of a cluster; yield what was found, the head first."""
+    links = [link_to(machine) for machine in cluster.machines]
+    facts = _at_once(links, lambda link: _tried(link, GetFacts(), Facts))
+    head = facts[0]
+    nodes = _nodes_or_none(cluster) if isinstance(head, Facts) else None
+    marker = f".capsweep-check-{secrets.token_hex(8)}"
+    storage = cluster.storage or (isinstance(head, Facts) and head.storage) or ""
+    data = cluster.data or (isinstance(head, Facts) and head.data) or ""
+    with ExitStack() as connections:
+        name = None
+        if isinstance(head, Facts):
+            name = _locked(connections, links[0], HoldLock(storage=storage, name=marker))
+        of_head = Probe(storage=storage, data=data, mlflow_port=cluster.mlflow_port)
+        of_worker = Probe(storage=storage, data=data, name=name)
+        requests = [of_head] + [of_worker] * len(cluster.workers)
+        looked = zip(links, requests, strict=True)
+        sent_at = time.time()
+        probed = _at_once(list(looked), lambda one: _tried(one[0], one[1], Probed))
+        window = (sent_at, time.time())
+    for machine, has, shared in zip(cluster.machines, facts, probed, strict=True):
+        found = _Findings()
+        if isinstance(has, BadInput) or isinstance(shared, BadInput):
+            found.wrong.append(str(has if isinstance(has, BadInput) else shared))
+            found.not_checked.append("all else")
+        else:
+            _look_at_facts(found, has, head if isinstance(head, Facts) else None, nodes)
+            _look_at_shares(found, shared, probed[0], window)
+        yield found.of(machine.name)
+
+
+def _tried(link: Link, request: GetFacts | Probe, value: type[_Probe]) -> _Probe | BadInput:
+    try:
+        return link.call(request, value)
+    except BadInput as error:
+        return error
+
+
+def _nodes_or_none(cluster: ClusterFile) -> tuple[Node, ...] | None:
+    try:
+        return cluster_nodes(cluster)
+    except BadInput:
+        return None
+
+
+def _locked(connections: ExitStack, link: Link, request: HoldLock) -> str | None:
+    """Return the name of a file that the head holds locked, None if it cannot."""
+    connection = connections.enter_context(link.opened(request))
+    try:
+        connection.reply()
+    except BadInput:
+        return None
+    return request.name
+
+
+class _Findings:
+    """What is found of one machine."""
+
+    def __init__(self) -> None:
+        self.right: list[str] = []
+        self.wrong: list[str] = []
+        self.not_checked: list[str] = []
+
+    def note(self, words: str, is_right: bool | None, advice: str = "") -> None:
+        """Note what was looked at; None says that it could not be."""
+        if is_right is None:
+            self.not_checked.append(words)
+        elif is_right:
+            self.right.append(words)
+        else:
+            self.wrong.append(advice)
+
+    def of(self, name: str) -> CheckedMachine:
+        return CheckedMachine(name, tuple(self.right), tuple(self.wrong), tuple(self.not_checked))
+
+
+def _look_at_facts(
+    found: _Findings, has: Facts, head: Facts | None, nodes: Sequence[Node] | None
+) -> None:
+    difference = differences(has, head) if head else None
+    found.note(
+        f"Python {has.python}, Ray {has.ray}, torch {has.torch}",
+        difference is None if head else None,
+        f"it has {' and the head '.join(difference or ())}: install the same on both.",
+    )
+    mode = has.token_mode
+    found.note(
+        "token",
+        mode is not None and not mode & 0o077,
+        "it has no token in ~/.ray/auth_token: run capsweep cluster up."
+        if mode is None
+        else f"others may read its ~/.ray/auth_token (mode {mode:o}): chmod 600 it there.",
+    )
+    node = next((one for one in nodes or () if one.address == has.address and one.is_alive), None)
+    found.note(
+        "Ray",
+        node is not None if nodes is not None else (None if head is not has else False),
+        "it is not in the cluster: run capsweep cluster up, which starts what is missing.",
+    )
+    if node is not None and not node.is_head:
+        found.note(
+            f"{has.gpus} GPU{'s' * (has.gpus != 1)}",
+            node.gpus == has.gpus,
+            f"torch sees {has.gpus} GPUs there and Ray has {node.gpus:g}: see its driver "
+            f"(nvidia-smi), or what gpus= says in the machines' file.",
+        )
+
+
+def _look_at_shares(
+    found: _Findings, shared: Probed, of_head: Probed | BadInput, window: tuple[float, float]
+) -> None:
+    is_head = shared is of_head
+    found.note("storage", shared.is_writable, "its storage folder cannot be written to.")
+    if is_head:
+        found.note("MLflow", shared.mlflow, "MLflow does not answer: run capsweep cluster up.")
+    else:
+        _look_at_sight(found, shared)
+    names = of_head.data if isinstance(of_head, Probed) else None
+    missing = sorted(set(names or ()) - set(shared.data or ()))
+    found.note(
+        "data",
+        shared.data is not None and not missing,
+        f"it lacks {', '.join(missing[:3])} of the head's data."
+        if missing
+        else "it has no folder of data.",
+    )
+    early, late = window[0] - shared.clock, shared.clock - window[1]
+    skew = max(early, late, 0.0)
+    found.note("clock", skew < _MOST_SKEW_SECONDS, f"its clock differs by {skew:.0f} s: set it.")
+    free = min(shared.free_bytes, shared.free_scratch_bytes)
+    found.note(
+        f"{in_words(shared.free_bytes)} free",
+        free >= _FEWEST_BYTES,
+        f"only {in_words(shared.free_bytes)} are free in its storage folder and "
+        f"{in_words(shared.free_scratch_bytes)} in its temporary folder: make room.",
+    )
+
+
+def _look_at_sight(found: _Findings, shared: Probed) -> None:
+    """Note whether a worker sees the head's files and locks."""
+    seen = shared.seen_after_seconds
+    found.note(
+        "the head's files within a second",
+        seen is not None and seen <= _LONGEST_SIGHT_SECONDS,
+        "it does not see what the head writes into the storage folder: mount the same folder."
+        if seen is None
+        else f"it sees the head's files after {seen:.1f} s only: mount NFS with actimeo=0 and "
+        f"lookupcache=positive.",
+    )
+    found.note(
+        "the head's locks",
+        shared.sees_lock if seen is not None else None,
+        "it does not see the head's lock, so two machines could train one cell: mount NFS 4 with "
+        "locks (not nolock).",
+    )

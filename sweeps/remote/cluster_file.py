@@ -1,0 +1,247 @@
+"""What `--on` names: the file of a cluster, `machines.txt` of one's own or `cluster.yaml` of Ray's.
+
+A file of machines has a name or address as `ssh` takes it on each line, the head first, and
+settings:
+
+    storage = /shared/capsweep      # a folder that all machines see
+    head.example.org
+    worker1 cpus=8 gpus=2           # what Ray may use of it [default: all that it has]
+    worker2
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from capsmodel.spelling import unknown
+from sweeps.records.errors import BadInput
+from sweeps.records.plain_text import one_line
+
+_FOLDERS = ("storage", "data")
+_PORTS = ("mlflow_port", "ray_port", "dashboard_port")
+_NUMBERS = ("cpus", "gpus")
+_SETTING = re.compile(r"([A-Za-z_]+)\s*=\s*(.*)")
+_HEAD_IP_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine of a cluster.
+
+    Attributes:
+        name: As `ssh` takes it.
+        cpus: Cores that Ray may use, None for all of them.
+        gpus: GPUs likewise.
+        ssh_options: Words for `ssh` before the name.
+    """
+
+    name: str
+    cpus: int | None = None
+    gpus: int | None = None
+    ssh_options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ClusterFile:
+    """A cluster as its file describes it.
+
+    Attributes:
+        path: The file, absolute.
+        head: The machine with Ray's head, MLflow and the drivers of the sweeps.
+        workers: The other machines; none where Ray starts and ends them.
+        storage: The storage folder that all machines see; None where the machines know it.
+        data: The folder of the data sets; None likewise.
+        mlflow_port: Port of MLflow's server on the head, on the loopback.
+        ray_port: Port of Ray's head.
+        dashboard_port: Port of Ray's dashboard on the head, on the loopback.
+        worker_resources: What each worker has that Ray would start; empty without such.
+    """
+
+    path: Path
+    head: Machine
+    workers: tuple[Machine, ...] = ()
+    storage: str | None = None
+    data: str | None = None
+    mlflow_port: int = 5000
+    ray_port: int = 6379
+    dashboard_port: int = 8265
+    worker_resources: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def machines(self) -> tuple[Machine, ...]:
+        """The head, and then the workers."""
+        return (self.head, *self.workers)
+
+
+def read_cluster_file(path: str | Path) -> ClusterFile:
+    """Return the cluster that a file describes.
+
+    Raises:
+        BadInput: If there is no such file, or it describes none.
+    """
+    path = Path(path).expanduser().absolute()
+    if path.suffix in {".yaml", ".yml"}:
+        return _of_ray(path)
+    return read_machines(path)
+
+
+def read_machines(path: Path) -> ClusterFile:
+    """Return the cluster of a file of machines.
+
+    Raises:
+        BadInput: If there is no such file, or a line of it cannot be understood.
+    """
+    settings: dict[str, str] = {}
+    machines: dict[str, Machine] = {}
+    for place, line in _lines(path):
+        if match := _SETTING.fullmatch(line):
+            _note_setting(settings, place, match[1], match[2].strip())
+            continue
+        machine = _machine(place, line)
+        if machine.name in machines:
+            raise BadInput(f"{place}: '{machine.name}' stands there twice: name it once.")
+        machines[machine.name] = machine
+    if not machines:
+        raise BadInput(f"{path} names no machine: write one a line, the head first.")
+    if "storage" not in settings:
+        raise BadInput(
+            f"{path} names no storage folder: add a line such as 'storage = /shared/capsweep', a "
+            f"folder that all of its machines see."
+        )
+    head, *workers = machines.values()
+    return ClusterFile(
+        path,
+        head,
+        tuple(workers),
+        storage=settings["storage"],
+        data=settings.get("data", f"{settings['storage']}/data"),
+        mlflow_port=int(settings.get("mlflow_port", 5000)),
+        ray_port=int(settings.get("ray_port", 6379)),
+        dashboard_port=int(settings.get("dashboard_port", 8265)),
+    )
+
+
+def _note_setting(settings: dict[str, str], place: str, name: str, value: str) -> None:
+    """Note a setting.
+
+    Raises:
+        BadInput: If there is none of that name, it is set already, or the value cannot be.
+    """
+    if name not in (*_FOLDERS, *_PORTS):
+        raise BadInput(f"{place}: {unknown('setting', name, (*_FOLDERS, *_PORTS))}")
+    if name in settings:
+        raise BadInput(f"{place}: '{name}' is set twice: set it once.")
+    if name in _FOLDERS and not value.startswith("/"):
+        raise BadInput(f"{place}: '{name}' is '{one_line(value)}': give an absolute path.")
+    is_number = re.fullmatch(r"\d{1,5}", value)
+    if name in _PORTS and not (is_number and 0 < int(value) < 2**16):
+        raise BadInput(f"{place}: '{name}' is '{one_line(value)}': give a port, 1 to 65535.")
+    settings[name] = value
+
+
+def _lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the lines that say something, each with its place in words."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise BadInput(
+            f"The machines' file '{path}' cannot be read ({reason}): give a file with a machine "
+            f"a line, or Ray's cluster.yaml."
+        ) from error
+    for number, line in enumerate(text.splitlines(), 1):
+        if said := line.partition("#")[0].strip():
+            yield f"{path}, line {number}", said
+
+
+def _machine(place: str, line: str) -> Machine:
+    name, *words = line.split()
+    if name.startswith("-"):
+        raise BadInput(f"{place}: '{one_line(name)}' is no name of a machine.")
+    numbers: dict[str, int] = {}
+    for word in words:
+        key, _, value = word.partition("=")
+        if key not in _NUMBERS or not re.fullmatch(r"\d{1,5}", value):
+            raise BadInput(
+                f"{place}: after a machine's name, cpus=NUMBER and gpus=NUMBER may stand, got "
+                f"'{one_line(word)}'."
+            )
+        numbers[key] = int(value)
+    return Machine(name, numbers.get("cpus"), numbers.get("gpus"))
+
+
+# Ray's own file.
+
+
+def _of_ray(path: Path) -> ClusterFile:
+    config = _yaml(path)
+    auth, provider = config.get("auth") or {}, config.get("provider") or {}
+    user = auth.get("ssh_user")
+    if not user or not provider.get("type"):
+        raise BadInput(
+            f"{path} is no cluster of Ray's: it lacks auth.ssh_user or provider.type. Take "
+            f"cluster.yaml as a pattern, or name a file of machines."
+        )
+    key = auth.get("ssh_private_key") or _key_of_ray(provider)
+    options = ("-i", str(Path(key).expanduser())) if key else ()
+    head = Machine(f"{user}@{_head_address(path, provider)}", ssh_options=options)
+    types = config.get("available_node_types") or {}
+    resources = [
+        one.get("resources") or {}
+        for name, one in types.items()
+        if name != config.get("head_node_type") and one.get("max_workers", 1)
+    ]
+    return ClusterFile(path, head, worker_resources=resources[0] if resources else {})
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise BadInput(f"The cluster's file '{path}' cannot be read ({reason}).") from error
+    except yaml.YAMLError as error:
+        raise BadInput(f"{path} is not valid YAML: {one_line(str(error))[:200]}") from error
+    if not isinstance(config, dict):
+        raise BadInput(f"{path} describes no cluster: take cluster.yaml as a pattern.")
+    return config
+
+
+def _key_of_ray(provider: Mapping[str, Any]) -> str | None:
+    """Return the key pair that `ray up` makes on AWS."""
+    if provider["type"] != "aws":
+        return None
+    return f"~/.ssh/ray-autoscaler_{provider.get('region')}.pem"
+
+
+def _head_address(path: Path, provider: Mapping[str, Any]) -> str:
+    if provider["type"] == "local":
+        return str(provider.get("head_ip"))
+    ray = str(Path(sys.executable).with_name("ray"))
+    words = [ray, "get-head-ip", str(path)]
+    try:
+        asked = subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_HEAD_IP_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise BadInput(
+            f"'{shlex.join(words)}' has not ended in {_HEAD_IP_SECONDS:.0f} s: is the cloud's "
+            f"service reachable?"
+        ) from None
+    lines = asked.stdout.split()
+    if asked.returncode or not lines:
+        reason = one_line((asked.stderr.strip().splitlines() or ["no address"])[-1])[:200]
+        raise BadInput(f"The cluster of {path} has no head ({reason}): start it, ray up {path}.")
+    return lines[-1]

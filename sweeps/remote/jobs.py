@@ -1,0 +1,209 @@
+"""Ray's jobs, as the agent submits, follows and lists them. The only file here that imports ray."""
+
+import asyncio
+import os
+import shlex
+import tempfile
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from sweeps.execution.view.live_view import VIEW_VARIABLE
+from sweeps.records.errors import BadInput
+from sweeps.records.plain_text import one_line
+from sweeps.remote.messages import (
+    Ended,
+    FollowJob,
+    Frame,
+    GetNodes,
+    JobState,
+    Node,
+    Nodes,
+    RunJob,
+    StopJob,
+    SubmitSweep,
+    Submitted,
+    Text,
+)
+from sweeps.remote.node import write_files
+
+_POLL_SECONDS = 0.5
+_SWEEP, _WORDS = "capsweep_sweep", "capsweep_words"  # in a job's metadata
+_TERMINAL = {"STOPPED", "SUCCEEDED", "FAILED"}
+_UNKNOWN = JobState(status="UNKNOWN")
+_Say = Callable[[BaseModel], None]
+
+
+def nodes(request: GetNodes, _say: _Say) -> Nodes:
+    """Return the machines that Ray's head knows."""
+    with _client(request.dashboard):
+        from ray.util.state import list_nodes
+
+        listed: Any = list_nodes(request.dashboard, limit=10_000, raise_on_missing_output=False)
+    return Nodes(nodes=tuple(map(_node, listed)))
+
+
+def _node(state: Any) -> Node:
+    has = state.resources_total or {}
+    return Node(
+        address=state.node_ip,
+        is_alive=state.state == "ALIVE",
+        is_head=bool(state.is_head_node),
+        cpus=has.get("CPU", 0.0),
+        gpus=has.get("GPU", 0.0),
+    )
+
+
+def submit(request: SubmitSweep, _say: _Say) -> Submitted:
+    """Submit `capsweep run` of a sweep, unless a job of that sweep runs.
+
+    Raises:
+        BadInput: If the cluster does not take it.
+    """
+    with _client(request.dashboard) as client:
+        jobs = [job for job in client.list_jobs() if _metadata(job).get(_SWEEP) == request.sweep]
+        for job in jobs:
+            if job.status.value not in _TERMINAL:
+                words = tuple(shlex.split(_metadata(job).get(_WORDS, "")))
+                return Submitted(job_id=job.submission_id, words=words)
+        ids = {job.submission_id for job in jobs}
+        number = next(n for n in range(1, len(ids) + 2) if f"{request.sweep}-{n}" not in ids)
+        job_id = _submit(
+            client,
+            launch_line(request),
+            request.files,
+            submission_id=f"{request.sweep}-{number}",
+            metadata={_SWEEP: request.sweep, _WORDS: shlex.join(request.words)},
+        )
+    return Submitted(job_id=job_id, is_new=True, words=request.words)
+
+
+def launch_line(request: SubmitSweep) -> str:
+    """Return the command line of a launch, in which no word of the user's is read by the shell.
+
+    Its reports go below the storage folder, as Ray deletes the folder in which it runs a job.
+    """
+    which, *options = request.words
+    sweep = f"./{which}" if which in request.files else which
+    folder = shlex.quote(request.storage) if request.storage else '"$CAPSWEEP_STORAGE"'
+    view = f"{VIEW_VARIABLE}={folder}/logs/{shlex.quote(request.sweep)}.view"
+    run = ["exec", "capsweep", "run", sweep, "--address", "auto", *options, "--reports"]
+    return f"mkdir -p {folder}/logs && export {view} && {shlex.join(run)} {folder}/reports"
+
+
+def run_job(request: RunJob, say: _Say) -> Ended:
+    """Run capsweep as a job and send what it prints."""
+    with _client(request.dashboard) as client:
+        width = f"COLUMNS={request.columns} " if request.columns else ""
+        line = f"{width}exec capsweep {shlex.join(request.words)}"
+        job_id = _submit(client, line, request.files)
+        state = asyncio.run(_followed(client, FollowJob(dashboard="", job_id=job_id), say, None))
+        with suppress(RuntimeError):
+            client.delete_job(job_id)
+    if state.exit_code is None:
+        raise BadInput(f"The cluster did not run 'capsweep {request.words[0]}': {state.message}")
+    return Ended(exit_code=state.exit_code)
+
+
+def stop_job(request: StopJob, _say: _Say) -> JobState:
+    """End a job as Ray does."""
+    with _client(request.dashboard) as client:
+        client.stop_job(request.job_id)
+        return _state(client, request.job_id)
+
+
+def follow(request: FollowJob, say: _Say) -> JobState:
+    """Send what a job prints, until it ends or what there is now."""
+    storage = os.environ.get("CAPSWEEP_STORAGE")
+    view = Path(storage, "logs", f"{request.sweep}.view") if storage and request.sweep else None
+    with _client(request.dashboard) as client:
+        try:
+            if request.is_followed:
+                return asyncio.run(_followed(client, request, say, view))
+            say(Text(text=client.get_job_logs(request.job_id)[request.position :]))
+            return _state(client, request.job_id)
+        except RuntimeError as error:
+            if "404" in str(error) or "does not exist" in str(error):
+                return _UNKNOWN
+            raise
+
+
+async def _followed(client: Any, request: FollowJob, say: _Say, view: Path | None) -> JobState:
+    position = 0
+    frames = asyncio.create_task(_send_frames(view, say)) if view else None
+    try:
+        async for text in client.tail_job_logs(request.job_id):
+            if new := text[max(0, request.position - position) :]:
+                say(Text(text=new))
+            position += len(text)
+    finally:
+        if frames:
+            frames.cancel()
+    return _state(client, request.job_id)
+
+
+async def _send_frames(view: Path, say: _Say) -> None:
+    """Send the live view whenever it has changed."""
+    changed_at = 0.0
+    while True:
+        with suppress(OSError):
+            if (now := view.stat().st_mtime) != changed_at:
+                changed_at = now
+                say(Frame(text=view.read_text(encoding="utf-8")))
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+def _state(client: Any, job_id: str) -> JobState:
+    info = client.get_job_info(job_id)
+    code, message = info.driver_exit_code, info.message or ""
+    return JobState(status=info.status.value, message=message, exit_code=code)
+
+
+def _submit(client: Any, line: str, files: Mapping[str, str], **given: Any) -> str:
+    """Submit a job that runs in a folder with some files, and has no other."""
+    if not files:
+        return client.submit_job(entrypoint=line, **given)
+    with tempfile.TemporaryDirectory(prefix="capsweep-") as folder:
+        write_files(folder, files)
+        environment = {"working_dir": folder}
+        return client.submit_job(entrypoint=line, runtime_env=environment, **given)
+
+
+def _metadata(job: Any) -> Mapping[str, str]:
+    return job.metadata or {}
+
+
+@contextmanager
+def _client(dashboard: str) -> Generator[Any]:
+    """Yield Ray's client of jobs; the token travels in a header.
+
+    Raises:
+        BadInput: If the cluster does not answer, refuses the token, or fails.
+    """
+    os.environ["RAY_AUTH_MODE"] = "token"  # which ray reads when it is imported
+    for variable in ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS"):  # which the client would prefer
+        os.environ.pop(variable, None)
+    from ray.exceptions import AuthenticationError
+    from ray.job_submission import JobSubmissionClient
+
+    try:
+        yield JobSubmissionClient(dashboard)
+    except AuthenticationError as error:
+        raise BadInput(
+            f"There is no token for the cluster at {dashboard}, or it is refused: give its own in "
+            f"RAY_AUTH_TOKEN or ~/.ray/auth_token."
+        ) from error
+    except ConnectionError as error:
+        raise BadInput(
+            f"Ray's dashboard at {dashboard} does not answer: start the cluster, or submit again "
+            f"once it runs."
+        ) from error
+    except (RuntimeError, OSError, ValueError) as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise BadInput(
+            f"Ray's dashboard at {dashboard} has failed: {one_line(lines[0])[:300]}. Is its "
+            f"release the one that is installed here?"
+        ) from error

@@ -1,0 +1,385 @@
+"""What a command asks of the agent on a machine, and what the agent answers: a line of JSON each.
+
+A connection has one request. The agent answers with any number of `Text`, `Frame` and `Pulse`,
+and then with `Answer` or `Failed`.
+"""
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Request(_Message):
+    """A request.
+
+    Attributes:
+        release: The release of capsweep that asks.
+    """
+
+    release: str = version("capsweep")
+
+
+class GetFacts(_Request):
+    """What the machine is and has. Answer: `Facts`."""
+
+    call: Literal["facts"] = "facts"
+
+
+class RunCommand(_Request):
+    """Run capsweep there; its output comes as `Text`. Answer: `Ended`.
+
+    Attributes:
+        words: After `capsweep`.
+        files: Name -> text of files in the folder in which it runs.
+        columns: Width of what it prints; None for its own.
+    """
+
+    call: Literal["run"] = "run"
+    words: tuple[str, ...]
+    files: Mapping[str, str] = {}
+    columns: int | None = None
+
+
+class GetRunning(_Request):
+    """Whether a launch of a sweep runs on the machine. Answer: `Running`."""
+
+    call: Literal["running"] = "running"
+    sweep: str
+    storage: str | None = None
+
+
+class SubmitSweep(_Request):
+    """Submit `capsweep run` as a job, unless one for the sweep is running. Answer: `Submitted`.
+
+    Attributes:
+        dashboard: Address of Ray's dashboard, as the agent reaches it.
+        sweep: Name of the sweep.
+        words: After `capsweep run`.
+        files: As of `RunCommand`.
+        storage: The storage folder; None for that of the machine.
+    """
+
+    call: Literal["submit"] = "submit"
+    dashboard: str
+    sweep: str
+    words: tuple[str, ...]
+    files: Mapping[str, str] = {}
+    storage: str | None = None
+
+
+class RunJob(_Request):
+    """Run capsweep as a job, where there is no ssh; its output comes as `Text`. Answer: `Ended`.
+
+    Attributes:
+        dashboard: As of `SubmitSweep`.
+        words: As of `RunCommand`, like the rest.
+    """
+
+    call: Literal["run_job"] = "run_job"
+    dashboard: str
+    words: tuple[str, ...]
+    files: Mapping[str, str] = {}
+    columns: int | None = None
+
+
+class StopJob(_Request):
+    """End a job whose launch has not begun. Answer: `JobState`."""
+
+    call: Literal["stop_job"] = "stop_job"
+    dashboard: str
+    job_id: str
+
+
+class FollowJob(_Request):
+    """Send what a job prints as `Text`, and its live view as `Frame`. Answer: `JobState`.
+
+    Attributes:
+        dashboard: As of `SubmitSweep`.
+        job_id: The job.
+        sweep: Whose live view is sent; "" for none.
+        position: How many characters of its output are known.
+        is_followed: Until it ends; else what there is now.
+    """
+
+    call: Literal["follow"] = "follow"
+    dashboard: str
+    job_id: str
+    sweep: str = ""
+    position: int = 0
+    is_followed: bool = True
+
+
+class StartHead(_Request):
+    """Start Ray's head and MLflow's server, each unless it runs. Answer: `Started`.
+
+    Attributes:
+        cpus: Cores for trials, None for all.
+        gpus: GPUs likewise.
+    """
+
+    call: Literal["start_head"] = "start_head"
+    storage: str
+    data: str
+    mlflow_port: int
+    ray_port: int
+    dashboard_port: int
+    cpus: int | None = None
+    gpus: int | None = None
+
+
+class StartWorker(_Request):
+    """Have the machine join a head. What is left of an earlier one is ended. Answer: `Started`.
+
+    Attributes:
+        head: Address and port of Ray's head.
+        token: The cluster's token.
+    """
+
+    call: Literal["start_worker"] = "start_worker"
+    storage: str
+    data: str
+    mlflow_port: int
+    head: str
+    token: str = Field(repr=False)
+    cpus: int | None = None
+    gpus: int | None = None
+
+
+class GetNodes(_Request):
+    """The machines that Ray's head knows. Answer: `Nodes`."""
+
+    call: Literal["nodes"] = "nodes"
+    dashboard: str
+
+
+class StopAll(_Request):
+    """End what the agent has started on the machine: Ray, MLflow. Answer: `Stopped`."""
+
+    call: Literal["stop_all"] = "stop_all"
+
+
+class HoldLock(_Request):
+    """Write a file into the storage folder and lock it until the connection ends.
+
+    A `Text` says that it is locked.
+    """
+
+    call: Literal["hold_lock"] = "hold_lock"
+    storage: str
+    name: str
+
+
+class Probe(_Request):
+    """Look at what a machine has to share with the head. Answer: `Probed`.
+
+    Attributes:
+        storage: The storage folder.
+        data: The folder of data sets.
+        name: Of the file that the head has locked; None on the head itself.
+        mlflow_port: Of the server, None on a worker.
+    """
+
+    call: Literal["probe"] = "probe"
+    storage: str
+    data: str
+    name: str | None = None
+    mlflow_port: int | None = None
+
+
+RequestOfAny = (
+    GetFacts
+    | RunCommand
+    | SubmitSweep
+    | GetRunning
+    | RunJob
+    | StopJob
+    | FollowJob
+    | StartHead
+    | StartWorker
+    | GetNodes
+    | StopAll
+    | HoldLock
+    | Probe
+)
+REQUEST: TypeAdapter[RequestOfAny] = TypeAdapter(
+    Annotated[RequestOfAny, Field(discriminator="call")]
+)
+
+
+class Text(_Message):
+    """Something to print."""
+
+    type: Literal["text"] = "text"
+    text: str
+    is_error: bool = False
+
+
+class Frame(_Message):
+    """The live view of a launch as it is now."""
+
+    type: Literal["frame"] = "frame"
+    text: str
+
+
+class Pulse(_Message):
+    """The agent works."""
+
+    type: Literal["pulse"] = "pulse"
+
+
+class Answer(_Message):
+    """The end: what was asked for."""
+
+    type: Literal["answer"] = "answer"
+    value: dict[str, Any]
+
+
+class Failed(_Message):
+    """The end: it cannot be done, for the reason in the sentence."""
+
+    type: Literal["failed"] = "failed"
+    sentence: str
+
+
+Reply = Text | Frame | Pulse | Answer | Failed
+REPLY: TypeAdapter[Reply] = TypeAdapter(Annotated[Reply, Field(discriminator="type")])
+
+
+class Facts(_Message):
+    """What a machine is and has.
+
+    Attributes:
+        address: Under which other machines of the cluster reach it.
+        gpus: As torch sees them.
+        token: The token of its clusters, "" if it has none.
+        token_mode: Permissions of the token's file, None where there is none.
+        storage: The storage folder that its shells name, None for none.
+        tracking_uri: The tracking store likewise.
+        data: The folder of data sets likewise.
+    """
+
+    host: str
+    address: str
+    python: str
+    ray: str
+    torch: str
+    cpus: int
+    gpus: int
+    token: str = Field(default="", repr=False)
+    token_mode: int | None = None
+    storage: str | None = None
+    tracking_uri: str | None = None
+    data: str | None = None
+
+
+class Ended(_Message):
+    """A command has ended."""
+
+    exit_code: int
+
+
+class Running(_Message):
+    """Whether a launch runs."""
+
+    is_running: bool
+
+
+class JobState(_Message):
+    """The state of a job.
+
+    Attributes:
+        status: In Ray's words; "UNKNOWN" if Ray has no such job, as after the loss of the head.
+        message: Ray's reason, where it has failed.
+        exit_code: Of its command, None if that is not known.
+    """
+
+    status: str
+    message: str = ""
+    exit_code: int | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it runs no more, and will not."""
+        return self.status not in {"PENDING", "RUNNING"}
+
+
+class Submitted(_Message):
+    """A job of a sweep.
+
+    Attributes:
+        job_id: Ray's id of it.
+        is_new: Whether it was submitted by this request.
+        words: After `capsweep run`, as it was submitted.
+    """
+
+    job_id: str
+    is_new: bool = False
+    words: tuple[str, ...] = ()
+
+
+class Started(_Message):
+    """What was started on a machine.
+
+    Attributes:
+        address: As of `Facts`.
+        token: The cluster's token, of a head.
+        ray: Whether Ray was started now; it ran before otherwise.
+        mlflow: The same of MLflow's server.
+    """
+
+    address: str
+    token: str = Field(default="", repr=False)
+    ray: bool
+    mlflow: bool = False
+
+
+class Node(_Message):
+    """A machine as Ray's head knows it."""
+
+    address: str
+    is_alive: bool
+    is_head: bool
+    cpus: float
+    gpus: float
+
+
+class Nodes(_Message):
+    """The machines that Ray's head knows, the lost ones too."""
+
+    nodes: tuple[Node, ...]
+
+
+class Stopped(_Message):
+    """How many processes were ended."""
+
+    num_processes: int
+
+
+class Probed(_Message):
+    """What a machine shares with the head.
+
+    Attributes:
+        seen_after_seconds: How long it took until the head's file was seen, None if it was not.
+        sees_lock: Whether the head's lock is seen; None if that could not be tried.
+        is_writable: Whether the storage folder can be written to.
+        clock: Seconds since 1970.
+        data: Names in the folder of data sets; None if there is no such folder.
+        free_bytes: Free on the disk of the storage folder.
+        free_scratch_bytes: Free in the temporary folder.
+        mlflow: Whether the server answers; None on a worker.
+    """
+
+    seen_after_seconds: float | None = None
+    sees_lock: bool | None = None
+    is_writable: bool
+    clock: float
+    data: tuple[str, ...] | None = None
+    free_bytes: int
+    free_scratch_bytes: int
+    mlflow: bool | None = None

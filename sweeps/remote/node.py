@@ -1,0 +1,360 @@
+"""What the agent does on its machine: it starts and ends Ray and MLflow, and runs commands.
+
+All that it starts as a service has a mark in its environment, by which it is ended later, and no
+other process.
+"""
+
+import os
+import platform
+import secrets
+import shlex
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
+
+import psutil
+from pydantic import BaseModel
+
+from sweeps.execution.engine.cgroup import num_cores
+from sweeps.execution.sweep_log import is_launching
+from sweeps.records.errors import BadInput
+from sweeps.records.plain_text import one_line
+from sweeps.remote.messages import (
+    Ended,
+    Facts,
+    GetFacts,
+    GetRunning,
+    RunCommand,
+    Running,
+    Started,
+    StartHead,
+    StartWorker,
+    StopAll,
+    Stopped,
+    Text,
+)
+from sweeps.storage.locations import resolve_storage
+
+MARK = "CAPSWEEP_CLUSTER"
+_TOKEN = Path("~/.ray/auth_token")
+_ENVIRONMENT = Path("~/capsweep-env.sh")
+_MLFLOW_LOG = Path("~/capsweep-mlflow.log")
+_PRIVATE = Path("~/capsweep-mlflow.env")
+_START_SECONDS = 120.0
+_END_SECONDS = 10.0
+_POLL_SECONDS = 0.1
+_OBJECT_STORE_BYTES = 2**28  # trials pass nothing through it
+_Say = Callable[[BaseModel], None]
+AT_END: list[Callable[[], object]] = []
+"""What is called when the connection ends before the answer."""
+
+
+def facts(_: GetFacts, _say: _Say) -> Facts:
+    """Return what this machine is and has."""
+    import torch
+
+    token, mode = _token()
+    return Facts(
+        host=socket.gethostname(),
+        address=_address(),
+        python=platform.python_version(),
+        ray=version("ray"),
+        torch=version("torch"),
+        cpus=num_cores(),
+        gpus=torch.cuda.device_count(),
+        token=token,
+        token_mode=mode,
+        storage=os.environ.get("CAPSWEEP_STORAGE"),
+        tracking_uri=os.environ.get("CAPSWEEP_TRACKING_URI"),
+        data=os.environ.get("CAPSWEEP_DATA"),
+    )
+
+
+def run_command(request: RunCommand, say: _Say) -> Ended:
+    """Run capsweep in a folder with some files, and send what it prints."""
+    with tempfile.TemporaryDirectory(prefix="capsweep-") as folder:
+        write_files(folder, request.files)
+        width = {"COLUMNS": str(request.columns)} if request.columns else {}
+        process = subprocess.Popen(
+            [_program("capsweep"), *request.words],
+            cwd=folder,
+            env={**os.environ, "RAY_AUTH_MODE": "token", **width},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        AT_END.append(process.terminate)
+        assert process.stdout is not None
+        while text := os.read(process.stdout.fileno(), 1 << 16):
+            say(Text(text=text.decode(errors="replace")))
+        return Ended(exit_code=process.wait())
+
+
+def running(request: GetRunning, _say: _Say) -> Running:
+    """Return whether a launch of a sweep runs here."""
+    storage = resolve_storage(request.storage)
+    return Running(is_running=is_launching(storage.journals, request.sweep))
+
+
+def write_files(folder: str | Path, files: Mapping[str, str]) -> None:
+    """Write files into a folder.
+
+    Raises:
+        BadInput: If a name is a path.
+    """
+    for name, text in files.items():
+        if Path(name).name != name:
+            raise BadInput(f"'{name}' is no name of a file.")
+        Path(folder, name).write_text(text, encoding="utf-8")
+
+
+# Ray and MLflow.
+
+
+def start_head(request: StartHead, _say: _Say) -> Started:
+    """Start Ray's head and MLflow's server, each unless it runs.
+
+    Raises:
+        BadInput: If one of them does not start.
+    """
+    token = _token()[0] or secrets.token_hex(32)
+    _write_token(token)
+    _write_environment(request)
+    address = _address()
+    starts_mlflow = not answers(f"http://127.0.0.1:{request.mlflow_port}/health")
+    mlflow = _start_mlflow(request) if starts_mlflow else None
+    starts_ray = not answers(f"http://127.0.0.1:{request.dashboard_port}/api/version", token)
+    if starts_ray:
+        stop_all(StopAll(), _say, name="ray")
+        _start_ray(
+            f"{address}:{request.ray_port}",
+            request,
+            "--head",
+            f"--port={request.ray_port}",
+            f"--node-ip-address={address}",
+            "--dashboard-host=127.0.0.1",
+            f"--dashboard-port={request.dashboard_port}",
+        )
+    if mlflow:
+        _wait_for_mlflow(mlflow, request.mlflow_port)
+    return Started(address=address, token=token, ray=starts_ray, mlflow=starts_mlflow)
+
+
+def start_worker(request: StartWorker, _say: _Say) -> Started:
+    """Have this machine join a head, after ending what is left of an earlier one.
+
+    Raises:
+        BadInput: If it has the token of another cluster, or Ray does not start.
+    """
+    here = _token()[0]
+    if here and here != request.token:
+        raise BadInput(
+            f"{socket.gethostname()} has another token in {_TOKEN} than the head: if no other "
+            f"cluster uses it, delete it there and start again."
+        )
+    _write_token(request.token)
+    _write_environment(request)
+    stop_all(StopAll(), _say, name="ray")
+    _start_ray(request.head, request, f"--address={request.head}")
+    return Started(address=_address(), ray=True)
+
+
+def stop_all(_: StopAll, _say: _Say, name: str = "") -> Stopped:
+    """End the services that an agent has started here, or those of one name."""
+    ended: list[psutil.Process] = []
+    while left := [one for one in _services(name) if one not in ended]:
+        for process in left:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        ended += left
+    psutil.wait_procs(ended, timeout=_END_SECONDS)
+    return Stopped(num_processes=len(ended))
+
+
+def _services(name: str) -> Iterator[psutil.Process]:
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            mark = process.environ().get(MARK, "")
+            if process.pid != os.getpid() and mark.startswith(name or ("ray", "mlflow")):
+                yield process
+
+
+def _start_ray(head: str, request: StartHead | StartWorker, *words: str) -> None:
+    words += (f"--object-store-memory={_OBJECT_STORE_BYTES}", "--disable-usage-stats")
+    words += (f"--num-cpus={num_cores() if request.cpus is None else request.cpus}",)
+    if request.gpus is not None:
+        words += (f"--num-gpus={request.gpus}",)
+    environment = {**_service_environment(), MARK: f"ray {head}", "RAY_AUTH_MODE": "token"}
+    try:
+        started = subprocess.run(
+            [_program("ray"), "start", "--log-color=false", *words],
+            env=environment,
+            cwd=Path.home(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_START_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise _no_ray(head, f"it has not started in {_START_SECONDS:.0f} s") from None
+    if started.returncode:
+        lines = [line for line in started.stdout.splitlines() if line.strip()]
+        raise _no_ray(head, one_line(lines[-1])[:300] if lines else "it has said nothing")
+
+
+def _no_ray(head: str, reason: str) -> BadInput:
+    return BadInput(
+        f"Ray does not start on {socket.gethostname()} with its head at {head}: {reason}. Is the "
+        f"port free there, and reachable from here?"
+    )
+
+
+def _start_mlflow(request: StartHead) -> "subprocess.Popen[bytes]":
+    folder = Path(request.storage, "mlflow")
+    folder.mkdir(parents=True, exist_ok=True)
+    environment = {
+        **_service_environment(),
+        MARK: "mlflow",
+        # no argument: those are seen by everybody
+        "MLFLOW_BACKEND_STORE_URI": _database() or f"sqlite:///{folder}/mlflow.db",
+        # seven processes that evaluate language models: not ours
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    }
+    words = ["server", "--host=127.0.0.1", f"--port={request.mlflow_port}", "--workers=2"]
+    words += [f"--artifacts-destination={folder}/artifacts"]
+    with _MLFLOW_LOG.expanduser().open("wb") as output:
+        return subprocess.Popen(
+            [_program("mlflow"), *words],
+            env=environment,
+            cwd=Path.home(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+
+
+def _wait_for_mlflow(process: "subprocess.Popen[bytes]", port: int) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        if answers(f"http://127.0.0.1:{port}/health"):
+            return
+        time.sleep(_POLL_SECONDS)
+    process.kill()
+    lines = _MLFLOW_LOG.expanduser().read_text(errors="replace").strip().splitlines()
+    raise BadInput(
+        f"MLflow's server does not start on {socket.gethostname()}: "
+        f"{one_line(lines[-1])[:300] if lines else 'it has said nothing'} (see {_MLFLOW_LOG} "
+        f"there)."
+    )
+
+
+def _database() -> str | None:
+    """Return the address of MLflow's database that a file of the user's own names, if there is one.
+
+    Raises:
+        BadInput: If others may read the file, as the address may hold a password.
+    """
+    path = _PRIVATE.expanduser()
+    if not path.exists():
+        return None
+    if path.stat().st_mode & 0o077:
+        raise BadInput(
+            f"Others may read {_PRIVATE} on {socket.gethostname()}: chmod 600 {_PRIVATE}, and "
+            f"change the password if it was seen."
+        )
+    for line in path.read_text().splitlines():
+        name, _, value = line.removeprefix("export ").partition("=")
+        if name.strip() == "MLFLOW_DATABASE":
+            return value.strip().strip("'\"")
+    return None
+
+
+def answers(url: str, token: str = "") -> bool:
+    """Return whether a server on this machine answers, asked without any proxy."""
+    opener = build_opener(ProxyHandler({}))
+    opener.addheaders = [("Authorization", f"Bearer {token}")] if token else []
+    try:
+        with opener.open(url, timeout=5.0) as reply:
+            return reply.status == 200
+    except (URLError, OSError, ValueError):
+        return False
+
+
+# What the machine has.
+
+
+def _program(name: str) -> str:
+    return str(Path(sys.executable).with_name(name))
+
+
+def _service_environment() -> dict[str, str]:
+    """Return the environment of a service: its jobs find our commands, and no ssh session's."""
+    left_out = ("SSH_", "XDG_SESSION")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(left_out)}
+    folder = str(Path(sys.executable).parent)
+    return {**kept, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+def _address() -> str:
+    """Return the address under which the other machines reach this one: that which ssh came to."""
+    words = os.environ.get("SSH_CONNECTION", "").split()
+    if len(words) == 4 and not words[2].startswith(("127.", "::1")):
+        return words[2]
+    from ray.util import get_node_ip_address
+
+    return get_node_ip_address()
+
+
+def _token() -> tuple[str, int | None]:
+    """Return the token of this machine's clusters, and the permissions of its file."""
+    path = _TOKEN.expanduser()
+    try:
+        return path.read_text().strip(), path.stat().st_mode & 0o777
+    except OSError:
+        return "", None
+
+
+def _write_token(token: str) -> None:
+    path = _TOKEN.expanduser()
+    if _token()[0] != token:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(token)
+    path.chmod(0o600)
+
+
+def _write_environment(request: StartHead | StartWorker) -> None:
+    """Write the variables of the cluster, for this process and for shells that read the file."""
+    values = {
+        "RAY_AUTH_MODE": "token",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "CAPSWEEP_STORAGE": request.storage,
+        "CAPSWEEP_DATA": request.data,
+        "CAPSWEEP_TRACKING_URI": f"http://127.0.0.1:{request.mlflow_port}",
+    }
+    os.environ.update(values)
+    text = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
+    path = _ENVIRONMENT.expanduser()
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+    for folder in (request.storage, request.data):
+        try:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(
+                f"The folder {folder} cannot be made on {socket.gethostname()} "
+                f"({error.strerror}): mount it there."
+            ) from error

@@ -1,0 +1,88 @@
+"""Where sweeps were submitted from this machine, so that later commands find them by name."""
+
+import os
+import time
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from capsmodel.whole_file import write_whole
+from sweeps.records.errors import BadInput
+from sweeps.storage.locations import resolve_storage
+from sweeps.tracking.validation import valid_names
+
+
+class Submission(BaseModel):
+    """A sweep that was submitted to a cluster.
+
+    Attributes:
+        sweep: Its name.
+        job_id: Ray's id of its job, "" before it has one.
+        on: The cluster's file, None where only an address was given.
+        address: Address of the cluster's dashboard, None where there is a file.
+        words: The options of the launch, after `capsweep run SWEEP`.
+        file: The sweep's own file on this machine, None for a sweep of the package.
+        storage: The storage folder there; None for the cluster's own.
+        tracking_uri: The tracking store; None for the cluster's own.
+        folder: Where the command was given: its reports go there.
+        submitted_at: In seconds since 1970.
+        is_reported: Whether the report of the ended sweep was written here.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    sweep: str
+    job_id: str = ""
+    on: str | None = None
+    address: str | None = None
+    words: tuple[str, ...] = ()
+    file: str | None = None
+    storage: str | None = None
+    tracking_uri: str | None = None
+    folder: str
+    submitted_at: float = Field(default_factory=time.time)
+    is_reported: bool = False
+
+    @property
+    def place(self) -> str:
+        """Where it was submitted, in a command's words."""
+        return f"--on {self.on}" if self.on else f"--address {self.address}"
+
+    def write(self) -> None:
+        """Note it, in place of an earlier one of that name."""
+        path = _path(self.sweep)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_whole(path, self.model_dump_json(indent=1).encode())
+
+
+def submission_of(
+    sweep: str, storage: str | Path | None = None, tracking_uri: str | None = None
+) -> Submission | None:
+    """Return where a sweep was submitted, None if it was not or a place is given.
+
+    A sweep that was launched later over the storage folder here is that one.
+    """
+    if storage or tracking_uri or not valid_names([sweep]):
+        return None
+    try:
+        noted = Submission.model_validate_json(_path(sweep).read_bytes())
+    except (OSError, ValidationError):
+        return None
+    try:
+        launched_at = (resolve_storage().journals / f"{sweep}.jsonl").stat().st_mtime
+    except OSError:  # it was not launched here
+        return noted
+    return noted if noted.submitted_at > launched_at else None
+
+
+def _path(sweep: str) -> Path:
+    """Return the note's file.
+
+    Raises:
+        BadInput: If the user has no home.
+    """
+    try:
+        folder = Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state").expanduser()
+    except RuntimeError as error:
+        raise BadInput("There is no home folder to note submitted sweeps in: set HOME.") from error
+    return folder / "capsweep" / "submitted" / f"{sweep}.json"

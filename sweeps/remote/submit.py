@@ -1,0 +1,290 @@
+"""Sweeps are submitted to a cluster, followed, and their reports written here."""
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeps.records.errors import BadInput
+from sweeps.records.plain_text import one_line
+from sweeps.remote.head import Head, Show
+from sweeps.remote.messages import (
+    FollowJob,
+    Frame,
+    GetNodes,
+    GetRunning,
+    JobState,
+    Nodes,
+    Running,
+    SubmitSweep,
+    Submitted,
+    Text,
+)
+from sweeps.remote.submissions import Submission
+
+if TYPE_CHECKING:
+    from sweeps.aggregation.report import Report
+
+_RETRY_SECONDS = 5.0
+_MOST_RETRIES = 60
+
+
+@dataclass(frozen=True)
+class Sendable:
+    """A sweep that can be sent.
+
+    Attributes:
+        words: What `capsweep run` takes there as the sweep.
+        file: Its own file here, None for a sweep of the package.
+        files: Name -> text of what is sent.
+    """
+
+    word: str
+    file: Path | None
+    files: Mapping[str, str]
+
+
+def sendable(sweep: str) -> Sendable:
+    """Return what is sent of a sweep: the text of its file, and no file beside it.
+
+    Raises:
+        BadInput: If it is a file that cannot be read, or imports a neighbouring file.
+    """
+    if not sweep.endswith(".py"):
+        return Sendable(sweep, None, {})
+    from search_spaces.sweep_file import sendable_text
+
+    path = Path(sweep)
+    try:
+        return Sendable(path.name, path.absolute(), {path.name: sendable_text(path)})
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+
+
+@dataclass(frozen=True)
+class RemotePlan:
+    """What a launch there would do.
+
+    Attributes:
+        sweep: Name of the sweep.
+        num_cells: Cells in the end, at most.
+        num_to_train: Cells that are known and not trained yet.
+        gpus_per_trial: GPUs that each trial gets.
+        num_concurrent: Trials at once.
+        seconds: How long it will take; None if that is not known.
+        num_machines: Machines on which the trials run.
+    """
+
+    sweep: str
+    num_cells: int
+    num_to_train: int
+    gpus_per_trial: float
+    num_concurrent: int
+    seconds: float | None
+    num_machines: int
+
+    @property
+    def machine_hours(self) -> float | None:
+        """Hours of machines, without the head; None if that is not known."""
+        return None if self.seconds is None else self.seconds / 3600 * self.num_machines
+
+
+def remote_plan(head: Head, sent: Sendable, words: Sequence[str], cpus: int) -> RemotePlan:
+    """Ask a cluster what a launch would do.
+
+    Args:
+        head: The cluster's head.
+        sent: The sweep.
+        words: The options of the launch that `capsweep plan` takes.
+        cpus: Cores of each trial.
+
+    Raises:
+        BadInput: If it would be refused.
+    """
+    printed: list[str] = []
+    plan = ["plan", sent.word, "--json", "--address", "auto", *words]
+    code = head.run(plan, lambda reply: printed.append(reply.text), sent.files)
+    answer = _answer("".join(printed))
+    if code or answer is None or answer.get("error"):
+        raise BadInput(str((answer or {}).get("error") or _last_line("".join(printed))))
+    if answer.get("refusal"):
+        raise BadInput(f"run would refuse: {answer['refusal']}")
+    states = answer["counts"]
+    filled = ("recorded", "to record", "stopped early")
+    return RemotePlan(
+        sweep=answer["sweep"],
+        num_cells=answer["num_cells"],
+        num_to_train=answer["num_cells"] - sum(states.get(state, 0) for state in filled),
+        gpus_per_trial=answer["gpus_per_trial"],
+        num_concurrent=answer["num_concurrent"],
+        seconds=answer["estimate_seconds"],
+        num_machines=_num_machines(head, answer, cpus),
+    )
+
+
+def _num_machines(head: Head, answer: Mapping[str, Any], cpus: int) -> int:
+    """Return on how many machines the trials run: those there, or those that Ray would start."""
+    listed = head.link.call(GetNodes(dashboard=head.dashboard), Nodes).nodes
+    if there := sum(node.is_alive and node.cpus >= cpus for node in listed):
+        return there
+    has = head.cluster.worker_resources if head.cluster else {}
+    gpus = answer["gpus_per_trial"]
+    fit = [
+        int(has[name] / each)
+        for name, each in (("CPU", cpus), ("GPU", gpus))
+        if each and has.get(name)
+    ]
+    return math.ceil(answer["num_concurrent"] / max(1, min(fit, default=1)))
+
+
+def _answer(printed: str) -> dict[str, Any] | None:
+    """Return the JSON object at the end of what a command has printed."""
+    start = printed.find("{\n") if not printed.startswith("{") else 0
+    try:
+        return json.loads(printed[start:])
+    except ValueError:
+        return None
+
+
+def _last_line(printed: str) -> str:
+    lines = printed.strip().splitlines()
+    return one_line(lines[-1])[:300] if lines else "The cluster has said nothing."
+
+
+def submit(head: Head, sent: Sendable, submission: Submission) -> tuple[Submission, bool]:
+    """Submit a sweep as a job, unless a job of it runs; note it here.
+
+    Args:
+        head: The cluster's head.
+        sent: The sweep.
+        submission: Its name, its options and its places.
+
+    Returns:
+        The submission with its job, and whether that is new.
+
+    Raises:
+        BadInput: If the cluster does not take it, or the sweep runs with other options.
+    """
+    words = (sent.word, *submission.words)
+    request = SubmitSweep(
+        dashboard=head.dashboard,
+        sweep=submission.sweep,
+        words=words,
+        files=sent.files,
+        storage=submission.storage,
+    )
+    answer = head.link.call(request, Submitted)
+    if not answer.is_new and answer.words != words:
+        raise BadInput(
+            f"'{submission.sweep}' is running there as job {answer.job_id} with other options: "
+            f"stop it first (capsweep stop {submission.sweep}), or give this one a --name."
+        )
+    submission = submission.model_copy(update={"job_id": answer.job_id})
+    submission.write()
+    return submission, answer.is_new
+
+
+def head_of(submission: Submission) -> Head:
+    """Return the head of the cluster to which a sweep was submitted.
+
+    Raises:
+        BadInput: If it cannot be found any more.
+    """
+    return Head(submission.on, submission.address)
+
+
+def follow(head: Head, submission: Submission, show: Show, say: Callable[[str], None]) -> JobState:
+    """Show what a job prints until it has ended; a lost connection is made anew.
+
+    Args:
+        head: The cluster's head.
+        submission: The submission of the job.
+        show: Takes what it prints, and its live view.
+        say: Takes a sentence about the connection.
+
+    Raises:
+        BadInput: If the cluster does not answer any more.
+    """
+    position, num_lost = 0, 0
+
+    def shown(reply: Text | Frame) -> None:
+        nonlocal position, num_lost
+        num_lost = 0
+        position += len(reply.text) if isinstance(reply, Text) else 0
+        show(reply)
+
+    while True:
+        request = FollowJob(
+            dashboard=head.dashboard,
+            job_id=submission.job_id,
+            sweep=submission.sweep,
+            position=position,
+        )
+        try:
+            state = head.link.call(request, JobState, shown)
+        except BadInput as error:
+            num_lost += 1
+            if num_lost > _MOST_RETRIES:
+                raise
+            say(f"{error} Trying again.")
+            time.sleep(_RETRY_SECONDS)
+            continue
+        if state.has_ended:
+            return state
+
+
+def job_state(head: Head, submission: Submission) -> tuple[JobState, str]:
+    """Return the state of a job, and what it has printed so far."""
+    printed: list[str] = []
+    request = FollowJob(dashboard=head.dashboard, job_id=submission.job_id, is_followed=False)
+    state = head.link.call(request, JobState, lambda reply: printed.append(reply.text))
+    return state, "".join(printed)
+
+
+def has_ended(head: Head, submission: Submission) -> bool:
+    """Return whether no launch of a submitted sweep runs any more.
+
+    Raises:
+        BadInput: If the cluster does not answer.
+    """
+    if head.cluster:
+        request = GetRunning(sweep=submission.sweep, storage=submission.storage)
+        if head.link.call(request, Running).is_running:
+            return False
+    return job_state(head, submission)[0].has_ended
+
+
+def tables_of(submission: Submission) -> tuple[type[Any], ...]:
+    """Return the classes of a sweep's own tables, which only its file gives; none without it."""
+    if not submission.file or not Path(submission.file).exists():
+        return ()
+    from search_spaces.sweep_file import sweep_from_file
+
+    try:
+        return sweep_from_file(Path(submission.file))[0].custom_tables
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+
+
+def write_report_here(
+    submission: Submission, tracking_uri: str, tables: Sequence[type[Any]]
+) -> "Report":
+    """Rebuild the report of an ended sweep from its records, and note that.
+
+    Args:
+        submission: Its reports go to the folder in which it was submitted.
+        tracking_uri: Leads to its records.
+        tables: Classes of its own tables.
+
+    Raises:
+        SweepError: If it cannot be made.
+    """
+    from sweeps.aggregation.report import report
+
+    folder = Path(submission.folder, "reports")
+    made = report(submission.sweep, tracking_uri, reports=folder, tables=tables)
+    submission.model_copy(update={"is_reported": True}).write()
+    return made

@@ -1,0 +1,156 @@
+"""Own machines as a cluster, from a laptop that has capsweep and ssh: hosts with a real sshd."""
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.cluster.hosts import Hosts, why_no_hosts
+from tests.end_to_end.expectations import expect_each_cell_finished_once
+from tests.waiting import PATIENCE_SECONDS
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.skipif(bool(why_no_hosts()), reason=why_no_hosts()),
+    pytest.mark.timeout(900),
+]
+_NUM_EPOCHS, _NUM_CELLS = 6, 10
+_OPTIONS = (f"--epochs={_NUM_EPOCHS}", "--seeds=0,1")
+_SUBMIT = ("submit", "quickstart", "--on=machines.txt", *_OPTIONS, "--yes")
+_CUT_SECONDS = 30.0
+
+
+class Cluster:
+    """A laptop, a head and two workers."""
+
+    def __init__(self, hosts: Hosts, storage: Path) -> None:
+        self.hosts = hosts
+        self.storage = storage
+        lines = (f"storage = {storage}", "head  # runs no trials", "w1 cpus=1", "w2 cpus=1 gpus=0")
+        (hosts.root("laptop") / "machines.txt").write_text("\n".join(lines))
+
+    def __call__(self, *words: str) -> str:
+        """Run capsweep on the laptop and return what it prints."""
+        done = self.ended(*words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def ended(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """Run capsweep on the laptop and return how it ended."""
+        return self.hosts.run("laptop", "capsweep", *words)
+
+    def num_filled(self) -> int:
+        """Return how many cells are filled."""
+        return len(list(self.storage.glob("cells/*/final.json")))
+
+    def wait_for_cells(self, number: int) -> None:
+        """Wait until so many cells are filled."""
+        wait_until(lambda: self.num_filled() >= number)
+
+
+@pytest.fixture
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[Cluster]:
+    storage = Path("/var/tmp") / f"capsweep-{tmp_path_factory.mktemp('shared').parent.name}"
+    storage.mkdir()
+    try:
+        with Hosts(["laptop", "head", "w1", "w2"]) as hosts:
+            yield Cluster(hosts, storage)
+        assert not [one for one in namespaces() if one in hosts.namespaces]
+        assert not [one for one in mounts() if str(hosts.folder) in one]
+        assert not left_processes(hosts)
+    finally:
+        shutil.rmtree(storage)
+
+
+def test_a_cluster_that_loses_a_worker_a_connection_and_its_head_gives_the_same_tables(
+    cluster: Cluster,
+) -> None:
+    up = cluster("cluster", "up", "machines.txt")
+    assert "head  10.77.0.11       Ray and MLflow started" in up
+    assert "For trials: 2 cores and 0 GPUs." in up
+    assert "Nothing is wrong." in cluster("cluster", "check", "machines.txt")
+
+    submitted = cluster(*_SUBMIT)
+    assert f"quickstart on head: {_NUM_CELLS} cells; 2 trials at once, no GPU each." in submitted
+    assert "as job quickstart-1; this machine may be switched off." in submitted
+    cluster.wait_for_cells(1)
+    cluster.hosts.kill("w2")
+    wait_until(lambda: "1 restarted" in cluster("logs", "quickstart", "-n", "2"))
+    cluster.hosts.cut("w1")
+    time.sleep(_CUT_SECONDS)  # which is what is tested: none of it is waited for
+    cluster.hosts.heal("w1")
+    cluster.hosts.boot("w2")
+    up = cluster("cluster", "up", "machines.txt")
+    assert "head  10.77.0.11       runs" in up
+    assert "w2    10.77.0.13       Ray started" in up
+    cluster.wait_for_cells(cluster.num_filled() + 1)
+    assert "2 running" in cluster("status", "quickstart")
+
+    cluster.hosts.kill("head")
+    lost = cluster.ended("status", "quickstart")
+    assert lost.returncode == 2
+    assert "head cannot be reached by ssh" in lost.stderr
+    cluster.hosts.boot("head")
+    checked = cluster.ended("cluster", "check", "machines.txt")
+    assert checked.returncode == 1
+    assert "WRONG: MLflow does not answer: run capsweep cluster up." in checked.stdout
+    cluster("cluster", "up", "machines.txt")
+    assert cluster.num_filled() < _NUM_CELLS
+
+    followed = cluster(*_SUBMIT, "--follow")
+    assert f"{_NUM_CELLS} of {_NUM_CELLS} cells filled" in followed
+    expect_each_cell_finished_once(cluster.storage, num_cells=_NUM_CELLS, num_epochs=_NUM_EPOCHS)
+    unbroken = cluster("run", "quickstart", *_OPTIONS, "--storage=local", "--reports=unbroken")
+    assert f"{_NUM_CELLS} trained now" in unbroken
+    for name in ("ablation.csv", "ablation-pairs.csv", "ablation.md", "ablation.tex"):
+        here, there = (
+            cluster.hosts.root("laptop") / folder / "quickstart" / name
+            for folder in ("unbroken", "reports")
+        )
+        assert there.read_bytes() == here.read_bytes(), name
+    cluster("cluster", "down", "machines.txt")
+    assert not ray_processes(cluster.hosts)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def ray_processes(hosts: Hosts) -> list[str]:
+    """Return the command lines of Ray's and MLflow's processes on the hosts."""
+    names = ("raylet", "gcs_server", "mlflow")
+    return [line for line in left_processes(hosts) if any(name in line for name in names)]
+
+
+def left_processes(hosts: Hosts) -> list[str]:
+    """Return the command lines of processes in the hosts' namespaces."""
+    lines: list[str] = []
+    for namespace in set(namespaces()) & set(hosts.namespaces):
+        listed = subprocess.run(
+            ["ip", "netns", "pids", namespace], capture_output=True, text=True, check=True
+        )
+        for pid in listed.stdout.split():
+            try:
+                lines.append(" ".join(psutil.Process(int(pid)).cmdline()))
+            except psutil.Error:
+                continue
+    return lines
+
+
+def namespaces() -> list[str]:
+    """Return the names of the network namespaces of this machine."""
+    listed = subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True)
+    return [line.split()[0] for line in listed.stdout.splitlines()]
+
+
+def mounts() -> list[str]:
+    """Return the mounts that this process sees."""
+    return Path("/proc/self/mounts").read_text().splitlines()

@@ -1,0 +1,88 @@
+"""The file of a cluster: what it says, and what is refused in it."""
+
+from pathlib import Path
+
+import pytest
+
+from sweeps.records.errors import BadInput
+from sweeps.remote.cluster_file import Machine, read_cluster_file
+
+
+def test_a_file_of_machines_has_settings_and_a_machine_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "machines.txt"
+    file.write_text(
+        "# ours\n\nstorage = /shared/my sweeps  # NFS\nmlflow_port=5050\n"
+        "me@head.example.org\nworker1 cpus=8 gpus=2\n10.0.0.7\n"
+    )
+    cluster = read_cluster_file(file)
+    assert cluster.head == Machine("me@head.example.org")
+    assert cluster.workers == (Machine("worker1", cpus=8, gpus=2), Machine("10.0.0.7"))
+    assert (cluster.storage, cluster.data) == ("/shared/my sweeps", "/shared/my sweeps/data")
+    assert (cluster.mlflow_port, cluster.ray_port, cluster.dashboard_port) == (5050, 6379, 8265)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "names no machine"),
+        ("# nothing\n", "names no machine"),
+        ("storage = /s\n", "names no machine"),
+        ("head\n", "names no storage folder"),
+        ("storage = shared\nhead\n", "line 1: 'storage' is 'shared': give an absolute path"),
+        ("storage = /s\nhead\nhead\n", "line 3: 'head' stands there twice"),
+        ("storage = /s\nstorage = /t\nhead\n", "line 2: 'storage' is set twice"),
+        ("storge = /s\nhead\n", "Did you mean 'storage'?"),
+        ("storage = /s\nray_port = 99999\nhead\n", "give a port, 1 to 65535"),
+        ("storage = /s\nray_port = many\nhead\n", "give a port, 1 to 65535"),
+        ("storage = /s\nhead cpus=two\n", "cpus=NUMBER and gpus=NUMBER may stand, got 'cpus=two'"),
+        ("storage = /s\nhead memory=3\n", "got 'memory=3'"),
+        ("storage = /s\n-oProxyCommand=x\n", "'-oProxyCommand=x' is no name of a machine"),
+    ],
+)
+def test_a_line_that_cannot_be_understood_is_named(
+    text: str, sentence: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "machines.txt"
+    file.write_text(text)
+    with pytest.raises(BadInput) as error:
+        read_cluster_file(file)
+    assert sentence in str(error.value)
+    assert str(file) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("machines.txt", None, "cannot be read (No such file or directory)"),
+        ("machines.txt", b"\xff\xfe", "cannot be read (it is not UTF-8 text)"),
+        ("cluster.yaml", None, "cannot be read (No such file or directory)"),
+        ("cluster.yaml", b"a: [1", "is not valid YAML"),
+        ("cluster.yaml", b"- a\n", "describes no cluster"),
+        ("cluster.yaml", b"cluster_name: x\n", "it lacks auth.ssh_user or provider.type"),
+    ],
+)
+def test_a_file_that_is_none_is_refused(
+    name: str, text: bytes | None, sentence: str, tmp_path: Path
+) -> None:
+    if text is not None:
+        (tmp_path / name).write_bytes(text)
+    with pytest.raises(BadInput) as error:
+        read_cluster_file(tmp_path / name)
+    assert sentence in str(error.value)
+
+
+def test_a_cluster_of_rays_on_machines_of_ones_own_says_where_its_head_is(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(
+        "provider: {type: local, head_ip: 10.0.0.1}\n"
+        "auth: {ssh_user: me, ssh_private_key: /keys/mine}\n"
+        "head_node_type: head\n"
+        "available_node_types:\n"
+        "  head: {resources: {CPU: 0}}\n"
+        "  spare: {resources: {CPU: 1}, max_workers: 0}\n"
+        "  gpu: {resources: {CPU: 4, GPU: 1}}\n"
+    )
+    cluster = read_cluster_file(file)
+    assert cluster.head == Machine("me@10.0.0.1", ssh_options=("-i", "/keys/mine"))
+    assert (cluster.storage, cluster.workers) == (None, ())
+    assert cluster.worker_resources == {"CPU": 4, "GPU": 1}

@@ -1,0 +1,56 @@
+"""Where sweeps were submitted is noted, and found by name."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sweeps.remote.submissions import Submission, submission_of
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    for name in ("CAPSWEEP_STORAGE", "CAPSWEEP_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def submission(tmp_path: Path) -> Submission:
+    noted = Submission(sweep="mine", job_id="mine-1", on="/m.txt", folder=str(tmp_path))
+    noted.write()
+    return noted
+
+
+def test_a_submitted_sweep_is_found_by_its_name(submission: Submission) -> None:
+    assert submission_of("mine") == submission
+    assert submission_of("other") is None
+    assert submission_of("../mine") is None
+
+
+def test_a_place_that_is_given_counts_more_than_the_note(submission: Submission) -> None:
+    assert submission_of("mine", storage="elsewhere") is None
+    assert submission_of("mine", tracking_uri="http://127.0.0.1:5000") is None
+
+
+def test_the_later_one_of_a_launch_here_and_a_submission_counts(
+    submission: Submission, tmp_path: Path
+) -> None:
+    log = tmp_path / "capsweep-store" / "journals" / "mine.jsonl"
+    log.parent.mkdir(parents=True)
+    log.touch()
+    os.utime(log, (submission.submitted_at - 5, submission.submitted_at - 5))
+    assert submission_of("mine") == submission
+    os.utime(log, (submission.submitted_at + 5, submission.submitted_at + 5))
+    assert submission_of("mine") is None
+
+
+def test_a_note_that_is_damaged_or_of_another_release_is_read_as_far_as_it_goes(
+    submission: Submission, tmp_path: Path
+) -> None:
+    note = tmp_path / "state" / "capsweep" / "submitted" / "mine.json"
+    note.write_text(note.read_text().replace("{", '{"later": 1,', 1))
+    assert submission_of("mine") == submission
+    note.write_text("{")
+    assert submission_of("mine") is None
