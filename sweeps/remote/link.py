@@ -42,6 +42,10 @@ exec capsweep-agent
 _Value = TypeVar("_Value", bound=BaseModel)
 
 
+class _SshFailed(BadInput):
+    """ssh itself has failed."""
+
+
 class Link:
     """A way to an agent: each call is a connection of its own.
 
@@ -81,8 +85,13 @@ class Link:
         Raises:
             BadInput: If it cannot be done, the machine cannot be reached, or has no agent.
         """
-        with self.opened(request) as connection:
-            return connection.answer(value, on_reply)
+        try:
+            with self.opened(request) as connection:
+                return connection.answer(value, on_reply)
+        except _SshFailed:
+            if not self._ask_at_terminal():
+                raise
+        return self.call(request, value, on_reply)
 
     @contextmanager
     def opened(self, request: BaseModel) -> "Generator[_Connection]":
@@ -105,7 +114,7 @@ class Link:
             finally:
                 process.end(leave_seconds=2.0)
 
-    def ask_at_terminal(self) -> bool:
+    def _ask_at_terminal(self) -> bool:
         """Have ssh ask what it wants to know, once; return whether that was possible."""
         if self._has_asked or not self._ssh or not sys.stdin.isatty():
             return False
@@ -123,7 +132,7 @@ class Link:
         last = one_line(lines[-1])[:300] if lines else "it has said nothing"
         if self._ssh and exit_code == _SSH_FAILED:
             by_hand = shlex.join(word for word in self._ssh if word not in _SSH)
-            return BadInput(
+            return _SshFailed(
                 f"{self.name} cannot be reached by ssh: {last.rstrip('.')}. Make 'ssh {by_hand}' "
                 f"work first."
             )

@@ -27,6 +27,7 @@ from sweeps.remote.submissions import Submission
 
 if TYPE_CHECKING:
     from sweeps.aggregation.report import Report
+    from sweeps.execution.launch_options import LaunchOptions
 
 _RETRY_SECONDS = 5.0
 _MOST_RETRIES = 60
@@ -154,35 +155,49 @@ def _last_line(printed: str) -> str:
     return one_line(lines[-1])[:300] if lines else "The cluster has said nothing."
 
 
-def submit(head: Head, sent: Sendable, submission: Submission) -> tuple[Submission, bool]:
+def submit(
+    head: Head, sent: Sendable, *, sweep: str, words: tuple[str, ...], options: "LaunchOptions"
+) -> tuple[Submission, bool]:
     """Submit a sweep as a job, unless a job of it runs; note it here.
 
     Args:
         head: The cluster's head.
         sent: The sweep.
-        submission: Its name, its options and its places.
+        sweep: Its name.
+        words: The options of the launch, as the command line writes them.
+        options: The same.
 
     Returns:
-        The submission with its job, and whether that is new.
+        The submission, and whether its job is new.
 
     Raises:
         BadInput: If the cluster does not take it, or the sweep runs with other options.
     """
-    words = (sent.word, *submission.words)
+    storage = str(options.storage) if options.storage else None
     request = SubmitSweep(
         dashboard=head.dashboard,
-        sweep=submission.sweep,
-        words=words,
+        sweep=sweep,
+        words=(sent.word, *words),
         files=sent.files,
-        storage=submission.storage,
+        storage=storage,
     )
     answer = head.link.call(request, Submitted)
-    if not answer.is_new and answer.words != words:
+    if not answer.is_new and answer.words != request.words:
         raise BadInput(
-            f"'{submission.sweep}' is running there as job {answer.job_id} with other options: "
-            f"stop it first (capsweep stop {submission.sweep}), or give this one a --name."
+            f"'{sweep}' is running there as job {answer.job_id} with other options: stop it first "
+            f"(capsweep stop {sweep}), or give this one a --name."
         )
-    submission = submission.model_copy(update={"job_id": answer.job_id})
+    submission = Submission(
+        sweep=sweep,
+        job_id=answer.job_id,
+        on=str(head.cluster.path) if head.cluster else None,
+        address=None if head.cluster else head.dashboard,
+        words=words,
+        file=str(sent.file) if sent.file else None,
+        storage=storage,
+        tracking_uri=options.tracking_uri,
+        folder=str(Path.cwd()),
+    )
     submission.write()
     return submission, answer.is_new
 

@@ -31,8 +31,8 @@ def test_ray_has_the_commands_and_options(line: str) -> None:
 
 
 def test_there_are_commands_of_both_programs() -> None:
-    assert {line.split()[0] for line in lines_of("capsweep")} >= {"run", "status", "best", "report"}
-    assert {line.split()[0] for line in lines_of("ray")} >= {"up", "down", "job", "start", "exec"}
+    assert {line.split()[0] for line in lines_of("capsweep")} >= {"submit", "cluster", "status", "best", "logs", "stop"}
+    assert {line.split()[0] for line in lines_of("ray")} >= {"up", "down", "get-auth-token"}
 
 
 def test_the_policy_is_json_and_allows_no_more_than_ec2() -> None:

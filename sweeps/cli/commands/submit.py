@@ -4,7 +4,6 @@ import shlex
 import sys
 from collections.abc import Mapping
 from copy import copy
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -71,7 +70,6 @@ def submit(
     from sweeps.cli.remote_sweeps import follow_to_end
     from sweeps.execution.launch_options import options_of
     from sweeps.remote.head import Head
-    from sweeps.remote.submissions import Submission
     from sweeps.remote.submit import remote_plan, sendable
     from sweeps.remote.submit import submit as submit_sweep
 
@@ -87,17 +85,8 @@ def submit(
     _print_plan(plan, head.link.name, price)
     if not is_sure and plan.num_to_train:
         _ask()
-    submission = Submission(
-        sweep=plan.sweep,
-        on=str(Path(on).absolute()) if on else None,
-        address=address,
-        words=tuple(option_words(options)),
-        file=str(sent.file) if sent.file else None,
-        storage=str(launch.storage) if launch.storage else None,
-        tracking_uri=launch.tracking_uri,
-        folder=str(Path.cwd()),
-    )
-    submission, is_new = submit_sweep(head, sent, submission)
+    words = tuple(option_words(options))
+    submission, is_new = submit_sweep(head, sent, sweep=plan.sweep, words=words, options=launch)
     _print_submitted(submission, head.link.name, is_new=is_new)
     if is_followed or not is_new:
         raise typer.Exit(follow_to_end(head, submission))
