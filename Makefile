@@ -15,7 +15,7 @@ is_wanted
 endef
 export ONLY_IN_SECOND
 
-.PHONY: quickstart test test-slow test-plain-ray format lock clean
+.PHONY: quickstart test test-slow test-plain-ray test-cluster format lock clean
 
 quickstart: .venv/installed
 	$(BIN)/capsweep run quickstart
@@ -33,6 +33,10 @@ test-slow: .venv/installed-dev
 # Without the private parts of Ray that only save time.
 test-plain-ray: .venv/installed-dev
 	CAPSWEEP_PLAIN_RAY=1 $(BIN)/pytest -q -m slow -n 2 tests/end_to_end/test_kills.py tests/end_to_end/test_environment.py
+
+# Several hosts with ssh servers on this machine, which takes root and Debian's openssh-server.
+test-cluster: .venv/installed-dev
+	$(BIN)/pytest -q -m cluster --durations=8
 
 format: .venv/installed-dev
 	$(BIN)/ruff format .
