@@ -31,7 +31,14 @@ def test_ray_has_the_commands_and_options(line: str) -> None:
 
 
 def test_there_are_commands_of_both_programs() -> None:
-    assert {line.split()[0] for line in lines_of("capsweep")} >= {"submit", "cluster", "status", "best", "logs", "stop"}
+    assert {line.split()[0] for line in lines_of("capsweep")} >= {
+        "submit",
+        "cluster",
+        "status",
+        "best",
+        "logs",
+        "stop",
+    }
     assert {line.split()[0] for line in lines_of("ray")} >= {"up", "down", "get-auth-token"}
 
 
