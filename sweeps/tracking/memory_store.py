@@ -504,6 +504,19 @@ class MemoryStore:
             path.write_bytes(content)
             return path
 
+    def artifacts(self, records: Iterable[TrialRecord], name: str) -> dict[str, Path]:
+        """Return the paths of the artifacts of one name, by the trial keys of those that hold it.
+
+        Raises:
+            BadInput: If no record can hold the artifact.
+        """
+        check_artifact_name(name)
+        return {
+            record.trial_key: self.artifact(record, name)
+            for record in records
+            if self.holds(record, name)
+        }
+
     def holds(self, record: TrialRecord, name: str) -> bool:
         """Return whether the record holds an artifact of that name."""
         with self.backend.locked():

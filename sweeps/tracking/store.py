@@ -178,6 +178,16 @@ class RecordStore(Protocol):
         """
         ...
 
+    def artifacts(self, records: Iterable[TrialRecord], name: str) -> dict[str, Path]:
+        """Return the paths of the artifacts of one name, by the trial keys of those that hold it.
+
+        Those that cannot be read are left out. A store that is far away gets several at once.
+
+        Raises:
+            BadInput: If no record can hold the artifact.
+        """
+        ...
+
     def holds(self, record: TrialRecord, name: str) -> bool:
         """Return whether the record holds an artifact of that name."""
         ...

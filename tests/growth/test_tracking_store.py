@@ -151,6 +151,10 @@ class LinesStore:
         validation.check_artifact_name(name)
         return self._file(record.record_id, name)
 
+    def artifacts(self, records: Iterable[TrialRecord], name: str) -> dict[str, Path]:
+        validation.check_artifact_name(name)
+        return {one.trial_key: self.artifact(one, name) for one in records if self.holds(one, name)}
+
     def holds(self, record: TrialRecord, name: str) -> bool:
         return self._place(record.record_id, name).is_file()
 

@@ -25,13 +25,13 @@ def read_predictions(store: RecordStore, records: Iterable[TrialRecord]) -> dict
     Raises:
         StoreUnreachable: If the tracking store does not answer.
     """
+    by_key = {record.trial_key: record for record in records}
     predictions: dict[str, Predictions] = {}
-    for record in records:
+    for key, path in store.artifacts(by_key.values(), ARTIFACT_PREDICTIONS).items():
         try:
-            content = read_regular(store.artifact(record, ARTIFACT_PREDICTIONS), _MOST_BYTES)
-            predictions[record.trial_key] = _predictions(content, record)
+            predictions[key] = _predictions(read_regular(path, _MOST_BYTES), by_key[key])
         except (BadInput, ValueError, OSError) as error:
-            _LOG.debug("no predictions of trial %s: %s", record.trial_key, error)
+            _LOG.debug("no predictions of trial %s: %s", key, error)
     return predictions
 
 
@@ -46,23 +46,25 @@ def read_wrong_images(
     Raises:
         StoreUnreachable: If the tracking store does not answer.
     """
+    by_key = {record.trial_key: record for record in records}
     wrong: dict[str, dict[str, dict[str, np.ndarray]]] = {}
-    for record in records:
-        for evaluation in evaluations:
-            key = evaluation.evaluation_key
-            values = record.evaluations.get(key, {})
-            names = [one.name for one in evaluation.metrics if one.is_fraction]
-            if not any(name in values for name in names):
-                continue
+    for evaluation in evaluations:
+        key = evaluation.evaluation_key
+        names = [one.name for one in evaluation.metrics if one.is_fraction]
+        values = {trial: record.evaluations.get(key, {}) for trial, record in by_key.items()}
+        evaluated = [
+            by_key[trial] for trial in by_key if any(name in values[trial] for name in names)
+        ]
+        for trial, path in store.artifacts(evaluated, f"{key}.safetensors").items():
             try:
-                tensors = _tensors(read_regular(store.artifact(record, f"{key}.safetensors")))
+                tensors = _tensors(read_regular(path))
             except (BadInput, ValueError, OSError) as error:
-                _LOG.debug("no values by image of %s of %s: %s", key, record.trial_key, error)
+                _LOG.debug("no values by image of %s of %s: %s", key, trial, error)
                 continue
-            wrong.setdefault(record.trial_key, {})[key] = {
+            wrong.setdefault(trial, {})[key] = {
                 name: tensors[name]
                 for name in names
-                if name in values and _is_share(tensors.get(name), values[name])
+                if name in values[trial] and _is_share(tensors.get(name), values[trial][name])
             }
     return wrong
 

@@ -5,12 +5,13 @@ or have weights sent to a host of theirs; and a copied store would write into th
 server's runs only its own addresses are followed.
 """
 
+import logging
 import os
 import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -21,13 +22,15 @@ from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.storage.regular_files import MOST_BYTES, check_regular, read_regular
 from sweeps.tracking.addresses import is_server, public, sqlite_path
-from sweeps.tracking.mlflow.connection import mlflow_errors_as_ours
+from sweeps.tracking.mlflow.connection import REQUESTS_AT_ONCE, in_parallel, mlflow_errors_as_ours
 from sweeps.tracking.validation import missing_artifact
 
 if TYPE_CHECKING:
     from mlflow.entities import FileInfo
+    from mlflow.store.artifact.artifact_repo import ArtifactRepository
     from mlflow.tracking import MlflowClient
 
+_LOG = logging.getLogger(__name__)
 ALLOWED = "CAPSWEEP_ARTIFACT_ROOTS"
 _SERVED = "mlflow-artifacts"
 _PORTS = {"http": 80, "https": 443}
@@ -39,25 +42,42 @@ class ServedArtifacts:
     A run says where its files lie. That is believed where it is the server itself, or begins with
     one of the addresses that the user has allowed by `CAPSWEEP_ARTIFACT_ROOTS`, separated by
     commas: of an object store that the server has its clients write to.
+
+    Args:
+        client: Client of the server.
+        address: The server's own.
+        artifact_uris: Run id -> where its files lie, as the server said of runs that it was asked
+            for; of others it is asked here.
     """
 
-    def __init__(self, client: "MlflowClient", address: str) -> None:
+    num_at_once = REQUESTS_AT_ONCE
+
+    def __init__(
+        self, client: "MlflowClient", address: str, artifact_uris: Mapping[str, str] | None = None
+    ) -> None:
         self._client = client
         self._address = address
+        self._artifact_uris = {} if artifact_uris is None else artifact_uris
         self._believed: dict[str, str] = {}
 
     def path(self, run_id: str, name: str) -> Path:
-        """Return the path of a downloaded file.
+        """Return the path of a downloaded file. Whether it is there is asked where that fails.
 
         Raises:
             BadInput: If the run does not hold it, or its address is not followed.
         """
-        folder = self._scratch / run_id
+        repository, folder = self._repository(run_id), self._scratch / run_id
         folder.mkdir(exist_ok=True)
-        if self._listed(run_id, name) is None:
+        try:
+            with mlflow_errors_as_ours(self._address):
+                path = Path(repository.download_artifacts(name, str(folder)))
+        except StoreRefused:
+            if self._listed(run_id, name) is None:
+                raise missing_artifact(run_id, name) from None
+            raise
+        if not path.is_file():
             raise missing_artifact(run_id, name)
-        with mlflow_errors_as_ours(self._address):
-            return Path(self._client.download_artifacts(run_id, name, str(folder)))
+        return path
 
     def size(self, run_id: str, name: str) -> int | None:
         """Return the bytes of a file, None where the run does not hold it.
@@ -102,12 +122,7 @@ class ServedArtifacts:
             BadInput: If the run's address is not followed.
             MlflowException: If the store does not delete.
         """
-        from mlflow.store.artifact.artifact_repository_registry import (
-            get_artifact_repository,  # here, as MLflow takes long to import
-        )
-
-        repository = get_artifact_repository(self._root(run_id), tracking_uri=self._address)
-        repository.delete_artifacts(name)
+        self._repository(run_id).delete_artifacts(name)
 
     @cached_property
     def _scratch(self) -> Path:
@@ -116,16 +131,26 @@ class ServedArtifacts:
         return Path(folder)
 
     def _listed(self, run_id: str, name: str) -> "FileInfo | None":
-        self._root(run_id)
+        repository = self._repository(run_id)
         with mlflow_errors_as_ours(self._address):
-            listed = self._client.list_artifacts(run_id, _folder_of(name))
+            listed = repository.list_artifacts(_folder_of(name))
         return next((file for file in listed if file.path == name and not file.is_dir), None)
 
+    def _repository(self, run_id: str) -> "ArtifactRepository":
+        """Return a run's files as MLflow has them: its client would ask for the run each time."""
+        from mlflow.store.artifact.artifact_repository_registry import (
+            get_artifact_repository,  # here, as MLflow takes long to import
+        )
+
+        return get_artifact_repository(self._root(run_id), tracking_uri=self._address)
+
     def _root(self, run_id: str) -> str:
-        """Return where a run's files lie, if that is believed; asked once a run."""
+        """Return where a run's files lie, if that is believed; asked at most once a run."""
         if run_id not in self._believed:
-            with mlflow_errors_as_ours(self._address):
-                said = self._client.get_run(run_id).info.artifact_uri or ""
+            said = self._artifact_uris.get(run_id)
+            if said is None:
+                with mlflow_errors_as_ours(self._address):
+                    said = self._client.get_run(run_id).info.artifact_uri or ""
             self._believed[run_id] = followed(said, self._address, os.environ.get(ALLOWED, ""))
         return self._believed[run_id]
 
@@ -189,7 +214,13 @@ _RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
 class Artifacts(Protocol):
-    """Files of runs: named by the run's id and a path below the run's folder."""
+    """Files of runs: named by the run's id and a path below the run's folder.
+
+    Attributes:
+        num_at_once: How many are asked for at once: several of a server, which takes its time.
+    """
+
+    num_at_once: int
 
     def path(self, run_id: str, name: str) -> Path:
         """Return the local path of a file, downloaded if need be.
@@ -220,16 +251,22 @@ class Artifacts(Protocol):
         ...
 
 
-def artifacts_of(client: "Callable[[], MlflowClient]", address: str, folder: Path) -> Artifacts:
+def artifacts_of(
+    client: "Callable[[], MlflowClient]",
+    address: str,
+    folder: Path,
+    artifact_uris: Mapping[str, str] | None = None,
+) -> Artifacts:
     """Return the files of a store.
 
     Args:
         client: Gives that of the store, where a server keeps files.
         address: The store's own.
         folder: Where files lie unless a server keeps them.
+        artifact_uris: As in `ServedArtifacts`.
     """
     if is_server(address):
-        return ServedArtifacts(client(), address)
+        return ServedArtifacts(client(), address, artifact_uris)
     database = sqlite_path(address)
     next_to_database = [database.parent / "artifacts"] if database else []
     return FolderArtifacts([folder, *next_to_database])
@@ -241,13 +278,33 @@ def publish_files(artifacts: Artifacts, run_id: str, paths: Iterable[Path]) -> N
         artifacts.upload(run_id, path, REPORT_FOLDER)
 
 
+def find_paths(artifacts: Artifacts, run_ids: Collection[str], name: str) -> dict[str, Path]:
+    """Return the local paths of the files of one name, by the ids of the runs that hold one.
+
+    Those that cannot be read are left out.
+    """
+
+    def path_of(run_id: str) -> Path | None:
+        try:
+            return artifacts.path(run_id, name)
+        except (BadInput, OSError) as error:
+            _LOG.debug("no %s of run %s: %s", name, run_id, error)
+            return None
+
+    paths = in_parallel(path_of, run_ids, artifacts.num_at_once)
+    return {run_id: path for run_id, path in zip(run_ids, paths, strict=True) if path}
+
+
 def read_artifact(artifacts: Artifacts, run_id: str, name: str) -> bytes:
     """Return a file's content.
 
     Raises:
         BadInput: If the run does not hold it, or it is larger than allowed.
     """
-    _check_size(name, artifacts.size(run_id, name) or 0)
+    size = artifacts.size(run_id, name)
+    if size is None:
+        raise missing_artifact(run_id, name)
+    _check_size(name, size)
     return read_regular(artifacts.path(run_id, name), _largest(name))
 
 
@@ -258,6 +315,8 @@ class FolderArtifacts:
         roots: Where new runs' files go, and where else a run's may already lie: beside the
             database, if that is not in the storage folder.
     """
+
+    num_at_once = 1
 
     def __init__(self, roots: Iterable[Path]) -> None:
         self._roots = tuple(dict.fromkeys(roots))

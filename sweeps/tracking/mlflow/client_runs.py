@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 from sweeps.records import trial_record as names
 from sweeps.records.trial_record import TrialRecord
 from sweeps.tracking import record_facts as facts
-from sweeps.tracking.mlflow.connection import connect, mlflow_errors_as_ours
+from sweeps.tracking.addresses import is_server
+from sweeps.tracking.mlflow.connection import (
+    REQUESTS_AT_ONCE,
+    connect,
+    in_parallel,
+    mlflow_errors_as_ours,
+)
 from sweeps.tracking.mlflow.runs import (
     EXPERIMENT,
     NAMED_BY,
@@ -39,10 +45,13 @@ class ClientRuns:
 
     Attributes:
         address: Address of the store.
+        artifact_uris: Run id -> where its files lie, as the store said of each run that it
+            returned.
     """
 
     def __init__(self, address: str) -> None:
         self.address = address
+        self.artifact_uris: dict[str, str] = {}
 
     @cached_property
     def client(self) -> "MlflowClient":
@@ -84,13 +93,18 @@ class ClientRuns:
     def histories(
         self, run_ids: Sequence[str], metrics: Sequence[str]
     ) -> Iterable[tuple[str, str, History]]:
-        """Yield each metric's history of each run. One request each: the store offers no more."""
-        with mlflow_errors_as_ours(self.address):
-            for run_id in run_ids:
-                for metric in metrics:
-                    points_of_run = self.client.get_metric_history(run_id, metric)
-                    points = ((point.timestamp, point.step, point.value) for point in points_of_run)
-                    yield run_id, metric, history_of(points)
+        """Return each metric's history of each run. One request each: the store offers no more."""
+        client = self.client  # connected here, before threads need it
+
+        def ask(wanted: tuple[str, str]) -> tuple[str, str, History]:
+            run_id, metric = wanted
+            with mlflow_errors_as_ours(self.address):
+                points_of_run = client.get_metric_history(run_id, metric)
+            points = ((point.timestamp, point.step, point.value) for point in points_of_run)
+            return run_id, metric, history_of(points)
+
+        num_at_once = REQUESTS_AT_ONCE if is_server(self.address) else 1
+        return in_parallel(ask, product(run_ids, metrics), num_at_once)
 
     def first_tests(
         self, sweeps: Collection[str], fingerprints: Collection[str]
@@ -156,7 +170,9 @@ class ClientRuns:
             return
         with mlflow_errors_as_ours(self.address):
             runs = runs_that(self.client, experiment.experiment_id, search, page=_PAGE, which=which)
-            yield from map(run_data_of, runs)
+            for run in runs:
+                self.artifact_uris[run.info.run_id] = run.info.artifact_uri or ""
+                yield run_data_of(run)
 
     def _records_of(self, search: str) -> dict[str, TrialRecord]:
         return counted_records(map(read_record, self._runs(search)))

@@ -11,12 +11,13 @@ import sqlite3
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from importlib.metadata import version as installed
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 PATIENCE_SECONDS = 4.0
+REQUESTS_AT_ONCE = 8  # fewer than the ten connections that MLflow's client keeps open
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
 _KNOCKS = 3
 _TABLES = {
     "alembic_version",
@@ -101,6 +105,16 @@ def mlflow_errors_as_ours(tracking_uri: str) -> Generator[None]:
             f"The tracking store at {address_and_proxy(tracking_uri)} cannot be read: {first}"
         )
         raise StoreRefused(sentence, reason) from error
+
+
+def in_parallel(
+    ask: Callable[[Asked], Answer], questions: Iterable[Asked], num_at_once: int
+) -> list[Answer]:
+    """Return the answers to questions in their order, asked in so many threads at once."""
+    if num_at_once == 1:
+        return [*map(ask, questions)]
+    with ThreadPoolExecutor(num_at_once) as pool:
+        return [*pool.map(ask, questions)]
 
 
 def set_client_environment(settings: Mapping[str, str]) -> None:

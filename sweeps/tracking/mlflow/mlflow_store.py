@@ -15,6 +15,7 @@ from sweeps.tracking.mlflow.artifacts import (
     FolderArtifacts,
     FolderPublisher,
     artifacts_of,
+    find_paths,
     read_artifact,
 )
 from sweeps.tracking.mlflow.client_runs import ClientRuns
@@ -166,7 +167,7 @@ class MlflowStore:
     def histories(self, records: Iterable[TrialRecord], metric: str) -> dict[str, dict[int, float]]:
         """Return one epoch metric of many trials: trial key -> epoch -> value.
 
-        Of a server one request a trial, as it offers no more at once.
+        Of a server one request a trial, as it offers no more at once, several in parallel.
         """
         keys = {record.record_id: record.trial_key for record in records}
         read = self._runs.histories([*keys], [metric])
@@ -192,6 +193,19 @@ class MlflowStore:
         check_artifact_name(name)
         return self._artifacts.path(record.record_id, name)
 
+    def artifacts(self, records: Iterable[TrialRecord], name: str) -> dict[str, Path]:
+        """Return the paths of the artifacts of one name, by the trial keys of those that hold it.
+
+        Those that cannot be read are left out. Several at once are downloaded.
+
+        Raises:
+            BadInput: If no record can hold the artifact.
+        """
+        check_artifact_name(name)
+        keys = {record.record_id: record.trial_key for record in records}
+        paths = find_paths(self._artifacts, keys, name)
+        return {keys[run_id]: path for run_id, path in paths.items()}
+
     def holds(self, record: TrialRecord, name: str) -> bool:
         """Return whether the record holds an artifact of that name."""
         return self._artifacts.size(record.record_id, name) is not None
@@ -202,7 +216,10 @@ class MlflowStore:
 
     @cached_property
     def _artifacts(self) -> Artifacts:
-        files = artifacts_of(lambda: self._client.client, self.address, self._folder)
+        client = self._client
+        files = artifacts_of(
+            lambda: client.client, self.address, self._folder, client.artifact_uris
+        )
         return CachedArtifacts(files, self._runs) if isinstance(self._runs, CachedRuns) else files
 
     def _sweep_run(self, sweep: str) -> RunData:

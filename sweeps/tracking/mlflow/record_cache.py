@@ -42,7 +42,7 @@ A run that was deleted and then freed by `mlflow gc` leaves no trace that could 
 """
 
 _LOG = logging.getLogger(__name__)
-_LAYOUT = 1  # of the tables: those of another layout lie in another folder
+_LAYOUT = 2  # of the tables: those of another layout lie in another folder
 _MAX_TABLE_BYTES = 2**31
 _MAX_FILE_BYTES = 16 * 2**20
 _CACHED_FILES = frozenset({ARTIFACT_CONFIG, ARTIFACT_PREDICTIONS})
@@ -81,9 +81,13 @@ class CachedRuns:
         cached = read_records(self.folder) if self.folder else {}
         valid = self._checked({key: one for key, one in cached.items() if one.is_fresh})
         known = {key: valid[key].record for key in keys if key in valid}
+        uris = {one.record.record_id: one.artifact_uri for one in valid.values()}
+        self._client.artifact_uris |= uris
         asked = self._client.records(keys - known.keys())
         new = {
-            key: CachedRecord(record, time.time())
+            key: CachedRecord(
+                record, time.time(), self._client.artifact_uris.get(record.record_id, "")
+            )
             for key, record in asked.items()
             if record.outcome.is_final
         }
@@ -109,12 +113,13 @@ class CachedRuns:
             return self._client.histories(run_ids, metrics)
         cached = _read_histories(self.folder)
         wanted = [(run_id, metric) for run_id in run_ids for metric in metrics]
-        asked = {
-            (run_id, metric): history
-            for one, name in wanted
-            if (one, name) not in cached or not self.is_final(one)
-            for run_id, metric, history in self._client.histories([one], [name])
-        }
+        asked: dict[tuple[str, str], History] = {}
+        for metric in metrics:
+            missing = [
+                one for one in run_ids if (one, metric) not in cached or not self.is_final(one)
+            ]
+            for run_id, _, history in self._client.histories(missing, [metric]):
+                asked[run_id, metric] = history
         if new := {at: history for at, history in asked.items() if self._is_whole(at[0], history)}:
             _write_histories(self.folder, cached | new)
         histories = cached | asked
@@ -161,6 +166,7 @@ class CachedArtifacts:
     def __init__(self, served: Artifacts, runs: CachedRuns) -> None:
         self._served = served
         self._runs = runs
+        self.num_at_once = served.num_at_once
         self.location, self.write = served.location, served.write
         self.upload, self.delete = served.upload, served.delete
 
@@ -209,10 +215,15 @@ class CachedArtifacts:
 
 
 class CachedRecord(NamedTuple):
-    """A final record and when the server sent it, in seconds since 1970."""
+    """A final record, when the server sent it, and where it said that the record's files lie.
+
+    Attributes:
+        sent_at: In seconds since 1970.
+    """
 
     record: TrialRecord
     sent_at: float
+    artifact_uri: str
 
     @property
     def is_fresh(self) -> bool:
@@ -226,7 +237,9 @@ def read_records(folder: Path) -> dict[str, CachedRecord]:
     try:
         records = [
             CachedRecord(
-                TrialRecord.model_validate(json.loads(row["record"])), float(row["told_at"])
+                TrialRecord.model_validate(json.loads(row["record"])),
+                float(row["told_at"]),
+                str(row["artifact_uri"]),
             )
             for row in read_rows(path)
         ]
@@ -245,8 +258,12 @@ def write_records(folder: Path, records: Iterable[CachedRecord]) -> None:
     """Cache records in place of all that are cached."""
     import pyarrow as pa  # here, as it takes long to import
 
-    rows = [{"record": json.dumps(one.model_dump()), "told_at": at} for one, at in records]
-    schema = pa.schema([("record", pa.string()), ("told_at", pa.float64())])
+    rows = [
+        {"record": json.dumps(one.model_dump()), "told_at": at, "artifact_uri": uri}
+        for one, at, uri in records
+    ]
+    names = ("record", pa.string()), ("told_at", pa.float64()), ("artifact_uri", pa.string())
+    schema = pa.schema([*names])
     write_rows(folder / _RECORDS, rows, schema)
 
 

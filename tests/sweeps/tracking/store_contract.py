@@ -14,7 +14,7 @@ from tests.sweeps.execution.examples import KEY, manifest, spec
 from tests.sweeps.published import log_text, log_with, publish_manifest
 from tests.sweeps.tracking.evaluations_contract import EvaluationsContract
 from tests.sweeps.tracking.records_contract import ContentsContract, RecordsContract
-from tests.sweeps.tracking.store_examples import WEIGHTS, put, read
+from tests.sweeps.tracking.store_examples import OTHER, WEIGHTS, put, read
 
 
 class ArtifactsContract:
@@ -35,6 +35,23 @@ class ArtifactsContract:
             store.artifact(record, "log.txt")
         with pytest.raises(BadInput, match="Known:"):
             store.artifact(record, "../../secret")
+
+    def test_the_artifacts_of_one_name_come_by_the_keys_of_those_that_hold_it(
+        self, store: RecordStore, tmp_path: Path
+    ) -> None:
+        for key, content in ((KEY, b"first"), (OTHER, b"other"), ("0" * 20, None)):
+            record_id = put(store, key)
+            if content:
+                (tmp_path / WEIGHTS).write_bytes(content)
+                store.writer().upload(record_id, tmp_path / WEIGHTS)
+        records = [read(store, key) for key in (OTHER, "0" * 20, KEY)]
+        paths = store.artifacts(records, WEIGHTS)
+        contents = {key: path.read_bytes() for key, path in paths.items()}
+        assert contents == {OTHER: b"other", KEY: b"first"}
+        assert [*contents] == [OTHER, KEY]
+        assert store.artifacts([], WEIGHTS) == {}
+        with pytest.raises(BadInput, match="Known:"):
+            store.artifacts(records, "../../secret")
 
     def test_deleted_weights_are_gone_and_say_what_they_freed(
         self, store: RecordStore, tmp_path: Path

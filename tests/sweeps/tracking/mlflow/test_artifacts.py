@@ -4,14 +4,17 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from threading import Barrier
+from typing import cast
 
 import pytest
 
 from sweeps.records.errors import BadInput, StoreRefused
-from sweeps.tracking.mlflow.artifacts import FolderArtifacts, followed
+from sweeps.tracking.mlflow.artifacts import Artifacts, FolderArtifacts, find_paths, followed
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.store import FreedWeights
 from tests.sweeps.execution.examples import spec
+from tests.waiting import PATIENCE_SECONDS
 
 RUN = "a" * 32
 SERVER = "http://me:secret@tracking.example:5000"
@@ -39,6 +42,25 @@ def record_id(mlflow_store: MlflowStore, tmp_path: Path, elsewhere: Path) -> str
         database.execute("update runs set artifact_uri = ?", (said,))
         database.execute("update experiments set artifact_location = ?", (said,))
     return record_id
+
+
+class Far:
+    """Files of a server that answers only when it is asked for two at once."""
+
+    def __init__(self, num_at_once: int) -> None:
+        self.num_at_once = num_at_once
+        self._both = Barrier(2, timeout=PATIENCE_SECONDS)
+
+    def path(self, run_id: str, name: str) -> Path:
+        self._both.wait()
+        if run_id == RUN:
+            raise StoreRefused("It is damaged.", "500")
+        return Path(run_id) / name
+
+
+def test_files_of_a_server_are_asked_for_several_at_once_and_damaged_ones_left_out() -> None:
+    found = find_paths(cast(Artifacts, Far(num_at_once=2)), [RUN, "b" * 32], "log.txt")
+    assert found == {"b" * 32: Path("b" * 32, "log.txt")}
 
 
 def contents(folder: Path) -> dict[str, bytes]:

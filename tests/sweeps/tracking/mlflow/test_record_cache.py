@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -90,6 +91,17 @@ def test_what_is_final_is_asked_for_once(server: FaultyServer, tmp_path: Path) -
     first = asked(server, lambda: all_of(reader(server, tmp_path)))
     assert asked(server, lambda: all_of(reader(server, tmp_path))) <= CHECKS < first
     assert all_of(reader(server, tmp_path)) == fresh
+
+
+def test_the_files_of_records_that_a_search_found_cost_two_requests_each(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    for key in KEYS:
+        finish(server, tmp_path, key)
+    for store in (anew(server, tmp_path), reader(server, tmp_path), reader(server, tmp_path)):
+        records = store.records(KEYS).values()
+        download = partial(store.artifacts, records, ARTIFACT_PREDICTIONS)
+        assert asked(server, download) <= 2 * len(KEYS) + 1, "one to know the server"
 
 
 def test_what_is_not_final_is_asked_for_each_time(server: FaultyServer, tmp_path: Path) -> None:
