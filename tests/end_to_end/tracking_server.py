@@ -16,9 +16,14 @@ from tests.waiting import PATIENCE_SECONDS
 
 
 class TrackingServer:
-    """An MLflow server with a database and artifacts of its own. It starts when it is told to."""
+    """An MLflow server with a database and artifacts of its own. It starts when it is told to.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: A new folder for its files.
+        backend: The address of its database; by default a SQLite file.
+    """
+
+    def __init__(self, folder: Path, backend: str = "") -> None:
         folder.mkdir()
         self._folder = folder
         self._port = free_port()
@@ -26,14 +31,17 @@ class TrackingServer:
         self.address = f"http://127.0.0.1:{self._port}"
         self.database = folder / "server.db"
         self.artifacts = folder / "artifacts"
+        self._backend = backend or f"sqlite:///{self.database}"
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
         command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1"]
         command += ["--port", str(self._port), "--workers", "1"]
-        command += ["--backend-store-uri", f"sqlite:///{self.database}"]
         command += ["--artifacts-destination", str(self.artifacts)]
-        environment = clean_environment() | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+        environment = clean_environment() | {
+            "MLFLOW_BACKEND_STORE_URI": self._backend,
+            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+        }
         with (self._folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
                 command, env=environment, stdout=log, stderr=log, cwd=self._folder
