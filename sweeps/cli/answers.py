@@ -214,7 +214,8 @@ class CellStanding(Shape):
     trial_key: str
     """Key of the trial that fills it."""
     state: str
-    """finished, pruned, diverged, failed, running, waiting, interrupted or missing."""
+    """finished, pruned, diverged, failed, running, pending (it waits for room on a machine),
+    waiting, interrupted or missing."""
     epoch: int
     """Epochs trained so far."""
     reason: str

@@ -49,6 +49,8 @@ from sweeps.tracking.store import RecordStore
 from sweeps.tracking.validation import first_error, unknown_sweep, valid_names
 
 ENDING = ".jsonl"
+DISPATCHED = "dispatched"
+"""What is noted of a trial that waits for a process."""
 MOST_BYTES = 2**28
 """What is read of a log at most."""
 
@@ -383,6 +385,23 @@ def last_launch(journals: Path, sweep: str) -> Launch | None:
     if ended is None:
         return Launch(started.at, None, None, started.num_cells)
     return Launch(started.at, ended.at, ended.exit_code, started.num_cells)
+
+
+def pending_trials(journals: Path, sweep: str) -> set[str]:
+    """Return the keys of the trials that wait for a process, by what the last launch noted.
+
+    Raises:
+        BadInput: If the log is damaged.
+    """
+    path, pending = log_path(journals, sweep), set[str]()
+    for entry in _valid(_lines(path, sweep), path, sweep, "launch_started", "trial"):
+        if isinstance(entry, LaunchStarted):
+            pending.clear()
+        elif isinstance(entry, TrialNoted) and entry.event == DISPATCHED:
+            pending.add(entry.trial_key)
+        elif isinstance(entry, TrialNoted):
+            pending.discard(entry.trial_key)
+    return pending
 
 
 def waiting_trials(decisions: Iterable[Decided]) -> dict[str, int]:

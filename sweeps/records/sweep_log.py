@@ -163,7 +163,7 @@ class LaunchEnded(_Entry):
 
 
 class TrialNoted(_Entry):
-    """What happened to a trial in this storage folder: started, restarted, paused, ended.
+    """What happened to a trial here: dispatched, started, restarted, paused, ended.
 
     Attributes:
         at: Seconds since 1970.

@@ -18,6 +18,7 @@ from sweeps.execution.engine.engine import (
     Jobs,
     Next,
     TrialEnded,
+    TrialStarted,
 )
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
@@ -69,6 +70,8 @@ class ThreadEngine:
                 return
             if not isinstance(job, Next):
                 running[self._threads.submit(self._done, job)] = None
+                for key in job.trial_keys:
+                    events.tell(TrialStarted(trial_key=key))
             while not self._said.empty():
                 epoch, answers = self._said.get()
                 answers.put(events.tell(epoch) is not None)

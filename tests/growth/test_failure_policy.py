@@ -58,8 +58,10 @@ class Scene:
     def second_passes(self) -> None:
         self.seconds += 1.0
 
-    def started(self, trial_key: str) -> None:
-        self.heard.append((self.seconds, "started", trial_key[0]))
+    def dispatched(self, trial_key: str) -> None:
+        self.heard.append((self.seconds, "dispatched", trial_key[0]))
+
+    def started(self, trial_key: str) -> None: ...
 
     def progressed(self, trial_key: str, epoch: int, validation_error: float) -> None:
         raise AssertionError
@@ -81,13 +83,13 @@ def cells(tmp_path: Path) -> Path:
 
 def test_what_raised_is_tried_again_later_and_others_go_on_meanwhile(cells: Path) -> None:
     assert Scene(cells, [Failure.RAISED, Failure.RAISED]).run() == [
-        (0.0, "started", "a"),
+        (0.0, "dispatched", "a"),
         (0.0, "restarted", "it raised OSError: disk full"),
-        (0.0, "started", "b"),
+        (0.0, "dispatched", "b"),
         (0.0, "finished", ""),
-        (10.0, "started", "a"),
+        (10.0, "dispatched", "a"),
         (10.0, "restarted", "it raised OSError: disk full"),
-        (30.0, "started", "a"),
+        (30.0, "dispatched", "a"),
         (30.0, "finished", ""),
     ]
 
@@ -100,6 +102,6 @@ def test_what_raises_for_the_third_time_is_given_up_in_the_policys_words(cells: 
 
 def test_what_was_killed_is_not_restarted_and_its_record_says_why(cells: Path) -> None:
     heard = Scene(cells, [Failure.KILLED]).run()
-    assert heard[:2] == [(0.0, "started", "a"), (0.0, "failed", "too large for this machine")]
+    assert heard[:2] == [(0.0, "dispatched", "a"), (0.0, "failed", "too large for this machine")]
     assert heard[-1] == (0.0, "finished", ""), "the other"
     assert CellFolder(cells, "a" * 20).failure_since() == "too large for this machine"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _UNITS = ((172_800, 86_400, "days"), (3600, 3600, "h"), (60, 60, "min"))
 _STATES = (
     *("finished", "pruned", "diverged", "failed"),
-    *("running", "waiting", "interrupted", "missing"),
+    *("running", "pending", "waiting", "interrupted", "missing"),
 )
 
 

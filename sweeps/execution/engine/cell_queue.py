@@ -23,6 +23,7 @@ from sweeps.execution.engine.engine import (
     Next,
     Stop,
     TrialEnded,
+    TrialStarted,
 )
 from sweeps.execution.engine.failure_policy import (
     FailedAttempt,
@@ -78,8 +79,12 @@ class CircuitBreaker:
 class ProgressListener(Protocol):
     """Follows the progress of a launch, as the live view and the log do."""
 
+    def dispatched(self, trial_key: str) -> None:
+        """A trial was dispatched, and waits for a process."""
+        ...
+
     def started(self, trial_key: str) -> None:
-        """A trial was dispatched."""
+        """A process has begun with a trial."""
         ...
 
     def progressed(self, trial_key: str, epoch: int, validation_error: float) -> None:
@@ -180,6 +185,9 @@ class CellQueue:
         if isinstance(event, TrialEnded):
             self._end_attempt(event)
             return None
+        if isinstance(event, TrialStarted):
+            self._onlooker.started(event.trial_key)
+            return None
         return self._judge(event)
 
     def _judge(self, epoch: EpochEnded) -> Stop | None:
@@ -200,7 +208,7 @@ class CellQueue:
             else:
                 key = waiting.job.spec.trial_key
                 self._running[key] = _Running(waiting, folder.outbox_size(), self._oom_kills())
-                self._onlooker.started(key)
+                self._onlooker.dispatched(key)
                 return waiting
         return None
 
@@ -324,7 +332,7 @@ class EpochBudget:
         """Count an epoch and pass the event on to the queue."""
         if isinstance(event, EpochEnded):
             self._num_trained += 1
-        else:
+        elif isinstance(event, TrialEnded):
             self._running.discard(event.trial_key)
         return self._queue.tell(event)
 

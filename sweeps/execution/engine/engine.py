@@ -4,6 +4,7 @@ They are plain values that can cross a process as JSON.
 
 engine                        driver
 asks for the next      ->     a job, or WAIT, or DONE
+TrialStarted           ->     nothing
 EpochEnded             ->     Stop, or nothing
 TrialEnded             ->     nothing
 """
@@ -61,6 +62,13 @@ class Next(StrEnum):
     DONE = "done"
 
 
+class TrialStarted(_Message):
+    """A process has begun with a trial. Until then it waits for room on a machine."""
+
+    type: Literal["started"] = "started"
+    trial_key: str
+
+
 class EpochEnded(_Message):
     """A trial finished an epoch."""
 
@@ -101,7 +109,7 @@ class Stop(_Message):
     trial_key: str
 
 
-Event = EpochEnded | TrialEnded
+Event = TrialStarted | EpochEnded | TrialEnded
 
 
 class CannotGoOn(Exception):  # noqa: N818 - reads as what it is
@@ -176,8 +184,9 @@ class Engine(Protocol):
     def run(self, jobs: Jobs, events: Events) -> None:
         """Run jobs until there are no more and the end of each has been reported.
 
-        Each dispatched trial is reported once as ended. An engine asks for jobs until the answer
-        is DONE, since a trial that has ended may be dispatched again.
+        Each dispatched trial is reported as started when a process begins with it, and once as
+        ended. An engine asks for jobs until the answer is DONE, since a trial that has ended may be
+        dispatched again.
 
         Raises:
             CannotGoOn: If the engine is broken for good.

@@ -20,6 +20,7 @@ from sweeps.execution.engine.engine import (
     Jobs,
     Next,
     TrialEnded,
+    TrialStarted,
 )
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
@@ -83,8 +84,8 @@ class InlineEngine:
                 events.tell(event)
 
 
-def _done(job: Job, events: Events) -> Iterator[TrialEnded]:
-    """Do a job; yield how the end of each of its trials is reported."""
+def _done(job: Job, events: Events) -> Iterator[TrialStarted | TrialEnded]:
+    """Do a job; yield how start and end of each of its trials are reported."""
 
     def report(trial_key: str, results: Sequence[EpochResult]) -> None:
         try:
@@ -96,9 +97,11 @@ def _done(job: Job, events: Events) -> Iterator[TrialEnded]:
 
     for trial in job.trials:
         key = trial.spec.trial_key
+        yield TrialStarted(trial_key=key)
         train = partial(run_trial, trial, partial(report, key), has_own_process=False)
         yield _ended(key, trial.spec.threads, train)
     for evaluation in job.evaluations:
+        yield TrialStarted(trial_key=evaluation.trial_key)
         evaluate = partial(run_evaluations, evaluation, has_own_process=False)
         yield _ended(evaluation.trial_key, job.share.cpus, evaluate)
 

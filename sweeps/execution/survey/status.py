@@ -1,7 +1,7 @@
 """The status of a sweep, from its manifest, its records and its cells' folders."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from sweeps.execution.sweep_log import (
     Launch,
     is_launching,
     last_launch,
+    pending_trials,
     stored_entries,
     waiting_trials,
 )
@@ -22,7 +23,7 @@ from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.sweep_log import decisions_under
 from sweeps.records.trial_record import Outcome, TrialRecord
-from sweeps.storage.locations import resolve_storage
+from sweeps.storage.locations import Storage, resolve_storage
 from sweeps.tracking.opening import open_to_read
 
 
@@ -32,7 +33,8 @@ class CellStatus:
 
     Attributes:
         state: An outcome; "pruned" if this sweep's scheduler stopped it, "missing" if nothing is
-            recorded, "running" if a process trains it, "waiting" if it may be promoted.
+            recorded, "running" if a process trains it, "pending" if it waits for one, "waiting"
+            if it may be promoted.
         epoch: Number of epochs so far.
         reason: Why it did not finish.
     """
@@ -118,10 +120,10 @@ def sweep_status(
         return SweepStatus(name, (), (), None, is_recorded=True, is_running=True)
     records = store.records(cell.trial_key for cell in manifest.cells)
     waiting = _waiting(place.journals, manifest)
+    is_running = is_launching(place.journals, name)
+    pending = pending_trials(place.journals, name) if is_running else ()
     cells = tuple(
-        _cell_status(
-            cell, CellFolder(place.cells, cell.trial_key), records.get(cell.trial_key), waiting
-        )
+        _cell_status(cell, place, records.get(cell.trial_key), waiting, pending=pending)
         for cell in manifest.cells
     )
     filled = [cell for cell in cells if cell.state in {Outcome.FINISHED, Outcome.DIVERGED}]
@@ -138,7 +140,7 @@ def sweep_status(
         declared=manifest.evaluations,
         evaluations=evaluations_by_outcome(manifest, place, outcomes, records, store=store),
         ending=manifest.search.ending if manifest.search else "",
-        is_running=is_launching(place.journals, name),
+        is_running=is_running,
         num_deleted=len(store.deleted(key for key in outcomes if key not in records)),
     )
 
@@ -148,10 +150,13 @@ status = sweep_status  # as `sweeps.status`
 
 def _cell_status(
     cell: ManifestCell,
-    folder: CellFolder,
+    place: Storage,
     record: TrialRecord | None,
     waiting: Mapping[str, int],
+    *,
+    pending: Collection[str],
 ) -> CellStatus:
+    folder = CellFolder(place.cells, cell.trial_key)
     if cell.stopped:
         return CellStatus(cell, Outcome.PRUNED.value, cell.stopped.epoch)
     if record and record.outcome.is_final:
@@ -160,6 +165,8 @@ def _cell_status(
         return CellStatus(cell, final.outcome.value, len(final.curve), final.reason)
     if folder.is_busy():
         return CellStatus(cell, "running", folder.epochs_done())
+    if cell.trial_key in pending:
+        return CellStatus(cell, "pending", folder.epochs_done())
     if epoch := waiting.get(cell.trial_key):
         return CellStatus(cell, "waiting", epoch)
     if reason := folder.failure_since() or (record.reason if record else ""):

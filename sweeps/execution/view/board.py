@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
-from sweeps.execution.sweep_log import SweepLog
+from sweeps.execution.sweep_log import DISPATCHED, SweepLog
 from sweeps.records.trial_record import Json, Outcome
 
 _MOST_ERRORS = 256
@@ -15,10 +15,11 @@ _FEWEST_EPOCHS = 5  # before a remaining time is shown
 
 @dataclass
 class RunningTrial:
-    """A trial in progress. The validation error is a fraction, None before the first epoch.
+    """A dispatched trial. The validation error is a fraction, None before the first epoch.
 
     Attributes:
         errors: The validation errors that this launch has seen, the last ones of many.
+        is_pending: Whether it was dispatched and waits for a process.
     """
 
     arm: str
@@ -27,6 +28,7 @@ class RunningTrial:
     num_epochs: int
     validation_error: float | None = None
     errors: tuple[float, ...] = ()
+    is_pending: bool = True
 
 
 @dataclass
@@ -38,6 +40,7 @@ class Board:
         share_to_come: Share of a full training that one of those takes on average.
         num_filled: Cells that were filled before the launch.
         is_stopping: Whether the launch was interrupted.
+        running: The dispatched trials by their key, also those that are still pending.
         num_trained: Cells that trials of this launch filled.
         num_pruned: Trials that the scheduler stopped.
         waiting: Trial key -> the epoch at which it waits for its promotion.
@@ -106,8 +109,8 @@ class Board:
                     left = max(0, self.epochs[cell.cell.arm] - cell.epochs)
                     self._untrained.setdefault(cell.cell.trial_key, left)
 
-    def started(self, trial_key: str) -> None:
-        """A trial was dispatched."""
+    def dispatched(self, trial_key: str) -> None:
+        """A trial was dispatched, and waits for a process."""
         planned = self._places[trial_key]
         num_epochs = self.epochs[planned.cell.arm]
         with self._lock:
@@ -116,6 +119,13 @@ class Board:
             self.running[trial_key] = RunningTrial(
                 planned.cell.arm, planned.cell.seed, epoch, num_epochs
             )
+        self.log.note(trial_key, DISPATCHED)
+
+    def started(self, trial_key: str) -> None:
+        """A process has begun with a trial."""
+        with self._lock:
+            if trial := self.running.get(trial_key):
+                trial.is_pending = False
         self.log.note(trial_key, "started")
 
     def progressed(self, trial_key: str, epoch: int, validation_error: float) -> None:
@@ -125,6 +135,7 @@ class Board:
             if self._epochs_seen == 1:
                 self._first_epoch_at = self.clock()
             if trial := self.running.get(trial_key):
+                trial.is_pending = False
                 trial.epoch, trial.validation_error = epoch, validation_error
                 trial.errors = (*trial.errors[1 - _MOST_ERRORS :], validation_error)
                 self._untrained[trial_key] = trial.num_epochs - epoch
@@ -181,14 +192,20 @@ class Board:
             self.said.append(sentence)
 
     def snapshot(self) -> list[RunningTrial]:
-        """Return the running trials, oldest first."""
+        """Return the dispatched trials, oldest first, and those that are pending last."""
         with self._lock:
-            return [RunningTrial(**vars(trial)) for trial in self.running.values()]
+            trials = sorted(self.running.values(), key=lambda trial: trial.is_pending)
+            return [RunningTrial(**vars(trial)) for trial in trials]
 
     def running_keys(self) -> list[str]:
-        """Return the trial keys of the running trials."""
+        """Return the trial keys of the dispatched trials."""
         with self._lock:
             return list(self.running)
+
+    @property
+    def num_pending(self) -> int:
+        """How many trials were dispatched and wait for a process."""
+        return sum(trial.is_pending for trial in self.snapshot())
 
     @property
     def has_started(self) -> bool:

@@ -184,7 +184,7 @@ def show_lines(board: Board, title: str, terminal: TextIO) -> Generator[None]:
 
 
 def render(board: Board, title: str) -> Group:
-    """Return the live view: counts, a bar with the pace, the best trial, then running trials."""
+    """Return the live view: counts, a bar with the pace, the best trial, then dispatched ones."""
     running = board.snapshot()
     lines = [Text(summary(board, title), style="bold"), Text(_pace(board))]
     if board.best and (changes := board.changes.get(board.best[1])):
@@ -195,7 +195,7 @@ def render(board: Board, title: str) -> Group:
         for arm, seed, why in board.failures[-3:]
     ]
     if len(running) > _MOST_TRIALS:
-        lines.append(Text(f"{_MOST_TRIALS} of {len(running)} running trials:"))
+        lines.append(Text(f"{_MOST_TRIALS} of {len(running)} trials:"))
     return Group(*lines, _trials(running[:_MOST_TRIALS])) if running else Group(*lines)
 
 
@@ -206,15 +206,21 @@ def _trials(running: Sequence[RunningTrial]) -> Table:
         number = heading not in {"arm", "its curve"}
         table.add_column(heading, justify="right" if number else "left", no_wrap=True)
     for trial in running:
-        error = trial.validation_error
         table.add_row(
             escape(_one_line(trial.arm)),
             str(trial.seed),
             f"{trial.epoch}/{trial.num_epochs}",
-            "starts" if error is None else VALIDATION_ERROR.written(error),
+            standing(trial),
             sparkline(trial.errors),
         )
     return table
+
+
+def standing(trial: RunningTrial) -> str:
+    """Return a trial's validation error, or what it does before it has one."""
+    if trial.validation_error is not None:
+        return VALIDATION_ERROR.written(trial.validation_error)
+    return "pending" if trial.is_pending else "starts"
 
 
 def _pace(board: Board) -> str:
@@ -222,7 +228,9 @@ def _pace(board: Board) -> str:
     parts = [bar(board.share_done)]
     if board.doing:
         parts.append(f"{board.doing}, {clock(board.clock() - board.doing_since)}")
-    elif board.running and all(trial.validation_error is None for trial in board.snapshot()):
+    elif (trials := board.snapshot()) and all(trial.is_pending for trial in trials):
+        parts.append("waiting for room on a machine")
+    elif trials and all(trial.validation_error is None for trial in trials):
         parts.append("waiting for the first epoch")
     per_epoch = board.seconds_an_epoch()
     if per_epoch:
@@ -233,8 +241,7 @@ def _pace(board: Board) -> str:
 def summary(board: Board, title: str) -> str:
     """Return the progress in one line."""
     parts = [f"{title}: {board.num_filled + board.num_done} of {board.num_cells} cells done"]
-    running = board.doing or f"{len(board.running)} running"
-    parts.append("stopping" if board.is_stopping else running)
+    parts.append("stopping" if board.is_stopping else _doing(board))
     for epoch, count in sorted(Counter(board.waiting.values()).items()):
         parts.append(f"{count} {'waits' if count == 1 else 'wait'} at epoch {epoch}")
     if board.failures:
@@ -254,6 +261,13 @@ def summary(board: Board, title: str) -> str:
     if remaining is not None and is_awaited and not board.is_stopping:
         parts.append(f"about {clock(remaining)} left")
     return _one_line(", ".join(parts))
+
+
+def _doing(board: Board) -> str:
+    """Return what happens now, and how many trials wait for a process."""
+    num_pending = board.num_pending
+    now = board.doing or f"{len(board.running) - num_pending} running"
+    return f"{now}, {num_pending} pending" if num_pending else now
 
 
 def print_line(text: str) -> None:

@@ -5,11 +5,10 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TextIO
 
-from capsmodel.metrics import VALIDATION_ERROR
-from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, line, value_text
+from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, line
 from sweeps.execution.periodic import every
 from sweeps.execution.view.board import Board, RunningTrial
-from sweeps.execution.view.live_view import show_in_terminal, summary
+from sweeps.execution.view.live_view import show_in_terminal, standing, summary
 
 UPDATE_SECONDS = 1.0
 _MOST_TRIALS = 20
@@ -60,7 +59,7 @@ def show_in_notebook(displays: Any, board: Board, title: str) -> Generator[None]
 
 
 def board_html(board: Board, title: str) -> str:
-    """Return a board as small, escaped HTML: counts, a bar, and the running trials."""
+    """Return a board as small, escaped HTML: counts, a bar, and the dispatched trials."""
     done = min(board.num_filled + board.num_done, board.num_cells)
     bar = f'<progress value="{done}" max="{max(1, board.num_cells)}"></progress>'
     rows = [[Shown(text) for text in _row(trial)] for trial in board.snapshot()[:_MOST_TRIALS]]
@@ -71,9 +70,7 @@ def board_html(board: Board, title: str) -> str:
 
 
 def _row(trial: RunningTrial) -> tuple[str, ...]:
-    error = trial.validation_error
-    written = "" if error is None else value_text(error, VALIDATION_ERROR)
-    return trial.arm, str(trial.seed), f"{trial.epoch}/{trial.num_epochs}", written
+    return trial.arm, str(trial.seed), f"{trial.epoch}/{trial.num_epochs}", standing(trial)
 
 
 def _bundle(board: Board, title: str) -> dict[str, str]:

@@ -12,7 +12,8 @@ from sweeps.cli.commands.status import ago
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.launch_process.launch_lock import sole_launch
 from sweeps.execution.survey.listing import listed_sweeps
-from sweeps.execution.sweep_log import stored_entries, write_log
+from sweeps.execution.survey.status import sweep_status
+from sweeps.execution.sweep_log import DISPATCHED, SweepLog, stored_entries, write_log
 from sweeps.records.cell_contents import OutboxLine
 from sweeps.records.sweep_log import LaunchEnded
 from sweeps.storage.file_lock import FileLock
@@ -95,6 +96,26 @@ def test_one_that_is_run_is_said_to_be(shell: Shell) -> None:
         assert json.loads(shell("status", "small_design", "--json").out)["is_running"]
     assert shell("status", "small_design").out.endswith("ended with code 130.\n")
     assert not json.loads(shell("status", "small_design", "--json").out)["is_running"]
+
+
+def test_a_trial_that_waits_for_room_is_pending_while_its_launch_runs(shell: Shell) -> None:
+    storage = interrupted_design(shell)
+    log = SweepLog(storage / "journals", "small_design")
+    missing = [one for one in sweep_status("small_design").cells if one.state != "finished"]
+    waits, starts = (one.cell.trial_key for one in missing[:2])
+    log.note(missing[2].cell.trial_key, DISPATCHED)
+    log.start_launch(6)
+    for key in (waits, starts):
+        log.note(key, DISPATCHED)
+    log.note(starts, "started")
+    with FileLock(storage / "journals" / "small_design.lock") as lock:
+        assert lock.acquire()
+        assert ", 1 pending, " in shell("status", "small_design").out
+        answer = json.loads(shell("status", "small_design", "--json").out)
+    (pending,) = (one for one in answer["cells"] if one["state"] == "pending")
+    assert pending["trial_key"] == waits
+    assert answer["counts"]["pending"] == 1
+    assert "pending" not in shell("status", "small_design").out, "its launch is gone"
 
 
 def test_a_launch_that_starts_is_said_to_though_nothing_is_recorded_yet(shell: Shell) -> None:

@@ -5,7 +5,7 @@ Begin                  ->
                        <-     Ready, or Refused
 Print                  ->     where it began before it was known
 Train                  ->
-                       <-     Ask, EpochEnded, TrialEnded
+                       <-     Ask, TrialStarted, EpochEnded, TrialEnded
 Job, Word, Stop, GoOn  ->
                        <-     Over
                        <-     Pulse, at any time
@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from sweeps.execution.engine.engine import EpochEnded, Job, Next, Stop, TrialEnded
+from sweeps.execution.engine.engine import EpochEnded, Job, Next, Stop, TrialEnded, TrialStarted
 from sweeps.execution.engine.placement import Machine
 
 
@@ -111,7 +111,7 @@ class Over(_Message):
     type: Literal["over"] = "over"
 
 
-FromEngine = Ready | Refused | Ask | EpochEnded | TrialEnded | Pulse | Over
+FromEngine = Ready | Refused | Ask | TrialStarted | EpochEnded | TrialEnded | Pulse | Over
 FROM_ENGINE: TypeAdapter[FromEngine] = TypeAdapter(
     Annotated[FromEngine, Field(discriminator="type")]
 )

@@ -24,6 +24,7 @@ from sweeps.execution.engine.engine import (
     Jobs,
     Next,
     TrialEnded,
+    TrialStarted,
 )
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
@@ -217,6 +218,8 @@ class RayEngine:
                 self._note(answer)
                 num_handed_out += isinstance(answer, Job)
                 session.send(Word(next=answer) if isinstance(answer, Next) else answer)
+            elif isinstance(message, TrialStarted):
+                events.tell(message)
             elif isinstance(message, EpochEnded):
                 self._num_starts = 1  # it works
                 session.send(events.tell(message) or GoOn())

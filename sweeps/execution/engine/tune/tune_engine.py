@@ -24,6 +24,7 @@ from sweeps.execution.engine.engine import (
     Jobs,
     Next,
     TrialEnded,
+    TrialStarted,
 )
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.tune.ray_private import is_known_release, leave_cell, tune_run
@@ -82,7 +83,7 @@ class TuneEngine:
                 name="launch",
                 storage_path=str(Path(self._scratch) / "tune"),
                 verbose=0,
-                callbacks=[ErrorCallback(searcher)],
+                callbacks=[TrialCallback(searcher)],
                 failure_config=tune.FailureConfig(max_failures=0),
             ),
         )
@@ -159,6 +160,11 @@ class JobSearcher(Searcher):
         if trial_id in self._running:
             self._ended.append(trial_id)
 
+    def tell_started(self, trial_id: str) -> None:
+        """Report that a process has begun with a job."""
+        for key in self._running[trial_id]:
+            self._events.tell(TrialStarted(trial_key=key))
+
     def note_fault(self, trial_id: str, fault: Fault) -> None:
         """Note how the process of a job ended."""
         self._faults[trial_id] = fault
@@ -214,11 +220,15 @@ class StopScheduler(FIFOScheduler):
         return self
 
 
-class ErrorCallback(tune.Callback):
-    """Notes what only Tune knows of an error: what a process raised before it locked its cell."""
+class TrialCallback(tune.Callback):
+    """Reports what only Tune knows: when a process begins, and what it raised before its lease."""
 
     def __init__(self, searcher: JobSearcher) -> None:
         self._searcher = searcher
+
+    def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        """Report that a process has begun with a job, be it a new process or one used before."""
+        self._searcher.tell_started(trial.trial_id)
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """Note why the process of a job ended; nothing is known of a killed one."""

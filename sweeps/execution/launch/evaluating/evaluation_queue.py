@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_queue import Shares
-from sweeps.execution.engine.engine import Event, Job, Next, Stop, TrialEnded
+from sweeps.execution.engine.engine import Event, Job, Next, Stop, TrialEnded, TrialStarted
 from sweeps.execution.engine.failure_policy import (
     FailedAttempt,
     Failure,
@@ -131,6 +131,8 @@ class EvaluationQueue:
 
     def tell(self, event: Event) -> Stop | None:
         """Take the end of a job: what it left unmade is retried or given up."""
+        if isinstance(event, TrialStarted):
+            return None
         assert isinstance(event, TrialEnded)
         assert self._waiting is not None
         trial = self._without_made(self._running.pop(event.trial_key))

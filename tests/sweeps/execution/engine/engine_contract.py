@@ -19,6 +19,7 @@ from sweeps.execution.engine.engine import (
     Next,
     Stop,
     TrialEnded,
+    TrialStarted,
 )
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.worker.evaluation import EvaluationJob
@@ -39,6 +40,7 @@ class Driver:
     """
 
     def __init__(self, *jobs: Job, stop_after: dict[str, int] | None = None) -> None:
+        self.started = set[str]()
         self.epochs: dict[str, list[int]] = {}
         self.ended: list[TrialEnded] = []
         self._jobs = deque[Job](jobs)
@@ -64,8 +66,14 @@ class Driver:
         """Note an event."""
         key = event.trial_key
         assert key in self._running, "only running trials are reported"
+        if isinstance(event, TrialStarted):
+            assert key not in self.started, "a start is reported once"
+            self.started.add(key)
+            return None
+        assert key in self.started, "a trial starts before anything else is reported of it"
         if isinstance(event, TrialEnded):
             self._running.remove(key)
+            self.started.remove(key)
             self.ended.append(event)
             return None
         assert isinstance(event, EpochEnded)

@@ -10,7 +10,7 @@ import sys
 import time
 
 from sweeps.execution.channel import Channel, channel_to_parent
-from sweeps.execution.engine.engine import EpochEnded, Job, Next, Stop, TrialEnded
+from sweeps.execution.engine.engine import EpochEnded, Job, Next, Stop, TrialEnded, TrialStarted
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process.process_messages import Over, Pulse, Ready, Refused
@@ -58,6 +58,7 @@ def serve(driver: Driver, channel: Channel, ray: "subprocess.Popen[bytes]") -> N
             channel.send(Pulse())
             have_trouble(channel, ray)
         key = job.trial_keys[0]
+        driver.tell(TrialStarted(trial_key=key))
         answer = driver.tell(EpochEnded(trial_key=key, result=RESULT))
         if TROUBLE == "is killed after an epoch":
             have_trouble(channel, ray)

@@ -10,7 +10,16 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from sweeps.execution.engine.engine import EpochEnded, Events, Job, Jobs, Next, Stop, TrialEnded
+from sweeps.execution.engine.engine import (
+    EpochEnded,
+    Events,
+    Job,
+    Jobs,
+    Next,
+    Stop,
+    TrialEnded,
+    TrialStarted,
+)
 from sweeps.execution.engine.placement import Machine, Share
 from sweeps.execution.worker.trial import TrialJob
 
@@ -67,6 +76,7 @@ class SimulatedEngine:
                 if waiting is None or (machine := self._room(running, waiting.share)) is None:
                     break
                 running.append(_Run(waiting, machine, self.train(waiting.trials[0])))
+                events.tell(across(TrialStarted(trial_key=waiting.trial_keys[0])))
                 waiting = None
             if running:
                 self._note(running)

@@ -7,7 +7,7 @@ import pytest
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.cell_source import ListedCells
-from sweeps.execution.engine.engine import CannotGoOn, Job, Next, TrialEnded
+from sweeps.execution.engine.engine import CannotGoOn, Job, Next, TrialEnded, TrialStarted
 from sweeps.execution.engine.failure_policy import (
     MAX_RESTARTS,
     Failure,
@@ -32,8 +32,10 @@ class Heard:
     def __init__(self) -> None:
         self.events: list[tuple[object, ...]] = []
 
-    def started(self, trial_key: str) -> None:
-        self.events.append(("started", trial_key[0]))
+    def dispatched(self, trial_key: str) -> None:
+        self.events.append(("dispatched", trial_key[0]))
+
+    def started(self, trial_key: str) -> None: ...
 
     def progressed(self, trial_key: str, epoch: int, validation_error: float) -> None:
         raise AssertionError
@@ -89,6 +91,15 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path / "cells")
 
 
+def test_a_trial_that_a_process_begins_with_is_passed_on_as_started(scene: Scene) -> None:
+    started = list[str]()
+    scene.heard.started = started.append
+    scene.next()
+    assert started == []
+    scene.queue.tell(TrialStarted(trial_key="a" * 20))
+    assert started == ["a" * 20]
+
+
 def test_cells_are_handed_out_once_and_in_order(scene: Scene) -> None:
     assert [scene.next(), scene.next(), scene.next()] == ["a", "b", Next.WAIT]
     for letter in "ab":
@@ -96,8 +107,8 @@ def test_cells_are_handed_out_once_and_in_order(scene: Scene) -> None:
         scene.ended(letter)
     assert scene.next() is Next.DONE
     assert scene.heard.events == [
-        ("started", "a"),
-        ("started", "b"),
+        ("dispatched", "a"),
+        ("dispatched", "b"),
         ("ended", "a", "finished", ""),
         ("ended", "b", "finished", ""),
     ]
@@ -111,7 +122,7 @@ def test_a_cell_that_was_filled_meanwhile_is_told_and_not_handed_out(scene: Scen
     diverged = final(outcome=Outcome.DIVERGED, reason="nan", test_error=None)
     scene.folder("a").write_final(diverged)
     assert scene.next() == "b"
-    assert scene.heard.events == [("ended", "a", "diverged", "nan"), ("started", "b")]
+    assert scene.heard.events == [("ended", "a", "diverged", "nan"), ("dispatched", "b")]
 
 
 def test_a_cell_that_another_process_trains_is_waited_for(scene: Scene) -> None:
@@ -126,7 +137,7 @@ def test_a_cell_that_another_process_trains_is_waited_for(scene: Scene) -> None:
         end(process)
     assert scene.next() is Next.DONE
     assert ("ended", "a", "finished", "") in scene.heard.events
-    assert ("started", "a") not in scene.heard.events
+    assert ("dispatched", "a") not in scene.heard.events
 
 
 def test_a_cell_that_another_process_left_empty_is_handed_out(scene: Scene) -> None:
@@ -144,7 +155,7 @@ def test_a_cell_that_another_process_took_first_is_waited_for_not_restarted(scen
         assert [scene.next(), scene.next()] == ["b", Next.WAIT]
     finally:
         end(process)
-    assert [event[0] for event in scene.heard.events] == ["started", "started"]
+    assert [event[0] for event in scene.heard.events] == ["dispatched", "dispatched"]
 
 
 def test_a_failed_cell_is_tried_once_more_and_no_third_time(scene: Scene) -> None:
@@ -155,7 +166,7 @@ def test_a_failed_cell_is_tried_once_more_and_no_third_time(scene: Scene) -> Non
         scene.ended("a")
     assert scene.heard.events[1:] == [
         ("restarted", "a", "it raised ValueError: no"),
-        ("started", "a"),
+        ("dispatched", "a"),
         ("ended", "a", "failed", "ValueError: no"),
     ]
     assert scene.next() == "b"

@@ -6,7 +6,7 @@ import math
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from sweeps.execution.engine.engine import EpochEnded, Job, Next, Stop, TrialEnded
+from sweeps.execution.engine.engine import EpochEnded, Job, Next, Stop, TrialEnded, TrialStarted
 from sweeps.execution.engine.placement import Machine, Request, Share
 from sweeps.execution.worker.trial import TrialJob
 from tests.sweeps.execution.examples import KEY, epoch, spec
@@ -14,6 +14,7 @@ from tests.sweeps.execution.examples import KEY, epoch, spec
 ORDER = Job(trials=(TrialJob(cells="/cells", spec=spec()),), share=Share(cpus=2, gpus=0.25))
 MESSAGES = [
     ORDER,
+    TrialStarted(trial_key=KEY),
     EpochEnded(trial_key=KEY, result=epoch(3)),
     TrialEnded(trial_key=KEY, reason="ImportError: no"),
     Stop(trial_key=KEY),

@@ -65,10 +65,10 @@ def test_a_trial_that_waits_has_not_ended_and_is_handed_out_again_once_it_is_pro
     source.is_promoted = True
     assert isinstance(queue.next(), Job)
     assert heard.events == [
-        ("started", "a"),
+        ("dispatched", "a"),
         ("progressed", "a", 1),
         ("paused", "a", 1),
-        ("started", "a"),
+        ("dispatched", "a"),
     ]
 
 
@@ -81,4 +81,9 @@ def test_one_that_is_promoted_before_its_process_has_ended_waits_for_that(tmp_pa
     assert queue.next() is Next.WAIT
     queue.tell(TrialEnded(trial_key=KEY))
     assert isinstance(queue.next(), Job)
-    assert [kind for kind, *_ in heard.events] == ["started", "progressed", "paused", "started"]
+    assert [kind for kind, *_ in heard.events] == [
+        "dispatched",
+        "progressed",
+        "paused",
+        "dispatched",
+    ]

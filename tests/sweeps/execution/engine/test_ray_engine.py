@@ -21,6 +21,7 @@ from sweeps.execution.engine.engine import (
     Next,
     Stop,
     TrialEnded,
+    TrialStarted,
 )
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
@@ -55,6 +56,8 @@ class Driver:
 
     def tell(self, event: Event) -> Stop | None:
         letter = event.trial_key[0]
+        if isinstance(event, TrialStarted):
+            return None
         if isinstance(event, EpochEnded):
             return Stop(trial_key=event.trial_key) if letter in self.stopped else None
         self.running.remove(letter)

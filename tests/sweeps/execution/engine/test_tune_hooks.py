@@ -23,9 +23,9 @@ from sweeps.execution.engine.tune.ray_private import tune_run
 from sweeps.execution.engine.tune.tune_engine import (
     ActorBusyError,
     ActorLostError,
-    ErrorCallback,
     JobSearcher,
     StopScheduler,
+    TrialCallback,
 )
 from tests.sweeps.execution.engine.test_cell_queue import Scene, killed
 from tests.sweeps.execution.examples import epoch, failed, final, start
@@ -61,7 +61,7 @@ class Tune:
         self.folder = folder
         self.scene = Scene(folder / "cells", "ab", give_up_what_raised)
         self.searcher = JobSearcher(self.scene.queue, self.scene.queue)
-        self.callback = ErrorCallback(self.searcher)
+        self.callback = TrialCallback(self.searcher)
 
     def hand_out(self) -> dict[str, Any]:
         return self.searcher.suggest("t1")
@@ -72,7 +72,9 @@ class Tune:
 
     def last_event(self) -> tuple[object, ...]:
         self.searcher.suggest("t2")
-        return next(event for event in reversed(self.scene.heard.events) if event[0] != "started")
+        return next(
+            event for event in reversed(self.scene.heard.events) if event[0] != "dispatched"
+        )
 
     def reuse_in_vain(self) -> None:
         """Have Tune hear that an actor was not free for the trial."""
@@ -199,7 +201,7 @@ def test_an_error_of_a_cell_that_another_process_holds_ends_no_sweep(tune: Tune)
         tune.searcher.suggest("t2")
     finally:
         end(process)
-    assert [event[0] for event in tune.scene.heard.events] == ["started", "started"]
+    assert [event[0] for event in tune.scene.heard.events] == ["dispatched", "dispatched"]
 
 
 class StopsAfter:

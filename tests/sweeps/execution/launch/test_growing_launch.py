@@ -103,7 +103,7 @@ def test_each_proposal_is_queued_shown_and_recorded(scene: Scene) -> None:
         assert scene.recorded() == grown.manifest
         assert scene.launch.definition == grown
     assert scene.board.num_cells == 12
-    scene.board.started(scene.queued()[-1])
+    scene.board.dispatched(scene.queued()[-1])
     assert scene.board.snapshot()[0].num_epochs == 3
 
 

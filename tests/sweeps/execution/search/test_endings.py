@@ -35,6 +35,8 @@ GOOD = 0.25
 
 Trouble = Callable[[int], float]
 
+BEGUN = ("dispatched", "started")
+
 
 def comes_to(value: float, at: int = 1) -> Callable[[], Trouble]:
     return lambda: lambda epoch: value if epoch >= at else GOOD
@@ -82,56 +84,56 @@ WHY_STOPPED = "stopped by asha after epoch 2, validation_error 0.75"
 ENDINGS = {
     "finished": Ending(
         comes_to(GOOD),
-        ["started", "finished"],
+        [*BEGUN, "finished"],
         PASSED,
         COMPLETE,
         ("finished", "", 3),
     ),
     "pruned": Ending(
         comes_to(0.75),
-        ["started", "pruned"],
+        [*BEGUN, "pruned"],
         [(2, True)],
         (TrialState.PRUNED, 0.75, {2: 0.75}),
         ("pruned", WHY_STOPPED, 2),
     ),
     "diverged": Ending(
         comes_to(math.nan),
-        ["started", "diverged"],
+        [*BEGUN, "diverged"],
         [],
         (TrialState.COMPLETE, GOOD, {0: GOOD}),
         ("diverged", "", 1),
     ),
     "diverged at a rung": Ending(
         comes_to(math.nan, at=2),
-        ["started", "diverged"],
+        [*BEGUN, "diverged"],
         [],
         (TrialState.COMPLETE, GOOD, {0: GOOD}),
         ("diverged", "", 2),
     ),
     "failed": Ending(
         raises(ValueError("no"), 2, times=2),
-        ["started", "restarted", "started", "failed"],
+        [*BEGUN, "restarted", *BEGUN, "failed"],
         [],
         (TrialState.FAIL, *NO_VALUE),
         ("failed", "ValueError: no", 1),
     ),
     "process killed": Ending(
         raises(WorkerKilled(), 2),
-        ["started", "restarted", "started", "finished"],
+        [*BEGUN, "restarted", *BEGUN, "finished"],
         PASSED,
         COMPLETE,
         ("finished", "", 3),
     ),
     "process killed too often": Ending(
         raises(WorkerKilled(), 3, times=4),
-        ["started", *["restarted", "started"] * 3, "failed"],
+        [*BEGUN, *["restarted", *BEGUN] * 3, "failed"],
         PASSED,
         (TrialState.FAIL, *NO_VALUE),
         ("failed", KILLED_TOO_OFTEN, 2),
     ),
     "driver killed": Ending(
         raises(Killed(), 3),
-        ["started"],
+        [*BEGUN],
         PASSED,
         (TrialState.RUNNING, *NO_VALUE),
         ("interrupted", "", 2),
@@ -139,7 +141,7 @@ ENDINGS = {
     ),
     "interrupted": Ending(
         raises(KeyboardInterrupt(), 3),
-        ["started"],
+        [*BEGUN],
         PASSED,
         (TrialState.RUNNING, *NO_VALUE),
         ("interrupted", "", 2),

@@ -57,6 +57,12 @@ def scene(log: SweepLog) -> Scene:
     return Scene(log)
 
 
+def begin(board: Board, trial_key: str) -> None:
+    """Dispatch a trial, and have a process begin with it."""
+    board.dispatched(trial_key)
+    board.started(trial_key)
+
+
 def test_at_first_only_the_filled_cells_are_done(scene: Scene) -> None:
     assert summary(scene.board, "example") == (
         "example: 1 of 4 cells done, 0 running, 0:00 elapsed"
@@ -64,7 +70,7 @@ def test_at_first_only_the_filled_cells_are_done(scene: Scene) -> None:
 
 
 def test_a_trial_in_progress_is_shown_with_its_epochs(scene: Scene) -> None:
-    scene.board.started(scene.keys[1])
+    begin(scene.board, scene.keys[1])
     (trial,) = scene.board.snapshot()
     assert (trial.arm, trial.seed, trial.epoch, trial.num_epochs) == ("other", 0, 4, 10)
     assert trial.validation_error is None
@@ -76,12 +82,12 @@ def test_a_trial_in_progress_is_shown_with_its_epochs(scene: Scene) -> None:
 def test_everything_that_happened_is_in_one_line(scene: Scene) -> None:
     board, keys = scene.board, scene.keys
     for key in keys[1:]:
-        board.started(key)
+        begin(board, key)
     scene.train(1, range(5, 11))
     board.ended(keys[1], Outcome.FINISHED, "")
     board.ended(keys[2], Outcome.DIVERGED, "nan")
     board.restarted(keys[3], "its process was killed")
-    board.started(keys[3])
+    begin(board, keys[3])
     board.ended(keys[3], Outcome.FAILED, "no")
     summed_up = summary(board, "example")
     assert summed_up == (
@@ -92,7 +98,7 @@ def test_everything_that_happened_is_in_one_line(scene: Scene) -> None:
 
 
 def test_one_that_is_stopping_says_not_how_long_training_would_take(scene: Scene) -> None:
-    scene.board.started(scene.keys[2])
+    begin(scene.board, scene.keys[2])
     scene.train(2, range(1, 7))
     assert summary(scene.board, "example").endswith(" left")
     scene.board.is_stopping = True
@@ -101,7 +107,7 @@ def test_one_that_is_stopping_says_not_how_long_training_would_take(scene: Scene
 
 def test_the_best_is_the_lowest_of_those_that_finished(scene: Scene) -> None:
     for index, error in ((1, 0.2), (2, 0.1), (3, 0.3)):
-        scene.board.started(scene.keys[index])
+        begin(scene.board, scene.keys[index])
         scene.board.progressed(scene.keys[index], 10, error)
         outcome = Outcome.DIVERGED if index == 2 else Outcome.FINISHED
         scene.board.ended(scene.keys[index], outcome, "")
@@ -109,18 +115,18 @@ def test_the_best_is_the_lowest_of_those_that_finished(scene: Scene) -> None:
 
 
 def test_the_rest_is_estimated_from_the_pace_so_far(scene: Scene) -> None:
-    scene.board.started(scene.keys[1])
+    begin(scene.board, scene.keys[1])
     assert scene.board.remaining_seconds() is None
     scene.train(1, range(5, 11))
     assert scene.board.remaining_seconds() == pytest.approx(20 * 2.0)
 
 
 def test_epochs_that_will_never_run_are_not_waited_for(scene: Scene) -> None:
-    scene.board.started(scene.keys[1])
+    begin(scene.board, scene.keys[1])
     scene.train(1, range(5, 11))
     scene.board.ended(scene.keys[1], Outcome.FINISHED, "")
     for index, outcome in ((2, Outcome.FAILED), (3, Outcome.DIVERGED)):
-        scene.board.started(scene.keys[index])
+        begin(scene.board, scene.keys[index])
         scene.train(index, range(1, 2))
         scene.board.ended(scene.keys[index], outcome, "")
     assert scene.board.remaining_seconds() == 0.0
@@ -128,7 +134,7 @@ def test_epochs_that_will_never_run_are_not_waited_for(scene: Scene) -> None:
 
 
 def test_cells_that_another_sweep_filled_are_not_waited_for(scene: Scene) -> None:
-    scene.board.started(scene.keys[1])
+    begin(scene.board, scene.keys[1])
     scene.train(1, range(5, 11))
     for key in scene.keys[2:]:
         scene.board.ended(key, Outcome.FINISHED, "")
@@ -136,24 +142,26 @@ def test_cells_that_another_sweep_filled_are_not_waited_for(scene: Scene) -> Non
 
 
 def test_a_restarted_trial_counts_the_epochs_it_has_left(scene: Scene) -> None:
-    scene.board.started(scene.keys[2])
+    begin(scene.board, scene.keys[2])
     scene.train(2, range(1, 7))
     scene.board.restarted(scene.keys[2], "its process was killed")
-    scene.board.started(scene.keys[2])
+    begin(scene.board, scene.keys[2])
     assert scene.board.remaining_seconds() == pytest.approx((6 + 4 + 10) * 2.0)
 
 
 def test_the_log_says_what_happened_to_a_trial(scene: Scene, tmp_path: Path) -> None:
     key = scene.keys[2]
-    scene.board.started(key)
+    begin(scene.board, key)
     scene.board.restarted(key, "its process was killed, 1 times so far")
-    scene.board.started(key)
+    begin(scene.board, key)
     scene.board.ended(key, Outcome.FAILED, 'it\'s "no"')
     entries = stored_entries(tmp_path / "journals", "example")
     noted = [one for one in entries if isinstance(one, TrialNoted) and one.trial_key == key]
     assert [(one.event, one.detail) for one in noted] == [
+        ("dispatched", ""),
         ("started", ""),
         ("restarted", "its process was killed, 1 times so far"),
+        ("dispatched", ""),
         ("started", ""),
         ("failed", 'it\'s "no"'),
     ]
@@ -183,7 +191,7 @@ def rendered(board: Board) -> str:
 
 
 def test_the_live_table_shows_trials_and_failures(scene: Scene) -> None:
-    scene.board.started(scene.keys[1])
+    begin(scene.board, scene.keys[1])
     scene.board.progressed(scene.keys[1], 5, 0.125)
     scene.board.ended(scene.keys[3], Outcome.FAILED, "ValueError: no")
     shown = rendered(scene.board)
@@ -195,7 +203,7 @@ def test_the_live_table_shows_trials_and_failures(scene: Scene) -> None:
 
 def test_hostile_names_neither_mark_up_nor_command_the_terminal(log: SweepLog) -> None:
     scene = Scene(log, ("base", HOSTILE))
-    scene.board.started(scene.keys[1])
+    begin(scene.board, scene.keys[1])
     scene.board.progressed(scene.keys[1], 10, 0.5)
     scene.board.ended(scene.keys[3], Outcome.FAILED, HOSTILE)
     for shown in (rendered(scene.board), summary(scene.board, "example")):
@@ -227,7 +235,7 @@ def test_without_a_terminal_lines_come_now_and_then(
     monkeypatch.setattr(live, "LINE_SECONDS", 0.01)
     out = io.StringIO()
     with show_in_terminal(scene.board, "example", out):
-        scene.board.started(scene.keys[1])
+        begin(scene.board, scene.keys[1])
         while "1 running" not in out.getvalue():
             pass
     lines = out.getvalue().splitlines()
@@ -241,7 +249,7 @@ def test_without_a_terminal_what_was_said_last_is_told_at_the_end(
     monkeypatch.setattr(live, "LINE_SECONDS", 1e6)
     out = io.StringIO()
     with show_in_terminal(scene.board, "example", out):
-        scene.board.started(scene.keys[1])
+        begin(scene.board, scene.keys[1])
         scene.board.say("Ray was lost.")
     first, last = out.getvalue().splitlines()
     assert first == "example: Ray was lost."

@@ -14,6 +14,7 @@ from sweeps.execution.view.board import Board
 from sweeps.execution.view.live_view import REDRAWS_A_SECOND, bar, render, settings_words, sparkline
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.examples import manifest
+from tests.sweeps.execution.view.test_board import begin
 
 NUM_CELLS = 500
 
@@ -51,7 +52,7 @@ def drawn(board: Board, width: int = 120) -> list[str]:
 
 
 def train(board: Board, watch: Watch, key: str, errors: list[float]) -> None:
-    board.started(key)
+    begin(board, key)
     for epoch, error in enumerate(errors, start=1):
         watch.now += 2.0
         board.progressed(key, epoch, error)
@@ -60,7 +61,7 @@ def train(board: Board, watch: Watch, key: str, errors: list[float]) -> None:
 def test_without_a_terminal_a_failure_is_printed_once_when_it_happens(board: Board) -> None:
     terminal = io.StringIO()
     lines = live_view._Lines(board, "example", terminal)
-    board.started(keys(board)[0])
+    begin(board, keys(board)[0])
     reason = "NameError: name 'x' is not defined (mine.py, line 30: x)"
     board.ended(keys(board)[0], Outcome.FAILED, reason)
     lines.tell_new()
@@ -74,9 +75,20 @@ def test_what_starts_now_is_shown_with_how_long_it_has_taken(board: Board, watch
     watch.now += 20
     assert drawn(board)[1] == f"{'░' * 30}  starting Ray, 0:20"
     board.say_now("")
-    board.started(keys(board)[0])
+    begin(board, keys(board)[0])
     assert drawn(board)[1].endswith("  waiting for the first epoch")
     assert drawn(board)[-1].split() == ["base", "0", "0/10", "starts"]
+
+
+def test_a_dispatched_trial_is_pending_until_a_process_begins_with_it(board: Board) -> None:
+    for key in keys(board)[:2]:
+        board.dispatched(key)
+    assert "0 running, 2 pending, 0:00" in drawn(board)[0]
+    assert drawn(board)[1].endswith("  waiting for room on a machine")
+    board.started(keys(board)[1])
+    assert "1 running, 1 pending, 0:00" in drawn(board)[0]
+    assert drawn(board)[1].endswith("  waiting for the first epoch")
+    assert [line.split()[-1] for line in drawn(board)[-2:]] == ["starts", "pending"]
 
 
 def test_the_bar_grows_with_epochs_and_the_pace_is_told(board: Board, watch: Watch) -> None:
@@ -148,6 +160,6 @@ def test_a_search_of_500_cells_costs_little_to_show(log: SweepLog, watch: Watch)
     before = time.process_time()
     shown, *_ = [drawn(board) for _ in range(10)]
     seconds = (time.process_time() - before) / 10
-    assert "20 of 64 running trials:" in shown
+    assert "20 of 64 trials:" in shown
     assert len(shown) == 24
     assert seconds * REDRAWS_A_SECOND < 0.2, "of a processor, and far less on a quiet machine"

@@ -12,7 +12,7 @@ from sweeps.execution.view import notebook_view
 from sweeps.execution.view.notebook_view import board_html, notebook, show_progress
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.rendering.seen_html import Seen
-from tests.sweeps.execution.view.test_board import HOSTILE, Scene
+from tests.sweeps.execution.view.test_board import HOSTILE, Scene, begin
 from tests.waiting import PATIENCE_SECONDS
 
 
@@ -49,7 +49,7 @@ def test_in_a_notebook_one_display_is_updated_until_the_end(log, monkeypatch):
     monkeypatch.setattr(notebook_view, "UPDATE_SECONDS", 0.01)
     scene, terminal = Scene(log), io.StringIO()
     with show_progress(scene.board, "example", terminal):
-        scene.board.started(scene.keys[2])
+        begin(scene.board, scene.keys[2])
         displays.is_updated.clear()
         assert displays.is_updated.wait(PATIENCE_SECONDS)
         scene.board.say("There is room on the disk again.")
@@ -66,7 +66,7 @@ def test_a_shell_in_a_terminal_is_no_notebook(shell, log, monkeypatch):
     terminal = io.StringIO()
     scene = Scene(log)
     with show_progress(scene.board, "example", terminal):
-        scene.board.started(scene.keys[2])
+        begin(scene.board, scene.keys[2])
 
     assert displays.shown == []
     assert "example: 1 of 4 cells done" in terminal.getvalue()
@@ -80,7 +80,7 @@ def test_without_ipython_there_is_no_notebook(monkeypatch):
 
 def test_names_from_a_launch_cannot_act_in_a_notebook(log):
     scene = Scene(log, (f"{HOSTILE}<script>", "other"))
-    scene.board.started(scene.keys[1])
+    begin(scene.board, scene.keys[1])
     scene.board.progressed(scene.keys[1], 5, 0.25)
     scene.board.say("<b>said</b>")
     scene.board.ended(scene.keys[2], Outcome.FAILED, "</table><script>alert(1)</script>")
