@@ -23,8 +23,8 @@ from sweeps.remote.messages import (
     Started,
     StartHead,
     StartWorker,
-    StopAll,
     Stopped,
+    StopServices,
 )
 from sweeps.storage.disk_room import in_words
 
@@ -92,10 +92,11 @@ def stop_cluster(cluster: ClusterFile) -> Iterator[tuple[Machine, int | BadInput
 
     The head is last: it is what a worker would wait for.
     """
+    request = StopServices(ports=(cluster.ray_port, cluster.mlflow_port))
 
     def stopped(machine: Machine) -> int | BadInput:
         try:
-            return link_to(machine).call(StopAll(), Stopped).num_processes
+            return link_to(machine).call(request, Stopped).num_processes
         except BadInput as error:
             return error
 
@@ -290,6 +291,12 @@ def _look_at_facts(
         "it has no token in ~/.ray/auth_token: run capsweep cluster up."
         if mode is None
         else f"others may read its ~/.ray/auth_token (mode {mode:o}): chmod 600 it there.",
+    )
+    found.note(
+        "the head's token",
+        has.token == head.token if head else None,
+        "its ~/.ray/auth_token is not the head's: delete it there if no other cluster uses it, "
+        "and run capsweep cluster up.",
     )
     node = next((one for one in nodes or () if one.address == has.address and one.is_alive), None)
     found.note(

@@ -46,6 +46,21 @@ class RunCommand(_Request):
     columns: int | None = None
 
 
+class PrepareData(_Request):
+    """Make sure that the machine has the data of a sweep, which may download them. Answer: `Ready`.
+
+    Attributes:
+        sweep: Its name, or the name of its file.
+        files: As of `RunCommand`.
+        settings: Path -> value that the launch changes.
+    """
+
+    call: Literal["prepare_data"] = "prepare_data"
+    sweep: str
+    files: Mapping[str, str] = {}
+    settings: Mapping[str, Any] = {}
+
+
 class GetRunning(_Request):
     """Whether a launch of a sweep runs on the machine. Answer: `Running`."""
 
@@ -158,10 +173,15 @@ class GetNodes(_Request):
     dashboard: str
 
 
-class StopAll(_Request):
-    """End what the agent has started on the machine: Ray, MLflow. Answer: `Stopped`."""
+class StopServices(_Request):
+    """End what the agent has started on the machine for one cluster. Answer: `Stopped`.
 
-    call: Literal["stop_all"] = "stop_all"
+    Attributes:
+        ports: Those of Ray's head and of MLflow's server, which tell clusters apart.
+    """
+
+    call: Literal["stop"] = "stop"
+    ports: tuple[int, ...]
 
 
 class HoldLock(_Request):
@@ -196,6 +216,7 @@ RequestOfAny = (
     GetFacts
     | RunCommand
     | SubmitSweep
+    | PrepareData
     | GetRunning
     | RunJob
     | StopJob
@@ -203,7 +224,7 @@ RequestOfAny = (
     | StartHead
     | StartWorker
     | GetNodes
-    | StopAll
+    | StopServices
     | HoldLock
     | Probe
 )
@@ -282,6 +303,10 @@ class Ended(_Message):
     """A command has ended."""
 
     exit_code: int
+
+
+class Ready(_Message):
+    """It is done."""
 
 
 class Running(_Message):

@@ -32,13 +32,15 @@ from sweeps.remote.messages import (
     Facts,
     GetFacts,
     GetRunning,
+    PrepareData,
+    Ready,
     RunCommand,
     Running,
     Started,
     StartHead,
     StartWorker,
-    StopAll,
     Stopped,
+    StopServices,
     Text,
 )
 from sweeps.storage.locations import resolve_storage
@@ -99,6 +101,25 @@ def run_command(request: RunCommand, say: _Say) -> Ended:
         return Ended(exit_code=process.wait())
 
 
+def prepare_data(request: PrepareData, _say: _Say) -> Ready:
+    """Make sure that the data of a sweep are here.
+
+    Raises:
+        BadInput: If some are missing and cannot be downloaded.
+    """
+    from sweeps.execution.launch.launch import prepare_data
+    from sweeps.execution.plan.changes import Changes
+    from sweeps.execution.plan.definition import define
+
+    with tempfile.TemporaryDirectory(prefix="capsweep-") as folder:
+        write_files(folder, request.files)
+        os.chdir(folder)
+        which = f"./{request.sweep}" if request.files else request.sweep
+        prepare_data(define(which, Changes(settings=dict(request.settings)), ()))
+        os.chdir("/")
+    return Ready()
+
+
 def running(request: GetRunning, _say: _Say) -> Running:
     """Return whether a launch of a sweep runs here."""
     storage = resolve_storage(request.storage)
@@ -134,7 +155,7 @@ def start_head(request: StartHead, _say: _Say) -> Started:
     mlflow = _start_mlflow(request) if starts_mlflow else None
     starts_ray = not answers(f"http://127.0.0.1:{request.dashboard_port}/api/version", token)
     if starts_ray:
-        stop_all(StopAll(), _say, name="ray")
+        end_services(request.ray_port)
         _start_ray(
             f"{address}:{request.ray_port}",
             request,
@@ -163,28 +184,33 @@ def start_worker(request: StartWorker, _say: _Say) -> Started:
         )
     _write_token(request.token)
     _write_environment(request)
-    stop_all(StopAll(), _say, name="ray")
+    end_services(int(request.head.rpartition(":")[2]))
     _start_ray(request.head, request, f"--address={request.head}")
     return Started(address=_address(), ray=True)
 
 
-def stop_all(_: StopAll, _say: _Say, name: str = "") -> Stopped:
-    """End the services that an agent has started here, or those of one name."""
+def stop(request: StopServices, _say: _Say) -> Stopped:
+    """End the services of one cluster that an agent has started here."""
+    return Stopped(num_processes=sum(map(end_services, request.ports)))
+
+
+def end_services(port: int) -> int:
+    """End the processes of the service with a port; return how many there were."""
     ended: list[psutil.Process] = []
-    while left := [one for one in _services(name) if one not in ended]:
+    while left := [process for process in _services(port) if process not in ended]:
         for process in left:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         ended += left
     psutil.wait_procs(ended, timeout=_END_SECONDS)
-    return Stopped(num_processes=len(ended))
+    return len(ended)
 
 
-def _services(name: str) -> Iterator[psutil.Process]:
+def _services(port: int) -> Iterator[psutil.Process]:
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             mark = process.environ().get(MARK, "")
-            if process.pid != os.getpid() and mark.startswith(name or ("ray", "mlflow")):
+            if process.pid != os.getpid() and mark.endswith(f":{port}"):
                 yield process
 
 
@@ -225,7 +251,7 @@ def _start_mlflow(request: StartHead) -> "subprocess.Popen[bytes]":
     folder.mkdir(parents=True, exist_ok=True)
     environment = {
         **_service_environment(),
-        MARK: "mlflow",
+        MARK: f"mlflow 127.0.0.1:{request.mlflow_port}",
         # no argument: those are seen by everybody
         "MLFLOW_BACKEND_STORE_URI": _database() or f"sqlite:///{folder}/mlflow.db",
         # seven processes that evaluate language models: not ours

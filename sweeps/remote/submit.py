@@ -4,13 +4,16 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
+from sweeps.remote.cluster_file import Machine
 from sweeps.remote.head import Head, Show
+from sweeps.remote.link import link_to
 from sweeps.remote.messages import (
     FollowJob,
     Frame,
@@ -18,12 +21,15 @@ from sweeps.remote.messages import (
     GetRunning,
     JobState,
     Nodes,
+    PrepareData,
+    Ready,
     Running,
     SubmitSweep,
     Submitted,
     Text,
 )
 from sweeps.remote.submissions import Submission
+from sweeps.storage.disk_room import in_words
 
 if TYPE_CHECKING:
     from sweeps.aggregation.report import Report
@@ -113,6 +119,13 @@ def remote_plan(head: Head, sent: Sendable, words: Sequence[str], cpus: int) -> 
         raise BadInput(str((answer or {}).get("error") or _last_line("".join(printed))))
     if answer.get("refusal"):
         raise BadInput(f"run would refuse: {answer['refusal']}")
+    disk = answer["disk"]
+    if disk["most_bytes"] > disk["free_bytes"]:
+        raise BadInput(
+            f"The storage folder there has {in_words(disk['free_bytes'])} free, and the sweep "
+            f"takes {in_words(disk['most_bytes'])} at most: make room there, such as by capsweep "
+            f"clean, or give another --storage."
+        )
     states = answer["counts"]
     filled = ("recorded", "to record", "stopped early")
     return RemotePlan(
@@ -124,6 +137,34 @@ def remote_plan(head: Head, sent: Sendable, words: Sequence[str], cpus: int) -> 
         seconds=answer["estimate_seconds"],
         num_machines=_num_machines(head, answer, cpus),
     )
+
+
+def check_data(head: Head, sent: Sendable, settings: Mapping[str, Any]) -> None:
+    """Make sure that the machines have a sweep's data, the head first, which may download them.
+
+    Machines that only Ray reaches are not looked at.
+
+    Args:
+        head: The cluster's head.
+        sent: The sweep.
+        settings: What the launch changes of it.
+
+    Raises:
+        BadInput: Naming the machine that lacks some.
+    """
+    if not head.cluster:
+        return
+    request = PrepareData(sweep=sent.word, files=sent.files, settings=settings)
+
+    def prepared(machine: Machine) -> None:
+        try:
+            link_to(machine).call(request, Ready)
+        except BadInput as error:
+            raise BadInput(f"On {machine.name}: {error}") from error
+
+    prepared(head.cluster.head)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(prepared, head.cluster.workers))
 
 
 def _num_machines(head: Head, answer: Mapping[str, Any], cpus: int) -> int:

@@ -32,10 +32,9 @@ def cluster(
 
     if action not in _ACTIONS:
         raise BadInput(unknown("action", action, [*_ACTIONS]))
-    described = read_cluster_file(file)
-    if action != "check" and described.storage is None:
+    if action != "check" and file.endswith((".yaml", ".yml")):
         raise BadInput(f"Ray starts and ends the machines of {file}: ray {action} {file}.")
-    _ACTIONS[action](described)
+    _ACTIONS[action](read_cluster_file(file))
 
 
 def _up(cluster: "ClusterFile") -> None:

@@ -70,21 +70,24 @@ def submit(
     from sweeps.cli.remote_sweeps import follow_to_end
     from sweeps.execution.launch_options import options_of
     from sweeps.remote.head import Head
-    from sweeps.remote.submit import remote_plan, sendable
+    from sweeps.remote.submit import check_data, remote_plan, sendable
     from sweeps.remote.submit import submit as submit_sweep
 
     launch = options_of(options)
-    if address is not None and not (launch.storage and launch.tracking_uri):
+    head = Head(on, address)
+    if head.cluster is None and not (launch.storage and launch.tracking_uri):
         raise BadInput(
             "An address alone does not say where the cluster keeps things: give --storage and "
             "--tracking-uri too, or --on with the cluster's file."
         )
-    sent, head = sendable(sweep), Head(on, address)
+    sent = sendable(sweep)
     planned = {name: value for name, value in options.items() if name not in ONLY_RUN}
     plan = remote_plan(head, sent, option_words(planned), launch.cpus_per_trial)
     _print_plan(plan, head.link.name, price)
-    if not is_sure and plan.num_to_train:
-        _ask()
+    if plan.num_to_train:
+        check_data(head, sent, launch.settings or {})
+        if not is_sure:
+            _ask()
     words = tuple(option_words(options))
     submission, is_new = submit_sweep(head, sent, sweep=plan.sweep, words=words, options=launch)
     _print_submitted(submission, head.link.name, is_new=is_new)

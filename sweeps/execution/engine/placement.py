@@ -90,13 +90,28 @@ def place_evenly(
         limits: Limits of the launch.
 
     Raises:
-        BadInput: If one of them fits nowhere.
+        BadInput: If one of them fits nowhere, or there is no machine to see what is there.
     """
+    if limits.may_grow and not any(machine.cpus for machine in machines):
+        _check_known_without_machines(requests, limits)
     shares = tuple(_share(request, machines) for request in requests)
     if limits.may_grow and limits.max_concurrent:
         return Placed(shares=shares, num_concurrent=limits.max_concurrent)
     most = max(num_fitting(share, machines) for share in shares)
     return Placed(shares=shares, num_concurrent=min(most, limits.max_concurrent or most))
+
+
+def _check_known_without_machines(requests: Sequence[Request], limits: Limits) -> None:
+    """Check that jobs can be placed in a cluster that has no machine for them yet.
+
+    Raises:
+        BadInput: If it has not been said how many run at once, or what each gets.
+    """
+    if limits.max_concurrent is None or any(request.gpus is None for request in requests):
+        raise BadInput(
+            "The cluster has no machine for trials now. Start one, or, where Ray starts them when "
+            "trials wait, give both --max-concurrent (trials at once) and --gpus-per-trial."
+        )
 
 
 def num_fitting(share: Share, machines: Sequence[Machine]) -> int:

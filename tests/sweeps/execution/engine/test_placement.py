@@ -1,5 +1,7 @@
 """The default placement fills the machines with equal shares, and refuses what fits nowhere."""
 
+from typing import Any
+
 import pytest
 
 from sweeps.execution.engine import capacity
@@ -111,8 +113,16 @@ def test_a_trial_that_is_alone_gets_the_largest_machine_that_is_there_now() -> N
 
 def test_it_gets_what_the_others_get_where_no_machine_has_come_yet() -> None:
     head_only = [Machine(cpus=0)]
-    room = Room(Resources(cpus=2, max_concurrent=3, address="auto"), machines=lambda: head_only)
+    resources = Resources(cpus=2, gpus=0, max_concurrent=3, address="auto")
+    room = Room(resources, machines=lambda: head_only)
     assert room.share({}, is_alone=True) == Share(cpus=2)
+
+
+@pytest.mark.parametrize("known", [{}, {"gpus": 1.0}, {"max_concurrent": 3}])
+def test_a_cluster_without_a_machine_has_to_be_told_what_trials_get(known: dict[str, Any]) -> None:
+    room = Room(Resources(address="auto", **known), machines=lambda: [Machine(cpus=0)])
+    with pytest.raises(BadInput, match="give both --max-concurrent"):
+        room.capacity()
 
 
 def test_kills_for_memory_are_counted_where_the_trials_run(monkeypatch: pytest.MonkeyPatch) -> None:

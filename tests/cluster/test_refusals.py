@@ -1,0 +1,199 @@
+"""Wrong inputs of submit and cluster, on hosts with a real sshd: one sentence, exit code 2."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.cluster.hosts import Hosts, why_no_hosts
+from tests.cluster.test_own_machines import left_processes, wait_until
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.skipif(bool(why_no_hosts()), reason=why_no_hosts()),
+    pytest.mark.timeout(900),
+]
+_AT_ONCE = 3
+_MOST_SECONDS = 90.0  # on two busy cores; most end within seconds
+
+
+class Wrong(NamedTuple):
+    """A command that is refused.
+
+    Attributes:
+        words: The command's, after `env`.
+        sentence: A part of what it says.
+    """
+
+    words: str
+    sentence: str
+
+
+_BIN = Path(sys.executable).parent
+SUBMIT = "capsweep submit quickstart --yes"
+WRONG = (
+    Wrong(f"{SUBMIT}", "Where is the cluster? Give --on with its file"),
+    Wrong(f"{SUBMIT} --on m.txt --address http://x:1", "Where is the cluster?"),
+    Wrong(f"{SUBMIT} --on none.txt", "The machines' file '/root/none.txt' cannot be read"),
+    Wrong(f"{SUBMIT} --on none.yaml", "The cluster's file '/root/none.yaml' cannot be read"),
+    Wrong(f"{SUBMIT} --on broken.yaml", "broken.yaml is not valid YAML"),
+    Wrong(f"{SUBMIT} --on aws.yaml", "has no head ("),
+    Wrong(f"{SUBMIT} --address localhost", "is not the address of Ray's dashboard"),
+    Wrong(f"{SUBMIT} --address http://h:8265", "give --storage and --tracking-uri too"),
+    Wrong(f"{SUBMIT} --address http://127.0.0.1:9 --storage /s --tracking-uri http://h:5", "token"),
+    Wrong(
+        f"RAY_AUTH_TOKEN={'0' * 64} {SUBMIT} --address http://127.0.0.1:9 --storage /s "
+        f"--tracking-uri http://127.0.0.1:5",
+        "Ray's dashboard at http://127.0.0.1:9 does not answer",
+    ),
+    Wrong(
+        f"RAY_AUTH_TOKEN={'0' * 64} {SUBMIT} --address http://127.0.0.1:18265 --storage /s "
+        f"--tracking-uri http://127.0.0.1:5",
+        "There is no token for the cluster at http://127.0.0.1:18265, or it is refused",
+    ),
+    Wrong("capsweep submit quikstart --yes --on m.txt", "Did you mean 'quickstart'?"),
+    Wrong("capsweep submit none.py --yes --on m.txt", "There is no sweep file 'none.py'"),
+    Wrong("capsweep submit empty.py --yes --on m.txt", "empty.py defines no sweep"),
+    Wrong("capsweep submit broken.py --yes --on m.txt", "broken.py is not valid Python"),
+    Wrong("capsweep submit beside.py --yes --on m.txt", "imports a neighbouring file ('helpers')"),
+    Wrong("capsweep submit data.py --yes --on m.txt", "There are no photos in /root/photos"),
+    Wrong("capsweep submit quickstart --on m.txt", "Nobody can be asked here"),
+    Wrong(f"{SUBMIT} --on m.txt --epochs 0", "must be an integer from 1 to 100000, got 0"),
+    Wrong(f"{SUBMIT} --on m.txt --gpus-per-trial 3", "GPU"),
+    Wrong(f"{SUBMIT} --on m.txt --cpus-per-trial 64", "64"),
+    Wrong(f"{SUBMIT} --on m.txt --set batch_sise=3", "Did you mean 'batch_size'?"),
+    Wrong(f"{SUBMIT} --on m.txt --storage /mnt/store", "The storage folder there has"),
+    Wrong(f"{SUBMIT} --on m.txt --storage /proc/store", "The storage folder there has"),
+    Wrong(f"{SUBMIT} --on m.txt --price=-1", "--price"),
+    Wrong(f"{SUBMIT} --on dead.txt", "10.77.0.99 cannot be reached by ssh"),
+    Wrong(f"{SUBMIT} --on unknown.txt", "nowhere.invalid cannot be reached by ssh"),
+    Wrong(f"{SUBMIT} --on stranger.txt", "nobody@head cannot be reached by ssh: nobody@head: Perm"),
+    Wrong(f"{SUBMIT} --on newkey.txt", "Host key verification failed"),
+    Wrong(f"PATH=/nowhere {_BIN}/{SUBMIT} --on m.txt", "install OpenSSH's client"),
+    Wrong("capsweep cluster upp m.txt", "Did you mean 'up'?"),
+    Wrong("capsweep cluster up cluster.yaml", "Ray starts and ends the machines of cluster.yaml"),
+    Wrong("capsweep cluster up dead.txt", "10.77.0.99 cannot be reached by ssh"),
+    Wrong("capsweep cluster up twice.txt", "head and 10.77.0.11 are one machine (10.77.0.11)"),
+    Wrong("capsweep cluster up proc.txt", "The folder /proc/store cannot be made on head"),
+    Wrong("capsweep cluster up port.txt", "Ray does not start on head"),
+    Wrong("capsweep cluster up other.txt", "w2 has another token in ~/.ray/auth_token than the"),
+    Wrong("capsweep stop quickstart --storage none", "There is no storage folder /root/none"),
+    Wrong("capsweep report quickstart", "There is no tracking store at /root"),
+)
+_DATA = '''
+"""A sweep over data that only the laptop has."""
+
+from pathlib import Path
+from typing import Literal
+
+from capsmodel.config import TrainingConfig
+from capsmodel.data import DataSet
+from search_spaces import ListedArms
+from search_spaces.sweep import Sweep
+
+
+class Photos(DataSet):
+    """Photographs."""
+
+    kind: Literal["photos"] = "photos"
+    image_shape = (1, 28, 28)
+    num_classes = 2
+
+    def load(self, device):
+        if not Path("/root/photos").exists():
+            raise ValueError("There are no photos in /root/photos: copy them there.")
+
+
+SWEEP = Sweep(
+    name="photos",
+    description="Photographs.",
+    base=TrainingConfig(data=Photos()),
+    plan=ListedArms(baseline="all", arms={"all": {}}),
+    seeds=(0,),
+    parts=[Photos],
+)
+'''
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Generator[Hosts]:
+    with Hosts(["laptop", "head", "w1", "w2"]) as started:
+        storage = started.folder / "shared"
+        storage.mkdir()
+        write_files(started.root("laptop"), storage)
+        up = started.run("laptop", "capsweep", "cluster", "up", "m.txt")
+        assert up.returncode == 0, up.stdout + up.stderr
+        full = "mount -t tmpfs -o size=64k tmpfs /mnt && mkdir /mnt/store"
+        assert started.run("head", "bash", "-c", full).returncode == 0
+        token = started.root("w2") / ".ray" / "auth_token"
+        token.parent.mkdir()
+        token.write_text("1" * 64)
+        yield started
+
+
+def write_files(home: Path, storage: Path) -> None:
+    """Write the files of clusters and sweeps that the commands name."""
+    machines = {
+        "m": ["head", "w1 cpus=1"],
+        "dead": ["10.77.0.99"],
+        "unknown": ["nowhere.invalid"],
+        "stranger": ["nobody@head"],
+        "newkey": ["newkey"],
+        "twice": ["head", "10.77.0.11"],
+        "proc": ["head"],
+        "port": ["ray_port = 22", "dashboard_port = 18999", "head"],
+        "other": ["head", "w2"],
+    }
+    for name, lines in machines.items():
+        folder = "/proc/store" if name == "proc" else storage
+        (home / f"{name}.txt").write_text("\n".join([f"storage = {folder}", *lines]))
+    (home / ".ssh" / "config").write_text("Host newkey\n  HostName head\n  HostKeyAlias newkey\n")
+    (home / "aws.yaml").write_text(
+        "provider: {type: aws, region: us-west-2}\nauth: {ssh_user: ubuntu}\n"
+    )
+    (home / "data.py").write_text(_DATA)
+    (home / "empty.py").write_text("SWEEP = 1\n")
+    (home / "broken.py").write_text("SWEEP = (\n")
+    (home / "broken.yaml").write_text("a: [1")
+    (home / "beside.py").write_text("import helpers\n")
+    (home / "helpers.py").touch()
+
+
+def test_each_wrong_input_is_one_sentence_and_leaves_nothing_running(hosts: Hosts) -> None:
+    tunnel = subprocess.Popen(
+        hosts.command("laptop", ["ssh", "-N", "-L", "18265:127.0.0.1:8265", "head"]),
+        stdin=subprocess.DEVNULL,
+    )
+    before = len(left_processes(hosts))
+    try:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            wrong = [one for one in pool.map(lambda one: complaint(hosts, one), WRONG) if one]
+    finally:
+        tunnel.terminate()
+        tunnel.wait()
+    assert not wrong, "\n".join(wrong)
+    hosts.kill("w1")
+    alone = Wrong(f"{SUBMIT} --on m.txt", "The cluster has no machine for trials now")
+    wait_until(lambda: not complaint(hosts, alone))
+    assert len(left_processes(hosts)) <= before
+    assert not list((hosts.folder / "shared").glob("cells/*"))
+
+
+def complaint(hosts: Hosts, wrong: Wrong) -> str:
+    """Return what is not right about how a command is refused, "" if all is."""
+    started = time.monotonic()
+    try:
+        ended = hosts.run("laptop", "env", *wrong.words.split(), timeout=_MOST_SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"{wrong.words}: hangs"
+    said = ended.stderr.strip().splitlines()
+    is_right = ended.returncode == 2 and len(said) == 1 and said[0].startswith("capsweep: ")
+    if is_right and wrong.sentence in said[0]:
+        return ""
+    took = time.monotonic() - started
+    return f"{wrong.words}: {took:.0f} s, {ended.returncode}: {ended.stdout[-300:]} {said}"
