@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _INTERRUPTED = 130
 OF_RAY = re.compile(
-    r"^(?:Running entrypoint for job .*|.* INFO job_manager\.py:\d+ -- .*)\n", re.MULTILINE
+    r"^(?:Running entrypoint for job .*|.*\sINFO job_manager\.py:\d+ -- .*)\n", re.MULTILINE
 )
 
 

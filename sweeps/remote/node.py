@@ -257,7 +257,8 @@ def _start_mlflow(request: StartHead) -> "subprocess.Popen[bytes]":
         # seven processes that evaluate language models: not ours
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
     }
-    words = ["server", "--host=127.0.0.1", f"--port={request.mlflow_port}", "--workers=2"]
+    # one worker: of several, each answer on a connection that is kept waits for 40 ms
+    words = ["server", "--host=127.0.0.1", f"--port={request.mlflow_port}", "--workers=1"]
     words += [f"--artifacts-destination={folder}/artifacts"]
     with _MLFLOW_LOG.expanduser().open("wb") as output:
         return subprocess.Popen(
@@ -279,6 +280,11 @@ def _wait_for_mlflow(process: "subprocess.Popen[bytes]", port: int) -> None:
         time.sleep(_POLL_SECONDS)
     process.kill()
     lines = _MLFLOW_LOG.expanduser().read_text(errors="replace").strip().splitlines()
+    if lines and lines[-1] == "ModuleNotFoundError: No module named 'psycopg'":
+        raise BadInput(
+            f"MLflow's database is PostgreSQL, whose driver is not installed on "
+            f"{socket.gethostname()}: pip install psycopg[binary] there."
+        )
     raise BadInput(
         f"MLflow's server does not start on {socket.gethostname()}: "
         f"{one_line(lines[-1])[:300] if lines else 'it has said nothing'} (see {_MLFLOW_LOG} "
