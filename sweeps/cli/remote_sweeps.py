@@ -102,7 +102,7 @@ def follow_to_end(head: "Head", submission: Submission, *, is_live: bool = True)
     try:
         if is_live and sys.stdout.isatty():
             with Live(console=console(), refresh_per_second=2, transient=True) as live:
-                state = follow(head, submission, _shown_by(live, submission.sweep), complain)
+                state = follow(head, submission, shown_by(live, submission.sweep), complain)
         else:
             state = follow(head, submission, _print, complain)
     except KeyboardInterrupt:
@@ -125,7 +125,7 @@ def exit_code_of(state: "JobState") -> int:
     return {"SUCCEEDED": 0, "STOPPED": _INTERRUPTED}.get(state.status, 3)
 
 
-def _shown_by(live: Live, sweep: str) -> "Show":
+def shown_by(live: Live, sweep: str) -> "Show":
     """Return what shows replies in a terminal: the live view in place, other lines above it."""
     rest = ""
 

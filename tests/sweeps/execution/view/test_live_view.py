@@ -3,6 +3,7 @@
 import io
 import math
 import time
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -11,10 +12,18 @@ from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
 from sweeps.execution.sweep_log import SweepLog
 from sweeps.execution.view import live_view
 from sweeps.execution.view.board import Board
-from sweeps.execution.view.live_view import REDRAWS_A_SECOND, bar, render, settings_words, sparkline
+from sweeps.execution.view.live_view import (
+    REDRAWS_A_SECOND,
+    bar,
+    render,
+    settings_words,
+    show_in_terminal,
+    sparkline,
+)
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.examples import manifest
 from tests.sweeps.execution.view.test_board import begin
+from tests.waiting import PATIENCE_SECONDS
 
 NUM_CELLS = 500
 
@@ -163,3 +172,20 @@ def test_a_search_of_500_cells_costs_little_to_show(log: SweepLog, watch: Watch)
     assert "20 of 64 trials:" in shown
     assert len(shown) == 24
     assert seconds * REDRAWS_A_SECOND < 0.2, "of a processor, and far less on a quiet machine"
+
+
+def test_the_live_view_is_in_the_file_that_the_environment_names_while_the_launch_lasts(
+    board: Board, watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "example.view"
+    monkeypatch.setenv(live_view.VIEW_VARIABLE, str(file))
+    monkeypatch.setattr(live_view, "_FILE_SECONDS", 0.01)
+    train(board, watch, keys(board)[0], [0.5, 0.25])
+    with show_in_terminal(board, "example", io.StringIO()):
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not file.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        lines = [line.rstrip() for line in file.read_text(encoding="utf-8").splitlines()]
+    assert lines == drawn(board, width=100)
+    assert not file.exists()
