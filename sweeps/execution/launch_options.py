@@ -19,6 +19,7 @@ _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 _RENAMED = {"fresh": "retrain"}
 ENGINE_NAMES = ("ray", "inline")
+_LARGEST_SHARE = 1000
 _LONGEST_SECONDS = 10_000_000_000  # about as long as a timer of the system may run
 
 
@@ -63,6 +64,10 @@ class LaunchOptions(Changes):
     )
     address: str | None = Field(
         default=None, description="Address of a running Ray cluster [default: start Ray here]."
+    )
+    share: Annotated[float, Field(gt=0, le=_LARGEST_SHARE, allow_inf_nan=False)] = Field(
+        default=1.0,
+        description="Weight of this launch in a cluster that others use too: 2 gets twice as much.",
     )
     engine: str = Field(
         default="ray",

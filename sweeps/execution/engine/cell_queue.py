@@ -227,6 +227,10 @@ class CellQueue:
         if folder.is_filled():
             self._tell_filled(folder, waited.job.spec)
             return
+        if event.is_taken_back:
+            self._waiting.appendleft(waited)
+            self._onlooker.paused(key, 0)
+            return
         attempt = self._attempt(folder, event, running)
         if reason := self._source.why_stopped(key):
             folder.append_pruned(waited.job.spec, reason, outbox_size)

@@ -94,12 +94,15 @@ class TrialEnded(_Message):
     Attributes:
         failure: What only the engine knows of its process; None if it knows nothing.
         reason: What its process raised, or why it is lost; "" where it was just killed.
+        is_taken_back: Whether it never had a process and is to be dispatched again later, as the
+            room that it waited for is another launch's.
     """
 
     type: Literal["ended"] = "ended"
     trial_key: str
     failure: Failure | None = None
     reason: str = ""
+    is_taken_back: bool = False
 
 
 class Stop(_Message):
@@ -140,12 +143,16 @@ class EngineSetting(NamedTuple):
         say: Shows a sentence in the live view.
         address: Of machines that run already; None starts here.
         num_ready: Jobs that will run at once from the beginning; None if that is not known.
+        max_concurrent: Jobs at once at most, by the options of the launch; None for any number.
+        share: Weight of the launch's share of machines that run already.
     """
 
     log: Path
     say: Callable[[str], None]
     address: str | None = None
     num_ready: int | None = None
+    max_concurrent: int | None = None
+    share: float = 1.0
 
 
 class Engine(Protocol):

@@ -10,7 +10,14 @@ EngineMaker = Callable[[EngineSetting], Engine]
 
 
 def _ray_engine(setting: EngineSetting) -> RayEngine:
-    return RayEngine(setting.address, setting.log, setting.say, num_ready=setting.num_ready)
+    return RayEngine(
+        setting.address,
+        setting.log,
+        setting.say,
+        num_ready=setting.num_ready,
+        max_concurrent=setting.max_concurrent,
+        share=setting.share,
+    )
 
 
 ENGINES: Mapping[str, EngineMaker] = {"ray": _ray_engine, "inline": InlineEngine}

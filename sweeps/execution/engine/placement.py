@@ -120,7 +120,7 @@ def num_fitting(share: Share, machines: Sequence[Machine]) -> int:
     Raises:
         BadInput: If not even one fits.
     """
-    fitting = sum(_num_fitting_on(machine, share) for machine in machines)
+    fitting = num_that_fit(share, machines)
     if fitting < 1:
         largest = max(machines, key=lambda machine: (machine.cpus, machine.gpus))
         raise BadInput(
@@ -130,6 +130,11 @@ def num_fitting(share: Share, machines: Sequence[Machine]) -> int:
             f"--cpus-per-trial or --gpus-per-trial."
         )
     return fitting
+
+
+def num_that_fit(share: Share, machines: Sequence[Machine]) -> int:
+    """Return how many jobs with a share fit at once, 0 where not even one does."""
+    return sum(_num_fitting_on(machine, share) for machine in machines)
 
 
 def _counted(number: float, unit: str) -> str:

@@ -148,6 +148,7 @@ def plan_seeds(
     gradient_checkpointing: bool = False,
     keep_weights: str = "all",
     address: str | None = None,
+    share: float = 1.0,
     engine: str = "ray",
     retrain: bool = False,
     replace: bool = False,

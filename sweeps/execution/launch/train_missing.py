@@ -253,7 +253,16 @@ def start_engine(
         engine.adopt(log, board.say)
     else:
         make = policies.engine or ENGINES[options.engine]
-        engine = make(EngineSetting(log, board.say, options.address, num_ready))
+        engine = make(
+            EngineSetting(
+                log,
+                board.say,
+                options.address,
+                num_ready,
+                max_concurrent=options.max_concurrent,
+                share=options.share,
+            )
+        )
     running.enter_context(engine)
     board.say_now("")
     room = policies.room(options.resources, lambda: engine.machines)

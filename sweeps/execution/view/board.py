@@ -151,8 +151,9 @@ class Board:
         """A trial gave up its process; it waits at an epoch, or is resumed soon if that is 0."""
         with self._lock:
             self.running.pop(trial_key, None)
-            self._untrained.pop(trial_key, None)
-            self.waiting |= {trial_key: epoch} if epoch else {}
+            if epoch:
+                self._untrained.pop(trial_key, None)
+                self.waiting[trial_key] = epoch
         self.log.note(trial_key, "paused", f"at epoch {epoch}" * bool(epoch))
 
     def pruned(self, trial_key: str) -> None:

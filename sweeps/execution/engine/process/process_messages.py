@@ -7,6 +7,7 @@ Print                  ->     where it began before it was known
 Train                  ->
                        <-     Ask, TrialStarted, EpochEnded, TrialEnded
 Job, Word, Stop, GoOn  ->
+                       <-     Say
                        <-     Over
                        <-     Pulse, at any time
 """
@@ -64,10 +65,18 @@ class Print(_Message):
 
 
 class Train(_Message):
-    """Ask for orders, and run so many at once at most."""
+    """Ask for orders, and run so many at once at most.
+
+    Attributes:
+        num_concurrent: How many; of a joined cluster where nothing divides it among launches.
+        max_concurrent: How many at most in any cluster; None for any number.
+        share: Weight of the launch's share of a joined cluster.
+    """
 
     type: Literal["train"] = "train"
     num_concurrent: int
+    max_concurrent: int | None = None
+    share: float = 1.0
 
 
 class Ask(_Message):
@@ -105,13 +114,20 @@ class Pulse(_Message):
     num_misses: int = 0
 
 
+class Say(_Message):
+    """Show a sentence in the live view."""
+
+    type: Literal["say"] = "say"
+    sentence: str
+
+
 class Over(_Message):
     """All that was handed out has ended, and no more is asked for."""
 
     type: Literal["over"] = "over"
 
 
-FromEngine = Ready | Refused | Ask | TrialStarted | EpochEnded | TrialEnded | Pulse | Over
+FromEngine = Ready | Refused | Ask | TrialStarted | EpochEnded | TrialEnded | Say | Pulse | Over
 FROM_ENGINE: TypeAdapter[FromEngine] = TypeAdapter(
     Annotated[FromEngine, Field(discriminator="type")]
 )

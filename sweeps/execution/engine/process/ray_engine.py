@@ -29,7 +29,7 @@ from sweeps.execution.engine.engine import (
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process.engine_session import EngineSession
-from sweeps.execution.engine.process.process_messages import Ask, GoOn, Over, Train, Word
+from sweeps.execution.engine.process.process_messages import Ask, GoOn, Over, Say, Train, Word
 from sweeps.execution.engine.process.ray_token import refuse_readable_token
 from sweeps.execution.engine.process.scratch import scratch_folder
 from sweeps.execution.worker.worker_process import environment_of
@@ -59,6 +59,8 @@ class RayEngine:
         tell: Told in a sentence what becomes of the process.
         num_ready: Processes that are started with Ray, each with what trains loaded already; None
             starts none before there is an order, and a cluster that is joined has its own.
+        max_concurrent: Jobs at once in any cluster; None for any number.
+        share: Weight of the launch's share of a cluster.
         open_session: Starts a process, from its environment and log.
     """
 
@@ -69,6 +71,8 @@ class RayEngine:
         tell: Callable[[str], None] = lambda _: None,
         *,
         num_ready: int | None = None,
+        max_concurrent: int | None = None,
+        share: float = 1.0,
         open_session: Callable[[dict[str, str], Path], EngineSession] = EngineSession,
     ) -> None:
         self.num_concurrent = 1
@@ -76,6 +80,8 @@ class RayEngine:
         self._log = log
         self._tell = tell
         self._num_ready = num_ready
+        self._max_concurrent = max_concurrent
+        self._share = share
         self._open_session = open_session
         self._session: EngineSession | None = None
         self._machines: Sequence[Machine] = ()
@@ -209,7 +215,13 @@ class RayEngine:
         """Answer the process until it has ended all that it was handed."""
         session, num_handed_out = self._live, 0
         answers = chain([first], iter(jobs.next, None))
-        session.send(Train(num_concurrent=self.num_concurrent))
+        session.send(
+            Train(
+                num_concurrent=self.num_concurrent,
+                max_concurrent=self._max_concurrent,
+                share=self._share,
+            )
+        )
         while not isinstance(message := session.hear(), Over):
             if isinstance(message, Ask):
                 self._machines = message.machines or self._machines
@@ -220,6 +232,8 @@ class RayEngine:
                 session.send(Word(next=answer) if isinstance(answer, Next) else answer)
             elif isinstance(message, TrialStarted):
                 events.tell(message)
+            elif isinstance(message, Say):
+                self._tell(message.sentence)
             elif isinstance(message, EpochEnded):
                 self._num_starts = 1  # it works
                 session.send(events.tell(message) or GoOn())

@@ -7,9 +7,10 @@ standard output, where nothing else is printed.
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sweeps.execution.channel import Channel, channel_to_parent
 from sweeps.execution.engine.engine import EpochEnded, Event, Job, Next, Stop
@@ -23,6 +24,7 @@ from sweeps.execution.engine.process.process_messages import (
     Print,
     Ready,
     Refused,
+    Say,
     Train,
     Word,
 )
@@ -34,6 +36,9 @@ from sweeps.execution.periodic import every
 from sweeps.execution.worker.worker_process import die_with_parent
 from sweeps.records.errors import BadInput
 from sweeps.storage.regular_files import open_regular
+
+if TYPE_CHECKING:
+    from sweeps.execution.engine.tune.cluster_share import ClusterShare
 
 
 class Driver:
@@ -104,7 +109,11 @@ def main() -> int:
                     every(HEARTBEAT_SECONDS, heartbeat.ask, join_seconds=0),
                     nullcontext() if begin.address else inheriting_actors(),
                 ):
-                    _serve(driver, channel, begin.scratch)
+                    if begin.address:
+                        with shared_cluster(channel) as share:
+                            _serve(driver, channel, begin.scratch, share)
+                    else:
+                        _serve(driver, channel, begin.scratch)
         except BadInput as error:
             channel.send(Refused(sentence=str(error)))
         except (EOFError, BrokenPipeError):  # the driver is gone, or done
@@ -112,13 +121,30 @@ def main() -> int:
     return 0
 
 
-def _serve(driver: Driver, channel: Channel, scratch: str) -> None:
+@contextmanager
+def shared_cluster(channel: Channel) -> Generator["ClusterShare"]:
+    """Yield the launch's share of the joined cluster, kept up to date while the block runs."""
+    from sweeps.execution.engine.tune.cluster_share import ClusterShare
+
+    share = ClusterShare(lambda sentence: channel.send(Say(sentence=sentence)))
+    with every(HEARTBEAT_SECONDS, share.ask, join_seconds=0):
+        try:
+            yield share
+        finally:
+            share.leave()
+
+
+def _serve(
+    driver: Driver, channel: Channel, scratch: str, share: "ClusterShare | None" = None
+) -> None:
     """Train whenever the driver says so. An error of Tune ends the process."""
     # loads Tune, which takes a second or two of a processor
     from sweeps.execution.engine.tune.tune_engine import TuneEngine
 
     for train in words_to_train(driver):
-        TuneEngine(train.num_concurrent, scratch).run(jobs=driver, events=driver)
+        if share:
+            share.weight, share.most = train.share, train.max_concurrent
+        TuneEngine(train.num_concurrent, scratch, share).run(jobs=driver, events=driver)
         channel.send(Over())
 
 

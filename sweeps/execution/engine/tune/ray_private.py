@@ -20,6 +20,8 @@ The others prevent failures, which tests in `test_ray_private.py` and `test_tune
 | long start: `services.get_node` | a start that takes longer than 30 s | Ray's 30 s |
 | lost actors: `_actor_task_failed` | all trials, if one lacks memory | the engine restarts |
 | busy actors: `_on_trial_reset` | the launch, which waits forever | `reuse_actors=False` |
+| room for others: four methods of `TuneController` | a second launch, until the first has ended | \
+`reuse_actors=False` |
 | left cells: `session.finish` | a stopped trial keeps its cell | `reuse_actors=False` |
 """
 
@@ -282,6 +284,76 @@ def _finish_session(_: Any) -> None:
 
     if session := get_session():
         session.finish(timeout=0)
+
+
+@contextmanager
+def room_for_others(
+    keeps: Callable[[], bool], num_to_take_back: Callable[[], int]
+) -> Generator[None]:
+    """Have Tune leave to other launches what it would keep for its next trial.
+
+    Tune keeps the actor of a trial that has ended, with its room, until another trial needs it. A
+    trial that waits takes the room of the next one that ends, whoever asked for it before. And
+    while Tune waits for a trial from the searcher, it ends no actor.
+
+    Args:
+        keeps: Returns whether an actor without a trial is kept.
+        num_to_take_back: Returns how many of the waiting trials are to wait no longer.
+    """
+    from ray.tune.execution import tune_controller
+
+    controller: Any = tune_controller.TuneController
+    cache_actor = controller._maybe_cache_trial_actor
+    clean_up = controller._cleanup_cached_actors
+    update_queue = controller._update_trial_queue
+    begin_step = controller.on_step_begin
+
+    def cache_trial_actor(self: Any, trial: Any) -> bool:
+        return keeps() and cache_actor(self, trial)
+
+    def clean_up_actors(self: Any, force_all: bool = False) -> None:
+        clean_up(self, force_all=force_all or not keeps())
+
+    def update_trial_queue(self: Any, blocking: bool = False, timeout: int = 0) -> bool:
+        is_new = update_queue(self, blocking=False)
+        if blocking and not is_new:
+            time.sleep(_PAUSE_SECONDS)
+        return is_new
+
+    def begin_step_without(self: Any) -> None:
+        _take_back(self, num_to_take_back())
+        begin_step(self)
+
+    with (
+        _replaced(controller, "_maybe_cache_trial_actor", cache_trial_actor),
+        _replaced(controller, "_cleanup_cached_actors", clean_up_actors),
+        _replaced(controller, "_update_trial_queue", update_trial_queue),
+        _replaced(controller, "on_step_begin", begin_step_without),
+    ):
+        yield
+
+
+_PAUSE_SECONDS = 0.1
+
+
+def _take_back(controller: Any, num: int) -> None:
+    """Stop the newest of Tune's trials that have no room yet."""
+    for trial in _waiting_trials(controller)[-num:] if num > 0 else ():
+        if trial in controller._staged_trials:
+            controller._unstage_trial_with_resources(trial)
+        controller.stop_trial(trial)
+
+
+def _waiting_trials(controller: Any) -> list[Any]:
+    """Return Tune's trials that have no room yet, the newest last."""
+    without_room = set(controller._actor_manager.pending_actors)
+    return [
+        trial
+        for trial in controller._pending_trials_list
+        if trial in controller._pending_trials
+        and trial not in controller._resetting_trials
+        and controller._trial_to_actor.get(trial) in {None, *without_room}
+    ]
 
 
 @contextmanager

@@ -7,6 +7,7 @@ its snapshots, so they leave them out of their state. What Tune stores is never 
 
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +28,14 @@ from sweeps.execution.engine.engine import (
     TrialStarted,
 )
 from sweeps.execution.engine.failure_policy import Failure
-from sweeps.execution.engine.tune.ray_private import is_known_release, leave_cell, tune_run
+from sweeps.execution.engine.placement import Share
+from sweeps.execution.engine.tune.cluster_share import ClusterShare, Dispatched
+from sweeps.execution.engine.tune.ray_private import (
+    is_known_release,
+    leave_cell,
+    room_for_others,
+    tune_run,
+)
 from sweeps.execution.engine.tune.ready_worker import load_libraries
 from sweeps.execution.worker.evaluation import run_evaluations
 from sweeps.execution.worker.trial import run_trial
@@ -59,22 +67,27 @@ class TuneEngine:
     Args:
         num_concurrent: Largest number of jobs at once.
         scratch: Folder for what Tune writes.
+        share: The launch's share of a joined cluster; None for a Ray of our own.
     """
 
-    def __init__(self, num_concurrent: int, scratch: str) -> None:
+    def __init__(
+        self, num_concurrent: int, scratch: str, share: ClusterShare | None = None
+    ) -> None:
         self._num_concurrent = num_concurrent
         self._scratch = scratch
+        self._share = share
 
     def run(self, jobs: Jobs, events: Events) -> None:
         """Run jobs until there are no more."""
-        searcher = JobSearcher(jobs, events)
+        searcher = JobSearcher(jobs, events, self._num_concurrent, self._share)
         tuner = tune.Tuner(
             tune.with_resources(train_job, _resources_of),
             tune_config=tune.TuneConfig(
                 search_alg=searcher,
                 scheduler=StopScheduler(events),
                 num_samples=-1,
-                max_concurrent_trials=self._num_concurrent,
+                # of a cluster the searcher knows how many, which changes
+                max_concurrent_trials=_ANY_NUMBER if self._share else self._num_concurrent,
                 reuse_actors=is_known_release(),
                 trial_name_creator=_name_of,
                 trial_dirname_creator=_name_of,
@@ -87,7 +100,10 @@ class TuneEngine:
                 failure_config=tune.FailureConfig(max_failures=0),
             ),
         )
-        with tune_run(ActorLostError, ActorBusyError):
+        with ExitStack() as parts:
+            parts.enter_context(tune_run(ActorLostError, ActorBusyError))
+            if self._share and is_known_release():
+                parts.enter_context(room_for_others(searcher.keeps, searcher.num_to_take_back))
             tuner.fit()
         searcher.tell_rest()
 
@@ -128,25 +144,51 @@ def _name_of(trial: Any) -> str:
 
 
 class JobSearcher(Searcher):
-    """Gives jobs to Tune and reports the trials that ended."""
+    """Gives jobs to Tune and reports the trials that ended.
 
-    def __init__(self, jobs: Jobs, events: Events) -> None:
+    Args:
+        jobs: Gives the jobs.
+        events: Takes what happens to trials.
+        num_concurrent: Largest number of jobs at once where nothing divides a cluster.
+        share: The launch's share of a joined cluster.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        events: Events,
+        num_concurrent: int = 1,
+        share: ClusterShare | None = None,
+    ) -> None:
         super().__init__(metric="epoch", mode="max")
         self._jobs = jobs
         self._events = events
-        self._running: dict[str, tuple[str, ...]] = {}
-        self._ended: list[str] = []
+        self._num_concurrent = num_concurrent
+        self._share = share
+        self._slot: Share | None = None  # of the last job
+        self._wants_more = True
+        self._running: dict[str, tuple[str, ...]] = {}  # also those that wait for a process
+        self._started = set[str]()  # of them, those that have one
+        self._ended: list[str] = []  # of them, those whose end is still to be reported
+        self._taken_back = set[str]()  # of those, the ones that never had a process
         self._faults: dict[str, Fault] = {}
 
     def suggest(self, trial_id: str) -> Any:
         """Return a job, None to be asked again later, or Tune's constant for the end."""
         self.tell_rest()
+        self._note_dispatched()
+        if self._share and self._num_dispatched >= self._num_allowed(self._share):
+            return None
         job = self._jobs.next()
+        self._wants_more = isinstance(job, Job)
+        if isinstance(job, Job):
+            self._running[trial_id] = job.trial_keys
+            self._slot = job.share
+        self._note_dispatched()
         if job is Next.DONE:
             return Searcher.FINISHED
         if job is Next.WAIT:
             return None
-        self._running[trial_id] = job.trial_keys
         return {"trial_key": job.trial_keys[0], "job": job.model_dump_json()}
 
     def on_trial_complete(
@@ -156,12 +198,17 @@ class JobSearcher(Searcher):
 
         It is reported when Tune asks for the next job, as Tune gives the reason of an error later.
         """
-        del result, error
+        del result
         if trial_id in self._running:
             self._ended.append(trial_id)
+            if not error and trial_id not in self._started:
+                self._taken_back.add(trial_id)
+            self._note_dispatched()
 
     def tell_started(self, trial_id: str) -> None:
         """Report that a process has begun with a job."""
+        self._started.add(trial_id)
+        self._note_dispatched()
         for key in self._running[trial_id]:
             self._events.tell(TrialStarted(trial_key=key))
 
@@ -174,8 +221,48 @@ class JobSearcher(Searcher):
         while self._ended:
             trial_id = self._ended.pop(0)
             failure, reason = self._faults.pop(trial_id, _NO_FAULT)
+            is_taken_back = trial_id in self._taken_back
+            self._started.discard(trial_id)
+            self._taken_back.discard(trial_id)
             for key in self._running.pop(trial_id):
-                self._events.tell(TrialEnded(trial_key=key, failure=failure, reason=reason))
+                ended = TrialEnded(
+                    trial_key=key, failure=failure, reason=reason, is_taken_back=is_taken_back
+                )
+                self._events.tell(ended)
+
+    def keeps(self) -> bool:
+        """Return whether a process without a job is kept for the next one."""
+        if self._share is None:
+            return True
+        is_for_next = self._wants_more or self._share.is_alone
+        return is_for_next and self._num_dispatched < self._num_allowed(self._share)
+
+    def num_to_take_back(self) -> int:
+        """Return how many jobs are dispatched beyond what is allowed and have no process."""
+        if self._share is None:
+            return 0
+        return self._num_dispatched - max(self._num_started, self._num_allowed(self._share))
+
+    @property
+    def _num_dispatched(self) -> int:
+        return len(self._running) - len(self._ended)
+
+    @property
+    def _num_started(self) -> int:
+        return len(self._started.difference(self._ended))
+
+    def _num_allowed(self, share: ClusterShare) -> int:
+        allowed = share.num_jobs(without=self._num_concurrent)
+        # a Tune whose parts are not known keeps the room of one process, whatever is allowed
+        return allowed if is_known_release() else max(1, allowed)
+
+    def _note_dispatched(self) -> None:
+        """Note for the share what is dispatched."""
+        if self._share and self._slot:
+            num_pending = self._num_dispatched - self._num_started
+            self._share.dispatched = Dispatched(
+                self._slot, self._num_started, num_pending, self._wants_more
+            )
 
     def save(self, checkpoint_path: str) -> None:
         """Write an empty file, which Tune wants: folders and log are the truth."""
@@ -282,4 +369,5 @@ def _fault_of_actor(error: RayActorError) -> Fault:
     return _NO_FAULT
 
 
+_ANY_NUMBER = 100_000
 _LEAVE_SECONDS = 60  # that a stopped trial may take to leave its process to another

@@ -136,7 +136,9 @@ class EvaluationQueue:
         assert isinstance(event, TrialEnded)
         assert self._waiting is not None
         trial = self._without_made(self._running.pop(event.trial_key))
-        if trial and trial.is_busy() and event.failure is None:
+        if trial and event.is_taken_back:
+            self._waiting.appendleft(trial)
+        elif trial and trial.is_busy() and event.failure is None:
             self._waiting.append(trial)  # another process holds it
         elif trial:
             self._retry(trial, _attempt(event))

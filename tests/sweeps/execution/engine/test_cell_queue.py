@@ -100,6 +100,14 @@ def test_a_trial_that_a_process_begins_with_is_passed_on_as_started(scene: Scene
     assert started == ["a" * 20]
 
 
+def test_a_trial_that_is_taken_back_is_the_next_one_again_and_has_not_failed(scene: Scene) -> None:
+    assert scene.next() == "a"
+    scene.queue.tell(TrialEnded(trial_key="a" * 20, is_taken_back=True))
+    assert scene.next() == "a"
+    assert scene.heard.events == [("dispatched", "a"), ("paused", "a", 0), ("dispatched", "a")]
+    assert scene.folder("a").failed_since() is None
+
+
 def test_cells_are_handed_out_once_and_in_order(scene: Scene) -> None:
     assert [scene.next(), scene.next(), scene.next()] == ["a", "b", Next.WAIT]
     for letter in "ab":

@@ -67,6 +67,14 @@ def kinds(job: Job) -> list[str]:
     return [str(one["kind"]) for evaluation in job.evaluations for one in evaluation.evaluations]
 
 
+def test_a_job_that_is_taken_back_is_the_next_one_again(trial: TrialToEvaluate) -> None:
+    queue = EvaluationQueue(lambda: [trial], Shares(), failure_policy=lambda _: GiveUp(reason="no"))
+    first = next_job(queue)
+    queue.tell(TrialEnded(trial_key=KEY, is_taken_back=True))
+    assert next_job(queue) == first
+    assert queue.failures == []
+
+
 def test_a_trials_evaluations_are_two_jobs_one_after_the_other(trial: TrialToEvaluate) -> None:
     said: list[str] = []
     queue = EvaluationQueue(lambda: [trial], Shares(), say=said.append)

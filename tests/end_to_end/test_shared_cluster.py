@@ -1,0 +1,102 @@
+"""Two launches over one cluster: the second gets its share while the first still has cells."""
+
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from sweeps.execution.sweep_log import stored_entries
+from sweeps.records.sweep_log import TrialNoted
+from tests.cluster.ray_nodes import RayNodes
+from tests.end_to_end.expectations import expect_each_cell_finished_once
+from tests.end_to_end.sweep_file import write_sweep
+from tests.waiting import PATIENCE_SECONDS, wait_until
+
+pytestmark = pytest.mark.slow
+
+NUM_SLOTS = 4
+_CAPSWEEP = str(Path(sys.executable).with_name("capsweep"))
+
+
+class Launch:
+    """A launch over the cluster, with a storage folder of its own, and what it has printed."""
+
+    def __init__(self, nodes: RayNodes, file: Path) -> None:
+        self.storage = file.parent / f"of-{file.stem}"
+        self.name = file.stem
+        self._output = file.with_suffix(".out")
+        words = ("run", str(file), "--address", nodes.address, "--storage", str(self.storage))
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen(
+                [_CAPSWEEP, *words],
+                cwd=file.parent,
+                env=nodes.environment,
+                stdout=output,
+                stderr=output,
+            )
+
+    @property
+    def printed(self) -> str:
+        return self._output.read_text()
+
+    def noted(self, event: str) -> int:
+        """Return how many trials have got so far, while the launch runs."""
+        assert self._process.poll() is None, self.printed
+        entries = stored_entries(self.storage / "journals", self.name)
+        return sum(isinstance(one, TrialNoted) and one.event == event for one in entries)
+
+    def has_ended_well(self) -> bool:
+        return self._process.wait(PATIENCE_SECONDS) == 0
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait(PATIENCE_SECONDS)
+
+
+@pytest.fixture
+def nodes() -> Generator[RayNodes]:
+    nodes = RayNodes()
+    try:
+        nodes.start_head()
+        nodes.start_worker(NUM_SLOTS)
+        yield nodes
+    finally:
+        nodes.close()
+
+
+def test_a_second_launch_begins_once_trials_of_the_first_have_ended_and_both_end(
+    tmp_path: Path, nodes: RayNodes
+) -> None:
+    of_first, of_rest = tmp_path / "gate-of-first", tmp_path / "gate-of-rest"
+    of_first.touch()
+    of_rest.touch()
+    arms = {
+        f"{gate.name} {number}": {"loss.gate": str(gate), "loss.seconds": number / 1000}
+        for gate in (of_first, of_rest)
+        for number in range(NUM_SLOTS)
+    }
+    large = write_sweep(tmp_path / "large.py", arms=arms, seeds=(0,), epochs=1)
+    two = {"one": {}, "other": {"model.routing.iterations": 2}}
+    small = write_sweep(tmp_path / "small.py", arms=two, seeds=(0,), epochs=1)
+
+    first = Launch(nodes, large)
+    launches = [first]
+    try:
+        wait_until(lambda: first.noted("started") == NUM_SLOTS)
+        second = Launch(nodes, small)
+        launches.append(second)
+        wait_until(lambda: second.noted("dispatched"))
+        wait_until(lambda: "shared with another launch" in first.printed)
+        of_first.unlink()  # as many trials as there are slots end, and no other
+        wait_until(lambda: second.noted("started"))
+        assert first.noted("started") <= NUM_SLOTS + NUM_SLOTS // 2
+        of_rest.unlink()
+        assert all(launch.has_ended_well() for launch in launches), [first.printed, second.printed]
+    finally:
+        for launch in launches:
+            launch.end()
+    expect_each_cell_finished_once(first.storage, num_cells=2 * NUM_SLOTS, num_epochs=1)
+    expect_each_cell_finished_once(second.storage, num_cells=2, num_epochs=1)
+    assert "2 of 2 cells filled" in second.printed
