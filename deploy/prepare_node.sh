@@ -20,7 +20,7 @@ mountpoint -q /mnt/capsweep || sudo mount -t nfs4 -o \
   nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,noresvport,actimeo=0,lookupcache=positive \
   "$SHARE" /mnt/capsweep
 sudo chown "$USER" /mnt/capsweep
-mkdir -p /mnt/capsweep/store
+mkdir -p /mnt/capsweep/store /mnt/capsweep/data
 
 [ -x ~/venv/bin/pip ] || python3 -m venv --clear ~/venv
 cd ~/capsweep

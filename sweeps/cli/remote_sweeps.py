@@ -64,7 +64,7 @@ def _print_if_starting(head: "Head", submission: Submission) -> None:
     try:
         state, _ = job_state(head, submission)
     except BadInput:
-        up = f"capsweep cluster up {submission.on}, and then " if submission.on else ""
+        up = f"{head.cluster.start_command}, and then " if head.cluster else ""
         complain(f"Ray does not answer there. If its head was lost: {up}submit the sweep again.")
         return
     if not state.has_ended:

@@ -220,7 +220,7 @@ def check_cluster(cluster: ClusterFile) -> Iterator[CheckedMachine]:
         probed = _at_once(list(looked), lambda one: _tried(one[0], one[1], Probed))
         window = (sent_at, time.time())
     for machine, has, shared in zip(cluster.machines, facts, probed, strict=True):
-        found = _Findings()
+        found = _Findings(cluster.start_command)
         if isinstance(has, BadInput) or isinstance(shared, BadInput):
             found.wrong.append(str(has if isinstance(has, BadInput) else shared))
             found.not_checked.append("all else")
@@ -255,9 +255,14 @@ def _locked(connections: ExitStack, link: Link, request: HoldLock) -> str | None
 
 
 class _Findings:
-    """What is found of one machine."""
+    """What is found of one machine.
 
-    def __init__(self) -> None:
+    Args:
+        start: The command that starts what the cluster lacks.
+    """
+
+    def __init__(self, start: str) -> None:
+        self.start = start
         self.right: list[str] = []
         self.wrong: list[str] = []
         self.not_checked: list[str] = []
@@ -288,7 +293,7 @@ def _look_at_facts(
     found.note(
         "token",
         mode is not None and not mode & 0o077,
-        "it has no token in ~/.ray/auth_token: run capsweep cluster up."
+        f"it has no token in ~/.ray/auth_token: run {found.start}."
         if mode is None
         else f"others may read its ~/.ray/auth_token (mode {mode:o}): chmod 600 it there.",
     )
@@ -296,13 +301,13 @@ def _look_at_facts(
         "the head's token",
         has.token == head.token if head else None,
         "its ~/.ray/auth_token is not the head's: delete it there if no other cluster uses it, "
-        "and run capsweep cluster up.",
+        f"and run {found.start}.",
     )
-    node = next((one for one in nodes or () if one.address == has.address and one.is_alive), None)
+    node = _node_of(has, head, nodes or ())
     found.note(
         "Ray",
         node is not None if nodes is not None else (None if head is not has else False),
-        "it is not in the cluster: run capsweep cluster up, which starts what is missing.",
+        f"it is not in the cluster: run {found.start}, which starts what is missing.",
     )
     if node is not None and not node.is_head:
         found.note(
@@ -313,13 +318,21 @@ def _look_at_facts(
         )
 
 
+def _node_of(has: Facts, head: Facts | None, nodes: Sequence[Node]) -> Node | None:
+    """Return what Ray has of a machine; the head may be at another address for ssh than for Ray."""
+    for node in nodes:
+        if node.is_alive and (node.is_head if has is head else node.address == has.address):
+            return node
+    return None
+
+
 def _look_at_shares(
     found: _Findings, shared: Probed, of_head: Probed | BadInput, window: tuple[float, float]
 ) -> None:
     is_head = shared is of_head
     found.note("storage", shared.is_writable, "its storage folder cannot be written to.")
     if is_head:
-        found.note("MLflow", shared.mlflow, "MLflow does not answer: run capsweep cluster up.")
+        found.note("MLflow", shared.mlflow, f"MLflow does not answer: run {found.start}.")
     else:
         _look_at_sight(found, shared)
     names = of_head.data if isinstance(of_head, Probed) else None

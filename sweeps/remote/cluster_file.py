@@ -75,6 +75,12 @@ class ClusterFile:
     worker_resources: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @property
+    def start_command(self) -> str:
+        """The command that starts it, or what it lacks."""
+        program = "capsweep cluster up" if self.storage else "ray up"
+        return f"{program} {shlex.quote(str(self.path))}"
+
+    @property
     def machines(self) -> tuple[Machine, ...]:
         """The head, and then the workers."""
         return (self.head, *self.workers)
@@ -189,9 +195,11 @@ def _of_ray(path: Path) -> ClusterFile:
             f"{path} is no cluster of Ray's: it lacks auth.ssh_user or provider.type. Take "
             f"cluster.yaml as a pattern, or name a file of machines."
         )
-    key = auth.get("ssh_private_key") or _key_of_ray(provider)
-    options = ("-i", str(Path(key).expanduser())) if key else ()
-    head = Machine(f"{user}@{_head_address(path, provider)}", ssh_options=options)
+    address = _head_address(path, provider)
+    key = auth.get("ssh_private_key")
+    keys = [Path(key).expanduser()] if key else _keys_of_ray(provider)
+    options = tuple(word for one in keys for word in ("-i", str(one)))
+    head = Machine(f"{user}@{address}", ssh_options=options)
     types = config.get("available_node_types") or {}
     resources = [
         one.get("resources") or {}
@@ -214,11 +222,15 @@ def _yaml(path: Path) -> dict[str, Any]:
     return config
 
 
-def _key_of_ray(provider: Mapping[str, Any]) -> str | None:
-    """Return the key pair that `ray up` makes on AWS."""
+def _keys_of_ray(provider: Mapping[str, Any]) -> list[Path]:
+    """Return the keys that `ray up` has made for AWS, one of which is the cluster's.
+
+    Ray numbers a key whose name another user of the account has taken.
+    """
     if provider["type"] != "aws":
-        return None
-    return f"~/.ssh/ray-autoscaler_{provider.get('region')}.pem"
+        return []
+    folder = Path("~/.ssh").expanduser()
+    return sorted(folder.glob(f"ray-autoscaler*_{provider.get('region')}.pem"))
 
 
 def _head_address(path: Path, provider: Mapping[str, Any]) -> str:

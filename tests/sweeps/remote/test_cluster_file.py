@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.records.errors import BadInput
+from sweeps.remote import cluster_file
 from sweeps.remote.cluster_file import Machine, read_cluster_file
 
 
@@ -69,6 +70,22 @@ def test_a_file_that_is_none_is_refused(
     with pytest.raises(BadInput) as error:
         read_cluster_file(tmp_path / name)
     assert sentence in str(error.value)
+
+
+def test_the_head_on_aws_is_reached_by_a_key_of_rays_for_its_region(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(cluster_file, "_head_address", lambda *_: "54.0.0.1")
+    (tmp_path / ".ssh").mkdir()
+    for name in ("ray-autoscaler_1_us-west-2", "ray-autoscaler_eu-west-1", "id"):
+        (tmp_path / ".ssh" / f"{name}.pem").touch()
+    file = tmp_path / "cluster.yaml"
+    file.write_text("provider: {type: aws, region: us-west-2}\nauth: {ssh_user: ubuntu}\n")
+    cluster = read_cluster_file(file)
+    key = str(tmp_path / ".ssh" / "ray-autoscaler_1_us-west-2.pem")
+    assert cluster.head == Machine("ubuntu@54.0.0.1", ssh_options=("-i", key))
+    assert cluster.start_command == f"ray up {file}"
 
 
 def test_a_cluster_of_rays_on_machines_of_ones_own_says_where_its_head_is(tmp_path: Path) -> None:
