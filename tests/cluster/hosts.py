@@ -1,7 +1,8 @@
 """Hosts on one machine: each has an address, processes, a home and an ssh server of its own.
 
 They are network, process and mount namespaces, joined by a bridge in that of the first. All see the
-same root file system; /root, /run, /tmp and /dev/shm are each host's own.
+same root file system; /root, /run, /tmp, /mnt and /dev/shm are each host's own. `ubuntu` is there a
+second name of root.
 """
 
 import os
@@ -11,15 +12,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 from tests.waiting import PATIENCE_SECONDS
 
 _SSHD = "/usr/sbin/sshd"
 _NEEDED = ("ip", "unshare", "nsenter", "setpriv", "ssh", "ssh-keygen")
-_OWN = ("/root", "/run", "/tmp")
+_OWN = ("/root", "/run", "/tmp", "/mnt")
 _SSHD_SETTINGS = """\
 Port 22
 HostKey /run/hostkey
@@ -39,8 +42,8 @@ for folder in "$@"; do
   mkdir -p "$disk$folder"
   mount --bind "$folder" "$disk$folder"
 done
-mount --bind "$disk/run/hosts" /etc/hosts
-for folder in /root /run /tmp; do mount --rbind "$disk$folder" "$folder"; done
+for file in hosts passwd; do mount --bind "$disk/run/$file" "/etc/$file"; done
+for folder in /root /run /tmp /mnt; do mount --rbind "$disk$folder" "$folder"; done
 mount -t proc proc /proc
 mount -t tmpfs -o size=1g,mode=1777 tmpfs /dev/shm
 cd /root
@@ -48,11 +51,11 @@ exec /usr/sbin/sshd -D -e -f /run/sshd_config
 """
 
 
-def why_no_hosts() -> str:
-    """Return why hosts cannot be made here, "" if they can."""
+def why_no_hosts(*programs: str) -> str:
+    """Return why hosts with some programs cannot be made here, "" if they can."""
     if os.geteuid():
         return "namespaces of networks need root"
-    if missing := [name for name in (*_NEEDED, _SSHD) if not shutil.which(name)]:
+    if missing := [name for name in (*_NEEDED, _SSHD, *programs) if not shutil.which(name)]:
         return f"not installed: {', '.join(missing)}"
     try:
         _ip("netns", "add", "capsweep-try")
@@ -75,10 +78,10 @@ class Hosts:
     """
 
     def __init__(self, names: Sequence[str], shared: Sequence[Path] = ()) -> None:
-        self.names = tuple(names)
+        self._first, *_ = self._names = tuple(names)
         self.folder = Path(tempfile.mkdtemp(prefix="hosts-", dir="/var/tmp"))
-        self._addresses = {name: f"10.77.0.{10 + place}" for place, name in enumerate(names)}
-        self.namespaces = {name: f"cs{os.getpid()}-{name}" for name in names}
+        self._addresses = {name: (f"10.77.0.{10 + place}",) for place, name in enumerate(names)}
+        self.namespaces: dict[str, str] = {}
         self._inits: dict[str, subprocess.Popen[bytes]] = {}
         repository = Path(__file__).parents[2]
         seen = (repository, Path(sys.prefix), Path(sys.base_prefix), *shared)
@@ -89,10 +92,8 @@ class Hosts:
         _remove_abandoned()
         try:
             self._make_keys()
-            for name in self.names:
-                self._make_network(name)
-                self._make_disk(name)
-                self.boot(name)
+            for name in self._names:
+                self.add(name, self._addresses[name])
         except BaseException:
             self.close()
             raise
@@ -101,9 +102,27 @@ class Hosts:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def add(self, name: str, addresses: Sequence[str], image: Path | None = None) -> None:
+        """Make one more host and start it.
+
+        Args:
+            name: Its name, of 13 characters at most.
+            addresses: Under which the others reach it; the first is where it comes from.
+            image: What its /root has at first, None for that of a machine of a user's own.
+        """
+        self._addresses[name] = tuple(addresses)
+        self._make_network(name)
+        self._make_disk(name, image)
+        self.boot(name)
+
+    def remove(self, name: str) -> None:
+        """Kill a host for good."""
+        self.kill(name)
+        _ip("netns", "del", self.namespaces.pop(name))
+
     def address(self, name: str) -> str:
         """Return the address of a host."""
-        return self._addresses[name]
+        return self._addresses[name][0]
 
     def root(self, name: str) -> Path:
         """Return where the /root of a host lies."""
@@ -174,30 +193,40 @@ class Hosts:
 
     def cut(self, name: str) -> None:
         """Cut a host from the others."""
-        _ip("-n", self.namespaces[self.names[0]], "link", "set", f"v-{name}", "down")
+        _ip("-n", self.namespaces[self._first], "link", "set", f"v-{name}", "down")
 
     def heal(self, name: str) -> None:
         """Undo a cut."""
-        _ip("-n", self.namespaces[self.names[0]], "link", "set", f"v-{name}", "up")
+        _ip("-n", self.namespaces[self._first], "link", "set", f"v-{name}", "up")
+
+    def processes(self) -> list[str]:
+        """Return the command lines of all processes on the hosts."""
+        lines: list[str] = []
+        for name in self.namespaces:
+            for pid in self._pids(name):
+                with suppress(psutil.Error):
+                    lines.append(" ".join(psutil.Process(int(pid)).cmdline()))
+        return lines
 
     def close(self) -> None:
-        """End all processes of the hosts and remove all that was made."""
+        """End all processes of the hosts and remove all that was made; nothing may be left."""
         for name in list(self._inits):
             with suppress(AssertionError, subprocess.SubprocessError):
                 self.kill(name)
+        left = self.processes()
         for namespace in self.namespaces.values():
-            subprocess.run(["ip", "netns", "del", namespace], capture_output=True, check=False)
+            _ip("netns", "del", namespace)
         shutil.rmtree(self.folder)
+        assert not left
+        assert str(self.folder) not in Path("/proc/self/mounts").read_text()
+
+    def _pids(self, name: str) -> list[str]:
+        words = ["ip", "netns", "pids", self.namespaces[name]]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
 
     def _first_process(self, name: str) -> int:
         """Return the process of a host that is the first one there."""
-        listed = subprocess.run(
-            ["ip", "netns", "pids", self.namespaces[name]],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        for pid in listed.stdout.split():
+        for pid in self._pids(name):
             with suppress(OSError):
                 status = Path("/proc", pid, "status").read_text()
                 line = next(one for one in status.splitlines() if one.startswith("NSpid"))
@@ -211,40 +240,53 @@ class Hosts:
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path], check=True)
 
     def _make_network(self, name: str) -> None:
-        namespace, first = self.namespaces[name], self.namespaces[self.names[0]]
+        namespace = f"cs{os.getpid()}-{name}"
         _ip("netns", "add", namespace)
+        self.namespaces[name] = namespace
+        first = self.namespaces[self._first]
         _ip("-n", namespace, "link", "set", "lo", "up")
         if namespace == first:
-            _ip("-n", first, "link", "add", "br0", "type", "bridge")
-            _ip("-n", first, "addr", "add", f"{self.address(name)}/24", "dev", "br0")
-            _ip("-n", first, "link", "set", "br0", "up")
-            return
-        veth = f"v-{name}"
-        _ip("link", "add", veth, "netns", first, "type", "veth", "peer", "name", "eth0",
-            "netns", namespace)  # fmt: skip
-        _ip("-n", first, "link", "set", veth, "master", "br0")
-        _ip("-n", first, "link", "set", veth, "up")
-        _ip("-n", namespace, "addr", "add", f"{self.address(name)}/24", "dev", "eth0")
-        _ip("-n", namespace, "link", "set", "eth0", "up")
-        gateway = self.address(self.names[0])
-        _ip("-n", namespace, "route", "add", "default", "via", gateway)
+            device = "br0"
+            _ip("-n", first, "link", "add", device, "type", "bridge")
+        else:
+            veth, device = f"v-{name}", "eth0"
+            _ip("link", "add", veth, "netns", first, "type", "veth", "peer", "name", device,
+                "netns", namespace)  # fmt: skip
+            _ip("-n", first, "link", "set", veth, "master", "br0")
+            _ip("-n", first, "link", "set", veth, "up")
+        for address in self._addresses[name]:
+            _ip("-n", namespace, "addr", "add", f"{address}/32", "dev", device)
+        _ip("-n", namespace, "link", "set", device, "up")
+        # all addresses are on the bridge
+        _ip("-n", namespace, "route", "add", "default", "dev", device, "src", self.address(name))
 
-    def _make_disk(self, name: str) -> None:
+    def _make_disk(self, name: str, image: Path | None) -> None:
         disk = self.folder / name
-        for folder in ("root/.ssh", "run/sshd", "tmp"):
+        for folder in ("run/sshd", "tmp", "mnt"):
             (disk / folder).mkdir(parents=True)
         (disk / "tmp").chmod(0o1777)
-        lines = [f"{address} {host}\n" for host, address in self._addresses.items()]
+        numbers = {address: host for host, (address, *_) in self._addresses.items()}
+        lines = [f"{address} {host}\n" for address, host in numbers.items()]
         (disk / "run/hosts").write_text("127.0.0.1 localhost\n" + "".join(lines))
+        users = Path("/etc/passwd").read_text()
+        (disk / "run/passwd").write_text(f"{users}ubuntu:x:0:0::/root:/bin/bash\n")
         (disk / "run/sshd_config").write_text(_SSHD_SETTINGS)
         shutil.copy(self.folder / "hostkey", disk / "run/hostkey")
-        shutil.copy(self.folder / "user", disk / "root/.ssh/id_ed25519")
-        shutil.copy(self.folder / "user.pub", disk / "root/.ssh/authorized_keys")
-        key = (self.folder / "hostkey.pub").read_text()
-        known = [f"{host},{address} {key}" for host, address in self._addresses.items()]
-        (disk / "root/.ssh/known_hosts").write_text("".join(known))
+        if image:
+            shutil.copytree(image, disk / "root", symlinks=True)
+        else:
+            self._give_keys(disk / "root/.ssh", numbers)
         for path in (disk / "root", disk / "root/.ssh"):
             path.chmod(0o700)
+
+    def _give_keys(self, folder: Path, numbers: Mapping[str, str]) -> None:
+        """Let a user go from each host to all of them, and know their keys."""
+        folder.mkdir(parents=True)
+        shutil.copy(self.folder / "user", folder / "id_ed25519")
+        shutil.copy(self.folder / "user.pub", folder / "authorized_keys")
+        key = (self.folder / "hostkey.pub").read_text()
+        known = [f"{host},{address} {key}" for address, host in numbers.items()]
+        (folder / "known_hosts").write_text("".join(known))
 
 
 def _remove_abandoned() -> None:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.cluster.hosts import Hosts, why_no_hosts
@@ -59,9 +58,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[Cluster]:
     try:
         with Hosts(["laptop", "head", "w1", "w2"]) as hosts:
             yield Cluster(hosts, storage)
-        assert not [one for one in namespaces() if one in hosts.namespaces]
-        assert not [one for one in mounts() if str(hosts.folder) in one]
-        assert not left_processes(hosts)
     finally:
         shutil.rmtree(storage)
 
@@ -97,7 +93,8 @@ def test_a_cluster_that_loses_a_worker_a_connection_and_its_head_gives_the_same_
     cluster.hosts.boot("head")
     checked = cluster.ended("cluster", "check", "machines.txt")
     assert checked.returncode == 1
-    assert "WRONG: MLflow does not answer: run capsweep cluster up." in checked.stdout
+    start = "capsweep cluster up /root/machines.txt"
+    assert f"WRONG: MLflow does not answer: run {start}." in checked.stdout
     cluster("cluster", "up", "machines.txt")
     assert cluster.num_filled() < _NUM_CELLS
 
@@ -136,30 +133,4 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def ray_processes(hosts: Hosts) -> list[str]:
     """Return the command lines of Ray's and MLflow's processes on the hosts."""
     names = ("raylet", "gcs_server", "mlflow")
-    return [line for line in left_processes(hosts) if any(name in line for name in names)]
-
-
-def left_processes(hosts: Hosts) -> list[str]:
-    """Return the command lines of processes in the hosts' namespaces."""
-    lines: list[str] = []
-    for namespace in set(namespaces()) & set(hosts.namespaces):
-        listed = subprocess.run(
-            ["ip", "netns", "pids", namespace], capture_output=True, text=True, check=True
-        )
-        for pid in listed.stdout.split():
-            try:
-                lines.append(" ".join(psutil.Process(int(pid)).cmdline()))
-            except psutil.Error:
-                continue
-    return lines
-
-
-def namespaces() -> list[str]:
-    """Return the names of the network namespaces of this machine."""
-    listed = subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True)
-    return [line.split()[0] for line in listed.stdout.splitlines()]
-
-
-def mounts() -> list[str]:
-    """Return the mounts that this process sees."""
-    return Path("/proc/self/mounts").read_text().splitlines()
+    return [line for line in hosts.processes() if any(name in line for name in names)]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.cluster.hosts import Hosts, why_no_hosts
-from tests.cluster.test_own_machines import left_processes, wait_until
+from tests.cluster.test_own_machines import wait_until
 
 pytestmark = [
     pytest.mark.cluster,
@@ -169,7 +169,7 @@ def test_each_wrong_input_is_one_sentence_and_leaves_nothing_running(hosts: Host
         hosts.command("laptop", ["ssh", "-N", "-L", "18265:127.0.0.1:8265", "head"]),
         stdin=subprocess.DEVNULL,
     )
-    before = len(left_processes(hosts))
+    before = len(hosts.processes())
     try:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             wrong = [one for one in pool.map(lambda one: complaint(hosts, one), WRONG) if one]
@@ -180,7 +180,7 @@ def test_each_wrong_input_is_one_sentence_and_leaves_nothing_running(hosts: Host
     hosts.kill("w1")
     alone = Wrong(f"{SUBMIT} --on m.txt", "The cluster has no machine for trials now")
     wait_until(lambda: not complaint(hosts, alone))
-    assert len(left_processes(hosts)) <= before
+    assert len(hosts.processes()) <= before
     assert not list((hosts.folder / "shared").glob("cells/*"))
 
 
