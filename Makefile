@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --universal --generate-hashes --no-annotate \
+LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate \
 	--custom-compile-command "make lock"
+EC2 := tests/cluster/emulated_ec2
 
 # Writes the requirements of the second file that the first lacks: a name and its indented hashes.
 define ONLY_IN_SECOND
@@ -34,8 +35,9 @@ test-slow: .venv/installed-dev
 test-plain-ray: .venv/installed-dev
 	CAPSWEEP_PLAIN_RAY=1 $(BIN)/pytest -q -m slow -n 2 tests/end_to_end/test_kills.py tests/end_to_end/test_environment.py
 
-# Several hosts with ssh servers on this machine, which takes root and Debian's openssh-server.
-test-cluster: .venv/installed-dev
+# Several hosts with ssh servers on this machine, which takes root and Debian's openssh-server; for
+# the emulated EC2 also rsync, which Ray calls.
+test-cluster: .venv/installed-dev .venv-moto/installed
 	$(BIN)/pytest -q -m cluster --durations=8
 
 format: .venv/installed-dev
@@ -45,12 +47,13 @@ format: .venv/installed-dev
 # Newer versions of everything that is installed, each with the hashes of its files.
 lock: .venv/bin/python
 	$(INSTALL) uv
-	$(LOCK) --upgrade --extra dev --output-file .venv/all-requirements.txt
-	$(LOCK) --extra sweeps --extra aws --extra postgres --constraint .venv/all-requirements.txt --output-file requirements.txt
+	$(LOCK) pyproject.toml --upgrade --extra dev --output-file .venv/all-requirements.txt
+	$(LOCK) pyproject.toml --extra sweeps --extra aws --extra postgres --constraint .venv/all-requirements.txt --output-file requirements.txt
 	awk "$$ONLY_IN_SECOND" requirements.txt .venv/all-requirements.txt > requirements-dev.txt
+	$(LOCK) $(EC2)/requirements.in --upgrade --output-file $(EC2)/requirements.txt
 
 clean:
-	rm -rf .venv .venv-lowest
+	rm -rf .venv .venv-lowest .venv-moto
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "capsweep needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 2; }
@@ -64,4 +67,10 @@ clean:
 
 .venv/installed-dev: .venv/installed requirements-dev.txt
 	$(INSTALL) --require-hashes --requirement requirements-dev.txt
+	@touch $@
+
+# apart from .venv, as moto has its own wishes for what both need
+.venv-moto/installed: .venv/bin/python $(EC2)/requirements.txt
+	.venv/bin/python -m venv .venv-moto
+	.venv-moto/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(EC2)/requirements.txt
 	@touch $@

@@ -1,0 +1,144 @@
+"""An EC2 on this machine: moto answers its requests, and each of its machines is a host.
+
+What a machine lacks to a real one stands in `_PROGRAMS`: packages come from this repository's
+environment instead of the network, and a folder is bound instead of an NFS mounted.
+"""
+
+import json
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.hosts import Hosts
+from tests.waiting import wait_until
+
+_ROOT = Path(__file__).parents[3]
+_PYTHON = _ROOT / ".venv-moto" / "bin" / "python"
+_PORT = 5555
+_PROGRAMS = {
+    "bin/sudo": 'exec env "$@"',
+    "bin/dpkg": "exit 0",  # Debian's packages are there
+    "bin/mount": 'exec /bin/mount --bind "${@: -2:1}" "${@: -1}"',
+    "venv/bin/pip": "exit 0",  # so are Python's
+}
+_COMMANDS = ("python", "capsweep", "capsweep-agent", "mlflow", "ray")
+
+
+def why_no_ec2() -> str:
+    """Return why there is no emulated EC2 here, "" if there is."""
+    return "" if _PYTHON.exists() else "moto is not installed: make .venv-moto/installed"
+
+
+@dataclass
+class Ec2Machine:
+    """A machine that was asked for.
+
+    Attributes:
+        host: Name of its host.
+        type: EC2's name of its kind.
+        is_spot: Whether it was asked for as a spot machine.
+        is_there: Whether it has not ended.
+    """
+
+    host: str
+    type: str
+    is_spot: bool
+    is_there: bool = True
+
+
+@dataclass
+class EmulatedEc2:
+    """An EC2 whose machines are hosts; they live as long as the block.
+
+    Attributes:
+        hosts: Those of the laptop and of the service itself, "aws".
+        machines: Id -> machine, of all that were ever asked for.
+        account: What the account has: the ids of an image, a security group and subnets.
+    """
+
+    hosts: Hosts
+    machines: dict[str, Ec2Machine] = field(default_factory=dict)
+    account: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that lead `aws` and Ray here."""
+        return {
+            "AWS_ACCESS_KEY_ID": "none",
+            "AWS_SECRET_ACCESS_KEY": "none",
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_ENDPOINT_URL": f"http://{self.hosts.address('aws')}:{_PORT}",
+        }
+
+    def __enter__(self) -> "EmulatedEc2":
+        self._make_image()
+        words = ["setpriv", "--pdeathsig", "KILL"]  # the kill of nsenter would leave it
+        words += [str(_PYTHON), str(Path(__file__).with_name("server.py"))]
+        words += [self.hosts.address("aws"), str(_PORT)]
+        with (self.hosts.folder / "moto.log").open("wb") as log:
+            self._server = subprocess.Popen(
+                self.hosts.command("aws", words),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        self._watcher = threading.Thread(target=self._watch)
+        self._watcher.start()
+        wait_until(lambda: self.account or self._server.poll() is not None)
+        assert self.account, (self.hosts.folder / "moto.log").read_text()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.kill()
+        self._watcher.join()
+        with self._server:  # waits for its end and closes its output
+            pass
+
+    @property
+    def num_heads(self) -> int:
+        """How many machines there are that are no spot machines."""
+        return sum(one.is_there and not one.is_spot for one in list(self.machines.values()))
+
+    @property
+    def num_workers(self) -> int:
+        """How many spot machines there are."""
+        return sum(one.is_there and one.is_spot for one in list(self.machines.values()))
+
+    @property
+    def _image(self) -> Path:
+        return self.hosts.folder / "image"
+
+    def _make_image(self) -> None:
+        """Make what lies in the home folder of a new machine."""
+        for name, line in _PROGRAMS.items():
+            path = self._image / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"#!/bin/bash\n{line}\n")
+            path.chmod(0o755)
+        for name in _COMMANDS:
+            (self._image / "venv/bin" / name).symlink_to(Path(sys.executable).with_name(name))
+        variables = " ".join(f"{name}={value}" for name, value in self.environment.items())
+        (self._image / ".bashrc").write_text(f'export PATH="$HOME/bin:$PATH" {variables}\n')
+        (self._image / ".ssh").mkdir()
+
+    def _watch(self) -> None:
+        """Make a host of each machine that there is, and kill that of each that has ended."""
+        assert self._server.stdout
+        self.account = json.loads(self._server.stdout.readline() or "{}")
+        for line in self._server.stdout:
+            state = json.loads(line)
+            keys = "".join(f"{key}\n" for key in state["keys"])
+            (self._image / ".ssh/authorized_keys").write_text(keys)
+            for one in state["machines"]:
+                machine = self.machines.get(one["id"])
+                if one["is_there"] and not machine:
+                    host = f"i{len(self.machines)}"
+                    self.hosts.add(host, one["addresses"], self._image)
+                    self.machines[one["id"]] = Ec2Machine(host, one["type"], one["is_spot"])
+                elif machine and machine.is_there and not one["is_there"]:
+                    self.hosts.remove(machine.host)
+                    machine.is_there = False

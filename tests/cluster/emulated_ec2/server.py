@@ -1,0 +1,82 @@
+"""Moto's EC2 as a server: `python server.py ADDRESS PORT`, in an environment that has moto.
+
+It prints lines of JSON: first the ids of an account that has what docs/cluster.md asks for, and
+then the machines and the keys of users whenever they have changed.
+"""
+
+import io
+import json
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+import boto3
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import make_server
+
+_POLL_SECONDS = 0.3
+_APPLICATION = DomainDispatcherApplication(create_backend_app)
+
+
+def main(address: str, port: int) -> None:
+    """Serve until the process is killed."""
+    server = make_server(address, port, _answer, threaded=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    keys = {"aws_access_key_id": "none", "aws_secret_access_key": "none"}
+    session = boto3.Session(region_name="us-west-2", **keys)
+    url = f"http://{address}:{port}"
+    ec2, iam = (session.client(name, endpoint_url=url) for name in ("ec2", "iam"))
+    last = json.dumps(_account(ec2, iam))
+    print(last, flush=True)  # noqa: T201
+    while True:
+        if (now := json.dumps(_state(ec2))) != last:
+            last = now
+            print(now, flush=True)  # noqa: T201
+        time.sleep(_POLL_SECONDS)
+
+
+def _answer(environment: dict, start: Callable) -> Iterable[bytes]:
+    """Answer a request; moto starts as many machines as there have to be, EC2 as there may be."""
+    body = environment["wsgi.input"].read(int(environment.get("CONTENT_LENGTH") or 0))
+    if b"Action=RunInstances" in body and (most := re.search(rb"MaxCount=(\d+)", body)):
+        body = re.sub(rb"MinCount=\d+", b"MinCount=" + most[1], body)
+    environment["wsgi.input"] = io.BytesIO(body)
+    environment["CONTENT_LENGTH"] = str(len(body))
+    return _APPLICATION(environment, start)
+
+
+def _account(ec2, iam) -> dict:
+    """Make what a user makes once, and return the ids."""
+    iam.create_role(RoleName="capsweep-head", AssumeRolePolicyDocument="{}")
+    iam.create_instance_profile(InstanceProfileName="capsweep-head")
+    iam.add_role_to_instance_profile(InstanceProfileName="capsweep-head", RoleName="capsweep-head")
+    network = ec2.describe_vpcs()["Vpcs"][0]["VpcId"]
+    group = ec2.create_security_group(GroupName="capsweep", Description="-", VpcId=network)
+    subnets = ec2.describe_subnets()["Subnets"]
+    return {
+        "image": ec2.describe_images()["Images"][0]["ImageId"],
+        "security_group": group["GroupId"],
+        "subnets": [subnet["SubnetId"] for subnet in subnets[:2]],
+    }
+
+
+def _state(ec2) -> dict:
+    listed = [one for each in ec2.describe_instances()["Reservations"] for one in each["Instances"]]
+    machines = [
+        {
+            "id": one["InstanceId"],
+            "type": one["InstanceType"],
+            "is_spot": one.get("InstanceLifecycle") == "spot",
+            "is_there": one["State"]["Name"] in {"pending", "running"},
+            "addresses": [one.get("PrivateIpAddress"), one.get("PublicIpAddress")],
+        }
+        for one in listed
+    ]
+    pairs = ec2.describe_key_pairs(IncludePublicKey=True)["KeyPairs"]
+    return {"machines": machines, "keys": [pair["PublicKey"].strip() for pair in pairs]}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

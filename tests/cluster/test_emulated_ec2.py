@@ -1,0 +1,104 @@
+"""`ray up` of the shipped cluster.yaml on an emulated EC2, and a sweep submitted to it."""
+
+import shutil
+import subprocess
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.emulated_ec2 import EmulatedEc2, why_no_ec2
+from tests.cluster.hosts import Hosts, why_no_hosts
+from tests.waiting import wait_until
+
+_WHY_NOT = why_no_hosts("rsync") or why_no_ec2()
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.skipif(bool(_WHY_NOT), reason=_WHY_NOT),
+    pytest.mark.timeout(900),
+]
+_ROOT = Path(__file__).parents[2]
+_SENT = ("capsmodel", "search_spaces", "sweeps", "deploy", "pyproject.toml", "requirements.txt")
+_SENT += ("README.md", "LICENSE")  # what cluster.yaml mounts
+
+
+class Laptop:
+    """The machine of a user who has the repository, and has followed the page's "Once"."""
+
+    def __init__(self, hosts: Hosts, ec2: EmulatedEc2, storage: Path) -> None:
+        self._hosts = hosts
+        self._variables = ec2.environment | {"RAY_AUTH_MODE": "token"}
+        home = hosts.root("laptop")
+        self.folder = home / "capsweep"
+        self.folder.mkdir()
+        for name in _SENT:
+            copy = shutil.copytree if (_ROOT / name).is_dir() else shutil.copy
+            copy(_ROOT / name, self.folder / name)
+        (self.folder / "cluster.yaml").write_text(edited_cluster(ec2, storage))
+        # without a terminal ssh cannot ask whether a new head is trusted
+        (home / ".ssh/config").write_text("StrictHostKeyChecking accept-new\n")
+
+    def __call__(self, line: str) -> str:
+        """Give a command in the repository's folder and return what it prints."""
+        done = self.ended(line)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def ended(self, line: str) -> "subprocess.CompletedProcess[str]":
+        """Give a command in the repository's folder and return how it ended."""
+        words = [f"{name}={value}" for name, value in self._variables.items()]
+        return self._hosts.run("laptop", "env", *words, "bash", "-c", line, folder="/root/capsweep")
+
+
+def edited_cluster(ec2: EmulatedEc2, storage: Path) -> str:
+    """Return the shipped file with the account's ids, and workers that leave sooner."""
+    text = (_ROOT / "cluster.yaml").read_text()
+    for shipped, edited in {
+        "ami-0123456789abcdef0": ec2.account["image"],
+        "sg-0123456789abcdef0": ec2.account["security_group"],
+        "subnet-0123456789abcdef0, subnet-0123456789abcdef1": ", ".join(ec2.account["subnets"]),
+        "fs-0123456789abcdef0.efs.us-west-2.amazonaws.com:/": str(storage),
+        "idle_timeout_minutes: 10": "idle_timeout_minutes: 0.5",
+    }.items():
+        assert text.count(shipped) == 1
+        text = text.replace(shipped, edited)
+    return text
+
+
+@pytest.fixture
+def storage(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
+    folder = Path("/var/tmp") / f"capsweep-{tmp_path_factory.mktemp('efs').parent.name}"
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_three_commands_lead_from_ray_up_to_the_report_and_workers_come_and_go(
+    storage: Path,
+) -> None:
+    with Hosts(["laptop", "aws"]) as hosts, EmulatedEc2(hosts) as ec2:
+        laptop = Laptop(hosts, ec2, storage)
+        laptop("umask 077; ray get-auth-token --generate")
+
+        laptop("ray up cluster.yaml --disable-usage-stats -y")
+        assert (ec2.num_heads, ec2.num_workers) == (1, 0)
+        assert "Nothing is wrong." in laptop("capsweep cluster check cluster.yaml")
+
+        submitted = laptop(
+            "capsweep submit quickstart --on cluster.yaml --gpus-per-trial 0 --cpus-per-trial 4 "
+            "--max-concurrent 2 --price 1.01 --seeds 0 --epochs 1 --yes --follow"
+        )
+        assert "5 of 5 cells filled" in submitted
+        assert [one.type for one in ec2.machines.values()] == [
+            "m6i.xlarge",
+            "g5.xlarge",
+            "g5.xlarge",
+        ]
+
+        assert "Ablation quickstart" in laptop("capsweep report quickstart")
+        assert (laptop.folder / "reports/quickstart/ablation.md").exists()
+
+        wait_until(lambda: ec2.num_workers == 0)
+        assert ec2.num_heads == 1
+        laptop("ray down cluster.yaml -y")
+        wait_until(lambda: ec2.num_heads == 0)
