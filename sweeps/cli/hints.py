@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sweeps.cli.options import STORAGE_VARIABLE, TRACKING_VARIABLE
+from sweeps.remote.submissions import RESUME_VARIABLE
 from sweeps.tracking.addresses import public
 
 _ONLY_ONCE = {"--retrain", "--replace"}
@@ -26,8 +27,11 @@ def resume_command(words: Sequence[str] | None = None) -> str:
     """Return the command that resumes a launch, without passwords.
 
     Args:
-        words: Words of the launch's command after the program's name; None for this process's.
+        words: Words of the launch's command after the program's name; None for this process's, or
+            what submits it again where it was submitted.
     """
+    if words is None and (submitting := os.environ.get(RESUME_VARIABLE)):
+        return submitting
     given = sys.argv[1:] if words is None else words
     return shlex.join([program_name(), *(public(word) for word in given if word not in _ONLY_ONCE)])
 

@@ -29,6 +29,7 @@ from sweeps.remote.messages import (
     Text,
 )
 from sweeps.remote.node import write_files
+from sweeps.remote.submissions import RESUME_VARIABLE
 
 _POLL_SECONDS = 0.5
 _SWEEP, _WORDS = "capsweep_sweep", "capsweep_words"  # in a job's metadata
@@ -90,8 +91,9 @@ def launch_line(request: SubmitSweep) -> str:
     sweep = f"./{which}" if which in request.files else which
     folder = shlex.quote(request.storage) if request.storage else '"$CAPSWEEP_STORAGE"'
     view = f"{VIEW_VARIABLE}={folder}/logs/{shlex.quote(request.sweep)}.view"
+    resume = f"{RESUME_VARIABLE}={shlex.quote(request.resume)}"
     run = ["exec", "capsweep", "run", sweep, "--address", "auto", *options, "--reports"]
-    return f"mkdir -p {folder}/logs && export {view} && {shlex.join(run)} {folder}/reports"
+    return f"mkdir -p {folder}/logs && export {view} {resume} && {shlex.join(run)} {folder}/reports"
 
 
 def run_job(request: RunJob, say: _Say) -> Ended:

@@ -76,6 +76,7 @@ class SubmitSweep(_Request):
         dashboard: Address of Ray's dashboard, as the agent reaches it.
         sweep: Name of the sweep.
         words: After `capsweep run`.
+        resume: The command that submits it again, which a launch that ends early shows.
         files: As of `RunCommand`.
         storage: The storage folder; None for that of the machine.
     """
@@ -84,6 +85,7 @@ class SubmitSweep(_Request):
     dashboard: str
     sweep: str
     words: tuple[str, ...]
+    resume: str
     files: Mapping[str, str] = {}
     storage: str | None = None
 

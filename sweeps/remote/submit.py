@@ -197,7 +197,13 @@ def _last_line(printed: str) -> str:
 
 
 def submit(
-    head: Head, sent: Sendable, *, sweep: str, words: tuple[str, ...], options: "LaunchOptions"
+    head: Head,
+    sent: Sendable,
+    *,
+    sweep: str,
+    words: tuple[str, ...],
+    resume: str,
+    options: "LaunchOptions",
 ) -> tuple[Submission, bool]:
     """Submit a sweep as a job, unless a job of it runs; note it here.
 
@@ -206,7 +212,8 @@ def submit(
         sent: The sweep.
         sweep: Its name.
         words: The options of the launch, as the command line writes them.
-        options: The same.
+        resume: The command that submits it again.
+        options: The same as `words`.
 
     Returns:
         The submission, and whether its job is new.
@@ -219,6 +226,7 @@ def submit(
         dashboard=head.dashboard,
         sweep=sweep,
         words=(sent.word, *words),
+        resume=resume,
         files=sent.files,
         storage=storage,
     )

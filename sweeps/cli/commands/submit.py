@@ -1,6 +1,5 @@
 """`capsweep submit`: a sweep goes to a cluster, and this machine may be switched off."""
 
-import shlex
 import sys
 from collections.abc import Mapping
 from copy import copy
@@ -10,7 +9,7 @@ import typer
 from pydantic.fields import FieldInfo
 
 from sweeps.cli.declared_options import ONLY_RUN, launch_fields, option_words, with_options
-from sweeps.cli.hints import program_name
+from sweeps.cli.hints import program_name, resume_command
 from sweeps.cli.options import SweepArgument
 from sweeps.cli.terminal import say
 from sweeps.cli.verbosity import is_quiet
@@ -89,8 +88,12 @@ def submit(
         if not is_sure:
             _ask()
     words = tuple(option_words(options))
-    submission, is_new = submit_sweep(head, sent, sweep=plan.sweep, words=words, options=launch)
-    _print_submitted(submission, head.link.name, is_new=is_new)
+    where = ("--on", str(head.cluster.path)) if head.cluster else ("--address", head.dashboard)
+    again = resume_command(["submit", str(sent.file or sweep), *where, *words])
+    submission, is_new = submit_sweep(
+        head, sent, sweep=plan.sweep, words=words, resume=again, options=launch
+    )
+    _print_submitted(submission, head.link.name, again, is_new=is_new)
     if is_followed or not is_new:
         raise typer.Exit(follow_to_end(head, submission))
 
@@ -126,7 +129,7 @@ def _ask() -> None:
         raise typer.Exit(1)
 
 
-def _print_submitted(submission: "Submission", place: str, *, is_new: bool) -> None:
+def _print_submitted(submission: "Submission", place: str, again: str, *, is_new: bool) -> None:
     if not is_new:
         say(f"It is running there as job {submission.job_id}.")
         return
@@ -134,11 +137,9 @@ def _print_submitted(submission: "Submission", place: str, *, is_new: bool) -> N
     if is_quiet():
         return
     name, program = submission.sweep, program_name()
-    where = f"--on {shlex.quote(submission.on)}" if submission.on else "--address ..."
-    again = f"{program} submit {shlex.quote(submission.file or name)} {where} --follow"
     for what, command in (
         ("look:", f"{program} status {name}"),
-        ("follow:", again),
+        ("follow:", f"{again} --follow"),
         ("stop:", f"{program} stop {name}"),
         ("tables:", f"{program} report {name}"),
     ):
