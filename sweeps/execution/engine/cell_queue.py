@@ -4,6 +4,7 @@ The cells' folders decide, not the engine's report: a cell is filled when its fi
 failed when its outbox says so, and anything else means that its process was killed.
 """
 
+import math
 import re
 import time
 from collections import defaultdict, deque
@@ -40,6 +41,8 @@ from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Json, Outcome
 
 MOST_ARMS = 3
+_MINUTE = 60.0
+_MOST_NAMED = 5
 _NUMBER = re.compile(r"\d+")
 
 
@@ -141,6 +144,7 @@ class CellQueue:
         share_of: Returns what share of a machine a trial gets.
         clock: In seconds, for trials that are retried later.
         oom_kills: Counts the processes that the kernel has killed for memory.
+        say: Shows a sentence in the live view.
     """
 
     def __init__(
@@ -152,6 +156,7 @@ class CellQueue:
         share_of: Shares = _one_core,
         clock: Callable[[], float] = time.monotonic,
         oom_kills: Callable[[], int] = num_oom_kills,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._source = source
         self._onlooker = onlooker
@@ -159,6 +164,9 @@ class CellQueue:
         self._share_of = share_of
         self._clock = clock
         self._oom_kills = oom_kills
+        self._say = say
+        self._busy_since: dict[str, float] = {}  # cells that another process holds
+        self._said_at = -math.inf  # which they are
         self._num_explained = 0  # of the kills for memory, from the first one counted
         self._circuit_breaker = CircuitBreaker()
         self._waiting = deque[_Waiting]()
@@ -171,6 +179,7 @@ class CellQueue:
         while not (waited := self._waiting_job()):
             more = self._source.more()
             if not more:
+                self._say_busy()
                 return Next.WAIT if self._waiting or self._running else Next.DONE
             self._waiting.extend(_Waiting(job) for job in more)
         share = self._share_of(waited.job.spec.config, is_alone=waited.is_alone)
@@ -202,11 +211,13 @@ class CellQueue:
             waiting = self._waiting.popleft()
             folder = _folder(waiting.job)
             if folder.is_filled():
+                self._busy_since.pop(folder.trial_key, None)
                 self._tell_filled(folder, waiting.job.spec)
             elif waiting.not_before > self._clock() or self._is_busy(folder):
                 self._waiting.append(waiting)
             else:
                 key = waiting.job.spec.trial_key
+                self._busy_since.pop(key, None)
                 self._running[key] = _Running(waiting, folder.outbox_size(), self._oom_kills())
                 self._onlooker.dispatched(key)
                 return waiting
@@ -214,7 +225,29 @@ class CellQueue:
 
     def _is_busy(self, folder: CellFolder) -> bool:
         """Return whether a cell is being trained, or a process of this launch still has to end."""
-        return folder.trial_key in self._running or folder.is_busy()
+        if folder.trial_key in self._running:
+            return True
+        if folder.is_busy():
+            self._busy_since.setdefault(folder.trial_key, self._clock())
+            return True
+        return False
+
+    def _say_busy(self) -> None:
+        """Say once a minute which cells another process has held for a minute or longer."""
+        now, since = self._clock(), self._busy_since
+        specs = [waiting.job.spec for waiting in self._waiting]
+        busy = [
+            f"{spec.arm}, seed {spec.seed} ({(now - since[spec.trial_key]) / 60:.0f} min)"
+            for spec in specs
+            if now - since.get(spec.trial_key, now) >= _MINUTE
+        ]
+        if busy and now - self._said_at >= _MINUTE:
+            self._said_at = now
+            more = f" and {len(busy) - _MOST_NAMED} more" if len(busy) > _MOST_NAMED else ""
+            self._say(
+                f"waiting for cells that another process still holds, perhaps of another sweep or "
+                f"on a machine that is cut off: {'; '.join(busy[:_MOST_NAMED])}{more}."
+            )
 
     def _end_attempt(self, event: TrialEnded) -> None:
         """Decide what follows after the process of a trial has ended, in whatever way."""

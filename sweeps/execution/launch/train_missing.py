@@ -352,6 +352,7 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> Eval
                     failure_policy=policies.failure,
                     share_of=room.share,
                     oom_kills=room.oom_kills,
+                    say=board.say,
                 )
                 evaluations = _evaluations(progress, board, room, policies)
                 budget = EpochBudget(queue, options.budget_epochs)

@@ -15,7 +15,7 @@ from ray.exceptions import RayError
 
 from sweeps.execution.engine.fair_shares import Allowance, Claim, FairShares
 from sweeps.execution.engine.placement import Share
-from sweeps.execution.engine.tune.ray_session import ray_machines
+from sweeps.execution.engine.tune.ray_session import GoneMachine, gone_machines, ray_machines
 
 NAMESPACE = "capsweep"
 NAME = "fair-shares-1"  # another number where another release asks or answers otherwise
@@ -65,6 +65,7 @@ class ClusterShare:
         say: Shows a sentence in the live view.
 
     Attributes:
+        say: As given.
         weight: Of its share.
         most: How many jobs the launch may have at once by its options; None for any number.
         dispatched: What it has dispatched, once that is known.
@@ -74,12 +75,14 @@ class ClusterShare:
         self.weight = 1.0
         self.most: int | None = None
         self.dispatched: Dispatched | None = None
-        self._say = say
+        self.say = say
         self._launch = uuid.uuid4().hex
         self._arbiter: Any = None
         self._allowance: Allowance | None = None
         self._num_misses = 0
         self._num_launches = 1
+        self._known_gone: set[str] | None = None
+        self._gone: list[GoneMachine] = []  # that nobody has taken yet
 
     def num_jobs(self, without: int) -> int:
         """Return how many jobs the launch may have dispatched.
@@ -96,9 +99,15 @@ class ClusterShare:
         """Whether no other launch is known to use the cluster."""
         return self._allowance is None or self._allowance.num_launches == 1
 
+    def take_gone(self) -> list[GoneMachine]:
+        """Return the machines that are gone since the last call."""
+        gone, self._gone = self._gone, []
+        return gone
+
     def ask(self) -> None:
         """Report what is dispatched, and take the answer; find or make the actor first."""
         try:
+            self._look_for_gone()
             if self._arbiter is None:
                 self._arbiter = _arbiter()
             if self.dispatched:
@@ -117,6 +126,12 @@ class ClusterShare:
         except _UNRELIABLE:  # it is found dead after some seconds
             pass
 
+    def _look_for_gone(self) -> None:
+        gone = gone_machines()
+        known = gone.keys() if self._known_gone is None else self._known_gone
+        self._gone += [gone[key] for key in gone.keys() - known]
+        self._known_gone = {*gone}
+
     def _claim(self, dispatched: Dispatched) -> str:
         claim = Claim(
             launch=self._launch,
@@ -131,7 +146,7 @@ class ClusterShare:
         self._allowance, self._num_misses = allowance, 0
         if allowance.num_launches != self._num_launches:
             self._num_launches = allowance.num_launches
-            self._say(_who_shares(allowance))
+            self.say(_who_shares(allowance))
 
     def _miss(self, error: Exception) -> None:
         self._arbiter = None
@@ -139,7 +154,7 @@ class ClusterShare:
         if self._num_misses == _MOST_MISSES:
             self._allowance = None
             reason = str(error).strip().partition("\n")[0][:200] or type(error).__name__
-            self._say(
+            self.say(
                 f"Nothing divides this cluster fairly among launches, as its arbiter does not "
                 f"answer ({reason}): trials take what is free."
             )

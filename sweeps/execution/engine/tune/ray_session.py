@@ -9,7 +9,7 @@ import os
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 
@@ -79,6 +79,26 @@ def ray_machines() -> tuple[Machine, ...]:
 
     alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     return tuple(Machine(cpus=has.get("CPU", 0.0), gpus=has.get("GPU", 0.0)) for has in alive)
+
+
+class GoneMachine(NamedTuple):
+    """A machine that the Ray session has lost."""
+
+    name: str
+    address: str
+
+
+def gone_machines() -> dict[str, GoneMachine]:
+    """Return the machines that the Ray session has lost, by their ids."""
+    import ray
+
+    return {
+        node["NodeID"]: GoneMachine(
+            node["NodeManagerHostname"] or node["NodeManagerAddress"], node["NodeManagerAddress"]
+        )
+        for node in ray.nodes()
+        if not node["Alive"]
+    }
 
 
 def needed_processes() -> tuple[int, ...]:

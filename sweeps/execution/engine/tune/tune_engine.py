@@ -6,13 +6,15 @@ its snapshots, so they leave them out of their state. What Tune stores is never 
 """
 
 import os
+import re
+import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ray import cloudpickle, tune
-from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
+from ray.exceptions import OutOfMemoryError, RayActorError, RayError, RayTaskError
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
@@ -47,6 +49,7 @@ from sweeps.execution.worker.worker_process import (
 from sweeps.records.cell_contents import EpochResult
 
 _NODE_DIED = "node has died"  # Ray says so only in the text
+_ADDRESS = re.compile(r"\bip: (\S+)")  # likewise
 
 
 class Fault(NamedTuple):
@@ -54,6 +57,7 @@ class Fault(NamedTuple):
 
     failure: Failure | None
     reason: str
+    machine: str = ""  # that is gone, by its address
 
 
 _NO_FAULT = Fault(None, "")
@@ -172,11 +176,14 @@ class JobSearcher(Searcher):
         self._ended: list[str] = []  # of them, those whose end is still to be reported
         self._taken_back = set[str]()  # of those, the ones that never had a process
         self._faults: dict[str, Fault] = {}
+        self._addresses: dict[str, str] = {}  # of the machine of each job
+        self._broken: list[tuple[float, str]] = []  # when a process broke off, and on which machine
 
     def suggest(self, trial_id: str) -> Any:
         """Return a job, None to be asked again later, or Tune's constant for the end."""
         self.tell_rest()
         self._note_dispatched()
+        self._say_lost()
         if self._share and self._num_dispatched >= self._num_allowed(self._share):
             return None
         job = self._jobs.next()
@@ -215,12 +222,25 @@ class JobSearcher(Searcher):
     def note_fault(self, trial_id: str, fault: Fault) -> None:
         """Note how the process of a job ended."""
         self._faults[trial_id] = fault
+        address = fault.machine or self._addresses.get(trial_id)
+        if self._share and address:
+            self._broken.append((time.monotonic(), address))
+
+    @property
+    def has_cluster(self) -> bool:
+        """Whether jobs may run on other machines."""
+        return self._share is not None
+
+    def note_address(self, trial_id: str, address: str) -> None:
+        """Note on which machine a job runs."""
+        self._addresses[trial_id] = address
 
     def tell_rest(self) -> None:
         """Report the trials that have ended."""
         while self._ended:
             trial_id = self._ended.pop(0)
-            failure, reason = self._faults.pop(trial_id, _NO_FAULT)
+            self._addresses.pop(trial_id, None)
+            failure, reason, _ = self._faults.pop(trial_id, _NO_FAULT)
             is_taken_back = trial_id in self._taken_back
             self._started.discard(trial_id)
             self._taken_back.discard(trial_id)
@@ -263,6 +283,21 @@ class JobSearcher(Searcher):
             self._share.dispatched = Dispatched(
                 self._slot, self._num_started, num_pending, self._wants_more
             )
+
+    def _say_lost(self) -> None:
+        """Say which machines are gone, and how many trials broke off on each.
+
+        Ray often reports the trials as killed, and finds only later that the machine is gone.
+        """
+        share = self._share
+        if share is None:
+            return
+        for machine in share.take_gone():
+            since = time.monotonic() - _LOST_SECONDS
+            num = sum(at >= since and where == machine.address for at, where in self._broken)
+            trials = "its trial resumes" if num == 1 else f"its {num} trials resume"
+            follows = f", {trials} elsewhere" if num else ""
+            share.say(f"machine {machine.name} is gone{follows}.")
 
     def save(self, checkpoint_path: str) -> None:
         """Write an empty file, which Tune wants: folders and log are the truth."""
@@ -316,6 +351,9 @@ class TrialCallback(tune.Callback):
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """Report that a process has begun with a job, be it a new process or one used before."""
         self._searcher.tell_started(trial.trial_id)
+        if self._searcher.has_cluster:
+            with suppress(RayError):  # it may be gone already
+                self._searcher.note_address(trial.trial_id, trial.get_ray_actor_ip() or "")
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """Note why the process of a job ended; nothing is known of a killed one."""
@@ -365,9 +403,11 @@ def _fault_of_actor(error: RayActorError) -> Fault:
     if error.actor_init_failed:
         return Fault(Failure.RAISED, lines[-1])
     if error.preempted or _NODE_DIED in str(error):
-        return Fault(Failure.LOST, "its machine went away")
+        address = _ADDRESS.search(str(error))
+        return Fault(Failure.LOST, "its machine went away", address[1] if address else "")
     return _NO_FAULT
 
 
 _ANY_NUMBER = 100_000
+_LOST_SECONDS = 120.0  # within which Ray finds that a machine is gone
 _LEAVE_SECONDS = 60  # that a stopped trial may take to leave its process to another

@@ -64,6 +64,8 @@ class Scene:
         self.cells = cells
         self.heard = Heard()
         self.num_oom_kills = 7
+        self.now = 0.0
+        self.said = list[str]()
         jobs = [TrialJob(cells=str(cells), spec=spec_of(letter)) for letter in letters]
         self.queue = CellQueue(
             ListedCells(jobs),
@@ -71,6 +73,8 @@ class Scene:
             failure_policy=failure_policy,
             share_of=lambda _, is_alone=False: Share(cpus=16 if is_alone else 1),
             oom_kills=lambda: self.num_oom_kills,
+            clock=lambda: self.now,
+            say=self.said.append,
         )
 
     def folder(self, letter: str) -> CellFolder:
@@ -106,6 +110,29 @@ def test_a_trial_that_is_taken_back_is_the_next_one_again_and_has_not_failed(sce
     assert scene.next() == "a"
     assert scene.heard.events == [("dispatched", "a"), ("paused", "a", 0), ("dispatched", "a")]
     assert scene.folder("a").failed_since() is None
+
+
+def test_a_trial_that_is_retried_goes_before_new_ones(scene: Scene) -> None:
+    assert scene.next() == "a"
+    scene.ended("a", Failure.LOST, "its machine went away")
+    assert [scene.next(), scene.next()] == ["a", "b"]
+
+
+def test_cells_that_another_process_holds_are_named_with_their_age_once_a_minute(
+    scene: Scene,
+) -> None:
+    with holding(scene.folder("a").lock):
+        assert scene.next() == "b"
+        for scene.now in (0.0, 59.0, 61.0, 90.0, 130.0):
+            assert scene.next() is Next.WAIT
+    assert [sentence.partition("off: ")[2] for sentence in scene.said] == [
+        "arm a, seed 0 (1 min).",
+        "arm a, seed 0 (2 min).",
+    ]
+    assert scene.next() == "a"
+    scene.now = 300.0
+    assert scene.next() is Next.WAIT
+    assert len(scene.said) == 2
 
 
 def test_cells_are_handed_out_once_and_in_order(scene: Scene) -> None:

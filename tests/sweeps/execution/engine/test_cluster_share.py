@@ -4,13 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from ray.exceptions import RayActorError
 
 from sweeps.execution.engine.engine import Next
 from sweeps.execution.engine.fair_shares import Allowance, Claim
 from sweeps.execution.engine.placement import Machine, Share
-from sweeps.execution.engine.tune import cluster_share
+from sweeps.execution.engine.tune import cluster_share, tune_engine
 from sweeps.execution.engine.tune.cluster_share import Arbiter, ClusterShare, Dispatched
-from sweeps.execution.engine.tune.tune_engine import JobSearcher
+from sweeps.execution.engine.tune.ray_session import GoneMachine
+from sweeps.execution.engine.tune.tune_engine import Fault, JobSearcher
 from tests.sweeps.execution.engine.test_ray_engine import Driver
 
 MACHINES = (Machine(cpus=4),)
@@ -63,6 +65,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(cluster_share, "_arbiter", cluster.make)
     monkeypatch.setattr(cluster_share, "ray", cluster)
     monkeypatch.setattr(cluster_share, "ray_machines", lambda: MACHINES)
+    monkeypatch.setattr(cluster_share, "gone_machines", dict)
     return cluster
 
 
@@ -191,6 +194,33 @@ def test_a_process_is_kept_for_the_next_job_only_if_there_may_be_one() -> None:
     assert not searcher.keeps(), "there is no next one now"
     share.others = 0
     assert searcher.keeps(), "nobody else wants its room"
+
+
+def test_a_machine_that_is_gone_is_named_with_the_number_of_its_trials(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = {"1": GoneMachine("lost before", "10.0.0.1")}
+    monkeypatch.setattr(cluster_share, "gone_machines", lambda: gone)
+    said = list[str]()
+    share, driver = Told(said.append), Driver("abcd")
+    share.allowed = 3
+    searcher = JobSearcher(driver, driver, num_concurrent=6, share=share)
+    share.ask()
+    for trial in "123":
+        searcher.suggest(trial)
+    searcher.note_address("1", "10.0.0.7")
+    searcher.note_fault("1", Fault(None, ""))  # Ray says no more of one that was killed
+    error = RayActorError(error_msg="The actor died.\n\tip: 10.0.0.7\nits node has died")
+    searcher.note_fault("2", tune_engine._fault_of_actor(error))
+    searcher.note_fault("3", Fault(None, ""))
+    gone = {**gone, "2": GoneMachine("w7", "10.0.0.7"), "3": GoneMachine("w8", "10.0.0.8")}
+    share.ask()
+    share.ask()
+    searcher.suggest("4")
+    assert sorted(said) == [
+        "machine w7 is gone, its 2 trials resume elsewhere.",
+        "machine w8 is gone.",
+    ]
 
 
 def test_what_is_asked_and_answered_crosses_as_json() -> None:
