@@ -179,7 +179,7 @@ class StopServices(_Request):
     """End what the agent has started on the machine for one cluster. Answer: `Stopped`.
 
     Attributes:
-        ports: Those of Ray's head and of MLflow's server, which tell clusters apart.
+        ports: Those of Ray's head and of MLflow's server, by which its processes are known.
     """
 
     call: Literal["stop"] = "stop"

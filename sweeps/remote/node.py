@@ -257,7 +257,7 @@ def _start_mlflow(request: StartHead) -> "subprocess.Popen[bytes]":
         # seven processes that evaluate language models: not ours
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
     }
-    # one worker: of several, each answer on a connection that is kept waits for 40 ms
+    # one worker: of several, each answer on a keep-alive connection takes 40 ms more
     words = ["server", "--host=127.0.0.1", f"--port={request.mlflow_port}", "--workers=1"]
     words += [f"--artifacts-destination={folder}/artifacts"]
     with _MLFLOW_LOG.expanduser().open("wb") as output:
@@ -334,9 +334,9 @@ def _program(name: str) -> str:
 def _service_environment() -> dict[str, str]:
     """Return the environment of a service: its jobs find our commands, and no ssh session's."""
     left_out = ("SSH_", "XDG_SESSION")
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(left_out)}
+    usual = {key: value for key, value in os.environ.items() if not key.startswith(left_out)}
     folder = str(Path(sys.executable).parent)
-    return {**kept, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+    return {**usual, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
 
 
 def _address() -> str:

@@ -44,7 +44,7 @@ class Sendable:
     """A sweep that can be sent.
 
     Attributes:
-        words: What `capsweep run` takes there as the sweep.
+        word: What `capsweep run` takes there as the sweep.
         file: Its own file here, None for a sweep of the package.
         files: Name -> text of what is sent.
     """
@@ -55,7 +55,7 @@ class Sendable:
 
 
 def sendable(sweep: str) -> Sendable:
-    """Return what is sent of a sweep: the text of its file, and no file beside it.
+    """Return what is sent of a sweep: the text of its file, and no neighbouring file.
 
     Raises:
         BadInput: If it is a file that cannot be read, or imports a neighbouring file.

@@ -1,4 +1,4 @@
-"""Wrong inputs of submit and cluster, on hosts with a real sshd: one sentence, exit code 2."""
+"""Submit and cluster on hosts with a real sshd: by an address alone, and by wrong inputs."""
 
 import subprocess
 import sys
@@ -164,18 +164,42 @@ def write_files(home: Path, storage: Path) -> None:
     (home / "helpers.py").touch()
 
 
+@pytest.fixture(scope="module")
+def tunnel(hosts: Hosts) -> Generator[None]:
+    """The way to Ray's dashboard and to MLflow that a user has opened."""
+    words = ["ssh", "-N", "-L", "18265:127.0.0.1:8265", "-L", "5000:127.0.0.1:5000", "head"]
+    process = subprocess.Popen(hosts.command("laptop", words), stdin=subprocess.DEVNULL)
+    yield
+    process.terminate()
+    process.wait()
+
+
+@pytest.mark.usefixtures("tunnel")
+def test_the_address_of_the_dashboard_is_enough_to_submit_a_sweep_and_to_ask_for_it(
+    hosts: Hosts,
+) -> None:
+    token = (hosts.root("head") / ".ray" / "auth_token").read_text()
+    storage = f"--storage={hosts.folder}/by-address"
+
+    def run(*words: str) -> str:
+        ended = hosts.run("laptop", "env", f"RAY_AUTH_TOKEN={token}", "capsweep", *words)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        return ended.stdout
+
+    where = ("--address=http://127.0.0.1:18265", storage, "--tracking-uri=http://127.0.0.1:5000")
+    options = ("--epochs=1", "--seeds=0", "--yes", "--follow")
+    assert "5 of 5 cells filled" in run("submit", "quickstart", *where, *options)
+    assert (hosts.root("laptop") / "reports" / "quickstart" / "ablation.csv").exists()
+    assert "5 finished" in run("status", "quickstart")
+    assert "5 trained now" in run("logs", "quickstart")
+    (hosts.root("laptop") / ".local/state/capsweep/submitted/quickstart.json").unlink()
+
+
+@pytest.mark.usefixtures("tunnel")
 def test_each_wrong_input_is_one_sentence_and_leaves_nothing_running(hosts: Hosts) -> None:
-    tunnel = subprocess.Popen(
-        hosts.command("laptop", ["ssh", "-N", "-L", "18265:127.0.0.1:8265", "head"]),
-        stdin=subprocess.DEVNULL,
-    )
     before = len(hosts.processes())
-    try:
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            wrong = [one for one in pool.map(lambda one: complaint(hosts, one), WRONG) if one]
-    finally:
-        tunnel.terminate()
-        tunnel.wait()
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        wrong = [one for one in pool.map(lambda one: complaint(hosts, one), WRONG) if one]
     assert not wrong, "\n".join(wrong)
     hosts.kill("w1")
     alone = Wrong(f"{SUBMIT} --on m.txt", "The cluster has no machine for trials now")
