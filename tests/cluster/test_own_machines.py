@@ -3,14 +3,14 @@
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from tests.cluster.hosts import Hosts, why_no_hosts
 from tests.end_to_end.storage_view import outboxes, trial_runs
-from tests.waiting import PATIENCE_SECONDS
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.cluster,
@@ -120,14 +120,6 @@ def expect_each_epoch_trained_once(storage: Path) -> None:
     assert len({run.tags["capsweep.trial_key"] for run in runs}) == _NUM_CELLS
     for key, facts in outboxes(storage).items():
         assert [epoch for epoch, _ in facts.epochs] == list(range(1, _NUM_EPOCHS + 1)), key
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait until something holds."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def ray_processes(hosts: Hosts) -> list[str]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.cluster.hosts import Hosts, why_no_hosts
-from tests.cluster.test_own_machines import wait_until
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.cluster,
@@ -187,12 +187,11 @@ def test_the_address_of_the_dashboard_is_enough_to_submit_a_sweep_and_to_ask_for
         return ended.stdout
 
     where = ("--address=http://127.0.0.1:18265", storage, "--tracking-uri=http://127.0.0.1:5000")
-    options = ("--epochs=1", "--seeds=0", "--yes", "--follow")
+    options = ("--name=byurl", "--epochs=1", "--seeds=0", "--yes", "--follow")
     assert "5 of 5 cells filled" in run("submit", "quickstart", *where, *options)
-    assert (hosts.root("laptop") / "reports" / "quickstart" / "ablation.csv").exists()
-    assert "5 finished" in run("status", "quickstart")
-    assert "5 trained now" in run("logs", "quickstart")
-    (hosts.root("laptop") / ".local/state/capsweep/submitted/quickstart.json").unlink()
+    assert (hosts.root("laptop") / "reports" / "byurl" / "ablation.csv").exists()
+    assert "5 finished" in run("status", "byurl")
+    assert "5 trained now" in run("logs", "byurl")
 
 
 @pytest.mark.usefixtures("tunnel")
@@ -201,6 +200,7 @@ def test_each_wrong_input_is_one_sentence_and_leaves_nothing_running(hosts: Host
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         wrong = [one for one in pool.map(lambda one: complaint(hosts, one), WRONG) if one]
     assert not wrong, "\n".join(wrong)
+    assert len(left_processes(hosts)) <= before
     hosts.kill("w1")
     alone = Wrong(f"{SUBMIT} --on m.txt", "The cluster has no machine for trials now")
     wait_until(lambda: not complaint(hosts, alone))
