@@ -200,7 +200,7 @@ def test_each_wrong_input_is_one_sentence_and_leaves_nothing_running(hosts: Host
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         wrong = [one for one in pool.map(lambda one: complaint(hosts, one), WRONG) if one]
     assert not wrong, "\n".join(wrong)
-    assert len(left_processes(hosts)) <= before
+    assert len(hosts.processes()) <= before
     hosts.kill("w1")
     alone = Wrong(f"{SUBMIT} --on m.txt", "The cluster has no machine for trials now")
     wait_until(lambda: not complaint(hosts, alone))
