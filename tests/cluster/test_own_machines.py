@@ -1,5 +1,6 @@
 """Own machines as a cluster, from a laptop that has capsweep and ssh: hosts with a real sshd."""
 
+import re
 import shutil
 import subprocess
 import time
@@ -98,7 +99,8 @@ def test_a_cluster_that_loses_a_worker_a_connection_and_its_head_gives_the_same_
     cluster("cluster", "up", "machines.txt")
     assert cluster.num_filled() < _NUM_CELLS
 
-    followed = cluster(*_SUBMIT, "--follow")
+    followed = cluster(*_SUBMIT, "--follow", "--price=3")
+    assert re.search(r"Estimate: about .* on 2 machines, .* machine hours, which cost ", followed)
     assert f"{_NUM_CELLS} of {_NUM_CELLS} cells filled" in followed
     expect_each_epoch_trained_once(cluster.storage)
     unbroken = cluster("run", "quickstart", *_OPTIONS, "--storage=local", "--reports=unbroken")
