@@ -39,6 +39,7 @@ def test_a_file_of_machines_has_settings_and_a_machine_a_line(tmp_path: Path) ->
         ("storage = /s\nhead memory=3\n", "got 'memory=3'"),
         ("storage = /s\n-oProxyCommand=x\n", "'-oProxyCommand=x' is no name of a machine"),
     ],
+    ids=lambda value: value[-40:].strip().replace("\n", "; "),
 )
 def test_a_line_that_cannot_be_understood_is_named(
     text: str, sentence: str, tmp_path: Path
@@ -61,6 +62,7 @@ def test_a_line_that_cannot_be_understood_is_named(
         ("cluster.yaml", b"- a\n", "describes no cluster"),
         ("cluster.yaml", b"cluster_name: x\n", "it lacks auth.ssh_user or provider.type"),
     ],
+    ids=["no machines", "no text", "no cluster", "no YAML", "a list", "no user"],
 )
 def test_a_file_that_is_none_is_refused(
     name: str, text: bytes | None, sentence: str, tmp_path: Path
