@@ -39,7 +39,7 @@ def sweep_from_file(path: Path) -> tuple[Sweep, str]:
 
 
 def sendable_text(path: Path) -> str:
-    """Return the text of a sweep file, which needs no file beside it. Runs nothing.
+    """Return the text of a sweep file, which imports no neighbouring file. Runs nothing.
 
     Raises:
         ValueError: If the file cannot be read, or imports a neighbouring file.

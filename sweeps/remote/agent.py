@@ -1,7 +1,7 @@
 """The agent: it does one thing on its machine for a command that was given on another.
 
 `capsweep-agent` reads a request from standard input and answers by lines of JSON on standard
-output. It ends with its input: whoever has asked is gone then. What it starts as a service stays.
+output. It ends with its input, as nobody waits for the answer then. Services that it starts stay.
 """
 
 import os

@@ -138,7 +138,7 @@ def _note_setting(settings: dict[str, str], place: str, name: str, value: str) -
     """Note a setting.
 
     Raises:
-        BadInput: If there is none of that name, it is set already, or the value cannot be.
+        BadInput: If no setting has that name, it is set already, or the value cannot be.
     """
     if name not in (*_FOLDERS, *_PORTS):
         raise BadInput(f"{place}: {unknown('setting', name, (*_FOLDERS, *_PORTS))}")

@@ -70,7 +70,7 @@ class Hosts:
 
     Args:
         names: Their names.
-        shared: Folders that all of them see, beside those of the repository and its Python.
+        shared: Folders that all of them see, besides those of the repository and its Python.
 
     Attributes:
         folder: Holds their disks.

@@ -223,7 +223,7 @@ class FairShares:
         """
         whole = {key: math.floor(trials + 1e-6) for key, trials in fair.items()}
 
-        def order(key: str) -> tuple[bool, bool, float, str]:  # the same whoever asks
+        def order(key: str) -> tuple[bool, bool, float, str]:  # the same for every launch that asks
             launch = self._launches[key]
             has_taken = launch.claim.num_pending and launch.claim.num_running <= whole[key]
             return not requests[key].has_gpus, not has_taken, -launch.owed, key
