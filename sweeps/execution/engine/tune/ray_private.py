@@ -293,8 +293,8 @@ def room_for_others(
     """Have Tune leave to other launches what it would keep for its next trial.
 
     Tune keeps the actor of a trial that has ended, with its room, until another trial needs it. A
-    trial that waits takes the room of the next one that ends, also one that another launch asked for. And
-    while Tune waits for a trial from the searcher, it ends no actor.
+    trial that waits takes the room of the next one that ends, also where another launch has asked
+    for it before. While Tune waits for a trial from the searcher, it ends no actor.
 
     Args:
         keeps: Returns whether an actor without a trial is kept.
