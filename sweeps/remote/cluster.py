@@ -62,8 +62,7 @@ def start_cluster(cluster: ClusterFile) -> Iterator[MachineUp]:
             start. What was started stays: the same call goes on from there.
     """
     links = [link_to(machine) for machine in cluster.machines]
-    facts = _at_once(links, lambda link: link.call(GetFacts(), Facts))
-    _refuse_differences(cluster.machines, facts)
+    facts = facts_of_alike(cluster.machines, links)
     head = links[0].call(_head_request(cluster), Started)
     words = ("Ray",) * head.ray + ("MLflow",) * head.mlflow
     yield MachineUp(cluster.head.name, head.address, words)
@@ -110,12 +109,13 @@ def _at_once(given: Sequence[_Given], call: Callable[[_Given], _Value]) -> list[
         return list(pool.map(call, given))
 
 
-def _refuse_differences(machines: Sequence[Machine], facts: Sequence[Facts]) -> None:
-    """Check that the machines are several, and have the head's releases.
+def facts_of_alike(machines: Sequence[Machine], links: Sequence[Link]) -> list[Facts]:
+    """Return what machines are and have, the head first.
 
     Raises:
-        BadInput: If not.
+        BadInput: If one cannot be reached, has other releases than the head, or is named twice.
     """
+    facts = _at_once(links, lambda link: link.call(GetFacts(), Facts))
     names: dict[str, str] = {}
     for machine, has in zip(machines, facts, strict=True):
         if difference := differences(has, facts[0]):
@@ -128,6 +128,7 @@ def _refuse_differences(machines: Sequence[Machine], facts: Sequence[Facts]) -> 
                 f"{other} and {machine.name} are one machine ({has.address}): name it once."
             )
         names[has.address] = machine.name
+    return facts
 
 
 def differences(has: Facts, head: Facts) -> tuple[str, str] | None:

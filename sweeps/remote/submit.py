@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
+from sweeps.remote.cluster import facts_of_alike
 from sweeps.remote.cluster_file import Machine
 from sweeps.remote.head import Head, Show
 from sweeps.remote.link import link_to
@@ -139,8 +140,10 @@ def remote_plan(head: Head, sent: Sendable, words: Sequence[str], cpus: int) -> 
     )
 
 
-def check_data(head: Head, sent: Sendable, settings: Mapping[str, Any]) -> None:
-    """Make sure that the machines have a sweep's data, the head first, which may download them.
+def check_machines(head: Head, sent: Sendable, settings: Mapping[str, Any]) -> None:
+    """Make sure that the machines have the same releases and a sweep's data.
+
+    The head is first, which may download the data.
 
     Machines that only Ray reaches are not looked at.
 
@@ -150,10 +153,12 @@ def check_data(head: Head, sent: Sendable, settings: Mapping[str, Any]) -> None:
         settings: What the launch changes of it.
 
     Raises:
-        BadInput: Naming the machine that lacks some.
+        BadInput: Naming the machine that differs or lacks data.
     """
     if not head.cluster:
         return
+    machines = head.cluster.machines
+    facts_of_alike(machines, [link_to(machine) for machine in machines])
     request = PrepareData(sweep=sent.word, files=sent.files, settings=settings)
 
     def prepared(machine: Machine) -> None:

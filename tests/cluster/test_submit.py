@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +37,7 @@ class Wrong(NamedTuple):
 
 _BIN = Path(sys.executable).parent
 SUBMIT = "capsweep submit quickstart --yes"
+_OTHER_RAY = f"Ray 2.49.0 and the head {version('ray')}: install the same on "
 WRONG = (
     Wrong(f"{SUBMIT}", "Where is the cluster? Give --on with its file"),
     Wrong(f"{SUBMIT} --on m.txt --address http://x:1", "Where is the cluster?"),
@@ -82,6 +84,8 @@ WRONG = (
     Wrong("capsweep cluster up proc.txt", "The folder /proc/store cannot be made on head"),
     Wrong("capsweep cluster up port.txt", "Ray does not start on head"),
     Wrong("capsweep cluster up other.txt", "w2 has another token in ~/.ray/auth_token than the"),
+    Wrong("capsweep cluster up old.txt", f"old has {_OTHER_RAY}all machines"),
+    Wrong(f"{SUBMIT} --on old.txt", f"old has {_OTHER_RAY}all machines"),
     Wrong("capsweep stop quickstart --storage none", "There is no storage folder /root/none"),
     Wrong("capsweep report quickstart", "There is no tracking store at /root"),
 )
@@ -122,7 +126,7 @@ SWEEP = Sweep(
 
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Generator[Hosts]:
-    with Hosts(["laptop", "head", "w1", "w2"]) as started:
+    with Hosts(["laptop", "head", "w1", "w2", "old"]) as started:
         storage = started.folder / "shared"
         storage.mkdir()
         write_files(started.root("laptop"), storage)
@@ -133,7 +137,16 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Generator[Hosts]:
         token = started.root("w2") / ".ray" / "auth_token"
         token.parent.mkdir()
         token.write_text("1" * 64)
+        give_other_ray(started.root("old"))
         yield started
+
+
+def give_other_ray(home: Path) -> None:
+    """Have the Python of a host find another release of Ray than is installed."""
+    metadata = home / "packages" / "ray-2.49.0.dist-info" / "METADATA"
+    metadata.parent.mkdir(parents=True)
+    metadata.write_text("Metadata-Version: 2.1\nName: ray\nVersion: 2.49.0\n")
+    (home / ".profile").write_text("export PYTHONPATH=/root/packages\n")
 
 
 def write_files(home: Path, storage: Path) -> None:
@@ -148,6 +161,7 @@ def write_files(home: Path, storage: Path) -> None:
         "proc": ["head"],
         "port": ["ray_port = 22", "dashboard_port = 18999", "head"],
         "other": ["head", "w2"],
+        "old": ["head", "w1", "old"],
     }
     for name, lines in machines.items():
         folder = "/proc/store" if name == "proc" else storage
@@ -169,6 +183,8 @@ def tunnel(hosts: Hosts) -> Generator[None]:
     """The way to Ray's dashboard and to MLflow that a user has opened."""
     words = ["ssh", "-N", "-L", "18265:127.0.0.1:8265", "-L", "5000:127.0.0.1:5000", "head"]
     process = subprocess.Popen(hosts.command("laptop", words), stdin=subprocess.DEVNULL)
+    connect = ("bash", "-c", "</dev/tcp/127.0.0.1/18265")
+    wait_until(lambda: hosts.run("laptop", *connect).returncode == 0)
     yield
     process.terminate()
     process.wait()
@@ -192,6 +208,13 @@ def test_the_address_of_the_dashboard_is_enough_to_submit_a_sweep_and_to_ask_for
     assert (hosts.root("laptop") / "reports" / "byurl" / "ablation.csv").exists()
     assert "5 finished" in run("status", "byurl")
     assert "5 trained now" in run("logs", "byurl")
+
+
+def test_a_check_names_the_machine_that_has_another_release_of_ray(hosts: Hosts) -> None:
+    checked = hosts.run("laptop", "capsweep", "cluster", "check", "old.txt")
+    assert checked.returncode == 1
+    of_old = [line for line in checked.stdout.splitlines() if line.startswith("old ")]
+    assert sum(f"WRONG: it has {_OTHER_RAY}both." in line for line in of_old) == 1, checked.stdout
 
 
 @pytest.mark.usefixtures("tunnel")

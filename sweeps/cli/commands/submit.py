@@ -69,7 +69,7 @@ def submit(
     from sweeps.cli.remote_sweeps import follow_to_end
     from sweeps.execution.launch_options import options_of
     from sweeps.remote.head import Head
-    from sweeps.remote.submit import check_data, remote_plan, sendable
+    from sweeps.remote.submit import check_machines, remote_plan, sendable
     from sweeps.remote.submit import submit as submit_sweep
 
     launch = options_of(options)
@@ -84,7 +84,7 @@ def submit(
     plan = remote_plan(head, sent, option_words(planned), launch.cpus_per_trial)
     _print_plan(plan, head.link.name, price)
     if plan.num_to_train:
-        check_data(head, sent, launch.settings or {})
+        check_machines(head, sent, launch.settings or {})
         if not is_sure:
             _ask()
     words = tuple(option_words(options))
