@@ -6,14 +6,38 @@ Readers of records need them without a network, so nothing here loads torch.
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 Unit = Literal["fraction", "nats", "count", "seconds"]
 Direction = Literal["smaller", "larger"]
 Split = Literal["train", "validation", "test"]
 METRIC_NAME = r"^[a-z][A-Za-z0-9_.\-]{0,199}$"
+
+
+class Coordinate(BaseModel):
+    """A point on an axis, such as epsilon = 0.1 or 2 pixels.
+
+    Attributes:
+        name: Name of the axis.
+        value: Where on it.
+        unit: Unit of the axis; "" where it has none.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
+    value: Annotated[float, Field(allow_inf_nan=False)]
+    unit: Annotated[str, StringConstraints(max_length=32)] = ""
+
+    @property
+    def text(self) -> str:
+        """The point as readers see it: "epsilon = 0.1", "shift = 2 pixels"."""
+        return (
+            f"{self.name.replace('_', ' ')} = {self.value:g}{f' {self.unit}' if self.unit else ''}"
+        )
 
 
 class Metric(BaseModel):
@@ -26,6 +50,8 @@ class Metric(BaseModel):
         direction: Which is better, a smaller or a larger one; None where neither is.
         split: The images that it is of; None where it is of none, such as a gradient's norm.
         moment: Whether each epoch has one, or only the end of a training.
+        curve: Name of the curve that it is a point of; "" where it is of none.
+        at: Where on the curve's axis it is measured.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -36,6 +62,8 @@ class Metric(BaseModel):
     direction: Direction | None = "smaller"
     split: Split | None = "validation"
     moment: Literal["epoch", "end"] = "epoch"
+    curve: str = Field(default="", exclude_if=lambda curve: not curve)
+    at: Coordinate | None = Field(default=None, exclude_if=lambda at: at is None)
 
     @property
     def text(self) -> str:
@@ -59,6 +87,53 @@ class Metric(BaseModel):
 def percent(fraction: float) -> float:
     """Return a fraction in percent, as readers see it."""
     return 100 * fraction
+
+
+def curve_points(
+    metric: Metric, axis: str, values: Iterable[float | int], unit: str = ""
+) -> tuple[Metric, ...]:
+    """Return the metrics of a curve, one a point: a metric at each value of an axis.
+
+    Args:
+        metric: What is measured at each; its name is the curve's.
+        axis: Name of the axis, such as "epsilon".
+        values: Where it is measured, ascending.
+        unit: Unit of the axis.
+
+    Raises:
+        ValueError: If there are fewer than two points, or they do not ascend.
+    """
+    points = [Coordinate(name=axis, value=value, unit=unit) for value in values]
+    places = [at.value for at in points]
+    if len(places) < 2 or any(one >= two for one, two in pairwise(places)):
+        raise ValueError(
+            f"The curve '{metric.name}' needs two or more values of {axis}, ascending, got "
+            f"{places}: list them in order, each once."
+        )
+    return tuple(
+        metric.model_copy(
+            update={
+                "name": f"{metric.name}.{axis}_{at.value:g}",
+                "words": f"{metric.text}, {at.text}",
+                "curve": metric.name,
+                "at": at,
+            }
+        )
+        for at in points
+    )
+
+
+def trapezoid_weights(values: Iterable[float | int]) -> tuple[float, ...]:
+    """Return the weight of each point in the mean height of a piecewise linear curve.
+
+    The weights add up to 1: the area under the curve, divided by the range of its axis.
+
+    Args:
+        values: Two or more points on the axis, ascending.
+    """
+    gaps = [two - one for one, two in pairwise(values)]
+    sides = zip([0.0, *gaps], [*gaps, 0.0], strict=True)
+    return tuple((left + right) / 2 / sum(gaps) for left, right in sides)
 
 
 def non_finite_words(value: float) -> str:

@@ -121,6 +121,18 @@ def check_evaluations(evaluations: Sequence[Evaluation], parts: Parts) -> None:
     _check_distinct(evaluations)
     for evaluation in evaluations:
         check_declared_part(evaluation, parts)
+        _check_primary(evaluation)
+
+
+def _check_primary(evaluation: Evaluation) -> None:
+    """Check that arms can be compared by the figure that an evaluation names."""
+    known = {metric.name: metric for metric in evaluation.metrics}
+    curves = {metric.curve: metric for metric in evaluation.metrics if metric.curve}
+    if not (name := evaluation.primary):
+        return
+    if name not in {**known, **curves}:
+        which = f"primary figure of the evaluation '{evaluation.kind}'"
+        raise ValueError(unknown(which, name, [*curves, *known]))
 
 
 def _check_distinct(evaluations: Sequence[Evaluation]) -> None:

@@ -1,7 +1,7 @@
 """The interface of every evaluation, and the beliefs that it starts from."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from capsmodel.data import DataSplits, Images
 from capsmodel.functional.tensor_repr import shapes_repr
-from capsmodel.metrics import Metric
+from capsmodel.metrics import Metric, curve_points
 from capsmodel.settings.parts import Part
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE, Trained
 
@@ -25,8 +25,8 @@ class Findings:
     Attributes:
         metrics: Name of each metric that the evaluation declares -> its value.
         images: Name -> what was found of each image of the split, in the split's order. Where a
-            metric is the share of images that count, 1 for each of them and else 0 under the
-            metric's name: tables then have its interval for new images.
+            metric is a mean over images, each image's own value, a number in [0, 1], under the
+            metric's name: tables then compare arms by it, with intervals for new images.
         arrays: Name -> numbers of another shape, such as those that pictures are drawn of.
         pictures: Name -> a PNG file.
         left_out: Why other results are missing, a sentence each.
@@ -67,6 +67,16 @@ class Evaluation(Part, ABC):
         """The metrics that it returns for any network, each of its split; by default none."""
         return ()
 
+    @property
+    def primary(self) -> str:
+        """The figure that arms are compared by: a metric, or a curve for the mean under it.
+
+        By default the first curve, else the first fraction that should be small, else "", none.
+        """
+        curves = [metric.curve for metric in self.metrics if metric.curve]
+        fractions = [one.name for one in self.metrics if one.is_fraction and one.direction]
+        return next(iter(curves + fractions), "")
+
     @abstractmethod
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
         """Return the findings for a trained network.
@@ -88,6 +98,23 @@ class Evaluation(Part, ABC):
         """
         known = {"unit": "fraction", "split": self.looks_at, "moment": "end"}
         return Metric.model_validate({"name": name, **known, **facts})
+
+    def curve(
+        self, name: str, axis: str, values: Iterable[float | int], unit: str = "", **facts: Any
+    ) -> tuple[Metric, ...]:
+        """Return the metrics of a curve, one a point, called `name.axis_value`.
+
+        Args:
+            name: Name of the curve, as of a metric.
+            axis: Name of the axis, such as "epsilon".
+            values: Points on it, ascending; 0 is where nothing is changed.
+            unit: Unit of the axis, such as "pixels".
+            **facts: Further facts about the metric at each point.
+
+        Raises:
+            ValueError: If there are fewer than two points, or they do not ascend.
+        """
+        return curve_points(self.metric(name, **facts), axis, values, unit)
 
     def images_of(self, data: DataSplits) -> Images:
         """Return the images of the split that it evaluates."""

@@ -1,67 +1,62 @@
 """The error on test images that have moved."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
 from capsmodel.data import DataSplits
-from capsmodel.evaluation.base import Evaluation, Findings, beliefs_in, share_wrong, wrong
+from capsmodel.evaluation.base import Evaluation, Findings, beliefs_in, wrong
 from capsmodel.metrics import Metric
 from capsmodel.training.trained import Trained
 
-_DIRECTIONS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
+_DIRECTIONS = ((-1, 0), (1, 0), (0, -1), (0, 1))  # down and to the right
 
 
 class ShiftedTestError(Evaluation):
-    """The error on the test images when all of them have moved by whole pixels, shift by shift.
+    """The error on the test images when all of them are moved by whole pixels, as a curve.
 
-    Zeros come in at the edge. It reports one error for each distance in each of the four
-    directions.
+    Zeros come in at the edge. The error at a distance is the mean over the four directions.
 
     Attributes:
-        pixels: The largest distance; all from 1 on are tried.
+        pixels: The largest distance; all from 0 on are tried.
     """
 
+    protocol_version: ClassVar[int | str] = 2  # the first had an error for each direction
     kind: Literal["shifted_test_error"] = "shifted_test_error"
     pixels: Annotated[int, Field(ge=1, le=16)] = 2
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """One error a shift, the shortest first: `up_1`, `down_1`, `left_1`, `right_1`, `up_2`."""
-        return tuple(self.metric(name) for name in self._shifts)
+        """The error at each distance, 0 included."""
+        return self.curve("error", "shift", range(self.pixels + 1), "pixels")
 
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
-        """Return the error of each shift, which images count in it, and the classes given."""
-        classes = {
-            name: beliefs_in(trained, data.test, lambda images, by=by: shifted(images, *by)).argmax(
-                dim=1
+        """Return the error at each distance, and in how many directions each image is wrong."""
+        labels = data.test.labels
+        by_image = {
+            metric.name: torch.stack(
+                [
+                    wrong(_classes(trained, data, distance * down, distance * right), labels)
+                    for down, right in _DIRECTIONS[: None if distance else 1]
+                ]
             )
-            for name, by in self._shifts.items()
+            .double()
+            .mean(dim=0)
+            for distance, metric in enumerate(self.metrics)
         }
         return Findings(
-            metrics={
-                name: share_wrong(predicted, data.test.labels)
-                for name, predicted in classes.items()
-            },
-            images={
-                **{name: wrong(predicted, data.test.labels) for name, predicted in classes.items()},
-                "predictions": torch.stack(list(classes.values()), dim=1).to("cpu", torch.uint8),
-                "labels": data.test.labels.to("cpu", torch.uint8),
-            },
+            metrics={name: values.mean().item() for name, values in by_image.items()},
+            images=by_image,
         )
 
-    @property
-    def _shifts(self) -> dict[str, tuple[int, int]]:
-        """Name of each shift -> pixels down and to the right."""
-        return {
-            f"{name}_{distance}": (distance * down, distance * right)
-            for distance in range(1, self.pixels + 1)
-            for name, (down, right) in _DIRECTIONS.items()
-        }
+
+def _classes(trained: Trained, data: DataSplits, down: int, right: int) -> Int[Tensor, " images"]:
+    """Return the class given to each moved test image."""
+    return beliefs_in(trained, data.test, lambda images: shifted(images, down, right)).argmax(dim=1)
 
 
 def shifted(

@@ -15,6 +15,7 @@ from capsmodel.training.trained import Trained
 from capsmodel.training.training import Training
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_METRIC = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 _SMALL = {
     "data": {"kind": "digits", "fraction": 0.15},
     "model": {
@@ -63,9 +64,25 @@ class EvaluationContract(PartContract):
         findings = _findings(evaluation, trained)
         names = [metric.name for metric in evaluation.metrics]
         assert list(findings.metrics) == names
-        assert all(_NAME.fullmatch(name) for name in names)
+        assert all(_METRIC.fullmatch(name) for name in names)
         assert {metric.split for metric in evaluation.metrics} <= {evaluation.looks_at}
         assert all(type(value) is float for value in findings.metrics.values())
+
+    def test_arms_can_be_compared_by_its_primary_figure(self, evaluation: Evaluation) -> None:
+        """It is "", a metric or a curve that is declared."""
+        metrics = evaluation.metrics
+        declared = {"", *(one.name for one in metrics), *(one.curve for one in metrics)}
+        assert evaluation.primary in declared
+
+    def test_values_of_images_add_up_to_their_metric(
+        self, evaluation: Evaluation, trained: Trained
+    ) -> None:
+        """Tables take those of a metric's name for its values by image."""
+        findings = _findings(evaluation, trained)
+        for name in findings.images.keys() & findings.metrics.keys():
+            values = findings.images[name].double()
+            assert bool(((values >= 0) & (values <= 1)).all())
+            assert values.mean().item() == pytest.approx(findings.metrics[name], abs=1e-9)
 
     def test_it_gives_something(self, evaluation: Evaluation, trained: Trained) -> None:
         """Metrics, results by image, other arrays or pictures."""
@@ -112,7 +129,7 @@ class EvaluationContract(PartContract):
         """They have one row for each image of the split, on the CPU."""
         images = evaluation.images_of(trained.config.data.load("cpu"))
         for name, values in _findings(evaluation, trained).images.items():
-            assert _NAME.fullmatch(name)
+            assert _METRIC.fullmatch(name)
             assert len(values) == len(images)
             assert values.device.type == "cpu"
 

@@ -92,6 +92,26 @@ class Trained:
         drawn = [o.reconstructions for o in outputs if o.reconstructions is not None]
         return Prediction(lengths.argmax(dim=1), lengths, torch.cat(drawn) if drawn else None)
 
+    @property
+    def network(self) -> Network:
+        """The network itself, in evaluation mode: a change of its weights changes predictions."""
+        return self._network
+
+    def outputs(
+        self, images: Float[Tensor, "batch channels height width"], chance: int | None = None
+    ) -> Outputs:
+        """Return all outputs for images, through which gradients flow.
+
+        Each image is presented as in an evaluation. Nothing is checked, so that a function of the
+        outputs can be differentiated with respect to the images, weights or both; call it under
+        `torch.no_grad()` where no gradient is wanted.
+
+        Args:
+            images: Images as in the data set, values from 0 to 1, on the network's device.
+            chance: Number of the draw of random routing; None for that of `predict`.
+        """
+        return self._outputs(images, chance)
+
     def inspect(self, images: Tensor | np.ndarray) -> Inspection:
         """Return all outputs of the network for a few images, and the images as it sees them.
 
@@ -161,9 +181,9 @@ class Trained:
         network.to_empty(device=device).load_state_dict(tensors)
         return cls(config, seed, torch.device(device), network)
 
-    def _outputs(self, images: Tensor) -> Outputs:
+    def _outputs(self, images: Tensor, chance: int | None = None) -> Outputs:
         presented = self.config.augmentation.plain(images)
-        return self._network(presented, None, evaluation_chance(self.seed))
+        return self._network(presented, None, evaluation_chance(self.seed, chance))
 
     def _checked(self, images: Tensor | np.ndarray) -> Tensor:
         batch = torch.as_tensor(images)
@@ -186,6 +206,7 @@ class Trained:
         return batch.to(self.device, torch.float32)
 
 
-def evaluation_chance(seed: int) -> torch.Generator:
+def evaluation_chance(seed: int, draw: int | None = None) -> torch.Generator:
     """Return the generator of one evaluation pass: the same for every batch of a trial."""
-    return stream(seed, "routing", "evaluation")
+    names = ("routing", "evaluation") if draw is None else ("routing", "evaluation", str(draw))
+    return stream(seed, *names)

@@ -8,7 +8,7 @@ from capsmodel.metrics import Metric
 from capsmodel.settings.parts import later
 from sweeps.records.bounds import Count, Json, Seconds, Whole
 from sweeps.records.evaluation_names import EvaluationKey
-from sweeps.records.trial_record import SCHEMA_VERSION, Slug, TrialKey
+from sweeps.records.trial_record import SCHEMA_VERSION, MetricOfEvaluation, Slug, TrialKey
 
 _KIND = TypeAdapter[str](
     Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
@@ -40,9 +40,9 @@ class EvaluationRecord(BaseModel):
     trial_key: TrialKey
     evaluation: Json
     looks_at: Literal["validation", "test"]
-    metrics: dict[Slug, float] = {}
+    metrics: dict[MetricOfEvaluation, float] = {}
     schemas: tuple[Metric, ...] = later(())
-    images: tuple[Slug, ...] = ()
+    images: tuple[MetricOfEvaluation, ...] = ()
     arrays: tuple[Slug, ...] = later(())
     pictures: tuple[Slug, ...] = ()
     left_out: tuple[str, ...] = ()

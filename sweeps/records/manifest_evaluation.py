@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from capsmodel.metrics import Metric
+from capsmodel.settings.parts import later
 from sweeps.records.bounds import Json
 from sweeps.records.evaluation_names import EvaluationKey
 from sweeps.records.trial_record import Slug
@@ -18,6 +19,7 @@ class ManifestEvaluation(BaseModel):
         settings: All of them, as plain JSON, without the kind.
         looks_at: The split whose images it looks at.
         metrics: What it gives; their names are those among the evaluation's own.
+        primary: The metric or curve that arms are compared by; "" for none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -27,3 +29,4 @@ class ManifestEvaluation(BaseModel):
     settings: Json = {}
     looks_at: Literal["validation", "test"]
     metrics: tuple[Metric, ...] = ()
+    primary: str = later("")

@@ -51,6 +51,9 @@ def sweep_log_artifact(digest: str) -> str:
 SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 TRIAL_KEY = re.compile(r"[0-9a-f]{20}")
 
+METRIC_OF_EVALUATION = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")  # of a curve: error.epsilon_0.1
+
+MetricOfEvaluation = Annotated[str, StringConstraints(pattern=rf"^{METRIC_OF_EVALUATION.pattern}$")]
 Slug = Annotated[str, StringConstraints(pattern=rf"^{SLUG.pattern}$")]
 TrialKey = Annotated[str, StringConstraints(pattern=rf"^{TRIAL_KEY.pattern}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200)]

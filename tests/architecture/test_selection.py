@@ -85,7 +85,7 @@ EVALUATION_KEY = "ab" * 10
 OF_THE_TEST_SPLIT = (
     "test_error",
     "test_error.familiar",
-    evaluation_metric("shifted_test_error", EVALUATION_KEY, "up_1"),
+    evaluation_metric("shifted_test_error", EVALUATION_KEY, "error.shift_1"),
 )
 POISON = st.one_of(st.none(), st.floats(0, 1), st.just(math.nan), st.just(math.inf))
 
@@ -106,7 +106,7 @@ def with_test_figures(
     record: TrialRecord, draw: Callable[[st.SearchStrategy[float | None]], float | None]
 ) -> TrialRecord:
     figures = {name: draw(POISON) for name in OF_THE_TEST_SPLIT}
-    result = {EVALUATION_KEY: {"up_1": figures[OF_THE_TEST_SPLIT[-1]] or 0.0}}
+    result = {EVALUATION_KEY: {"error.shift_1": figures[OF_THE_TEST_SPLIT[-1]] or 0.0}}
     return with_metrics(record, **figures).model_copy(update={"evaluations": result})
 
 

@@ -16,8 +16,10 @@ from capsmodel.metrics import (
     VALIDATION_LOSS,
     Metric,
     Objective,
+    curve_points,
     find_metric,
     non_finite_words,
+    trapezoid_weights,
 )
 from capsmodel.stopping import FixedEpochs
 from capsmodel.training.training import Training, read_history
@@ -168,3 +170,34 @@ def test_a_metrics_name_can_be_recorded(name: str) -> None:
 
 def test_the_test_error_is_no_number_of_an_epoch() -> None:
     assert TEST_ERROR.moment == "end"
+
+
+ERROR = Metric(name="error", unit="fraction", split="test", moment="end")
+
+
+def test_a_curve_is_a_metric_at_each_point() -> None:
+    points = curve_points(ERROR, "epsilon", (0, 0.05, 0.3))
+    assert [one.name for one in points] == [
+        "error.epsilon_0",
+        "error.epsilon_0.05",
+        "error.epsilon_0.3",
+    ]
+    assert {one.curve for one in points} == {"error"}
+    assert [one.at.value for one in points if one.at] == [0, 0.05, 0.3]
+    assert points[1].text == "error, epsilon = 0.05"
+    assert all(Metric.model_validate_json(one.model_dump_json()) == one for one in points)
+
+
+def test_a_metric_without_a_curve_is_written_as_before() -> None:
+    assert ERROR.model_dump().keys().isdisjoint({"curve", "at"})
+
+
+@pytest.mark.parametrize("values", [(), (0,), (0, 0, 1), (1, 0)])
+def test_a_curve_without_ascending_points_is_refused(values: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match="needs two or more values of pixels, ascending, got"):
+        curve_points(ERROR, "pixels", values)
+
+
+def test_the_mean_height_is_that_of_the_trapezoid() -> None:
+    assert trapezoid_weights((0, 1, 3)) == pytest.approx((1 / 6, 1 / 2, 1 / 3))
+    assert sum(trapezoid_weights((-30, -10, 0, 30))) == pytest.approx(1)

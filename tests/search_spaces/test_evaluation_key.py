@@ -54,12 +54,13 @@ def test_a_key_is_pinned() -> None:
         "kind": "shifted_test_error",
         "settings": {"pixels": 3},
         "data": "",
+        "versions": {"evaluation": 2},
     }
     assert evaluation_key(ShiftedTestError()) == PINNED_SHIFTED
     assert evaluation_key(Confidence(split="test")) == PINNED_CONFIDENCE
 
 
-PINNED_SHIFTED = "cf3336475d9620620251"
+PINNED_SHIFTED = "7eb3d15b8bcda18474c5"
 PINNED_CONFIDENCE = "7c8a69b35387e0b07af6"
 
 

@@ -38,10 +38,10 @@ def read_predictions(store: RecordStore, records: Iterable[TrialRecord]) -> dict
 def read_wrong_images(
     store: RecordStore, records: Iterable[TrialRecord], evaluations: Sequence[ManifestEvaluation]
 ) -> WrongImages:
-    """Return which images count in metrics of evaluations that are shares of images.
+    """Return the values by image of metrics of evaluations that are means over images.
 
-    An evaluation tells so by values by image of the metric's name, 0 or 1, whose mean is the
-    metric. Files that are damaged, or that do not give the recorded metric, count as missing.
+    They have the metric's name, lie in [0, 1], and their mean is the metric. Files that are
+    damaged, or that do not give the recorded metric, count as missing.
 
     Raises:
         StoreUnreachable: If the tracking store does not answer.
@@ -70,10 +70,13 @@ def read_wrong_images(
 
 
 def _is_share(by_image: np.ndarray | None, share: float) -> bool:
-    """Return whether values are 0 or 1, one an image, and their mean a share."""
+    """Return whether values lie in [0, 1], one an image, and their mean is a share."""
     if by_image is None or by_image.ndim != 1 or not len(by_image):
         return False
-    return bool(np.isin(by_image, (0, 1)).all()) and abs(by_image.mean() - share) <= _ROUNDING
+    return (
+        bool(((by_image >= 0) & (by_image <= 1)).all())
+        and abs(by_image.mean() - share) <= _ROUNDING
+    )
 
 
 def _tensors(content: bytes) -> dict[str, np.ndarray]:

@@ -108,6 +108,7 @@ def manifest_evaluations(sweep: Sweep) -> tuple[ManifestEvaluation, ...]:
             settings=evaluation.model_dump(mode="json", exclude={"kind"}),
             looks_at=evaluation.looks_at,
             metrics=evaluation.metrics,
+            primary=evaluation.primary,
         )
         for evaluation in sweep.evaluations
     )

@@ -55,8 +55,8 @@ def test_what_a_trial_predicted_of_an_extra_test_is_read_if_it_gives_the_recorde
     assert read_predictions(store, [with_metrics(record, **{"test_error.familiar": 0.5})]) == {}
 
 
-def test_images_that_count_in_an_evaluations_share_are_read_if_they_give_it(tmp_path: Path) -> None:
-    key, names = "ab" * 10, ("share", "none", "other", "belief", "loss")
+def test_the_values_of_images_are_read_if_they_give_the_evaluations_metric(tmp_path: Path) -> None:
+    key, names = "ab" * 10, ("share", "none", "other", "belief", "loss", "outside")
     evaluation = ManifestEvaluation(
         evaluation_key=key,
         kind="mine",
@@ -72,6 +72,7 @@ def test_images_that_count_in_an_evaluations_share_are_read_if_they_give_it(tmp_
         "other": wrong.astype(np.uint8),
         "belief": np.full(20, 0.25),
         "loss": np.ones(20),
+        "outside": np.where(np.arange(20) == 0, 5.0, 0.0),
     }
     store, record = MemoryStore(), finished("arm", 0, 0)
     record_id = put_trial(store, record)
@@ -79,10 +80,11 @@ def test_images_that_count_in_an_evaluations_share_are_read_if_they_give_it(tmp_
     path.write_bytes(save(by_image))
     store.writer().upload(record_id, path)
     values = {"share": 0.25, "none": 0.25, "other": 0.3, "belief": 0.25, "loss": 1.0}
+    values["outside"] = 0.25
     record = store.find(record_id).model_copy(update={"evaluations": {key: values}})
 
     ((_, by_key),) = read_wrong_images(store, [record], [evaluation]).items()
-    assert [*by_key[key]] == ["share"]
+    assert [*by_key[key]] == ["share", "belief"]
     assert by_key[key]["share"].sum() == 5
     path.write_bytes(b"damaged")
     store.writer().upload(record_id, path)
