@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
 
 from sweeps.aggregation.results.arms import ArmResults, identical_groups
+from sweeps.aggregation.results.measured_arms import MeasuredArm, tested_arms
 from sweeps.aggregation.results.paired_errors import over_seeds_alone, paired_errors
 from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.aggregation.statistics.added_seeds import log_e_value
@@ -77,6 +78,7 @@ class Comparison:
         log_e: Logarithm of evidence that looking does not inflate, where seeds were added.
         slack: How far the arm and the baseline may lie above their best, as tuning was limited.
         verdict: "different" is what stands in bold.
+        errors: Of the arm, by seed.
     """
 
     arms: tuple[ArmResults, ...]
@@ -98,6 +100,7 @@ class Comparison:
     log_e: float | None = None
     slack: tuple[float, float] = (0.0, 0.0)
     verdict: Verdict = "undecided"
+    errors: Mapping[int, float] = field(default_factory=dict[int, float])
 
     @property
     def arm(self) -> ArmResults:
@@ -157,41 +160,43 @@ def comparisons(
     if not arms:
         return []
     return comparisons_together(
-        [arms], predictions, margin=margin, planned_seeds=planned_seeds, slacks=slacks
+        [tested_arms(arms, predictions)], margin=margin, planned_seeds=planned_seeds, slacks=slacks
     )[0]
 
 
 def comparisons_together(
-    tables: Sequence[Sequence[ArmResults]],
-    predictions: Mapping[str, Predictions],
+    tables: Sequence[Sequence[MeasuredArm]],
     *,
     margin: float | None = None,
     planned_seeds: Sequence[int] = (),
     slacks: Mapping[str, float] = _UNTUNED,
+    judges_divergence: bool = True,
 ) -> list[list[Comparison]]:
     """Return the comparisons of each of several tables, whose verdicts hold for all together.
 
     Args:
-        tables: Tables of arms, each with its own baseline; all else as in `comparisons`.
-        predictions: The same.
+        tables: Tables of arms with the errors that they are compared by, each with its own
+            baseline; all else as in `comparisons`.
         margin: The same.
         planned_seeds: The same.
         slacks: The same.
+        judges_divergence: Whether arms of which divergence leaves too few seeds are judged by how
+            often they diverge.
     """
-    baselines = [next(arm for arm in arms if arm.is_baseline) for arms in tables]
+    baselines = [next(one for one in table if one.arm.is_baseline) for table in tables]
     compared = [
         [
-            _with_slack(one, baseline, slacks)
-            for one in _compared_together(groups, baseline, predictions)
+            _with_slack(one, baseline.arm, slacks)
+            for one in _compared_together(table, baseline, judges_divergence)
         ]
-        for baseline, groups in zip(baselines, map(_against, tables), strict=True)
+        for baseline, table in zip(baselines, tables, strict=True)
     ]
     num_tested = sum(one.p_value is not None for table in compared for one in table)
     compared = _adjusted(compared, "p_value", "adjusted_p")
     for place, baseline in enumerate(baselines):
-        shown = [_with_evidence(one, baseline, planned_seeds) for one in compared[place]]
-        reach, why = reach_of(shown, baseline, num_tested), ""
-        if _has_few_errors(shown, baseline):
+        shown = [_with_evidence(one, baseline.errors, planned_seeds) for one in compared[place]]
+        reach, why = reach_of(shown, baseline.errors, num_tested), ""
+        if _has_few_errors(shown, baseline.errors):
             why = TOO_FEW_ERRORS
         compared[place] = [
             _with_margin(_with_reason(_in_family(one, num_tested, reach), why), margin)
@@ -201,7 +206,7 @@ def comparisons_together(
         ]
     compared = _adjusted(compared, "equivalent_p", "adjusted_equivalent_p")
     return [
-        [_judged(one, baseline) for one in table]
+        [_judged(one, baseline.arm) for one in table]
         for baseline, table in zip(baselines, compared, strict=True)
     ]
 
@@ -228,36 +233,34 @@ def _against(arms: Sequence[ArmResults]) -> list[tuple[ArmResults, ...]]:
 
 
 def _compared_together(
-    groups: Sequence[tuple[ArmResults, ...]],
-    baseline: ArmResults,
-    predictions: Mapping[str, Predictions],
+    table: Sequence[MeasuredArm], baseline: MeasuredArm, judges_divergence: bool
 ) -> list[Comparison]:
     """Return the comparisons of one table, without verdicts."""
-    compared = [_compared(group, baseline, predictions) for group in groups]
+    by_name = {one.arm.arm.name: one for one in table}
+    compared = [
+        _compared(group, by_name[group[0].arm.name], baseline)
+        for group in _against([one.arm for one in table])
+    ]
     sharing = [
         place for place, one in enumerate(compared) if one.way is not None and one.num_splits == 1
     ]
     ways = [way for way in (compared[place].way for place in sharing) if way is not None]
-    errors = [compared[place].arm.test_errors for place in sharing]
-    for place, way in zip(sharing, shared_between(ways, errors, baseline.test_errors), strict=True):
+    errors = [compared[place].errors for place in sharing]
+    for place, way in zip(sharing, shared_between(ways, errors, baseline.errors), strict=True):
         compared[place] = replace(compared[place], way=way)
-    return [_with_p_value(one, baseline) for one in compared]
+    return [_with_p_value(one, baseline.arm, judges_divergence) for one in compared]
 
 
-def _compared(
-    group: tuple[ArmResults, ...], baseline: ArmResults, predictions: Mapping[str, Predictions]
-) -> Comparison:
-    arm = group[0]
+def _compared(group: tuple[ArmResults, ...], arm: MeasuredArm, baseline: MeasuredArm) -> Comparison:
     alone = over_seeds_alone(arm, baseline)
-    pairs = paired_errors(arm, baseline, predictions)
+    pairs = paired_errors(arm, baseline)
+    without = Comparison(group, _without_ends(alone), alone, errors=arm.errors)
     if isinstance(pairs, str):
-        return Comparison(group, _without_ends(alone), alone, why_seeds_alone=pairs)
+        return replace(without, why_seeds_alone=pairs)
     num_images = pairs.differences.shape[1]
     if why := pairs.why_few:
-        return Comparison(
-            group, _without_ends(alone), alone, why_seeds_alone=why, num_images=num_images
-        )
-    guessed = paired_errors(arm, baseline, predictions, lost_as_chance=True)
+        return replace(without, why_seeds_alone=why, num_images=num_images)
+    guessed = paired_errors(arm, baseline, lost_as_chance=True)
     assert not isinstance(guessed, str)
     return Comparison(
         arms=group,
@@ -267,11 +270,14 @@ def _compared(
         harsh=None if guessed.seeds == pairs.seeds else guessed.two_way(),
         num_images=num_images,
         num_splits=len({*pairs.splits}) or 1,
+        errors=arm.errors,
     )
 
 
-def _with_p_value(one: Comparison, baseline: ArmResults) -> Comparison:
+def _with_p_value(one: Comparison, baseline: ArmResults, judges_divergence: bool) -> Comparison:
     """Return a comparison with its interval and p, the larger one with or without the lost."""
+    if one.way is None and not judges_divergence:
+        return one
     if one.way is None:
         is_lost = min(len(one.arm.counted), len(baseline.counted)) < FEWEST_SEEDS
         has_diverged = one.arm.count("diverged") or baseline.count("diverged")
@@ -330,9 +336,9 @@ def _with_reason(one: Comparison, why_no_reach: str) -> Comparison:
     return replace(one, why_no_reach=why_no_reach) if why_no_reach and one.way else one
 
 
-def _has_few_errors(compared: Sequence[Comparison], baseline: ArmResults) -> bool:
+def _has_few_errors(compared: Sequence[Comparison], of_baseline: Mapping[int, float]) -> bool:
     num_images = max((one.num_images for one in compared if one.way), default=0)
-    return num_images > 0 and few_errors(num_images, baseline.test_errors.values())
+    return num_images > 0 and few_errors(num_images, of_baseline.values())
 
 
 def few_errors(num_images: int, errors: Iterable[float]) -> bool:
@@ -345,7 +351,9 @@ def few_errors(num_images: int, errors: Iterable[float]) -> bool:
     return round(num_images * sum(errors)) < FEWEST_ERRORS
 
 
-def reach_of(compared: Sequence[Comparison], baseline: ArmResults, num_together: int) -> float:
+def reach_of(
+    compared: Sequence[Comparison], of_baseline: Mapping[int, float], num_together: int
+) -> float:
     """Return the smallest true difference that a table finds four times out of five.
 
     The variances are those of all its arms together, that over seeds taken as often too large as
@@ -353,7 +361,7 @@ def reach_of(compared: Sequence[Comparison], baseline: ArmResults, num_together:
 
     Args:
         compared: The comparisons of the table.
-        baseline: The arm that they are with.
+        of_baseline: Errors of the arm that they are with, by seed.
         num_together: Of this and other tables whose verdicts hold together.
 
     Returns:
@@ -363,7 +371,7 @@ def reach_of(compared: Sequence[Comparison], baseline: ArmResults, num_together:
     ways = [one.way for one in tested if one.way is not None]
     if not ways or not any(float(way.over_seeds) for way in ways):
         return math.inf
-    if _has_few_errors(tested, baseline):
+    if _has_few_errors(tested, of_baseline):
         return math.inf
     num_seeds, num_clusters = (
         min(getattr(way, name) for way in ways) for name in ("num_seeds", "num_clusters")
@@ -372,14 +380,14 @@ def reach_of(compared: Sequence[Comparison], baseline: ArmResults, num_together:
     has_added = any(one.log_e is not None for one in tested)
     num_sharing = 1 if has_splits else len(ways)
     together = stacked(ways, num_seeds, num_clusters)
-    of_baseline, *of_arms = (
-        np.var([*arm.test_errors.values()], ddof=1)
-        for arm in (baseline, *(one.arm for one in tested))
+    first, *others = (
+        np.var([*errors.values()], ddof=1)
+        for errors in (of_baseline, *(one.errors for one in tested))
     )
     parts = VarianceParts.of(together).with_errors(
-        float(np.mean([*baseline.test_errors.values()])),
-        float(np.mean(of_arms)),
-        float(of_baseline),
+        float(np.mean([*of_baseline.values()])),
+        float(np.mean(others)),
+        float(first),
         num_clusters,
     )
     degrees = float(pool_degrees(num_sharing, num_seeds, np.asarray(1.0)))
@@ -401,9 +409,9 @@ def evidence_needed(num_comparisons: int) -> float:
 
 
 def _with_evidence(
-    one: Comparison, baseline: ArmResults, planned_seeds: Sequence[int]
+    one: Comparison, of_baseline: Mapping[int, float], planned_seeds: Sequence[int]
 ) -> Comparison:
-    of_arm, of_baseline = one.arm.test_errors, baseline.test_errors
+    of_arm = one.errors
     common = [seed for seed in of_arm if seed in of_baseline]
     if one.p_value is None or not planned_seeds or {*common} <= {*planned_seeds}:
         return one

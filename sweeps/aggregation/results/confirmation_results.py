@@ -8,6 +8,7 @@ from capsmodel.metrics import Metric
 from sweeps.aggregation.results.arms import ArmResults, arm_results, cell_state
 from sweeps.aggregation.results.comparisons import Comparison, comparisons_together
 from sweeps.aggregation.results.mean_errors import MeanOfArm, mean_of
+from sweeps.aggregation.results.measured_arms import tested_arms
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.results.ranking import confirmed_arms, with_seeds
 from sweeps.aggregation.results.search_results import ProposalResult, SearchResults, search_results
@@ -108,7 +109,8 @@ def confirmation_results(
     tables = [_with(baseline, _with(drawn, chosen))] if baseline else []
     if baseline and drawn:
         tables.append([*chosen, replace(drawn, is_baseline=True)])
-    compared = comparisons_together(tables, predictions or {}, margin=margin)
+    measured = [tested_arms(table, predictions or {}) for table in tables]
+    compared = comparisons_together(measured, margin=margin)
     of_base, of_random = (_by_arm(table) for table in (*compared, [], [])[:2])
     return ConfirmationResults(
         results=results,

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.measured_arms import errors_on_test_images
 from sweeps.aggregation.results.paired_errors import why_not_by_image
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.statistics.rule_power import FEWEST_ERRORS
@@ -144,7 +145,10 @@ def _why_seeds_alone(
         return "no trial has finished"
     if any(arm.arm.config.get("data") != arms[0].arm.config.get("data") for arm in arms):
         return "the data differ"  # another split may have the same labels in the same order
-    return why_not_by_image(arms[0], counted, predictions)
+    known = (predictions.get(trial.trial_key) for trial in counted)
+    return why_not_by_image(
+        arms[0], [predicted and errors_on_test_images(predicted) for predicted in known]
+    )
 
 
 def _guess(counted: Sequence[TrialRecord], num_classes: int) -> float:

@@ -1,0 +1,311 @@
+"""Arms compared by what evaluations found of them, by the rule that compares their test errors."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from capsmodel.metrics import Metric, trapezoid_weights
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.comparisons import Comparison, comparisons_together
+from sweeps.aggregation.results.mean_errors import MeanOfArm, mean_by_image
+from sweeps.aggregation.results.measured_arms import ImageErrors, MeasuredArm, guess_among
+from sweeps.aggregation.results.paired_errors import PairedErrors, why_not_by_image
+from sweeps.aggregation.results.predictions import Predictions, SplitPredictions, WrongImages
+from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_evaluation import ManifestEvaluation
+from sweeps.records.trial_record import TrialRecord
+
+FindImages = Callable[[TrialRecord], ImageErrors | None]
+NO_VALUES = "values by image, or predictions, are missing"
+SPLITS_DIFFER = "each split has validation images of its own"
+
+
+@dataclass(frozen=True)
+class EvaluatedFigure:
+    """A number that an evaluation gives of each network: one metric, or the mean under a curve.
+
+    Attributes:
+        metric: What it is; that of a curve is at no point of it.
+        weights: Name of each metric that it is made of -> its share; they add up to 1.
+    """
+
+    evaluation: ManifestEvaluation
+    metric: Metric
+    weights: Mapping[str, float]
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it is a share of images that are classified wrongly, as its name says."""
+        return "error" in self.metric.name.split(".")[0].split("_") and self.metric.is_fraction
+
+    @property
+    def is_better_larger(self) -> bool:
+        """Whether a larger one is better."""
+        return self.metric.direction == "larger"
+
+
+@dataclass(frozen=True)
+class ComparedFigure:
+    """A figure of all arms, and how each differs from the baseline.
+
+    Attributes:
+        arms: In the sweep's order, each with the figure of its trials.
+        compared: By groups of identical arms; empty where there is no baseline.
+    """
+
+    figure: EvaluatedFigure
+    arms: tuple[MeasuredArm, ...]
+    compared: tuple[Comparison, ...] = ()
+
+    @property
+    def by_arm(self) -> Mapping[str, Comparison]:
+        """Name of an arm -> its comparison."""
+        return {arm.arm.name: one for one in self.compared for arm in one.arms}
+
+
+@dataclass(frozen=True)
+class ComparedEvaluation:
+    """An evaluation by which arms are compared.
+
+    Attributes:
+        primary: The figure that verdicts are on; they hold for the figures of all evaluations.
+        points: Each point of its curve; their verdicts hold for all points of this evaluation.
+    """
+
+    primary: ComparedFigure
+    points: tuple[ComparedFigure, ...] = ()
+
+    @property
+    def evaluation(self) -> ManifestEvaluation:
+        """The evaluation."""
+        return self.primary.figure.evaluation
+
+    def is_marked(self, arm: str, point: ComparedFigure) -> bool:
+        """Return whether a point of an arm stands in bold: only where its primary figure does."""
+        decided, at_point = self.primary.by_arm.get(arm), point.by_arm.get(arm)
+        return bool(decided and decided.is_different and at_point and at_point.is_different)
+
+
+def evaluation_comparisons(
+    manifest: Manifest,
+    arms: Sequence[ArmResults],
+    wrong: WrongImages,
+    predictions: Mapping[str, Predictions],
+) -> list[ComparedEvaluation]:
+    """Return the evaluations whose primary figure is known image by image, in their order.
+
+    Args:
+        manifest: The sweep's evaluations, margin and planned seeds.
+        arms: With their trials.
+        wrong: Values by image of the evaluations' metrics.
+        predictions: Predictions by trial key, which say what each image shows.
+    """
+    stopped = {(cell.arm, cell.seed) for cell in manifest.cells if cell.stopped}
+
+    def by_image(figure: EvaluatedFigure) -> FindImages:
+        return lambda trial: _by_image(figure, trial, wrong, predictions)
+
+    def measured(figures: Sequence[EvaluatedFigure]) -> list[ComparedFigure]:
+        each = [
+            ComparedFigure(
+                figure, tuple(_measured(figure, arm, stopped, by_image(figure)) for arm in arms)
+            )
+            for figure in figures
+        ]
+        known = [one for one in each if any(arm.by_image for arm in one.arms)]
+        return _compared(manifest, known)
+
+    primaries = [primary_figure(one) for one in manifest.evaluations]
+    return [
+        ComparedEvaluation(one, tuple(measured(points_of(one.figure))))
+        for one in measured([one for one in primaries if one])
+    ]
+
+
+def primary_figure(evaluation: ManifestEvaluation) -> EvaluatedFigure | None:
+    """Return the figure that arms are compared by; None where the evaluation names none."""
+    for metric in evaluation.metrics:
+        if metric.name == evaluation.primary:
+            return EvaluatedFigure(evaluation, metric, {metric.name: 1.0})
+    points = [one for one in evaluation.metrics if one.at and one.curve == evaluation.primary]
+    if len(points) < 2:
+        return None
+    weights = trapezoid_weights(one.at.value for one in points if one.at)
+    return EvaluatedFigure(
+        evaluation,
+        curve_metric(points[0]),
+        {metric.name: weight for metric, weight in zip(points, weights, strict=True)},
+    )
+
+
+def curve_metric(point: Metric) -> Metric:
+    """Return the metric that is measured at each point of a curve, at none of them."""
+    words = point.words.removesuffix(f", {point.at.text}") if point.at else point.words
+    return point.model_copy(update={"name": point.curve, "words": words, "curve": "", "at": None})
+
+
+def points_of(figure: EvaluatedFigure) -> list[EvaluatedFigure]:
+    """Return the points that a figure is the mean of; none of one that is a metric itself."""
+    if len(figure.weights) < 2:
+        return []
+    return [
+        EvaluatedFigure(figure.evaluation, metric, {metric.name: 1.0})
+        for metric in figure.evaluation.metrics
+        if metric.name in figure.weights
+    ]
+
+
+def mean_of_measured(one: MeasuredArm) -> MeanOfArm:
+    """Return the mean of an arm's figure, with its interval where all its images are known."""
+    known = [one.by_image[seed] for seed in one.errors if seed in one.by_image]
+    is_known = len(known) == len(one.errors) and all(k.shows_the_same(known[0]) for k in known)
+    is_one = len({k.data_fingerprint for k in known}) == 1
+    if not is_known or not is_one or one.why_alone:
+        return mean_by_image(one.arm, one.errors, None)
+    return mean_by_image(one.arm, one.errors, [k.values for k in known], known[0].objects)
+
+
+def difference_from_clean(
+    one: MeasuredArm, figure: EvaluatedFigure, predictions: Mapping[str, Predictions]
+) -> Interval | None:
+    """Return by how much an arm's figure is above its own error on the same images unchanged.
+
+    Its ends cover new seeds and new images, where there are enough of both. None where the figure
+    is no error, or some of its images are not those that the trial was tested on.
+
+    Args:
+        one: The arm.
+        figure: What its errors are.
+        predictions: Predictions by trial key.
+    """
+    seeds = tuple(one.errors)
+    known = [one.by_image.get(seed) for seed in seeds]
+    clean = [
+        values and _shown(figure, predictions.get(trial.trial_key), len(values.values))
+        for trial, values in zip((one.arm.counted[seed] for seed in seeds), known, strict=True)
+    ]
+    if not figure.is_error or not seeds or None in clean or why_not_by_image(one.arm, known):
+        return None
+    rows = [
+        values.values - shown.is_wrong
+        for values, shown in zip(known, clean, strict=True)
+        if values and shown
+    ]
+    splits = tuple(one.arm.splits[seed] for seed in seeds if one.arm.splits)
+    first = known[0]
+    assert first is not None
+    pairs = PairedErrors(seeds, np.stack(rows), first.objects, splits, one.arm.held_out)
+    if pairs.why_few or one.why_alone:
+        return Interval(len(seeds), float(pairs.differences.mean()), None, None)
+    return pairs.two_way().interval(len(seeds))
+
+
+def _measured(
+    figure: EvaluatedFigure, arm: ArmResults, stopped: set[tuple[str, int]], find: FindImages
+) -> MeasuredArm:
+    """Return an arm with a figure of its trials that ran to their end in this sweep."""
+    looks_at = figure.evaluation.looks_at
+    counted = {s: t for s, t in arm.counted.items() if (arm.arm.name, s) not in stopped}
+    given = {seed: _value(figure, trial) for seed, trial in counted.items()}
+    errors = {seed: value for seed, value in given.items() if value is not None}
+    images = {seed: find(counted[seed]) for seed in errors}
+    return MeasuredArm(
+        arm,
+        errors,
+        {seed: known for seed, known in images.items() if known},
+        split=looks_at,
+        missing=NO_VALUES,
+        why_alone=SPLITS_DIFFER if looks_at == "validation" and arm.splits else "",
+    )
+
+
+def _value(figure: EvaluatedFigure, trial: TrialRecord) -> float | None:
+    found = trial.evaluations.get(figure.evaluation.evaluation_key, {})
+    if not all(name in found for name in figure.weights):
+        return None
+    return sum(weight * found[name] for name, weight in figure.weights.items())
+
+
+def _by_image(
+    figure: EvaluatedFigure,
+    trial: TrialRecord,
+    wrong: WrongImages,
+    predictions: Mapping[str, Predictions],
+) -> ImageErrors | None:
+    """Return a trial's figure on each image; None where some of it is not recorded."""
+    found = wrong.get(trial.trial_key, {}).get(figure.evaluation.evaluation_key, {})
+    predicted = predictions.get(trial.trial_key)
+    rows = [found[name] for name in figure.weights if name in found]
+    if predicted is None or len(rows) < len(figure.weights) or len({*map(len, rows)}) > 1:
+        return None
+    values = np.tensordot([*figure.weights.values()], np.stack(rows).astype(float), axes=1)
+    guess, shown = guess_among(predicted.test), _shown(figure, predicted, len(values))
+    return ImageErrors(
+        values=values,
+        guess=1 - guess if figure.is_better_larger else guess,
+        data_fingerprint=trial.data_fingerprint,
+        labels=shown.labels if shown else None,
+        objects=shown.objects if shown else None,
+    )
+
+
+def _shown(
+    figure: EvaluatedFigure, predicted: Predictions | None, num_images: int
+) -> SplitPredictions | None:
+    """Return the images that were evaluated; None where they are none of the trial's own."""
+    if predicted is None:
+        return None
+    shown = predicted.test if figure.evaluation.looks_at == "test" else predicted.validation
+    return shown if shown and len(shown.labels) == num_images else None
+
+
+def _compared(manifest: Manifest, figures: Sequence[ComparedFigure]) -> list[ComparedFigure]:
+    """Return figures with their comparisons, whose verdicts hold for all of them together."""
+    if not any(one.arm.is_baseline for figure in figures for one in figure.arms):
+        return list(figures)
+    tables = comparisons_together(
+        [[_as_cost(figure.figure, one) for one in figure.arms] for figure in figures],
+        margin=None if manifest.margin_points is None else manifest.margin_points / 100,
+        planned_seeds=manifest.planned_seeds,
+        judges_divergence=False,
+    )
+    return [
+        replace(figure, compared=tuple(_as_measured(figure.figure, one) for one in table))
+        for figure, table in zip(figures, tables, strict=True)
+    ]
+
+
+def _as_cost(figure: EvaluatedFigure, one: MeasuredArm) -> MeasuredArm:
+    """Return an arm with what a figure lacks to 1 where a larger one is better."""
+    if not figure.is_better_larger:
+        return one
+    return replace(
+        one,
+        errors={seed: 1 - value for seed, value in one.errors.items()},
+        by_image={
+            seed: replace(known, values=1 - known.values, guess=1 - known.guess)
+            for seed, known in one.by_image.items()
+        },
+    )
+
+
+def _as_measured(figure: EvaluatedFigure, one: Comparison) -> Comparison:
+    """Return a comparison of costs as one of the figure itself."""
+    if not figure.is_better_larger:
+        return one
+    return replace(
+        one,
+        difference=_turned(one.difference),
+        seeds_alone=_turned(one.seeds_alone),
+        simultaneous=None if one.simultaneous is None else _turned(one.simultaneous),
+        errors={seed: 1 - value for seed, value in one.errors.items()},
+    )
+
+
+def _turned(interval: Interval) -> Interval:
+    low, mean, high = (
+        None if end is None else -end for end in (interval.high, interval.mean, interval.low)
+    )
+    return replace(interval, low=low, mean=mean, high=high)

@@ -1,0 +1,112 @@
+"""Arms with the error that they are compared by: that of the test images, or of an evaluation."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
+
+NO_PREDICTIONS = "predictions are missing"
+
+
+@dataclass(frozen=True)
+class ImageErrors:
+    """The error of one trial on each image.
+
+    Attributes:
+        values: 1 where the network errs, else 0; between them where it was tried several times.
+        guess: The error of a network that guesses.
+        data_fingerprint: Fingerprint of the trial's data.
+        labels: True classes; None where those of these images are not recorded.
+        objects: Which object each image shows; None where each is its own.
+    """
+
+    values: Float[np.ndarray, " images"]
+    guess: float
+    data_fingerprint: str
+    labels: Shaped[np.ndarray, "images ..."] | None = None
+    objects: Int[np.ndarray, " images"] | None = None
+
+    @property
+    def num_clusters(self) -> int:
+        """Number of independent images: all of them, or the objects that they show."""
+        return len(self.values) if self.objects is None else len(np.unique(self.objects))
+
+    def shows_the_same(self, other: "ImageErrors") -> bool:
+        """Return whether both are of the same images, judged by number, labels and objects."""
+        is_same = len(self.values) == len(other.values)
+        return (
+            is_same
+            and _are_equal(self.labels, other.labels)
+            and _are_equal(self.objects, other.objects)
+        )
+
+
+@dataclass(frozen=True)
+class MeasuredArm:
+    """An arm with its errors.
+
+    Attributes:
+        arm: With its trials.
+        errors: Error of each trial that has one, a fraction, by seed.
+        by_image: The same on each image, by seed, where that is known.
+        split: The split that the images are of.
+        missing: What to say where `by_image` lacks a seed.
+        why_alone: Why no trials can be compared image by image; "" where nothing speaks against it.
+    """
+
+    arm: ArmResults
+    errors: Mapping[int, float]
+    by_image: Mapping[int, ImageErrors]
+    split: str = "test"
+    missing: str = NO_PREDICTIONS
+    why_alone: str = ""
+
+
+def tested_arms(
+    arms: Sequence[ArmResults], predictions: Mapping[str, Predictions]
+) -> list[MeasuredArm]:
+    """Return arms with their errors on the test images.
+
+    Args:
+        arms: With their trials.
+        predictions: Predictions by trial key, of those trials that have any.
+    """
+    return [
+        MeasuredArm(
+            arm,
+            arm.test_errors,
+            {
+                seed: errors_on_test_images(predictions[trial.trial_key])
+                for seed, trial in arm.counted.items()
+                if trial.trial_key in predictions
+            },
+        )
+        for arm in arms
+    ]
+
+
+def errors_on_test_images(predicted: Predictions) -> ImageErrors:
+    """Return the errors of a trial on the test images."""
+    shown = predicted.test
+    return ImageErrors(
+        values=shown.is_wrong.astype(float),
+        guess=guess_among(shown),
+        data_fingerprint=predicted.data_fingerprint,
+        labels=shown.labels,
+        objects=shown.objects,
+    )
+
+
+def guess_among(shown: SplitPredictions) -> float:
+    """Return the error of a network that guesses one of the classes."""
+    return 1 - 1 / (int(shown.labels.max()) + 1)
+
+
+def _are_equal(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)

@@ -1,0 +1,186 @@
+"""Arms are compared by evaluations as they are by their test errors."""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from capsmodel.metrics import Metric
+from sweeps.aggregation.results.arms import arm_results
+from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
+from sweeps.aggregation.results.evaluation_comparisons import (
+    ComparedEvaluation,
+    difference_from_clean,
+    evaluation_comparisons,
+)
+from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_evaluation import ManifestEvaluation
+from sweeps.records.trial_record import Outcome, TrialRecord
+from tests.sweeps.aggregation.evaluated import ERROR, Values, curve_evaluation, evaluated
+from tests.sweeps.aggregation.known_sweep import (
+    IMAGES,
+    by_key,
+    manifest_of,
+    unfinished,
+)
+from tests.sweeps.aggregation.predicted import Wrong, predictions_of, trials_of
+
+WRONG: Wrong = {
+    "base": [range(20), range(24), range(21)],
+    "clear": [range(70), range(79), range(71)],
+    "near": [range(1, 21), range(2, 26), range(23)],
+}
+
+
+def single(name: str = "error", kind: str = "single", digits: str = "cd") -> ManifestEvaluation:
+    metric = ERROR.model_copy(update={"name": name})
+    return ManifestEvaluation(
+        evaluation_key=digits * 10, kind=kind, looks_at="test", metrics=(metric,), primary=name
+    )
+
+
+def is_wrong(wrong: Wrong = WRONG, num_metrics: int = 1) -> Values:
+    """Return values by image that are those of the test errors, for each metric."""
+
+    def row(places: Sequence[int]) -> np.ndarray:
+        return np.isin(np.arange(IMAGES), [*places])
+
+    return {
+        arm: [[row([*places])] * num_metrics for places in seeds] for arm, seeds in wrong.items()
+    }
+
+
+def compared(
+    *given: ManifestEvaluation,
+    values: dict[str, Values] | None = None,
+    wrong: Wrong = WRONG,
+    lost: Sequence[TrialRecord] = (),
+    objects: Sequence[int] | None = None,
+    **more: object,
+) -> tuple[list[ComparedEvaluation], list[Comparison], Manifest]:
+    """Return the comparisons by evaluations, and those by the test errors."""
+    manifest = manifest_of([*wrong], evaluations=[one.model_dump() for one in given], **more)
+    made = {one.kind: is_wrong(wrong, len(one.metrics)) for one in given} | (values or {})
+    trials, by_image = evaluated(by_key(*trials_of(wrong)), made, *given)
+    trials |= by_key(*lost)
+    arms, predictions = arm_results(manifest, trials), predictions_of(wrong, "", objects)
+    return (
+        evaluation_comparisons(manifest, arms, by_image, predictions),
+        ablation_comparisons(manifest, arms, predictions),
+        manifest,
+    )
+
+
+def assert_alike(ours: Sequence[Comparison], theirs: Sequence[Comparison]) -> None:
+    for one, other in zip(ours, theirs, strict=True):
+        for field in fields(Comparison):
+            mine, its = getattr(one, field.name), getattr(other, field.name)
+            if field.name in ("way", "harsh"):
+                mine, its = mine and mine.half_width(), its and its.half_width()
+                assert (mine is None) == (its is None)
+                assert mine is None or mine == pytest.approx(its)
+            elif isinstance(mine, float):
+                assert mine == pytest.approx(its), field.name
+            else:
+                assert str(mine) == str(its), field.name
+
+
+@pytest.mark.parametrize("objects", [None, [n % 25 for n in range(IMAGES)]], ids=["no", "objects"])
+@pytest.mark.parametrize("margin", [None, 5.0])
+def test_an_evaluation_with_the_test_errors_is_compared_as_these(
+    objects: Sequence[int] | None, margin: float | None
+) -> None:
+    (one,), by_errors, _ = compared(single(), objects=objects, margin_points=margin)
+    assert_alike(one.primary.compared, by_errors)
+
+
+def test_the_mean_under_a_curve_of_equal_points_is_compared_as_one_of_them() -> None:
+    (one,), by_errors, _ = compared(curve_evaluation())
+    assert sum(one.primary.figure.weights.values()) == pytest.approx(1)
+    for ours, theirs in zip(one.primary.compared, by_errors, strict=True):
+        assert ours.p_value == pytest.approx(theirs.p_value)
+        assert ours.verdict == theirs.verdict
+    assert [point.figure.metric.name for point in one.points] == [
+        "error.shift_0",
+        "error.shift_1",
+        "error.shift_3",
+    ]
+
+
+def test_diverged_trainings_count_as_guesses_as_they_do_for_test_errors() -> None:
+    lost = [unfinished("clear", 2, Outcome.DIVERGED, "the loss was nan")]
+    wrong = {arm: [*seeds, range(22)] for arm, seeds in WRONG.items()}
+    (one,), by_errors, _ = compared(single(), wrong=wrong, lost=lost, seeds=range(4))
+    assert by_errors[0].harsh is not None
+    assert_alike(one.primary.compared, by_errors)
+
+
+def test_divergence_alone_is_no_verdict_on_an_evaluation() -> None:
+    lost = [unfinished("clear", seed, Outcome.DIVERGED, "nan") for seed in range(8)]
+    wrong = {arm: [range(20 + n) for n in range(8)] for arm in ("base", "clear")}
+    (one,), by_errors, _ = compared(single(), wrong=wrong, lost=lost, seeds=range(8))
+    assert by_errors[0].verdict == "different"
+    assert one.primary.compared[0].verdict == "undecided"
+
+
+def test_verdicts_hold_for_the_arms_of_all_evaluations_together() -> None:
+    (alone,), _, _ = compared(single())
+    (first, second), _, _ = compared(single(), single(kind="other", digits="ef"))
+    assert {one.num_together for one in alone.primary.compared} == {2}
+    assert {one.num_together for one in first.primary.compared} == {4}
+    ours, theirs = first.primary.compared[0], alone.primary.compared[0]
+    assert ours.p_value == theirs.p_value
+    assert ours.p_value is not None
+    assert ours.adjusted_p == pytest.approx(4 * ours.p_value)  # of two equal ones
+    assert theirs.adjusted_p == pytest.approx(2 * ours.p_value)
+    assert [one.verdict for one in second.primary.compared] == ["different", "undecided"]
+
+
+def test_a_point_is_marked_only_where_the_arms_primary_figure_is_decided() -> None:
+    chance = np.random.default_rng(0)
+    base = is_wrong(num_metrics=3)
+    spread = [
+        [rows[0], rows[0], np.where(chance.random(IMAGES) < place, 1.0, rows[2])]
+        for place, rows in zip((0.3, 0.31, 0.32), base["base"], strict=True)
+    ]
+    mixed = [[1.0 - rows[0], rows[1], np.clip(rows[2] * 0, 0, 1)] for rows in base["base"]]
+    values: Values = {"base": base["base"], "clear": spread, "near": mixed}
+    (one,), _, _ = compared(curve_evaluation((0, 1, 20)), values={"moved": values})
+    by_arm = one.primary.by_arm
+    assert by_arm["clear"].is_different
+    marked = [one.is_marked("clear", point) for point in one.points]
+    assert marked == [False, False, True]
+    is_open = replace(by_arm["near"], verdict="undecided")
+    shut = replace(one, primary=replace(one.primary, compared=(by_arm["clear"], is_open)))
+    assert one.points[0].by_arm["near"].is_different
+    assert not any(shut.is_marked("near", point) for point in one.points)
+
+
+def test_a_share_that_should_be_large_is_compared_by_what_it_lacks() -> None:
+    right = Metric(name="right", unit="fraction", direction="larger", split="test", moment="end")
+    evaluation = single("right").model_copy(update={"metrics": (right,)})
+    turned: Values = {arm: [[1.0 - rows[0]] for rows in seeds] for arm, seeds in is_wrong().items()}
+    (one,), by_errors, _ = compared(evaluation, values={"single": turned})
+    for ours, theirs in zip(one.primary.compared, by_errors, strict=True):
+        assert ours.p_value == pytest.approx(theirs.p_value)
+        assert ours.difference.mean == pytest.approx(-(theirs.difference.mean or 0))
+        assert ours.difference.low == pytest.approx(-(theirs.difference.high or 0))
+
+
+def test_an_evaluation_without_values_by_image_is_not_compared() -> None:
+    manifest = manifest_of([*WRONG], evaluations=[single().model_dump()])
+    trials, _ = evaluated(by_key(*trials_of(WRONG)), {"single": is_wrong()}, single())
+    assert evaluation_comparisons(manifest, arm_results(manifest, trials), {}, {}) == []
+
+
+def test_what_an_arm_loses_is_counted_against_its_own_error() -> None:
+    twice = {arm: [range(2 * len([*one])) for one in seeds] for arm, seeds in WRONG.items()}
+    (one,), _, _ = compared(single(), values={"single": is_wrong(twice)})
+    predictions = predictions_of(WRONG, "")
+    lost = difference_from_clean(one.primary.arms[0], one.primary.figure, predictions)
+    assert lost is not None
+    assert lost.mean == pytest.approx((20 + 24 + 21) / 3 / IMAGES)
+    assert lost.half_width is not None
+    belief = replace(one.primary.figure, metric=ERROR.model_copy(update={"name": "belief"}))
+    assert difference_from_clean(one.primary.arms[0], belief, predictions) is None
