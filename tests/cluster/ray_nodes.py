@@ -21,7 +21,6 @@ _START = (
     str(Path(sys.executable).with_name("ray")),
     "start",
     "--block",
-    "--num-gpus=0",
     "--object-store-memory=80000000",
     "--disable-usage-stats",
     "--log-color=false",
@@ -57,7 +56,7 @@ class RayNodes:
 
     def start_head(self) -> None:
         """Start the node that runs no trials."""
-        words = ["--head", "--num-cpus=0", "--dashboard-host=127.0.0.1"]
+        words = ["--head", "--num-cpus=0", "--num-gpus=0", "--dashboard-host=127.0.0.1"]
         words += [f"--dashboard-port={self._dashboard_port}", f"--temp-dir={self._folder}"]
         words += [f"--{name}={next(self._ports)}" for name in ("port", "ray-client-server-port")]
         output = self._start(*words)
@@ -68,17 +67,23 @@ class RayNodes:
         )
 
     def start_worker(
-        self, num_cpus: int = 1, *, within: Sequence[str] = (), host: str = ""
+        self,
+        num_cpus: int = 1,
+        num_gpus: int = 0,
+        *,
+        within: Sequence[str] = (),
+        host: str = "",
     ) -> None:
         """Start a node, once those before it run: at once they fail each other.
 
         Args:
             num_cpus: Its cores.
+            num_gpus: GPUs that it says it has.
             within: Words before the command, as of a network namespace.
             host: Its address there.
         """
-        words = [f"--node-ip-address={host}"] if host else []
-        self._start(f"--address={self.address}", f"--num-cpus={num_cpus}", *words, within=within)
+        words = [f"--address={self.address}", f"--num-cpus={num_cpus}", f"--num-gpus={num_gpus}"]
+        self._start(*words, *([f"--node-ip-address={host}"] if host else []), within=within)
 
     @property
     def roots(self) -> list[int]:

@@ -2,11 +2,22 @@
 
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import pytest
 
+from sweeps.execution.engine.placement import (
+    Limits,
+    Machine,
+    Placed,
+    Request,
+    Share,
+    place_evenly,
+)
+from sweeps.execution.engine.policies import Policies
+from sweeps.execution.launch.launch import launch
+from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.sweep_log import stored_entries
 from sweeps.records.sweep_log import TrialNoted
 from tests.cluster.ray_nodes import RayNodes
@@ -17,22 +28,53 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 pytestmark = pytest.mark.slow
 
 NUM_SLOTS = 4
+_CPUS_A_SLOT = 2  # where a trial uses no GPU; else one of four GPUs and one core of more than four
+_ROOT = Path(__file__).parents[2]
 _CAPSWEEP = str(Path(sys.executable).with_name("capsweep"))
+_RUN = (_CAPSWEEP, "run", f"--cpus-per-trial={_CPUS_A_SLOT}", "--gpus-per-trial=0")
+_ON_NOMINAL_GPUS = "from tests.end_to_end.test_shared_cluster import run; run()"
+_RUN_ON_NOMINAL_GPUS = (sys.executable, "-c", _ON_NOMINAL_GPUS)
+
+
+class NominalShare(Share):
+    """A share of a GPU that Ray counts and that is not there: the cores do its work."""
+
+    @property
+    def device(self) -> str:
+        return "cpu"
+
+
+def place_nominally(
+    requests: Sequence[Request], machines: Sequence[Machine], limits: Limits
+) -> Placed:
+    """Place jobs as usual, and on a GPU each."""
+    placed = place_evenly(requests, machines, limits)
+    shares = tuple(NominalShare(**share.model_dump()) for share in placed.shares)
+    return placed.model_copy(update={"shares": shares})
+
+
+def run() -> None:
+    """Run a sweep as `capsweep run` does, with a GPU a trial that is not there."""
+    file, _, address, _, storage = sys.argv[1:]
+    folder = Path(storage)
+    options = LaunchOptions(address=address, storage=folder, reports=folder, gpus_per_trial=1)
+    result = launch(file, options, Policies(placement=place_nominally))
+    raise SystemExit(result.exit_code)
 
 
 class Launch:
     """A launch over the cluster, with a storage folder of its own, and what it has printed."""
 
-    def __init__(self, nodes: RayNodes, file: Path) -> None:
+    def __init__(self, nodes: RayNodes, command: Sequence[str], file: Path) -> None:
         self.storage = file.parent / f"of-{file.stem}"
         self.name = file.stem
         self._output = file.with_suffix(".out")
-        words = ("run", str(file), "--address", nodes.address, "--storage", str(self.storage))
+        words = (str(file), "--address", nodes.address, "--storage", str(self.storage))
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
-                [_CAPSWEEP, *words],
+                [*command, *words],
                 cwd=file.parent,
-                env=nodes.environment,
+                env=nodes.environment | {"PYTHONPATH": str(_ROOT)},
                 stdout=output,
                 stderr=output,
             )
@@ -55,19 +97,22 @@ class Launch:
         self._process.wait(PATIENCE_SECONDS)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def nodes() -> Generator[RayNodes]:
     nodes = RayNodes()
     try:
         nodes.start_head()
-        nodes.start_worker(NUM_SLOTS)
+        nodes.start_worker(_CPUS_A_SLOT * NUM_SLOTS, NUM_SLOTS)
         yield nodes
     finally:
         nodes.close()
 
 
+@pytest.mark.parametrize(
+    "command", [_RUN, _RUN_ON_NOMINAL_GPUS], ids=["of cores", "of nominal GPUs"]
+)
 def test_a_second_launch_begins_once_trials_of_the_first_have_ended_and_both_end(
-    tmp_path: Path, nodes: RayNodes
+    command: Sequence[str], tmp_path: Path, nodes: RayNodes
 ) -> None:
     of_first, of_rest = tmp_path / "gate-of-first", tmp_path / "gate-of-rest"
     of_first.touch()
@@ -81,11 +126,11 @@ def test_a_second_launch_begins_once_trials_of_the_first_have_ended_and_both_end
     two = {"one": {}, "other": {"model.routing.iterations": 2}}
     small = write_sweep(tmp_path / "small.py", arms=two, seeds=(0,), epochs=1)
 
-    first = Launch(nodes, large)
+    first = Launch(nodes, command, large)
     launches = [first]
     try:
         wait_until(lambda: first.noted("started") == NUM_SLOTS)
-        second = Launch(nodes, small)
+        second = Launch(nodes, command, small)
         launches.append(second)
         wait_until(lambda: second.noted("dispatched"))
         wait_until(lambda: "shared with another launch" in first.printed)
@@ -99,4 +144,3 @@ def test_a_second_launch_begins_once_trials_of_the_first_have_ended_and_both_end
             launch.end()
     expect_each_cell_finished_once(first.storage, num_cells=2 * NUM_SLOTS, num_epochs=1)
     expect_each_cell_finished_once(second.storage, num_cells=2, num_epochs=1)
-    assert "2 of 2 cells filled" in second.printed
