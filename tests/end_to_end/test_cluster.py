@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from sweeps.execution.sweep_log import stored_entries
+from sweeps.records.sweep_log import TrialNoted
 from tests.cluster.ray_nodes import RayNodes
 from tests.end_to_end.command import clean_environment
 from tests.end_to_end.expectations import expect_each_cell_finished_once
@@ -112,6 +114,10 @@ def test_a_lost_worker_and_a_lost_cluster_cost_no_cell(tmp_path: Path) -> None:
         wait_until(lambda: num_reported_epochs(storage) > 3, job)
         first.kill_last_worker()
         wait_until(lambda: num_restarted(storage) == 1, job)
+        entries = stored_entries(storage / "journals", "lossy")
+        noted = [one for one in entries if isinstance(one, TrialNoted)]
+        why = [one.detail for one in noted if one.event == "restarted"]
+        assert why == ["its machine went away"], "so that it does not count as a kill"
         num_reported = num_reported_epochs(storage)
         wait_until(lambda: num_reported_epochs(storage) > num_reported + 2, job)
     job.kill()

@@ -19,6 +19,7 @@ from sweeps.execution.engine.tune.ray_private import own_ray_start
 from sweeps.records.errors import BadInput
 
 _LOOPBACK_SECONDS = 10.0
+_ANSWER_SECONDS = 2.0
 _NEEDED = ("gcs_server", "raylet")
 
 
@@ -99,6 +100,23 @@ def gone_machines() -> dict[str, GoneMachine]:
         for node in ray.nodes()
         if not node["Alive"]
     }
+
+
+def is_gone(address: str) -> bool:
+    """Return whether a machine of the Ray session is gone, which Ray itself notices later."""
+    import ray
+
+    nodes = [node for node in ray.nodes() if node["NodeManagerAddress"] == address]
+    ports = [node["NodeManagerPort"] for node in nodes if node["Alive"]]
+    return not ports or not all(_is_open(address, port) for port in ports)
+
+
+def _is_open(address: str, port: int) -> bool:
+    try:
+        with socket.create_connection((address, port), timeout=_ANSWER_SECONDS):
+            return True
+    except OSError:
+        return False
 
 
 def needed_processes() -> tuple[int, ...]:

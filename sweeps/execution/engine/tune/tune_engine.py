@@ -38,6 +38,7 @@ from sweeps.execution.engine.tune.ray_private import (
     room_for_others,
     tune_run,
 )
+from sweeps.execution.engine.tune.ray_session import is_gone
 from sweeps.execution.engine.tune.ready_worker import load_libraries
 from sweeps.execution.worker.evaluation import run_evaluations
 from sweeps.execution.worker.trial import run_trial
@@ -50,6 +51,7 @@ from sweeps.records.cell_contents import EpochResult
 
 _NODE_DIED = "node has died"  # Ray says so only in the text
 _ADDRESS = re.compile(r"\bip: (\S+)")  # likewise
+_NO_MACHINE = "its machine went away"
 
 
 class Fault(NamedTuple):
@@ -109,7 +111,7 @@ class TuneEngine:
             if self._share and is_known_release():
                 parts.enter_context(room_for_others(searcher.keeps, searcher.num_to_take_back))
             tuner.fit()
-        searcher.tell_rest()
+        searcher.tell_rest(is_over=True)
 
 
 def train_job(config: dict[str, Any]) -> None:
@@ -173,7 +175,7 @@ class JobSearcher(Searcher):
         self._wants_more = True
         self._running: dict[str, tuple[str, ...]] = {}  # also those that wait for a process
         self._started = set[str]()  # of them, those that have one
-        self._ended: list[str] = []  # of them, those whose end is still to be reported
+        self._ended: dict[str, float] = {}  # of them, when those ended that are yet to be reported
         self._taken_back = set[str]()  # of those, the ones that never had a process
         self._faults: dict[str, Fault] = {}
         self._addresses: dict[str, str] = {}  # of the machine of each job
@@ -207,7 +209,7 @@ class JobSearcher(Searcher):
         """
         del result
         if trial_id in self._running:
-            self._ended.append(trial_id)
+            self._ended[trial_id] = time.monotonic()
             if not error and trial_id not in self._started:
                 self._taken_back.add(trial_id)
             self._note_dispatched()
@@ -235,20 +237,43 @@ class JobSearcher(Searcher):
         """Note on which machine a job runs."""
         self._addresses[trial_id] = address
 
-    def tell_rest(self) -> None:
-        """Report the trials that have ended."""
-        while self._ended:
-            trial_id = self._ended.pop(0)
-            self._addresses.pop(trial_id, None)
-            failure, reason, _ = self._faults.pop(trial_id, _NO_FAULT)
-            is_taken_back = trial_id in self._taken_back
-            self._started.discard(trial_id)
-            self._taken_back.discard(trial_id)
-            for key in self._running.pop(trial_id):
-                ended = TrialEnded(
-                    trial_key=key, failure=failure, reason=reason, is_taken_back=is_taken_back
-                )
-                self._events.tell(ended)
+    def tell_rest(self, *, is_over: bool = False) -> None:
+        """Report the trials that have ended.
+
+        One that was killed may have to wait for what its machine does next.
+
+        Args:
+            is_over: Whether nobody asks again, so that none waits.
+        """
+        for trial_id in [*self._ended]:
+            if is_over or not self._may_be_lost(trial_id):
+                self._tell_ended(trial_id)
+
+    def _may_be_lost(self, trial_id: str) -> bool:
+        """Return whether the machine of a killed trial may still prove to be gone; note if it is.
+
+        A machine that goes ends its processes one by one, and Ray counts it as there for longer.
+        """
+        address = self._addresses.get(trial_id)
+        if not self._share or not address or self._faults.get(trial_id) != _NO_FAULT:
+            return False
+        if is_gone(address):
+            self._faults[trial_id] = Fault(Failure.LOST, _NO_MACHINE, address)
+            return False
+        return time.monotonic() < self._ended[trial_id] + _GOING_SECONDS
+
+    def _tell_ended(self, trial_id: str) -> None:
+        del self._ended[trial_id]
+        self._addresses.pop(trial_id, None)
+        failure, reason, _ = self._faults.pop(trial_id, _NO_FAULT)
+        is_taken_back = trial_id in self._taken_back
+        self._started.discard(trial_id)
+        self._taken_back.discard(trial_id)
+        for key in self._running.pop(trial_id):
+            ended = TrialEnded(
+                trial_key=key, failure=failure, reason=reason, is_taken_back=is_taken_back
+            )
+            self._events.tell(ended)
 
     def keeps(self) -> bool:
         """Return whether a process without a job is kept for the next one."""
@@ -404,10 +429,11 @@ def _fault_of_actor(error: RayActorError) -> Fault:
         return Fault(Failure.RAISED, lines[-1])
     if error.preempted or _NODE_DIED in str(error):
         address = _ADDRESS.search(str(error))
-        return Fault(Failure.LOST, "its machine went away", address[1] if address else "")
+        return Fault(Failure.LOST, _NO_MACHINE, address[1] if address else "")
     return _NO_FAULT
 
 
 _ANY_NUMBER = 100_000
 _LOST_SECONDS = 120.0  # within which Ray finds that a machine is gone
+_GOING_SECONDS = 5.0  # that a machine takes from the end of a trial to that of Ray's own process
 _LEAVE_SECONDS = 60  # that a stopped trial may take to leave its process to another

@@ -7,6 +7,7 @@ import pytest
 from ray.exceptions import RayActorError
 
 from sweeps.execution.engine.engine import Next
+from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.fair_shares import Allowance, Claim
 from sweeps.execution.engine.placement import Machine, Share
 from sweeps.execution.engine.tune import cluster_share, tune_engine
@@ -221,6 +222,31 @@ def test_a_machine_that_is_gone_is_named_with_the_number_of_its_trials(
         "machine w7 is gone, its 2 trials resume elsewhere.",
         "machine w8 is gone.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("gone_after", "told"),
+    [(0.0, {0: Failure.LOST}), (3.0, {4: Failure.LOST}), (9.0, {6: None})],
+    ids=["at once", "in time", "too late"],
+)
+def test_a_killed_trial_was_lost_if_its_machine_goes_within_seconds(
+    gone_after: float, told: dict[int, Failure | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0]
+    monkeypatch.setattr(tune_engine.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(tune_engine, "is_gone", lambda _: clock[0] >= gone_after)
+    driver = Driver("ab")
+    searcher = JobSearcher(driver, driver, share=Told(print))
+    searcher.suggest("1")
+    searcher.tell_started("1")
+    searcher.note_address("1", "10.0.0.7")
+    searcher.on_trial_complete("1", error=True)
+    searcher.note_fault("1", Fault(None, ""))
+    ended = dict[int, Failure | None]()
+    driver.tell = lambda event: ended.update({clock[0]: event.failure})  # type: ignore
+    for clock[0] in (0, 4, 6):
+        searcher.tell_rest()
+    assert ended == told
 
 
 def test_what_is_asked_and_answered_crosses_as_json() -> None:
