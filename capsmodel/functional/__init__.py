@@ -6,6 +6,9 @@ from capsmodel.functional.agreement import dynamic_routing as dynamic_routing
 from capsmodel.functional.agreement import leaky_routing as leaky_routing
 from capsmodel.functional.controls import random_routing as random_routing
 from capsmodel.functional.controls import uniform_routing as uniform_routing
+from capsmodel.functional.differentiation import (
+    gradient_through_all_rounds as gradient_through_all_rounds,
+)
 from capsmodel.functional.differentiation import plain_autograd as plain_autograd
 from capsmodel.functional.em import em_routing as em_routing
 from capsmodel.functional.em import (

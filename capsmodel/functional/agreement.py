@@ -11,7 +11,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capsmodel.functional.checks import check_choice, check_shape, check_votes
-from capsmodel.functional.differentiation import is_plain, raise_forward_mode_error
+from capsmodel.functional.differentiation import (
+    is_plain,
+    raise_forward_mode_error,
+    stops_at_last_round,
+)
 from capsmodel.functional.neighbourhood import ONE_PLACE, Neighbourhood
 from capsmodel.functional.poses import lengths, squash
 from capsmodel.functional.sharing import ShareCompetition, Shares, agreement_with, shared_out
@@ -197,7 +201,7 @@ class _Rounds:
             bias = None if self.bias is None else self.bias.to(grouped)
             rounds = rounds_at_once(grouped, bias, self.shares, self._plain)
             poses, couplings = rounds.poses, rounds.couplings[-1]
-        elif self.gradient == "all" or self.iterations == 1:
+        elif self.iterations == 1 or not stops_at_last_round(self.gradient):
             rounds, _ = self._first(grouped, logits, self.iterations)
             poses, couplings = rounds.poses, rounds.couplings[-1]
         else:
@@ -211,7 +215,7 @@ class _Rounds:
         is_usual = self.logits is None and self.squash is squash
         is_usual = is_usual and all(self._inverse_temperature(one) == 1 for one in later)
         is_wide = votes.dtype in (torch.float32, torch.float64)
-        has_more = self.iterations > 1 and self.gradient == "all"
+        has_more = self.iterations > 1 and not stops_at_last_round(self.gradient)
         return is_usual and is_wide and has_more and not is_plain()
 
     def _plain(self, votes: Tensor, bias: Tensor | None) -> RoutedRounds:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 _IS_PLAIN = ContextVar("capsmodel_plain_autograd", default=False)
+_TAKES_ALL_ROUNDS = ContextVar("capsmodel_gradient_through_all_rounds", default=False)
 
 
 @contextmanager
@@ -27,6 +28,26 @@ def plain_autograd() -> Generator[None]:
         yield
     finally:
         _IS_PLAIN.reset(token)
+
+
+@contextmanager
+def gradient_through_all_rounds() -> Generator[None]:
+    """Let gradients flow through all rounds of every routing that is computed in the block.
+
+    The routings that are set to differentiate the last round alone (`gradient="last"`) do so in
+    training. An attack that followed their gradient would miss what the shares do. Values are the
+    same up to rounding.
+    """
+    token = _TAKES_ALL_ROUNDS.set(True)
+    try:
+        yield
+    finally:
+        _TAKES_ALL_ROUNDS.reset(token)
+
+
+def stops_at_last_round(gradient: str) -> bool:
+    """Return whether a routing of this setting is differentiated through its last round alone."""
+    return gradient == "last" and not _TAKES_ALL_ROUNDS.get()
 
 
 def is_plain() -> bool:

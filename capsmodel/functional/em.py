@@ -11,7 +11,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capsmodel.functional.checks import check_choice, check_shape, check_votes
-from capsmodel.functional.differentiation import is_plain, raise_forward_mode_error
+from capsmodel.functional.differentiation import (
+    is_plain,
+    raise_forward_mode_error,
+    stops_at_last_round,
+)
 from capsmodel.functional.em_statistics import (
     Question,
     Statistics,
@@ -150,11 +154,12 @@ class EMRounds:
         """Return centres and activations after the last round."""
         assignment = equal_assignment(votes, self.out_caps, self.competition)
         centre: Tensor | None = None
+        stops = stops_at_last_round(self.gradient)
         for iteration in range(self.iterations - 1):
-            with torch.set_grad_enabled(torch.is_grad_enabled() and self.gradient == "all"):
+            with torch.set_grad_enabled(torch.is_grad_enabled() and not stops):
                 statistics = self._statistics(votes, assignment, centre, with_distances=True)
                 assignment, centre = self._shared(votes, statistics, iteration), statistics.centre
-            if self.gradient == "last":  # forward mode looks past the mode of gradients
+            if stops:  # forward mode looks past the mode of gradients
                 assignment, centre = assignment.detach(), centre.detach()
         statistics = self._statistics(votes, assignment, centre, with_distances=False)
         activations = torch.sigmoid(self._logits(statistics, self.iterations - 1))
