@@ -24,9 +24,10 @@ class Findings:
 
     Attributes:
         metrics: Name of each metric that the evaluation declares -> its value.
-        images: Name -> what was found of each image of the split, in the split's order. Where a
-            metric is a mean over images, each image's own value, a number in [0, 1], under the
-            metric's name: tables then compare arms by it, with intervals for new images.
+        images: Name -> what was found of each image that is looked at, in the split's order; fewer
+            values than images are those of the first ones. Where a metric is a mean over images,
+            each image's own value, a number in [0, 1], under the metric's name: tables then compare
+            arms by it, with intervals for new images.
         arrays: Name -> numbers of another shape, such as those that pictures are drawn of.
         pictures: Name -> a PNG file.
         left_out: Why other results are missing, a sentence each.
@@ -77,6 +78,11 @@ class Evaluation(Part, ABC):
         fractions = [one.name for one in self.metrics if one.is_fraction and one.direction]
         return next(iter(curves + fractions), "")
 
+    @property
+    def most_images(self) -> int | None:
+        """How many images of the split it looks at, the first ones; by default None, all."""
+        return None
+
     @abstractmethod
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
         """Return the findings for a trained network.
@@ -117,8 +123,9 @@ class Evaluation(Part, ABC):
         return curve_points(self.metric(name, **facts), axis, values, unit)
 
     def images_of(self, data: DataSplits) -> Images:
-        """Return the images of the split that it evaluates."""
-        return data.validation if self.looks_at == "validation" else data.test
+        """Return the images that it looks at: a split, or the first images of it."""
+        split = data.validation if self.looks_at == "validation" else data.test
+        return split if self.most_images is None else split.take(slice(self.most_images))
 
 
 def findings_of(evaluation: Evaluation, trained: Trained, data: DataSplits) -> Findings:

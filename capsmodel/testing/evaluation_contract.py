@@ -126,7 +126,7 @@ class EvaluationContract(PartContract):
     def test_what_is_told_by_image_is_told_of_each(
         self, evaluation: Evaluation, trained: Trained
     ) -> None:
-        """They have one row for each image of the split, on the CPU."""
+        """They have one row for each image that it looks at, on the CPU."""
         images = evaluation.images_of(trained.config.data.load("cpu"))
         for name, values in _findings(evaluation, trained).images.items():
             assert _METRIC.fullmatch(name)

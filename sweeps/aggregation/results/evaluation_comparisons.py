@@ -258,7 +258,7 @@ def _shown(
     if predicted is None:
         return None
     shown = predicted.test if figure.evaluation.looks_at == "test" else predicted.validation
-    return shown if shown and len(shown.labels) == num_images else None
+    return shown.first(num_images) if shown else None
 
 
 def _compared(manifest: Manifest, figures: Sequence[ComparedFigure]) -> list[ComparedFigure]:

@@ -33,6 +33,17 @@ class SplitPredictions:
         """Number of independent images: all of them, or the objects that they show."""
         return len(self.labels) if self.objects is None else len(np.unique(self.objects))
 
+    def first(self, num_images: int) -> "SplitPredictions | None":
+        """Return the first images, which some evaluations look at alone; None if there are fewer.
+
+        Args:
+            num_images: How many.
+        """
+        if num_images > len(self.labels):
+            return None
+        objects = None if self.objects is None else self.objects[:num_images]
+        return SplitPredictions(self.classes[:num_images], self.labels[:num_images], objects)
+
     def shows_the_same(self, other: "SplitPredictions") -> bool:
         """Return whether both are of the same images, judged by labels and objects."""
         if self.objects is None or other.objects is None:

@@ -70,8 +70,8 @@ class _Finished:
         shown = predicted and (
             predicted.test if evaluation.looks_at == "test" else predicted.validation
         )
-        objects = shown.objects if shown and {len(shown.labels)} == lengths else None
-        return mean_by_image(self.arm, values, wrong, objects)
+        seen = shown.first(len(wrong[0])) if shown else None
+        return mean_by_image(self.arm, values, wrong, seen.objects if seen else None)
 
     def num_without(self, evaluation: ManifestEvaluation) -> int:
         key = evaluation.evaluation_key

@@ -95,6 +95,14 @@ def test_an_evaluation_with_the_test_errors_is_compared_as_these(
     assert_alike(one.primary.compared, by_errors)
 
 
+def test_values_of_the_first_images_are_counted_by_the_objects_that_these_show() -> None:
+    objects = [n % 25 for n in range(IMAGES)]
+    values = {"single": {arm: [[row[0][:50]] for row in rows] for arm, rows in is_wrong().items()}}
+    (one,), _, _ = compared(single(), values=values, objects=objects)
+    ways = [comparison.way for comparison in one.primary.compared]
+    assert [way and way.num_clusters for way in ways] == [25, 25]
+
+
 def test_the_mean_under_a_curve_of_equal_points_is_compared_as_one_of_them() -> None:
     (one,), by_errors, _ = compared(curve_evaluation())
     assert sum(one.primary.figure.weights.values()) == pytest.approx(1)
