@@ -67,8 +67,10 @@ def described_parts(kind: str | None = None) -> tuple[Description, ...]:
     Raises:
         ValueError: In one sentence, if there is no such kind or family.
     """
+    of_evaluations = (part for one in EVALUATIONS for part in _parts_in(one, set()))
     descriptions = tuple(
-        _describe(part) for part in (*_parts_in(TrainingConfig, set()), *EVALUATIONS)
+        _describe(part)
+        for part in (*_parts_in(TrainingConfig, set()), *EVALUATIONS, *of_evaluations)
     )
     if kind is None:
         return descriptions

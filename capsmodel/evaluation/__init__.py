@@ -1,5 +1,12 @@
 """Evaluations of a trained network after training."""
 
+from capsmodel.evaluation.adversarial_error import AdversarialError as AdversarialError
+from capsmodel.evaluation.attacks import ATTACKS as ATTACKS
+from capsmodel.evaluation.attacks import BIM as BIM
+from capsmodel.evaluation.attacks import FGSM as FGSM
+from capsmodel.evaluation.attacks import PGD as PGD
+from capsmodel.evaluation.attacks import Attack as Attack
+from capsmodel.evaluation.attacks import SquareAttack as SquareAttack
 from capsmodel.evaluation.base import Evaluation as Evaluation
 from capsmodel.evaluation.base import Findings as Findings
 from capsmodel.evaluation.base import beliefs_in as beliefs_in
@@ -12,4 +19,4 @@ from capsmodel.evaluation.pictures import shares_of_children as shares_of_childr
 from capsmodel.evaluation.shifted_test_error import ShiftedTestError as ShiftedTestError
 from capsmodel.evaluation.test_error import TestError as TestError
 
-EVALUATIONS = (TestError, ShiftedTestError, Confidence, Pictures)
+EVALUATIONS = (TestError, ShiftedTestError, AdversarialError, Confidence, Pictures)

@@ -6,7 +6,7 @@ import pytest
 
 from capsmodel.augmentation import AUGMENTATIONS, Augmentation, Patches
 from capsmodel.data import DATA_SETS, DataSet, FashionMnist, Mnist, SmallNorb
-from capsmodel.evaluation import EVALUATIONS, Evaluation
+from capsmodel.evaluation import ATTACKS, EVALUATIONS, Evaluation
 from capsmodel.losses import LOSSES, MARGIN_SCHEDULES, SPREAD_SCHEDULES, Loss
 from capsmodel.models import MODELS
 from capsmodel.optimisers import LEARNING_RATE_SCHEDULES, OPTIMISERS
@@ -25,6 +25,7 @@ from capsmodel.testing import (
 from capsmodel.testing.part_contract import PartContract
 
 FAMILIES: tuple[tuple[type[Part], ...], ...] = (
+    ATTACKS,
     AUGMENTATIONS,
     DATA_SETS,
     EVALUATIONS,

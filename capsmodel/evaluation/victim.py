@@ -1,0 +1,180 @@
+"""A network under attack: what it says of changed images, and where they should move."""
+
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from capsmodel.data import Images
+from capsmodel.evaluation.base import wrong
+from capsmodel.functional import gradient_through_all_rounds
+from capsmodel.models import Outputs
+from capsmodel.squash import ExponentialSquash
+from capsmodel.training.trained import Trained
+
+Objective = Literal["loss", "lengths"]
+_DRAWS = 10  # of random routing, whose mean gradient a step follows
+_SMALLEST, _LARGEST = 1e-12, 1 - 2**-24  # lengths whose log-odds float32 holds
+
+
+class Look(NamedTuple):
+    """What a network says of changed images, and the direction in which it errs sooner.
+
+    Attributes:
+        is_wrong: Whether it errs.
+        reaches_goal: Whether it does what the attack is after.
+        gradient: Gradient of the objective that the attack raises.
+    """
+
+    is_wrong: Bool[Tensor, " images"]
+    reaches_goal: Bool[Tensor, " images"]
+    gradient: Float[Tensor, "images channels height width"]
+
+
+class Victim:
+    """A network under attack on some images.
+
+    It is differentiated through all rounds of its routings, whatever they did in training. Where
+    its routing draws, the gradient is the mean over ten draws, fresh ones at each step, and it is
+    judged by the draw that it predicts with, which is none of them.
+
+    Attributes:
+        images: The unchanged images, on the network's device.
+        seed: Seed of the network.
+    """
+
+    def __init__(
+        self,
+        trained: Trained,
+        split: Images,
+        *,
+        objective: Objective = "loss",
+        is_targeted: bool = False,
+    ) -> None:
+        """Take a network and the images that are attacked.
+
+        Args:
+            trained: The network.
+            split: The images with their labels, on the network's device.
+            objective: What the gradient is of: the loss of the training at its end, or "lengths",
+                the log-odds of the lengths (see `log_odds`), the largest of the other classes
+                minus the true one's.
+            is_targeted: Whether the goal is the class after the true one, not any wrong class.
+        """
+        taken = split.take(slice(None))
+        self.images = taken.images
+        self.seed = trained.seed
+        self._trained = trained
+        self._labels = taken.labels.long()
+        self._objective = objective
+        num_classes = trained.config.data.num_classes
+        self._goals = (self._labels + 1) % num_classes if is_targeted else None
+        self._draws = _DRAWS if self._is_random() else 0
+
+    def look(
+        self, points: Float[Tensor, "images channels height width"], rows: Int[Tensor, " images"]
+    ) -> tuple[Bool[Tensor, " images"], Bool[Tensor, " images"]]:
+        """Return of each changed image whether the network errs, and whether the goal is reached.
+
+        Args:
+            points: The changed images.
+            rows: Which of the images they are.
+        """
+        with torch.no_grad():
+            return self._judged(self._trained.outputs(points), rows)
+
+    def look_and_differentiate(
+        self,
+        points: Float[Tensor, "images channels height width"],
+        rows: Int[Tensor, " images"],
+        step: int = 0,
+    ) -> Look:
+        """Return what `look` does, and the gradient of what the attack raises.
+
+        Args:
+            points: The changed images.
+            rows: Which of the images they are.
+            step: Number of the step, which decides the draws of random routing.
+
+        Raises:
+            ValueError: If the network's outputs have no gradient with respect to the images.
+        """
+        points = points.detach().requires_grad_()
+        with torch.enable_grad(), gradient_through_all_rounds():
+            if not self._draws:
+                outputs = self._trained.outputs(points)
+                is_wrong, reaches_goal = self._judged(outputs, rows)
+                return Look(is_wrong, reaches_goal, self._gradient([outputs], points, rows))
+            draws = range(step * self._draws, (step + 1) * self._draws)
+            drawn = [self._trained.outputs(points, chance=draw) for draw in draws]
+            gradient = self._gradient(drawn, points, rows)
+        return Look(*self.look(points.detach(), rows), gradient)
+
+    def look_and_measure(
+        self, points: Float[Tensor, "images channels height width"], rows: Int[Tensor, " images"]
+    ) -> tuple[Bool[Tensor, " images"], Bool[Tensor, " images"], Float[Tensor, " images"]]:
+        """Return what `look` does, and how near each image is to the goal, by its log-odds."""
+        with torch.no_grad():
+            outputs = self._trained.outputs(points)
+            return *self._judged(outputs, rows), self._nearness(outputs, rows)
+
+    def _judged(
+        self, outputs: Outputs, rows: Int[Tensor, " images"]
+    ) -> tuple[Bool[Tensor, " images"], Bool[Tensor, " images"]]:
+        classes = outputs.lengths.argmax(dim=1)
+        is_wrong = wrong(classes, self._labels[rows]).bool().to(classes.device)
+        return is_wrong, is_wrong if self._goals is None else classes == self._goals[rows]
+
+    def _gradient(self, drawn: list[Outputs], points: Tensor, rows: Tensor) -> Tensor:
+        """Return the gradient of the objective of each image, summed over draws."""
+        raised = torch.stack([self._raised(outputs, rows) for outputs in drawn]).sum()
+        gradient = None
+        if raised.requires_grad:
+            (gradient,) = torch.autograd.grad(raised, points, allow_unused=True)
+        if gradient is None:
+            raise ValueError(
+                f"The model '{self._trained.config.model.kind}' has no gradient with respect to "
+                f"its images, got beliefs that do not depend on them for autograd: take the attack "
+                f"'square', which needs none, or remove what detaches them."
+            )
+        return gradient.nan_to_num(nan=0.0)
+
+    def _raised(self, outputs: Outputs, rows: Tensor) -> Tensor:
+        """Return what the attack raises, summed over the images."""
+        if self._objective == "lengths":
+            return self._nearness(outputs, rows).sum()
+        labels = self._labels if self._goals is None else self._goals
+        loss = self._trained.config.loss.judge(outputs, labels[rows], 1.0) * len(rows)
+        return loss if self._goals is None else -loss
+
+    def _nearness(self, outputs: Outputs, rows: Tensor) -> Float[Tensor, " images"]:
+        """Return by how much the goal leads, in log-odds; above 0 it is reached."""
+        odds = log_odds(self._trained, outputs)
+        labels = (self._labels if self._goals is None else self._goals)[rows].unsqueeze(1)
+        of_label = odds.gather(1, labels).squeeze(1)
+        others = odds.scatter(1, labels, -torch.inf).amax(dim=1)
+        return others - of_label if self._goals is None else of_label - others
+
+    def _is_random(self) -> bool:
+        """Return whether two draws give different beliefs."""
+        few = self.images[:8]
+        with torch.no_grad():
+            one, other = (self._trained.outputs(few, chance=draw).lengths for draw in (0, 1))
+        return not torch.equal(one, other)
+
+
+def log_odds(trained: Trained, outputs: Outputs) -> Float[Tensor, "images classes"]:
+    """Return numbers that order the classes as the beliefs do and do not saturate as they do.
+
+    They are the network's logits if it has some. Else they are made of the lengths: with the
+    squash n^2 / (1 + n^2) the logarithm of the odds is 2 ln n, of the length n before the squash;
+    with 1 - exp(-n) it is ln n; of an activation of EM routing it is what its sigmoid is taken of.
+    """
+    if outputs.logits is not None:
+        return outputs.logits
+    lengths = outputs.lengths.clamp(_SMALLEST, _LARGEST)
+    routing = getattr(trained.config.model, "routing", None)
+    if isinstance(getattr(routing, "squash", None), ExponentialSquash):
+        return (-torch.log1p(-lengths)).log()
+    return lengths.log() - torch.log1p(-lengths)
