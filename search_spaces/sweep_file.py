@@ -7,6 +7,7 @@ import ast
 import hashlib
 import importlib.util
 import linecache
+import os
 import sys
 import warnings
 from importlib.metadata import packages_distributions
@@ -21,6 +22,8 @@ from capsmodel.spelling import words_of
 from search_spaces.source_version import part_version
 from search_spaces.sweep import Sweep
 from search_spaces.user_code import MODULE_PREFIX, line_in_sweep_file
+
+_IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # which a job of Ray has, on a machine that Ray chose
 
 
 def sweep_from_file(path: Path) -> tuple[Sweep, str]:
@@ -108,7 +111,8 @@ def _read(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text, so not a Python file.") from error
     except OSError as error:
-        raise ValueError(f"There is no sweep file '{path}' ({error.strerror}).") from error
+        place = f" on {os.uname().nodename}" if _IN_JOB in os.environ else ""
+        raise ValueError(f"There is no sweep file '{path}'{place} ({error.strerror}).") from error
 
 
 def _one_line(error: BaseException) -> str:

@@ -1,6 +1,7 @@
 """A user's own sweep is one Python file; what cannot be is told in one sentence."""
 
 import hashlib
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -194,6 +195,14 @@ def test_a_file_that_failed_is_run_anew() -> None:
 def test_ctrl_c_in_the_file_stays_ctrl_c() -> None:
     with pytest.raises(KeyboardInterrupt):
         module_from_text("raise KeyboardInterrupt")
+
+
+def test_a_job_of_ray_says_on_which_machine_it_looked_for_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    with pytest.raises(ValueError, match=rf"'none\.py' on {os.uname().nodename} \(No such file"):
+        sweep_from_file(Path("none.py"))
 
 
 def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:

@@ -72,6 +72,11 @@ def check_options(options: LaunchOptions) -> None:
     """
     if options.time_limit_seconds and not in_main_thread():
         raise BadInput("A time limit needs Python's main thread: leave time_limit_seconds out.")
+    if options.share != 1.0 and options.address is None:
+        raise BadInput(
+            "The share is one of a cluster that others use too, and Ray would start here for this "
+            "launch alone: give --address, or leave --share out."
+        )
     check_writable(Path(options.reports), "report")
     weights_to_keep(options.keep_weights)  # checks the words
 

@@ -62,6 +62,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "show of an unknown trial": (["show", "ffff"], "There is no trial 'ffff'"),
     "plan of an unknown sweep": (["plan", "quikstart"], "Did you mean 'quickstart'?"),
     "run of an unknown sweep": (["run", "quikstart"], "Did you mean 'quickstart'?"),
+    "run with a share of no cluster": (["run", "quickstart", "--share", "2"], "give --address, or"),
     "best of what is no text": (["best", "odd\udcff"], "is not valid UTF-8"),
     "show in what is no text": (["show", "ab", "--storage", "odd\udcff"], "is not valid UTF-8"),
     "list of something": (["list", "quickstart"], "unexpected extra argument"),
