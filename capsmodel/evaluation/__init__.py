@@ -13,10 +13,18 @@ from capsmodel.evaluation.base import beliefs_in as beliefs_in
 from capsmodel.evaluation.base import findings_of as findings_of
 from capsmodel.evaluation.base import share_wrong as share_wrong
 from capsmodel.evaluation.confidence import Confidence as Confidence
+from capsmodel.evaluation.distorted_test_error import DistortedTestError as DistortedTestError
 from capsmodel.evaluation.pictures import Pictures as Pictures
 from capsmodel.evaluation.pictures import first_of_each_class as first_of_each_class
 from capsmodel.evaluation.pictures import shares_of_children as shares_of_children
 from capsmodel.evaluation.shifted_test_error import ShiftedTestError as ShiftedTestError
 from capsmodel.evaluation.test_error import TestError as TestError
 
-EVALUATIONS = (TestError, ShiftedTestError, AdversarialError, Confidence, Pictures)
+EVALUATIONS = (
+    TestError,
+    ShiftedTestError,
+    DistortedTestError,
+    AdversarialError,
+    Confidence,
+    Pictures,
+)

@@ -11,6 +11,7 @@ from pydantic import Field
 from torch import Tensor
 
 from capsmodel.chance import normal, stream, uniform
+from capsmodel.evaluation.distorted_test_error import squares
 from capsmodel.evaluation.victim import Victim
 from capsmodel.settings.parts import Part
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE
@@ -290,7 +291,7 @@ class SquareAttack(Attack):
             side = self._side(query, height, width)
             corners = uniform((all_images, 2), generator).to(device)[rows[left]]
             signs = _signs((all_images, channels, 1, 1), generator).to(device)[rows[left]]
-            is_inside = _squares(corners, side, height, width)
+            is_inside = squares(corners, side, height, width)
             changed = centres + ball.epsilon * signs
             points = ball.project(torch.where(is_inside, changed, current), centres)
         return Broken(is_wrong, reaches_goal)
@@ -316,18 +317,6 @@ _HALVED_AFTER = (10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000)  # of 10,000 qu
 
 def _signs(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
     return torch.where(uniform(shape, generator) < 0.5, -1.0, 1.0)
-
-
-def _squares(
-    corners: Float[Tensor, "images two"], side: int, height: int, width: int
-) -> Bool[Tensor, "images 1 height width"]:
-    """Return which pixels lie in a square; a corner in [0, 1) is its place among all."""
-    tops = (corners[:, 0] * (height - side + 1)).long().view(-1, 1, 1, 1)
-    lefts = (corners[:, 1] * (width - side + 1)).long().view(-1, 1, 1, 1)
-    rows = torch.arange(height, device=corners.device).view(-1, 1)
-    columns = torch.arange(width, device=corners.device)
-    is_row = (rows >= tops) & (rows < tops + side)
-    return is_row & (columns >= lefts) & (columns < lefts + side)
 
 
 ATTACKS = (FGSM, BIM, PGD, SquareAttack)
