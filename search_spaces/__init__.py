@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from search_spaces.tables import AblationTable as AblationTable
     from search_spaces.tables import ComponentsTable as ComponentsTable
     from search_spaces.tables import ConfirmationTable as ConfirmationTable
+    from search_spaces.tables import Curve as Curve
     from search_spaces.tables import CurvesFigure as CurvesFigure
     from search_spaces.tables import CustomTable as CustomTable
     from search_spaces.tables import EffectsTable as EffectsTable
@@ -56,6 +57,7 @@ _HOMES = {
     "CustomTable": "search_spaces.tables",
     "Dimension": "search_spaces.space.dimensions",
     "EffectsTable": "search_spaces.tables",
+    "Curve": "search_spaces.tables",
     "EvaluationsTable": "search_spaces.tables",
     "FractionalFactorial": "search_spaces.plans.designs.fractional",
     "FrontTable": "search_spaces.tables",

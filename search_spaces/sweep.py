@@ -24,6 +24,7 @@ from search_spaces.plans.scheduler import Scheduler
 from search_spaces.sweep_checks import (
     changed_base,
     check_arms_with_splits,
+    check_curves,
     check_evaluations,
     check_parts,
     check_plan_with_splits,
@@ -96,6 +97,7 @@ class Sweep(Settings):
     @model_validator(mode="after")
     def _evaluations_can_be_made(self) -> Self:
         check_evaluations(self.evaluations, self.parts)
+        check_curves(self.tables, self.evaluations)
         return self
 
     @model_validator(mode="after")

@@ -21,7 +21,7 @@ from search_spaces.plans.base import (
     Varied,
     check_declared_part,
 )
-from search_spaces.tables import Table, custom_table_classes
+from search_spaces.tables import Curve, Table, custom_table_classes
 
 SPLIT_SEED = "data.split_seed"
 
@@ -122,6 +122,30 @@ def check_evaluations(evaluations: Sequence[Evaluation], parts: Parts) -> None:
     for evaluation in evaluations:
         check_declared_part(evaluation, parts)
         _check_primary(evaluation)
+
+
+def check_curves(tables: Sequence[Table], evaluations: Sequence[Evaluation]) -> None:
+    """Check that the sweep's evaluations have the curves that figures are to show.
+
+    Raises:
+        ValueError: For the first figure without one, with the coordinates that there are.
+    """
+    for table in tables:
+        if not isinstance(table, Curve):
+            continue
+        kinds = dict.fromkeys(evaluation.kind for evaluation in evaluations)
+        if table.evaluation and table.evaluation not in kinds:
+            which = f"evaluation in the figure '{table.name}'"
+            raise ValueError(unknown(which, table.evaluation, [*kinds]))
+        known = dict.fromkeys(
+            metric.at.name
+            for evaluation in evaluations
+            if table.evaluation in ("", evaluation.kind)
+            for metric in evaluation.metrics
+            if metric.at
+        )
+        if table.x not in known:
+            raise ValueError(unknown(f"coordinate in the figure '{table.name}'", table.x, [*known]))
 
 
 def _check_primary(evaluation: Evaluation) -> None:

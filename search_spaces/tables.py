@@ -243,10 +243,35 @@ class GridTable(DeclaredTable):
 
 
 class EvaluationsTable(DeclaredTable):
-    """The results of the sweep's evaluations by arm; a sweep with evaluations always has it."""
+    """Arms compared by each evaluation; a sweep with evaluations always has it.
+
+    The curve of an evaluation is drawn with it, unless the sweep declares a `Curve` that shows it.
+    """
 
     kind: Literal["evaluations"] = "evaluations"
     name: FileName = "evaluations"
+
+
+class Curve(DeclaredTable):
+    """A metric over a coordinate of an evaluation: one line an arm, with a band.
+
+    Attributes:
+        x: Name of the coordinate, such as "epsilon" or "shift".
+        evaluation: Kind of the evaluation; "" for every one with a curve over it.
+        name: The name of its files, by default `curve-` and the coordinate.
+    """
+
+    kind: Literal["curve"] = "curve"
+    name: FileName = ""
+    x: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
+    evaluation: Annotated[str, StringConstraints(max_length=64)] = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_after_its_axis(cls, given: Any) -> Any:
+        if isinstance(given, Mapping) and not given.get("name") and isinstance(given.get("x"), str):
+            return {**given, "name": f"curve-{given['x']}"}
+        return given
 
 
 class EffectsTable(DeclaredTable):
@@ -307,6 +332,7 @@ TABLES: tuple[type[DeclaredTable], ...] = (
     PublishedTable,
     GridTable,
     EvaluationsTable,
+    Curve,
     EffectsTable,
     ComponentsTable,
     FrontTable,

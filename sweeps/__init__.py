@@ -9,6 +9,7 @@
     sweeps.trials("quickstart")         a pandas frame, one row a trial
     sweeps.curves("quickstart")         a pandas frame, one row an epoch of a trial
     sweeps.predictions("quickstart")    a pandas frame, one row an image of a trial
+    sweeps.evaluations("quickstart")    a pandas frame, one row a metric of an evaluated trial
     sweeps.compare("one", "another")    a pandas frame, arms of sweeps side by side
     sweeps.diff("ed5cdf", "41c09e")     in what two trials, or two sweeps, differ
     sweeps.report("quickstart")         its tables and figures, rebuilt from its records
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sweeps.aggregation.comparison import compare as compare
     from sweeps.aggregation.comparison import diff as diff
     from sweeps.aggregation.frames import curves as curves
+    from sweeps.aggregation.frames import evaluations as evaluations
     from sweeps.aggregation.frames import predictions as predictions
     from sweeps.aggregation.frames import sweeps as sweeps
     from sweeps.aggregation.frames import trials as trials
@@ -84,6 +86,7 @@ _HOMES = {
     "compare": "sweeps.aggregation.comparison",
     "curves": "sweeps.aggregation.frames",
     "diff": "sweeps.aggregation.comparison",
+    "evaluations": "sweeps.aggregation.frames",
     "pictures": "sweeps.aggregation.pictures.trial_pictures",
     "plan": "sweeps.execution.launch.run",
     "plan_seeds": "sweeps.execution.launch.seed_plan",

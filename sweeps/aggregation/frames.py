@@ -69,6 +69,16 @@ _OF_AN_IMAGE = {
     "prediction": "uint8",
     "is_wrong": "bool",
 }
+_OF_A_TRIAL = {"arm": "str", "seed": "int64", "trial_key": "str"}
+_OF_AN_EVALUATION = {
+    "evaluation": "str",
+    "evaluation_key": "str",
+    "metric": "str",
+    "curve": "str",
+    "unit": "str",
+    "split": "str",
+    "value": "float64",
+}
 Place = Mapping[str, Any]
 _TYPES = {
     "sweep": "str",
@@ -395,6 +405,60 @@ def predictions(
         return with_units(pd.concat(frames, ignore_index=True))
     none = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in _OF_AN_IMAGE.items()})
     return with_units(none)
+
+
+def evaluations(
+    name: str, tracking_uri: str | RecordStore | None = None, storage: str | None = None
+) -> "pd.DataFrame":
+    """Return a frame with one row a metric of each evaluated trial, in the sweep's order.
+
+    Its columns: arm, seed, trial_key, evaluation, evaluation_key, metric, curve, unit and split of
+    the metric, value, and a column a coordinate: `epsilon` is 0.1 where a metric was measured at
+    epsilon = 0.1, and NaN where it is at no point of that axis. Fractions are as recorded: 0.02 is
+    2 %. What a sweep's scheduler stopped has no rows.
+
+    Args:
+        name: The sweep's name.
+        tracking_uri: Address of the records, or the store; by default that of the command line.
+        storage: Folder of the embedded store.
+
+    Raises:
+        BadInput: If there is no such sweep or store.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    import pandas as pd
+
+    store = open_to_read(tracking_uri, storage)
+    manifest = store.manifest(name)
+    records = store.records(cell.trial_key for cell in manifest.cells)
+    axes = {
+        metric.at.name: metric.at.unit
+        for one in manifest.evaluations
+        for metric in one.metrics
+        if metric.at
+    }
+    rows = [
+        {
+            **place,
+            "evaluation": one.kind,
+            "evaluation_key": one.evaluation_key,
+            "metric": metric.name,
+            "curve": metric.curve,
+            "unit": metric.unit or "",
+            "split": one.looks_at,
+            "value": found[metric.name],
+            **({metric.at.name: metric.at.value} if metric.at else {}),
+        }
+        for place in _places(manifest)
+        if (record := records.get(place["trial_key"])) and record.outcome is Outcome.FINISHED
+        for one in manifest.evaluations
+        for metric in one.metrics
+        if metric.name in (found := record.evaluations.get(one.evaluation_key, {}))
+    ]
+    split = {SPLIT_COLUMN: "int64"} if manifest.splits else {}
+    types = split | _OF_AN_EVALUATION | dict.fromkeys(axes, "float64")
+    frame = pd.DataFrame(rows, columns=[*_OF_A_TRIAL, *split, *_OF_AN_EVALUATION, *axes])
+    return with_units(frame.astype(_OF_A_TRIAL | types), units=axes)
 
 
 def subject_of(name: str, store: RecordStore) -> Manifest | TrialRecord:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from capsmodel import TrainingConfig
-from capsmodel.evaluation import Confidence
+from capsmodel.evaluation import Confidence, ShiftedTestError
 from capsmodel.models import CapsNet
 from capsmodel.overrides import with_settings
 from capsmodel.routing import RandomRouting, UniformRouting, VectorRouting
@@ -22,6 +22,7 @@ from search_spaces import (
     SensitivityTable,
     Sweep,
 )
+from search_spaces.tables import Curve
 from tests.search_spaces.declared import ARMS, Mine, refusal, searching, sweep
 
 
@@ -230,6 +231,30 @@ def test_an_unknown_evaluation_gets_the_nearest_name(given: Any) -> None:
     assert explain(caught.value).startswith(
         "Unknown evaluation 'confidenc'. Did you mean 'confidence'? Known: "
     )
+
+
+@pytest.mark.parametrize(
+    ("figure", "sentence"),
+    [
+        (Curve(x="shft"), "Unknown coordinate in the figure 'curve-shft' 'shft'. Did you mean"),
+        (
+            Curve(x="shift", evaluation="confidence"),
+            "Unknown coordinate in the figure 'curve-shift' 'shift'. Known: none.",
+        ),
+        (
+            Curve(x="shift", evaluation="pictures"),
+            "Unknown evaluation in the figure 'curve-shift' 'pictures'. Known: ",
+        ),
+    ],
+)
+def test_a_figure_over_a_coordinate_needs_an_evaluation_with_it(
+    figure: Curve, sentence: str
+) -> None:
+    fields = {**dict(sweep()), "evaluations": [ShiftedTestError(), Confidence()]}
+    assert Sweep.model_validate({**fields, "tables": [Curve(x="shift")]})
+    with pytest.raises(ValidationError) as caught:
+        Sweep.model_validate({**fields, "tables": [figure]})
+    assert explain(caught.value).startswith(sentence)
 
 
 def test_a_plan_that_defines_a_method_by_its_former_name_is_refused_with_the_new_one() -> None:

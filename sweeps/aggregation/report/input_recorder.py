@@ -131,5 +131,6 @@ def _judged(judged: SplitPredictions) -> str:
 def _digest(arrays: Sequence[Any]) -> str:
     hashed = hashlib.sha256()
     for values in arrays:
-        hashed.update(b"%d," % len(values) + values.astype("<i8").tobytes())
+        kind = "<f8" if values.dtype.kind == "f" else "<i8"
+        hashed.update(b"%d," % len(values) + values.astype(kind).tobytes())
     return hashed.hexdigest()

@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sweeps.aggregation.results.arms import ArmResults, identical_groups
-from sweeps.aggregation.results.measured_arms import MeasuredArm, tested_arms
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.measured_arms import MeasuredArm, identical_measured, tested_arms
 from sweeps.aggregation.results.paired_errors import over_seeds_alone, paired_errors
 from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.aggregation.statistics.added_seeds import log_e_value
@@ -171,6 +171,7 @@ def comparisons_together(
     planned_seeds: Sequence[int] = (),
     slacks: Mapping[str, float] = _UNTUNED,
     judges_divergence: bool = True,
+    finds_reach: bool = True,
 ) -> list[list[Comparison]]:
     """Return the comparisons of each of several tables, whose verdicts hold for all together.
 
@@ -182,6 +183,8 @@ def comparisons_together(
         slacks: The same.
         judges_divergence: Whether arms of which divergence leaves too few seeds are judged by how
             often they diverge.
+        finds_reach: Whether to find what difference each table would show, which takes most of the
+            time.
     """
     baselines = [next(one for one in table if one.arm.is_baseline) for table in tables]
     compared = [
@@ -195,7 +198,8 @@ def comparisons_together(
     compared = _adjusted(compared, "p_value", "adjusted_p")
     for place, baseline in enumerate(baselines):
         shown = [_with_evidence(one, baseline.errors, planned_seeds) for one in compared[place]]
-        reach, why = reach_of(shown, baseline.errors, num_tested), ""
+        reach = reach_of(shown, baseline.errors, num_tested) if finds_reach else math.inf
+        why = ""
         if _has_few_errors(shown, baseline.errors):
             why = TOO_FEW_ERRORS
         compared[place] = [
@@ -226,21 +230,17 @@ def _adjusted(
     ]
 
 
-def _against(arms: Sequence[ArmResults]) -> list[tuple[ArmResults, ...]]:
+def _against(table: Sequence[MeasuredArm]) -> list[list[MeasuredArm]]:
     """Return the groups of identical arms that are not the baseline's."""
-    groups = map(tuple, identical_groups(arms))
-    return [group for group in groups if not any(arm.is_baseline for arm in group)]
+    groups = identical_measured(table)
+    return [group for group in groups if not any(one.arm.is_baseline for one in group)]
 
 
 def _compared_together(
     table: Sequence[MeasuredArm], baseline: MeasuredArm, judges_divergence: bool
 ) -> list[Comparison]:
     """Return the comparisons of one table, without verdicts."""
-    by_name = {one.arm.arm.name: one for one in table}
-    compared = [
-        _compared(group, by_name[group[0].arm.name], baseline)
-        for group in _against([one.arm for one in table])
-    ]
+    compared = [_compared(group, baseline) for group in _against(table)]
     sharing = [
         place for place, one in enumerate(compared) if one.way is not None and one.num_splits == 1
     ]
@@ -251,10 +251,11 @@ def _compared_together(
     return [_with_p_value(one, baseline.arm, judges_divergence) for one in compared]
 
 
-def _compared(group: tuple[ArmResults, ...], arm: MeasuredArm, baseline: MeasuredArm) -> Comparison:
+def _compared(group: Sequence[MeasuredArm], baseline: MeasuredArm) -> Comparison:
+    arm, arms = group[0], tuple(one.arm for one in group)
     alone = over_seeds_alone(arm, baseline)
     pairs = paired_errors(arm, baseline)
-    without = Comparison(group, _without_ends(alone), alone, errors=arm.errors)
+    without = Comparison(arms, _without_ends(alone), alone, errors=arm.errors)
     if isinstance(pairs, str):
         return replace(without, why_seeds_alone=pairs)
     num_images = pairs.differences.shape[1]
@@ -263,7 +264,7 @@ def _compared(group: tuple[ArmResults, ...], arm: MeasuredArm, baseline: Measure
     guessed = paired_errors(arm, baseline, lost_as_chance=True)
     assert not isinstance(guessed, str)
     return Comparison(
-        arms=group,
+        arms=arms,
         difference=alone,
         seeds_alone=alone,
         way=pairs.two_way(),

@@ -60,6 +60,11 @@ class ComparedFigure:
     compared: tuple[Comparison, ...] = ()
 
     @property
+    def is_by_image(self) -> bool:
+        """Whether the values of images are known of any arm."""
+        return any(one.by_image for one in self.arms)
+
+    @property
     def by_arm(self) -> Mapping[str, Comparison]:
         """Name of an arm -> its comparison."""
         return {arm.arm.name: one for one in self.compared for arm in one.arms}
@@ -94,7 +99,9 @@ def evaluation_comparisons(
     wrong: WrongImages,
     predictions: Mapping[str, Predictions],
 ) -> list[ComparedEvaluation]:
-    """Return the evaluations whose primary figure is known image by image, in their order.
+    """Return the evaluations that name a primary figure, in their order.
+
+    Arms are compared by those of which the values of images are known.
 
     Args:
         manifest: The sweep's evaluations, margin and planned seeds.
@@ -107,20 +114,21 @@ def evaluation_comparisons(
     def by_image(figure: EvaluatedFigure) -> FindImages:
         return lambda trial: _by_image(figure, trial, wrong, predictions)
 
-    def measured(figures: Sequence[EvaluatedFigure]) -> list[ComparedFigure]:
+    def compared(
+        figures: Sequence[EvaluatedFigure], *, finds_reach: bool = True
+    ) -> list[ComparedFigure]:
         each = [
             ComparedFigure(
                 figure, tuple(_measured(figure, arm, stopped, by_image(figure)) for arm in arms)
             )
             for figure in figures
         ]
-        known = [one for one in each if any(arm.by_image for arm in one.arms)]
-        return _compared(manifest, known)
+        return _compared(manifest, each, finds_reach=finds_reach)
 
     primaries = [primary_figure(one) for one in manifest.evaluations]
     return [
-        ComparedEvaluation(one, tuple(measured(points_of(one.figure))))
-        for one in measured([one for one in primaries if one])
+        ComparedEvaluation(one, tuple(compared(points_of(one.figure), finds_reach=False)))
+        for one in compared([one for one in primaries if one])
     ]
 
 
@@ -146,14 +154,18 @@ def curve_metric(point: Metric) -> Metric:
     return point.model_copy(update={"name": point.curve, "words": words, "curve": "", "at": None})
 
 
-def points_of(figure: EvaluatedFigure) -> list[EvaluatedFigure]:
-    """Return the points that a figure is the mean of; none of one that is a metric itself."""
-    if len(figure.weights) < 2:
-        return []
+def points_of(primary: EvaluatedFigure) -> list[EvaluatedFigure]:
+    """Return the points of the curve under which a figure is the mean.
+
+    Of a figure that is a metric itself, those of its evaluation's first curve, if there is one.
+    """
+    metrics = primary.evaluation.metrics
+    curves = [metric.curve for metric in metrics if metric.at]
+    curve = primary.metric.name if primary.metric.name in curves else next(iter(curves), "")
     return [
-        EvaluatedFigure(figure.evaluation, metric, {metric.name: 1.0})
-        for metric in figure.evaluation.metrics
-        if metric.name in figure.weights
+        EvaluatedFigure(primary.evaluation, metric, {metric.name: 1.0})
+        for metric in metrics
+        if metric.at and metric.curve == curve
     ]
 
 
@@ -261,20 +273,28 @@ def _shown(
     return shown.first(num_images) if shown else None
 
 
-def _compared(manifest: Manifest, figures: Sequence[ComparedFigure]) -> list[ComparedFigure]:
+def _compared(
+    manifest: Manifest, figures: Sequence[ComparedFigure], *, finds_reach: bool
+) -> list[ComparedFigure]:
     """Return figures with their comparisons, whose verdicts hold for all of them together."""
-    if not any(one.arm.is_baseline for figure in figures for one in figure.arms):
-        return list(figures)
+    places = [
+        place
+        for place, figure in enumerate(figures)
+        if figure.is_by_image and any(one.arm.is_baseline for one in figure.arms)
+    ]
     tables = comparisons_together(
-        [[_as_cost(figure.figure, one) for one in figure.arms] for figure in figures],
+        [[_as_cost(figures[n].figure, one) for one in figures[n].arms] for n in places],
         margin=None if manifest.margin_points is None else manifest.margin_points / 100,
         planned_seeds=manifest.planned_seeds,
         judges_divergence=False,
+        finds_reach=finds_reach,
     )
-    return [
-        replace(figure, compared=tuple(_as_measured(figure.figure, one) for one in table))
-        for figure, table in zip(figures, tables, strict=True)
-    ]
+    shown = list(figures)
+    for place, table in zip(places, tables, strict=True):
+        figure = figures[place]
+        one_by_one = (_as_measured(figure.figure, one) for one in table)
+        shown[place] = replace(figure, compared=tuple(one_by_one))
+    return shown
 
 
 def _as_cost(figure: EvaluatedFigure, one: MeasuredArm) -> MeasuredArm:

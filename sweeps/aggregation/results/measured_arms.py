@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.arms import ArmResults, identical_groups
 from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 
 NO_PREDICTIONS = "predictions are missing"
@@ -87,6 +87,16 @@ def tested_arms(
         )
         for arm in arms
     ]
+
+
+def identical_measured(arms: Sequence[MeasuredArm]) -> list[list[MeasuredArm]]:
+    """Return arms in groups of identical results, in which each seed has the same error too."""
+    groups: dict[object, list[MeasuredArm]] = {}
+    by_name = {one.arm.arm.name: one for one in arms}
+    for place, group in enumerate(identical_groups([one.arm for one in arms])):
+        for one in (by_name[arm.arm.name] for arm in group):
+            groups.setdefault((place, tuple(one.errors.items())), []).append(one)
+    return list(groups.values())
 
 
 def errors_on_test_images(predicted: Predictions) -> ImageErrors:

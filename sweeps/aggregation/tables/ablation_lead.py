@@ -30,10 +30,19 @@ def ablation_lead(
     baseline = next(arm for arm in arms if arm.is_baseline)
     if not baseline.counted:
         return f"The baseline has no finished trial ({gap_text(baseline)}): nothing is compared."
-    return " ".join([*_verdicts(manifest, compared), *_without_verdict(compared, arms)])
+    return " ".join([*verdicts(manifest, compared), *_without_verdict(compared, arms)])
 
 
-def _verdicts(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
+def verdicts(
+    manifest: Manifest, compared: Sequence[Comparison], split: str = "test"
+) -> Iterator[str]:
+    """Yield which arms differ, which are equivalent, and what could be shown of the others.
+
+    Args:
+        manifest: The sweep's margin.
+        compared: Each group of arms with the baseline.
+        split: The split whose images the errors are of.
+    """
     paired = [one for one in compared if one.difference.n]
     different = [one for one in compared if one.verdict == "different"]
     equivalent = [one for one in paired if one.verdict == "equivalent"]
@@ -45,9 +54,9 @@ def _verdicts(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[st
         yield f"Equivalent to the baseline within {within}: {named(equivalent)}."
     if undecided:
         count = f" ({_count(undecided)})" if different or equivalent else ""
-        yield f"Undecided{count}: {_reach(undecided)}."
+        yield f"Undecided{count}: {_reach(undecided, split)}."
     elif any(one.detectable for one in paired):
-        reach = _reach(paired)
+        reach = _reach(paired, split)
         yield f"{reach[0].upper()}{reach[1:]}."
 
 
@@ -71,11 +80,11 @@ def _count(compared: Sequence[Comparison]) -> str:
     return "1 arm" if num_arms == 1 else f"{num_arms} arms"
 
 
-def _reach(compared: Sequence[Comparison]) -> str:
+def _reach(compared: Sequence[Comparison], split: str) -> str:
     """Return the smallest difference that these would show, at the power that is printed."""
     points = (shown_value(one.detectable, TEST_ERROR) for one in compared)
     detectable = [value for value in points if value is not None]
-    data = _data(compared) if any(one.way for one in compared) else ""
+    data = _data(compared, split) if any(one.way for one in compared) else ""
     unknown = dict.fromkeys(o.why_no_reach for o in compared if o.why_no_reach and o.has_spread)
     if not detectable and unknown:
         return (
@@ -103,7 +112,7 @@ def _why_none(one: Comparison) -> str:
     return f"after seeds were added it takes {fewest} of them at least"
 
 
-def _data(compared: Sequence[Comparison]) -> str:
+def _data(compared: Sequence[Comparison], split: str) -> str:
     tested = [one for one in compared if one.way]
     images = sorted({one.num_images for one in tested})
     seeds = sorted({one.difference.n for one in tested})
@@ -112,7 +121,7 @@ def _data(compared: Sequence[Comparison]) -> str:
     word = "seeds" if seeds[-1] > 1 else "seed"
     splits = sorted({one.num_splits for one in tested})
     on = f" on {span(splits)} splits" if splits[-1] > 1 else ""
-    return f"{span(images)} test images{of_objects} and {span(seeds)} {word}{on}"
+    return f"{span(images)} {split} images{of_objects} and {span(seeds)} {word}{on}"
 
 
 def span(numbers: Sequence[int]) -> str:
@@ -153,7 +162,7 @@ def covered_notes(
         yield "No arm has two finished trials, so there is no spread."
     if any(one.way for one in compared):
         yield f"{PLUS_MINUS}: 95 %, for {covered(compared)}; {not_covered(compared)}."
-        yield from _shared_notes(manifest, compared)
+        yield from shared_notes(manifest, compared)
         if words := split_words(manifest):
             yield words
         within = manifest.margin_points
@@ -165,7 +174,7 @@ def covered_notes(
         yield f"Bold: holds for all comparisons together; {margin}"
 
 
-def _shared_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
+def shared_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
     """Yield how the spread over seeds is estimated where comparisons share it."""
     shared = [one for one in compared if one.way and one.way.shared]
     if not shared:
@@ -186,10 +195,10 @@ def _shared_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterato
         )
 
 
-def covered(compared: Sequence[Comparison]) -> str:
+def covered(compared: Sequence[Comparison], split: str = "test") -> str:
     """Return what intervals cover: `new seeds and new test images, on one split`."""
     numbers = sorted({one.num_splits for one in compared if one.way}) or [1]
-    return covered_words(numbers, f"test {_images_word(compared)}")
+    return covered_words(numbers, f"{split} {_images_word(compared)}")
 
 
 def covered_words(num_splits: Sequence[int], images: str) -> str:

@@ -94,7 +94,7 @@ def _notes(
     yield from slack_notes(manifest, compared)
     yield from length_notes(arms)
     yield from seeds_alone_notes(compared)
-    yield from _without_spread(compared)
+    yield from without_spread_notes(compared)
     yield from added_notes(manifest, compared)
     yield from diverged_notes(arms)
     yield from diverging_notes(compared)
@@ -283,7 +283,8 @@ def _epochs(arm: ArmResults) -> str:
     return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}"
 
 
-def _without_spread(compared: Sequence[Comparison]) -> Iterator[str]:
+def without_spread_notes(compared: Sequence[Comparison]) -> Iterator[str]:
+    """Say of which arms all differences are equal."""
     alike = [one for one in compared if one.way and not one.has_spread]
     if undecided := [one for one in alike if one.verdict == "undecided"]:
         yield f"{named(undecided)}: {NO_SPREAD}, which proves nothing: no verdict is given."

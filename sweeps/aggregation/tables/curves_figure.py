@@ -78,7 +78,7 @@ def curves_figure(manifest: Manifest, curves: Sequence[ArmCurve], spec: CurvesFi
     axes = figure.add_subplot()
     _draw_lines(axes, drawn)
     _dress(axes, manifest, spec, is_empty=not drawn)
-    _draw_legend(figure, axes, notes)
+    draw_legend(figure, axes, notes)
     return figure
 
 
@@ -140,7 +140,7 @@ def _left_out(curve: ArmCurve) -> str:
 
 
 def _draw_lines(axes: "Axes", drawn: Sequence[ArmCurve]) -> None:
-    looks = _looks()
+    looks = line_looks()
     for curve in drawn:
         colour, dashes = _BASELINE_LOOK if curve.arm.is_baseline else next(looks)
         epochs = list(curve.points)
@@ -158,7 +158,7 @@ def _draw_lines(axes: "Axes", drawn: Sequence[ArmCurve]) -> None:
         )
 
 
-def _looks() -> Iterator[tuple[str, Any]]:
+def line_looks() -> Iterator[tuple[str, Any]]:
     """Yield colours with dashes, neighbours unlike in both: equal lines show through each other."""
     for turn in range(len(DASHES)):
         for place, colour in enumerate(COLOURS):
@@ -191,7 +191,8 @@ def _dress(axes: "Axes", manifest: Manifest, spec: CurvesFigure, is_empty: bool)
         axes.set(xticks=[], yticks=[])
 
 
-def _draw_legend(figure: "Figure", axes: "Axes", notes: str) -> None:
+def draw_legend(figure: "Figure", axes: "Axes", notes: str) -> None:
+    """Draw the legend of lines below a figure, its notes above it."""
     handles, labels = axes.get_legend_handles_labels()
     legend = figure.legend(
         handles,

@@ -1,12 +1,12 @@
 """Results of evaluations, by arm."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from capsmodel.metrics import Metric
-from search_spaces.tables import EvaluationsTable
+from search_spaces.tables import Curve, EvaluationsTable
 from sweeps.aggregation.rendering.contents import Section
 from sweeps.aggregation.rendering.measured import MEAN_ENDS, heading, recorded_mean_cell
 from sweeps.aggregation.rendering.table import (
@@ -15,12 +15,19 @@ from sweeps.aggregation.rendering.table import (
     Table,
     arm_cell,
     count_cell,
-    text_cell,
 )
 from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.evaluation_comparisons import ComparedEvaluation
 from sweeps.aggregation.results.mean_errors import MeanOfArm, mean_by_image
 from sweeps.aggregation.results.predictions import Predictions, WrongImages
 from sweeps.aggregation.tables.ablation_lead import split_words
+from sweeps.aggregation.tables.compared_evaluation_notes import evaluation_words
+from sweeps.aggregation.tables.compared_evaluation_table import (
+    compared_evaluation_table,
+    coordinate_values,
+    names_of_tables,
+)
+from sweeps.aggregation.tables.coordinate_figure import evaluation_figure, is_of
 from sweeps.aggregation.tables.departures import with_departures
 from sweeps.aggregation.tables.mean_notes import mean_notes
 from sweeps.aggregation.tables.sweep_results import Results
@@ -32,7 +39,7 @@ NOT_AVAILABLE = "not available"
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _COLUMNS = (
     Column("Evaluation", ("evaluation", "evaluation_key"), align="left"),
-    Column("Metric", ("metric", "unit", "split"), align="left"),
+    Column("Metric", ("metric", "unit", "split", "coordinate", "at", "axis_unit"), align="left"),
     Column("Arm", ("arm", "is_baseline"), align="left"),
     Column("n", ("n", "num_planned")),
     Column("Mean", tuple(f"mean{end}" for end in MEAN_ENDS)),
@@ -80,17 +87,49 @@ class _Finished:
 
 def make_evaluations(declared: EvaluationsTable, results: Results) -> Section:
     """Return the table."""
-    has_shares = any(
-        metric.is_fraction for one in results.manifest.evaluations for metric in one.metrics
+    manifest = results.manifest
+    has_shares = any(metric.is_fraction for one in manifest.evaluations for metric in one.metrics)
+    predictions = results.predictions if has_shares else {}
+    names = dict(enumerate(names_of_tables(results.evaluated, declared.name)))
+    evaluated = {names[place]: one for place, one in enumerate(results.evaluated)}
+    by_image = {name: one for name, one in evaluated.items() if one.primary.is_by_image}
+    compared = tuple(
+        compared_evaluation_table(manifest, one, predictions, name)
+        for name, one in by_image.items()
     )
-    table = evaluations_table(
-        results.manifest,
+    others = evaluations_table(
+        manifest,
         results.records,
         declared.name,
         wrong=results.wrong_images if has_shares else {},
-        predictions=results.predictions if has_shares else {},
+        predictions=predictions,
+        shown=shown_metrics(by_image.values()),
     )
-    return Section(declared.name, declared.kind, tables=(table,))
+    return Section(
+        declared.name,
+        declared.kind,
+        tables=(*compared, *([others] if others.rows or not compared else [])),
+        figures=tuple(
+            evaluation_figure(manifest, one, name)
+            for name, one in evaluated.items()
+            if one.points and not _is_drawn_elsewhere(manifest, one)
+        ),
+    )
+
+
+def shown_metrics(evaluated: Iterable[ComparedEvaluation]) -> set[tuple[str, str]]:
+    """Return the key of the evaluation and the name of each metric that their tables show."""
+    return {
+        (one.evaluation.evaluation_key, name)
+        for one in evaluated
+        for figure in (one.primary, *one.points)
+        for name in figure.figure.weights
+    }
+
+
+def _is_drawn_elsewhere(manifest: Manifest, evaluated: ComparedEvaluation) -> bool:
+    curves = [table for table in manifest.tables if isinstance(table, Curve)]
+    return any(is_of(declared, evaluated) for declared in curves)
 
 
 def evaluations_table(
@@ -100,8 +139,9 @@ def evaluations_table(
     *,
     wrong: WrongImages = _NOTHING,
     predictions: Mapping[str, Predictions] = _NOTHING,
+    shown: Collection[tuple[str, str]] = (),
 ) -> Table:
-    """Return one row an evaluation, metric and arm, in the manifest's order.
+    """Return one row an evaluation, metric and arm, in the manifest's order, without comparisons.
 
     A trial that the sweep's scheduler stopped has none, nor has one that has not finished.
 
@@ -111,24 +151,26 @@ def evaluations_table(
         name: The table's name, as the manifest declares it.
         wrong: Which images count in the shares of evaluations. Without them means have no interval.
         predictions: Predictions by trial key, which tell whether images are views of one object.
+        shown: Key of the evaluation and name of each metric that has a table of its own.
     """
     stopped = {(cell.arm, cell.seed) for cell in manifest.cells if cell.stopped}
     arms = [
         _Finished(arm, _finished(arm, stopped), wrong, predictions)
         for arm in arm_results(manifest, records)
     ]
-    rows = [
-        _row(evaluation, metric, arm)
+    others = [
+        (evaluation, metric)
         for evaluation in manifest.evaluations
         for metric in evaluation.metrics
-        for arm in arms
+        if (evaluation.evaluation_key, metric.name) not in shown
     ]
+    rows = [_row(evaluation, metric, arm) for evaluation, metric in others for arm in arms]
     table = Table(
         name=name,
         title=f"Evaluations of {manifest.sweep}, by arm",
         columns=_COLUMNS,
         rows=tuple(rows),
-        notes=tuple(_notes(manifest, arms)),
+        notes=tuple(_notes(manifest, others, arms)),
     )
     return with_departures(manifest, table)
 
@@ -149,7 +191,13 @@ def _row(evaluation: ManifestEvaluation, metric: Metric, finished: _Finished) ->
     mean = recorded_mean_cell(finished.mean(evaluation, metric).interval, metric)
     return (
         Cell(evaluation_words(evaluation), (evaluation.kind, evaluation.evaluation_key)),
-        Cell(heading(metric), (metric.name, metric.unit, evaluation.looks_at)),
+        Cell(
+            heading(metric),
+            (
+                *(metric.name, metric.unit, evaluation.looks_at),
+                *coordinate_values(metric.at).values(),
+            ),
+        ),
         arm_cell(finished.arm.arm.name, finished.arm.is_baseline),
         count_cell(len(values), len(finished.arm.trials)),
         replace(mean, text=NOT_AVAILABLE) if not values and without > 0 else mean,
@@ -157,32 +205,30 @@ def _row(evaluation: ManifestEvaluation, metric: Metric, finished: _Finished) ->
     )
 
 
-def evaluation_words(evaluation: ManifestEvaluation) -> str:
-    """Return an evaluation's kind with its settings."""
-    settings = ", ".join(f"{name} {value}" for name, value in evaluation.settings.items())
-    return text_cell(f"{evaluation.kind} ({settings})" if settings else evaluation.kind).text
-
-
-def _notes(manifest: Manifest, arms: Sequence[_Finished]) -> Iterator[str]:
+def _notes(
+    manifest: Manifest,
+    others: Sequence[tuple[ManifestEvaluation, Metric]],
+    arms: Sequence[_Finished],
+) -> Iterator[str]:
     yield "n: finished trials looked at, out of those of the arm."
-    splits = {evaluation.looks_at for evaluation in manifest.evaluations}
     means = [
         (evaluation.looks_at, arm.mean(evaluation, metric))
-        for evaluation in manifest.evaluations
-        for metric in evaluation.metrics
+        for evaluation, metric in others
         for arm in arms
     ]
     by_image = sorted({looks_at for looks_at, mean in means if mean.errors})
     yield from mean_notes((mean for _, mean in means), " and ".join(by_image) or "test")
     if words := split_words(manifest):
         yield words
-    if "test" in splits:
-        names = dict.fromkeys(e.kind for e in manifest.evaluations if e.looks_at == "test")
-        yield f"Of test images, which nothing is chosen by: {', '.join(names)}."
-    if "validation" in splits:
-        names = dict.fromkeys(e.kind for e in manifest.evaluations if e.looks_at == "validation")
-        yield f"Of validation images: {', '.join(names)}."
-    if any(arm.num_without(evaluation) for arm in arms for evaluation in manifest.evaluations):
+    kinds = {
+        split: dict.fromkeys(one.kind for one, _ in others if one.looks_at == split)
+        for split in ("test", "validation")
+    }
+    if kinds["test"]:
+        yield f"Of test images, which nothing is chosen by: {', '.join(kinds['test'])}."
+    if kinds["validation"]:
+        yield f"Of validation images: {', '.join(kinds['validation'])}."
+    if any(arm.num_without(evaluation) for arm in arms for evaluation, _ in others):
         yield (
             "Not available: finished trials that could not be looked at, as their weights were not "
             "kept or the evaluation failed."

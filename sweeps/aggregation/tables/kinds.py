@@ -12,6 +12,7 @@ from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.tables.ablation_table import make_ablation
 from sweeps.aggregation.tables.components_table import make_components
 from sweeps.aggregation.tables.confirmation_table import make_confirmation
+from sweeps.aggregation.tables.coordinate_figure import make_curve
 from sweeps.aggregation.tables.curves_figure import make_curves
 from sweeps.aggregation.tables.effects_table import make_effects
 from sweeps.aggregation.tables.evaluations_table import make_evaluations
@@ -86,6 +87,7 @@ MAKERS: Mapping[str, Maker] = {
     "published": Maker(make_published),
     "grid": Maker(make_grid),
     "evaluations": Maker(make_evaluations),
+    "curve": Maker(make_curve),
     "effects": Maker(make_effects, headline=_whole),
     "components": Maker(make_components),
 }

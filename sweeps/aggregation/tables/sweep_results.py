@@ -6,6 +6,10 @@ from functools import cached_property, partial
 
 from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
+from sweeps.aggregation.results.evaluation_comparisons import (
+    ComparedEvaluation,
+    evaluation_comparisons,
+)
 from sweeps.aggregation.results.prediction_files import read_predictions, read_wrong_images
 from sweeps.aggregation.results.predictions import (
     FindPredictions,
@@ -72,6 +76,17 @@ class Results:
     def wrong_images(self) -> WrongImages:
         """Which images count in the shares that evaluations gave of finished trials. Read once."""
         return self.find_wrong_images(self._finished)
+
+    @cached_property
+    def evaluated(self) -> Sequence[ComparedEvaluation]:
+        """The arms compared by the primary figure of each evaluation that names one."""
+        is_any = any(one.primary for one in self.manifest.evaluations)
+        return evaluation_comparisons(
+            self.manifest,
+            self.arms,
+            self.wrong_images if is_any else {},
+            self.predictions if is_any else {},
+        )
 
     @property
     def _finished(self) -> list[TrialRecord]:

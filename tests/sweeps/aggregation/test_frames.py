@@ -7,10 +7,13 @@ from safetensors.numpy import save
 
 import sweeps
 from capsmodel.metrics import Metric
-from sweeps.aggregation.frames import curves, predictions, trials
+from sweeps.aggregation.frames import curves, evaluations, predictions, trials
 from sweeps.aggregation.frames import sweeps as all_sweeps
 from sweeps.records.errors import BadInput
+from sweeps.records.evaluation_names import evaluation_metric
 from sweeps.records.manifest import Stopped
+from sweeps.records.manifest_evaluation import ManifestEvaluation
+from tests.sweeps.aggregation.evaluated import curve_evaluation
 from tests.sweeps.aggregation.known_sweep import (
     finished,
     known_sweep,
@@ -169,6 +172,33 @@ def test_predictions_of_a_trial_are_those_of_its_images_alone(store, tmp_path):
         predictions("abc", store)
     with pytest.raises(BadInput, match="Did you mean 'known'"):
         predictions("knwon", store)
+
+
+def test_evaluations_are_a_row_a_metric_with_a_column_a_coordinate(store):
+    curve = curve_evaluation((0, 1, 3))
+    belief = ManifestEvaluation(
+        evaluation_key="cd" * 10, kind="belief", looks_at="test", metrics=(Metric(name="mean"),)
+    )
+    declared = [one.model_dump() for one in (curve, belief)]
+    put_sweep(store, manifest_of(["a", "b"], [0, 1], evaluations=declared), [])
+    record_id, writer = put_trial(store, finished("b", 1, 0)), store.writer()
+    for one in (curve, belief):
+        found = {
+            evaluation_metric(one.kind, one.evaluation_key, metric.name): 0.25
+            for metric in one.metrics
+        }
+        writer.log_metrics(record_id, found, 7, 0)
+        writer.record_evaluation(record_id, one.evaluation_key, one.kind)
+
+    frame = evaluations("known", store)
+
+    assert {*frame["arm"]} == {"b"}
+    assert [*frame["metric"]] == ["error.shift_0", "error.shift_1", "error.shift_3", "mean"]
+    assert [*frame["shift"][:3]] == [0, 1, 3]
+    assert np.isnan(frame["shift"][3])
+    assert frame.attrs["units"]["shift"] == "pixels"
+    put_sweep(store, manifest_of(["a"], [0], sweep="none"), [])
+    assert evaluations("none", store).empty
 
 
 def test_a_sweep_whose_name_could_begin_a_trial_key_is_the_sweep(store):

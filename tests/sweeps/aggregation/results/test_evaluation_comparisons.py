@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from capsmodel.metrics import Metric
+from sweeps.aggregation.report.input_recorder import InputRecorder
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
 from sweeps.aggregation.results.evaluation_comparisons import (
@@ -14,6 +15,7 @@ from sweeps.aggregation.results.evaluation_comparisons import (
     difference_from_clean,
     evaluation_comparisons,
 )
+from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -22,6 +24,7 @@ from tests.sweeps.aggregation.known_sweep import (
     IMAGES,
     by_key,
     manifest_of,
+    trial_key,
     unfinished,
 )
 from tests.sweeps.aggregation.predicted import Wrong, predictions_of, trials_of
@@ -176,10 +179,24 @@ def test_a_share_that_should_be_large_is_compared_by_what_it_lacks() -> None:
         assert ours.difference.low == pytest.approx(-(theirs.difference.high or 0))
 
 
+def test_arms_with_equal_test_errors_are_one_only_if_the_evaluation_gives_the_same() -> None:
+    wrong = WRONG | {"same": WRONG["near"], "other": WRONG["near"]}
+    values = {"single": is_wrong(wrong | {"other": WRONG["clear"]})}
+    (one,), by_errors, _ = compared(single(), wrong=wrong, values=values)
+
+    def names(comparisons: Sequence[Comparison]) -> list[list[str]]:
+        return [[arm.arm.name for arm in comparison.arms] for comparison in comparisons]
+
+    assert names(by_errors) == [["clear"], ["near", "same", "other"]]
+    assert names(one.primary.compared) == [["clear"], ["near", "same"], ["other"]]
+
+
 def test_an_evaluation_without_values_by_image_is_not_compared() -> None:
     manifest = manifest_of([*WRONG], evaluations=[single().model_dump()])
     trials, _ = evaluated(by_key(*trials_of(WRONG)), {"single": is_wrong()}, single())
-    assert evaluation_comparisons(manifest, arm_results(manifest, trials), {}, {}) == []
+    (one,) = evaluation_comparisons(manifest, arm_results(manifest, trials), {}, {})
+    assert not one.primary.is_by_image
+    assert one.primary.compared == ()
 
 
 def test_what_an_arm_loses_is_counted_against_its_own_error() -> None:
@@ -192,3 +209,22 @@ def test_what_an_arm_loses_is_counted_against_its_own_error() -> None:
     assert lost.half_width is not None
     belief = replace(one.primary.figure, metric=ERROR.model_copy(update={"name": "belief"}))
     assert difference_from_clean(one.primary.arms[0], belief, predictions) is None
+
+
+def test_the_digest_of_a_report_knows_values_between_0_and_1() -> None:
+    (one,), _, manifest = compared(single())
+
+    def digest(value: float) -> str:
+        record = by_key(*trials_of(WRONG))[trial_key("base", 0)]
+        found = {record.trial_key: {one.evaluation.evaluation_key: {"error": np.full(4, value)}}}
+        results = Results(
+            manifest,
+            {record.trial_key: record},
+            lambda records, metric: {},
+            find_wrong_images=lambda records: found,
+        )
+        recorder = InputRecorder(results)
+        recorder.wrong_images([record])
+        return recorder.digest()
+
+    assert digest(0.25) != digest(0.5)

@@ -1,0 +1,174 @@
+"""What stands above and below the table of one evaluation."""
+
+from collections.abc import Iterator, Sequence
+
+from capsmodel.metrics import Coordinate
+from sweeps.aggregation.rendering.table import PLUS_MINUS, text_cell
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.comparisons import Comparison
+from sweeps.aggregation.results.evaluation_comparisons import (
+    ComparedEvaluation,
+    mean_of_measured,
+)
+from sweeps.aggregation.tables.ablation_lead import (
+    covered,
+    not_covered,
+    seeds_alone_notes,
+    shared_notes,
+    split_words,
+    verdicts,
+)
+from sweeps.aggregation.tables.ablation_notes import (
+    added_notes,
+    alone_notes,
+    diverged_notes,
+    failed_notes,
+    identical_notes,
+    without_spread_notes,
+)
+from sweeps.aggregation.tables.data_notes import OBJECTS_NOTE
+from sweeps.aggregation.tables.mean_notes import mean_notes
+from sweeps.aggregation.tables.uncounted_cells import gap_notes, gap_text
+from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_evaluation import ManifestEvaluation
+from sweeps.records.plain_text import one_line
+
+
+def evaluation_words(evaluation: ManifestEvaluation) -> str:
+    """Return an evaluation's kind with its settings."""
+    settings = ", ".join(f"{name} {value}" for name, value in evaluation.settings.items())
+    return text_cell(f"{evaluation.kind} ({settings})" if settings else evaluation.kind).text
+
+
+def evaluation_lead(manifest: Manifest, evaluated: ComparedEvaluation) -> str:
+    """Return the verdicts on the primary figure, and the smallest difference to be shown."""
+    compared, split = evaluated.primary.compared, evaluated.evaluation.looks_at
+    without = [
+        f"{one_line(one.arm.arm.name)} ({_why_none(one.arm)})"
+        for one in evaluated.primary.arms
+        if not one.errors
+    ]
+    words = [*verdicts(manifest, compared, split)] if compared else []
+    if without:
+        words.append(f"No result: {', '.join(without)}.")
+    return " ".join(words)
+
+
+def _why_none(arm: ArmResults) -> str:
+    return gap_text(arm) or "not available"
+
+
+def evaluation_notes(manifest: Manifest, evaluated: ComparedEvaluation, csv: str) -> Iterator[str]:
+    """Say what the figures are and cover, the most needed first.
+
+    Args:
+        manifest: The sweep.
+        evaluated: The arms compared by the evaluation.
+        csv: Name of the file that has all points with their intervals.
+    """
+    primary, split = evaluated.primary, evaluated.evaluation.looks_at
+    compared, arms = primary.compared, [one.arm for one in primary.arms]
+    yield from _figure_notes(evaluated)
+    if any(one.way for one in compared):
+        yield (
+            f"{PLUS_MINUS}: 95 %, each by itself, for {covered(compared, split)}; "
+            f"{not_covered(compared)}."
+        )
+        yield _bold_note(manifest, evaluated)
+    elif not compared:
+        yield from mean_notes(map(mean_of_measured, primary.arms), split)
+    yield from _clean_notes(evaluated)
+    if evaluated.points:
+        yield (
+            f"All points, with intervals for each by itself and half widths for all together, are "
+            f"in {csv}."
+        )
+    if any(one.way and one.way.num_clusters < one.num_images for one in compared):
+        yield OBJECTS_NOTE
+    yield from alone_notes(compared)
+    yield from seeds_alone_notes(compared)
+    yield from without_spread_notes(compared)
+    yield from shared_notes(manifest, compared)
+    if words := split_words(manifest):
+        yield words
+    yield from added_notes(manifest, compared)
+    yield from _tuned_notes(manifest, compared)
+    yield from diverged_notes(arms)
+    yield from failed_notes(arms)
+    yield from gap_notes(arms)
+    yield from _not_available_notes(evaluated)
+    yield from identical_notes(arms)
+
+
+def _figure_notes(evaluated: ComparedEvaluation) -> Iterator[str]:
+    """Say what the primary figure is."""
+    figure = evaluated.primary.figure
+    images = f"{evaluated.evaluation.looks_at} images"
+    if len(figure.weights) == 1:
+        yield f"Arms are compared by {figure.metric.text}, of {images}."
+        return
+    first, last = (point.figure.metric.at for point in (evaluated.points[0], evaluated.points[-1]))
+    assert first is not None
+    assert last is not None
+    unit = f" {last.unit}" if last.unit else ""
+    yield (
+        f"Arms are compared by the mean {figure.metric.text} over {axis_words(first)} from "
+        f"{first.value:g} to {last.value:g}{unit}, of {images}: the area under the curve through "
+        f"{len(evaluated.points)} points, divided by its range."
+    )
+
+
+def axis_words(at: Coordinate) -> str:
+    """Return the name of a coordinate as readers see it."""
+    return at.name.replace("_", " ")
+
+
+def _bold_note(manifest: Manifest, evaluated: ComparedEvaluation) -> str:
+    """Say for how many comparisons verdicts hold together."""
+    num = max(one.num_together for one in evaluated.primary.compared)
+    within = manifest.margin_points
+    margin = (
+        "undecided is not equal: no margin was declared."
+        if within is None
+        else f"equivalent: shown to differ by less than {within:g} points, the margin declared."
+    )
+    of_points = max((o.num_together for p in evaluated.points for o in p.compared), default=0)
+    marked = (
+        f" A point is bold only where its arm differs, and then for all {of_points} comparisons of "
+        f"points together."
+    )
+    together = f"all {num} comparisons of arms and evaluations together" if num > 1 else "this arm"
+    return f"Bold: holds for {together}; {margin}{marked * bool(of_points)}"
+
+
+def _clean_notes(evaluated: ComparedEvaluation) -> Iterator[str]:
+    """Say what the second difference is."""
+    if evaluated.primary.figure.is_error:
+        yield (
+            "From clean: the arm's own figure minus its own error on the same images unchanged; no "
+            "verdict."
+        )
+
+
+def _tuned_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
+    """Say that arms were tuned by another figure."""
+    if compared and manifest.plan and manifest.plan.tuned:
+        yield (
+            "Arms were tuned by their validation error, not by this figure: differences are those "
+            "of the arms as they were chosen."
+        )
+
+
+def _not_available_notes(evaluated: ComparedEvaluation) -> Iterator[str]:
+    """Say of which finished trials there is no result."""
+    missing = {
+        one_line(one.arm.arm.name): len(one.arm.counted) - len(one.errors)
+        for one in evaluated.primary.arms
+        if len(one.arm.counted) > len(one.errors)
+    }
+    if missing:
+        words = ", ".join(f"{name} {number}" for name, number in missing.items())
+        yield (
+            f"Not available: {words} finished trials that could not be looked at, as their weights "
+            f"were not kept or the evaluation failed."
+        )

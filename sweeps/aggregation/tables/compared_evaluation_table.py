@@ -1,0 +1,250 @@
+"""The table of one evaluation: how far arms differ in its primary figure, and at points of it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from capsmodel.metrics import Coordinate, Metric
+from sweeps.aggregation.rendering.measured import (
+    MEAN_ENDS,
+    heading,
+    measured_cell,
+    shown_interval,
+    shown_value,
+)
+from sweeps.aggregation.rendering.table import (
+    Cell,
+    Column,
+    Table,
+    Value,
+    count_cell,
+    data_table,
+    integer_cell,
+    number_text,
+)
+from sweeps.aggregation.results.comparisons import Comparison
+from sweeps.aggregation.results.evaluation_comparisons import (
+    ComparedEvaluation,
+    ComparedFigure,
+    difference_from_clean,
+    mean_of_measured,
+)
+from sweeps.aggregation.results.measured_arms import MeasuredArm, identical_measured
+from sweeps.aggregation.results.predictions import Predictions
+from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.aggregation.tables.ablation_notes import DIVERGED_COLUMN, diverged_cell
+from sweeps.aggregation.tables.ablation_table import (
+    difference_of,
+    difference_values,
+    verdict_of,
+)
+from sweeps.aggregation.tables.compared_evaluation_notes import (
+    axis_words,
+    evaluation_lead,
+    evaluation_notes,
+    evaluation_words,
+)
+from sweeps.aggregation.tables.departures import with_departures
+from sweeps.records.manifest import Manifest
+from sweeps.records.plain_text import one_line
+
+MOST_POINTS = 6
+_CLEAN = "from_clean_points"
+
+
+def compared_evaluation_table(
+    manifest: Manifest,
+    evaluated: ComparedEvaluation,
+    predictions: Mapping[str, Predictions],
+    name: str,
+) -> Table:
+    """Return one row an arm, in the manifest's order; programs get one an arm and point as well.
+
+    Args:
+        manifest: The sweep's arms and margin.
+        evaluated: The arms compared by the evaluation.
+        predictions: Predictions by trial key, for what arms lose against their own test error.
+        name: Of the table.
+    """
+    primary = evaluated.primary
+    clean = {
+        one.arm.arm.name: difference_from_clean(one, primary.figure, predictions)
+        for one in primary.arms
+    }
+    points = chosen(evaluated.points)
+    is_whole = all(len(one.errors) == len(one.arm.trials) for one in primary.arms)
+    rows = [
+        _row(group, evaluated, points, clean[group[0].arm.arm.name], is_whole=is_whole)
+        for group in identical_measured(primary.arms)
+    ]
+    of_points = (_point_column(point, place) for place, point in enumerate(points))
+    table = Table(
+        name=name,
+        title=f"Evaluation {evaluation_words(evaluated.evaluation)} of {manifest.sweep}, by arm",
+        lead=evaluation_lead(manifest, evaluated),
+        columns=(*_columns(evaluated), *of_points, *_LAST),
+        rows=tuple(rows),
+        notes=tuple(evaluation_notes(manifest, evaluated, f"{name}.csv")),
+        for_programs=with_departures(manifest, evaluation_values(evaluated, clean, name)),
+    )
+    return with_departures(manifest, table)
+
+
+def chosen(points: Sequence[ComparedFigure]) -> Sequence[ComparedFigure]:
+    """Return the points that readers see: the first, the last, and others evenly between them."""
+    if len(points) <= MOST_POINTS:
+        return points
+    last, steps = len(points) - 1, MOST_POINTS - 1
+    return [points[(2 * last * step + steps) // (2 * steps)] for step in range(MOST_POINTS)]
+
+
+_LAST = (Column("Parameters", ("num_parameters",)), DIVERGED_COLUMN)
+
+
+def _columns(evaluated: ComparedEvaluation) -> tuple[Column, ...]:
+    """Return the columns of the primary figure: those that a narrow terminal shows first."""
+    figure = evaluated.primary.figure
+    text = figure.metric.text
+    words = f"Mean {text}" if len(figure.weights) > 1 else f"{text[0].upper()}{text[1:]}"
+    clean = Column("From clean", (_CLEAN, f"{_CLEAN}_low", f"{_CLEAN}_high"))
+    compared = (
+        Column("Difference", ("difference", "low", "high", "difference_n")),
+        Column("Verdict", ("verdict",), align="left"),
+    )
+    return (
+        Column("Arm", ("arm", "is_baseline"), align="left"),
+        Column("n", ("n", "num_planned"), hide_if_empty=True),
+        Column(heading(figure.metric, words), tuple(f"mean{end}" for end in MEAN_ENDS)),
+        *(compared if evaluated.primary.compared else ()),
+        *((clean,) if figure.is_error else ()),
+    )
+
+
+def _point_column(point: ComparedFigure, place: int) -> Column:
+    at = point.figure.metric.at
+    assert at is not None
+    return Column(f"{axis_words(at)} {at.value:g}", (f"point_{place}",))
+
+
+def _row(
+    group: Sequence[MeasuredArm],
+    evaluated: ComparedEvaluation,
+    points: Sequence[ComparedFigure],
+    clean: Interval | None,
+    *,
+    is_whole: bool,
+) -> tuple[Cell, ...]:
+    """Return the row of arms with identical results."""
+    one, metric = group[0], evaluated.primary.figure.metric
+    name = one.arm.arm.name
+    text = " = ".join(one_line(arm.arm.arm.name) for arm in group)
+    is_baseline = any(arm.arm.is_baseline for arm in group)
+    counted = count_cell(len(one.errors), len(one.arm.trials))
+    compared = evaluated.primary.by_arm.get(name)
+    differences = (difference_of(compared, len(one.errors)), verdict_of(compared))
+    return (
+        Cell(f"{text} (baseline)" if is_baseline else text, (name, is_baseline)),
+        replace(counted, text="") if is_whole else counted,
+        measured_cell(mean_of_measured(one).interval, metric),
+        *(differences if evaluated.primary.compared else ()),
+        *((_clean_cell(clean, metric),) if evaluated.primary.figure.is_error else ()),
+        *(_point_cell(evaluated, point, name) for point in points),
+        integer_cell(one.arm.arm.num_parameters),
+        diverged_cell(one.arm),
+    )
+
+
+def _clean_cell(clean: Interval | None, metric: Metric) -> Cell:
+    shown = shown_interval(clean or Interval(0, None, None, None), metric)
+    text = "" if shown.mean is None else number_text(shown.mean, sign="+")
+    return Cell(text, (shown.mean, shown.low, shown.high))
+
+
+def _point_cell(evaluated: ComparedEvaluation, point: ComparedFigure, name: str) -> Cell:
+    one = next(one for one in point.arms if one.arm.arm.name == name)
+    mean = shown_value(mean_of_measured(one).interval.mean, point.figure.metric)
+    text = "" if mean is None else number_text(mean)
+    return Cell(text, (mean,), is_bold=evaluated.is_marked(name, point))
+
+
+def evaluation_values(
+    evaluated: ComparedEvaluation, clean: Mapping[str, Interval | None], name: str
+) -> Table:
+    """Return one row an arm and figure: the primary one and each point of its curve.
+
+    Fractions are in percent, differences in percentage points.
+
+    Args:
+        evaluated: The arms compared by the evaluation.
+        clean: By arm, how far the primary figure lies above its own test error.
+        name: Of the table.
+    """
+    rows = [
+        _values(evaluated, figure, one, clean.get(one.arm.arm.name))
+        for figure in (evaluated.primary, *evaluated.points)
+        for one in figure.arms
+    ]
+    return data_table(name, [*rows[0]], ([*row.values()] for row in rows))
+
+
+def _values(
+    evaluated: ComparedEvaluation,
+    compared: ComparedFigure,
+    one: MeasuredArm,
+    clean: Interval | None,
+) -> dict[str, Value]:
+    metric, evaluation = compared.figure.metric, evaluated.evaluation
+    arm, is_primary = one.arm, compared is evaluated.primary
+    mean = shown_interval(mean_of_measured(one).interval, metric)
+    difference = compared.by_arm.get(arm.arm.name)
+    is_different = bool(difference and difference.is_different)
+    is_marked = is_different if is_primary else evaluated.is_marked(arm.arm.name, compared)
+    lost = shown_interval(clean, metric) if is_primary and clean else None
+    return {
+        "evaluation": evaluation.kind,
+        "evaluation_key": evaluation.evaluation_key,
+        "figure": "primary" if is_primary else "point",
+        "metric": metric.name,
+        "unit": metric.unit,
+        "split": evaluation.looks_at,
+        **coordinate_values(metric.at),
+        "arm": arm.arm.name,
+        "is_baseline": arm.is_baseline,
+        "n": len(one.errors),
+        "num_planned": len(arm.trials),
+        "mean_percent": mean.mean,
+        "mean_percent_low": mean.low,
+        "mean_percent_high": mean.high,
+        "mean_percent_sd": mean.deviation,
+        "is_bold": is_marked,
+        **difference_values(difference),
+        "num_together": difference.num_together if difference else None,
+        "simultaneous_half_width_points": _half(difference, metric),
+        _CLEAN: lost.mean if lost else None,
+        f"{_CLEAN}_low": lost.low if lost else None,
+        f"{_CLEAN}_high": lost.high if lost else None,
+        "num_parameters": arm.arm.num_parameters,
+        "num_diverged": arm.count("diverged"),
+    }
+
+
+def coordinate_values(at: Coordinate | None) -> dict[str, Value]:
+    """Return where on which axis a metric is measured; empty where it is at no point."""
+    return {
+        "coordinate": at.name if at else None,
+        "at": at.value if at else None,
+        "axis_unit": (at.unit or None) if at else None,
+    }
+
+
+def _half(one: Comparison | None, metric: Metric) -> float | None:
+    together = one.simultaneous if one else None
+    return shown_value(together.half_width if together else None, metric)
+
+
+def names_of_tables(evaluated: Sequence[ComparedEvaluation], name: str) -> Iterator[str]:
+    """Yield the name of each evaluation's table, with a number where a kind is declared twice."""
+    seen = list[str]()
+    for one in evaluated:
+        kind = one.evaluation.kind
+        seen.append(kind)
+        yield f"{name}-{kind}"[:60] + (f"-{seen.count(kind)}" if seen.count(kind) > 1 else "")
