@@ -44,7 +44,7 @@ from capsmodel.layers import (
     Window,
 )
 from capsmodel.layers.capsule_grid import CapsuleGrid
-from capsmodel.losses import CrossEntropy, Loss, MarginLoss, SigmoidMargins, SpreadLoss
+from capsmodel.losses import CrossEntropy, Loss, MarginLoss, Sigmoid, SigmoidMargins, SpreadLoss
 from capsmodel.models import CapsNet, ConvNet, MatrixCapsNet, Model, Network
 from capsmodel.reconstruction import FullyConnectedDecoder
 from capsmodel.routing import (
@@ -90,6 +90,7 @@ LOSSES: dict[str, Loss] = {
     "margin, moving": MarginLoss(schedule=SigmoidMargins()),
     "margin, class weights": MarginLoss(class_weights=tuple(range(1, 11))),
     "spread": SpreadLoss(),
+    "sigmoid": Sigmoid(),
     "cross_entropy": CrossEntropy(),
 }
 MODELS: dict[str, tuple[Model, int]] = {  # and the side of its images

@@ -16,7 +16,7 @@ from capsmodel.optimisers import OPTIMISERS, Adam, ExponentialRate, Optimiser
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.search_range import Choices
 from capsmodel.settings.measures import own_metrics
-from capsmodel.settings.parts import OneOf, Settings
+from capsmodel.settings.parts import OneOf, Settings, kind_of
 from capsmodel.stopping import STOPPINGS, FixedEpochs, Stopping
 
 _SABOUR2017_OPTIMISER = {
@@ -91,6 +91,18 @@ class TrainingConfig(Settings):
     @model_validator(mode="after")
     def _check_classes(self) -> "TrainingConfig":
         self.loss.check_classes(self.data.num_classes)
+        return self
+
+    @model_validator(mode="after")
+    def _check_task(self) -> "TrainingConfig":
+        task = self.data.task
+        for part, family in ((self.loss, LOSSES), (self.model, MODELS)):
+            if task.labels not in part.takes:
+                able = ", ".join(kind_of(one) for one in family if task.labels in one.takes)
+                raise ValueError(
+                    f"{part.described().capitalize()} cannot do the task '{task.kind}' of the data "
+                    f"'{self.data.kind}': choose {able or 'a part of your own'}."
+                )
         return self
 
     @model_validator(mode="after")

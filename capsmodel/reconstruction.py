@@ -31,8 +31,8 @@ class Reconstruction(Part, ABC):
     @abstractmethod
     def penalty(
         self,
-        reconstructions: Float[Tensor, "batch channels height width"],
-        images: Float[Tensor, "batch channels height width"],
+        reconstructions: Float[Tensor, "batch *several channels height width"],
+        images: Float[Tensor, "batch *several channels height width"],
     ) -> Float[Tensor, ""]:
         """Return the term of the loss, mean over the images; called only if there is a module."""
 
@@ -63,8 +63,8 @@ class FullyConnectedDecoder(Reconstruction):
 
     def penalty(
         self,
-        reconstructions: Float[Tensor, "batch channels height width"],
-        images: Float[Tensor, "batch channels height width"],
+        reconstructions: Float[Tensor, "batch *several channels height width"],
+        images: Float[Tensor, "batch *several channels height width"],
     ) -> Float[Tensor, ""]:
         """Return the weighted error, summed over each image, mean over the images.
 
@@ -74,7 +74,7 @@ class FullyConnectedDecoder(Reconstruction):
             errors = (reconstructions - images).square()
         else:
             errors = F.binary_cross_entropy(reconstructions, images, reduction="none")
-        return self.weight * errors.sum(dim=(1, 2, 3)).mean()
+        return self.weight * errors.sum(dim=tuple(range(1, errors.ndim))).mean()
 
 
 class NoReconstruction(Reconstruction):
@@ -88,8 +88,8 @@ class NoReconstruction(Reconstruction):
 
     def penalty(
         self,
-        reconstructions: Float[Tensor, "batch channels height width"],
-        images: Float[Tensor, "batch channels height width"],
+        reconstructions: Float[Tensor, "batch *several channels height width"],
+        images: Float[Tensor, "batch *several channels height width"],
     ) -> Float[Tensor, ""]:
         """Return zero."""
         return images.new_zeros(())

@@ -96,7 +96,7 @@ class Sweep(Settings):
 
     @model_validator(mode="after")
     def _evaluations_can_be_made(self) -> Self:
-        check_evaluations(self.evaluations, self.parts)
+        check_evaluations(self.evaluations, self.parts, self.base.data.task)
         check_curves(self.tables, self.evaluations)
         return self
 

@@ -11,6 +11,7 @@ from capsmodel.overrides import paths_set, with_settings
 from capsmodel.settings.measures import check_part_metrics, declared_metrics
 from capsmodel.settings.messages import unknown
 from capsmodel.settings.parts import Part, built_in_members, family_class, kind_of
+from capsmodel.tasks import Task
 from search_spaces.evaluation_key import evaluation_key
 from search_spaces.plans.base import (
     KIND,
@@ -112,8 +113,8 @@ def check_table_metrics(table: Table, metrics: Sequence[Metric]) -> None:
             raise ValueError(unknown(f"error in the table '{table.name}'", name, known))
 
 
-def check_evaluations(evaluations: Sequence[Evaluation], parts: Parts) -> None:
-    """Check that evaluations are needed and distinct, and that their parts are declared.
+def check_evaluations(evaluations: Sequence[Evaluation], parts: Parts, task: Task) -> None:
+    """Check that evaluations are needed, distinct and fit the task, and their parts are declared.
 
     Raises:
         ValueError: For the first evaluation that does not fit.
@@ -122,6 +123,11 @@ def check_evaluations(evaluations: Sequence[Evaluation], parts: Parts) -> None:
     for evaluation in evaluations:
         check_declared_part(evaluation, parts)
         _check_primary(evaluation)
+        if task.labels not in evaluation.takes:
+            raise ValueError(
+                f"The evaluation '{evaluation.kind}' cannot judge the task '{task.kind}': leave it "
+                f"out of Sweep(evaluations=...)."
+            )
 
 
 def check_curves(tables: Sequence[Table], evaluations: Sequence[Evaluation]) -> None:

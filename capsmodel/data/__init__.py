@@ -11,9 +11,11 @@ from capsmodel.data.checks import load_checked as load_checked
 from capsmodel.data.digits import Digits as Digits
 from capsmodel.data.fashion_mnist import FashionMnist as FashionMnist
 from capsmodel.data.mnist import Mnist as Mnist
+from capsmodel.data.multi_mnist import MultiFashionMnist as MultiFashionMnist
+from capsmodel.data.multi_mnist import MultiMnist as MultiMnist
 from capsmodel.data.smallnorb import SmallNorb as SmallNorb
 from capsmodel.data.viewed_objects import ViewedObjects as ViewedObjects
 from capsmodel.data.viewed_objects import Views as Views
 from capsmodel.data.viewpoints import Viewpoints as Viewpoints
 
-DATA_SETS = (Digits, Mnist, FashionMnist, SmallNorb, Viewpoints)
+DATA_SETS = (Digits, Mnist, FashionMnist, SmallNorb, Viewpoints, MultiMnist, MultiFashionMnist)

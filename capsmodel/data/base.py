@@ -9,13 +9,14 @@ from types import MappingProxyType
 from typing import Annotated, ClassVar
 
 import torch
-from jaxtyping import Float, Int, Integer, UInt8
+from jaxtyping import Float, Int, Shaped, UInt8
 from pydantic import Field
 from torch import Tensor
 
 from capsmodel.data.splits import fraction_of, hold_out
 from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.settings.parts import Part
+from capsmodel.tasks import OneClass, Task
 
 WHITE = 255.0
 """The largest grey value of one byte."""
@@ -28,19 +29,23 @@ class Images:
     Attributes:
         images: Numbers in [0, 1], or grey values from 0 to 255 in a quarter of the memory; `take`
             gives numbers in both cases.
-        labels: The true class of each image.
+        labels: The true class of each image, in the form of the data set's task: of several
+            classes, whether an image is of each.
         objects: Which object each image shows, where images are views of few objects, or who wrote
             it, or which source it has: images of one number are alike, so that an error on one
             tells of errors on others, and intervals of tables count them together. None where
             each image is its own.
+        parts: For each class of an image the image of that alone, in the order of the classes and
+            filled up with black: what decoders of several classes draw. None for the image itself.
     """
 
     images: (
         Float[Tensor, "images channels height width"]
         | UInt8[Tensor, "images channels height width"]
     )
-    labels: Integer[Tensor, " images"]
+    labels: Shaped[Tensor, "images ..."]
     objects: Int[Tensor, " images"] | None = None
+    parts: Float[Tensor, "images several channels height width"] | None = None
 
     __repr__ = shapes_repr
 
@@ -54,7 +59,18 @@ class Images:
             # Divide by a tensor: a GPU would multiply by a plain number's rounded inverse.
             images = images.float() / torch.full((), WHITE, device=images.device)
         objects = None if self.objects is None else self.objects[indices]
-        return Images(images, self.labels[indices], objects)
+        parts = None if self.parts is None else self.parts[indices]
+        return Images(images, self.labels[indices], objects, parts)
+
+    def of_epoch(self, epoch: int, seed: int) -> "Images":
+        """Return the images of one epoch of a training; by default the same in each.
+
+        Args:
+            epoch: Epochs done before.
+            seed: Seed of the training.
+        """
+        del epoch, seed
+        return self
 
 
 @dataclass(frozen=True)
@@ -103,6 +119,7 @@ class DataSet(Part, ABC):
         num_classes: Number of classes; known without loading.
         fingerprint: Hash of the raw data, known without loading and verified on loading. Only the
             data sets of this library declare it; of a user's own it is computed.
+        task: What the labels mean, and what counts as wrong.
         is_split_by_seed: Whether another split seed gives other validation images; not where these
             are given with the data.
         shared_images: Why images occur in more than one split, with the source, such as "known:
@@ -117,12 +134,18 @@ class DataSet(Part, ABC):
     image_shape: ClassVar[tuple[int, int, int]]
     num_classes: ClassVar[int]
     fingerprint: ClassVar[str]
+    task: ClassVar[Task] = OneClass()
     is_split_by_seed: ClassVar[bool] = True
     shared_images: ClassVar[str] = ""
     validation_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.125
     split_seed: Annotated[int, Field(ge=0)] = 0
 
     fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
+
+    @property
+    def inner_part(self) -> Part:
+        """The task, whose metrics are those of the training."""
+        return self.task
 
     def prepare(self) -> None:
         """Make sure that the raw data exist; download them if necessary.

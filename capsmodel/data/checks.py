@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from capsmodel.data.base import DataSet, DataSplits, Images
-from capsmodel.functional.labels import check_label_range, check_label_type
 from capsmodel.metrics import percent
 from capsmodel.settings.parts import is_built_in
 
@@ -133,8 +132,8 @@ def _check_split(data: DataSet, place: str, split: Any) -> None:
     if not isinstance(split, Images):
         raise ValueError(f"{_sentence(place)} must be Images, got {_type(split)}.")
     tensors: dict[str, Any] = {"images": split.images, "labels": split.labels}
-    if split.objects is not None:
-        tensors["objects"] = split.objects
+    tensors |= {"objects": split.objects} if split.objects is not None else {}
+    tensors |= {"parts": split.parts} if split.parts is not None else {}
     for name, tensor in tensors.items():
         if not isinstance(tensor, Tensor):
             raise ValueError(
@@ -148,11 +147,21 @@ def _check_split(data: DataSet, place: str, split: Any) -> None:
                 f"There are {len(split.images)} images, but {len(tensor)} {name} in {place}: hand "
                 f"one for each image."
             )
+    _check_parts(data, place, split.parts)
     objects = split.objects
     if objects is not None and (objects.ndim != 1 or objects.dtype not in _OBJECT_TYPES):
         raise ValueError(
             f"The objects of {place} must be one whole number an image, got {_dtype(objects)} of "
             f"shape {list(objects.shape)}."
+        )
+
+
+def _check_parts(data: DataSet, place: str, parts: Any) -> None:
+    if parts is not None and (parts.ndim != 5 or tuple(parts.shape[2:]) != data.image_shape):
+        expected = ", ".join(map(str, data.image_shape))
+        raise ValueError(
+            f"The parts of {place} must be of shape [images, classes of an image, {expected}], got "
+            f"{list(parts.shape)}."
         )
 
 
@@ -201,14 +210,7 @@ def _with_checked_labels(data: DataSet, splits: DataSplits) -> DataSplits:
 
 
 def _checked_labels(data: DataSet, split: str, images: Images) -> Images:
-    place = _place(data, split)
-    try:
-        check_label_type(images.labels)
-    except ValueError as error:
-        raise ValueError(f"In {place}: {error}") from error
-    labels = images.labels.long()
-    if not labels.is_meta:
-        check_label_range(labels.cpu(), data.num_classes, place)
+    labels = data.task.checked(images.labels, data.num_classes, _place(data, split))
     return replace(images, labels=labels)
 
 
@@ -234,7 +236,7 @@ def _check_pixels(place: str, images: Tensor) -> None:
 def _check_training_classes(data: DataSet, train: Images) -> None:
     if train.labels.is_meta:
         return
-    counts = torch.bincount(train.labels, minlength=data.num_classes)
+    counts = data.task.counts(train.labels, data.num_classes)
     absent = (counts == 0).nonzero().flatten().tolist()
     if absent:
         raise ValueError(
@@ -246,7 +248,7 @@ def _check_training_classes(data: DataSet, train: Images) -> None:
 
 def _missing_classes(data: DataSet, splits: DataSplits) -> Iterator[str]:
     for name, images in [*_named(splits)][1:]:
-        counts = torch.bincount(images.labels, minlength=data.num_classes)
+        counts = data.task.counts(images.labels, data.num_classes)
         if absent := (counts == 0).nonzero().flatten().tolist():
             yield f"No image of {_classes(absent)} is in {_place(data, name)}."
 
@@ -274,7 +276,7 @@ def _fingerprint(splits: DataSplits, digests: Mapping[str, list[bytes]]) -> str:
         facts = (name, list(images.images.shape), _dtype(images.images))
         whole.update(repr(facts).encode())
         whole.update(b"".join(digests[name]))
-        for tensor in (images.labels, images.objects):
+        for tensor in (images.labels, images.objects, images.parts):
             if tensor is not None:
                 whole.update(np.ascontiguousarray(tensor.cpu().numpy()).data)
     return whole.hexdigest()

@@ -51,11 +51,13 @@ class Evaluation(Part, ABC):
     Attributes:
         fingerprint: Hash of data that it brings along; "" where it looks at the trial's own
             alone, whose fingerprint is in the trial's key.
+        takes: Forms of labels that it can judge by, those of `Task.labels`.
         is_measured_in_training: Whether every trial's final record holds it already.
     """
 
     family: ClassVar[str] = "evaluation"
     fingerprint: ClassVar[str] = ""
+    takes: ClassVar[frozenset[str]] = frozenset({"class"})
     is_measured_in_training: ClassVar[bool] = False
 
     @property
@@ -171,6 +173,16 @@ def beliefs_in(
     starts = range(0, len(split), EVALUATION_BATCH_SIZE)
     batches = (split.take(slice(start, start + EVALUATION_BATCH_SIZE)) for start in starts)
     return torch.cat([trained.predict(change(batch.images)).lengths for batch in batches])
+
+
+def image_errors(
+    trained: Trained,
+    beliefs: Float[Tensor, "images classes"],
+    labels: Shaped[Tensor, "images ..."],
+) -> Float[Tensor, " images"]:
+    """Return the error of each image by the task of the network's data, in [0, 1], on the CPU."""
+    task = trained.config.data.task
+    return task.errors(task.answers(beliefs, labels), labels).double().cpu()
 
 
 def wrong(

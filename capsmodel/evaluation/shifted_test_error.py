@@ -4,12 +4,12 @@ from typing import Annotated, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
 
 from capsmodel.data import DataSplits
-from capsmodel.evaluation.base import Evaluation, Findings, beliefs_in, wrong
+from capsmodel.evaluation.base import Evaluation, Findings, beliefs_in, image_errors
 from capsmodel.metrics import Metric
 from capsmodel.training.trained import Trained
 
@@ -26,6 +26,7 @@ class ShiftedTestError(Evaluation):
     """
 
     protocol_version: ClassVar[int | str] = 2  # the first had an error for each direction
+    takes: ClassVar[frozenset[str]] = frozenset({"class", "classes"})
     kind: Literal["shifted_test_error"] = "shifted_test_error"
     pixels: Annotated[int, Field(ge=1, le=16)] = 2
 
@@ -40,12 +41,12 @@ class ShiftedTestError(Evaluation):
         by_image = {
             metric.name: torch.stack(
                 [
-                    wrong(_classes(trained, data, distance * down, distance * right), labels)
+                    image_errors(
+                        trained, _beliefs(trained, data, distance * down, distance * right), labels
+                    )
                     for down, right in _DIRECTIONS[: None if distance else 1]
                 ]
-            )
-            .double()
-            .mean(dim=0)
+            ).mean(dim=0)
             for distance, metric in enumerate(self.metrics)
         }
         return Findings(
@@ -54,9 +55,11 @@ class ShiftedTestError(Evaluation):
         )
 
 
-def _classes(trained: Trained, data: DataSplits, down: int, right: int) -> Int[Tensor, " images"]:
-    """Return the class given to each moved test image."""
-    return beliefs_in(trained, data.test, lambda images: shifted(images, down, right)).argmax(dim=1)
+def _beliefs(
+    trained: Trained, data: DataSplits, down: int, right: int
+) -> Float[Tensor, "images classes"]:
+    """Return the beliefs in the classes of each moved test image."""
+    return beliefs_in(trained, data.test, lambda images: shifted(images, down, right))
 
 
 def shifted(

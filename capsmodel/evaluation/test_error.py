@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 import torch
 
 from capsmodel.data import DataSplits
-from capsmodel.evaluation.base import Evaluation, Findings, beliefs_in, share_wrong, wrong
+from capsmodel.evaluation.base import Evaluation, Findings, beliefs_in, image_errors
 from capsmodel.metrics import Metric
 from capsmodel.training.trained import Trained
 
@@ -18,6 +18,7 @@ class TestError(Evaluation):
     """
 
     __test__: ClassVar[bool] = False  # pytest would take the name for that of a class of tests
+    takes: ClassVar[frozenset[str]] = frozenset({"class", "classes"})
     is_measured_in_training: ClassVar[bool] = True
     kind: Literal["test_error"] = "test_error"
 
@@ -28,12 +29,15 @@ class TestError(Evaluation):
 
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
         """Return the error, which images count in it, predictions and labels."""
-        classes = beliefs_in(trained, data.test).argmax(dim=1)
+        beliefs, labels = beliefs_in(trained, data.test), data.test.labels
+        errors = image_errors(trained, beliefs, labels)
         return Findings(
-            metrics={"test_error": share_wrong(classes, data.test.labels)},
+            metrics={"test_error": errors.mean().item()},
             images={
-                "test_error": wrong(classes, data.test.labels),
-                "predictions": classes.to("cpu", torch.uint8),
+                "test_error": errors,
+                "predictions": trained.config.data.task.answers(beliefs, labels).to(
+                    "cpu", torch.uint8
+                ),
                 "labels": data.test.labels.to("cpu", torch.uint8),
             },
         )

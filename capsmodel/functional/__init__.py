@@ -17,6 +17,7 @@ from capsmodel.functional.em import (
 from capsmodel.functional.labels import one_hot as one_hot
 from capsmodel.functional.losses import Margins as Margins
 from capsmodel.functional.losses import margin_loss as margin_loss
+from capsmodel.functional.losses import sigmoid_loss as sigmoid_loss
 from capsmodel.functional.losses import spread_loss as spread_loss
 from capsmodel.functional.neighbourhood import Neighbourhood as Neighbourhood
 from capsmodel.functional.poses import exponential_squash as exponential_squash

@@ -44,6 +44,10 @@ class TrueClasses(NamedTuple):
             return loss
         return loss * torch.ones_like(loss).where(self.is_class.all(), math.nan)
 
+    def checked_each(self, losses: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+        """Return a loss for each image, NaN where its label is no class."""
+        return self.checked_rows(losses.unsqueeze(1)).squeeze(1)
+
     def checked_rows(self, rows: Float[Tensor, "batch values"]) -> Float[Tensor, "batch values"]:
         """Return a row for each image, NaN where its label is no class."""
         if self.is_class is None:
@@ -77,6 +81,61 @@ def true_classes(
         return TrueClasses(indices, None)
     is_class = (indices >= 0) & (indices < num_classes)
     return TrueClasses(indices.clamp(0, num_classes - 1), is_class)
+
+
+def multi_hot(
+    labels: Shaped[Tensor, "batch classes"], beliefs: Shaped[Tensor, "batch classes"]
+) -> Bool[Tensor, "batch classes"]:
+    """Return whether an image is of each class, from such labels of any number type.
+
+    Where values are not looked at (see `true_classes`), any number but 0 counts as 1.
+
+    Raises:
+        ValueError: If they are not one number an image and class, or in plain tensors on the CPU
+            one is neither 0 nor 1.
+    """
+    num_images, num_classes = beliefs.shape
+    check_shape("labels", labels, batch=num_images, classes=num_classes)
+    if labels.dtype is torch.bool:
+        return labels
+    if _has_plain_values(labels):
+        check_zeros_and_ones(labels)
+    return labels != 0
+
+
+def check_different(labels: Integer[Tensor, "batch several"]) -> None:
+    """Check, in plain tensors on the CPU, that the classes of each image differ; -1 is none.
+
+    Raises:
+        ValueError: Naming the first image with one class twice, as rows of one-hot labels have.
+    """
+    if not _has_plain_values(labels) or labels.dtype not in _INTEGERS:
+        return
+    ordered = labels.sort(dim=1).values
+    is_twice = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(dim=1)
+    if bool(is_twice.any()):
+        image = int(is_twice.nonzero()[0])
+        raise ValueError(
+            f"The classes of image {image} are {labels[image].tolist()}: several classes of an "
+            f"image must differ, with -1 for none. If the labels are one-hot, hand "
+            f"labels.argmax(dim=1)."
+        )
+
+
+def check_zeros_and_ones(labels: Shaped[Tensor, "images classes"], split: str = "") -> None:
+    """Check that labels of several classes are 0 or 1; a GPU has to be waited for.
+
+    Raises:
+        ValueError: Naming the first image whose label is something else.
+    """
+    is_other = (labels != 0) & (labels != 1)
+    if bool(is_other.any()):
+        image, label = is_other.nonzero()[0].tolist()
+        place = f" of {split}" if split else ""
+        raise ValueError(
+            f"The label of image {image}{place} is {labels[image, label].item():g} for class "
+            f"{label}: labels of several classes are 1 for each class of the image and else 0."
+        )
 
 
 def one_hot(
@@ -117,7 +176,8 @@ def check_label_type(labels: Shaped[Tensor, "..."]) -> None:
         raise ValueError(
             f"Labels are one integer an image, of shape [batch], got {labels.dtype} of shape "
             f"{list(labels.shape)}. If they are one-hot, hand labels.argmax(dim=1); where an "
-            f"image may be of several classes, hand booleans to capsmodel.functional.margin_loss."
+            f"image may be of several classes, declare task = SeveralClasses() in the data set, "
+            f"with the margin, spread or sigmoid loss."
         )
 
 

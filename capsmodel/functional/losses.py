@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-import torch
-from jaxtyping import Bool, Float, Integer
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Integer, Shaped
 from torch import Tensor
 
 from capsmodel.functional.checks import check_choice
-from capsmodel.functional.labels import TrueClasses, check_label_type, true_classes
+from capsmodel.functional.labels import TrueClasses, multi_hot, true_classes
 
 
 class Margins(NamedTuple):
@@ -28,17 +28,22 @@ class Margins(NamedTuple):
 PAPER_MARGINS = Margins()
 
 
+Reduction = Literal["mean", "sum", "none"]
+"""Of the images' losses: their mean, their sum, or one value an image."""
+
+
 def margin_loss(
     lengths: Float[Tensor, "batch classes"],
-    labels: Integer[Tensor, " batch"] | Bool[Tensor, "batch classes"],
+    labels: Integer[Tensor, " batch"] | Shaped[Tensor, "batch classes"],
     margins: Margins = PAPER_MARGINS,
     *,
-    reduction: Literal["sum", "half_mean"] = "sum",
+    over_classes: Literal["sum", "half_mean"] = "sum",
+    reduction: Reduction = "mean",
     class_weights: Sequence[float] = (),
-) -> Float[Tensor, ""]:
+) -> Float[Tensor, "*batch"]:
     """Return the squared shortfalls of the classes, reduced, mean over the images.
 
-    The true class should be longer than one margin, every other shorter than another.
+    The true classes should be longer than one margin, every other shorter than another.
 
     Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, equation 4.
     Difference: none.
@@ -46,79 +51,155 @@ def margin_loss(
     Args:
         lengths: Belief in each class, in [0, 1].
         labels: The true class of each image; or, where an image may be of several or of none,
-            whether it is of each, as booleans.
+            whether it is of each, as booleans or 0 and 1.
         margins: Both margins, and the weight of the other classes.
-        reduction: "sum" adds up the classes, as the paper does; "half_mean" takes half their mean,
-            as the authors' code does.
+        over_classes: "sum" adds up the classes, as the paper does; "half_mean" takes half their
+            mean, as the authors' code does.
+        reduction: Over the images: "mean", "sum", or "none" for one value an image.
         class_weights: Multiplier of an image's loss for each class that it may have; none
-            for 1. The mean is the plain one. Only for one class an image.
+            for 1. The mean is the plain one. An image of several classes has their mean weight.
 
     Raises:
-        ValueError: If the labels are neither one integer an image nor a boolean for each class,
-            or the latter are to be weighted. In plain tensors on the CPU also if a label is no
-            class; elsewhere the loss is NaN then.
+        ValueError: If the labels are neither one integer an image nor one number an image and
+            class. In plain tensors on the CPU also if a label is no class; elsewhere the loss is
+            NaN then.
     """
-    check_choice("reduction", reduction, ("sum", "half_mean"))
-    truth = None
-    is_tensor = isinstance(labels, Tensor)  # pyright: ignore[reportUnnecessaryIsInstance]
-    if is_tensor and labels.dtype is torch.bool and labels.shape == lengths.shape:
-        is_true = labels
-        if class_weights:  # of which class would an image have the weight?
-            check_label_type(labels)
-    else:
-        truth = true_classes(labels, lengths)
-        is_true = truth.one_hot(lengths.shape[1])
+    check_choice("over_classes", over_classes, ("sum", "half_mean"))
+    truth = _Truth.of(labels, lengths)
     too_short = (margins.positive - lengths).relu().square()
     too_long = (lengths - margins.negative).relu().square() * margins.down_weight
-    shortfalls = too_short.where(is_true, too_long)
-    losses = shortfalls.sum(dim=1) if reduction == "sum" else shortfalls.mean(dim=1) / 2
-    return losses.mean() if truth is None else mean_loss(losses, truth, class_weights)
+    shortfalls = too_short.where(truth.is_true, too_long)
+    losses = shortfalls.sum(dim=1) if over_classes == "sum" else shortfalls.mean(dim=1) / 2
+    return truth.reduced(losses, reduction, class_weights)
 
 
 def spread_loss(
     lengths: Float[Tensor, "batch classes"],
-    labels: Integer[Tensor, " batch"],
+    labels: Integer[Tensor, " batch"] | Shaped[Tensor, "batch classes"],
     margin: float = 0.9,
     *,
-    reduction: Literal["sum", "mean"] = "sum",
+    over_classes: Literal["sum", "mean"] = "sum",
+    reduction: Reduction = "mean",
     class_weights: Sequence[float] = (),
-) -> Float[Tensor, ""]:
+) -> Float[Tensor, "*batch"]:
     """Return the squared shortfalls of the wrong classes, reduced, mean over the images.
 
     The true class should be longer than every other class by a margin.
 
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", equation 3.
-    Difference: none.
+    Difference: none for one class an image. For several, which the paper does not have, each true
+    class is compared with every wrong one, and the mean over the true ones is taken.
 
     Args:
         lengths: Belief in each class, in [0, 1].
-        labels: The true class of each image.
+        labels: The true class of each image; or, where an image may be of several, whether it is of
+            each, as booleans or 0 and 1. An image of none has no loss.
         margin: By how much the true class should be longer.
-        reduction: "sum" adds up the classes, as the paper does; "mean" divides that by their
+        over_classes: "sum" adds up the classes, as the paper does; "mean" divides that by their
             number, as the authors' code does.
-        class_weights: Multiplier of an image's loss for each class that it may have; none
-            for 1. The mean is the plain one.
+        reduction: Over the images: "mean", "sum", or "none" for one value an image.
+        class_weights: As of `margin_loss`.
 
     Raises:
-        ValueError: If the labels are not one integer an image. In plain tensors on the CPU also if
-            a label is no class; elsewhere the loss is NaN then.
+        ValueError: As of `margin_loss`.
     """
-    check_choice("reduction", reduction, ("sum", "mean"))
-    truth = true_classes(labels, lengths)
-    lead = lengths.gather(1, truth.indices.unsqueeze(1)) - lengths
-    shortfall = (margin - lead).relu().square()
-    shortfall = shortfall.masked_fill(truth.one_hot(lengths.shape[1]), 0.0)
-    losses = shortfall.sum(dim=1) if reduction == "sum" else shortfall.mean(dim=1)
-    return mean_loss(losses, truth, class_weights)
+    check_choice("over_classes", over_classes, ("sum", "mean"))
+    truth = _Truth.of(labels, lengths)
+    if truth.classes is None:
+        lead = lengths.unsqueeze(2) - lengths.unsqueeze(1)  # of true classes, over wrong ones
+        is_pair = truth.is_true.unsqueeze(2) & ~truth.is_true.unsqueeze(1)
+        shortfall = (margin - lead).relu().square().masked_fill(~is_pair, 0.0)
+        shortfall = shortfall.sum(dim=1) / truth.is_true.sum(dim=1, keepdim=True).clamp(min=1)
+    else:
+        lead = lengths.gather(1, truth.classes.indices.unsqueeze(1)) - lengths
+        shortfall = (margin - lead).relu().square().masked_fill(truth.is_true, 0.0)
+    losses = shortfall.sum(dim=1) if over_classes == "sum" else shortfall.mean(dim=1)
+    return truth.reduced(losses, reduction, class_weights)
 
 
-def mean_loss(
-    losses: Float[Tensor, " batch"], truth: TrueClasses, class_weights: Sequence[float]
-) -> Float[Tensor, ""]:
-    """Return the mean of the images' losses, each times the weight of its true class, if any.
+def sigmoid_loss(
+    beliefs: Float[Tensor, "batch classes"],
+    labels: Integer[Tensor, " batch"] | Shaped[Tensor, "batch classes"],
+    *,
+    from_logits: bool,
+    halved_labels: bool = False,
+    over_classes: Literal["sum", "mean"] = "sum",
+    reduction: Reduction = "mean",
+    class_weights: Sequence[float] = (),
+) -> Float[Tensor, "*batch"]:
+    """Return the binary cross-entropy of each class, reduced, mean over the images.
+
+    Source: the program published with Sabour, Frosst and Hinton 2017, arXiv:1710.09829.
+    Difference: none with halved labels and the mean over classes.
+
+    Args:
+        beliefs: Logits; or probabilities, whose logarithm is taken as -100 at least.
+        labels: As of `margin_loss`.
+        from_logits: Whether beliefs are logits.
+        halved_labels: Whether a class of the image is to be believed in by one half.
+        over_classes: "sum" adds up the classes, "mean" takes their mean.
+        reduction: Over the images: "mean", "sum", or "none" for one value an image.
+        class_weights: As of `margin_loss`.
+
+    Raises:
+        ValueError: As of `margin_loss`.
+    """
+    check_choice("over_classes", over_classes, ("sum", "mean"))
+    truth = _Truth.of(labels, beliefs)
+    targets = truth.is_true.to(beliefs.dtype) / (2 if halved_labels else 1)
+    of_class = F.binary_cross_entropy_with_logits if from_logits else F.binary_cross_entropy
+    by_class = of_class(beliefs, targets, reduction="none")
+    losses = by_class.sum(dim=1) if over_classes == "sum" else by_class.mean(dim=1)
+    return truth.reduced(losses, reduction, class_weights)
+
+
+class _Truth(NamedTuple):
+    """The classes that each image has.
+
+    Attributes:
+        is_true: Whether an image is of each class.
+        classes: The one class of each image; None where an image may have several.
+    """
+
+    is_true: Bool[Tensor, "batch classes"]
+    classes: TrueClasses | None
+
+    @classmethod
+    def of(
+        cls,
+        labels: Integer[Tensor, " batch"] | Shaped[Tensor, "batch classes"],
+        lengths: Float[Tensor, "batch classes"],
+    ) -> "_Truth":
+        if isinstance(labels, Tensor) and labels.shape == lengths.shape:  # pyright: ignore[reportUnnecessaryIsInstance]
+            return cls(multi_hot(labels, lengths), None)
+        classes = true_classes(labels, lengths)
+        return cls(classes.one_hot(lengths.shape[1]), classes)
+
+    def reduced(
+        self, losses: Float[Tensor, " batch"], reduction: Reduction, class_weights: Sequence[float]
+    ) -> Float[Tensor, "*batch"]:
+        if self.classes is not None:
+            return reduced(losses, self.classes, reduction, class_weights)
+        if class_weights:
+            weights = self.is_true * losses.new_tensor(class_weights)
+            losses = losses * weights.sum(dim=1) / self.is_true.sum(dim=1).clamp(min=1)
+        return reduced(losses, None, reduction)
+
+
+def reduced(
+    losses: Float[Tensor, " batch"],
+    truth: TrueClasses | None,
+    reduction: Reduction,
+    class_weights: Sequence[float] = (),
+) -> Float[Tensor, "*batch"]:
+    """Return the mean or sum of the images' losses, or each, times the weight of its true class.
 
     It is NaN if a label is no class.
     """
-    if class_weights:
+    check_choice("reduction", reduction, ("mean", "sum", "none"))
+    if truth is not None and class_weights:
         losses = losses * losses.new_tensor(class_weights)[truth.indices]
-    return truth.checked(losses.mean())
+    if reduction == "none":
+        return losses if truth is None else truth.checked_each(losses)
+    loss = losses.mean() if reduction == "mean" else losses.sum()
+    return loss if truth is None else truth.checked(loss)

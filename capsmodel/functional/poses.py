@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from capsmodel.functional.labels import true_classes
+from capsmodel.functional.labels import check_different, true_classes
 
 _SHORT = 1e-8  # below it 1 - n / 2 is (1 - exp(-n)) / n to the last bit
 
@@ -61,14 +61,26 @@ def lengths(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes"]:
 
 
 def keep_class(
-    poses: Float[Tensor, "batch classes pose"], labels: Integer[Tensor, " batch"]
-) -> Float[Tensor, "batch classes*pose"]:
+    poses: Float[Tensor, "batch classes pose"],
+    labels: Integer[Tensor, " batch"] | Integer[Tensor, "batch several"],
+) -> Float[Tensor, "batch classes*pose"] | Float[Tensor, "batch several classes*pose"]:
     """Return all poses in one row an image, with those of every other class set to zero.
 
+    Args:
+        poses: Poses of the class capsules.
+        labels: The class of each image; or several of each, with a row for each, -1 for a row of
+            zeros.
+
     Raises:
-        ValueError: If the labels are not one integer an image. In plain tensors on the CPU also if
-            a label is no class; elsewhere the image's row is NaN then.
+        ValueError: If the labels are not integers of such a shape. In plain tensors on the CPU also
+            if a label is no class; elsewhere the row is NaN then.
     """
+    if isinstance(labels, Tensor) and labels.ndim == 2:  # pyright: ignore[reportUnnecessaryIsInstance]
+        check_different(labels)
+        several = labels.shape[1]
+        rows = keep_class(poses.repeat_interleave(several, dim=0), labels.clamp(min=0).flatten())
+        is_class = (labels >= 0).unsqueeze(2)
+        return rows.unflatten(0, (-1, several)).masked_fill(~is_class, 0.0)
     truth = true_classes(labels, poses)
     is_true = truth.one_hot(poses.shape[1])
     return truth.checked_rows((poses * is_true.unsqueeze(-1)).flatten(1))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 import torch
-from jaxtyping import Integer
+from jaxtyping import Shaped
 from torch import Tensor
 
 from capsmodel.config import TrainingConfig
@@ -21,7 +21,7 @@ _JUDGED_BY = Objective(VALIDATION_ERROR)
 
 
 def warnings_of(
-    config: TrainingConfig, labels: Integer[Tensor, " images"], history: Sequence[EpochMetrics]
+    config: TrainingConfig, labels: Shaped[Tensor, "images ..."], history: Sequence[EpochMetrics]
 ) -> tuple[str, ...]:
     """Return the problems of a training, one sentence each; none if it is sound.
 
@@ -46,7 +46,7 @@ def warnings_of(
     last = history[-_NUM_EPOCHS:]
     if len(last) < _NUM_EPOCHS or not _are_finite(last):
         return ()
-    by_guessing = _error_of_guessing(labels)
+    by_guessing = config.data.task.chance(labels)
     states = (
         _stuck(config, labels, last, by_guessing)
         or _dead(config, last)
@@ -61,7 +61,7 @@ def _are_finite(history: Sequence[EpochMetrics]) -> bool:
 
 def _stuck(
     config: TrainingConfig,
-    labels: Integer[Tensor, " images"],
+    labels: Shaped[Tensor, "images ..."],
     last: Sequence[EpochMetrics],
     by_guessing: float,
 ) -> list[str]:
@@ -81,7 +81,7 @@ def _stuck(
 
 
 def _closed_forms(
-    config: TrainingConfig, labels: Integer[Tensor, " images"], epoch: int
+    config: TrainingConfig, labels: Shaped[Tensor, "images ..."], epoch: int
 ) -> tuple[float, float]:
     """Return the loss after an epoch if all beliefs were 0, and if they were 1."""
     progress = min(1.0, epoch / config.stopping.num_epochs)
@@ -117,11 +117,6 @@ def _is_better(epoch: EpochMetrics, value: float) -> bool:
     """Whether an epoch is better than some value of the metric that the alarms judge by."""
     judged = getattr(epoch, _JUDGED_BY.metric.name)
     return _JUDGED_BY.cost(judged) < _JUDGED_BY.cost(value)
-
-
-def _error_of_guessing(labels: Integer[Tensor, " images"]) -> float:
-    """Return the error of saying the most frequent class of all images."""
-    return 1 - int(torch.bincount(labels.cpu()).max()) / len(labels)
 
 
 def _without_gradient(last: Sequence[EpochMetrics]) -> list[str]:

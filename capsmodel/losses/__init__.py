@@ -10,6 +10,7 @@ from capsmodel.losses.margin import MarginLoss as MarginLoss
 from capsmodel.losses.margin import Margins as Margins
 from capsmodel.losses.margin import MarginSchedule as MarginSchedule
 from capsmodel.losses.margin import SigmoidMargins as SigmoidMargins
+from capsmodel.losses.sigmoid import Sigmoid as Sigmoid
 from capsmodel.losses.spread import SPREAD_SCHEDULES as SPREAD_SCHEDULES
 from capsmodel.losses.spread import ConstantSpread as ConstantSpread
 from capsmodel.losses.spread import LinearSpread as LinearSpread
@@ -17,4 +18,4 @@ from capsmodel.losses.spread import SigmoidSpread as SigmoidSpread
 from capsmodel.losses.spread import SpreadLoss as SpreadLoss
 from capsmodel.losses.spread import SpreadSchedule as SpreadSchedule
 
-LOSSES = (MarginLoss, SpreadLoss, CrossEntropy)
+LOSSES = (MarginLoss, SpreadLoss, CrossEntropy, Sigmoid)

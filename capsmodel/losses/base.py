@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Annotated, ClassVar
 
-from jaxtyping import Float, Integer
+from jaxtyping import Float, Shaped
 from pydantic import Field
 from torch import Tensor
 
@@ -15,22 +15,27 @@ class Loss(Part, ABC):
     """What the beliefs in the classes, lengths of capsules or probabilities, should be.
 
     `capsmodel.testing.LossContract` checks all that is promised here.
+
+    Attributes:
+        takes: Forms of labels that it can judge by, those of `Task.labels`.
     """
 
     family: ClassVar[str] = "loss"
+    takes: ClassVar[frozenset[str]] = frozenset({"class"})
 
     @abstractmethod
     def loss(
         self,
         lengths: Float[Tensor, "batch classes"],
-        labels: Integer[Tensor, " batch"],
+        labels: Shaped[Tensor, "batch ..."],
         progress: float,
     ) -> Float[Tensor, ""]:
         """Return the mean over the images, each judged on its own.
 
         Args:
             lengths: Belief in each class, in [0, 1].
-            labels: The true class of each image.
+            labels: The true class of each image; or, of a task of several, whether an image is of
+                each.
             progress: Share of the training that is done, in [0, 1]: what schedules go by.
         """
 
@@ -42,9 +47,13 @@ class Loss(Part, ABC):
         """
 
     def judge(
-        self, outputs: Outputs, labels: Integer[Tensor, " batch"], progress: float
+        self, outputs: Outputs, labels: Shaped[Tensor, "batch ..."], progress: float
     ) -> Float[Tensor, ""]:
-        """Return the loss of a network's outputs, by default the loss of the lengths."""
+        """Return the loss of a network's outputs, by default the loss of the lengths.
+
+        The losses of this package take a `reduction` here and in `loss`: "mean", "sum", or "none"
+        for one value an image.
+        """
         return self.loss(outputs.lengths, labels, progress)
 
 

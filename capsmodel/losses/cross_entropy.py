@@ -3,12 +3,12 @@
 from typing import Annotated, Literal
 
 import torch.nn.functional as F
-from jaxtyping import Float, Integer
+from jaxtyping import Float, Shaped
 from pydantic import Field
 from torch import Tensor
 
 from capsmodel.functional.labels import true_classes
-from capsmodel.functional.losses import mean_loss
+from capsmodel.functional.losses import Reduction, reduced
 from capsmodel.losses.base import ClassWeightedLoss
 from capsmodel.models.base import Outputs
 from capsmodel.search_range import Floats
@@ -42,25 +42,35 @@ class CrossEntropy(ClassWeightedLoss):
     def loss(
         self,
         lengths: Float[Tensor, "batch classes"],
-        labels: Integer[Tensor, " batch"],
+        labels: Shaped[Tensor, "batch ..."],
         progress: float,
-    ) -> Float[Tensor, ""]:
+        reduction: Reduction = "mean",
+    ) -> Float[Tensor, "*batch"]:
         """Return the mean negative log-probability of the true class."""
-        return self._of_logits(lengths * self.scale, labels)
+        return self._of_logits(lengths * self.scale, labels, reduction)
 
     def judge(
-        self, outputs: Outputs, labels: Integer[Tensor, " batch"], progress: float
-    ) -> Float[Tensor, ""]:
+        self,
+        outputs: Outputs,
+        labels: Shaped[Tensor, "batch ..."],
+        progress: float,
+        reduction: Reduction = "mean",
+    ) -> Float[Tensor, "*batch"]:
         """Return the loss of the network's own logits, or else of the lengths."""
         if outputs.logits is None:
-            return self.loss(outputs.lengths, labels, progress)
-        return self._of_logits(outputs.logits, labels)
+            return self.loss(outputs.lengths, labels, progress, reduction)
+        return self._of_logits(outputs.logits, labels, reduction)
 
     def _of_logits(
-        self, logits: Float[Tensor, "batch classes"], labels: Integer[Tensor, " batch"]
-    ) -> Float[Tensor, ""]:
+        self,
+        logits: Float[Tensor, "batch classes"],
+        labels: Shaped[Tensor, "batch ..."],
+        reduction: Reduction,
+    ) -> Float[Tensor, "*batch"]:
         truth = true_classes(labels, logits)
-        if not self.class_weights:  # one kernel, which rounds otherwise than a mean of its own
+        if (
+            not self.class_weights and reduction == "mean"
+        ):  # one kernel, which rounds otherwise than a mean of its own
             return truth.checked(F.cross_entropy(logits, truth.indices))
         losses = F.cross_entropy(logits, truth.indices, reduction="none")
-        return mean_loss(losses, truth, self.class_weights)
+        return reduced(losses, truth, reduction, self.class_weights)

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
-from jaxtyping import Float, Integer
+from jaxtyping import Float, Shaped
 from pydantic import Field, model_validator
 from torch import Tensor
 
 from capsmodel.functional import Margins as Margins
 from capsmodel.functional import margin_loss
-from capsmodel.functional.labels import check_label_type
+from capsmodel.functional.losses import Reduction
 from capsmodel.losses.base import ClassWeightedLoss
 from capsmodel.schedules import (
     ConstantSchedule,
@@ -146,6 +146,7 @@ class MarginLoss(ClassWeightedLoss):
     profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         {"paper": {"reduction": "sum"}, "official": {"reduction": "half_mean"}}
     )
+    takes: ClassVar[frozenset[str]] = frozenset({"class", "classes"})
     kind: Literal["margin"] = "margin"
     positive_margin: Annotated[float, Field(gt=0, le=1), Floats(0.7, 0.95)] = 0.9
     negative_margin: Annotated[float, Field(ge=0, lt=1), Floats(0.05, 0.3)] = 0.1
@@ -165,13 +166,18 @@ class MarginLoss(ClassWeightedLoss):
     def loss(
         self,
         lengths: Float[Tensor, "batch classes"],
-        labels: Integer[Tensor, " batch"],
+        labels: Shaped[Tensor, "batch ..."],
         progress: float,
-    ) -> Float[Tensor, ""]:
+        reduction: Reduction = "mean",
+    ) -> Float[Tensor, "*batch"]:
         """Return the squared shortfalls of the classes, reduced, mean over the images."""
-        check_label_type(labels)
         final = Margins(self.positive_margin, self.negative_margin, self.down_weight)
         margins = self.schedule.at(final, progress)
         return margin_loss(
-            lengths, labels, margins, reduction=self.reduction, class_weights=self.class_weights
+            lengths,
+            labels,
+            margins,
+            over_classes=self.reduction,
+            reduction=reduction,
+            class_weights=self.class_weights,
         )

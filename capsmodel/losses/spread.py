@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
-from jaxtyping import Float, Integer
+from jaxtyping import Float, Shaped
 from pydantic import Field
 from torch import Tensor
 
 from capsmodel.functional import spread_loss
+from capsmodel.functional.losses import Reduction
 from capsmodel.losses.base import ClassWeightedLoss
 from capsmodel.schedules import (
     ConstantSchedule,
@@ -98,8 +99,9 @@ class SpreadLoss(ClassWeightedLoss):
     margin, 7.29 at the end with ten classes, means that all classes are equally long.
 
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", equation 3.
-    Difference: none. The authors' code takes the mean over all classes, the true one too, and its
-    margin goes along a sigmoid to 0.99: the profile "official".
+    Difference: none for one class an image; of several, each true class is compared with every
+    wrong one, which no paper has. The authors' code takes the mean over all classes, the true one
+    too, and its margin goes along a sigmoid to 0.99: the profile "official".
 
     Attributes:
         class_weights: Multiplier of an image's loss for each class that it may have; empty
@@ -128,6 +130,7 @@ class SpreadLoss(ClassWeightedLoss):
             },
         }
     )
+    takes: ClassVar[frozenset[str]] = frozenset({"class", "classes"})
     kind: Literal["spread"] = "spread"
     margin: Annotated[float, Field(gt=0, le=1), Floats(0.5, 1.0)] = 0.9
     schedule: Annotated[SpreadSchedule, OneOf(SPREAD_SCHEDULES)] = LinearSpread()
@@ -136,11 +139,17 @@ class SpreadLoss(ClassWeightedLoss):
     def loss(
         self,
         lengths: Float[Tensor, "batch classes"],
-        labels: Integer[Tensor, " batch"],
+        labels: Shaped[Tensor, "batch ..."],
         progress: float,
-    ) -> Float[Tensor, ""]:
+        reduction: Reduction = "mean",
+    ) -> Float[Tensor, "*batch"]:
         """Return the squared shortfalls of the wrong classes, reduced, mean over the images."""
         margin = self.schedule.at(self.margin, progress)
         return spread_loss(
-            lengths, labels, margin, reduction=self.reduction, class_weights=self.class_weights
+            lengths,
+            labels,
+            margin,
+            over_classes=self.reduction,
+            reduction=reduction,
+            class_weights=self.class_weights,
         )

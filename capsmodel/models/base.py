@@ -26,14 +26,15 @@ class Outputs(NamedTuple):
 
     Attributes:
         lengths: Belief in each class, in [0, 1].
-        reconstructions: Images with values in [0, 1], or None where the model draws none.
+        reconstructions: Images with values in [0, 1], or None where the model draws none; of a task
+            of several classes one for each class of an image.
         logits: Logits whose softmax the beliefs are; None if beliefs are not probabilities.
         poses: Poses of the class capsules, or None where there are none.
         couplings: Name of a layer -> its last couplings, if its routing reports them.
     """
 
     lengths: Float[Tensor, "batch classes"]
-    reconstructions: Float[Tensor, "batch channels height width"] | None
+    reconstructions: Float[Tensor, "batch *several channels height width"] | None
     logits: Float[Tensor, "batch classes"] | None = None
     poses: Float[Tensor, "batch classes pose"] | None = None
     couplings: Mapping[str, Couplings] = MappingProxyType({})
@@ -114,28 +115,33 @@ class Network(SetModule):
     def forward(
         self,
         images: Float[Tensor, "batch channels height width"],
-        labels: Integer[Tensor, " batch"] | None = None,
+        labels: Integer[Tensor, "batch *several"] | None = None,
         generator: torch.Generator | None = None,
     ) -> Outputs:
         """Return beliefs and reconstructions; each image is judged on its own.
 
         Args:
             images: Values in [0, 1].
-            labels: The class whose pose is drawn, in training the true one. None draws the
-                class with the longest pose.
+            labels: The class whose pose is drawn, in training the true one; or several of each
+                image, -1 for none. None draws the class with the longest pose.
             generator: Source of all chance of the pass, by default PyTorch's own. What is compiled
                 or exported draws from that alone.
         """
 
     @abstractmethod
     def penalty(
-        self, outputs: Outputs, images: Float[Tensor, "batch channels height width"]
+        self, outputs: Outputs, images: Float[Tensor, "batch *several channels height width"]
     ) -> Float[Tensor, ""]:
-        """Return what the model itself adds to the loss, mean over the images."""
+        """Return what the model itself adds to the loss, mean over the images.
+
+        Args:
+            outputs: For a batch.
+            images: What reconstructions are compared with: the images, or the parts of each.
+        """
 
     def decode(
-        self, poses: Float[Tensor, "batch classes pose"], labels: Integer[Tensor, " batch"]
-    ) -> Float[Tensor, "batch channels height width"] | None:
+        self, poses: Float[Tensor, "batch classes pose"], labels: Integer[Tensor, "batch *several"]
+    ) -> Float[Tensor, "batch *several channels height width"] | None:
         """Return images drawn from the poses of these classes; by default None, as none can be."""
         del poses, labels
         return None
@@ -187,9 +193,14 @@ class Network(SetModule):
 
 
 class Model(Part, ABC):
-    """A whole network from images to beliefs in classes."""
+    """A whole network from images to beliefs in classes.
+
+    Attributes:
+        takes: Forms of labels that its network can draw images by, those of `Task.labels`.
+    """
 
     family: ClassVar[str] = "model"
+    takes: ClassVar[frozenset[str]] = frozenset({"class"})
 
     @abstractmethod
     def build(self, image_shape: tuple[int, int, int], num_classes: int) -> Network:

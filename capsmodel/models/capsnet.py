@@ -83,6 +83,7 @@ class CapsNet(Model):
         }
     )
 
+    takes: ClassVar[frozenset[str]] = frozenset({"class", "classes"})
     kind: Literal["capsnet"] = "capsnet"
     conv_channels: Annotated[Size, Choices(32, 64, 128, 256)] = 256
     conv_kernel: Size = 9
@@ -177,7 +178,7 @@ class CapsuleNetwork(DrawingNetwork):
     def forward(
         self,
         images: Float[Tensor, "batch channels height width"],
-        labels: Integer[Tensor, " batch"] | None = None,
+        labels: Integer[Tensor, "batch *several"] | None = None,
         generator: torch.Generator | None = None,
     ) -> Outputs:
         """Return the lengths of the class capsules and images drawn from one of them each."""

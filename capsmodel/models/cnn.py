@@ -1,6 +1,6 @@
 """The plain convolutional network that capsules are compared with."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Integer
@@ -39,6 +39,7 @@ class ConvNet(Model):
         dropout: Share of the last hidden units that is dropped in training.
     """
 
+    takes: ClassVar[frozenset[str]] = frozenset({"class", "classes"})
     kind: Literal["cnn"] = "cnn"
     conv_channels: Sizes = (256, 256, 128)
     conv_kernel: Annotated[Size | Sizes, Choices(3, 5, 7)] = 5
@@ -88,7 +89,7 @@ class ConvolutionalNetwork(Network):
     def forward(
         self,
         images: Float[Tensor, "batch channels height width"],
-        labels: Integer[Tensor, " batch"] | None = None,
+        labels: Integer[Tensor, "batch *several"] | None = None,
         generator: torch.Generator | None = None,
     ) -> Outputs:
         """Return the probabilities of the classes; no image is drawn."""
@@ -97,7 +98,7 @@ class ConvolutionalNetwork(Network):
         return Outputs(logits.softmax(dim=1), None, logits)
 
     def penalty(
-        self, outputs: Outputs, images: Float[Tensor, "batch channels height width"]
+        self, outputs: Outputs, images: Float[Tensor, "batch *several channels height width"]
     ) -> Float[Tensor, ""]:
         """Return zero."""
         return images.new_zeros(())

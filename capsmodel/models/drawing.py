@@ -25,14 +25,15 @@ class DrawingNetwork(Network):
         self,
         outputs: Outputs,
         poses: Float[Tensor, "batch classes pose"],
-        labels: Integer[Tensor, " batch"] | None,
+        labels: Integer[Tensor, "batch *several"] | None,
     ) -> Outputs:
         """Return the outputs with images drawn from one class capsule each, if any are drawn.
 
         Args:
             outputs: Without images.
             poses: Poses of the class capsules.
-            labels: Whose are drawn; None draws those with the strongest belief.
+            labels: Whose are drawn, one or several an image, -1 for an image without any; None
+                draws those with the strongest belief.
         """
         if self.decoder is None:
             return outputs
@@ -40,13 +41,22 @@ class DrawingNetwork(Network):
         return outputs._replace(reconstructions=self.decode(poses, classes))
 
     def decode(
-        self, poses: Float[Tensor, "batch classes pose"], labels: Integer[Tensor, " batch"]
-    ) -> Float[Tensor, "batch channels height width"] | None:
-        """Return images drawn from the poses of these classes, None without a decoder."""
-        return None if self.decoder is None else self.decoder(keep_class(poses, labels))
+        self, poses: Float[Tensor, "batch classes pose"], labels: Integer[Tensor, "batch *several"]
+    ) -> Float[Tensor, "batch *several channels height width"] | None:
+        """Return images drawn from the poses of these classes, None without a decoder.
+
+        Several classes of an image are drawn apart, with the same weights; a class of -1 is black.
+        """
+        if self.decoder is None:
+            return None
+        if labels.ndim == 1:
+            return self.decoder(keep_class(poses, labels))
+        drawn = self.decoder(keep_class(poses, labels).flatten(0, 1))
+        drawn = drawn.unflatten(0, tuple(labels.shape))
+        return drawn.masked_fill((labels < 0).view(*labels.shape, 1, 1, 1), 0.0)
 
     def penalty(
-        self, outputs: Outputs, images: Float[Tensor, "batch channels height width"]
+        self, outputs: Outputs, images: Float[Tensor, "batch *several channels height width"]
     ) -> Float[Tensor, ""]:
         """Return the weighted error of the reconstructions, zero without a decoder."""
         if outputs.reconstructions is None:

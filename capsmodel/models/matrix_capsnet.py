@@ -96,6 +96,7 @@ class MatrixCapsNet(Model):
             },
         }
     )
+    takes: ClassVar[frozenset[str]] = frozenset({"class", "classes"})
     kind: Literal["matrix_capsnet"] = "matrix_capsnet"
     conv_channels: Annotated[Size, Choices(16, 32, 64)] = 32
     conv_kernel: Size = 5
@@ -227,7 +228,7 @@ class MatrixCapsuleNetwork(DrawingNetwork):
     def forward(
         self,
         images: Float[Tensor, "batch channels height width"],
-        labels: Integer[Tensor, " batch"] | None = None,
+        labels: Integer[Tensor, "batch *several"] | None = None,
         generator: torch.Generator | None = None,
     ) -> Outputs:
         """Return the activations of the class capsules, and images drawn from one of them each."""

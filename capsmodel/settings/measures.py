@@ -15,6 +15,7 @@ def parts_in(settings: Settings) -> Iterator[Part]:
         value = getattr(settings, name)
         if isinstance(value, Part):
             yield value
+            yield from [value.inner_part] if value.inner_part else []
         if isinstance(value, Settings):
             yield from parts_in(value)
 

@@ -39,6 +39,11 @@ class Part(Settings):
     epoch_metrics: ClassVar[tuple[Metric, ...]] = ()
     kind: Any  # each member narrows it to its Literal, which a `str` would forbid
 
+    @property
+    def inner_part(self) -> "Part | None":
+        """A part that belongs to it and is no setting; by default None, as there is none."""
+        return None
+
     @classmethod
     def described(cls) -> str:
         """Return family and kind."""
@@ -52,7 +57,8 @@ class Part(Settings):
 
         Args:
             beliefs: Float[Tensor, "images classes"], the belief in each class of each image.
-            labels: Int[Tensor, " images"], the true classes.
+            labels: Int[Tensor, " images"], the true classes; those of a task of several as
+                Bool[Tensor, "images classes"].
         """
         del beliefs, labels
         return {}

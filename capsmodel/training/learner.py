@@ -1,6 +1,6 @@
 """A network with its optimiser: the steps of a training, and its evaluation of images."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,6 +86,7 @@ class Learner:
     def batches(self, train: Images, epoch: int) -> Iterator[tuple[Images, Moment]]:
         """Yield the batches of the epoch after `epoch` finished ones, each with its moment."""
         augmentation, size = self.config.augmentation, self.config.batch_size
+        train = train.of_epoch(epoch, self.seed)
         order = torch.randperm(len(train), generator=self.chance["data order"]).to(self.device)
         draws = augmentation.draw(len(train), self.chance["augmentation"]).to(self.device)
         draws_of_batches = draws.split(size)
@@ -93,7 +94,7 @@ class Learner:
         self.network.train()
         taken = _taken(train, order, size)
         for step, (plain, draw) in enumerate(zip(taken, draws_of_batches, strict=True)):
-            batch = Images(augmentation.apply(plain.images, draw), plain.labels)
+            batch = presented(plain, lambda images, draw=draw: augmentation.apply(images, draw))
             yield batch, Moment(epoch * num_steps + step, num_steps, num_epochs)
 
     def differentiate(self, batch: Images, moment: Moment) -> Float[Tensor, ""]:
@@ -122,7 +123,8 @@ class Learner:
         Raises:
             ValueError: If the network or the loss returns something else.
         """
-        outputs = self.network(batch.images, batch.labels, generator)
+        drawn = self.config.data.task.drawn(batch.labels)
+        outputs = self.network(batch.images, drawn, generator)
         _check_outputs(self.config, outputs, len(batch))
         class_loss: Any = self.config.loss.judge(outputs, batch.labels, progress)
         if not isinstance(class_loss, Tensor) or class_loss.shape != ():
@@ -130,7 +132,8 @@ class Learner:
                 f"The loss '{self.config.loss.kind}' must return one number, the mean over the "
                 f"images, got {_given(class_loss)}."
             )
-        loss = class_loss + self.network.penalty(outputs, batch.images)
+        shown = batch.images if batch.parts is None else batch.parts
+        loss = class_loss + self.network.penalty(outputs, shown)
         return Judged(loss, class_loss, outputs)
 
     @torch.inference_mode()
@@ -157,7 +160,7 @@ class Learner:
         self.network.eval()
         for start in range(0, len(split), EVALUATION_BATCH_SIZE):
             taken = split.take(slice(start, start + EVALUATION_BATCH_SIZE))
-            batch = Images(self.config.augmentation.plain(taken.images), taken.labels)
+            batch = presented(taken, self.config.augmentation.plain)
             yield start, self.judge(batch, evaluation_chance(self.seed), progress)
 
     def tensors(self) -> dict[str, Tensor]:
@@ -219,6 +222,14 @@ def _check_outputs(config: TrainingConfig, outputs: Any, num_images: int) -> Non
 def _given(value: Any) -> str:
     is_tensor = isinstance(value, Tensor)
     return f"a tensor of shape {list(value.shape)}" if is_tensor else repr(value)[:80]
+
+
+def presented(images: Images, present: Callable[[Tensor], Tensor]) -> Images:
+    """Return images, and the parts of each likewise, as the network is given them."""
+    parts = images.parts
+    if parts is not None:
+        parts = torch.stack([present(part) for part in parts.unbind(1)], dim=1)
+    return Images(present(images.images), images.labels, parts=parts)
 
 
 def _taken(images: Images, order: Tensor, size: int) -> Iterator[Images]:

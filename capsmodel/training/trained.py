@@ -25,14 +25,15 @@ class Prediction(NamedTuple):
     """The predictions of a trained network for images.
 
     Attributes:
-        classes: The class that is believed in most: that of the longest capsule.
+        classes: The class that is believed in most: that of the longest capsule. Of a task of
+            several classes as many as an image can have, the most believed in first.
         lengths: Belief in each class, in [0, 1].
-        reconstructions: Images drawn from the winner's pose, or None without a decoder.
+        reconstructions: Images drawn from the poses of these classes, or None without a decoder.
     """
 
-    classes: Int[Tensor, " batch"]
+    classes: Int[Tensor, "batch *several"]
     lengths: Float[Tensor, "batch classes"]
-    reconstructions: Float[Tensor, "batch channels height width"] | None
+    reconstructions: Float[Tensor, "batch *several channels height width"] | None
 
     __repr__ = shapes_repr
 
@@ -90,7 +91,8 @@ class Trained:
             outputs = [self._outputs(part) for part in batch.split(EVALUATION_BATCH_SIZE)]
         lengths = torch.cat([output.lengths for output in outputs])
         drawn = [o.reconstructions for o in outputs if o.reconstructions is not None]
-        return Prediction(lengths.argmax(dim=1), lengths, torch.cat(drawn) if drawn else None)
+        classes = self.config.data.task.guesses(lengths)
+        return Prediction(classes, lengths, torch.cat(drawn) if drawn else None)
 
     @property
     def network(self) -> Network:
@@ -183,7 +185,12 @@ class Trained:
 
     def _outputs(self, images: Tensor, chance: int | None = None) -> Outputs:
         presented = self.config.augmentation.plain(images)
-        return self._network(presented, None, evaluation_chance(self.seed, chance))
+        outputs: Outputs = self._network(presented, None, evaluation_chance(self.seed, chance))
+        classes = self.config.data.task.guesses(outputs.lengths)
+        if classes.ndim == 1 or outputs.reconstructions is None or outputs.poses is None:
+            return outputs
+        drawn = self._network.decode(outputs.poses, classes)
+        return outputs._replace(reconstructions=drawn)
 
     def _checked(self, images: Tensor | np.ndarray) -> Tensor:
         batch = torch.as_tensor(images)

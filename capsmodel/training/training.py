@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import torch
-from jaxtyping import Float, Int, Integer, UInt8
+from jaxtyping import Float, Int, Shaped, UInt8
 from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
@@ -18,6 +18,7 @@ from capsmodel.data import DataSplits, Images, load_checked
 from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.health import belief_metrics, gradient_metrics, loss_metrics, warnings_of
 from capsmodel.metrics import EpochMetrics as EpochMetrics
+from capsmodel.reconstruction import NoReconstruction
 from capsmodel.settings.measures import parts_in
 from capsmodel.training.learner import Learner, SplitJudged
 from capsmodel.training.origin import Origin, origin_in_epoch
@@ -32,15 +33,18 @@ class SplitResult:
 
     Attributes:
         error: Share of the images that are classified wrongly.
-        predictions: The class given to each image, in the data set's order.
-        labels: The true classes.
+        predictions: The answer for each image, in the form of the task's labels and the data set's
+            order: a class, or whether it is of each.
+        labels: The true answers.
         objects: Which object each image shows; None where each image is its own.
+        errors: Error of each image, where it is not just whether answer and label differ.
     """
 
     error: float
-    predictions: UInt8[Tensor, " images"]
-    labels: UInt8[Tensor, " images"]
+    predictions: UInt8[Tensor, "images ..."]
+    labels: UInt8[Tensor, "images ..."]
     objects: Int[Tensor, " images"] | None = None
+    errors: Float[Tensor, " images"] | None = None
 
     __repr__ = shapes_repr
 
@@ -49,6 +53,8 @@ class SplitResult:
         named = {"predictions": self.predictions, "labels": self.labels}
         if self.objects is not None:
             named["objects"] = self.objects
+        if self.errors is not None:
+            named["errors"] = self.errors
         return {name: tensor.cpu() for name, tensor in named.items()}
 
 
@@ -130,6 +136,7 @@ class Training:
         self._validated: Tensor | None = None  # beliefs of the last epoch, if trained here
         self._learner = self._new_learner()
         self._data = data or load_checked(config.data, self.device)
+        _check_parts(config, self._data.train)
 
     @property
     def data(self) -> DataSplits:
@@ -185,14 +192,15 @@ class Training:
             train_loss, health = self._train_epoch(self.epoch)
             judged = self._learner.evaluate(self._data.validation, self._progress)
             labels = self._data.validation.labels
-            num_wrong = (judged.beliefs.argmax(dim=1) != labels).sum()
+            task = self.config.data.task
+            num_wrong = task.errors(task.answers(judged.beliefs, labels), labels).sum()
             health |= {"class_loss": judged.class_loss, **belief_metrics(judged.beliefs)}
             health |= judged.routing
             measures = measured(self.config, judged.beliefs, labels)
             numbers = [
                 train_loss,
                 judged.loss,
-                num_wrong.float(),
+                num_wrong,
                 *health.values(),
                 *measures.values(),
             ]
@@ -259,7 +267,7 @@ class Training:
         """Return the result on the validation split after the last epoch."""
         split = self._data.validation
         if self._validated is not None:
-            return _result(split, self._validated)
+            return self._result(split, self._validated)
         return self._judged(split, min(1.0, self.epoch / self.num_epochs))
 
     def trained(self) -> Trained:
@@ -335,17 +343,37 @@ class Training:
 
     def _judged(self, split: Images, progress: float) -> SplitResult:
         judged: SplitJudged = self._learner.evaluate(split, progress)
-        return _result(split, judged.beliefs)
+        return self._result(split, judged.beliefs)
+
+    def _result(self, split: Images, beliefs: Float[Tensor, "images classes"]) -> SplitResult:
+        task = self.config.data.task
+        answers = task.answers(beliefs, split.labels)
+        errors = task.errors(answers, split.labels).double().cpu()
+        is_other = (answers != split.labels).reshape(len(split), -1).any(dim=1).cpu()
+        return SplitResult(
+            error=errors.mean().item(),
+            predictions=answers.to("cpu", torch.uint8),
+            labels=split.labels.to("cpu", torch.uint8),
+            objects=None if split.objects is None else split.objects.cpu(),
+            errors=None if torch.equal(errors, is_other.double()) else errors,
+        )
 
 
-def _result(split: Images, beliefs: Float[Tensor, "images classes"]) -> SplitResult:
-    predictions = beliefs.argmax(dim=1)
-    return SplitResult(
-        error=int((predictions != split.labels).sum()) / len(split),
-        predictions=predictions.to("cpu", torch.uint8),
-        labels=split.labels.to("cpu", torch.uint8),
-        objects=None if split.objects is None else split.objects.cpu(),
-    )
+def _check_parts(config: TrainingConfig, train: Images) -> None:
+    """Check that a decoder of several classes has what it is to draw of each.
+
+    Raises:
+        ValueError: If the images do not have the parts.
+    """
+    decoder = getattr(config.model, "reconstruction", NoReconstruction())
+    if config.data.task.labels != "classes" or isinstance(decoder, NoReconstruction):
+        return
+    if train.of_epoch(0, 0).take(slice(1)).parts is None:
+        raise ValueError(
+            f"The decoder '{decoder.kind}' draws each class of an image apart, and the data "
+            f"'{config.data.kind}' do not say what each looks like: give Images(parts=...), or set "
+            f"model.reconstruction=none."
+        )
 
 
 def read_history(path: Path, seed: int) -> tuple[EpochMetrics, ...]:
@@ -371,7 +399,7 @@ def read_history(path: Path, seed: int) -> tuple[EpochMetrics, ...]:
 def measured(
     config: TrainingConfig,
     beliefs: Float[Tensor, "images classes"],
-    labels: Integer[Tensor, " images"],
+    labels: Shaped[Tensor, "images ..."],
 ) -> dict[str, Float[Tensor, ""]]:
     """Return the metrics that the parts measure on the validation images: name -> value.
 

@@ -26,6 +26,7 @@ from sweeps.tracking.store import RecordStore
 from sweeps.tracking.validation import unknown_name
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
 SWEEP = "sweep"
@@ -395,8 +396,8 @@ def predictions(
             columns = {
                 **place,
                 "image": range(len(judged.labels)),
-                "label": judged.labels,
-                "prediction": judged.classes,
+                "label": _classes(judged.labels),
+                "prediction": _classes(judged.classes),
                 "is_wrong": judged.is_wrong,
             }
             objects = {} if judged.objects is None else {"object": judged.objects}
@@ -459,6 +460,13 @@ def evaluations(
     types = split | _OF_AN_EVALUATION | dict.fromkeys(axes, "float64")
     frame = pd.DataFrame(rows, columns=[*_OF_A_TRIAL, *split, *_OF_AN_EVALUATION, *axes])
     return with_units(frame.astype(_OF_A_TRIAL | types), units=axes)
+
+
+def _classes(labels: "np.ndarray") -> "np.ndarray | list[str]":
+    """Return a class for each image; of several their numbers as one text, "1 7"."""
+    if labels.ndim == 1:
+        return labels
+    return [" ".join(str(label) for label in row.nonzero()[0]) for row in labels]
 
 
 def subject_of(name: str, store: RecordStore) -> Manifest | TrialRecord:

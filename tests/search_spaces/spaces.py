@@ -52,7 +52,9 @@ BASE = TrainingConfig()
 
 
 # standardised patches do not go with every model
-WHOLE = Space.of(TrainingConfig).varied({"augmentation": ("none", "shift")})
+WHOLE = Space.of(TrainingConfig).varied(
+    {"augmentation": ("none", "shift"), "data": ("digits", "mnist", "viewpoints")}
+)
 
 
 THREE = Space.of(CapsNet, at="model").varied({"model.routing": ("dynamic", "uniform", "random")})

@@ -125,6 +125,8 @@ def _judged(judged: SplitPredictions) -> str:
     arrays: Sequence[Any] = [judged.classes, judged.labels]
     if judged.objects is not None:
         arrays = [*arrays, judged.objects]
+    if judged.task_errors is not None:
+        arrays = [*arrays, judged.task_errors * 2**32]
     return _digest(arrays)
 
 

@@ -482,5 +482,5 @@ def _slack(judged: Mapping[str, list[SplitPredictions]], chosen: str) -> float:
         return math.inf
     if len(judged) == 1:
         return 0.0
-    wrong = np.stack([[one.is_wrong for one in row] for row in judged.values()])
+    wrong = np.stack([[one.errors for one in row] for row in judged.values()])
     return float(tuning_slack(wrong, np.asarray([*judged].index(chosen)), first.objects))

@@ -90,7 +90,7 @@ def crossed_errors(
     why, shown = _why_seeds_alone(compared, counted, predictions), None
     if not why:
         shown = predictions[counted[0].trial_key].test
-    guess = _guess(counted, 1 if shown is None else int(shown.labels.max()) + 1)
+    guess = _guess(counted, 0.0 if shown is None else shown.chance)
     errors = [[_error(trial, guess) for trial in by_seed.values()] for by_seed in trials.values()]
     wrong = None
     if shown is not None:
@@ -151,10 +151,10 @@ def _why_seeds_alone(
     )
 
 
-def _guess(counted: Sequence[TrialRecord], num_classes: int) -> float:
+def _guess(counted: Sequence[TrialRecord], chance: float) -> float:
     """Return the error of a trial that diverged: to diverge is never better than to finish."""
     worst = max((trial.test_error or 0.0 for trial in counted), default=0.0)
-    return max(1 - 1 / num_classes, worst)
+    return max(chance, worst)
 
 
 def _error(trial: TrialRecord, guess: float) -> float:
@@ -165,5 +165,5 @@ def _wrong(
     trial: TrialRecord, guess: float, predictions: Mapping[str, Predictions], num_images: int
 ) -> Float[np.ndarray, " images"]:
     if trial.is_counted:
-        return predictions[trial.trial_key].test.is_wrong.astype(float)
+        return predictions[trial.trial_key].test.errors
     return np.full(num_images, guess)

@@ -9,7 +9,7 @@ from capsmodel.metrics import Metric, trapezoid_weights
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison, comparisons_together
 from sweeps.aggregation.results.mean_errors import MeanOfArm, mean_by_image
-from sweeps.aggregation.results.measured_arms import ImageErrors, MeasuredArm, guess_among
+from sweeps.aggregation.results.measured_arms import ImageErrors, MeasuredArm
 from sweeps.aggregation.results.paired_errors import PairedErrors, why_not_by_image
 from sweeps.aggregation.results.predictions import Predictions, SplitPredictions, WrongImages
 from sweeps.aggregation.statistics.intervals import Interval
@@ -201,7 +201,7 @@ def difference_from_clean(
     if not figure.is_error or not seeds or None in clean or why_not_by_image(one.arm, known):
         return None
     rows = [
-        values.values - shown.is_wrong
+        values.values - shown.errors
         for values, shown in zip(known, clean, strict=True)
         if values and shown
     ]
@@ -253,7 +253,7 @@ def _by_image(
     if predicted is None or len(rows) < len(figure.weights) or len({*map(len, rows)}) > 1:
         return None
     values = np.tensordot([*figure.weights.values()], np.stack(rows).astype(float), axes=1)
-    guess, shown = guess_among(predicted.test), _shown(figure, predicted, len(values))
+    guess, shown = predicted.test.chance, _shown(figure, predicted, len(values))
     return ImageErrors(
         values=values,
         guess=1 - guess if figure.is_better_larger else guess,

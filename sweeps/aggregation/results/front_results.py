@@ -162,9 +162,7 @@ def is_worse(
         pairs = [(judged[0][seed], judged[1][seed]) for seed in seeds]
         first = pairs[0][0] if pairs else None
         if first and all(each.shows_the_same(first) for pair in pairs for each in pair):
-            differences = [
-                values.is_wrong.astype(float) - others.is_wrong for values, others in pairs
-            ]
+            differences = [values.errors - others.errors for values, others in pairs]
             return _is_above_zero(np.stack(differences), first.objects)
     values, others = (
         {seed: objective.cost(value) for seed, value in arm.chosen_by(objective).items()}

@@ -61,7 +61,7 @@ def mean_of(
     is_same = len(fingerprints) == 1 and all(one.shows_the_same(shown[0]) for one in shown)
     if len(shown) < len(seen) or not is_same or (metric == METRIC_VALIDATION_ERROR and arm.splits):
         return mean_by_image(arm, values, None)
-    return mean_by_image(arm, values, [one.is_wrong for one in shown], shown[0].objects)
+    return mean_by_image(arm, values, [one.errors for one in shown], shown[0].objects)
 
 
 def mean_by_image(

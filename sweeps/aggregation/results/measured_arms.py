@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from sweeps.aggregation.results.arms import ArmResults, identical_groups
-from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
+from sweeps.aggregation.results.predictions import Predictions
 
 NO_PREDICTIONS = "predictions are missing"
 
@@ -103,17 +103,12 @@ def errors_on_test_images(predicted: Predictions) -> ImageErrors:
     """Return the errors of a trial on the test images."""
     shown = predicted.test
     return ImageErrors(
-        values=shown.is_wrong.astype(float),
-        guess=guess_among(shown),
+        values=shown.errors,
+        guess=shown.chance,
         data_fingerprint=predicted.data_fingerprint,
         labels=shown.labels,
         objects=shown.objects,
     )
-
-
-def guess_among(shown: SplitPredictions) -> float:
-    """Return the error of a network that guesses one of the classes."""
-    return 1 - 1 / (int(shown.labels.max()) + 1)
 
 
 def _are_equal(one: np.ndarray | None, other: np.ndarray | None) -> bool:

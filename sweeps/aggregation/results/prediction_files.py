@@ -119,16 +119,19 @@ def _judged(tensors: Mapping[str, np.ndarray], split: str, error: float | None) 
     Raises:
         ValueError: If they are missing, or do not give the recorded error.
     """
-    names = [f"{split}{name}" for name in ("predictions", "labels", "objects")]
+    names = [f"{split}{name}" for name in ("predictions", "labels", "objects", "errors")]
     if missing := [name for name in names[:2] if name not in tensors]:
         raise ValueError(f"there are no {missing[0]}")
-    classes, labels, objects = (tensors.get(name) for name in names)
+    classes, labels, objects, errors = (tensors.get(name) for name in names)
     assert classes is not None
     assert labels is not None
-    for values in (classes, labels, *([] if objects is None else [objects])):
-        if values.ndim != 1 or len(values) != len(labels) or values.dtype.kind not in "iu":
-            raise ValueError("they are no whole numbers, one an image")
-    judged = SplitPredictions(classes, labels, objects)
-    if not len(labels) or error is None or abs(judged.is_wrong.mean() - error) > _ROUNDING:
+    given = [classes, labels, *([] if objects is None else [objects])]
+    if any(len(one) != len(labels) or one.dtype.kind not in "iu" for one in given):
+        raise ValueError("they are no whole numbers, one an image")
+    is_row = labels.ndim == 1 or (labels.ndim == 2 and labels.shape[1] > 1)
+    if classes.shape != labels.shape or not is_row or any(one.ndim != 1 for one in given[2:]):
+        raise ValueError("there is not one prediction for each label")
+    judged = SplitPredictions(classes, labels, objects, errors)
+    if not len(labels) or error is None or abs(judged.errors.mean() - error) > _ROUNDING:
         raise ValueError(f"they do not give the recorded error {error}")
     return judged

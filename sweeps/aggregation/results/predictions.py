@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Bool, Int, Shaped, UInt8
+from jaxtyping import Bool, Float, Int, Shaped, UInt8
 
 from sweeps.records.trial_record import TrialRecord
 
@@ -14,19 +14,41 @@ class SplitPredictions:
     """Images of one split with the classes that a network gave them.
 
     Attributes:
-        classes: Given by the network.
-        labels: True.
+        classes: Given by the network: a class an image, or, of a task of several classes, whether
+            an image is of each.
+        labels: True, in the same form.
         objects: Which object each image shows; None where each image is its own.
+        task_errors: Error of each image by the task's own measure; None where it is whether the
+            given class is the true one.
     """
 
-    classes: UInt8[np.ndarray, " images"]
-    labels: UInt8[np.ndarray, " images"]
+    classes: UInt8[np.ndarray, "images ..."]
+    labels: UInt8[np.ndarray, "images ..."]
     objects: Int[np.ndarray, " images"] | None = None
+    task_errors: Float[np.ndarray, " images"] | None = None
 
     @property
     def is_wrong(self) -> Bool[np.ndarray, " images"]:
         """Whether the network errs on each image."""
-        return self.classes != self.labels
+        if self.task_errors is not None:
+            return self.task_errors > 0
+        return (self.classes != self.labels).reshape(len(self.labels), -1).any(axis=1)
+
+    @property
+    def errors(self) -> Float[np.ndarray, " images"]:
+        """The error of each image, in [0, 1]; the error of the split is their mean."""
+        return self.is_wrong.astype(float) if self.task_errors is None else self.task_errors
+
+    @property
+    def chance(self) -> float:
+        """The error of a network that knows nothing: of the best answer for all images alike.
+
+        Where each image has one class, that of guessing among classes that are equally frequent.
+        """
+        if self.labels.ndim == 1:
+            return 1 - 1 / (int(self.labels.max()) + 1)
+        counts = np.unique(self.labels, axis=0, return_counts=True)[1]
+        return 1 - int(counts.max()) / len(self.labels)
 
     @property
     def num_clusters(self) -> int:

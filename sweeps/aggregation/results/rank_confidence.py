@@ -42,7 +42,7 @@ def may_be_best(
     is_whole = seeds == sorted(ranked[0].arm.trials)
     if not is_whole or len(seeds) < FEWEST_SEEDS or len(alike) < 2:
         return {}
-    wrong = np.stack([[judged[seed].is_wrong for seed in seeds] for judged in alike.values()])
+    wrong = np.stack([[judged[seed].errors for seed in seeds] for judged in alike.values()])
     alike_to_first = indistinguishable_from(0, [*wrong.astype(float)], shown[0].objects)
     return dict(zip(alike, alike_to_first, strict=True))
 

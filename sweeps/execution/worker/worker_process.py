@@ -174,6 +174,7 @@ def _take_first_step(config_text: str, source: str | None, name: str, device: st
     from capsmodel.chance import stream
     from capsmodel.config import build_model
     from capsmodel.data import load_checked
+    from capsmodel.training.learner import presented
 
     config = training_config(json.loads(config_text), source, name)
     with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
@@ -181,10 +182,12 @@ def _take_first_step(config_text: str, source: str | None, name: str, device: st
         network.to_empty(device="cpu").initialise(0)
         network.to(device)
         few = load_checked(config.data, device).train.take(slice(_WARM_UP_IMAGES))
-        images, labels = config.augmentation.plain(few.images), few.labels
+        few = presented(few, config.augmentation.plain)
         optimiser = config.optimiser.build(tuple(network.parameters()))
-        outputs = network(images, labels, stream(0, "warm-up"))
-        loss = config.loss.judge(outputs, labels, 0.0) + network.penalty(outputs, images)
+        drawn = config.data.task.drawn(few.labels)
+        outputs = network(few.images, drawn, stream(0, "warm-up"))
+        penalty = network.penalty(outputs, few.images if few.parts is None else few.parts)
+        loss = config.loss.judge(outputs, few.labels, 0.0) + penalty
         loss.backward()
         optimiser.step()
         save({"loss": loss.detach()})

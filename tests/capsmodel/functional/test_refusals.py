@@ -91,8 +91,8 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         "variance_floor must be 0 or more, got -1.0.",
     ),
     "a reduction that is none": (
-        lambda: MARGIN(LENGTHS, LABELS, reduction="mean"),
-        "reduction must be one of 'sum', 'half_mean', got 'mean'.",
+        lambda: MARGIN(LENGTHS, LABELS, over_classes="mean"),
+        "over_classes must be one of 'sum', 'half_mean', got 'mean'.",
     ),
     "fewer labels than images": (
         lambda: MARGIN(LENGTHS, LABELS[:1]),

@@ -137,7 +137,7 @@ def test_losses_have_the_values_worked_out_by_hand() -> None:
         assert_close(margin_loss(lengths, labels), torch.tensor(loss).double())
         assert_close(spread_loss(lengths, labels, 0.5), torch.tensor(9 * 0.25).double())
     lengths = torch.full((10, 10), 0.5, dtype=torch.float64)
-    halved = margin_loss(lengths, labels, Margins(down_weight=1.0), reduction="half_mean")
+    halved = margin_loss(lengths, labels, Margins(down_weight=1.0), over_classes="half_mean")
     assert_close(halved, torch.tensor((0.16 + 9 * 0.16) / 20).double())
 
 
@@ -149,8 +149,10 @@ def test_an_image_may_be_of_several_classes_or_of_none() -> None:
     assert_close(
         margin_loss(lengths[2:], is_true_class[2:]), margin_loss(lengths[2:], torch.tensor([0]))
     )
-    with pytest.raises(ValueError, match="one integer an image"):
-        margin_loss(lengths, is_true_class, class_weights=(1.0, 2.0, 3.0))
+    weighted = margin_loss(lengths, is_true_class, class_weights=(1.0, 2.0, 3.0))
+    assert_close(weighted, torch.tensor((1.5 * by_hand[0] + by_hand[2]) / 3))
+    with pytest.raises(ValueError, match=r"image 0 is 0\.8 for class 0: labels of several classes"):
+        margin_loss(lengths, lengths)
 
 
 def test_a_class_may_weigh_more() -> None:

@@ -5,7 +5,15 @@ import os
 import pytest
 
 from capsmodel.augmentation import AUGMENTATIONS, Augmentation, Patches
-from capsmodel.data import DATA_SETS, DataSet, FashionMnist, Mnist, SmallNorb
+from capsmodel.data import (
+    DATA_SETS,
+    DataSet,
+    FashionMnist,
+    Mnist,
+    MultiFashionMnist,
+    MultiMnist,
+    SmallNorb,
+)
 from capsmodel.evaluation import ATTACKS, EVALUATIONS, Evaluation
 from capsmodel.losses import LOSSES, MARGIN_SCHEDULES, SPREAD_SCHEDULES, Loss
 from capsmodel.models import MODELS
@@ -50,6 +58,10 @@ OTHER_PARTS = [
 ]
 
 FRACTIONS = {"digits": 0.5, "mnist": 0.02, "fashion_mnist": 0.02, "viewpoints": 0.003}
+FRACTIONS |= {"multi_mnist": 0.02, "multi_fashion_mnist": 0.02}
+
+
+NEED_IMAGES = {Mnist, FashionMnist, MultiMnist, MultiFashionMnist}
 
 
 class TestRoutings(RoutingContract):
@@ -92,7 +104,7 @@ class TestDataSets(DataSetContract):
     @pytest.fixture(params=[data for data in DATA_SETS if data is not SmallNorb], ids=kind_of)
     def data(self, request: pytest.FixtureRequest) -> DataSet:
         kind: type[DataSet] = request.param
-        if kind in {Mnist, FashionMnist} and "CAPSWEEP_DATA" not in os.environ:
+        if kind in NEED_IMAGES and "CAPSWEEP_DATA" not in os.environ:
             pytest.skip("CAPSWEEP_DATA names no folder with real images")
         return kind(fraction=FRACTIONS[kind_of(kind)])
 
