@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 from capsmodel import TrainingConfig
 from capsmodel.config import num_parameters
-from capsmodel.data import DataSplits, MultiMnist, load_checked
+from capsmodel.data import DataSplits, MultiMnist
 from capsmodel.data.idx import IdxImages
 from capsmodel.data.multi_mnist import OverlaidImages, moved_by
 from capsmodel.models import CapsNet
@@ -32,7 +32,7 @@ class SmallPairs(MultiMnist):
 def splits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DataSplits:
     monkeypatch.setenv("CAPSWEEP_DATA", str(tmp_path))
     write_files(tmp_path / "MNIST" / "raw")
-    return load_checked(SmallPairs(), "cpu")
+    return SmallPairs().load("cpu")
 
 
 def overlaid(images: object) -> OverlaidImages:

@@ -269,13 +269,14 @@ def test_gradients_flow_through_all_rounds_whatever_the_training_did(routing: An
 
 def test_random_routing_is_attacked_by_a_mean_of_draws() -> None:
     network = Training(small_config(model=small_model(routing=RandomRouting())), 0).trained()
-    images = Images(torch.rand(4, 1, 8, 8), torch.arange(4))
+    pixels = torch.rand(4, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    images = Images(pixels, torch.arange(4))
     victim, rows = Victim(network, images, objective="lengths"), torch.arange(4)
     one, other = (
         victim.look_and_differentiate(images.images, rows, step).gradient for step in (0, 1)
     )
     assert not torch.equal(one, other)
-    torch.testing.assert_close(one, other, rtol=0.5, atol=0.2 * float(one.abs().max()))
+    assert torch.cosine_similarity(one.flatten(), other.flatten(), dim=0) > 0.5
     look = victim.look_and_differentiate(images.images, rows)
     assert torch.equal(look.is_wrong, network.predict(images.images).classes != images.labels)
 
