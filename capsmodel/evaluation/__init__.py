@@ -18,6 +18,7 @@ from capsmodel.evaluation.pictures import Pictures as Pictures
 from capsmodel.evaluation.pictures import first_of_each_class as first_of_each_class
 from capsmodel.evaluation.pictures import shares_of_children as shares_of_children
 from capsmodel.evaluation.shifted_test_error import ShiftedTestError as ShiftedTestError
+from capsmodel.evaluation.swapped_routing import SwappedRouting as SwappedRouting
 from capsmodel.evaluation.test_error import TestError as TestError
 
 EVALUATIONS = (
@@ -25,6 +26,7 @@ EVALUATIONS = (
     ShiftedTestError,
     DistortedTestError,
     AdversarialError,
+    SwappedRouting,
     Confidence,
     Pictures,
 )

@@ -167,6 +167,15 @@ class EMRounds:
         couplings = Couplings(shares, votes.neighbourhood)
         return Routed(statistics.centre.transpose(1, 2), activations, couplings)
 
+    def routed_as_shared(
+        self, votes: Votes, shares: Float[Tensor, "edges sites out_caps"]
+    ) -> Routed:
+        """Return centres and activations of the last M-step where its shares are given."""
+        statistics = self._statistics(votes, shares, None, with_distances=False)
+        activations = torch.sigmoid(self._logits(statistics, self.iterations - 1))
+        couplings = Couplings(shares.detach(), votes.neighbourhood)
+        return Routed(statistics.centre.transpose(1, 2), activations, couplings)
+
     def _statistics(
         self, votes: Votes, assignment: Tensor, previous: Tensor | None, *, with_distances: bool
     ) -> Statistics:

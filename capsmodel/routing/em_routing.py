@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
+from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -170,8 +171,15 @@ class EMRouter(Router):
         In half precision and under autocast the rounds are computed in single precision: masses
         and variances span more than half precision holds. The result has the votes' type.
         """
+        return route_by_em(votes, self._rounds())
+
+    def share_out(self, votes: Votes, shares: Float[Tensor, "edges sites out_caps"]) -> Routed:
+        """Return what the last M-step makes of given shares, without a momentum of the centres."""
+        return self._rounds().routed_as_shared(votes, shares)
+
+    def _rounds(self) -> EMRounds:
         settings = self.settings
-        rounds = EMRounds(
+        return EMRounds(
             out_caps=self.cost_bias.shape[0],
             iterations=settings.iterations,
             activation_bias=settings.activation_bias_scale * _single(self.activation_bias),
@@ -184,7 +192,6 @@ class EMRouter(Router):
             competition=settings.competition,
             gradient=settings.gradient,
         )
-        return route_by_em(votes, rounds)
 
     def _inverse_temperature(self, iteration: int) -> float:
         inverse_temperature = self.settings.inverse_temperature.at(iteration)
