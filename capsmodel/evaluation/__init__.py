@@ -14,6 +14,7 @@ from capsmodel.evaluation.base import findings_of as findings_of
 from capsmodel.evaluation.base import share_wrong as share_wrong
 from capsmodel.evaluation.confidence import Confidence as Confidence
 from capsmodel.evaluation.distorted_test_error import DistortedTestError as DistortedTestError
+from capsmodel.evaluation.equivariance import Equivariance as Equivariance
 from capsmodel.evaluation.pictures import Pictures as Pictures
 from capsmodel.evaluation.pictures import first_of_each_class as first_of_each_class
 from capsmodel.evaluation.pictures import shares_of_children as shares_of_children
@@ -27,6 +28,7 @@ EVALUATIONS = (
     DistortedTestError,
     AdversarialError,
     SwappedRouting,
+    Equivariance,
     Confidence,
     Pictures,
 )

@@ -3,7 +3,9 @@
 from typing import Annotated, Literal
 
 import torch
+from jaxtyping import Bool, Float
 from pydantic import Field
+from torch import Tensor
 
 from capsmodel.data import DataSplits
 from capsmodel.evaluation.base import EvaluatedSplit, Evaluation, Findings, beliefs_in
@@ -46,14 +48,27 @@ class Confidence(Evaluation):
         images = self.images_of(data)
         beliefs, classes = beliefs_in(trained, images).cpu().max(dim=1)
         is_right = classes == images.labels.cpu()
-        places = (beliefs * self.bins).long().clamp(max=self.bins - 1)
-        # A bin's distance times its share of the images is its summed difference over all images.
-        differences = torch.zeros(self.bins, dtype=torch.float64)
-        differences.index_add_(0, places, beliefs.double() - is_right.double())
         return Findings(
             metrics={
                 "mean_belief": beliefs.double().mean().item(),
-                "calibration_error": differences.abs().sum().item() / len(beliefs),
+                "calibration_error": calibration_error(beliefs, is_right, self.bins),
             },
             images={"beliefs": beliefs, "is_right": is_right.to(torch.uint8)},
         )
+
+
+def calibration_error(
+    beliefs: Float[Tensor, " images"], is_right: Bool[Tensor, " images"], bins: int
+) -> float:
+    """Return the mean distance of beliefs in the winner from the share right in their bin.
+
+    Args:
+        beliefs: In [0, 1], on the CPU.
+        is_right: Whether each winner is the true class.
+        bins: Number of bins of equal width over [0, 1].
+    """
+    places = (beliefs * bins).long().clamp(max=bins - 1)
+    # A bin's distance times its share of the images is its summed difference over all images.
+    differences = torch.zeros(bins, dtype=torch.float64)
+    differences.index_add_(0, places, beliefs.double() - is_right.double())
+    return differences.abs().sum().item() / len(beliefs)

@@ -6,17 +6,19 @@ from typing import Annotated, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from pydantic import Field, model_validator
 from torch import Tensor
 
 from capsmodel.chance import normal, stream, uniform
 from capsmodel.data import DataSplits
 from capsmodel.evaluation.base import Evaluation, Findings, wrong
+from capsmodel.evaluation.confidence import calibration_error
 from capsmodel.metrics import Metric
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE, Trained
 
 Distortion = Literal["rotation", "scale", "noise", "blur", "occlusion", "contrast"]
+_BINS = 15  # of the calibration error, those of `Confidence`
 _SEED = 0  # of noise and of places, the same for all trials
 
 
@@ -37,7 +39,8 @@ class DistortedTestError(Evaluation):
     - "contrast", by a factor on the distance of each value from the mean of its channel.
 
     Rotated and scaled images are interpolated bilinearly, without smoothing before they shrink;
-    zeros come in from outside. All values are cut off at 0 and 1.
+    zeros come in from outside. All values are cut off at 0 and 1. At each point it also gives the
+    calibration error, as `confidence` does with 15 bins.
 
     Attributes:
         distortion: What is done to the images.
@@ -63,49 +66,53 @@ class DistortedTestError(Evaluation):
                 f"values of '{self.distortion}' must include {axis.unchanged:g}, which changes "
                 f"nothing, got {', '.join(f'{value:g}' for value in values)}."
             )
-        self._curve()
+        self._curve("error")
         return self
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The error at each value."""
-        return self._curve()
+        """The error and the calibration error at each value."""
+        return (*self._curve("error"), *self._curve("calibration_error"))
 
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
-        """Return the error at each value, and the images that are wrong there."""
-        batches = [
-            torch.stack([self._errors(trained, data, start, value) for value in self._values])
-            for start in range(0, len(data.test), EVALUATION_BATCH_SIZE)
-        ]
-        rows = torch.cat(batches, dim=1)
-        by_image = {metric.name: row for metric, row in zip(self.metrics, rows, strict=True)}
+        """Return the errors at each value, and the images that are wrong there."""
+        by_image: dict[str, Tensor] = {}
+        calibration: dict[str, float] = {}
+        points = zip(
+            self._values, self._curve("error"), self._curve("calibration_error"), strict=True
+        )
+        for value, error, of_beliefs in points:
+            directions = sorted({value, -value}) if self.distortion == "rotation" else [value]
+            beliefs = torch.stack([self._beliefs(trained, data, one) for one in directions])
+            strongest, classes = beliefs.max(dim=2)
+            is_wrong = torch.stack([wrong(one, data.test.labels) for one in classes])
+            by_image[error.name] = is_wrong.double().mean(dim=0)
+            calibration[of_beliefs.name] = calibration_error(
+                strongest.flatten().cpu(), is_wrong.flatten() == 0, _BINS
+            )
         return Findings(
-            metrics={name: row.mean().item() for name, row in by_image.items()}, images=by_image
+            metrics={name: row.mean().item() for name, row in by_image.items()} | calibration,
+            images=by_image,
         )
 
-    def _errors(
-        self, trained: Trained, data: DataSplits, start: int, value: float
-    ) -> Float[Tensor, " batch"]:
-        """Return the error on each image of a batch, the mean over the directions."""
-        batch = data.test.take(slice(start, start + EVALUATION_BATCH_SIZE))
-        indices = range(start, start + len(batch))
-        directions = {value, -value} if self.distortion == "rotation" else {value}
-        errors = [
-            wrong(
-                _classes(trained, distorted(batch.images, self.distortion, one, indices)),
-                batch.labels,
-            )
-            for one in sorted(directions)
-        ]
-        return torch.stack(errors).double().mean(dim=0)
+    def _beliefs(
+        self, trained: Trained, data: DataSplits, value: float
+    ) -> Float[Tensor, "images classes"]:
+        beliefs: list[Tensor] = []
+        for start in range(0, len(data.test), EVALUATION_BATCH_SIZE):
+            batch = data.test.take(slice(start, start + EVALUATION_BATCH_SIZE))
+            indices = range(start, start + len(batch))
+            images = distorted(batch.images, self.distortion, value, indices)
+            beliefs.append(trained.predict(images).lengths)
+        return torch.cat(beliefs)
 
     @property
     def _values(self) -> tuple[float, ...]:
         return self.values or _AXES[self.distortion].values
 
-    def _curve(self) -> tuple[Metric, ...]:
+    def _curve(self, name: str) -> tuple[Metric, ...]:
         axis = _AXES[self.distortion]
-        return self.curve("error", axis.name, self._values, axis.unit)
+        return self.curve(name, axis.name, self._values, axis.unit)
 
 
 class _Axis(NamedTuple):
@@ -127,10 +134,6 @@ _AXES: dict[Distortion, _Axis] = {
     "occlusion": _Axis("side", "of the image", 0.0, 0.0, 1.0, (0.0, 0.125, 0.25, 0.375, 0.5)),
     "contrast": _Axis("factor", "", 1.0, 0.0, 10.0, (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)),
 }
-
-
-def _classes(trained: Trained, images: Tensor) -> Int[Tensor, " batch"]:
-    return trained.predict(images).lengths.argmax(dim=1)
 
 
 def distorted(

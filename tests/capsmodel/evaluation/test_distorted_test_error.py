@@ -9,7 +9,7 @@ from torch import Tensor
 
 from capsmodel import Trained, Training
 from capsmodel.data import DataSplits, Images
-from capsmodel.evaluation import DistortedTestError
+from capsmodel.evaluation import Confidence, DistortedTestError
 from capsmodel.evaluation.distorted_test_error import Distortion, distorted
 from tests.capsmodel.small_config import small_config
 
@@ -40,9 +40,13 @@ def test_the_curve_has_the_plain_error_where_nothing_is_changed(
     findings = evaluation.evaluate(trained, data)
     plain = (trained.predict(data.test.images).classes != data.test.labels).double()
     unchanged = 1 if distortion in {"scale", "contrast"} else 0
-    (name,) = [one.name for one in evaluation.metrics if one.at and one.at.value == unchanged]
+    name, calibration = (
+        one.name for one in evaluation.metrics if one.at and one.at.value == unchanged
+    )
     assert torch.equal(findings.images[name], plain)
-    assert max(findings.metrics.values()) > findings.metrics[name]
+    assert max(findings.metrics[one] for one in findings.images) > findings.metrics[name]
+    confidence = Confidence(split="test").evaluate(trained, data).metrics
+    assert findings.metrics[calibration] == pytest.approx(confidence["calibration_error"])
     assert evaluation.primary == "error"
 
 
