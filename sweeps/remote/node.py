@@ -10,17 +10,11 @@ import secrets
 import shlex
 import socket
 import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import ProxyHandler, build_opener
 
-import psutil
 from pydantic import BaseModel
 
 from sweeps.execution.engine.cgroup import num_cores
@@ -43,16 +37,13 @@ from sweeps.remote.messages import (
     StopServices,
     Text,
 )
+from sweeps.remote.mlflow_server import MlflowServer
+from sweeps.remote.services import MARK, answers, end_services, program, service_environment
 from sweeps.storage.locations import resolve_storage
 
-MARK = "CAPSWEEP_CLUSTER"
 _TOKEN = Path("~/.ray/auth_token")
 _ENVIRONMENT = Path("~/capsweep-env.sh")
-_MLFLOW_LOG = Path("~/capsweep-mlflow.log")
-_PRIVATE = Path("~/capsweep-mlflow.env")
 _START_SECONDS = 120.0
-_END_SECONDS = 10.0
-_POLL_SECONDS = 0.1
 _OBJECT_STORE_BYTES = 2**28  # trials pass nothing through it
 _Say = Callable[[BaseModel], None]
 AT_END: list[Callable[[], object]] = []
@@ -86,7 +77,7 @@ def run_command(request: RunCommand, say: _Say) -> Ended:
         write_files(folder, request.files)
         width = {"COLUMNS": str(request.columns)} if request.columns else {}
         process = subprocess.Popen(
-            [_program("capsweep"), *request.words],
+            [program("capsweep"), *request.words],
             cwd=folder,
             env={**os.environ, "RAY_AUTH_MODE": "token", **width},
             stdin=subprocess.DEVNULL,
@@ -151,8 +142,9 @@ def start_head(request: StartHead, _say: _Say) -> Started:
     _write_token(token)
     _write_environment(request)
     address = _address()
-    starts_mlflow = not answers(f"http://127.0.0.1:{request.mlflow_port}/health")
-    mlflow = _start_mlflow(request) if starts_mlflow else None
+    folder = f"{request.storage}/mlflow"
+    mlflow = MlflowServer(request.mlflow_port)
+    starts_mlflow = mlflow.start(f"sqlite:///{folder}/mlflow.db", f"{folder}/artifacts")
     starts_ray = not answers(f"http://127.0.0.1:{request.dashboard_port}/api/version", token)
     if starts_ray:
         end_services(request.ray_port)
@@ -165,8 +157,7 @@ def start_head(request: StartHead, _say: _Say) -> Started:
             "--dashboard-host=127.0.0.1",
             f"--dashboard-port={request.dashboard_port}",
         )
-    if mlflow:
-        _wait_for_mlflow(mlflow, request.mlflow_port)
+    mlflow.wait()
     return Started(address=address, token=token, ray=starts_ray, mlflow=starts_mlflow)
 
 
@@ -194,35 +185,15 @@ def stop(request: StopServices, _say: _Say) -> Stopped:
     return Stopped(num_processes=sum(map(end_services, request.ports)))
 
 
-def end_services(port: int) -> int:
-    """End the processes of the service with a port; return how many there were."""
-    ended: list[psutil.Process] = []
-    while left := [process for process in _services(port) if process not in ended]:
-        for process in left:
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
-        ended += left
-    psutil.wait_procs(ended, timeout=_END_SECONDS)
-    return len(ended)
-
-
-def _services(port: int) -> Iterator[psutil.Process]:
-    for process in psutil.process_iter():
-        with suppress(psutil.Error):
-            mark = process.environ().get(MARK, "")
-            if process.pid != os.getpid() and mark.endswith(f":{port}"):
-                yield process
-
-
 def _start_ray(head: str, request: StartHead | StartWorker, *words: str) -> None:
     words += (f"--object-store-memory={_OBJECT_STORE_BYTES}", "--disable-usage-stats")
     words += (f"--num-cpus={num_cores() if request.cpus is None else request.cpus}",)
     if request.gpus is not None:
         words += (f"--num-gpus={request.gpus}",)
-    environment = {**_service_environment(), MARK: f"ray {head}", "RAY_AUTH_MODE": "token"}
+    environment = {**service_environment(), MARK: f"ray {head}", "RAY_AUTH_MODE": "token"}
     try:
         started = subprocess.run(
-            [_program("ray"), "start", "--log-color=false", *words],
+            [program("ray"), "start", "--log-color=false", *words],
             env=environment,
             cwd=Path.home(),
             stdin=subprocess.DEVNULL,
@@ -246,97 +217,7 @@ def _no_ray(head: str, reason: str) -> BadInput:
     )
 
 
-def _start_mlflow(request: StartHead) -> "subprocess.Popen[bytes]":
-    folder = Path(request.storage, "mlflow")
-    folder.mkdir(parents=True, exist_ok=True)
-    environment = {
-        **_service_environment(),
-        MARK: f"mlflow 127.0.0.1:{request.mlflow_port}",
-        # no argument: those are seen by everybody
-        "MLFLOW_BACKEND_STORE_URI": _database() or f"sqlite:///{folder}/mlflow.db",
-        # seven processes that evaluate language models: not ours
-        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-    }
-    # one worker: of several, each answer on a keep-alive connection takes 40 ms more
-    words = ["server", "--host=127.0.0.1", f"--port={request.mlflow_port}", "--workers=1"]
-    words += [f"--artifacts-destination={folder}/artifacts"]
-    with _MLFLOW_LOG.expanduser().open("wb") as output:
-        return subprocess.Popen(
-            [_program("mlflow"), *words],
-            env=environment,
-            cwd=Path.home(),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-
-
-def _wait_for_mlflow(process: "subprocess.Popen[bytes]", port: int) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        if answers(f"http://127.0.0.1:{port}/health"):
-            return
-        time.sleep(_POLL_SECONDS)
-    process.kill()
-    lines = _MLFLOW_LOG.expanduser().read_text(errors="replace").strip().splitlines()
-    if lines and lines[-1] == "ModuleNotFoundError: No module named 'psycopg'":
-        raise BadInput(
-            f"MLflow's database is PostgreSQL, whose driver is not installed on "
-            f"{socket.gethostname()}: pip install psycopg[binary] there."
-        )
-    raise BadInput(
-        f"MLflow's server does not start on {socket.gethostname()}: "
-        f"{one_line(lines[-1])[:300] if lines else 'it has said nothing'} (see {_MLFLOW_LOG} "
-        f"there)."
-    )
-
-
-def _database() -> str | None:
-    """Return the address of MLflow's database that a file of the user's own names, if there is one.
-
-    Raises:
-        BadInput: If others may read the file, as the address may hold a password.
-    """
-    path = _PRIVATE.expanduser()
-    if not path.exists():
-        return None
-    if path.stat().st_mode & 0o077:
-        raise BadInput(
-            f"Others may read {_PRIVATE} on {socket.gethostname()}: chmod 600 {_PRIVATE}, and "
-            f"change the password if it was seen."
-        )
-    for line in path.read_text().splitlines():
-        name, _, value = line.removeprefix("export ").partition("=")
-        if name.strip() == "MLFLOW_DATABASE":
-            return value.strip().strip("'\"")
-    return None
-
-
-def answers(url: str, token: str = "") -> bool:
-    """Return whether a server on this machine answers, asked without any proxy."""
-    opener = build_opener(ProxyHandler({}))
-    opener.addheaders = [("Authorization", f"Bearer {token}")] if token else []
-    try:
-        with opener.open(url, timeout=5.0) as reply:
-            return reply.status == 200
-    except (URLError, OSError, ValueError):
-        return False
-
-
 # What the machine has.
-
-
-def _program(name: str) -> str:
-    return str(Path(sys.executable).with_name(name))
-
-
-def _service_environment() -> dict[str, str]:
-    """Return the environment of a service: its jobs find our commands, and no ssh session's."""
-    left_out = ("SSH_", "XDG_SESSION")
-    usual = {key: value for key, value in os.environ.items() if not key.startswith(left_out)}
-    folder = str(Path(sys.executable).parent)
-    return {**usual, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
 
 
 def _address() -> str:

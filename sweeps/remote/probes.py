@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from sweeps.records.errors import BadInput
 from sweeps.remote import node
 from sweeps.remote.messages import HoldLock, Probe, Probed, Stopped, Text
+from sweeps.remote.services import answers
 from sweeps.storage.file_lock import FileLock, is_locked
 
 _LONGEST_SECONDS = 10.0  # that a file may take until another machine sees it
@@ -53,7 +54,7 @@ def probe(request: Probe, _say: _Say) -> Probed:
         data=_names(Path(request.data)),
         free_bytes=_free(storage),
         free_scratch_bytes=_free(Path(tempfile.gettempdir())),
-        mlflow=node.answers(f"http://127.0.0.1:{port}/health") if port else None,
+        mlflow=answers(f"http://127.0.0.1:{port}/health") if port else None,
     )
 
 

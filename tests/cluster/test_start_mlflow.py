@@ -17,7 +17,7 @@ from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.cluster
 
-SCRIPT = Path(__file__).parents[2] / "deploy" / "start_mlflow.sh"
+START = (sys.executable, "-m", "sweeps.remote.mlflow_server")  # as cluster.yaml has it
 
 
 @pytest.fixture
@@ -55,8 +55,9 @@ def test_a_server_that_cannot_start_is_an_error_with_its_words(
     environment["MLFLOW_DATABASE"] = "nonsense://database"
     ended = tried(environment)
     assert ended.returncode == 1
-    assert "MLflow did not start" in ended.stdout
-    assert "nonsense" in ended.stdout
+    (sentence,) = ended.stderr.splitlines()
+    assert "MLflow's server does not start on" in sentence
+    assert "nonsense" in sentence
 
 
 def test_where_the_driver_for_postgresql_is_missing_one_sentence_says_what_to_install(
@@ -69,7 +70,7 @@ def test_where_the_driver_for_postgresql_is_missing_one_sentence_says_what_to_in
     }
     ended = tried(environment)
     assert ended.returncode == 1
-    (sentence,) = ended.stdout.splitlines()
+    (sentence,) = ended.stderr.splitlines()
     assert "python -m pip install 'psycopg[binary]'" in sentence
     assert "secret" not in sentence
     assert servers(environment) == []
@@ -97,14 +98,14 @@ def test_a_file_with_the_database_that_others_may_read_is_refused(
     private.chmod(0o640)
     ended = tried(environment)
     assert ended.returncode == 1
-    assert f"chmod 600 {private}" in ended.stdout
+    assert "chmod 600 ~/capsweep-mlflow.env" in ended.stderr
     assert servers(environment) == []
 
 
 def tried(environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
-    """Run the script, and return what it said."""
+    """Start the server, and return what it said."""
     return subprocess.run(
-        ["bash", SCRIPT],
+        START,
         env=environment,
         capture_output=True,
         text=True,
@@ -114,8 +115,8 @@ def tried(environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
 
 
 def start(environment: dict[str, str]) -> None:
-    """Run the script, whose end the server has to outlive."""
-    ended = subprocess.run(["bash", SCRIPT], env=environment, timeout=PATIENCE_SECONDS, check=False)
+    """Start the server, whose end the server has to outlive."""
+    ended = subprocess.run(START, env=environment, timeout=PATIENCE_SECONDS, check=False)
     assert ended.returncode == 0
 
 

@@ -23,8 +23,9 @@ _PROGRAMS = {
     "bin/dpkg": "exit 0",  # Debian's packages are there
     "bin/mount": 'exec /bin/mount --bind "${@: -2:1}" "${@: -1}"',
     "venv/bin/pip": "exit 0",  # so are Python's
+    "venv/bin/python": f'exec {sys.executable} "$@"',  # a link would have no packages
 }
-_COMMANDS = ("python", "capsweep", "capsweep-agent", "mlflow", "ray")
+_COMMANDS = ("capsweep", "capsweep-agent", "mlflow", "ray")
 
 
 def why_no_ec2() -> str:
