@@ -1,6 +1,8 @@
 """What the product says of many tables at once: its rule of verdicts with draws as an axis."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -74,8 +76,13 @@ class JudgedTables:
 
         return stdtrit(self.way.num_seeds - 1, 0.975) * np.sqrt(self.way.over_seeds)
 
-    def reach(self, draw: int) -> float:
-        """Return what the product prints above one of the tables, a fraction, not rounded."""
+    def reach(self, draw: int, num_together: int = 0) -> float:
+        """Return what the product prints above one of the tables, a fraction, not rounded.
+
+        Args:
+            draw: Which one.
+            num_together: Comparisons whose verdicts hold together; 0 for those of the table.
+        """
         num_seeds, num_clusters = self.way.num_seeds, self.way.num_clusters
         if self.num_images * num_seeds * float(self.error[draw]) < FEWEST_ERRORS:
             return np.inf
@@ -89,7 +96,7 @@ class JudgedTables:
             parts.with_middle_seeds(degrees, num_clusters),
             num_seeds,
             num_clusters,
-            requirement=Requirement(SIGNIFICANCE / num, num_sharing=num),
+            requirement=Requirement(SIGNIFICANCE / (num_together or num), num_sharing=num),
         )
 
 
@@ -114,6 +121,30 @@ def judged_tables(
     """Return tables of all arms but the first, compared with the first."""
     way = shared_way(two_way(minus_first(wrong), objects), wrong)
     return JudgedTables(way, way.p_value, *usual_errors(wrong), num_images=wrong.shape[-1])
+
+
+def joined(parts: Sequence[JudgedTables]) -> JudgedTables:
+    """Return tables of several parts together."""
+    first = parts[0]
+
+    def all_of(values: Iterable[Any]) -> Any:
+        return np.concatenate([*values])
+
+    def way_of(ways: Sequence[Any]) -> dict[str, Any]:
+        names = [name for name, value in vars(ways[0]).items() if isinstance(value, np.ndarray)]
+        return {name: all_of(getattr(way, name) for way in ways) for name in names}
+
+    shared = [one.way.shared for one in parts if one.way.shared]
+    way = replace(first.way, **way_of([one.way for one in parts]))
+    if first.way.shared:
+        way = replace(way, shared=replace(first.way.shared, **way_of(shared)))
+    return JudgedTables(
+        way,
+        all_of(one.p_value for one in parts),
+        all_of(one.error for one in parts),
+        all_of(one.of_arms for one in parts),
+        first.num_images,
+    )
 
 
 def usual_errors(

@@ -70,8 +70,17 @@ class LogitGenerator:
     def _wrong(
         self, chance: np.random.Generator, errors: Sequence[float], shape: tuple[int, int, int]
     ) -> Bool[np.ndarray, "draws arms seeds images"]:
+        by_arm, by_seed = self.effects(chance, len(errors), shape)
+        places = [_place(self, error, self.scale(arm)) for arm, error in enumerate(errors)]
+        logits = (np.array(places)[:, None, None] + by_seed).astype(np.float32) + by_arm
+        drawn = chance.random((shape[0], len(errors), *shape[1:]), dtype=np.float32)
+        return drawn * (1 + np.exp(np.minimum(-logits, _MOST_LOGIT))) < 1
+
+    def effects(
+        self, chance: np.random.Generator, arms: int, shape: tuple[int, int, int]
+    ) -> tuple[Float[np.ndarray, "draws arms 1 images"], Float[np.ndarray, "draws arms seeds 1"]]:
+        """Return how hard each image is for each arm, and how badly each training went."""
         draws, seeds, images = shape
-        arms = len(errors)
         of_images = _logits(chance, self.hardness, (draws, 1, 1, images))
         of_arms = chance.standard_normal((draws, arms, 1, images), dtype=np.float32)
         of_seeds = _trainings(chance, self.law, (draws, arms, seeds, 1))
@@ -79,11 +88,14 @@ class LogitGenerator:
             alike = _trainings(chance, self.law, (draws, 1, seeds, 1))
             of_seeds = self.shared**0.5 * alike + (1 - self.shared) ** 0.5 * of_seeds
         scales = np.array([self.seed * self.scale(arm) for arm in range(arms)])
-        places = [_place(self, error, self.scale(arm)) for arm, error in enumerate(errors)]
-        logits = np.array(places)[:, None, None] + scales[:, None, None] * of_seeds
-        logits = logits.astype(np.float32) + (of_images + np.float32(self.arm_image) * of_arms)
-        drawn = chance.random((draws, arms, seeds, images), dtype=np.float32)
-        return drawn * (1 + np.exp(np.minimum(-logits, _MOST_LOGIT))) < 1
+        by_arm = of_images + np.float32(self.arm_image) * of_arms
+        return by_arm, scales[:, None, None] * of_seeds
+
+    def chances(
+        self, chance: np.random.Generator, size: tuple[int, ...]
+    ) -> Float[np.ndarray, "draws arms seeds images"]:
+        """Return what chance adds: a network errs where the sum of all is above 0."""
+        return chance.logistic(size=size).astype(np.float32)
 
 
 @cache

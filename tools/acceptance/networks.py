@@ -101,8 +101,18 @@ class Generator:
             errors: Over all seeds and images, one an arm.
             shape: Draws, seeds, images.
         """
+        by_arm, by_seed = self.effects(chance, len(errors), shape)
+        places = np.array([self.place_of(error) for error in errors], dtype=np.float32)
+        by_arm += places[:, None, None]
+        summed = self.chances(chance, (shape[0], len(errors), *shape[1:]))
+        summed += by_seed
+        return summed > -by_arm
+
+    def effects(
+        self, chance: np.random.Generator, arms: int, shape: tuple[int, int, int]
+    ) -> tuple[Float[np.ndarray, "draws arms 1 images"], Float[np.ndarray, "draws arms seeds 1"]]:
+        """Return how hard each image is for each arm, and how badly each training went."""
         draws, seeds, images = shape
-        arms = len(errors)
 
         def normal(*size: int) -> Float[np.ndarray, "draws arms seeds images"]:
             return chance.standard_normal(size, dtype=np.float32)
@@ -113,12 +123,13 @@ class Generator:
             of_arms = self.arm_object * normal(draws, arms, 1, self.num_objects)
             of_objects = self.object_ * normal(draws, 1, 1, self.num_objects) + of_arms
             by_arm = by_arm + of_objects[..., shown]
-        places = np.array([self.place_of(error) for error in errors], dtype=np.float32)
-        by_arm += places[:, None, None]
-        by_seed = _wide(chance, self.wide_seeds, self.seed, (draws, arms, seeds, 1))
-        summed = normal(draws, arms, seeds, images)
-        summed += by_seed
-        return summed > -by_arm
+        return by_arm, _wide(chance, self.wide_seeds, self.seed, (draws, arms, seeds, 1))
+
+    def chances(
+        self, chance: np.random.Generator, size: tuple[int, ...]
+    ) -> Float[np.ndarray, "draws arms seeds images"]:
+        """Return what chance adds: a network errs where the sum of all is above 0."""
+        return chance.standard_normal(size, dtype=np.float32)
 
     def parts(
         self, case: str, errors: Sequence[float], shape: tuple[int, int, int]
