@@ -26,7 +26,6 @@ from sweeps.aggregation.tables.ablation_notes import (
     identical_notes,
     without_spread_notes,
 )
-from sweeps.aggregation.tables.data_notes import OBJECTS_NOTE
 from sweeps.aggregation.tables.mean_notes import mean_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes, gap_text
 from sweeps.records.manifest import Manifest
@@ -75,16 +74,14 @@ def evaluation_notes(manifest: Manifest, evaluated: ComparedEvaluation, csv: str
             f"{not_covered(compared)}."
         )
         yield _bold_note(manifest, evaluated)
-    elif not compared:
-        yield from mean_notes(map(mean_of_measured, primary.arms), split)
+    means = [mean_of_measured(one) for one in primary.arms]
+    notes = [*mean_notes(means, split)]
+    is_said = any(one.way for one in compared) and any(mean.errors for mean in means)
+    yield from notes[1:] if is_said else notes
     yield from _clean_notes(evaluated)
     if evaluated.points:
-        yield (
-            f"All points, with intervals for each by itself and half widths for all together, are "
-            f"in {csv}."
-        )
-    if any(one.way and one.way.num_clusters < one.num_images for one in compared):
-        yield OBJECTS_NOTE
+        ends = ", with intervals for each by itself and half widths for all together,"
+        yield f"All points{ends * any(one.way for one in compared)} are in {csv}."
     yield from alone_notes(compared)
     yield from seeds_alone_notes(compared)
     yield from without_spread_notes(compared)
@@ -103,16 +100,17 @@ def evaluation_notes(manifest: Manifest, evaluated: ComparedEvaluation, csv: str
 def _figure_notes(evaluated: ComparedEvaluation) -> Iterator[str]:
     """Say what the primary figure is."""
     figure = evaluated.primary.figure
+    are = f"Arms are {'compared' if evaluated.primary.compared else 'shown'} by"
     images = f"{evaluated.evaluation.looks_at} images"
     if len(figure.weights) == 1:
-        yield f"Arms are compared by {figure.metric.text}, of {images}."
+        yield f"{are} {figure.metric.text}, of {images}."
         return
     first, last = (point.figure.metric.at for point in (evaluated.points[0], evaluated.points[-1]))
     assert first is not None
     assert last is not None
     unit = f" {last.unit}" if last.unit else ""
     yield (
-        f"Arms are compared by the mean {figure.metric.text} over {axis_words(first)} from "
+        f"{are} the mean {figure.metric.text} over {axis_words(first)} from "
         f"{first.value:g} to {last.value:g}{unit}, of {images}: the area under the curve through "
         f"{len(evaluated.points)} points, divided by its range."
     )
@@ -134,8 +132,8 @@ def _bold_note(manifest: Manifest, evaluated: ComparedEvaluation) -> str:
     )
     of_points = max((o.num_together for p in evaluated.points for o in p.compared), default=0)
     marked = (
-        f" A point is bold only where its arm differs, and then for all {of_points} comparisons of "
-        f"points together."
+        f" A point in bold differs from the baseline's: only where its arm does, and for all "
+        f"{of_points} comparisons of points together."
     )
     together = f"all {num} comparisons of arms and evaluations together" if num > 1 else "this arm"
     return f"Bold: holds for {together}; {margin}{marked * bool(of_points)}"

@@ -100,7 +100,7 @@ def test_what_could_be_shown_stands_above_a_table_of_undecided_arms() -> None:
     assert float(arms["worse"]["detectable_points"]) > 0
     note = next(one for one in section().tables[0].notes if one.startswith("Bold: holds for all"))
     assert "comparisons of arms and evaluations together" in note
-    assert "A point is bold only where its arm differs" in note
+    assert "A point in bold differs from the baseline's: only where its arm does" in note
 
 
 def test_programs_read_a_row_an_arm_and_point_with_its_coordinate() -> None:
