@@ -51,6 +51,7 @@ WORDS: Mapping[str, Words] = {
     "engine": Words(metavar="ray|inline"),
     "keep_weights": Words(metavar="all|best:K|none"),
     "warm_start": Words(metavar="SWEEP", complete=launched_sweeps),
+    "evaluations_only": Words("--evaluations-only"),
     "retrain": Words("--retrain"),
     "replace": Words("--replace"),
     "reports": Words(metavar="FOLDER", given=str),
@@ -61,6 +62,7 @@ ONLY_RUN = frozenset(
     {
         "time_limit_seconds",
         "budget_epochs",
+        "evaluations_only",
         "gradient_checkpointing",
         "keep_weights",
         "replace",

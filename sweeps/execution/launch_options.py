@@ -73,6 +73,9 @@ class LaunchOptions(Changes):
         default="ray",
         description="ray, or inline: in this process, for debuggers and profilers.",
     )
+    evaluations_only: bool = Field(
+        default=False, description="Make evaluations that are missing, and train nothing."
+    )
     retrain: bool = Field(
         default=False, description="Archive the trained cells, and train all of them again."
     )

@@ -178,6 +178,20 @@ def test_it_is_filled_in_without_training(
     assert_only_the_evaluation_is_new(before, contents(storage))
 
 
+def test_evaluations_alone_leave_empty_cells_empty(finished: tuple[Path, Path]) -> None:
+    file, storage = finished
+    file.write_text(WITH_EVALUATION.replace("seeds=[0, 1]", "seeds=[0, 1, 2]"))
+    given: dict[str, Any] = {"storage": storage, "reports": storage / "reports"}
+    result = sweeps.run(file, evaluations_only=True, engine="inline", **given)
+    assert (result.exit_code, result.num_trained, result.num_filled) == (0, 0, 4)
+    assert result.evaluations is not None
+    assert result.evaluations.num_made == 4
+    again = sweeps.run(file, evaluations_only=True, engine="inline", **given)
+    assert (again.exit_code, again.num_trained) == (0, 0)
+    with pytest.raises(sweeps.BadInput, match="--evaluations-only trains nothing: leave one out"):
+        sweeps.run(file, evaluations_only=True, retrain=True, **given)
+
+
 @pytest.mark.slow
 def test_what_raises_or_has_no_weights_is_told_and_keeps_nothing_else_back(
     finished: tuple[Path, Path], capsys: pytest.CaptureFixture[str]

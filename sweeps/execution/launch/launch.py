@@ -77,6 +77,8 @@ def check_options(options: LaunchOptions) -> None:
             "The share is one of a cluster that others use too, and Ray would start here for this "
             "launch alone: give --address, or leave --share out."
         )
+    if options.evaluations_only and options.retrain:
+        raise BadInput("--retrain trains, and --evaluations-only trains nothing: leave one out.")
     check_writable(Path(options.reports), "report")
     weights_to_keep(options.keep_weights)  # checks the words
 
@@ -236,7 +238,7 @@ def launch(
     name = changed_sweep(declared, options, ()).sweep.name
     with interruptible(), sole_launch(name, storage):
         survey = surveyed(declared, options, policies)
-        if policies.begun and not survey.needs_engine:
+        if policies.begun and not survey.needs_engine_for(options):
             policies.begun.end()
         if survey.has_work and not options.trains_here:  # which shows errors as they are
             try_own_parts(survey.definition.sweep)
@@ -262,7 +264,8 @@ def _pass_stages(progress: Progress, options: LaunchOptions, policies: Policies)
         fill_none(progress, options)
     _LOG.info("%d cells were trained", progress.num_trained)
     record_made(progress, evaluations)
-    progress.exit_code = 0 if progress.is_complete else 3
+    is_done = progress.is_evaluated if options.evaluations_only else progress.is_complete
+    progress.exit_code = 0 if is_done else 3
     report_cells(progress, Path(options.reports))
     _LOG.info("the report is written")
     delete_weights(progress, options.keep_weights)

@@ -70,10 +70,14 @@ class Progress:
         return self.num_cells - self._num_filled()
 
     @property
+    def is_evaluated(self) -> bool:
+        """Whether every filled cell is evaluated and recorded."""
+        return self.is_recorded and (self.evaluations is None or self.evaluations.is_complete)
+
+    @property
     def is_complete(self) -> bool:
         """Whether every cell is filled, evaluated and recorded."""
-        is_evaluated = self.evaluations is None or self.evaluations.is_complete
-        return self.is_recorded and is_evaluated and not self.num_left
+        return self.is_evaluated and not self.num_left
 
     @property
     def elapsed_seconds(self) -> float:

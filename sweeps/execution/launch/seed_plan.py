@@ -150,6 +150,7 @@ def plan_seeds(
     address: str | None = None,
     share: float = 1.0,
     engine: str = "ray",
+    evaluations_only: bool = False,
     retrain: bool = False,
     replace: bool = False,
     storage: str | Path | None = None,

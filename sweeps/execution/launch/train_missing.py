@@ -59,15 +59,21 @@ class TrainThenEvaluate:
         training: Gives the trainings, and takes their events.
         evaluations: The same of evaluations; none are made where a budget left cells empty.
         num_left: Returns how many cells are empty.
+        is_trained: Whether no training is to be done.
     """
 
     def __init__(
-        self, training: EpochBudget, evaluations: EvaluationQueue, num_left: Callable[[], int]
+        self,
+        training: EpochBudget,
+        evaluations: EvaluationQueue,
+        num_left: Callable[[], int],
+        *,
+        is_trained: bool = False,
     ) -> None:
         self.training = training
         self.evaluations = evaluations
         self._num_left = num_left
-        self._is_trained = False
+        self._is_trained = is_trained
 
     def next(self) -> Job | Next:
         """Return the next job; an evaluation once every training has ended."""
@@ -242,7 +248,7 @@ def start_engine(
     empty, manifest = empty_cells(survey.cells), survey.definition.manifest
     arms = {one.cell.arm for one in empty}
     configs = [arm.config for arm in manifest.arms if arm.name in arms or not arms]
-    num_jobs = len(empty) or len(
+    num_jobs = (0 if options.evaluations_only else len(empty)) or len(
         {one.trial_key for one in survey.evaluations if one.state is EvaluationState.TO_MAKE}
     )
     num_ready = None
@@ -298,6 +304,14 @@ def _evaluations(
     )
 
 
+def _jobs(
+    queue: CellQueue, evaluations: EvaluationQueue, progress: Progress, options: LaunchOptions
+) -> TrainThenEvaluate:
+    budget = EpochBudget(queue, options.budget_epochs)
+    is_trained = options.evaluations_only
+    return TrainThenEvaluate(budget, evaluations, lambda: progress.num_left, is_trained=is_trained)
+
+
 def _board(progress: Progress, log: SweepLog) -> Board:
     survey = progress.survey
     return Board(
@@ -334,7 +348,7 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> Eval
     with ExitStack() as session:
         running = session.enter_context(ExitStack())
         engine, room = None, policies.room(options.resources)
-        if survey.needs_engine:
+        if survey.needs_engine_for(options):
             engine, room = start_engine(running, survey, options, policies, board=board)
         progress.records = open_records(survey, options, log)
         sweep_id = progress.records.sweep_id
@@ -355,8 +369,7 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> Eval
                     say=board.say,
                 )
                 evaluations = _evaluations(progress, board, room, policies)
-                budget = EpochBudget(queue, options.budget_epochs)
-                jobs = TrainThenEvaluate(budget, evaluations, lambda: progress.num_left)
+                jobs = _jobs(queue, evaluations, progress, options)
                 train(jobs, engine, board, recorder, progress=progress, options=options)
             is_interrupted = False
         finally:

@@ -162,6 +162,10 @@ class Survey:
         """Whether anything is left to train or to evaluate."""
         return self.has_work or self.has_evaluations_to_make
 
+    def needs_engine_for(self, options: LaunchOptions) -> bool:
+        """Return whether a launch has anything to train or to evaluate."""
+        return self.has_evaluations_to_make if options.evaluations_only else self.needs_engine
+
     @property
     def has_cells_to_fill(self) -> bool:
         """Whether anything is left to train, or to copy to the tracking store."""
