@@ -195,6 +195,8 @@ class PGD(Attack):
             purpose = ("attack", f"{ball.norm} {ball.epsilon:g}", str(restart))
             changes = ball.draw(tuple(victim.images.shape), stream(victim.seed, *purpose))
             left = torch.nonzero(~reaches_goal).flatten()
+            if not len(left):
+                break
             broken = climbed(
                 victim,
                 rows[left],

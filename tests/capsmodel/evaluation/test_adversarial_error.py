@@ -168,8 +168,10 @@ def test_half_the_range_reaches_the_grey_image() -> None:
 def test_the_curve_starts_at_the_plain_error_and_never_falls(
     attack: Attack, trained: Trained, data: DataSplits
 ) -> None:
-    findings = AdversarialError(attack=attack).evaluate(trained, data)
-    plain = trained.predict(data.test.images).classes != data.test.labels
+    evaluation = AdversarialError(attack=attack, epsilons=(0.0, 0.05, 0.1), num_images=40)
+    findings = evaluation.evaluate(trained, data)
+    first = data.test.take(slice(40))
+    plain = trained.predict(first.images).classes != first.labels
     curve = [values for name, values in findings.images.items() if name.startswith("error.")]
     assert torch.equal(curve[0].bool(), plain)
     assert all(bool((one <= two).all()) for one, two in pairwise(curve))
@@ -185,9 +187,15 @@ def test_more_restarts_and_more_steps_break_more(trained: Trained, data: DataSpl
     assert bool((one <= three).all())
 
 
+def test_restarts_end_where_every_image_is_broken(trained: Trained, data: DataSplits) -> None:
+    attack = PGD(steps=10, restarts=9)
+    evaluation = AdversarialError(attack=attack, epsilons=(0.0, 0.6), num_images=10)
+    assert evaluation.evaluate(trained, data).metrics["error.epsilon_0.6"] == 1
+
+
 def test_a_stronger_attack_is_made_at_one_point(trained: Trained, data: DataSplits) -> None:
     evaluation = AdversarialError(
-        attack=FGSM(), epsilons=(0.0, 0.05, 0.1, 0.2), strong_epsilon=0.1, num_images=40
+        attack=FGSM(), epsilons=(0.0, 0.05, 0.1, 0.2), strong_epsilon=0.1, num_images=20
     )
     found = evaluation.evaluate(trained, data)
     assert [*found.metrics] == [metric.name for metric in evaluation.metrics]
