@@ -34,8 +34,9 @@ from sweeps.records.plain_text import one_line
 
 
 def evaluation_words(evaluation: ManifestEvaluation) -> str:
-    """Return an evaluation's kind with its settings."""
-    settings = ", ".join(f"{name} {value}" for name, value in evaluation.settings.items())
+    """Return an evaluation's kind with its settings, but for lists that are empty."""
+    given = {name: value for name, value in evaluation.settings.items() if value != []}
+    settings = ", ".join(f"{name} {value}" for name, value in given.items())
     return text_cell(f"{evaluation.kind} ({settings})" if settings else evaluation.kind).text
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _LABEL_CHARACTERS = 34
 _LINE_CHARACTERS = 105
+_MOST_TICKS = 12
 
 
 def make_curve(declared: Curve, results: Results) -> Section:
@@ -152,6 +153,9 @@ def _dress(axes: "Axes", manifest: Manifest, evaluated: ComparedEvaluation) -> N
     unit = f" ({metric.at.unit})" if metric.at.unit else ""
     axes.set_xlabel(f"{axis[0].upper()}{axis[1:]}{unit}")
     axes.set_ylabel(heading(metric, words.capitalize()))
+    places = [_place(point) for point in evaluated.points]
+    if len(places) <= _MOST_TICKS:
+        axes.set_xticks(places, [f"{place:g}" for place in places])
     axes.grid(axis="y", color=GRID, lw=0.6)
     axes.set_axisbelow(True)
     title = f"{manifest.sweep}, {evaluation_words(evaluated.evaluation)}: {words} over {axis}"
