@@ -182,7 +182,7 @@ def mean_of_measured(one: MeasuredArm) -> MeanOfArm:
 def difference_from_clean(
     one: MeasuredArm, figure: EvaluatedFigure, predictions: Mapping[str, Predictions]
 ) -> Interval | None:
-    """Return by how much an arm's figure is above its own error on the same images unchanged.
+    """Return by how much an arm's figure is above its own test error on the same images.
 
     Its ends cover new seeds and new images, where there are enough of both. None where the figure
     is no error, or some of its images are not those that the trial was tested on.

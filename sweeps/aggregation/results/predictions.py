@@ -64,7 +64,10 @@ class SplitPredictions:
         if num_images > len(self.labels):
             return None
         objects = None if self.objects is None else self.objects[:num_images]
-        return SplitPredictions(self.classes[:num_images], self.labels[:num_images], objects)
+        errors = None if self.task_errors is None else self.task_errors[:num_images]
+        return SplitPredictions(
+            self.classes[:num_images], self.labels[:num_images], objects, errors
+        )
 
     def shows_the_same(self, other: "SplitPredictions") -> bool:
         """Return whether both are of the same images, judged by labels and objects."""

@@ -1,6 +1,7 @@
 """What stands above and below the table of one evaluation."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
 
 from capsmodel.metrics import Coordinate
 from sweeps.aggregation.rendering.table import PLUS_MINUS, text_cell
@@ -34,10 +35,29 @@ from sweeps.records.plain_text import one_line
 
 
 def evaluation_words(evaluation: ManifestEvaluation) -> str:
-    """Return an evaluation's kind with its settings, but for lists that are empty."""
-    given = {name: value for name, value in evaluation.settings.items() if value != []}
-    settings = ", ".join(f"{name} {value}" for name, value in given.items())
+    """Return an evaluation's kind with its settings."""
+    settings = ", ".join(_setting_words(evaluation.settings))
     return text_cell(f"{evaluation.kind} ({settings})" if settings else evaluation.kind).text
+
+
+def _setting_words(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a setting each; of a part its kind and then its own, of numbers the first and last."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            part = cast(Mapping[str, Any], value)
+            yield f"{name} {part.get('kind', '')}".rstrip()
+            yield from _setting_words({k: v for k, v in part.items() if k != "kind"})
+        elif isinstance(value, list | tuple):
+            numbers = cast(Sequence[Any], value)
+            if numbers:
+                ends = dict.fromkeys(_setting_text(numbers[place]) for place in (0, -1))
+                yield f"{name} {' to '.join(ends)}"
+        elif value not in (None, ""):
+            yield f"{name} {_setting_text(value)}"
+
+
+def _setting_text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def evaluation_lead(manifest: Manifest, evaluated: ComparedEvaluation) -> str:
@@ -144,8 +164,8 @@ def _clean_notes(evaluated: ComparedEvaluation) -> Iterator[str]:
     """Say what the second difference is."""
     if evaluated.primary.figure.is_error:
         yield (
-            "From clean: the arm's own figure minus its own error on the same images unchanged; no "
-            "verdict."
+            f"From clean: the arm's own figure minus its own {evaluated.evaluation.looks_at} error "
+            f"on the same images; no verdict."
         )
 
 

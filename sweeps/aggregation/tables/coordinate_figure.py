@@ -158,13 +158,15 @@ def _dress(axes: "Axes", manifest: Manifest, evaluated: ComparedEvaluation) -> N
         axes.set_xticks(places, [f"{place:g}" for place in places])
     axes.grid(axis="y", color=GRID, lw=0.6)
     axes.set_axisbelow(True)
-    title = f"{manifest.sweep}, {evaluation_words(evaluated.evaluation)}: {words} over {axis}"
+    title = f"{manifest.sweep}, {evaluated.evaluation.kind}: {words} over {axis}"
     axes.set_title(shortened(drawable(title), 90), loc="left", fontsize=10, parse_math=False)
 
 
 def _notes(manifest: Manifest, evaluated: ComparedEvaluation, arms: Sequence[str]) -> Iterator[str]:
     if sentence := departure_sentence(manifest):
         yield sentence
+    if evaluated.evaluation.settings:
+        yield shortened(f"Evaluation: {evaluation_words(evaluated.evaluation)}.", 300)
     if not arms:
         yield "No trial has a result."
         return

@@ -9,6 +9,7 @@ from safetensors.numpy import save
 
 from capsmodel.metrics import Metric
 from sweeps.aggregation.results.prediction_files import read_predictions, read_wrong_images
+from sweeps.aggregation.results.predictions import SplitPredictions
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import TrialRecord
 from sweeps.tracking.memory_store import MemoryStore
@@ -117,3 +118,10 @@ def test_a_trial_without_a_file_has_none() -> None:
     store = MemoryStore()
     record = store.find(put_trial(store, finished("arm", 0, 5)))
     assert read_predictions(store, [record]) == {}
+
+
+def test_the_first_images_have_the_errors_of_their_task() -> None:
+    errors, labels = np.array([0.5, 0.0, 1.0]), np.zeros(3, dtype=np.uint8)
+    first = SplitPredictions(labels, labels, task_errors=errors).first(2)
+    assert first is not None
+    assert first.errors.tolist() == [0.5, 0.0]

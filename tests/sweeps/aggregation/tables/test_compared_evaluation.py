@@ -13,6 +13,7 @@ from sweeps.aggregation.rendering.contents import Section
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.figure_style import drawn
 from sweeps.aggregation.rendering.table import Table, shown
+from sweeps.aggregation.tables.compared_evaluation_notes import evaluation_words
 from sweeps.aggregation.tables.compared_evaluation_table import MOST_POINTS
 from sweeps.aggregation.tables.kinds import make
 from sweeps.aggregation.tables.sweep_results import Results
@@ -159,3 +160,17 @@ def test_the_curve_of_an_evaluation_is_drawn_once_and_always_alike() -> None:
 def test_a_figure_over_a_coordinate_that_no_evaluation_has_is_refused() -> None:
     with pytest.raises(BadInput, match="no evaluation of the sweep 'known' has a curve over it"):
         section(table=Curve(x="epsilon"))
+
+
+def test_settings_of_an_evaluation_are_words_and_lists_their_ends() -> None:
+    settings = {
+        "attack": {"kind": "pgd", "steps": 20},
+        "epsilons": [0.0, 0.1, 0.3],
+        "values": [],
+        "norm": "linf",
+        "is_targeted": False,
+    }
+    evaluation = curve_evaluation(settings=settings)
+    assert evaluation_words(evaluation) == (
+        "moved (attack pgd, steps 20, epsilons 0 to 0.3, norm linf, is_targeted False)"
+    )
