@@ -36,6 +36,11 @@ def resume_command(words: Sequence[str] | None = None) -> str:
     return shlex.join([program_name(), *(public(word) for word in given if word not in _ONLY_ONCE)])
 
 
+def is_submitted() -> bool:
+    """Return whether this process runs a sweep that was submitted from another machine."""
+    return RESUME_VARIABLE in os.environ
+
+
 def launch_command() -> str:
     """Return the command that launches what this one plans, without its seeds and its name."""
     words, is_value = ["run"], False

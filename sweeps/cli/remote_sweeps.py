@@ -3,6 +3,7 @@
 import re
 import shutil
 import sys
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import typer
 from rich.live import Live
 from rich.text import Text as Lines
 
+from sweeps.cli.hints import program_name
 from sweeps.cli.json_output import is_json_requested
 from sweeps.cli.terminal import complain, console, print_place, say
 from sweeps.cli.verbosity import is_quiet
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from sweeps.remote.messages import Frame, JobState, Text
 
 _INTERRUPTED = 130
+_START_SECONDS = 60.0  # until a launch has begun; most do within ten
+_POLL_SECONDS = 1.0
 OF_RAY = re.compile(
     r"^(?:Running entrypoint for job .*|.*\sINFO job_manager\.py:\d+ -- .*)\n", re.MULTILINE
 )
@@ -71,6 +75,53 @@ def _print_if_starting(head: "Head", submission: Submission) -> None:
         complain(f"Job {submission.job_id} is {state.status.lower()}: its launch begins.")
 
 
+def stop_there(submission: Submission, *, is_now: bool) -> None:
+    """End the launch of a submitted sweep where it runs; one that is starting, once it has begun.
+
+    Args:
+        submission: The submission.
+        is_now: Whether to end it at once.
+
+    Raises:
+        Exit: With the exit code of the command there, unless that is 0.
+    """
+    from sweeps.remote.submit import end_job
+
+    head = _head_of(submission)
+    words = ["stop", submission.sweep, *["--now"] * is_now, "--quiet", *_places(submission)]
+    started_at = time.monotonic()
+    is_starting = False
+    while True:
+        printed: list[Text | Frame] = []
+        code = head.run(words, printed.append)
+        if not code or not _goes_on(head, submission):
+            break
+        if time.monotonic() - started_at > _START_SECONDS:
+            end_job(head, submission)
+            say(f"Job {submission.job_id} has begun no launch, so Ray ends it.")
+            return
+        if not is_starting and not is_quiet():
+            say(f"Job {submission.job_id} is starting: it is stopped once its launch has begun.")
+        is_starting = True
+        time.sleep(_POLL_SECONDS)
+    for reply in printed:
+        _print(reply)
+    if code:
+        _print_if_starting(head, submission)
+        raise typer.Exit(code)
+    leave_report(head, submission)
+
+
+def _goes_on(head: "Head", submission: Submission) -> bool:
+    """Return whether a job goes on; False if the cluster does not answer."""
+    from sweeps.remote.submit import job_state
+
+    try:
+        return not job_state(head, submission)[0].has_ended
+    except BadInput:
+        return False
+
+
 @contextmanager
 def place_of_records(
     name: str, storage: str | None, tracking_uri: str | None
@@ -106,8 +157,12 @@ def follow_to_end(head: "Head", submission: Submission, *, is_live: bool = True)
         else:
             state = follow(head, submission, _print, complain)
     except KeyboardInterrupt:
-        say(f"'{submission.sweep}' goes on. Its end: capsweep stop {submission.sweep}.")
-        return _INTERRUPTED
+        if not (ended := _ended_state(head, submission)):
+            again = f" Follow it again: {submission.resume} --follow." * bool(submission.resume)
+            stop = f"{program_name()} stop {submission.sweep}"
+            say(f"'{submission.sweep}' goes on.{again} Stop it: {stop}.")
+            return _INTERRUPTED
+        state = ended
     if state.status == "UNKNOWN":
         complain(
             f"Ray has lost job {submission.job_id}, as after the loss of the head. What was "
@@ -116,6 +171,17 @@ def follow_to_end(head: "Head", submission: Submission, *, is_live: bool = True)
         return 3
     leave_report(head, submission)
     return exit_code_of(state)
+
+
+def _ended_state(head: "Head", submission: Submission) -> "JobState | None":
+    """Return the state of a job that has ended, None if it goes on or the cluster is silent."""
+    from sweeps.remote.submit import job_state
+
+    try:
+        state, _ = job_state(head, submission)
+    except BadInput:
+        return None
+    return state if state.has_ended else None
 
 
 def exit_code_of(state: "JobState") -> int:

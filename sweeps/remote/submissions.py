@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -28,6 +29,7 @@ class Submission(BaseModel):
         storage: The storage folder there; None for the cluster's own.
         tracking_uri: The tracking store; None for the cluster's own.
         folder: Where the command was given: its reports go there.
+        resume: The command that submits it again, and follows it while it runs.
         submitted_at: In seconds since 1970.
         is_reported: Whether the report of the ended sweep was written here.
     """
@@ -43,6 +45,7 @@ class Submission(BaseModel):
     storage: str | None = None
     tracking_uri: str | None = None
     folder: str
+    resume: str = ""
     submitted_at: float = Field(default_factory=time.time)
     is_reported: bool = False
 
@@ -76,6 +79,15 @@ def submission_of(
     except OSError:  # it was not launched here
         return noted
     return noted if noted.submitted_at > launched_at else None
+
+
+def submissions() -> list[Submission]:
+    """Return what was submitted from this machine, by name; a damaged note is left out."""
+    noted: list[Submission] = []
+    for path in sorted(_path("x").parent.glob("*.json")):
+        with suppress(OSError, ValidationError):
+            noted.append(Submission.model_validate_json(path.read_bytes()))
+    return noted
 
 
 def _path(sweep: str) -> Path:

@@ -25,11 +25,12 @@ from sweeps.remote.messages import (
     PrepareData,
     Ready,
     Running,
+    StopJob,
     SubmitSweep,
     Submitted,
     Text,
 )
-from sweeps.remote.submissions import Submission
+from sweeps.remote.submissions import Submission, submissions
 from sweeps.storage.disk_room import in_words
 
 if TYPE_CHECKING:
@@ -251,9 +252,25 @@ def submit(
         storage=storage,
         tracking_uri=options.tracking_uri,
         folder=str(Path.cwd()),
+        resume=resume,
     )
     submission.write()
     return submission, answer.is_new
+
+
+def running_submission(head: Head, resume: str, words: Sequence[str]) -> Submission | None:
+    """Return the submission that the same command has made, if its job goes on.
+
+    Args:
+        head: The cluster's head.
+        resume: The command, without what a launch does only once, such as --retrain.
+        words: The options of the launch: none that it was not given.
+    """
+    for submission in submissions():
+        is_same = submission.resume == resume and {*words} <= {*submission.words}
+        if is_same and not job_state(head, submission)[0].has_ended:
+            return submission
+    return None
 
 
 def head_of(submission: Submission) -> Head:
@@ -311,6 +328,16 @@ def job_state(head: Head, submission: Submission) -> tuple[JobState, str]:
     request = FollowJob(dashboard=head.dashboard, job_id=submission.job_id, is_followed=False)
     state = head.link.call(request, JobState, lambda reply: printed.append(reply.text))
     return state, "".join(printed)
+
+
+def end_job(head: Head, submission: Submission) -> None:
+    """Have Ray end a job whose launch has not begun.
+
+    Raises:
+        BadInput: If the cluster does not answer.
+    """
+    request = StopJob(dashboard=head.dashboard, job_id=submission.job_id)
+    head.link.call(request, JobState)
 
 
 def has_ended(head: Head, submission: Submission) -> bool:

@@ -9,7 +9,7 @@ import typer
 
 from sweeps.cli.commands.report import print_tables
 from sweeps.cli.declared_options import launch_fields, with_options
-from sweeps.cli.hints import place_options, program_name, resume_command
+from sweeps.cli.hints import is_submitted, place_options, program_name, resume_command
 from sweeps.cli.json_output import JsonOption, print_error, print_json, write_error_at_once
 from sweeps.cli.options import SweepArgument
 from sweeps.cli.terminal import console, plain, print_place, say
@@ -29,7 +29,7 @@ def run(sweep: SweepArgument, options: Mapping[str, Any], as_json: JsonOption = 
     if as_json:
         print_json(run_answer(result, resume_command()))
     else:
-        _print_result(result, place_options(options.get("storage"), options.get("tracking_uri")))
+        print_result(result, place_options(options.get("storage"), options.get("tracking_uri")))
     _exit(result.exit_code)
 
 
@@ -78,7 +78,7 @@ def run_answer(result: "SweepResult", resume: str) -> "RunAnswer":
     )
 
 
-def _print_result(result: "SweepResult", place: str) -> None:
+def print_result(result: "SweepResult", place: str) -> None:
     """Print a launch's table, how it ended, and what to do next.
 
     Args:
@@ -92,11 +92,11 @@ def _print_result(result: "SweepResult", place: str) -> None:
         f"{result.num_filled} of {result.num_cells} cells filled."
     )
     _print_problems(result)
-    if result.report:
+    if result.report and not is_submitted():
         print_place(result.report)
     if result.exit_code:
         say(f"Go on with: {resume_command()}")
-    elif not is_quiet():
+    elif not is_quiet() and not is_submitted():
         nexts = (f"best {result.sweep}", "show TRIAL", "ui")
         say(f"Next: {' | '.join(f'{program_name()} {command}{place}' for command in nexts)}")
 

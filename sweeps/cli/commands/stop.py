@@ -9,7 +9,7 @@ from sweeps.cli.hints import resume_command
 from sweeps.cli.options import NameArgument, StorageOption
 from sweeps.cli.verbosity import is_quiet
 from sweeps.records.plain_text import one_line
-from sweeps.remote.submissions import Submission, submission_of
+from sweeps.remote.submissions import submission_of
 
 if TYPE_CHECKING:
     from sweeps.execution.launch_process.stop import RunningLaunch
@@ -24,7 +24,11 @@ def stop(
 ) -> None:
     """End the launch of a sweep, as Ctrl-C in its terminal does, and wait for its end."""
     if submission := submission_of(name, storage):
-        _stop_there(submission, is_now=now)
+        from sweeps.cli.remote_sweeps import stop_there
+
+        stop_there(submission, is_now=now)
+        if not is_quiet():
+            typer.echo("Submit it again to go on.")
         return
     from sweeps.execution.launch_process.stop import running_launch
 
@@ -39,15 +43,6 @@ def stop(
     typer.echo("It has ended. Finished trials and the last checkpoint of each other are kept.")
     if not is_quiet():
         typer.echo(f"Go on with: {_resume_hint(launch)}")
-
-
-def _stop_there(submission: "Submission", *, is_now: bool) -> None:
-    """End the launch of a submitted sweep where it runs."""
-    from sweeps.cli.remote_sweeps import is_passed_on
-
-    is_passed_on(submission.sweep, ["stop", submission.sweep, *["--now"] * is_now, "--quiet"])
-    if not is_quiet():
-        typer.echo("Submit it again to go on.")
 
 
 def _resume_hint(launch: "RunningLaunch") -> str:

@@ -1,7 +1,7 @@
 """`capsweep submit`: a sweep goes to a cluster, and this machine may be switched off."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,8 +16,9 @@ from sweeps.cli.verbosity import is_quiet
 from sweeps.records.errors import BadInput
 
 if TYPE_CHECKING:
+    from sweeps.remote.head import Head
     from sweeps.remote.submissions import Submission
-    from sweeps.remote.submit import RemotePlan
+    from sweeps.remote.submit import RemotePlan, Sendable
 
 _PLACES = {
     "storage": "Storage folder there [default: the cluster's].",
@@ -69,7 +70,7 @@ def submit(
     from sweeps.cli.remote_sweeps import follow_to_end
     from sweeps.execution.launch_options import options_of
     from sweeps.remote.head import Head
-    from sweeps.remote.submit import check_machines, remote_plan, sendable
+    from sweeps.remote.submit import remote_plan, sendable
     from sweeps.remote.submit import submit as submit_sweep
 
     launch = options_of(options)
@@ -80,22 +81,39 @@ def submit(
             "--tracking-uri too, or --on with the cluster's file."
         )
     sent = sendable(sweep)
+    words = tuple(option_words(options))
+    where = ("--on", str(head.cluster.path)) if head.cluster else ("--address", head.dashboard)
+    again = resume_command(["submit", str(sent.file or sweep), *where, *words])
+    _follow_what_runs(head, again, words)
     planned = {name: value for name, value in options.items() if name not in ONLY_RUN}
     plan = remote_plan(head, sent, option_words(planned), launch.cpus_per_trial)
     _print_plan(plan, head.link.name, price)
     if plan.num_to_train:
-        check_machines(head, sent, launch.settings or {})
-        if not is_sure:
-            _ask()
-    words = tuple(option_words(options))
-    where = ("--on", str(head.cluster.path)) if head.cluster else ("--address", head.dashboard)
-    again = resume_command(["submit", str(sent.file or sweep), *where, *words])
+        _check(head, sent, launch.settings or {})
+        _ask(is_sure=is_sure)
     submission, is_new = submit_sweep(
         head, sent, sweep=plan.sweep, words=words, resume=again, options=launch
     )
-    _print_submitted(submission, head.link.name, again, is_new=is_new)
+    _print_submitted(submission, head.link.name, is_new=is_new)
     if is_followed or not is_new:
         raise typer.Exit(follow_to_end(head, submission))
+
+
+def _follow_what_runs(head: "Head", again: str, words: Sequence[str]) -> None:
+    """Follow the launch of the same command, if it runs."""
+    from sweeps.cli.remote_sweeps import follow_to_end
+    from sweeps.remote.submit import running_submission
+
+    if running := running_submission(head, again, words):
+        _print_submitted(running, head.link.name, is_new=False)
+        raise typer.Exit(follow_to_end(head, running))
+
+
+def _check(head: "Head", sent: "Sendable", settings: Mapping[str, Any]) -> None:
+    """Make sure that the machines can run the sweep."""
+    from sweeps.remote.submit import check_machines
+
+    check_machines(head, sent, settings)
 
 
 def _print_plan(plan: "RemotePlan", place: str, price: float | None) -> None:
@@ -122,14 +140,16 @@ def _print_plan(plan: "RemotePlan", place: str, price: float | None) -> None:
     )
 
 
-def _ask() -> None:
+def _ask(*, is_sure: bool) -> None:
+    if is_sure:
+        return
     if not sys.stdin.isatty():
         raise BadInput("Nobody can be asked here whether to submit it: give --yes.")
     if not typer.confirm("Submit it?", default=True):
         raise typer.Exit(1)
 
 
-def _print_submitted(submission: "Submission", place: str, again: str, *, is_new: bool) -> None:
+def _print_submitted(submission: "Submission", place: str, *, is_new: bool) -> None:
     if not is_new:
         say(f"It is running there as job {submission.job_id}.")
         return
@@ -139,7 +159,7 @@ def _print_submitted(submission: "Submission", place: str, again: str, *, is_new
     name, program = submission.sweep, program_name()
     for what, command in (
         ("look:", f"{program} status {name}"),
-        ("follow:", f"{again} --follow"),
+        ("follow:", f"{submission.resume} --follow"),
         ("stop:", f"{program} stop {name}"),
         ("tables:", f"{program} report {name}"),
     ):

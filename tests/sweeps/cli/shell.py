@@ -27,6 +27,7 @@ class Shell:
         monkeypatch.chdir(folder)
         for name in ("CAPSWEEP_STORAGE", "CAPSWEEP_TRACKING_URI"):
             monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))  # no submitted sweeps
         # others write to this disk meanwhile: two answers of plan would tell another room
         monkeypatch.setattr("sweeps.execution.survey.survey.free_bytes", lambda folder: 64 * 2**30)
 

@@ -1,12 +1,155 @@
-"""What a submitted sweep prints, as it is shown where it was submitted."""
+"""What a submitted sweep prints, as it is shown where it was submitted, and commands for it."""
 
 import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
+import pytest
 from rich.console import Console
 from rich.live import Live
 
+from sweeps.cli import remote_sweeps
+from sweeps.cli.commands import run
 from sweeps.cli.remote_sweeps import exit_code_of, shown_by
-from sweeps.remote.messages import Frame, JobState, Text
+from sweeps.execution.launch.result import SweepResult
+from sweeps.remote import head
+from sweeps.remote.messages import Ended, Frame, JobState, Running, Text
+from sweeps.remote.submissions import RESUME_VARIABLE, Submission
+from tests.sweeps.cli.shell import Shell
+
+RUNNING = JobState(status="RUNNING")
+STOPPED = JobState(status="STOPPED", exit_code=130)
+NO_LAUNCH = "capsweep: No launch of 'mine' runs over /s, so nothing was stopped.\n"
+
+
+class Cluster:
+    """The head of a cluster, whose agent gives prepared answers.
+
+    Attributes:
+        file: The cluster's file.
+        answers: Name of a request -> what its next calls give; the last one again and again.
+        asked: The requests so far.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.name = "head"
+        self.answers: dict[str, list[Any]] = {"running": [Running(is_running=True)]}
+        self.asked: list[Any] = []
+
+    def call(
+        self, request: Any, _: type[Any], on_reply: Callable[[Text], None] = lambda _: None
+    ) -> Any:
+        self.asked.append(request)
+        answers = self.answers[request.call]
+        answer = answers.pop(0) if answers[1:] else answers[0]
+        if isinstance(answer, BaseException):
+            raise answer
+        if isinstance(answer, tuple):
+            text, answer = answer
+            on_reply(Text(text=text))
+        return answer
+
+    def calls(self) -> list[str]:
+        return [request.call for request in self.asked]
+
+
+@pytest.fixture
+def cluster(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    file = shell.folder / "m.txt"
+    file.write_text("storage = /s\nhead\n")
+    there = Cluster(file)
+    monkeypatch.setattr(head, "link_to", lambda machine: there)
+    monkeypatch.setattr(remote_sweeps, "_POLL_SECONDS", 0.0)
+    return there
+
+
+def note(cluster: Cluster, sweep: str = "mine", **given: Any) -> Submission:
+    resume = f"capsweep submit {sweep} --on {cluster.file}"
+    on, folder = str(cluster.file), str(cluster.file.parent)
+    of_file = Submission(sweep=sweep, job_id=f"{sweep}-1", on=on, folder=folder, resume=resume)
+    noted = of_file.model_copy(update=given)
+    noted.write()
+    return noted
+
+
+def test_a_launch_that_is_starting_is_stopped_once_it_has_begun(
+    shell: Shell, cluster: Cluster
+) -> None:
+    note(cluster)
+    cluster.answers["run"] = [(NO_LAUNCH, Ended(exit_code=2)), ("It ends.\n", Ended(exit_code=0))]
+    cluster.answers["follow"] = [RUNNING]
+    answer = shell("stop", "mine")
+    assert answer.code == 0
+    assert "Job mine-1 is starting: it is stopped once its launch has begun." in answer.out
+    assert "It ends." in answer.out
+    assert "nothing was stopped" not in answer.out
+
+
+def test_a_job_that_begins_no_launch_is_ended_by_ray(
+    shell: Shell, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note(cluster)
+    monkeypatch.setattr(remote_sweeps, "_START_SECONDS", 0.0)
+    cluster.answers["run"] = [(NO_LAUNCH, Ended(exit_code=2))]
+    cluster.answers |= {"follow": [RUNNING], "stop_job": [STOPPED]}
+    answer = shell("stop", "mine")
+    assert answer.code == 0
+    assert "Job mine-1 has begun no launch, so Ray ends it." in answer.out
+    assert "stop_job" in cluster.calls()
+
+
+def test_to_stop_what_has_ended_is_refused_by_the_sentence_from_there(
+    shell: Shell, cluster: Cluster
+) -> None:
+    note(cluster)
+    cluster.answers |= {"run": [(NO_LAUNCH, Ended(exit_code=2))], "follow": [STOPPED]}
+    answer = shell("stop", "mine")
+    assert answer.code == 2
+    assert answer.out == NO_LAUNCH
+
+
+def test_the_same_submit_follows_a_running_launch_without_a_plan_and_a_question(
+    shell: Shell, cluster: Cluster
+) -> None:
+    note(
+        cluster,
+        "quickstart",
+        resume=f"capsweep submit quickstart --on {cluster.file} --seeds=0",
+        words=("--seeds=0", "--retrain"),
+        is_reported=True,
+    )
+    done = JobState(status="SUCCEEDED", exit_code=0)
+    cluster.answers["follow"] = [RUNNING, ("quickstart: 5 trained now\n", done)]
+    answer = shell("submit", "quickstart", "--on", "m.txt", "--seeds=0", "--follow")
+    assert answer.code == 0, answer.err
+    assert "It is running there as job quickstart-1." in answer.out
+    assert "5 trained now" in answer.out
+    assert cluster.calls() == ["follow", "follow"]
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_an_interrupted_view_says_how_to_follow_and_stop_what_goes_on(
+    shell: Shell, cluster: Cluster, *, has_ended: bool
+) -> None:
+    noted = note(cluster, is_reported=True)
+    cluster.answers["follow"] = [KeyboardInterrupt(), STOPPED if has_ended else RUNNING]
+    answer = shell("logs", "-f", "mine")
+    assert answer.code == 130
+    goes_on = f"'mine' goes on. Follow it again: {noted.resume} --follow. Stop it: capsweep stop"
+    assert (goes_on in answer.out) is not has_ended
+
+
+def test_a_submitted_launch_names_no_file_of_its_head_and_no_command_for_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = SweepResult("mine", num_cells=5, num_filled=5, num_trained=5, exit_code=0)
+    run.print_result(result, "")
+    assert "Next: " in capsys.readouterr().out
+    monkeypatch.setenv(RESUME_VARIABLE, "capsweep submit mine --on m.txt")
+    run.print_result(result, "")
+    assert "Next: " not in capsys.readouterr().out
 
 
 def test_a_terminal_shows_the_live_view_in_place_and_other_lines_above_it() -> None:
