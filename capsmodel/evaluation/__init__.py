@@ -11,7 +11,7 @@ from capsmodel.evaluation.base import Evaluation as Evaluation
 from capsmodel.evaluation.base import Findings as Findings
 from capsmodel.evaluation.base import beliefs_in as beliefs_in
 from capsmodel.evaluation.base import findings_of as findings_of
-from capsmodel.evaluation.base import share_wrong as share_wrong
+from capsmodel.evaluation.base import image_errors as image_errors
 from capsmodel.evaluation.confidence import Confidence as Confidence
 from capsmodel.evaluation.distorted_test_error import DistortedTestError as DistortedTestError
 from capsmodel.evaluation.equivariance import Equivariance as Equivariance

@@ -190,8 +190,3 @@ def wrong(
 ) -> UInt8[Tensor, " images"]:
     """Return 1 for each image whose class is not that of its label, else 0, on the CPU."""
     return (classes != labels).to("cpu", torch.uint8)
-
-
-def share_wrong(classes: Int[Tensor, " images"], labels: Integer[Tensor, " images"]) -> float:
-    """Return the share of images whose class is not that of their label."""
-    return int((classes != labels).sum()) / len(labels)
