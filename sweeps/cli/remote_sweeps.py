@@ -85,7 +85,7 @@ def stop_there(submission: Submission, *, is_now: bool) -> None:
     Raises:
         Exit: With the exit code of the command there, unless that is 0.
     """
-    from sweeps.remote.submit import end_job
+    from sweeps.remote.submit import end_job, goes_on
 
     head = _head_of(submission)
     words = ["stop", submission.sweep, *["--now"] * is_now, "--quiet", *_places(submission)]
@@ -94,7 +94,7 @@ def stop_there(submission: Submission, *, is_now: bool) -> None:
     while True:
         printed: list[Text | Frame] = []
         code = head.run(words, printed.append)
-        if not code or not _goes_on(head, submission):
+        if not code or not goes_on(head, submission):
             break
         if time.monotonic() - started_at > _START_SECONDS:
             end_job(head, submission)
@@ -110,16 +110,6 @@ def stop_there(submission: Submission, *, is_now: bool) -> None:
         _print_if_starting(head, submission)
         raise typer.Exit(code)
     leave_report(head, submission)
-
-
-def _goes_on(head: "Head", submission: Submission) -> bool:
-    """Return whether a job goes on; False if the cluster does not answer."""
-    from sweeps.remote.submit import job_state
-
-    try:
-        return not job_state(head, submission)[0].has_ended
-    except BadInput:
-        return False
 
 
 @contextmanager

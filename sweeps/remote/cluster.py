@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from sweeps.records.errors import BadInput
 from sweeps.remote.cluster_file import ClusterFile, Machine
-from sweeps.remote.link import Link, link_to
+from sweeps.remote.link import Link, MachineUnreachable, link_to
 from sweeps.remote.messages import (
     Facts,
     GetFacts,
@@ -47,33 +47,52 @@ class MachineUp:
         name: As its file calls it.
         address: Under which the others reach it.
         started: What was started on it; nothing where all of it ran.
+        complaint: Why it cannot be reached, "" if it can.
     """
 
     name: str
-    address: str
-    started: tuple[str, ...]
+    address: str = ""
+    started: tuple[str, ...] = ()
+    complaint: str = ""
 
 
-def start_cluster(cluster: ClusterFile) -> Iterator[MachineUp]:
+def start_cluster(
+    cluster: ClusterFile, say: Callable[[str], None] = lambda _: None
+) -> Iterator[MachineUp]:
     """Start on each machine what does not run there; yield each machine when it is ready.
 
+    A worker that cannot be reached is left out.
+
+    Args:
+        cluster: The machines.
+        say: Takes a sentence on what is waited for.
+
     Raises:
-        BadInput: If a machine cannot be reached or differs from the head, or something does not
+        BadInput: If the head cannot be reached, a machine differs from it, or something does not
             start. What was started stays: the same call goes on from there.
     """
+    say(f"Asking {', '.join(machine.name for machine in cluster.machines)} ...")
     links = [link_to(machine) for machine in cluster.machines]
     facts = facts_of_alike(cluster.machines, links)
+    say(f"Starting what does not run on {cluster.head.name} ...")
     head = links[0].call(_head_request(cluster), Started)
     words = ("Ray",) * head.ray + ("MLflow",) * head.mlflow
     yield MachineUp(cluster.head.name, head.address, words)
     alive = {node.address for node in cluster_nodes(cluster) if node.is_alive}
     workers = list(zip(cluster.workers, links[1:], facts[1:], strict=True))
-    lost = [(machine, link) for machine, link, has in workers if has.address not in alive]
-    _at_once(lost, lambda one: one[1].call(_worker_request(cluster, one[0], head), Started))
-    _wait_until_joined(cluster, {has.address: machine for machine, _, has in workers})
-    for machine, _, has in workers:
-        is_new = has.address not in alive
-        yield MachineUp(machine.name, has.address, ("Ray",) * is_new)
+    missing: list[tuple[Machine, Link, str]] = []
+    for machine, link, has in workers:
+        if not isinstance(has, Facts):
+            yield MachineUp(machine.name, complaint=str(has))
+        elif has.address in alive:
+            yield MachineUp(machine.name, has.address)
+        else:
+            missing.append((machine, link, has.address))
+    if missing:
+        say(f"Starting Ray on {', '.join(machine.name for machine, *_ in missing)} ...")
+    _at_once(missing, lambda one: one[1].call(_worker_request(cluster, one[0], head), Started))
+    for address, machine in _joined(cluster, {one[2]: one[0] for one in missing}):
+        yield MachineUp(machine.name, address, ("Ray",))
 
 
 def cluster_nodes(cluster: ClusterFile) -> tuple[Node, ...]:
@@ -82,7 +101,8 @@ def cluster_nodes(cluster: ClusterFile) -> tuple[Node, ...]:
     Raises:
         BadInput: If it does not answer.
     """
-    request = GetNodes(dashboard=f"http://127.0.0.1:{cluster.dashboard_port}")
+    dashboard = f"http://127.0.0.1:{cluster.dashboard_port}"
+    request = GetNodes(dashboard=dashboard, down=cluster.down)
     return link_to(cluster.head).call(request, Nodes).nodes
 
 
@@ -109,16 +129,24 @@ def _at_once(given: Sequence[_Given], call: Callable[[_Given], _Value]) -> list[
         return list(pool.map(call, given))
 
 
-def facts_of_alike(machines: Sequence[Machine], links: Sequence[Link]) -> list[Facts]:
-    """Return what machines are and have, the head first.
+def facts_of_alike(
+    machines: Sequence[Machine], links: Sequence[Link]
+) -> list[Facts | MachineUnreachable]:
+    """Return what machines are and have, or why workers cannot be reached; the head first.
 
     Raises:
-        BadInput: If one cannot be reached, has other releases than the head, or is named twice.
+        BadInput: If the head cannot be reached, one has other releases than it or cannot answer,
+            or one is named twice.
     """
-    facts = _at_once(links, lambda link: link.call(GetFacts(), Facts))
+    facts = _at_once(links, _facts_if_reached)
+    head = facts[0]
+    if isinstance(head, MachineUnreachable):
+        raise head
     names: dict[str, str] = {}
     for machine, has in zip(machines, facts, strict=True):
-        if difference := differences(has, facts[0]):
+        if isinstance(has, MachineUnreachable):
+            continue
+        if difference := differences(has, head):
             raise BadInput(
                 f"{machine.name} has {difference[0]} and the head {difference[1]}: install the "
                 f"same on all machines."
@@ -129,6 +157,13 @@ def facts_of_alike(machines: Sequence[Machine], links: Sequence[Link]) -> list[F
             )
         names[has.address] = machine.name
     return facts
+
+
+def _facts_if_reached(link: Link) -> Facts | MachineUnreachable:
+    try:
+        return link.call(GetFacts(), Facts)
+    except MachineUnreachable as error:
+        return error
 
 
 def differences(has: Facts, head: Facts) -> tuple[str, str] | None:
@@ -165,14 +200,17 @@ def _worker_request(cluster: ClusterFile, machine: Machine, head: Started) -> St
     )
 
 
-def _wait_until_joined(cluster: ClusterFile, workers: Mapping[str, Machine]) -> None:
-    deadline = time.monotonic() + _JOIN_SECONDS
-    while True:
+def _joined(cluster: ClusterFile, workers: Mapping[str, Machine]) -> Iterator[tuple[str, Machine]]:
+    """Yield the workers, by address, as they join the cluster."""
+    deadline, missing = time.monotonic() + _JOIN_SECONDS, dict(workers)
+    while missing:
         alive = {node.address for node in cluster_nodes(cluster) if node.is_alive}
-        if not (missing := [name for name in workers if name not in alive]):
+        for address in alive & missing.keys():
+            yield address, missing.pop(address)
+        if not missing:
             return
         if time.monotonic() > deadline:
-            machine = workers[missing[0]]
+            machine = next(iter(missing.values()))
             raise BadInput(
                 f"{machine.name} has not joined the cluster in {_JOIN_SECONDS:.0f} s: can it reach "
                 f"the head's port {cluster.ray_port} at all, and the head its ports?"
@@ -205,7 +243,13 @@ def check_cluster(cluster: ClusterFile) -> Iterator[CheckedMachine]:
     links = [link_to(machine) for machine in cluster.machines]
     facts = _at_once(links, lambda link: _tried(link, GetFacts(), Facts))
     head = facts[0]
-    nodes = _nodes_or_none(cluster) if isinstance(head, Facts) else None
+    try:
+        nodes = cluster_nodes(cluster) if isinstance(head, Facts) else None
+    except BadInput as error:
+        nodes = None
+        if str(error) == cluster.down:  # all else would follow from that
+            yield CheckedMachine(cluster.head.name, wrong=(cluster.down,))
+            return
     marker = f".capsweep-check-{secrets.token_hex(8)}"
     storage = cluster.storage or (isinstance(head, Facts) and head.storage) or ""
     data = cluster.data or (isinstance(head, Facts) and head.data) or ""
@@ -236,13 +280,6 @@ def _tried(link: Link, request: GetFacts | Probe, value: type[_Probe]) -> _Probe
         return link.call(request, value)
     except BadInput as error:
         return error
-
-
-def _nodes_or_none(cluster: ClusterFile) -> tuple[Node, ...] | None:
-    try:
-        return cluster_nodes(cluster)
-    except BadInput:
-        return None
 
 
 def _locked(connections: ExitStack, link: Link, request: HoldLock) -> str | None:

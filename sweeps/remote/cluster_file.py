@@ -81,6 +81,11 @@ class ClusterFile:
         return f"{program} {shlex.quote(str(self.path))}"
 
     @property
+    def down(self) -> str:
+        """What is said where Ray does not run on the head."""
+        return f"Ray does not run on {self.head.name}: start it with {self.start_command}."
+
+    @property
     def machines(self) -> tuple[Machine, ...]:
         """The head, and then the workers."""
         return (self.head, *self.workers)

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from sweeps.records.errors import BadInput
 from sweeps.remote.cluster_file import ClusterFile, read_cluster_file
 from sweeps.remote.link import Link, link_to, link_to_here, tunnel
-from sweeps.remote.messages import Ended, Frame, RunCommand, RunJob, Text
+from sweeps.remote.messages import Ended, Frame, GetNodes, Node, Nodes, RunCommand, RunJob, Text
 
 Show = Callable[[Text | Frame], None]
 
@@ -45,6 +45,15 @@ class Head:
         else:
             self.cluster, self.dashboard = None, _dashboard(address or "")
             self.link = link_to_here(self.dashboard)
+
+    def nodes(self) -> tuple[Node, ...]:
+        """Return the machines that Ray's head knows.
+
+        Raises:
+            BadInput: If it does not answer.
+        """
+        down = self.cluster.down if self.cluster else ""
+        return self.link.call(GetNodes(dashboard=self.dashboard, down=down), Nodes).nodes
 
     def run(
         self,

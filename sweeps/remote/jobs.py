@@ -29,6 +29,7 @@ from sweeps.remote.messages import (
     Text,
 )
 from sweeps.remote.node import write_files
+from sweeps.remote.services import is_open
 from sweeps.remote.submissions import RESUME_VARIABLE
 
 _POLL_SECONDS = 0.5
@@ -39,7 +40,13 @@ _Say = Callable[[BaseModel], None]
 
 
 def nodes(request: GetNodes, _say: _Say) -> Nodes:
-    """Return the machines that Ray's head knows."""
+    """Return the machines that Ray's head knows.
+
+    Raises:
+        BadInput: If it does not answer.
+    """
+    if request.down and not is_open(request.dashboard):
+        raise BadInput(request.down)
     with _client(request.dashboard):
         from ray.util.state import list_nodes
 

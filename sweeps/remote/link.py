@@ -42,8 +42,8 @@ exec capsweep-agent
 _Value = TypeVar("_Value", bound=BaseModel)
 
 
-class _SshFailed(BadInput):
-    """ssh itself has failed."""
+class MachineUnreachable(BadInput):
+    """ssh does not reach a machine, or it does not answer."""
 
 
 class Link:
@@ -88,7 +88,7 @@ class Link:
         try:
             with self.opened(request) as connection:
                 return connection.answer(value, on_reply)
-        except _SshFailed:
+        except MachineUnreachable:
             if not self._ask_at_terminal():
                 raise
         return self.call(request, value, on_reply)
@@ -132,7 +132,7 @@ class Link:
         last = one_line(lines[-1])[:300] if lines else "it has said nothing"
         if self._ssh and exit_code == _SSH_FAILED:
             by_hand = shlex.join(word for word in self._ssh if word not in _SSH)
-            return _SshFailed(
+            return MachineUnreachable(
                 f"{self.name} cannot be reached by ssh: {last.rstrip('.')}. Make 'ssh {by_hand}' "
                 f"work first."
             )
@@ -191,7 +191,7 @@ class _Connection:
             return self._process.receive(_SILENCE_SECONDS)
         except ChildLostError as lost:
             if self._process.exit_code is None:
-                raise BadInput(f"{self._link.name} does not answer: {lost}.") from lost
+                raise MachineUnreachable(f"{self._link.name} does not answer: {lost}.") from lost
             printed = self._log.read_text(errors="replace")
             raise self._link.failure(self._process.exit_code, printed) from lost
 

@@ -169,10 +169,16 @@ class StartWorker(_Request):
 
 
 class GetNodes(_Request):
-    """The machines that Ray's head knows. Answer: `Nodes`."""
+    """The machines that Ray's head knows. Answer: `Nodes`.
+
+    Attributes:
+        dashboard: As of `SubmitSweep`.
+        down: What is said if nothing listens there; "" for a sentence with the address.
+    """
 
     call: Literal["nodes"] = "nodes"
     dashboard: str
+    down: str = ""
 
 
 class StopServices(_Request):

@@ -1,11 +1,13 @@
 """Services on a machine: what starts one marks its environment, by which it is ended later."""
 
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from urllib.error import URLError
+from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, build_opener
 
 import psutil
@@ -44,6 +46,16 @@ def answers(url: str, token: str = "") -> bool:
             return reply.status == 200
     except (URLError, OSError, ValueError):
         return False
+
+
+def is_open(url: str) -> bool:
+    """Return whether anything listens at an address."""
+    parts = urlsplit(url)
+    try:
+        socket.create_connection((parts.hostname or "", parts.port or 80), timeout=5.0).close()
+    except OSError:
+        return False
+    return True
 
 
 def program(name: str) -> str:

@@ -14,14 +14,14 @@ from sweeps.records.plain_text import one_line
 from sweeps.remote.cluster import facts_of_alike
 from sweeps.remote.cluster_file import Machine
 from sweeps.remote.head import Head, Show
-from sweeps.remote.link import link_to
+from sweeps.remote.link import MachineUnreachable, link_to
 from sweeps.remote.messages import (
+    Facts,
     FollowJob,
     Frame,
-    GetNodes,
     GetRunning,
     JobState,
-    Nodes,
+    Node,
     PrepareData,
     Ready,
     Running,
@@ -113,6 +113,7 @@ def remote_plan(head: Head, sent: Sendable, words: Sequence[str], cpus: int) -> 
     Raises:
         BadInput: If it would be refused.
     """
+    nodes = head.nodes()
     printed: list[str] = []
     plan = ["plan", sent.word, "--json", "--address", "auto", *words]
     code = head.run(plan, lambda reply: printed.append(reply.text), sent.files)
@@ -137,11 +138,13 @@ def remote_plan(head: Head, sent: Sendable, words: Sequence[str], cpus: int) -> 
         gpus_per_trial=answer["gpus_per_trial"],
         num_concurrent=answer["num_concurrent"],
         seconds=answer["estimate_seconds"],
-        num_machines=_num_machines(head, answer, cpus),
+        num_machines=_num_machines(head, nodes, answer, cpus),
     )
 
 
-def check_machines(head: Head, sent: Sendable, settings: Mapping[str, Any]) -> None:
+def check_machines(
+    head: Head, sent: Sendable, settings: Mapping[str, Any]
+) -> tuple[MachineUnreachable, ...]:
     """Make sure that the machines have the same releases and a sweep's data.
 
     The head is first, which may download the data.
@@ -153,13 +156,16 @@ def check_machines(head: Head, sent: Sendable, settings: Mapping[str, Any]) -> N
         sent: The sweep.
         settings: What the launch changes of it.
 
+    Returns:
+        Why workers cannot be reached, which the launch does without.
+
     Raises:
-        BadInput: Naming the machine that differs or lacks data.
+        BadInput: Naming the machine that differs or lacks data, or if the head is not reached.
     """
     if not head.cluster:
-        return
+        return ()
     machines = head.cluster.machines
-    facts_of_alike(machines, [link_to(machine) for machine in machines])
+    facts = facts_of_alike(machines, [link_to(machine) for machine in machines])
     request = PrepareData(sweep=sent.word, files=sent.files, settings=settings)
 
     def prepared(machine: Machine) -> None:
@@ -169,14 +175,15 @@ def check_machines(head: Head, sent: Sendable, settings: Mapping[str, Any]) -> N
             raise BadInput(f"On {machine.name}: {error}") from error
 
     prepared(head.cluster.head)
+    there = [one for one, has in zip(machines, facts, strict=True) if isinstance(has, Facts)]
     with ThreadPoolExecutor() as pool:
-        list(pool.map(prepared, head.cluster.workers))
+        list(pool.map(prepared, there[1:]))
+    return tuple(has for has in facts if not isinstance(has, Facts))
 
 
-def _num_machines(head: Head, answer: Mapping[str, Any], cpus: int) -> int:
+def _num_machines(head: Head, nodes: Sequence[Node], answer: Mapping[str, Any], cpus: int) -> int:
     """Return on how many machines the trials run: those there, or those that Ray would start."""
-    listed = head.link.call(GetNodes(dashboard=head.dashboard), Nodes).nodes
-    if there := sum(node.is_alive and node.cpus >= cpus for node in listed):
+    if there := sum(node.is_alive and node.cpus >= cpus for node in nodes):
         return there
     has = head.cluster.worker_resources if head.cluster else {}
     gpus = answer["gpus_per_trial"]
@@ -268,7 +275,7 @@ def running_submission(head: Head, resume: str, words: Sequence[str]) -> Submiss
     """
     for submission in submissions():
         is_same = submission.resume == resume and {*words} <= {*submission.words}
-        if is_same and not job_state(head, submission)[0].has_ended:
+        if is_same and goes_on(head, submission):
             return submission
     return None
 
@@ -328,6 +335,20 @@ def job_state(head: Head, submission: Submission) -> tuple[JobState, str]:
     request = FollowJob(dashboard=head.dashboard, job_id=submission.job_id, is_followed=False)
     state = head.link.call(request, JobState, lambda reply: printed.append(reply.text))
     return state, "".join(printed)
+
+
+def goes_on(head: Head, submission: Submission) -> bool:
+    """Return whether a job goes on; False if Ray does not answer.
+
+    Raises:
+        MachineUnreachable: If the head cannot be reached.
+    """
+    try:
+        return not job_state(head, submission)[0].has_ended
+    except MachineUnreachable:
+        raise
+    except BadInput:
+        return False
 
 
 def end_job(head: Head, submission: Submission) -> None:

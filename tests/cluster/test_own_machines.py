@@ -95,7 +95,7 @@ def test_a_cluster_that_loses_a_worker_a_connection_and_its_head_gives_the_same_
     checked = cluster.ended("cluster", "check", "machines.txt")
     assert checked.returncode == 1
     start = "capsweep cluster up /root/machines.txt"
-    assert f"WRONG: MLflow does not answer: run {start}." in checked.stdout
+    assert f"WRONG: Ray does not run on head: start it with {start}." in checked.stdout
     cluster("cluster", "up", "machines.txt")
     assert cluster.num_filled() < _NUM_CELLS
 

@@ -41,12 +41,19 @@ def _up(cluster: "ClusterFile") -> None:
     from sweeps.remote.cluster import cluster_nodes, start_cluster
 
     width = max(len(machine.name) for machine in cluster.machines)
-    for machine in start_cluster(cluster):
+    num_left_out = 0
+    for machine in start_cluster(cluster, (lambda _: None) if is_quiet() else say):
+        if machine.complaint:
+            num_left_out += 1
+            typer.echo(f"{machine.name:{width}}  {one_line(machine.complaint)}")
+            continue
         started = f"{' and '.join(machine.started)} started" if machine.started else "runs"
         typer.echo(f"{machine.name:{width}}  {machine.address:15}  {started}")
     alive = [node for node in cluster_nodes(cluster) if node.is_alive]
     cpus, gpus = sum(node.cpus for node in alive), sum(node.gpus for node in alive)
     say(f"For trials: {_number(cpus, 'core')} and {_number(gpus, 'GPU')}.")
+    if num_left_out:
+        raise typer.Exit(1)
     if not is_quiet():
         say(f"Next: {program_name()} submit SWEEP --on {cluster.path}")
 

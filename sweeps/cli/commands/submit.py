@@ -104,6 +104,8 @@ def _follow_what_runs(head: "Head", again: str, words: Sequence[str]) -> None:
     from sweeps.cli.remote_sweeps import follow_to_end
     from sweeps.remote.submit import running_submission
 
+    if not is_quiet():
+        say(f"Asking {head.link.name} ...")
     if running := running_submission(head, again, words):
         _print_submitted(running, head.link.name, is_new=False)
         raise typer.Exit(follow_to_end(head, running))
@@ -113,7 +115,8 @@ def _check(head: "Head", sent: "Sendable", settings: Mapping[str, Any]) -> None:
     """Make sure that the machines can run the sweep."""
     from sweeps.remote.submit import check_machines
 
-    check_machines(head, sent, settings)
+    for unreachable in check_machines(head, sent, settings):
+        say(f"{unreachable} The sweep runs on the others.")
 
 
 def _print_plan(plan: "RemotePlan", place: str, price: float | None) -> None:

@@ -13,6 +13,7 @@ from sweeps.cli import remote_sweeps
 from sweeps.cli.commands import run
 from sweeps.cli.remote_sweeps import exit_code_of, shown_by
 from sweeps.execution.launch.result import SweepResult
+from sweeps.records.errors import BadInput
 from sweeps.remote import head
 from sweeps.remote.messages import Ended, Frame, JobState, Running, Text
 from sweeps.remote.submissions import RESUME_VARIABLE, Submission
@@ -127,6 +128,17 @@ def test_the_same_submit_follows_a_running_launch_without_a_plan_and_a_question(
     assert "It is running there as job quickstart-1." in answer.out
     assert "5 trained now" in answer.out
     assert cluster.calls() == ["follow", "follow"]
+
+
+def test_to_submit_where_ray_does_not_run_says_what_starts_it(
+    shell: Shell, cluster: Cluster
+) -> None:
+    cluster.answers["nodes"] = [BadInput("Ray is down.")]
+    answer = shell("submit", "quickstart", "--on", "m.txt", "--yes")
+    assert (answer.code, answer.err) == (2, "capsweep: Ray is down.\n")
+    assert answer.out == "Asking head ...\n"
+    start = f"capsweep cluster up {cluster.file}"
+    assert cluster.asked[0].down == f"Ray does not run on head: start it with {start}."
 
 
 @pytest.mark.parametrize("has_ended", [False, True])

@@ -1,16 +1,18 @@
 """What machines have to have alike before they become a cluster, and what a check makes of it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sweeps.records.errors import BadInput
-from sweeps.remote import cluster
+from sweeps.remote import cluster, head, submit
 from sweeps.remote.cluster import check_cluster, start_cluster
 from sweeps.remote.cluster_file import ClusterFile, Machine
-from sweeps.remote.messages import Facts, Node, Nodes, Probed
+from sweeps.remote.link import MachineUnreachable
+from sweeps.remote.messages import Facts, Node, Nodes, Probed, Ready, Started
 
 HEAD = Facts(
     host="head",
@@ -46,8 +48,13 @@ class Machines:
     """Answers of two machines; those of the worker differ from those of the head."""
 
     def __init__(self, facts: dict[str, Any], shared: dict[str, Any]) -> None:
+        self.nodes: Nodes | BadInput = NODES
+        self.asked: list[tuple[str, str]] = []
         worker = {"host": "w1", "address": "10.0.0.2", "gpus": 2, **facts}
-        self.facts = {"head": HEAD, "w1": HEAD.model_copy(update=worker)}
+        self.facts: dict[str, Facts | BadInput] = {
+            "head": HEAD,
+            "w1": HEAD.model_copy(update=worker),
+        }
         self.shared = {"head": SHARED, "w1": SHARED.model_copy(update=shared)}
 
     def __call__(self, machine: Machine) -> Any:
@@ -58,9 +65,15 @@ class Machines:
                 answers: dict[type[Any], Callable[[], Any]] = {
                     Facts: lambda: machines.facts[machine.name],
                     Probed: lambda: machines.shared[machine.name],
-                    Nodes: lambda: NODES,
+                    Nodes: lambda: machines.nodes,
+                    Started: lambda: Started(address="10.0.0.1", ray=machine.name == "head"),
+                    Ready: Ready,
                 }
-                return answers[value]()
+                answer = answers[value]()
+                if isinstance(answer, BaseException):
+                    raise answer
+                machines.asked.append((machine.name, request.call))
+                return answer
 
             def opened(self, request: Any) -> Any:
                 class Connection:
@@ -136,10 +149,62 @@ def test_what_is_wrong_with_a_worker_is_said_with_what_to_do(
     answering: Callable[..., None],
 ) -> None:
     answering(facts, **shared)
-    head, worker = check_cluster(FILE)
-    assert head.wrong == ()
+    of_head, worker = check_cluster(FILE)
+    assert of_head.wrong == ()
     assert len(worker.wrong) == 1
     assert sentence in worker.wrong[0]
+
+
+@pytest.fixture
+def one_lost(monkeypatch: pytest.MonkeyPatch) -> Machines:
+    """A head with two workers, the first of which ssh does not reach."""
+    machines = Machines({}, {})
+    machines.facts["w2"] = machines.facts["w1"]
+    machines.facts["w1"] = MachineUnreachable("w1 cannot be reached by ssh.")
+    for module in (cluster, submit, head):
+        monkeypatch.setattr(module, "link_to", machines)
+    return machines
+
+
+FILE_OF_THREE = replace(FILE, workers=(Machine("w1"), Machine("w2")))
+
+
+@pytest.mark.usefixtures("one_lost")
+def test_up_starts_the_machines_that_it_reaches_and_names_the_others() -> None:
+    said: list[str] = []
+    up = {machine.name: machine for machine in start_cluster(FILE_OF_THREE, said.append)}
+    assert up["head"].started == ("Ray",)
+    assert up["w1"].complaint == "w1 cannot be reached by ssh."
+    assert (up["w2"].address, up["w2"].complaint) == ("10.0.0.2", "")
+    assert said[0] == "Asking head, w1, w2 ..."
+
+
+def test_a_head_that_is_not_reached_is_not_left_out(one_lost: Machines) -> None:
+    one_lost.facts["head"] = MachineUnreachable("head cannot be reached by ssh.")
+    with pytest.raises(MachineUnreachable, match="head cannot be reached"):
+        list(start_cluster(FILE_OF_THREE))
+
+
+def test_a_sweep_is_submitted_without_a_worker_that_is_not_reached(
+    one_lost: Machines, tmp_path: Path
+) -> None:
+    file = tmp_path / "m.txt"
+    file.write_text("storage = /s\nhead\nw1\nw2\n")
+    sent = submit.Sendable("quickstart", None, {})
+    (unreachable,) = submit.check_machines(head.Head(str(file)), sent, {})
+    assert str(unreachable) == "w1 cannot be reached by ssh."
+    prepared = [name for name, call in one_lost.asked if call == "prepare_data"]
+    assert prepared == ["head", "w2"]
+
+
+def test_a_check_of_a_cluster_that_is_down_says_that_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machines = Machines({}, {})
+    machines.nodes = BadInput(FILE.down)
+    monkeypatch.setattr(cluster, "link_to", machines)
+    (checked,) = check_cluster(FILE)
+    assert checked.wrong == ("Ray does not run on head: start it with capsweep cluster up /m.txt.",)
 
 
 def test_a_lock_that_could_not_be_tried_is_not_called_right(

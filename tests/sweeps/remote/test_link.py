@@ -116,6 +116,17 @@ def test_a_dashboard_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPat
     assert str(error.value).startswith("Ray's dashboard at http://127.0.0.1:9 does not answer")
 
 
+def test_a_cluster_that_is_down_is_named_before_a_token_is_missed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
+    down = "Ray does not run on head: start it with capsweep cluster up /m.txt."
+    with pytest.raises(BadInput) as error:
+        link_to_here("x").call(GetNodes(dashboard="http://127.0.0.1:9", down=down), Nodes)
+    assert str(error.value) == down
+
+
 def test_a_cluster_whose_token_is_not_here_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
