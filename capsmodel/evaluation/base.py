@@ -42,6 +42,13 @@ class Findings:
     __repr__ = shapes_repr
 
 
+class UnsuitableNetworkError(ValueError):
+    """A network that an evaluation cannot examine, such as one without routing.
+
+    It is no failure of the evaluation: the sentence stands in its record, in place of figures.
+    """
+
+
 class Evaluation(Part, ABC):
     """An examination of a trained network.
 
@@ -94,6 +101,7 @@ class Evaluation(Part, ABC):
             data: The data set that it was trained with, on the network's device.
 
         Raises:
+            UnsuitableNetworkError: In one sentence, if such networks lack what it examines.
             ValueError: In one sentence, if it cannot evaluate the network or the data.
         """
 
@@ -133,11 +141,16 @@ class Evaluation(Part, ABC):
 def findings_of(evaluation: Evaluation, trained: Trained, data: DataSplits) -> Findings:
     """Return the findings of an evaluation, which must be those that it declares.
 
+    Of a network that it cannot examine they are empty, and say why.
+
     Raises:
         ValueError: In one sentence, if it returns something else.
     """
     declared = {metric.name for metric in evaluation.metrics}
-    findings: Any = evaluation.evaluate(trained, data)
+    try:
+        findings: Any = evaluation.evaluate(trained, data)
+    except UnsuitableNetworkError as error:
+        return Findings(left_out=(str(error),))
     if not isinstance(findings, Findings):
         raise ValueError(
             f"The evaluation '{evaluation.kind}' must return Findings, got {findings!r:.80}."

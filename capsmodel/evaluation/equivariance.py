@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor
 
 from capsmodel.data import DataSplits, Images
-from capsmodel.evaluation.base import Evaluation, Findings
+from capsmodel.evaluation.base import Evaluation, Findings, UnsuitableNetworkError
 from capsmodel.evaluation.shifted_test_error import shifted
 from capsmodel.metrics import Metric
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE, Trained
@@ -107,9 +107,9 @@ def _true_poses(
         with torch.no_grad():
             poses = trained.outputs(shifted(batch.images, down, right)).poses
         if poses is None:
-            raise ValueError(
+            raise UnsuitableNetworkError(
                 f"equivariance is for networks with poses of the classes, got the model "
-                f"'{trained.config.model.kind}' without: leave it out for this network."
+                f"'{trained.config.model.kind}' without."
             )
         found.append(poses[torch.arange(len(poses)), batch.labels.long()].double().cpu())
     return torch.cat(found)

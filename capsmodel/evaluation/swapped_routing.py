@@ -11,7 +11,13 @@ from torch import Tensor, nn
 
 from capsmodel.chance import stream, uniform
 from capsmodel.data import DataSplits
-from capsmodel.evaluation.base import Evaluation, Findings, beliefs_in, wrong
+from capsmodel.evaluation.base import (
+    Evaluation,
+    Findings,
+    UnsuitableNetworkError,
+    beliefs_in,
+    wrong,
+)
 from capsmodel.metrics import Metric
 from capsmodel.routing import Routed, Votes
 from capsmodel.routing.agreement import AgreementRouter
@@ -192,9 +198,9 @@ def _swapped(trained: Trained, swap: Callable[[str, IteratedRouter], nn.Module])
     network = copy.deepcopy(trained.network)
     routers = [*_routers_in(network)]
     if not routers:
-        raise ValueError(
+        raise UnsuitableNetworkError(
             f"swapped_routing is for routings with iterations, such as dynamic, leaky and em, got "
-            f"the model '{trained.config.model.kind}' without one: leave it out for this network."
+            f"the model '{trained.config.model.kind}' without one."
         )
     for name, router in routers:
         above, _, own = name.rpartition(".")

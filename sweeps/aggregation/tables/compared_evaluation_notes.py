@@ -188,6 +188,6 @@ def _not_available_notes(evaluated: ComparedEvaluation) -> Iterator[str]:
     if missing:
         words = ", ".join(f"{name} {number}" for name, number in missing.items())
         yield (
-            f"Not available: {words} finished trials that could not be looked at, as their weights "
-            f"were not kept or the evaluation failed."
+            f"Not available: {words} finished trials that could not be looked at: their weights "
+            f"were not kept, the evaluation failed, or it is not for such networks."
         )

@@ -230,6 +230,6 @@ def _notes(
         yield f"Of validation images: {', '.join(kinds['validation'])}."
     if any(arm.num_without(evaluation) for arm in arms for evaluation, _ in others):
         yield (
-            "Not available: finished trials that could not be looked at, as their weights were not "
-            "kept or the evaluation failed."
+            "Not available: finished trials that could not be looked at: their weights were not "
+            "kept, or the evaluation failed."
         )

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from capsmodel import Trained, Training, TrainingConfig
 from capsmodel.data import DataSplits, Images
-from capsmodel.evaluation import Equivariance
+from capsmodel.evaluation import Equivariance, findings_of
 from capsmodel.initialised import InitialisedModule
 from capsmodel.models import ConvNet, Model, Network, Outputs
 from tests.capsmodel.small_config import small_config
@@ -95,8 +95,10 @@ def test_poses_that_never_change_tell_nothing() -> None:
     assert found["length_spread"] == 0
 
 
-def test_a_network_without_poses_is_refused() -> None:
+def test_a_network_without_poses_has_no_figures_but_a_reason() -> None:
     model = ConvNet(conv_channels=(4,), conv_kernel=3, hidden=(8,))
     network = Training(small_config(model=model), seed=0).trained()
-    with pytest.raises(ValueError, match="equivariance is for networks with poses of the classes"):
-        Equivariance().evaluate(network, splits())
+    findings = findings_of(Equivariance(), network, splits())
+    assert not findings.metrics
+    (reason,) = findings.left_out
+    assert reason.startswith("equivariance is for networks with poses of the classes, got the")

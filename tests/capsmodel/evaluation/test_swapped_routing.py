@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from capsmodel import Trained, Training
-from capsmodel.evaluation import SwappedRouting
+from capsmodel.evaluation import SwappedRouting, findings_of
 from capsmodel.evaluation.swapped_routing import (
     mean_shares,
     random_shares,
@@ -130,7 +130,11 @@ def test_classes_that_differ_from_those_as_trained_are_counted() -> None:
     ],
     ids=["cnn", "random", "uniform"],
 )
-def test_a_network_without_iterations_is_refused(model: Any) -> None:
+def test_a_network_without_iterations_has_no_figures_but_a_reason(
+    model: Any,
+) -> None:
     network = trained(model)
-    with pytest.raises(ValueError, match="swapped_routing is for routings with iterations"):
-        SwappedRouting().evaluate(network, network.config.data.load("cpu"))
+    findings = findings_of(SwappedRouting(), network, network.config.data.load("cpu"))
+    assert not findings.metrics
+    (reason,) = findings.left_out
+    assert reason.startswith("swapped_routing is for routings with iterations, such as dynamic")
