@@ -18,7 +18,7 @@ from sweeps.cli.terminal import complain, console, print_place, say
 from sweeps.cli.verbosity import is_quiet
 from sweeps.records.errors import BadInput, SweepError
 from sweeps.records.plain_text import showable
-from sweeps.remote.submissions import Submission, submission_of
+from sweeps.remote.submissions import Submission, check_known, submission_of
 
 if TYPE_CHECKING:
     from sweeps.remote.head import Head, Show
@@ -50,6 +50,7 @@ def is_passed_on(
         Exit: With the exit code of the command, unless that is 0.
     """
     if not (submission := submission_of(name, storage, tracking_uri)):
+        check_known(name, storage, tracking_uri)
         return False
     head = _head_of(submission)
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
@@ -122,6 +123,7 @@ def place_of_records(
     """
     submission = submission_of(name, storage, tracking_uri)
     if not submission:
+        check_known(name, storage, tracking_uri)
         yield tracking_uri, storage
         return
     head = _head_of(submission)

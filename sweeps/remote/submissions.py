@@ -7,9 +7,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from capsmodel.spelling import hint
 from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
-from sweeps.storage.locations import resolve_storage
+from sweeps.storage.locations import resolve_storage, resolve_tracking_uri
 from sweeps.tracking.validation import valid_names
 
 RESUME_VARIABLE = "CAPSWEEP_RESUME_COMMAND"
@@ -88,6 +89,45 @@ def submissions() -> list[Submission]:
         with suppress(OSError, ValidationError):
             noted.append(Submission.model_validate_json(path.read_bytes()))
     return noted
+
+
+def submitted_only(
+    storage: str | Path | None = None, tracking_uri: str | None = None
+) -> list[Submission]:
+    """Return what was submitted from this machine, if no place is named and nothing is here."""
+    here = resolve_storage()
+    if storage or tracking_uri or resolve_tracking_uri() != here.default_tracking_uri:
+        return []
+    is_empty = not (here.root / "mlflow.db").exists() and not here.journals.exists()
+    return submissions() if is_empty else []
+
+
+def check_known(
+    sweep: str, storage: str | Path | None = None, tracking_uri: str | None = None
+) -> None:
+    """Make sure that a sweep that was not submitted may be here.
+
+    Raises:
+        BadInput: Naming what was submitted, if nothing is here.
+    """
+    if known := [one.sweep for one in submitted_only(storage, tracking_uri)]:
+        raise BadInput(
+            f"No sweep '{sweep}' is known here.{hint(sweep, known)} Submitted from this machine: "
+            f"{', '.join(known)}."
+        )
+
+
+def check_trials(storage: str | Path | None = None, tracking_uri: str | None = None) -> None:
+    """Make sure that trials may be here.
+
+    Raises:
+        BadInput: Naming what was submitted, if nothing is here.
+    """
+    if known := [one.sweep for one in submitted_only(storage, tracking_uri)]:
+        raise BadInput(
+            f"No trial is known here. Submitted from this machine: {', '.join(known)}. Their "
+            f"trials are shown on the head of their cluster."
+        )
 
 
 def _path(sweep: str) -> Path:

@@ -160,12 +160,16 @@ def check_machines(
         Why workers cannot be reached, which the launch does without.
 
     Raises:
-        BadInput: Naming the machine that differs or lacks data, or if the head is not reached.
+        BadInput: Naming the machine that differs or lacks data, or if the head or all workers are
+            not reached.
     """
     if not head.cluster:
         return ()
     machines = head.cluster.machines
     facts = facts_of_alike(machines, [link_to(machine) for machine in machines])
+    lost = tuple(has for has in facts if not isinstance(has, Facts))
+    if lost and len(lost) == len(head.cluster.workers) and not head.cluster.head.cpus:
+        raise lost[0]  # no machine for trials is left
     request = PrepareData(sweep=sent.word, files=sent.files, settings=settings)
 
     def prepared(machine: Machine) -> None:
@@ -178,7 +182,7 @@ def check_machines(
     there = [one for one, has in zip(machines, facts, strict=True) if isinstance(has, Facts)]
     with ThreadPoolExecutor() as pool:
         list(pool.map(prepared, there[1:]))
-    return tuple(has for has in facts if not isinstance(has, Facts))
+    return lost
 
 
 def _num_machines(head: Head, nodes: Sequence[Node], answer: Mapping[str, Any], cpus: int) -> int:

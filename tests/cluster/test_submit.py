@@ -87,7 +87,7 @@ WRONG = (
     Wrong("capsweep cluster up old.txt", f"old has {_OTHER_RAY}all machines"),
     Wrong(f"{SUBMIT} --on old.txt", f"old has {_OTHER_RAY}all machines"),
     Wrong("capsweep stop quickstart --storage none", "There is no storage folder /root/none"),
-    Wrong("capsweep report quickstart", "There is no tracking store at /root"),
+    Wrong("capsweep report quickstart --storage none", "There is no tracking store at /root/none"),
 )
 _DATA = '''
 """A sweep over data that only the laptop has."""

@@ -34,13 +34,14 @@ def logs(
 ) -> None:
     """Print the log of a trial, or of a sweep's launches."""
     from sweeps.execution.launch_process.logs import find_log
-    from sweeps.remote.submissions import submission_of
+    from sweeps.remote.submissions import check_known, submission_of
 
     if lines is not None and lines < 1:
         raise BadInput(f"--lines takes a number of lines of at least 1, given was {lines}.")
     if submission := submission_of(name, storage, tracking_uri):
         _print_there(submission, lines, is_followed=is_followed)
         return
+    check_known(name, storage, tracking_uri)
     is_empty = True
     for text in find_log(name, storage, tracking_uri).texts(lines, is_followed=is_followed):
         typer.echo(text, nl=False)

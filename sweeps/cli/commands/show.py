@@ -11,6 +11,7 @@ from sweeps.cli.completion import trial_keys
 from sweeps.cli.json_output import JsonOption, print_json
 from sweeps.cli.options import StorageOption, TrackingOption
 from sweeps.cli.terminal import console, plain, say, table_of
+from sweeps.remote.submissions import check_trials
 
 if TYPE_CHECKING:
     from sweeps.aggregation.pictures.trial_pictures import Pictures
@@ -38,6 +39,7 @@ def show(
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Show one trial: its config, its curve, the place of its weights, and its pictures."""
+    check_trials(storage, tracking_uri)
     if pictures:
         from sweeps.aggregation.pictures.trial_pictures import pictures as draw
 

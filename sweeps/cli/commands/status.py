@@ -12,11 +12,13 @@ from sweeps.cli.json_output import JsonOption, print_json
 from sweeps.cli.options import StorageOption, TrackingOption
 from sweeps.cli.terminal import console, plain, say, table_of
 from sweeps.cli.verbosity import is_quiet
+from sweeps.remote.submissions import submitted_only
 
 if TYPE_CHECKING:
     from sweeps.cli.answers import StatusAnswer
     from sweeps.execution.survey.listing import ListedSweep
     from sweeps.execution.survey.status import SweepStatus
+    from sweeps.remote.submissions import Submission
 
 _UNITS = ((172_800, 86_400, "days"), (3600, 3600, "h"), (60, 60, "min"))
 _STATES = (
@@ -40,6 +42,9 @@ def status(
 ) -> None:
     """Show a sweep's progress, arm by arm; without a name, list all launched sweeps."""
     if name is None:
+        if not as_json and (there := submitted_only(storage, tracking_uri)):
+            _print_submitted(there)
+            return
         from sweeps.execution.survey.listing import listed_sweeps
 
         listed = listed_sweeps(tracking_uri, storage)
@@ -102,6 +107,17 @@ def _print_list(listed: "Sequence[ListedSweep]") -> None:
     for one in listed:
         if one.complaint:
             say(f"{one.sweep}: {one.complaint}")
+    if not is_quiet():
+        out.print("\nHow far one of them is: capsweep status NAME.")
+
+
+def _print_submitted(submissions: "Sequence[Submission]") -> None:
+    """Print a line for each sweep that was submitted from this machine."""
+    out = console()
+    table = table_of("sweep", "submitted to", "submitted")
+    for one in submissions:
+        table.add_row(plain(one.sweep), plain(one.on or one.address or ""), ago(one.submitted_at))
+    out.print(table)
     if not is_quiet():
         out.print("\nHow far one of them is: capsweep status NAME.")
 

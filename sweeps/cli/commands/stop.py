@@ -9,7 +9,7 @@ from sweeps.cli.hints import resume_command
 from sweeps.cli.options import NameArgument, StorageOption
 from sweeps.cli.verbosity import is_quiet
 from sweeps.records.plain_text import one_line
-from sweeps.remote.submissions import submission_of
+from sweeps.remote.submissions import check_known, submission_of
 
 if TYPE_CHECKING:
     from sweeps.execution.launch_process.stop import RunningLaunch
@@ -30,6 +30,7 @@ def stop(
         if not is_quiet():
             typer.echo("Submit it again to go on.")
         return
+    check_known(name, storage)
     from sweeps.execution.launch_process.stop import running_launch
 
     launch = running_launch(name, storage)

@@ -141,6 +141,32 @@ def test_to_submit_where_ray_does_not_run_says_what_starts_it(
     assert cluster.asked[0].down == f"Ray does not run on head: start it with {start}."
 
 
+@pytest.mark.parametrize("command", ["status", "best", "report", "stop", "logs"])
+def test_a_name_that_is_not_known_here_is_answered_with_what_was_submitted(
+    shell: Shell, cluster: Cluster, command: str
+) -> None:
+    note(cluster, "long")
+    note(cluster, "shares")
+    assert shell.refused(command, "sharess") == (
+        "No sweep 'sharess' is known here. Did you mean 'shares'? Submitted from this machine: "
+        "long, shares."
+    )
+    assert "no tracking store" in shell.refused("best", "sharess", "--storage", "x")
+
+
+def test_status_lists_what_was_submitted_where_nothing_is_here(
+    shell: Shell, cluster: Cluster
+) -> None:
+    note(cluster, "long")
+    answer = shell("status")
+    assert answer.code == 0
+    assert "long" in answer.out
+    assert str(cluster.file) in answer.out
+    assert "Submitted from this machine: long." in shell.refused("show", "ab12")
+    (shell.folder / "capsweep-store" / "journals").mkdir(parents=True)
+    assert "There is no tracking store" in shell.refused("status")
+
+
 @pytest.mark.parametrize("has_ended", [False, True])
 def test_an_interrupted_view_says_how_to_follow_and_stop_what_goes_on(
     shell: Shell, cluster: Cluster, *, has_ended: bool

@@ -197,6 +197,16 @@ def test_a_sweep_is_submitted_without_a_worker_that_is_not_reached(
     assert prepared == ["head", "w2"]
 
 
+def test_a_sweep_is_not_submitted_where_no_worker_is_reached(
+    one_lost: Machines, tmp_path: Path
+) -> None:
+    file = tmp_path / "m.txt"
+    file.write_text("storage = /s\nhead\nw1\n")
+    with pytest.raises(MachineUnreachable, match="w1 cannot be reached"):
+        submit.check_machines(head.Head(str(file)), submit.Sendable("quickstart", None, {}), {})
+    assert [call for _, call in one_lost.asked] == ["facts"]
+
+
 def test_a_check_of_a_cluster_that_is_down_says_that_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
