@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int, Shaped
 
 from sweeps.aggregation.statistics.two_way import TwoWay, two_way
 
@@ -16,7 +16,7 @@ By `tools/acceptance/tuned.py`: at .5 more than one table of twenty is wrong in 
 
 
 def tuning_slack(
-    wrong: Bool[np.ndarray, "... points seeds images"],
+    wrong: Shaped[np.ndarray, "... points seeds images"],
     chosen: Int[np.ndarray, "..."],
     objects: Int[np.ndarray, " images"] | None = None,
 ) -> Float[np.ndarray, "..."]:
@@ -32,7 +32,7 @@ def tuning_slack(
     the best. Difference: a variance of each pair, and in two directions.
 
     Args:
-        wrong: Wrong validation images of one arm; leading axes are arms or tables.
+        wrong: Error of each validation image of one arm; leading axes are arms or tables.
         chosen: Place of the point that was chosen.
         objects: Which object each image shows; None where each image is its own.
 

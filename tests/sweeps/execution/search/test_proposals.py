@@ -200,7 +200,7 @@ def test_tpe_proposes_settings_that_are_there_with_the_kind_it_chose() -> None:
         assert set(params) == active
         kinds.add(params["loss"])
         known.append((params, complete(0.1 if params["loss"] == "spread" else 0.9)))
-    assert kinds == {"margin", "spread", "cross_entropy"}
+    assert kinds == {"margin", "spread", "cross_entropy", "sigmoid"}
     losses = [params["loss"] for params, _ in known[10:]]
     assert losses.count("spread") > len(losses) / 2
 
