@@ -161,8 +161,8 @@ def _check_primary(evaluation: Evaluation) -> None:
     if not (name := evaluation.primary):
         return
     if name not in {**known, **curves}:
-        which = f"primary figure of the evaluation '{evaluation.kind}'"
-        raise ValueError(unknown(which, name, [*curves, *known]))
+        sentence = unknown("primary figure", name, [*curves, *known])
+        raise ValueError(f"The evaluation '{evaluation.kind}': {sentence}")
 
 
 def _check_distinct(evaluations: Sequence[Evaluation]) -> None:

@@ -15,6 +15,7 @@ from sweeps.tracking.store import RecordStore
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 2**30  # a hundred million images
 _ROUNDING = 1e-9
+_ROUNDING_OF_FRACTIONS = 1e-6  # a training adds up the validation images' in single precision
 
 
 def read_predictions(store: RecordStore, records: Iterable[TrialRecord]) -> dict[str, Predictions]:
@@ -132,6 +133,7 @@ def _judged(tensors: Mapping[str, np.ndarray], split: str, error: float | None) 
     if classes.shape != labels.shape or not is_row or any(one.ndim != 1 for one in given[2:]):
         raise ValueError("there is not one prediction for each label")
     judged = SplitPredictions(classes, labels, objects, errors)
-    if not len(labels) or error is None or abs(judged.errors.mean() - error) > _ROUNDING:
+    rounding = _ROUNDING if errors is None else _ROUNDING_OF_FRACTIONS
+    if not len(labels) or error is None or abs(judged.errors.mean() - error) > rounding:
         raise ValueError(f"they do not give the recorded error {error}")
     return judged
