@@ -5,11 +5,11 @@ from math import prod
 from typing import Annotated, ClassVar, Literal
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Shaped
 from pydantic import Field, model_validator
 from torch import Tensor
 
+from capsmodel.functional.images import moved_by
 from capsmodel.settings.parts import Part
 
 
@@ -103,13 +103,7 @@ class Shift(Augmentation):
         draws: Shaped[Tensor, "batch draws"],
     ) -> Float[Tensor, "batch channels height width"]:
         """Return the shifted images."""
-        batch, _, height, width = images.shape
-        padded = F.pad(images, [self.pixels] * 4).permute(0, 2, 3, 1)
-        starts = self.pixels - draws
-        rows = starts[:, :1] + torch.arange(height, device=images.device)
-        columns = starts[:, 1:] + torch.arange(width, device=images.device)
-        which = torch.arange(batch, device=images.device).view(-1, 1, 1)
-        return padded[which, rows.unsqueeze(2), columns.unsqueeze(1)].permute(0, 3, 1, 2)
+        return moved_by(images, draws, self.pixels)
 
 
 _GREY_VALUES = 255

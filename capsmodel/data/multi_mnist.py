@@ -18,6 +18,8 @@ from capsmodel.data.base import DataSet, DataSplits, Images
 from capsmodel.data.fashion_mnist import FashionMnist
 from capsmodel.data.idx import IdxImages
 from capsmodel.data.mnist import Mnist
+from capsmodel.data.splits import shuffled
+from capsmodel.functional.images import moved_by
 from capsmodel.settings.parts import kind_of
 from capsmodel.tasks import SeveralClasses, Task
 
@@ -90,26 +92,6 @@ class OverlaidImages(Images):
         self, originals: Int64[Tensor, " taken"], shifts: Int64[Tensor, "taken axes"]
     ) -> Float[Tensor, "taken channels height width"]:
         return moved_by(F.pad(self.images[originals], [self.margin] * 4), shifts, self.shift)
-
-
-def moved_by(
-    images: Float[Tensor, "batch channels height width"],
-    shifts: Int64[Tensor, "batch axes"],
-    most: int,
-) -> Float[Tensor, "batch channels height width"]:
-    """Return images, each moved down and to the right by its own number of pixels.
-
-    Args:
-        images: On any device.
-        shifts: Pixels down and to the right.
-        most: The largest of them.
-    """
-    batch, _, height, width = images.shape
-    padded = F.pad(images, [most] * 4).permute(0, 2, 3, 1)
-    rows = (most - shifts[:, :1]) + torch.arange(height, device=images.device)
-    columns = (most - shifts[:, 1:]) + torch.arange(width, device=images.device)
-    which = torch.arange(batch, device=images.device).view(-1, 1, 1)
-    return padded[which, rows.unsqueeze(2), columns.unsqueeze(1)].permute(0, 3, 1, 2)
 
 
 class OverlaidDataSet(DataSet, ABC):
@@ -249,7 +231,9 @@ def _rounds(
     Of four originals a, b, c, d the pairs are ab, cd, ac and bd: in each round every one occurs
     once. If not all can be grouped so, other orders are tried; the best leaves some out.
     """
-    orders = (_hashed_order(len(classes), f"{seed}/{attempt}") for attempt in range(_ATTEMPTS))
+    orders = (
+        shuffled(tuple(range(len(classes))), f"{seed}/{attempt}") for attempt in range(_ATTEMPTS)
+    )
     groups: list[tuple[int, int, int, int]] = []
     for order in orders:
         groups = max(groups, _groups(classes, order), key=len)
@@ -289,11 +273,6 @@ def _first(left: list[int], fits: Callable[[int], bool]) -> int | None:
     """Take the first original that fits out of those left; None if none does."""
     place = next((place for place, one in enumerate(left) if fits(one)), None)
     return None if place is None else left.pop(place)
-
-
-def _hashed_order(number: int, seed: str) -> list[int]:
-    """Return a random order that depends on no library's random numbers."""
-    return sorted(range(number), key=lambda one: hashlib.sha256(f"{seed}/{one}".encode()).digest())
 
 
 def _hashed_shift(seed: str, most: int) -> list[int]:

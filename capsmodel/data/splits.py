@@ -23,7 +23,7 @@ def hold_out(labels: Sequence[int], num_held_out: int, seed: str) -> tuple[list[
     counts = _proportional([len(indices) for indices in members.values()], num_held_out)
     held_out: set[int] = set()
     for indices, count in zip(members.values(), counts, strict=True):
-        held_out.update(_shuffled(tuple(indices), seed)[:count])
+        held_out.update(shuffled(tuple(indices), seed)[:count])
     return [index for index in range(len(labels)) if index not in held_out], sorted(held_out)
 
 
@@ -45,7 +45,7 @@ def fraction_of(
         members.setdefault(labels[index], []).append(index)
     chosen: list[int] = []
     for of_class in members.values():
-        chosen += _shuffled(tuple(of_class), seed)[: round(fraction * len(of_class))]
+        chosen += shuffled(tuple(of_class), seed)[: round(fraction * len(of_class))]
     return sorted(chosen)
 
 
@@ -61,5 +61,6 @@ def _proportional(sizes: Sequence[int], total: int) -> list[int]:
 
 
 @lru_cache(maxsize=64)  # a training asks once a split, and hashes of 60,000 images take 0.1 s
-def _shuffled(indices: tuple[int, ...], seed: str) -> list[int]:
+def shuffled(indices: tuple[int, ...], seed: str) -> list[int]:
+    """Return the indices in an order that depends on the seed, but on no library's chance."""
     return sorted(indices, key=lambda index: hashlib.sha256(f"{seed}/{index}".encode()).digest())

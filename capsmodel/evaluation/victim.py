@@ -37,7 +37,7 @@ class Victim:
 
     It is differentiated through all rounds of its routings, whatever they did in training. Where
     its routing draws, the gradient is the mean over ten draws, fresh ones at each step, and it is
-    judged by the draw that it predicts with, which is none of them.
+    judged by another draw, the one that it predicts with.
 
     Attributes:
         images: The unchanged images, on the network's device.

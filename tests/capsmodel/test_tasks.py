@@ -30,7 +30,7 @@ LENGTHS = torch.tensor([[-0.3, 0.3, 0.9], [1.2, 0.5, -0.5]])
 
 
 def overlaid(splits: DataSplits, *, with_parts: bool) -> DataSplits:
-    """Return pairs of unlike digits, each image beside the next one of another class."""
+    """Return pairs of unlike digits, each image laid over the next one of another class."""
 
     def of_split(images: Images) -> Images:
         one = torch.arange(len(images) - 9)

@@ -149,7 +149,7 @@ def primary_figure(evaluation: ManifestEvaluation) -> EvaluatedFigure | None:
 
 
 def curve_metric(point: Metric) -> Metric:
-    """Return the metric that is measured at each point of a curve, at none of them."""
+    """Return the metric that a curve has points of, without a place on its axis."""
     words = point.words.removesuffix(f", {point.at.text}") if point.at else point.words
     return point.model_copy(update={"name": point.curve, "words": words, "curve": "", "at": None})
 
@@ -266,7 +266,7 @@ def _by_image(
 def _shown(
     figure: EvaluatedFigure, predicted: Predictions | None, num_images: int
 ) -> SplitPredictions | None:
-    """Return the images that were evaluated; None where they are none of the trial's own."""
+    """Return the images that were evaluated; None where the trial has not recorded them."""
     if predicted is None:
         return None
     shown = predicted.test if figure.evaluation.looks_at == "test" else predicted.validation

@@ -12,7 +12,8 @@ from capsmodel import TrainingConfig
 from capsmodel.config import num_parameters
 from capsmodel.data import DataSplits, MultiMnist
 from capsmodel.data.idx import IdxImages
-from capsmodel.data.multi_mnist import OverlaidImages, moved_by
+from capsmodel.data.multi_mnist import OverlaidImages
+from capsmodel.functional.images import moved_by
 from capsmodel.models import CapsNet
 from tests.capsmodel.data.idx_files import SmallMnist, write_files
 from tests.capsmodel.data.test_mnist import needs_images
