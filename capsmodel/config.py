@@ -97,8 +97,8 @@ class TrainingConfig(Settings):
     def _check_task(self) -> "TrainingConfig":
         task = self.data.task
         for part, family in ((self.loss, LOSSES), (self.model, MODELS)):
-            if task.labels not in part.takes:
-                able = ", ".join(kind_of(one) for one in family if task.labels in one.takes)
+            if task.label_form not in part.takes:
+                able = ", ".join(kind_of(one) for one in family if task.label_form in one.takes)
                 raise ValueError(
                     f"{part.described().capitalize()} cannot do the task '{task.kind}' of the data "
                     f"'{self.data.kind}': choose {able or 'a part of your own'}."

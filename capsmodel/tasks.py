@@ -21,12 +21,12 @@ class Task(Part, ABC):
     have the same form.
 
     Attributes:
-        labels: Form of the labels, which losses and models name: "class", an integer an image;
+        label_form: Form of the labels, which losses and models name: "class", an integer an image;
             "classes", whether the image is of each class; a user's task may have another one.
     """
 
     family: ClassVar[str] = "task"
-    labels: ClassVar[str] = "class"
+    label_form: ClassVar[str] = "class"
 
     @abstractmethod
     def checked(
@@ -143,7 +143,7 @@ class SeveralClasses(Task):
     """
 
     kind: Literal["several_classes"] = "several_classes"
-    labels: ClassVar[str] = "classes"
+    label_form: ClassVar[str] = "classes"
     epoch_metrics: ClassVar[tuple[Metric, ...]] = (
         Metric(
             name="validation_at_least_one",

@@ -123,7 +123,7 @@ def check_evaluations(evaluations: Sequence[Evaluation], parts: Parts, task: Tas
     for evaluation in evaluations:
         check_declared_part(evaluation, parts)
         _check_primary(evaluation)
-        if task.labels not in evaluation.takes:
+        if task.label_form not in evaluation.takes:
             raise ValueError(
                 f"The evaluation '{evaluation.kind}' cannot judge the task '{task.kind}': leave it "
                 f"out of Sweep(evaluations=...)."

@@ -58,7 +58,7 @@ class Evaluation(Part, ABC):
     Attributes:
         fingerprint: Hash of data that it brings along; "" where it looks at the trial's own
             alone, whose fingerprint is in the trial's key.
-        takes: Forms of labels that it can judge by, those of `Task.labels`.
+        takes: Forms of labels that it can judge by, those of `Task.label_form`.
         is_measured_in_training: Whether every trial's final record holds it already.
     """
 

@@ -17,7 +17,7 @@ class Loss(Part, ABC):
     `capsmodel.testing.LossContract` checks all that is promised here.
 
     Attributes:
-        takes: Forms of labels that it can judge by, those of `Task.labels`.
+        takes: Forms of labels that it can judge by, those of `Task.label_form`.
     """
 
     family: ClassVar[str] = "loss"

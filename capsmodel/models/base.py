@@ -196,7 +196,7 @@ class Model(Part, ABC):
     """A whole network from images to beliefs in classes.
 
     Attributes:
-        takes: Forms of labels that its network can draw images by, those of `Task.labels`.
+        takes: Forms of labels that its network can draw images by, those of `Task.label_form`.
     """
 
     family: ClassVar[str] = "model"

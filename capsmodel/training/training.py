@@ -366,7 +366,7 @@ def _check_parts(config: TrainingConfig, train: Images) -> None:
         ValueError: If the images do not have the parts.
     """
     decoder = getattr(config.model, "reconstruction", NoReconstruction())
-    if config.data.task.labels != "classes" or isinstance(decoder, NoReconstruction):
+    if config.data.task.label_form != "classes" or isinstance(decoder, NoReconstruction):
         return
     if train.of_epoch(0, 0).take(slice(1)).parts is None:
         raise ValueError(

@@ -148,7 +148,7 @@ class TestLaws:
     def test_chance_is_the_error_of_the_best_constant_answer(self, task: Task) -> None:
         generator = torch.Generator().manual_seed(3)
         numbers = torch.randint(5, (80,), generator=generator)
-        labels = numbers if task.labels == "class" else random_sets(80, 5, 2, generator)
+        labels = numbers if task.label_form == "class" else random_sets(80, 5, 2, generator)
         constants = labels.unique(dim=0)
         best = min(task.errors(one.expand_as(labels), labels).mean().item() for one in constants)
         assert task.chance(labels) == pytest.approx(best)
@@ -192,7 +192,7 @@ MODELS = [
 def test_every_allowed_triple_learns_a_step_and_the_others_are_refused(
     data: DataSet, loss: MarginLoss, model: Model
 ) -> None:
-    fits = data.task.labels in loss.takes
+    fits = data.task.label_form in loss.takes
     if not fits:
         with pytest.raises(ValueError, match="cannot do the task 'several_classes' of the data"):
             pairs_config(data, loss=loss, model=model)
