@@ -239,6 +239,14 @@ def test_the_decoder_is_compared_with_each_digits_own_image() -> None:
     assert_close(network.penalty(outputs, few.parts), sum(apart, torch.zeros(())))
 
 
+def test_what_an_image_lacks_is_drawn_black() -> None:
+    network = Training(pairs_config(DigitPairs(fraction=0.1)), seed=0).trained().network
+    drawn = network.decode(torch.rand(1, 10, 4), torch.tensor([[1, -1]]))
+    assert drawn is not None
+    assert bool(drawn[0, 0].any())
+    assert not drawn[0, 1].any()
+
+
 def test_pairs_without_parts_need_no_decoder() -> None:
     with pytest.raises(ValueError, match="do not say what each looks like: give Images"):
         Training(pairs_config(PairsWithoutParts(fraction=0.1)), seed=0)
