@@ -1,5 +1,6 @@
 """Data sets, each with a test split that never changes and a validation split of its own seed."""
 
+from capsmodel.data.affnist import AffNist as AffNist
 from capsmodel.data.archive import data_root as data_root
 from capsmodel.data.base import DataSet as DataSet
 from capsmodel.data.base import DataSplits as DataSplits
@@ -18,4 +19,13 @@ from capsmodel.data.viewed_objects import ViewedObjects as ViewedObjects
 from capsmodel.data.viewed_objects import Views as Views
 from capsmodel.data.viewpoints import Viewpoints as Viewpoints
 
-DATA_SETS = (Digits, Mnist, FashionMnist, SmallNorb, Viewpoints, MultiMnist, MultiFashionMnist)
+DATA_SETS = (
+    Digits,
+    Mnist,
+    FashionMnist,
+    SmallNorb,
+    Viewpoints,
+    MultiMnist,
+    MultiFashionMnist,
+    AffNist,
+)

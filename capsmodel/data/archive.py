@@ -79,9 +79,9 @@ class Archives:
 
     def _stored_copy(self, file: Archive) -> "_StoredCopy":
         packed = self.folder / file.name
-        if file.unpacked_md5 is not None and (md5 := _md5(packed.with_suffix(""))) is not None:
+        if file.unpacked_md5 is not None and (md5 := md5_of(packed.with_suffix(""))) is not None:
             return _StoredCopy(packed.with_suffix(""), md5 == file.unpacked_md5)
-        md5 = _md5(packed)
+        md5 = md5_of(packed)
         return _StoredCopy(None if md5 is None else packed, md5 == file.md5)
 
 
@@ -112,8 +112,12 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "capsweep"
 
 
-def _md5(path: Path) -> str | None:
-    """Return the checksum of a file, or None if the file does not exist."""
+def md5_of(path: Path) -> str | None:
+    """Return the checksum of a file, or None if the file does not exist.
+
+    Raises:
+        ValueError: If it cannot be read.
+    """
     try:
         facts = path.stat()
         return _md5_as_of(path, facts.st_size, facts.st_mtime_ns)

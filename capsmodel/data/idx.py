@@ -5,7 +5,7 @@ from abc import ABC
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -48,16 +48,28 @@ class IdxImages(DataSet, ABC):
             ValueError: If a file neither exists nor can be downloaded, or the fraction is too
                 small.
         """
-        ensure(self.archives, self.mirrors)
-        train_images, train_labels, test_images, test_labels = self._paths()
+        pool, test = self.stored("train"), self.stored("test")
         indices = self._indices()
-        pool = (_pixels(train_images, self.image_shape), _labels(train_labels))
-        test = (_pixels(test_images, self.image_shape), _labels(test_labels))
         return DataSplits(
             train=_images(*pool, indices.train, device),
             validation=_images(*pool, indices.validation, device),
             test=_images(*test, indices.test, device),
         )
+
+    def stored(
+        self, images: Literal["train", "test"]
+    ) -> tuple[UInt8[np.ndarray, "images channels height width"], UInt8[np.ndarray, " images"]]:
+        """Return all training or test images, those of validation included, and their classes.
+
+        Raises:
+            ValueError: If a file neither exists nor can be downloaded.
+        """
+        ensure(self.archives, self.mirrors)
+        train_images, train_labels, test_images, test_labels = self._paths()
+        pixels, labels = (
+            (train_images, train_labels) if images == "train" else (test_images, test_labels)
+        )
+        return _pixels(pixels, self.image_shape), _labels(labels)
 
     @classmethod
     def mirrors(cls) -> Sequence[str]:

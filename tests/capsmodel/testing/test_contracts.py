@@ -7,6 +7,7 @@ import pytest
 from capsmodel.augmentation import AUGMENTATIONS, Augmentation, Patches
 from capsmodel.data import (
     DATA_SETS,
+    AffNist,
     DataSet,
     FashionMnist,
     Mnist,
@@ -61,6 +62,7 @@ FRACTIONS = {"digits": 0.5, "mnist": 0.02, "fashion_mnist": 0.02, "viewpoints": 
 FRACTIONS |= {"multi_mnist": 0.02, "multi_fashion_mnist": 0.02}
 
 
+NEED_FILES = {SmallNorb, AffNist}
 NEED_IMAGES = {Mnist, FashionMnist, MultiMnist, MultiFashionMnist}
 
 
@@ -101,7 +103,7 @@ class TestEvaluations(EvaluationContract):
 
 
 class TestDataSets(DataSetContract):
-    @pytest.fixture(params=[data for data in DATA_SETS if data is not SmallNorb], ids=kind_of)
+    @pytest.fixture(params=[data for data in DATA_SETS if data not in NEED_FILES], ids=kind_of)
     def data(self, request: pytest.FixtureRequest) -> DataSet:
         kind: type[DataSet] = request.param
         if kind in NEED_IMAGES and "CAPSWEEP_DATA" not in os.environ:
