@@ -13,6 +13,7 @@ from capsmodel.evaluation.base import UnsuitableNetworkError as UnsuitableNetwor
 from capsmodel.evaluation.base import beliefs_in as beliefs_in
 from capsmodel.evaluation.base import findings_of as findings_of
 from capsmodel.evaluation.base import image_errors as image_errors
+from capsmodel.evaluation.capsule_activity import CapsuleActivity as CapsuleActivity
 from capsmodel.evaluation.confidence import Confidence as Confidence
 from capsmodel.evaluation.distorted_test_error import DistortedTestError as DistortedTestError
 from capsmodel.evaluation.equivariance import Equivariance as Equivariance
@@ -30,6 +31,7 @@ EVALUATIONS = (
     AdversarialError,
     SwappedRouting,
     Equivariance,
+    CapsuleActivity,
     Confidence,
     Pictures,
 )

@@ -203,9 +203,14 @@ def _swapped(trained: Trained, swap: Callable[[str, IteratedRouter], nn.Module])
             f"the model '{trained.config.model.kind}' without one."
         )
     for name, router in routers:
-        above, _, own = name.rpartition(".")
-        setattr(network.get_submodule(above), own, swap(name, router))
+        replace_router(network, name, swap(name, router))
     return Trained(trained.config, trained.seed, trained.device, network)
+
+
+def replace_router(network: nn.Module, name: str, router: nn.Module) -> None:
+    """Put another router into a network, in place of the one of a name."""
+    layer, _, attribute = name.rpartition(".")
+    setattr(network.get_submodule(layer), attribute, router)
 
 
 def _routers_in(network: nn.Module) -> Iterator[tuple[str, IteratedRouter]]:

@@ -9,10 +9,10 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from capsmodel.chance import normal
-from capsmodel.functional import Couplings, Routed, dynamic_routing, leaky_routing, lengths
+from capsmodel.functional import Routed, dynamic_routing, leaky_routing
 from capsmodel.functional.controls import equal_routing
 from capsmodel.functional.sharing import ShareCompetition, Shares
-from capsmodel.functional.votes import LinearVotes, Votes, output_first, share_out
+from capsmodel.functional.votes import LinearVotes, Votes
 from capsmodel.routing.base import BiasedRouter, Fan, Routing
 from capsmodel.routing.inverse_temperature import (
     INVERSE_TEMPERATURES,
@@ -195,12 +195,11 @@ class AgreementRouter(BiasedRouter):
             neighbourhood=votes.neighbourhood,
         )
 
-    def share_out(self, votes: Votes, shares: Float[Tensor, "edges sites out_caps"]) -> Routed:
-        """Return the poses that votes form in given shares, as the last round makes them."""
-        sums = share_out(output_first(votes.values), shares.permute(1, 2, 0))
-        sums = sums if self.bias is None else sums + self.bias
-        poses = self.routing.squash.squash(sums)
-        return Routed(poses, lengths(poses), Couplings(shares.detach(), votes.neighbourhood))
+    def squashed(
+        self, sums: Float[Tensor, "sites out_caps pose"]
+    ) -> Float[Tensor, "sites out_caps pose"]:
+        """Return the poses that sums of votes become, by the squash of the settings."""
+        return self.routing.squash.squash(sums)
 
     def _initial_logits(
         self, generator: torch.Generator | None

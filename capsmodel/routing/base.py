@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from capsmodel.functional import Neighbourhood, Routed, lengths
-from capsmodel.functional.votes import Votes
+from capsmodel.functional import Couplings, Neighbourhood, Routed, lengths, squash
+from capsmodel.functional.votes import Votes, output_first, share_out
 from capsmodel.initialised import InitialisedModule
 from capsmodel.settings.parts import Part
 
@@ -154,3 +154,15 @@ class BiasedRouter(Router):
         """Set the bias to 0.1."""
         if self.bias is not None:
             nn.init.constant_(self.bias, _INITIAL)
+
+    def share_out(self, votes: Votes, shares: Float[Tensor, "edges sites out_caps"]) -> Routed:
+        """Return the poses that votes form in given shares, as the last round makes them."""
+        sums = share_out(output_first(votes.values), shares.permute(1, 2, 0))
+        poses = self.squashed(sums if self.bias is None else sums + self.bias)
+        return Routed(poses, lengths(poses), Couplings(shares.detach(), votes.neighbourhood))
+
+    def squashed(
+        self, sums: Float[Tensor, "sites out_caps pose"]
+    ) -> Float[Tensor, "sites out_caps pose"]:
+        """Return the poses that sums of votes become."""
+        return squash(sums)
