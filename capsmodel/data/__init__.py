@@ -1,5 +1,9 @@
 """Data sets, each with a test split that never changes and a validation split of its own seed."""
 
+from capsmodel.data.affine import AffineDataSet as AffineDataSet
+from capsmodel.data.affine import AffineDigits as AffineDigits
+from capsmodel.data.affine import AffineFashionMnist as AffineFashionMnist
+from capsmodel.data.affine import AffineMnist as AffineMnist
 from capsmodel.data.affnist import AffNist as AffNist
 from capsmodel.data.archive import data_root as data_root
 from capsmodel.data.base import DataSet as DataSet
@@ -28,4 +32,7 @@ DATA_SETS = (
     MultiMnist,
     MultiFashionMnist,
     AffNist,
+    AffineMnist,
+    AffineFashionMnist,
+    AffineDigits,
 )

@@ -140,7 +140,9 @@ def _check_split(data: DataSet, place: str, split: Any) -> None:
                 f"The {name} of {place} must be a tensor, got {_type(tensor)}: hand "
                 f"torch.as_tensor(...)."
             )
-    _check_images_as_declared(data, place, split.images)
+    # Those that are made when they are taken are stored in another shape.
+    images = split.images if type(split) is Images else split.take(slice(1)).images
+    _check_images_as_declared(data, place, images)
     for name, tensor in tensors.items():
         if tensor.ndim > 0 and len(tensor) != len(split.images):
             raise ValueError(

@@ -24,3 +24,30 @@ def moved_by(
     columns = (most - shifts[:, 1:]) + torch.arange(width, device=images.device)
     which = torch.arange(batch, device=images.device).view(-1, 1, 1)
     return padded[which, rows.unsqueeze(2), columns.unsqueeze(1)].permute(0, 3, 1, 2)
+
+
+def mapped_by(
+    images: Float[Tensor, "batch channels height width"],
+    matrices: Float[Tensor, "batch 2 2"],
+    translations: Float[Tensor, "batch 2"],
+) -> Float[Tensor, "batch channels height width"]:
+    """Return images, each under its own affine map; all channels of an image under the same.
+
+    What lies at a place comes to lie at `matrix @ place + translation`, where places are pixels to
+    the right and down from the centre. Between pixels it is interpolated bilinearly, and black
+    comes in from outside. An image is the same alone as in a batch, to the bit.
+
+    Args:
+        images: On any device.
+        matrices: Invertible.
+        translations: Pixels to the right and down.
+    """
+    height, width = images.shape[2:]
+    a, b, c, d = matrices.flatten(1).view(-1, 4, 1, 1).unbind(1)
+    scale = a * d - b * c
+    x = torch.arange(width, device=images.device) - (width - 1) / 2 - translations[:, :1]
+    y = torch.arange(height, device=images.device) - (height - 1) / 2 - translations[:, 1:]
+    x, y = x.unsqueeze(1), y.unsqueeze(2)
+    columns, rows = (d * x - b * y) / scale, (a * y - c * x) / scale
+    grid = torch.stack([columns * (2 / width), rows * (2 / height)], dim=3)
+    return F.grid_sample(images, grid, mode="bilinear", align_corners=False)

@@ -7,6 +7,8 @@ import pytest
 from capsmodel.augmentation import AUGMENTATIONS, Augmentation, Patches
 from capsmodel.data import (
     DATA_SETS,
+    AffineFashionMnist,
+    AffineMnist,
     AffNist,
     DataSet,
     FashionMnist,
@@ -60,10 +62,12 @@ OTHER_PARTS = [
 
 FRACTIONS = {"digits": 0.5, "mnist": 0.02, "fashion_mnist": 0.02, "viewpoints": 0.003}
 FRACTIONS |= {"multi_mnist": 0.02, "multi_fashion_mnist": 0.02}
+FRACTIONS |= {"affine_mnist": 0.02, "affine_fashion_mnist": 0.02, "affine_digits": 0.5}
 
 
 NEED_FILES = {SmallNorb, AffNist}
 NEED_IMAGES = {Mnist, FashionMnist, MultiMnist, MultiFashionMnist}
+NEED_IMAGES |= {AffineMnist, AffineFashionMnist}
 
 
 class TestRoutings(RoutingContract):
