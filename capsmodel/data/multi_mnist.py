@@ -82,6 +82,37 @@ class OverlaidImages(Images):
         generator = stream(seed, "pairs", str(epoch))
         return self.paired(_drawn_pairs(self.classes.cpu(), self.shift, generator))
 
+    def apart(self, distance: int) -> "OverlaidImages":
+        """Return the same pairs, the centres of both as many pixels apart along one axis.
+
+        Each is moved by half of it. The axis, and which of the two is first on it, are decided by
+        the pair's number.
+
+        Args:
+            distance: In pixels.
+        """
+        halves = torch.tensor([-(distance // 2), distance - distance // 2])
+        shifts = torch.zeros((len(self), 2, 2), dtype=torch.long)
+        for place in range(len(self)):
+            axis, is_turned = _hashed_bits(f"apart/{place}")
+            shifts[place, :, axis] = halves.flip(0) if is_turned else halves
+        pairs = _Pairs(self.pairs.originals, shifts)
+        return replace(self.paired(pairs), shift=distance - distance // 2)
+
+    def of_one_class(self) -> "OverlaidImages":
+        """Return pairs of unlike originals of one class, in which each original occurs once.
+
+        One original of a class is left out where their number is odd.
+        """
+        originals: list[tuple[int, int]] = []
+        for one in range(_CLASSES):
+            members = tuple(torch.nonzero(self.classes == one).flatten().tolist())
+            order = shuffled(members, f"pairs of class {one}")
+            originals += zip(order[::2], order[1::2], strict=False)
+        rows = torch.tensor(originals, dtype=torch.long).view(-1, 2)
+        pairs = _Pairs(rows, torch.zeros((len(rows), 2, 2), dtype=torch.long))
+        return replace(self, objects=None).paired(pairs)
+
     def paired(self, pairs: _Pairs) -> "OverlaidImages":
         """Return other pairs of the same originals."""
         device = self.images.device
@@ -273,6 +304,11 @@ def _first(left: list[int], fits: Callable[[int], bool]) -> int | None:
     """Take the first original that fits out of those left; None if none does."""
     place = next((place for place, one in enumerate(left) if fits(one)), None)
     return None if place is None else left.pop(place)
+
+
+def _hashed_bits(seed: str) -> tuple[int, int]:
+    digest = hashlib.sha256(seed.encode()).digest()
+    return digest[0] % 2, digest[1] % 2
 
 
 def _hashed_shift(seed: str, most: int) -> list[int]:

@@ -17,6 +17,7 @@ from capsmodel.evaluation.capsule_activity import CapsuleActivity as CapsuleActi
 from capsmodel.evaluation.confidence import Confidence as Confidence
 from capsmodel.evaluation.distorted_test_error import DistortedTestError as DistortedTestError
 from capsmodel.evaluation.equivariance import Equivariance as Equivariance
+from capsmodel.evaluation.overlapping_error import OverlappingError as OverlappingError
 from capsmodel.evaluation.pictures import Pictures as Pictures
 from capsmodel.evaluation.pictures import first_of_each_class as first_of_each_class
 from capsmodel.evaluation.pictures import shares_of_children as shares_of_children
@@ -28,6 +29,7 @@ EVALUATIONS = (
     TestError,
     ShiftedTestError,
     DistortedTestError,
+    OverlappingError,
     AdversarialError,
     SwappedRouting,
     Equivariance,

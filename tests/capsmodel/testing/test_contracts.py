@@ -18,7 +18,7 @@ from capsmodel.data import (
     SmallNorb,
 )
 from capsmodel.evaluation import ATTACKS, EVALUATIONS, Evaluation
-from capsmodel.losses import LOSSES, MARGIN_SCHEDULES, SPREAD_SCHEDULES, Loss
+from capsmodel.losses import LOSSES, MARGIN_SCHEDULES, SPREAD_SCHEDULES, Loss, MarginLoss
 from capsmodel.models import MODELS
 from capsmodel.optimisers import LEARNING_RATE_SCHEDULES, OPTIMISERS
 from capsmodel.reconstruction import RECONSTRUCTIONS
@@ -34,6 +34,9 @@ from capsmodel.testing import (
     RoutingContract,
 )
 from capsmodel.testing.part_contract import PartContract
+from capsmodel.training.trained import Trained
+from capsmodel.training.training import Training
+from tests.capsmodel.small_config import small_config, small_model
 
 FAMILIES: tuple[tuple[type[Part], ...], ...] = (
     ATTACKS,
@@ -101,9 +104,22 @@ class TestUnstandardisedPatches(AugmentationContract):
 
 
 class TestEvaluations(EvaluationContract):
-    @pytest.fixture(params=EVALUATIONS, ids=kind_of)
+    @pytest.fixture(params=[one for one in EVALUATIONS if "class" in one.takes], ids=kind_of)
     def evaluation(self, request: pytest.FixtureRequest) -> Evaluation:
         return request.param()
+
+
+@pytest.mark.skipif("CAPSWEEP_DATA" not in os.environ, reason="it needs real images")
+class TestEvaluationsOfSeveralClasses(EvaluationContract):
+    @pytest.fixture(params=[one for one in EVALUATIONS if "class" not in one.takes], ids=kind_of)
+    def evaluation(self, request: pytest.FixtureRequest) -> Evaluation:
+        return request.param()
+
+    @pytest.fixture
+    def trained(self) -> Trained:
+        data = MultiMnist(fraction=0.01, halved=True, shift=2)
+        model = small_model(primary_stride=4)
+        return Training(small_config(data=data, model=model, loss=MarginLoss()), seed=0).trained()
 
 
 class TestDataSets(DataSetContract):
