@@ -13,12 +13,16 @@ from capsmodel.data.base import SplitIndices as SplitIndices
 from capsmodel.data.checks import DataFacts as DataFacts
 from capsmodel.data.checks import facts_of as facts_of
 from capsmodel.data.checks import load_checked as load_checked
+from capsmodel.data.cifar import Cifar10 as Cifar10
+from capsmodel.data.cifar import Cifar100 as Cifar100
 from capsmodel.data.digits import Digits as Digits
 from capsmodel.data.fashion_mnist import FashionMnist as FashionMnist
+from capsmodel.data.kmnist import KMnist as KMnist
 from capsmodel.data.mnist import Mnist as Mnist
 from capsmodel.data.multi_mnist import MultiFashionMnist as MultiFashionMnist
 from capsmodel.data.multi_mnist import MultiMnist as MultiMnist
 from capsmodel.data.smallnorb import SmallNorb as SmallNorb
+from capsmodel.data.svhn import Svhn as Svhn
 from capsmodel.data.viewed_objects import ViewedObjects as ViewedObjects
 from capsmodel.data.viewed_objects import Views as Views
 from capsmodel.data.viewpoints import Viewpoints as Viewpoints
@@ -27,6 +31,10 @@ DATA_SETS = (
     Digits,
     Mnist,
     FashionMnist,
+    KMnist,
+    Cifar10,
+    Cifar100,
+    Svhn,
     SmallNorb,
     Viewpoints,
     MultiMnist,

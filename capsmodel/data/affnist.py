@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from capsmodel.data.archive import ROOT_VARIABLE, data_root, md5_of
 from capsmodel.data.base import DataSet, DataSplits, Images, SplitIndices
-from capsmodel.data.matlab import checked_bytes, of_field, read_variable
+from capsmodel.data.matlab import checked_bytes, of_field, read_variables
 from capsmodel.data.mnist import Mnist
 
 _SIDE = 40
@@ -201,7 +201,7 @@ def _readers(paths: Sequence[Path]) -> list[_Read]:
 
 def _stored(path: Path) -> _Stored:
     """Return what is in a file, in which an image is a column, row after row."""
-    fields = read_variable(path, "affNISTdata")
+    (fields,) = read_variables(path, "affNISTdata")
     columns = checked_bytes(path, "image", of_field(path, fields, "image"), (_SIDE**2, None))
     size = (1, columns.shape[1])
     labels = checked_bytes(path, "label_int", of_field(path, fields, "label_int"), size)

@@ -25,15 +25,15 @@ _OF_TORN_FILES = (
 )
 
 
-def read_variable(path: Path, name: str) -> np.ndarray:
-    """Return a variable of a MATLAB file of version 4 to 7.
+def read_variables(path: Path, *names: str) -> list[np.ndarray]:
+    """Return variables of a MATLAB file of version 4 to 7.
 
     Args:
         path: The file.
-        name: Name of the variable.
+        names: Names of the variables.
 
     Raises:
-        ValueError: If the file cannot be read, is damaged, or lacks the variable.
+        ValueError: If the file cannot be read, is damaged, or lacks one of them.
     """
     import scipy.io  # a fifth of a second to import, and few data sets need it
     from scipy.io.matlab import MatReadError
@@ -41,7 +41,7 @@ def read_variable(path: Path, name: str) -> np.ndarray:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # what scipy wonders at is no published file
-            found: dict[str, Any] = scipy.io.loadmat(path, appendmat=False, variable_names=[name])
+            found: dict[str, Any] = scipy.io.loadmat(path, appendmat=False, variable_names=names)
     except FileNotFoundError:
         raise ValueError(
             f"{path} is missing: put it there, or let {ROOT_VARIABLE} name a folder that has it."
@@ -50,9 +50,11 @@ def read_variable(path: Path, name: str) -> np.ndarray:
         raise ValueError(
             f"{path} cannot be read as a MATLAB file ({error}): put a whole file in its place."
         ) from None
-    if name not in found:
-        raise ValueError(f"{path} has no variable '{name}': put the published file in its place.")
-    return np.asarray(found[name])
+    if absent := [name for name in names if name not in found]:
+        raise ValueError(
+            f"{path} has no variable '{absent[0]}': put the published file in its place."
+        )
+    return [np.asarray(found[name]) for name in names]
 
 
 def of_field(path: Path, struct: np.ndarray, name: str) -> np.ndarray:

@@ -9,7 +9,8 @@ import torch
 
 from capsmodel import TrainingConfig
 from capsmodel.config import num_parameters
-from capsmodel.data import DATA_SETS, DataSplits, FashionMnist, Mnist, SplitIndices
+from capsmodel.data import DATA_SETS, DataSplits, FashionMnist, KMnist, Mnist, SplitIndices
+from capsmodel.data.archive import Archives
 from capsmodel.data.idx import IdxImages
 from tests.capsmodel.data.idx_files import (
     CONTENTS,
@@ -132,13 +133,25 @@ def test_fingerprints_are_those_that_records_were_made_with() -> None:
     }
 
 
-@BOTH
+@pytest.mark.parametrize("kind", [Mnist, FashionMnist, KMnist])
 def test_files_and_mirrors_are_torchvisions(kind: type[IdxImages]) -> None:
     import torchvision.datasets
 
     theirs = getattr(torchvision.datasets, kind.archives.title)
     assert [(file.name, file.md5) for file in kind.archives.files] == theirs.resources
     assert list(kind.mirrors()) == theirs.mirrors
+
+
+def test_kmnist_is_read_from_the_same_form_of_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class SmallKMnist(KMnist):
+        archives = Archives("KMNIST", SmallMnist.archives.files)
+
+    monkeypatch.setenv("CAPSWEEP_DATA", str(tmp_path))
+    write_files(tmp_path / "KMNIST" / "raw")
+    splits = SmallKMnist().load("cpu")
+    assert [len(getattr(splits, name)) for name in NAMES_OF_SPLITS] == [175, 25, 50]
 
 
 @needs_images

@@ -10,12 +10,16 @@ from capsmodel.data import (
     AffineFashionMnist,
     AffineMnist,
     AffNist,
+    Cifar10,
+    Cifar100,
     DataSet,
     FashionMnist,
+    KMnist,
     Mnist,
     MultiFashionMnist,
     MultiMnist,
     SmallNorb,
+    Svhn,
 )
 from capsmodel.evaluation import ATTACKS, EVALUATIONS, Evaluation
 from capsmodel.losses import LOSSES, MARGIN_SCHEDULES, SPREAD_SCHEDULES, Loss, MarginLoss
@@ -68,7 +72,7 @@ FRACTIONS |= {"multi_mnist": 0.02, "multi_fashion_mnist": 0.02}
 FRACTIONS |= {"affine_mnist": 0.02, "affine_fashion_mnist": 0.02, "affine_digits": 0.5}
 
 
-NEED_FILES = {SmallNorb, AffNist}
+NEED_FILES = {SmallNorb, AffNist, KMnist, Cifar10, Cifar100, Svhn}
 NEED_IMAGES = {Mnist, FashionMnist, MultiMnist, MultiFashionMnist}
 NEED_IMAGES |= {AffineMnist, AffineFashionMnist}
 
