@@ -1,15 +1,18 @@
 """Augmentations: how training images are varied, and how all images are presented."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from math import prod
-from typing import Annotated, ClassVar, Literal
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Shaped
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from capsmodel.functional.images import moved_by
+from capsmodel.functional.images import moved_by, rotated_by
 from capsmodel.settings.parts import Part
 
 
@@ -107,6 +110,7 @@ class Shift(Augmentation):
 
 
 _GREY_VALUES = 255
+_COLOURS = 3
 
 
 class Patches(Augmentation):
@@ -186,7 +190,7 @@ class Patches(Augmentation):
         """
         self._check_fits(images)
         top, left, brightness, contrast, flip = draws.unbind(1)
-        patches = self._cut(images, top, left)
+        patches = _cut(images, self.size, top, left)
         factor = self.contrast_low + (self.contrast_high - self.contrast_low) * contrast
         offset = self.brightness * (2 * brightness - 1)
         mean = images.mean(dim=(2, 3), keepdim=True)
@@ -204,23 +208,11 @@ class Patches(Augmentation):
             ValueError: If the images are smaller.
         """
         self._check_fits(images)
-        top, left = ((side - self.size) // 2 for side in images.shape[2:])
-        return self._finished(images[:, :, top : top + self.size, left : left + self.size])
+        return self._finished(_middle(images, self.size))
 
     def _check_fits(self, images: Float[Tensor, "batch channels height width"]) -> None:
         _, channels, height, width = images.shape
         self.shape((channels, height, width))
-
-    def _cut(
-        self,
-        images: Float[Tensor, "batch channels height width"],
-        top: Float[Tensor, " batch"],
-        left: Float[Tensor, " batch"],
-    ) -> Float[Tensor, "batch channels new_height new_width"]:
-        """Return the patches at positions given as fractions of the possible range."""
-        windows = images.unfold(2, self.size, 1).unfold(3, self.size, 1)
-        rows, columns = (top * windows.shape[2]).long(), (left * windows.shape[3]).long()
-        return windows[torch.arange(len(images), device=images.device), :, rows, columns]
 
     def _finished(
         self, patches: Float[Tensor, "batch channels new_height new_width"]
@@ -233,8 +225,211 @@ class Patches(Augmentation):
         return centred / deviation.clamp(min=1 / (_GREY_VALUES * num_values**0.5))
 
 
+class Steps(Augmentation):
+    """Padding, flips, rotations, crops, changes of colour and standardising, each off by default.
+
+    They are done in this order. Padding, the crop and standardising present all images to the
+    network, also outside training, where the crop is the middle; the other steps vary training
+    images alone. `capsmodel.functional.images.channel_moments(images)` gives the means and
+    deviations of a training split.
+
+    Source: for black on each side and a random crop of the former size, and for flips, He, Zhang,
+    Ren and Sun 2015, arXiv:1512.03385, section 4.2; for padding alone, Sabour, Frosst and Hinton
+    2017, arXiv:1710.09829, section 5.1; for rotations, Simard, Steinkraus and Platt 2003, Best
+    practices for convolutional neural networks; for colours, Howard 2013, arXiv:1312.5402, with the
+    formulas of torchvision's ColorJitter; for standardising, LeCun, Bottou, Orr and Mueller 1998,
+    Efficient BackProp, section 4.3.
+    Difference: one fixed order of the steps, in which brightness comes first, then contrast, then
+    saturation; chance is drawn per epoch on the CPU.
+
+    Attributes:
+        padding: Pixels of black on each side.
+        flip: Whether every second image, by chance, is mirrored left to right.
+        rotation: The largest angle, in degrees, either way; values between pixels are interpolated
+            bilinearly, and black comes in from outside.
+        crop: Height and width of a random square of the image; 0 for the whole image.
+        brightness: All values are multiplied by 1 minus it to 1 plus it. This and the next two are
+            for images of red, green and blue, and cut values off at 0 and 1.
+        contrast: Distances from the image's mean grey are multiplied by 1 minus it to 1 plus it.
+        saturation: Distances from each pixel's grey are multiplied by 1 minus it to 1 plus it.
+        mean: What is subtracted from all values, one number for all channels or one for each; empty
+            for values that stay as they are.
+        deviation: What they are then divided by, as many numbers.
+    """
+
+    kind: Literal["steps"] = "steps"
+    profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+        {
+            "mnist": {"mean": (0.13066047,), "deviation": (0.3081078,)},
+            "cifar10": {
+                "padding": 4,
+                "flip": True,
+                "crop": 32,
+                "mean": (0.4914, 0.48216, 0.44653),
+                "deviation": (0.24703, 0.24349, 0.26159),
+            },
+        }
+    )
+    padding: Annotated[int, Field(ge=0, le=1000)] = 0
+    flip: bool = False
+    rotation: Annotated[float, Field(ge=0, le=180)] = 0.0
+    crop: Annotated[int, Field(ge=0)] = 0
+    brightness: Annotated[float, Field(ge=0, le=1)] = 0.0
+    contrast: Annotated[float, Field(ge=0, le=1)] = 0.0
+    saturation: Annotated[float, Field(ge=0, le=1)] = 0.0
+    mean: tuple[float, ...] = ()
+    deviation: tuple[Annotated[float, Field(gt=0)], ...] = ()
+
+    @model_validator(mode="after")
+    def _check_moments(self) -> "Steps":
+        if len(self.mean) != len(self.deviation):
+            raise ValueError(
+                f"mean and deviation must have as many numbers as each other, got "
+                f"{len(self.mean)} and {len(self.deviation)}: give both, or neither."
+            )
+        return self
+
+    @property
+    def keeps_range(self) -> bool:
+        """Whether the network sees values in [0, 1]: not if they are standardised."""
+        return not self.mean
+
+    def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        """Return the shape of the images with their padding, or of the crop.
+
+        Raises:
+            ValueError: If the crop is larger, or a step is for other channels.
+        """
+        channels, *sides = image_shape
+        height, width = (side + 2 * self.padding for side in sides)
+        if self._changes_colours and channels != _COLOURS:
+            raise ValueError(
+                f"Changes of colour are for images of {_COLOURS} channels, red, green and blue, "
+                f"and these have {channels}: set augmentation.brightness, augmentation.contrast "
+                f"and augmentation.saturation to 0."
+            )
+        if len(self.mean) not in {0, 1, channels}:
+            raise ValueError(
+                f"augmentation.mean has {len(self.mean)} numbers, and the images have {channels} "
+                f"channels: give one number for all of them, or one for each."
+            )
+        if self.crop > min(height, width):
+            raise ValueError(
+                f"A crop of {self.crop} x {self.crop} pixels does not fit into images of {height} "
+                f"x {width}, padding included: set augmentation.crop to at most "
+                f"{min(height, width)}."
+            )
+        return (channels, self.crop, self.crop) if self.crop else (channels, height, width)
+
+    def draw(self, num_images: int, generator: torch.Generator) -> Shaped[Tensor, "images draws"]:
+        """Return numbers in [0, 1) for each step of each image.
+
+        They do not depend on the settings, so arms of a sweep share them.
+        """
+        return torch.rand(num_images, 7, generator=generator)
+
+    def apply(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        draws: Shaped[Tensor, "batch draws"],
+    ) -> Float[Tensor, "batch channels new_height new_width"]:
+        """Return the varied images.
+
+        Raises:
+            ValueError: If a step is for other images.
+        """
+        self._check_fits(images)
+        flip, angle, top, left, *colours = draws.unbind(1)
+        images = F.pad(images, [self.padding] * 4)
+        if self.flip:
+            images = torch.where(_per_image(flip) < 0.5, images.flip(3), images)
+        if self.rotation:
+            images = rotated_by(images, self.rotation * (2 * angle - 1)).clamp(0, 1)
+        if self.crop:
+            images = _cut(images, self.crop, top, left)
+        if self._changes_colours:
+            images = self._recoloured(images, [2 * one - 1 for one in colours])
+        return self._standardised(images)
+
+    def plain(
+        self, images: Float[Tensor, "batch channels height width"]
+    ) -> Float[Tensor, "batch channels new_height new_width"]:
+        """Return the images with their padding, or the middle of them, standardised.
+
+        Raises:
+            ValueError: If a step is for other images.
+        """
+        self._check_fits(images)
+        images = F.pad(images, [self.padding] * 4)
+        return self._standardised(_middle(images, self.crop) if self.crop else images)
+
+    @property
+    def _changes_colours(self) -> bool:
+        return max(self.brightness, self.contrast, self.saturation) > 0
+
+    def _check_fits(self, images: Float[Tensor, "batch channels height width"]) -> None:
+        _, channels, height, width = images.shape
+        self.shape((channels, height, width))
+
+    def _recoloured(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        changes: list[Float[Tensor, " batch"]],
+    ) -> Float[Tensor, "batch channels height width"]:
+        brightness, contrast, saturation = (
+            _per_image(1 + most * change)
+            for most, change in zip(
+                (self.brightness, self.contrast, self.saturation), changes, strict=True
+            )
+        )
+        images = (brightness * images).clamp(0, 1)
+        mean = _grey(images).mean(dim=(1, 2, 3), keepdim=True)
+        images = (mean + contrast * (images - mean)).clamp(0, 1)
+        grey = _grey(images)
+        return (grey + saturation * (images - grey)).clamp(0, 1)
+
+    def _standardised(
+        self, images: Float[Tensor, "batch channels height width"]
+    ) -> Float[Tensor, "batch channels height width"]:
+        if not self.mean:
+            return images
+        mean, deviation = (
+            torch.tensor(values, device=images.device).view(-1, 1, 1)
+            for values in (self.mean, self.deviation)
+        )
+        return (images - mean) / deviation
+
+
+def _grey(
+    images: Float[Tensor, "batch channels height width"],
+) -> Float[Tensor, "batch 1 height width"]:
+    """Return the brightness of red, green and blue, as torchvision weighs them."""
+    red, green, blue = images.split(1, dim=1)
+    return 0.2989 * red + 0.587 * green + 0.114 * blue
+
+
+def _cut(
+    images: Float[Tensor, "batch channels height width"],
+    size: int,
+    top: Float[Tensor, " batch"],
+    left: Float[Tensor, " batch"],
+) -> Float[Tensor, "batch channels new_height new_width"]:
+    """Return squares at positions given as fractions of the possible range."""
+    windows = images.unfold(2, size, 1).unfold(3, size, 1)
+    rows, columns = (top * windows.shape[2]).long(), (left * windows.shape[3]).long()
+    return windows[torch.arange(len(images), device=images.device), :, rows, columns]
+
+
+def _middle(
+    images: Float[Tensor, "batch channels height width"], size: int
+) -> Float[Tensor, "batch channels new_height new_width"]:
+    """Return the squares in the middle."""
+    top, left = ((side - size) // 2 for side in images.shape[2:])
+    return images[:, :, top : top + size, left : left + size]
+
+
 def _per_image(values: Float[Tensor, " batch"]) -> Float[Tensor, "batch 1 1 1"]:
     return values.view(-1, 1, 1, 1)
 
 
-AUGMENTATIONS = (NoAugmentation, Shift, Patches)
+AUGMENTATIONS = (NoAugmentation, Shift, Patches, Steps)

@@ -116,7 +116,8 @@ class TrainingConfig(Settings):
         if not (self.augmentation.keeps_range or isinstance(decoder, NoReconstruction)):
             raise ValueError(
                 f"The decoder '{decoder.kind}' draws values from 0 to 1, which standardised images "
-                f"do not have: set model.reconstruction=none or augmentation.standardise=false."
+                f"do not have: set model.reconstruction=none, or let the augmentation "
+                f"'{self.augmentation.kind}' not standardise."
             )
         return self
 

@@ -51,3 +51,27 @@ def mapped_by(
     columns, rows = (d * x - b * y) / scale, (a * y - c * x) / scale
     grid = torch.stack([columns * (2 / width), rows * (2 / height)], dim=3)
     return F.grid_sample(images, grid, mode="bilinear", align_corners=False)
+
+
+def rotated_by(
+    images: Float[Tensor, "batch channels height width"], degrees: Float[Tensor, " batch"]
+) -> Float[Tensor, "batch channels height width"]:
+    """Return images, each turned counter-clockwise about its centre by its own angle.
+
+    Args:
+        images: On any device.
+        degrees: Their angles.
+    """
+    radians = degrees.deg2rad()
+    cosine, sine = radians.cos(), radians.sin()
+    rows = [torch.stack([cosine, sine], dim=1), torch.stack([-sine, cosine], dim=1)]
+    return mapped_by(images, torch.stack(rows, dim=1), torch.zeros_like(rows[0]))
+
+
+def channel_moments(
+    images: Float[Tensor, "batch channels height width"],
+) -> "tuple[tuple[float, ...], tuple[float, ...]]":
+    """Return the mean of each channel over all images and pixels, and its standard deviation."""
+    values = images.double().transpose(0, 1).flatten(1)
+    deviation, mean = torch.std_mean(values, dim=1, correction=0)
+    return tuple(mean.tolist()), tuple(deviation.tolist())

@@ -1,5 +1,7 @@
 """The laws of every augmentation."""
 
+from typing import ClassVar
+
 import pytest
 import torch
 from torch import Tensor
@@ -7,7 +9,7 @@ from torch import Tensor
 from capsmodel.augmentation import Augmentation
 from capsmodel.testing.part_contract import PartContract
 
-_BATCH, _SHAPE = 5, (2, 48, 40)
+_BATCH = 5
 
 
 class AugmentationContract(PartContract):
@@ -17,7 +19,12 @@ class AugmentationContract(PartContract):
         @pytest.fixture
         def augmentation(self) -> Augmentation:
             return MyAugmentation()
+
+    Attributes:
+        image_shape: Channels, height and width of the images, for one that takes only some.
     """
+
+    image_shape: ClassVar[tuple[int, int, int]] = (2, 48, 40)
 
     @pytest.fixture
     def augmentation(self) -> Augmentation:
@@ -39,7 +46,10 @@ class AugmentationContract(PartContract):
     def test_all_chance_comes_from_the_generator(self, augmentation: Augmentation) -> None:
         """The same state gives the same draws; the global generator is not used."""
         before = torch.get_rng_state()
-        first, second = _varied(augmentation, _images()), _varied(augmentation, _images())
+        first, second = (
+            _varied(augmentation, _images(self.image_shape)),
+            _varied(augmentation, _images(self.image_shape)),
+        )
         assert torch.equal(first, second)
         assert torch.equal(torch.get_rng_state(), before)
 
@@ -47,15 +57,19 @@ class AugmentationContract(PartContract):
         self, augmentation: Augmentation
     ) -> None:
         """A network is built for it before any image is loaded."""
-        for presented in _presented(augmentation, _images()):
-            assert presented.shape == (_BATCH, *augmentation.shape(_SHAPE))
+        for presented in _presented(augmentation, _images(self.image_shape)):
+            assert presented.shape == (_BATCH, *augmentation.shape(self.image_shape))
             assert presented.dtype == torch.float32
 
     def test_values_are_finite_and_keep_their_range_where_it_says_so(
         self, augmentation: Augmentation
     ) -> None:
         """This includes images of one grey."""
-        for images in (_images(), torch.zeros(_BATCH, *_SHAPE), torch.ones(_BATCH, *_SHAPE)):
+        for images in (
+            _images(self.image_shape),
+            torch.zeros(_BATCH, *self.image_shape),
+            torch.ones(_BATCH, *self.image_shape),
+        ):
             for presented in _presented(augmentation, images):
                 assert bool(presented.isfinite().all())
                 if augmentation.keeps_range:
@@ -63,7 +77,7 @@ class AugmentationContract(PartContract):
 
     def test_an_image_is_the_same_alone_as_in_a_batch(self, augmentation: Augmentation) -> None:
         """No image affects another one."""
-        images, draws = _images(), _draws(augmentation)
+        images, draws = _images(self.image_shape), _draws(augmentation)
         alone = [
             augmentation.apply(image, draw)
             for image, draw in zip(images.split(1), draws.split(1), strict=True)
@@ -74,13 +88,13 @@ class AugmentationContract(PartContract):
 
     def test_the_images_are_not_written_to(self, augmentation: Augmentation) -> None:
         """They are used again in the next epoch."""
-        images = _images()
+        images = _images(self.image_shape)
         _presented(augmentation, images)
-        assert torch.equal(images, _images())
+        assert torch.equal(images, _images(self.image_shape))
 
 
-def _images() -> Tensor:
-    return torch.rand(_BATCH, *_SHAPE, generator=torch.Generator().manual_seed(1))
+def _images(shape: tuple[int, int, int]) -> Tensor:
+    return torch.rand(_BATCH, *shape, generator=torch.Generator().manual_seed(1))
 
 
 def _draws(augmentation: Augmentation) -> Tensor:

@@ -173,7 +173,8 @@ def test_standardised_images_are_not_reconstructed() -> None:
     with pytest.raises(
         ValueError,
         match=r"^The decoder 'fully_connected' draws values from 0 to 1, which standardised images "
-        r"do not have: set model\.reconstruction=none or augmentation\.standardise=false\.$",
+        r"do not have: set model\.reconstruction=none, or let the augmentation 'patches' not "
+        r"standardise\.$",
     ):
         with_settings(small_config(), {"augmentation": "patches"})
 

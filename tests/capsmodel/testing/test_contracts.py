@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from capsmodel.augmentation import AUGMENTATIONS, Augmentation, Patches
+from capsmodel.augmentation import AUGMENTATIONS, Augmentation, Patches, Steps
 from capsmodel.data import (
     DATA_SETS,
     AffineFashionMnist,
@@ -105,6 +105,21 @@ class TestUnstandardisedPatches(AugmentationContract):
     @pytest.fixture
     def augmentation(self) -> Augmentation:
         return Patches(flip=True, standardise=False)
+
+
+class TestSteps(AugmentationContract):
+    image_shape = (3, 48, 40)
+
+    @pytest.fixture(params=["all steps", "standardised", "middle"])
+    def augmentation(self, request: pytest.FixtureRequest) -> Augmentation:
+        varied = {"padding": 3, "flip": True, "rotation": 30.0, "crop": 45}
+        colours = {"brightness": 0.5, "contrast": 0.5, "saturation": 1.0}
+        settings = {
+            "all steps": varied | colours,
+            "standardised": varied | colours | {"mean": [0.5], "deviation": [0.2]},
+            "middle": {"crop": 33, "mean": [0.1, 0.2, 0.3], "deviation": [0.1, 0.2, 0.3]},
+        }
+        return Steps.model_validate(settings[request.param])
 
 
 class TestEvaluations(EvaluationContract):
