@@ -99,7 +99,7 @@ def timed_steps(name: str, model: Model, num_steps: int, num_threads: int) -> st
     assert math.ceil(num_images / config.batch_size) == num_steps
     start = Spent.since_start()
     # an epoch of so few images, without validation
-    training._train_epoch(1)  # pyright: ignore[reportPrivateUsage]
+    list(training._steps(1))  # pyright: ignore[reportPrivateUsage]
     spent = start.until_now()
     print(name, num_threads, spent, file=sys.stderr)
     return (

@@ -1,16 +1,22 @@
 """Stopping rules: when a training is done."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Annotated, ClassVar, Literal, Protocol, Self
 
 from pydantic import Field, model_validator
 
-from capsmodel.settings.parts import Part
+from capsmodel.metrics import percent
+from capsmodel.settings.parts import Part, later
 
 
 class ValidationFigures(Protocol):
-    """Numbers that a stopping rule may use: those of the validation images after an epoch."""
+    """Numbers that a stopping rule may use: those of the validation images after an epoch.
+
+    Where a rule judges within epochs, those after some steps of one.
+    """
 
     @property
     def validation_loss(self) -> float:
@@ -48,6 +54,22 @@ class Stopping(Part, ABC):
         """Whether there is a target, which a training can miss."""
         return False
 
+    @property
+    def judged_every_steps(self) -> int | None:
+        """After how many steps, counted over all epochs, it may end a training within an epoch.
+
+        That epoch is then the last of the history, with the figures of that step. None where only
+        the ends of epochs are judged; they always are.
+        """
+        return None
+
+    def check_validation(self, num_images: int) -> None:
+        """Check that it can work with so many validation images, each right or wrong.
+
+        Raises:
+            ValueError: In one sentence, if it cannot.
+        """
+
     def ends_with(self, history: Sequence[ValidationFigures]) -> bool:
         """Return whether the training ends after the finished epochs.
 
@@ -82,21 +104,30 @@ class FixedEpochs(Stopping):
 
 
 class TargetMetric(Stopping):
-    """The training ends with the first epoch whose validation figure is at or below a value.
+    """The training ends once a validation figure is at or below a value, or in a window below it.
 
     It serves to compare two models on one kind of image once they are equally good on another. It
-    does not use the test split. A training that has not reached the target
+    does not use the test split. By default the first epoch at or below the value is the last.
+    With `every_steps` the figure is judged within epochs too, and the training ends in the middle
+    of one. With `window` it also has to be above `at_or_below - window`: a training that jumps
+    over the window goes on, and may come back into it. A training that has not reached the target
     after `max_epochs` ends there, and its record says that it missed it. Learning rates and other
     schedules run over `max_epochs`, whenever the target is reached.
+
+    Judging costs one pass over the validation images, and changes no number of the training.
 
     Source: Hinton, Sabour and Frosst 2018, Matrix capsules with EM routing, on novel viewpoints:
     the capsule network is stopped once it matches a CNN on familiar ones.
     Difference: the validation images decide, so that no test image has a part in it.
 
     Attributes:
-        metric: The metric of the validation images after an epoch that has to be small.
+        metric: The metric of the validation images that has to be small.
         at_or_below: How small; for `validation_error` a share of the images, from 0 to 1.
         max_epochs: Passes over the training images at most.
+        every_steps: Steps between two judgements, counted over all epochs; the end of each epoch is
+            judged as well. None for the ends of epochs alone.
+        window: How far below `at_or_below` the figure may lie, itself excluded, in the same unit:
+            .002 is .2 points of error. None for as far as it likes.
     """
 
     kind: Literal["target_metric"] = "target_metric"
@@ -104,6 +135,8 @@ class TargetMetric(Stopping):
     metric: Literal["validation_error", "validation_loss"] = "validation_error"
     at_or_below: Annotated[float, Field(ge=0)] = 0.05
     max_epochs: Annotated[int, Field(ge=1, le=100_000)] = 50
+    every_steps: Annotated[int, Field(ge=1)] | None = later(None)
+    window: Annotated[float, Field(gt=0)] | None = later(None)
 
     @model_validator(mode="after")
     def _error_is_a_share(self) -> Self:
@@ -111,6 +144,17 @@ class TargetMetric(Stopping):
             raise ValueError(
                 f"at_or_below of a validation_error is a share of the images, from 0 to 1, got "
                 f"{self.at_or_below:g}: for {self.at_or_below:g} % give {self.at_or_below / 100:g}."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _window_lies_below(self) -> Self:
+        if self.window is not None and self.window > self.at_or_below:
+            points = f": for {self.window:g} points give {self.window / 100:g}"
+            raise ValueError(
+                f"window is at most at_or_below, {self.at_or_below:g}, and in its unit, got "
+                f"{self.window:g}{points * (self.metric == 'validation_error')}; leave it out for "
+                f"any figure at or below."
             )
         return self
 
@@ -124,9 +168,42 @@ class TargetMetric(Stopping):
         """Always."""
         return True
 
+    @property
+    def judged_every_steps(self) -> int | None:
+        """As declared."""
+        return self.every_steps
+
+    @property
+    def above(self) -> float:
+        """What the figure has to be above: the lower end of the window."""
+        if self.window is None:
+            return -math.inf
+        # In decimals, as .03 - .002 of binary numbers lies below .028.
+        return float(Decimal(str(self.at_or_below)) - Decimal(str(self.window)))
+
     def is_reached(self, metrics: ValidationFigures) -> bool:
-        """Return whether the epoch's figure is at or below the value; a non-finite one is not."""
-        return getattr(metrics, self.metric) <= self.at_or_below
+        """Return whether the figure is in the window; a non-finite one is not."""
+        return self.above < getattr(metrics, self.metric) <= self.at_or_below
+
+    def check_validation(self, num_images: int) -> None:
+        """Check that some number of wrong images has an error in the window.
+
+        Raises:
+            ValueError: If none has.
+        """
+        if self.metric != "validation_error" or self.window is None:
+            return
+        most = math.ceil(self.at_or_below * num_images)
+        errors = (wrong / num_images for wrong in range(most + 1))
+        nearest = max(error for error in errors if error <= self.at_or_below)
+        if nearest <= self.above:
+            low, high, below = map(percent, (self.above, self.at_or_below, nearest))
+            raise ValueError(
+                f"The window of the stopping rule, above {low:g} % and at or below {high:g} %, "
+                f"holds no error that {num_images:,} validation images can have; the nearest below "
+                f"is {below:.3g} %: give a wider stopping.window that holds it, or none, or "
+                f"validate on more images."
+            )
 
 
 STOPPINGS = (FixedEpochs, TargetMetric)

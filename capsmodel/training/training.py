@@ -2,10 +2,10 @@
 
 import copy
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int, Shaped, UInt8
@@ -20,6 +20,7 @@ from capsmodel.health import belief_metrics, gradient_metrics, loss_metrics, war
 from capsmodel.metrics import EpochMetrics as EpochMetrics
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.settings.measures import parts_in
+from capsmodel.tasks import Task
 from capsmodel.training.learner import Learner, SplitJudged
 from capsmodel.training.origin import Origin, origin_in_epoch
 from capsmodel.training.trained import Trained
@@ -86,6 +87,24 @@ class TestResult(SplitResult):
         return super().tensors() | extra
 
 
+class _Step(NamedTuple):
+    """A step that was taken.
+
+    Attributes:
+        num_done: Steps done with it, counted over all epochs.
+        is_last: Whether the epoch has no other.
+        num_images: Of its batch.
+        loss: Mean over these images, before the step.
+        gradient_norm: Euclidean norm of the whole gradient.
+    """
+
+    num_done: int
+    is_last: bool
+    num_images: int
+    loss: Float[Tensor, ""]
+    gradient_norm: Float[Tensor, ""]
+
+
 class Training:
     """One training, from its settings and seed to its metrics and its network.
 
@@ -126,7 +145,8 @@ class Training:
 
         Raises:
             ValueError: If the images are too small for the model, or are not those expected, or a
-                label is no class.
+                label is no class, or none of the errors that the loaded validation images can have
+                would end the training.
         """
         self.config = config
         self.seed = seed
@@ -137,6 +157,8 @@ class Training:
         self._learner = self._new_learner()
         self._data = data or load_checked(config.data, self.device)
         _check_parts(config, self._data.train)
+        if data is None:
+            check_stopping(config, self._data.validation)
 
     @property
     def data(self) -> DataSplits:
@@ -188,37 +210,8 @@ class Training:
         choice.
         """
         while not self.is_done:
-            started = time.perf_counter()
-            train_loss, health = self._train_epoch(self.epoch)
-            judged = self._learner.evaluate(self._data.validation, self._progress)
-            labels = self._data.validation.labels
-            task = self.config.data.task
-            num_wrong = task.errors(task.answers(judged.beliefs, labels), labels).sum()
-            health |= {"class_loss": judged.class_loss, **belief_metrics(judged.beliefs)}
-            health |= judged.routing
-            measures = measured(self.config, judged.beliefs, labels)
-            numbers = [
-                train_loss,
-                judged.loss,
-                num_wrong,
-                *health.values(),
-                *measures.values(),
-            ]
-            # The one wait for a GPU in an epoch.
-            train_loss, validation_loss, num_wrong, *others = torch.stack(numbers).tolist()
-            losses = [metrics.train_loss for metrics in self.history]
-            metrics = EpochMetrics(
-                epoch=self.epoch + 1,
-                train_loss=train_loss,
-                validation_loss=validation_loss,
-                validation_error=num_wrong / len(labels),
-                duration_seconds=time.perf_counter() - started,
-                health=dict(zip(health, others, strict=False))
-                | loss_metrics([*losses, train_loss]),
-                metrics=dict(zip(measures, others[len(health) :], strict=True)),
-            )
+            metrics = self._next_epoch()
             self.history += (metrics,)
-            self._validated = judged.beliefs
             yield metrics
 
     def warnings(self) -> tuple[str, ...]:
@@ -247,8 +240,8 @@ class Training:
         if num_saved > last:
             return None
         for epoch in range(num_saved, last):
-            loss, _ = self._train_epoch(epoch)
-            if not loss.isfinite():  # sooner than before
+            losses = [step.loss for step in self._steps(epoch)]
+            if not torch.stack(losses).isfinite().all():  # sooner than before
                 return None
         return origin_in_epoch(self._learner, self._data, last)
 
@@ -331,15 +324,59 @@ class Training:
         """Share of the training that is done with the next epoch."""
         return min(1.0, (self.epoch + 1) / self.num_epochs)
 
-    def _train_epoch(self, epoch: int) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
-        learner, train = self._learner, self._data.train
-        total = torch.zeros((), device=self.device)
-        norms: list[Tensor] = []
-        for batch, moment in learner.batches(train, epoch):
-            total += len(batch) * learner.differentiate(batch, moment)
-            norms.append(learner.gradient_norm())
+    def _next_epoch(self) -> EpochMetrics:
+        """Train the next epoch, to its end or as far as the stopping rule lets the training go."""
+        started, stopping = time.perf_counter(), self.config.stopping
+        every = stopping.judged_every_steps
+        steps: list[_Step] = []
+        for step in self._steps(self.epoch):
+            steps.append(step)
+            if not every or step.num_done % every or step.is_last:
+                continue
+            metrics = self._judged_epoch(steps, started)
+            if stopping.ends_with((*self.history, metrics)):
+                return metrics
+            self._learner.network.train()
+        return self._judged_epoch(steps, started)
+
+    def _steps(self, epoch: int) -> Iterator[_Step]:
+        """Take the steps of the epoch after `epoch` finished ones, and yield each."""
+        learner = self._learner
+        for batch, moment in learner.batches(self._data.train, epoch):
+            loss = learner.differentiate(batch, moment)
+            norm = learner.gradient_norm()
             learner.move(moment)
-        return total / len(train), gradient_metrics(torch.stack(norms))
+            done = moment.step + 1
+            yield _Step(done, done % moment.steps_per_epoch == 0, len(batch), loss, norm)
+
+    def _judged_epoch(self, steps: Sequence[_Step], started: float) -> EpochMetrics:
+        """Return the metrics of an epoch that ends after some steps."""
+        total = torch.zeros((), device=self.device)
+        for step in steps:
+            total += step.num_images * step.loss
+        train_loss = total / sum(step.num_images for step in steps)
+        health = gradient_metrics(torch.stack([step.gradient_norm for step in steps]))
+        judged = self._learner.evaluate(self._data.validation, self._progress)
+        labels = self._data.validation.labels
+        task = self.config.data.task
+        num_wrong = task.errors(task.answers(judged.beliefs, labels), labels).sum()
+        health |= {"class_loss": judged.class_loss, **belief_metrics(judged.beliefs)}
+        health |= judged.routing
+        measures = measured(self.config, judged.beliefs, labels)
+        numbers = [train_loss, judged.loss, num_wrong, *health.values(), *measures.values()]
+        # The one wait for a GPU in an epoch, or between two judgements.
+        train_loss, validation_loss, num_wrong, *others = torch.stack(numbers).tolist()
+        losses = [metrics.train_loss for metrics in self.history]
+        self._validated = judged.beliefs
+        return EpochMetrics(
+            epoch=self.epoch + 1,
+            train_loss=train_loss,
+            validation_loss=validation_loss,
+            validation_error=num_wrong / len(labels),
+            duration_seconds=time.perf_counter() - started,
+            health=dict(zip(health, others, strict=False)) | loss_metrics([*losses, train_loss]),
+            metrics=dict(zip(measures, others[len(health) :], strict=True)),
+        )
 
     def _judged(self, split: Images, progress: float) -> SplitResult:
         judged: SplitJudged = self._learner.evaluate(split, progress)
@@ -374,6 +411,16 @@ def _check_parts(config: TrainingConfig, train: Images) -> None:
             f"'{config.data.kind}' do not say what each looks like: give Images(parts=...), or set "
             f"model.reconstruction=none."
         )
+
+
+def check_stopping(config: TrainingConfig, validation: Images) -> None:
+    """Check that the stopping rule can work with the validation images.
+
+    Raises:
+        ValueError: If it cannot.
+    """
+    if type(config.data.task).errors is Task.errors:  # others may give half an error an image
+        config.stopping.check_validation(len(validation))
 
 
 def read_history(path: Path, seed: int) -> tuple[EpochMetrics, ...]:

@@ -23,7 +23,7 @@ from capsmodel.search_range import Plain
 from capsmodel.settings.measures import parts_in
 from capsmodel.settings.parts import is_built_in
 from capsmodel.training.trained import Trained
-from capsmodel.training.training import Training
+from capsmodel.training.training import Training, check_stopping
 from search_spaces.plans.search import Search
 from search_spaces.space.space import Space
 from search_spaces.sweep import Sweep
@@ -140,7 +140,7 @@ def _results(sweep: Sweep) -> Iterator[Tried | CheckFailed]:
             continue
         started = time.perf_counter()
         try:
-            trained = _trained(case, _few(splits, _NUM_IMAGES))
+            trained = _trained(case, splits)
             networks = networks or [(trained, splits)]
             yield Tried(f"{case.title}: a step, a checkpoint, a prediction", _since(started))
         except CheckFailed as failed:
@@ -261,10 +261,11 @@ def _few(splits: DataSplits, number: int) -> DataSplits:
     )
 
 
-def _trained(case: Case, few: DataSplits) -> Trained:
-    """Train a step, save and restore it, and predict."""
-    config = case.config
+def _trained(case: Case, splits: DataSplits) -> Trained:
+    """Train a step on a few images, save and restore it, and predict."""
+    config, few = case.config, _few(splits, _NUM_IMAGES)
     with _errors(f"{case.title} cannot be trained") as returns:
+        check_stopping(config, splits.validation)
         training = Training(config, seed=0, data=few)
         metrics = next(iter(training))
         if not math.isfinite(metrics.train_loss):

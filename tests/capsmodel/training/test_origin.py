@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
 import pytest
@@ -192,7 +193,8 @@ def test_a_training_that_goes_wrong_sooner_this_time_tells_no_origin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     training, _ = diverged(tmp_path, loss=Late(after=0.9))
-    monkeypatch.setattr(Training, "_train_epoch", lambda *_: (torch.tensor(math.nan), {}))
+    step = SimpleNamespace(loss=torch.tensor(math.nan))
+    monkeypatch.setattr(Training, "_steps", lambda *_: iter([step]))
     assert training.find_origin(None) is None
 
 

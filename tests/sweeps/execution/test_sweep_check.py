@@ -317,3 +317,14 @@ def test_every_choice_of_a_search_is_tried() -> None:
     )
     assert all(f"'model.routing={kind}'" in said for kind in ("uniform", "random"))
     assert "'loss=cross_entropy'" in said
+
+
+def test_a_window_that_no_error_of_the_validation_images_is_in_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    target = "stopping=TargetMetric(at_or_below=0.03, window=0.002),"
+    imported = "from capsmodel.stopping import Stopping, TargetMetric"
+    text = TEXT.replace("stopping=MyStopping(),", target)
+    file.write_text(text.replace("from capsmodel.stopping import Stopping", imported))
+    failures = {str(result) for result in results(file) if isinstance(result, CheckFailed)}
+    assert len(failures) == 1
+    assert failures.pop().startswith("The window of the stopping rule, above 2.8 % and at or")

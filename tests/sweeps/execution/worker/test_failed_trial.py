@@ -49,15 +49,15 @@ def test_epochs_that_waited_when_a_trial_raised_are_trained_again_and_told_once(
     tmp_path: Path, unbroken: CellFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = unjudged(tmp_path, monkeypatch)
-    folder, train_epoch = folder_of(job), Training._train_epoch
+    folder, steps = folder_of(job), Training._steps
 
     def raising(training: Training, epoch: int) -> Any:
         if epoch == 2:
             raise ValueError("in the third")
-        return train_epoch(training, epoch)
+        return steps(training, epoch)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Training, "_train_epoch", raising)
+        patch.setattr(Training, "_steps", raising)
         with pytest.raises(ValueError, match="in the third"):
             run_trial(job, silent)
     assert told_epochs(folder) == [1]

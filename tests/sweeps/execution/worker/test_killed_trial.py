@@ -17,12 +17,14 @@ from tests.sweeps.execution.worker.trials import (
     Killed,
     Reported,
     check_like_unbroken,
+    files,
     final_of,
     folder_of,
     job_of,
     of_target,
     silent,
     stopped_after,
+    timeless,
     told_epochs,
     unjudged,
 )
@@ -251,3 +253,31 @@ def test_killed_in_the_epoch_that_reaches_its_target_it_trains_no_other(
     assert run_trial(job, silent) is Outcome.FINISHED
     assert final_of(folder_of(job)).target == "reached"
     assert told_epochs(folder_of(job)) == [1]
+
+
+@pytest.mark.parametrize(("seam", "call"), [("checkpoint", 1), ("checkpoint", 2), ("outbox", 3)])
+def test_killed_around_the_epoch_within_which_it_ends_it_goes_on_to_the_same_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seam: str, call: int
+) -> None:
+    whole = job_of(tmp_path / "whole")
+    run_trial(whole, silent)
+    first = final_of(folder_of(whole)).curve[0].validation_error
+    stopping = {
+        "kind": "target_metric",
+        "at_or_below": first - 0.01,
+        "max_epochs": NUM_EPOCHS,
+        "every_steps": 1,
+    }
+    unbroken, job = (job_of(tmp_path / name, stopping=stopping) for name in ("unbroken", "killed"))
+    run_trial(unbroken, silent)
+    owner, name = SEAMS[seam]
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, killing(getattr(owner, name), call, after=False))
+        with pytest.raises(Killed):
+            run_trial(job, silent)
+    assert run_trial(job, silent) is Outcome.FINISHED
+    final = final_of(folder_of(job))
+    assert (final.target, len(final.curve)) == ("reached", 2)
+    assert timeless(final) == timeless(final_of(folder_of(unbroken)))
+    assert files(folder_of(job)) == files(folder_of(unbroken))
+    assert told_epochs(folder_of(job)) == [1, 2]

@@ -110,16 +110,16 @@ def test_no_kill_costs_more_than_a_second_of_short_epochs(
     """Of 0.4 s an epoch two wait at most: with a third it would be 1.2 s."""
     job = unjudged(tmp_path, monkeypatch, stopping={"kind": "fixed_epochs", "epochs": 6})
     monkeypatch.setattr(trial, "_SAVE_SECONDS", 1.0)
-    now, train_epoch = [0.0], Training._train_epoch
+    now, steps = [0.0], Training._steps
 
     def lasting(training: Training, epoch: int) -> Any:
         now[0] += 0.4
-        return train_epoch(training, epoch)
+        return steps(training, epoch)
 
     clock = SimpleNamespace(monotonic=lambda: now[0], perf_counter=lambda: now[0])
     monkeypatch.setattr(trial, "time", clock)
     monkeypatch.setattr(training_module, "time", clock)
-    monkeypatch.setattr(Training, "_train_epoch", lasting)
+    monkeypatch.setattr(Training, "_steps", lasting)
     batches: list[list[int]] = []
     run_trial(job, lambda reported: batches.append([one.epoch for one in reported]))
     assert batches == [[1], [2, 3], [4, 5], [6]]
