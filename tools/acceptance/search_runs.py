@@ -24,6 +24,7 @@ from search_spaces.plans.decisions import (
     Stop,
 )
 from search_spaces.plans.search import BASE
+from sweeps.execution.plan.definition import LostDecisions
 from sweeps.execution.search.decider import SearchDecider
 from sweeps.execution.search.search_known import SearchKnown
 
@@ -66,7 +67,7 @@ class SearchRun:
 
     def __post_init__(self) -> None:
         self._sweep = Sweep(name="drawn", base=BASE_CONFIG, plan=self.plan)
-        self._decider = SearchDecider(self.plan, self._sweep)
+        self._decider = SearchDecider(self.plan, self._sweep, LostDecisions())
         lengths = defaultdict[str, int](lambda: self.num_epochs)
         self.known = self._decider.nothing_known({}, lengths)
         self._waiting = deque[Cell]()

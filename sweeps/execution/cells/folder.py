@@ -276,6 +276,16 @@ class CellFolder:
         lines, _ = self.read_outbox()
         return bool(lines) and lines[-1].type == "pruned"
 
+    def stopped_by(self, plan: str) -> int:
+        """Return the epoch after which a plan's scheduler stopped the trial, 0 if it trains on.
+
+        Args:
+            plan: Hash of the plan, as in `TrialSpec.plan`.
+        """
+        lines, _ = self.read_outbox()
+        head = lines[-1].head if lines and lines[-1].type == "pruned" else None
+        return self.epochs_done() if head and head.plan == plan else 0
+
     def failed_since(self, offset: int = 0) -> OutboxLine | None:
         """Return the line of the last attempt after an offset if it failed, else None."""
         lines, _ = self.read_outbox(offset)

@@ -211,7 +211,7 @@ def cells_to_train(
     if definition.decided_by is None:
         return ListedCells(jobs.of(definition, empty.cell) for empty in empty_cells(survey.cells))
     facts = TrialFacts(storage.cells, survey.store.record)
-    decider = decider_of(definition.sweep, definition.beyond_log)
+    decider = decider_of(definition.sweep, definition.lost)
     return PlanRunner(growth.growing, decider, log, jobs.of, facts=facts, listener=growth)
 
 

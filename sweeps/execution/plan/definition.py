@@ -198,6 +198,21 @@ Launchable = str | Path | Sweep  # a named sweep, the path of a file that define
 
 
 @dataclass(frozen=True)
+class LostDecisions:
+    """Decisions of a search that its log has lost, as the folders of its trials say.
+
+    Attributes:
+        points: Proposals, by number.
+        stops: Trial key -> the epoch after which the scheduler stopped it.
+    """
+
+    points: Mapping[int, Mapping[str, Plain]] = field(
+        default_factory=dict[int, Mapping[str, Plain]]
+    )
+    stops: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True)
 class Definition:
     """A sweep as a launch declares it, and its manifest with all decisions so far.
 
@@ -208,7 +223,7 @@ class Definition:
         epochs: Arm -> epochs of a full training.
         fingerprints: Arm -> fingerprint of its data.
         decisions: Those in force of its plan, in order.
-        beyond_log: Proposals that the log has lost, by number, as their trials say.
+        lost: Decisions that the log has lost.
     """
 
     sweep: Sweep
@@ -219,9 +234,7 @@ class Definition:
     epochs: dict[str, int]
     fingerprints: dict[str, str]
     decisions: tuple[Decided, ...] = ()
-    beyond_log: Mapping[int, Mapping[str, Plain]] = field(
-        default_factory=dict[int, Mapping[str, Plain]]
-    )
+    lost: LostDecisions = field(default_factory=LostDecisions)
 
     @property
     def decided_by(self) -> str | None:

@@ -1,4 +1,4 @@
-"""Proposals of a search whose trials are there, but whose decisions its log has lost."""
+"""Decisions of a search that its log has lost, but not the folders of its trials."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 from search_spaces.plans.decisions import LogCut
 from search_spaces.plans.search import Search
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import Definition, LostDecisions
 from sweeps.execution.plan.growing_definition import GrowingDefinition
 from sweeps.execution.search.warm_points import Point, point_with
 from sweeps.execution.sweep_log import EarlierLog
@@ -19,11 +19,12 @@ from sweeps.records.trial_record import TRIAL_KEY
 _NAME = re.compile(r"proposal (\d{1,6})")
 
 
-def with_lost_proposals(definition: Definition, earlier: EarlierLog, cells: Path) -> Definition:
-    """Return a search with the proposals that its log has lost, and the decision that notes it.
+def with_lost_decisions(definition: Definition, earlier: EarlierLog, cells: Path) -> Definition:
+    """Return a search with the decisions that its log has lost, and the decision that notes it.
 
-    A trial says in its folder which plan has started it, and as which proposal. So no proposal is
-    made a second time under its number, and no trial is trained again.
+    A trial says in its folder which plan has started it, as which proposal, and whether it was
+    stopped. So no proposal is made a second time under its number, and no trial is trained again or
+    further: a scheduler judges by what has arrived, so asked again it could decide otherwise.
 
     Args:
         definition: A definition with all decisions in force.
@@ -37,7 +38,10 @@ def with_lost_proposals(definition: Definition, earlier: EarlierLog, cells: Path
     if not specs:
         return definition
     points: dict[int, Point] = {}
+    stops: dict[str, int] = {}
     for spec in specs:
+        if epoch := CellFolder(cells, spec.trial_key).stopped_by(spec.plan):
+            stops[spec.trial_key] = epoch
         name = _NAME.fullmatch(spec.arm)
         if name and (point := point_with(definition, spec.config)):
             points.setdefault(int(name[1]), point)
@@ -46,7 +50,7 @@ def with_lost_proposals(definition: Definition, earlier: EarlierLog, cells: Path
     is_known = cut.subject in {entry.subject for entry in definition.decisions}
     if not earlier.is_empty and not is_known:  # a log that is gone altogether begins anew
         growing.take(cut)
-    return replace(growing.snapshot(), beyond_log=points)
+    return replace(growing.snapshot(), lost=LostDecisions(points, stops))
 
 
 def trials_beyond_log(

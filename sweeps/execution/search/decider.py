@@ -4,7 +4,6 @@ Optuna proposes, the scheduler's rungs stop, the best are chosen once all have e
 """
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from search_spaces.plans.base import Definition, Plan
@@ -29,6 +28,7 @@ from search_spaces.plans.objective import losses_compare, measured_objective
 from search_spaces.plans.search import BASE, Search
 from search_spaces.space.proposal import point_of
 from search_spaces.sweep import Sweep
+from sweeps.execution.plan.definition import LostDecisions
 from sweeps.execution.plan.plan_runner import Decider
 from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.promotion import judge_of
@@ -89,16 +89,16 @@ class SearchDecider:
     Args:
         search: The search as declared.
         definition: The definition of its sweep.
-        beyond_log: Proposals that the log has lost, by number: they are proposed as they were.
+        lost: Decisions that the log has lost: they are made as they were.
     """
 
     def __init__(
         self,
         search: Search,
         definition: Definition,
-        beyond_log: Mapping[int, Mapping[str, Any]] = MappingProxyType({}),
+        lost: LostDecisions,
     ) -> None:
-        self._beyond_log = beyond_log
+        self._lost = lost
         self._search = search
         self._objective = measured_objective(search.objective, definition)
         self._proposer = WithinLimits(search, definition)
@@ -125,7 +125,9 @@ class SearchDecider:
                     self._next(definition, journal),
                 )
             case EpochTold(trial_key) | CellEnded(trial_key):
-                return self._judge.verdict(journal, trial_key)
+                return self._lost_stop(journal, trial_key) or self._judge.verdict(
+                    journal, trial_key
+                )
             case _:
                 return ()
 
@@ -137,10 +139,18 @@ class SearchDecider:
             f"{mean}{self._search.objective} {stop.value:.6g}"
         )
 
+    def _lost_stop(self, known: SearchKnown, trial_key: str) -> Sequence[Stop]:
+        epoch = self._lost.stops.get(trial_key)
+        trial = known.by_key(trial_key)
+        if epoch is None or not trial.is_open or max(trial.epochs, default=0) != epoch:
+            return ()
+        value = known.curves.value(trial_key, epoch)
+        return () if value is None else (Stop(trial_key, epoch, value),)
+
     def _next(self, definition: Definition, known: SearchKnown) -> Decision:
         number = len(known.params)
         if not self._has_proposed_all(known):
-            params = self._beyond_log.get(number)
+            params = self._lost.points.get(number)
             if params is None and (enough := self._enough(known)):
                 return enough
             params = params or self._params(known, number)
@@ -220,10 +230,8 @@ _ADAPTERS: Mapping[type[Plan], Any] = {Search: SearchDecider}
 class PlanDecider:
     """The decider of a plan that decides for itself."""
 
-    def __init__(
-        self, plan: Plan, definition: Definition, beyond_log: Mapping[int, Mapping[str, Any]]
-    ) -> None:
-        del definition, beyond_log  # each event brings the one, and only searches have the other
+    def __init__(self, plan: Plan, definition: Definition, lost: LostDecisions) -> None:
+        del definition, lost  # each event brings the one, and only searches have the other
         self._plan = plan
 
     def decide(self, definition: Definition, journal: Known, event: Event) -> Sequence[Decision]:
@@ -241,11 +249,11 @@ class PlanDecider:
         return f"stopped by {self._plan.kind} after epoch {stop.epoch}, at {stop.value:.6g}"
 
 
-def decider_of(sweep: Sweep, beyond_log: Mapping[int, Mapping[str, Any]]) -> Decider:
+def decider_of(sweep: Sweep, lost: LostDecisions) -> Decider:
     """Return the decider of a sweep's plan.
 
     Args:
         sweep: The sweep.
-        beyond_log: Proposals that the log has lost, by number.
+        lost: Decisions that the log has lost.
     """
-    return _ADAPTERS.get(type(sweep.plan), PlanDecider)(sweep.plan, sweep, beyond_log)
+    return _ADAPTERS.get(type(sweep.plan), PlanDecider)(sweep.plan, sweep, lost)

@@ -19,7 +19,7 @@ from sweeps.execution.plan.definition import (
 )
 from sweeps.execution.plan.growing_definition import resumed
 from sweeps.execution.plan.preregistration import check_margin, with_first_rule, with_planned_seeds
-from sweeps.execution.search.beyond_log import with_lost_proposals
+from sweeps.execution.search.beyond_log import with_lost_decisions
 from sweeps.execution.search.warm_points import warm_started
 from sweeps.execution.survey.disk_estimate import DiskDemand, DiskEstimate, estimate_disk
 from sweeps.execution.survey.folder_states import folder_states
@@ -316,7 +316,7 @@ def _definitions(
     definition = declared_definition(declared, options, earlier.manifest)
     known = resumed(definition, earlier.decisions(definition.decided_by))
     if not options.retrain:
-        definition = with_lost_proposals(known, earlier, storage.cells)
+        definition = with_lost_decisions(known, earlier, storage.cells)
     if options.warm_start is not None:
         definition = warm_started(definition, options.warm_start, store)
     return definition, known.manifest

@@ -24,7 +24,7 @@ from sweeps.execution.engine.placement import Machine
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.growing_definition import GrowingDefinition, resumed
 from sweeps.execution.plan.plan_runner import PlanRunner, Specs, TrialFacts
-from sweeps.execution.search.beyond_log import with_lost_proposals
+from sweeps.execution.search.beyond_log import with_lost_decisions
 from sweeps.execution.search.decider import decider_of
 from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.search_known import SearchKnown
@@ -111,7 +111,7 @@ class World:
         known = {entry.subject for entry in definition.decisions}
         decisions = earlier.decisions(definition.decided_by)
         resumed_so_far = resumed(definition, [one for one in decisions if one.subject not in known])
-        return with_lost_proposals(resumed_so_far, earlier, self.cells)
+        return with_lost_decisions(resumed_so_far, earlier, self.cells)
 
     def decisions(self, definition: Definition) -> list[Decision]:
         """Return what the log in the storage folder says that a definition's plan has decided."""
@@ -185,7 +185,7 @@ class Launch:
         self.board = Board(cells, dict(grown.epochs), self.log)
         self.growing = GrowingDefinition(grown)
         facts = TrialFacts(world.cells, record_of)
-        decider = decider_of(grown.sweep, grown.beyond_log)
+        decider = decider_of(grown.sweep, grown.lost)
         self.plan = PlanRunner(
             self.growing, decider, self.log, self._order, facts=facts, listener=self
         )

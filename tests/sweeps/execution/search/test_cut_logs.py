@@ -6,15 +6,17 @@ from pathlib import Path
 import pytest
 
 from search_spaces import ListedArms, Sweep
+from search_spaces.plans.decisions import Stop
 from search_spaces.plans.search import Search
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.execution.sweep_log import SweepLog, log_path, stored_manifest
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.manifest import Manifest
 from sweeps.records.sweep_log import LogLines
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.search.examples import confirm, expect_valid, searched
-from tests.sweeps.execution.search.simulated import Launch, World
+from tests.sweeps.execution.search.simulated import Launch, WorkerKilled, World
 from tests.sweeps.execution.search.test_kills import Unbroken, score
 
 NUM_CONCURRENT = 3
@@ -119,6 +121,31 @@ def expect_own_numbers(world: World, manifest: Manifest) -> None:
     configs = {arm.name: arm.config for arm in manifest.arms}
     for arm, config in trials(world).values():
         assert config == configs[arm], arm
+
+
+def test_a_trial_that_was_stopped_stays_stopped_though_its_verdict_is_lost(tmp_path: Path) -> None:
+    """One process dies, so its trial comes to the rung last, behind better ones."""
+    definition = searched(sampler="random", trials=4, confirm=confirm(1), seeds=(0,))
+    world = World(tmp_path / "world")
+    base, first = definition.manifest.cells[0].trial_key, list[str]()
+
+    def killed_once(trial_key: str) -> None:
+        if not first and trial_key != base:
+            first.append(trial_key)
+            raise WorkerKilled
+
+    def worse_first(spec: TrialSpec, epoch: int) -> float:
+        return 0.9 / epoch if first[:1] == [spec.trial_key] else score(spec, epoch)
+
+    launch = Launch(world, definition, worse_first, trainer_step=killed_once)
+    launch.run(num_concurrent=4)  # the base and three proposals
+    assert Stop(first[0], 2, 0.45) in launch.decisions()
+    trained = world.epochs_trained()
+    left = cut(world, tmp_path / "left", 0, in_store=True)
+    again = Launch(left, definition, worse_first).run()
+    assert Stop(first[0], 2, 0.45) in again.decisions()
+    assert (again.started, again.manifest) == ([], launch.manifest)
+    assert left.epochs_trained() == trained
 
 
 def test_a_design_needs_its_definition_alone(tmp_path: Path) -> None:

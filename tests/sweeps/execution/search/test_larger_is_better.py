@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from capsmodel.metrics import VALIDATION_ERROR, Metric, Objective
 from search_spaces import Median
 from search_spaces.plans.decisions import Cell, CellEnded, Continue, EpochTold, Propose, Stop
+from sweeps.execution.plan.definition import LostDecisions
 from sweeps.execution.search.decider import SearchDecider, best_arms
 from sweeps.execution.search.search_known import SearchKnown
 from tests.sweeps.execution.search.examples import params, search, sweep
@@ -17,7 +18,7 @@ LARGER = Metric(name="validation_accuracy", unit="fraction", direction="larger")
 NUM_EPOCHS = 3
 PLAN = search(scheduler=Median(grace=0.34, rivals=1))
 SWEEP = sweep(plan=PLAN)
-DECIDER = SearchDecider(PLAN, SWEEP)
+DECIDER = SearchDecider(PLAN, SWEEP, LostDecisions())
 
 
 def decided_by(metric: Metric, values: list[float]) -> tuple[list[str], list[int]]:
