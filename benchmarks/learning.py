@@ -56,7 +56,7 @@ VIEWPOINTS = TrainingConfig(
     stopping=FixedEpochs(epochs=12),
     batch_size=32,
 )
-DYNAMIC = quickstart.SWEEP.base
+DYNAMIC = quickstart.SMALL_CAPSNET
 EM = TrainingConfig(
     model=MatrixCapsNet(
         conv_channels=32,

@@ -112,11 +112,12 @@ def test_the_pages_run_in_their_order(folder: Path) -> None:
     assert re.search(r"sees a \d with length 0\.\d", run(folder, sys.executable, str(script)))
     trials = pd.read_csv(folder / "reports" / "quickstart" / "trials.csv")
     baseline = trials[trials["arm"] == "3 iterations"]
-    assert len(trials) == 25
+    assert len(trials) == 30
     assert 1 - baseline["test_error"].mean() >= 0.97
     made = (folder / "reports" / "quickstart" / "ablation.md").read_text(encoding="utf-8")
-    shown = README.partition("<!-- table: quickstart -->")[2].partition("<!-- end of table -->")[0]
-    assert _first_cells(shown) == _first_cells(made)
+    assert _first_cells(_shown("quickstart")) == _first_cells(made)
+    moved = folder / "reports" / "quickstart" / "evaluations-shifted_test_error.md"
+    assert _first_cells(_shown("quickstart, moved")) == _first_cells(moved.read_text("utf-8"))
     report = folder / "reports" / "quickstart"
     rows = recomputed(report / "trials.csv", folder / "capsweep-store" / "cells", "3 iterations")
     difference, count = largest_difference(report / "ablation.csv", rows)
@@ -124,19 +125,24 @@ def test_the_pages_run_in_their_order(folder: Path) -> None:
     assert count > 80
 
     printed = typed(folder, README)
-    assert "quickstart: 0 trained now, 25 of 25 cells filled." in printed["run quickstart"]
+    assert "quickstart: 0 trained now, 30 of 30 cells filled." in printed["run quickstart"]
     assert "5 are already done" in printed["plan shares.py"]
     assert "shares: 5 trained now, 10 of 10" in printed["run shares.py"]
 
     printed = typed(folder, TOUR)
-    assert "5 trained now, 30 of 30" in printed["run quickstart --add-seeds 5"]
+    assert "6 trained now, 36 of 36" in printed["run quickstart --add-seeds 5"]
     assert "Ranked by mean" in printed["best capsule_search"]
-    assert "30 finished" in printed["status quickstart --storage kept"]
+    assert "36 finished" in printed["status quickstart --storage kept"]
 
     printed = typed(folder, SWEEPS)
     assert "depth: 6 proposals by tpe" in printed["plan depth.py --trials 6 --epochs 2"]
     assert "sharpness: 15 trained now" in printed["run sharpness.py --epochs 3"]
     assert "mine: 5 arms x 5 seeds" in printed["plan mine.py"]
+
+
+def _shown(table: str) -> str:
+    """Return a table as README shows it."""
+    return README.partition(f"<!-- table: {table} -->")[2].partition("<!-- end of table -->")[0]
 
 
 def _first_cells(table: str) -> list[str]:

@@ -4,14 +4,18 @@ import hashlib
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
+import torch.nn.functional as F
+from pydantic import Field
 
 from capsmodel.data.base import DataSet, DataSplits, Images
 from capsmodel.data.splits import hold_out
+from capsmodel.settings.parts import later
 
+_SIDE = 8
 _NUM_TEST = 360
 _TEST_SEED = "digits/test"
 _FILE = "datasets/data/digits.csv.gz"  # below the package: 64 pixels and the label a row
@@ -23,12 +27,21 @@ class Digits(DataSet):
     Source: Alpaydin and Kaynak 1998, Optical Recognition of Handwritten Digits, UCI.
     Difference: only the UCI test part, as scikit-learn bundles it; the test split is our own,
     20 % of each class.
+
+    Attributes:
+        padding: Pixels of black around each image, so that a digit can move and lose no ink.
     """
 
     kind: Literal["digits"] = "digits"
-    image_shape: ClassVar[tuple[int, int, int]] = (1, 8, 8)
+    padding: Annotated[int, Field(ge=0, le=64)] = later(0)
     num_classes: ClassVar[int] = 10
     fingerprint: ClassVar[str] = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """8 by 8 grey pixels and the padding around them."""
+        side = _SIDE + 2 * self.padding
+        return 1, side, side
 
     def load(self, device: str | torch.device) -> DataSplits:
         """Return the splits as tensors on a device.
@@ -46,7 +59,8 @@ class Digits(DataSet):
             )
         remaining, test = hold_out(labels.tolist(), _NUM_TEST, _TEST_SEED)
         indices = self.split(labels[remaining].tolist(), labels[test].tolist())
-        images = torch.from_numpy(pixels).view(-1, *self.image_shape).float() / 16
+        images = torch.from_numpy(pixels).view(-1, 1, _SIDE, _SIDE).float() / 16
+        images = F.pad(images, [self.padding] * 4)
         whole = Images(images, torch.from_numpy(labels).long())
         pool, tests = torch.tensor(remaining), torch.tensor(test)
         return DataSplits(

@@ -18,8 +18,8 @@ Half of the training images are held out. An arm takes 2 to 3 s a seed on one co
 """
 
 from capsmodel.overrides import with_settings
-from search_spaces import quickstart
 from search_spaces.plans.listed import ListedArms
+from search_spaces.quickstart import SMALL_CAPSNET
 from search_spaces.sweep import Sweep
 from search_spaces.tables import AblationTable, CurvesFigure
 
@@ -31,9 +31,7 @@ _INVERSE_FREQUENCIES = [
 SWEEP = Sweep(
     name="best_practices",
     description="Recommended settings of a capsule network, one at a time, on digits.",
-    base=with_settings(
-        quickstart.SWEEP.base, {"data.validation_fraction": 0.5, "stopping.epochs": 12}
-    ),
+    base=with_settings(SMALL_CAPSNET, {"data.validation_fraction": 0.5, "stopping.epochs": 12}),
     plan=ListedArms(
         baseline="as recommended first",
         arms={

@@ -13,9 +13,9 @@ at one or two wrong images, so that the best could not be told from the middling
 from capsmodel.config import TrainingConfig
 from capsmodel.overrides import with_settings
 from capsmodel.search_range import Choices
-from search_spaces import quickstart
 from search_spaces.plans.scheduler import Asha
 from search_spaces.plans.search import Confirm, Search
+from search_spaces.quickstart import SMALL_CAPSNET
 from search_spaces.space.space import Space
 from search_spaces.sweep import Sweep
 from search_spaces.tables import ConfirmationTable, CurvesFigure, SensitivityTable
@@ -23,9 +23,7 @@ from search_spaces.tables import ConfirmationTable, CurvesFigure, SensitivityTab
 SWEEP = Sweep(
     name="capsule_search",
     description="Routing, capsules, loss and learning rate of a small capsule network on digits.",
-    base=with_settings(
-        quickstart.SWEEP.base, {"data.validation_fraction": 0.5, "stopping.epochs": 8}
-    ),
+    base=with_settings(SMALL_CAPSNET, {"data.validation_fraction": 0.5, "stopping.epochs": 8}),
     plan=Search(
         space=Space.of(TrainingConfig)
         .varied(

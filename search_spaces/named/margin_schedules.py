@@ -5,8 +5,8 @@ of the other classes starts lower: alone and together, evenly or along a sigmoid
 the loss of the first capsule network, which moves nothing.
 """
 
-from search_spaces import quickstart
 from search_spaces.plans.listed import ListedArms
+from search_spaces.quickstart import SMALL_CAPSNET
 from search_spaces.sweep import Sweep
 from search_spaces.tables import AblationTable, CurvesFigure
 
@@ -17,7 +17,7 @@ _BOTH = {"positive_start": 0.6, "negative_start": 0.3, "down_weight_start": 0.25
 SWEEP = Sweep(
     name="margin_schedules",
     description="Schedules of the margins and of the down-weight of the margin loss, on digits.",
-    base=quickstart.SWEEP.base,
+    base=SMALL_CAPSNET,
     plan=ListedArms(
         baseline="constant",
         arms={

@@ -6,8 +6,8 @@ setting matters when all are drawn at random. `capsule_search` is the one to tru
 
 from capsmodel.config import TrainingConfig
 from capsmodel.overrides import with_settings
-from search_spaces import quickstart
 from search_spaces.plans.search import Search
+from search_spaces.quickstart import SMALL_CAPSNET
 from search_spaces.space.space import Space
 from search_spaces.sweep import Sweep
 from search_spaces.tables import SensitivityTable
@@ -15,7 +15,7 @@ from search_spaces.tables import SensitivityTable
 SWEEP = Sweep(
     name="quickstart_search",
     description="Random proposals for a small capsule network on digits.",
-    base=with_settings(quickstart.SWEEP.base, {"stopping.epochs": 10}),
+    base=with_settings(SMALL_CAPSNET, {"stopping.epochs": 10}),
     plan=Search(
         space=Space.of(TrainingConfig)
         .varied(

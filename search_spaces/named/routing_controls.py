@@ -20,17 +20,15 @@ on two. For a first look: `--epochs 2 --seeds 0`.
 """
 
 from capsmodel.overrides import with_settings
-from search_spaces import quickstart
 from search_spaces.plans.listed import ListedArms
+from search_spaces.quickstart import SMALL_CAPSNET
 from search_spaces.sweep import Sweep
 from search_spaces.tables import AblationTable, CurvesFigure
 
 SWEEP = Sweep(
     name="routing_controls",
     description="Routings of one small capsule network, beside uniform and random ones, on digits.",
-    base=with_settings(
-        quickstart.SWEEP.base, {"data.validation_fraction": 0.5, "stopping.epochs": 10}
-    ),
+    base=with_settings(SMALL_CAPSNET, {"data.validation_fraction": 0.5, "stopping.epochs": 10}),
     plan=ListedArms(
         baseline="dynamic, 3 iterations",
         arms={

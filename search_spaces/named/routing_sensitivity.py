@@ -18,8 +18,8 @@ the sweep about 2 minutes on two. For a first look: `--epochs 2 --seeds 0`.
 from typing import Any
 
 from capsmodel.overrides import with_settings
-from search_spaces import quickstart
 from search_spaces.plans.listed import ListedArms
+from search_spaces.quickstart import SMALL_CAPSNET
 from search_spaces.sweep import Sweep
 from search_spaces.tables import AblationTable, CurvesFigure
 
@@ -33,9 +33,7 @@ _ITERATIONS: dict[str, dict[str, Any]] = {
 SWEEP = Sweep(
     name="routing_sensitivity",
     description="Iterations, initial logits and initial scale of dynamic routing, on digits.",
-    base=with_settings(
-        quickstart.SWEEP.base, {"data.validation_fraction": 0.5, "stopping.epochs": 12}
-    ),
+    base=with_settings(SMALL_CAPSNET, {"data.validation_fraction": 0.5, "stopping.epochs": 12}),
     plan=ListedArms(
         baseline="3 iterations",
         arms={

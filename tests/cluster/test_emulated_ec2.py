@@ -92,7 +92,7 @@ def test_three_commands_lead_from_ray_up_to_the_report_and_workers_come_and_go(
             "capsweep submit quickstart --on /root/capsweep/cluster.yaml --seeds=0 --epochs=1 "
             "--cpus-per-trial=4 --gpus-per-trial=0.0 --max-concurrent=2 --follow\n"
         ) in submitted
-        assert "5 of 5 cells filled" in submitted
+        assert "6 of 6 cells filled" in submitted
         assert [one.type for one in ec2.machines.values()] == [
             "m6i.xlarge",
             "g5.xlarge",

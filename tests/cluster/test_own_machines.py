@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(bool(why_no_hosts()), reason=why_no_hosts()),
     pytest.mark.timeout(900),
 ]
-_NUM_EPOCHS, _NUM_CELLS = 12, 15  # enough for all of the losses, also on a quick machine
+_NUM_EPOCHS, _NUM_CELLS = 12, 18  # enough for all of the losses, also on a quick machine
 _OPTIONS = (f"--epochs={_NUM_EPOCHS}", "--seeds=0,1,2")
 _SUBMIT = ("submit", "quickstart", "--on=machines.txt", *_OPTIONS, "--yes")
 _CUT_SECONDS = 30.0

@@ -204,7 +204,7 @@ def test_the_address_of_the_dashboard_is_enough_to_submit_a_sweep_and_to_ask_for
 
     where = ("--address=http://127.0.0.1:18265", storage, "--tracking-uri=http://127.0.0.1:5000")
     options = ("--name=byurl", "--epochs=1", "--seeds=0", "--yes", "--follow")
-    assert "5 of 5 cells filled" in run("submit", "quickstart", *where, *options)
+    assert "6 of 6 cells filled" in run("submit", "quickstart", *where, *options)
     assert (hosts.root("laptop") / "reports" / "byurl" / "ablation.csv").exists()
     assert "5 finished" in run("status", "byurl")
     assert "5 trained now" in run("logs", "byurl")

@@ -66,7 +66,7 @@ def test_a_job_fills_each_cell_once_on_several_nodes_and_none_on_the_head(
     words = ("quickstart", "--epochs=2", f"--storage={storage}")
     job = ended(submit(nodes, tmp_path, *words))
     assert job["status"] == "SUCCEEDED", job["logs"]
-    assert "25 trained now, 25 of 25 cells filled" in job["logs"]
+    assert "30 trained now, 30 of 30 cells filled" in job["logs"]
     expect_each_cell_finished_once(storage, num_cells=25, num_epochs=2)
     assert num_starts(storage) == 25
 
@@ -79,7 +79,7 @@ def test_a_job_fills_each_cell_once_on_several_nodes_and_none_on_the_head(
     table = (tmp_path / "reports" / "quickstart" / "ablation.csv").read_text()
     assert len(table.splitlines()) == 1 + 5
     repeated = ended(submit(nodes, tmp_path, *words))
-    assert "0 trained now, 25 of 25 cells filled" in repeated["logs"]
+    assert "0 trained now, 30 of 30 cells filled" in repeated["logs"]
 
 
 @pytest.mark.slow

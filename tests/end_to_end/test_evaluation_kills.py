@@ -1,4 +1,4 @@
-"""A launch that is killed while it evaluates: the same command makes the rest, none twice."""
+"""Evaluations added to a finished sweep: none trains, and a killed launch makes no one twice."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import pytest
 
 from tests.end_to_end.command import Terminal
 from tests.end_to_end.expectations import expect_no_run_left_running
+from tests.end_to_end.storage_view import num_starts
 
 pytestmark = pytest.mark.slow
 
@@ -14,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from capsmodel.evaluation import Evaluation, Findings
+from capsmodel.evaluation import Confidence, Evaluation, Findings, ShiftedTestError
 from search_spaces import ListedArms, Sweep
 from search_spaces.quickstart import SWEEP as QUICKSTART
 
@@ -38,7 +39,7 @@ class Slowness(Evaluation):
 
 
 SWEEP = Sweep(
-    name="slow",
+    name={name!r},
     base=QUICKSTART.base.model_validate(
         {{
             "data": {{"kind": "digits", "fraction": 0.2}},
@@ -52,7 +53,7 @@ SWEEP = Sweep(
     ),
     seeds=range(4),
     parts=[Slowness],
-    evaluations=[Slowness()],
+    evaluations=[{evaluations}],
 )
 '''
 
@@ -65,12 +66,28 @@ def files(storage: Path) -> dict[Path, tuple[bytes, int]]:
     }
 
 
-def test_each_evaluation_is_made_once_however_often_the_launch_is_killed(
+def of_other_sweep(terminal: Terminal) -> dict[str, bytes]:
+    """Return the files of the sweep that nobody touches: its report and its log."""
+    paths = [*(terminal.folder / "reports" / "other").rglob("*")]
+    paths += [terminal.storage / "journals" / "other.jsonl"]
+    return {str(path): path.read_bytes() for path in paths if path.is_file()}
+
+
+def test_three_kinds_are_added_each_made_once_however_often_the_launch_is_killed(
     tmp_path: Path, terminal: Terminal
 ) -> None:
-    made, file = tmp_path / "made", tmp_path / "slow.py"
-    file.write_text(SWEEP.format(made=str(made)))
-    for num_wanted in (1, 4):
+    made, file, other = tmp_path / "made", tmp_path / "slow.py", tmp_path / "other.py"
+    other.write_text(SWEEP.format(name="other", evaluations="", made=str(made)))
+    file.write_text(SWEEP.format(name="slow", evaluations="", made=str(made)))
+    for path in (other, file):
+        ended = terminal.run("run", str(path))
+        assert ended.code == 0, ended.explained()
+    starts, untouched = num_starts(terminal.storage), of_other_sweep(terminal)
+    assert starts == 8
+
+    kinds = "Slowness(), ShiftedTestError(pixels=1), Confidence()"
+    file.write_text(SWEEP.format(name="slow", evaluations=kinds, made=str(made)))
+    for num_wanted in (1, 9):
         before = files(terminal.storage)
         command = terminal.start("run", str(file))
         command.wait_until(lambda number=num_wanted: len(files(terminal.storage)) >= number)
@@ -80,8 +97,11 @@ def test_each_evaluation_is_made_once_however_often_the_launch_is_killed(
     last = terminal.run("run", str(file))
     assert last.code == 0, last.explained()
     assert left.items() <= files(terminal.storage).items()
-    assert len(files(terminal.storage)) == 8
+    assert len(files(terminal.storage)) == 3 * 8
     num_made = made.read_text().count("made")
     assert num_made <= 8 + 2 * 2, "only what ran when a launch was killed is made again"
+    assert (num_starts(terminal.storage), of_other_sweep(terminal)) == (starts, untouched)
     expect_no_run_left_running(terminal.storage)
-    assert "evaluation slowness: 8 recorded" in terminal.run("status", "slow").output
+    status = terminal.run("status", "slow").output
+    for kind in ("slowness", "shifted_test_error", "confidence"):
+        assert f"evaluation {kind}: 8 recorded" in status

@@ -46,7 +46,7 @@ class BrightnessOfOtherData(Brightness):
 
 def with_evaluations(*evaluations: Evaluation, parts: tuple[type, ...] = ()) -> Sweep:
     fields = {name: getattr(QUICKSTART, name) for name in Sweep.model_fields}
-    return Sweep(**{**fields, "evaluations": evaluations, "parts": parts})
+    return Sweep(**{**fields, "evaluations": evaluations, "parts": parts, "tables": ()})
 
 
 def test_a_key_is_pinned() -> None:

@@ -33,6 +33,11 @@ def ablation_lead(
     return " ".join([*verdicts(manifest, compared), *_without_verdict(compared, arms)])
 
 
+def judged_by(figure: str, answer: str) -> str:
+    """Return an answer that says by which figure, as others stand beside it."""
+    return f"By {figure}, {answer[0].lower()}{answer[1:]}"
+
+
 def verdicts(
     manifest: Manifest, compared: Sequence[Comparison], split: str = "test"
 ) -> Iterator[str]:

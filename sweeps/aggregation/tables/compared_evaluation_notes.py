@@ -13,6 +13,7 @@ from sweeps.aggregation.results.evaluation_comparisons import (
 )
 from sweeps.aggregation.tables.ablation_lead import (
     covered,
+    judged_by,
     not_covered,
     seeds_alone_notes,
     shared_notes,
@@ -69,6 +70,7 @@ def evaluation_lead(manifest: Manifest, evaluated: ComparedEvaluation) -> str:
         if not one.errors
     ]
     words = [*verdicts(manifest, compared, split)] if compared else []
+    words[:1] = [judged_by(_figure_words(evaluated), first) for first in words[:1]]
     if without:
         words.append(f"No result: {', '.join(without)}.")
     return " ".join(words)
@@ -120,20 +122,29 @@ def evaluation_notes(manifest: Manifest, evaluated: ComparedEvaluation, csv: str
 
 def _figure_notes(evaluated: ComparedEvaluation) -> Iterator[str]:
     """Say what the primary figure is."""
+    primary, images = evaluated.primary, f"{evaluated.evaluation.looks_at} images"
+    is_mean = len(primary.figure.weights) > 1
+    area = (
+        f": the area under the curve through {len(evaluated.points)} points, divided by its range"
+    )
+    yield (
+        f"Arms are {'compared' if primary.compared else 'shown'} by {_figure_words(evaluated)}, of "
+        f"{images}{area * is_mean}."
+    )
+
+
+def _figure_words(evaluated: ComparedEvaluation) -> str:
+    """Return the name of the primary figure, and over what it is a mean."""
     figure = evaluated.primary.figure
-    are = f"Arms are {'compared' if evaluated.primary.compared else 'shown'} by"
-    images = f"{evaluated.evaluation.looks_at} images"
     if len(figure.weights) == 1:
-        yield f"{are} {figure.metric.text}, of {images}."
-        return
+        return figure.metric.text
     first, last = (point.figure.metric.at for point in (evaluated.points[0], evaluated.points[-1]))
     assert first is not None
     assert last is not None
     unit = f" {last.unit}" if last.unit else ""
-    yield (
-        f"{are} the mean {figure.metric.text} over {axis_words(first)} from "
-        f"{first.value:g} to {last.value:g}{unit}, of {images}: the area under the curve through "
-        f"{len(evaluated.points)} points, divided by its range."
+    return (
+        f"the mean {figure.metric.text} over {axis_words(first)} from {first.value:g} to "
+        f"{last.value:g}{unit}"
     )
 
 

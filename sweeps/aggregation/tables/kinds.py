@@ -118,11 +118,17 @@ def make(
 
 
 def headlines(sections: Sequence[Section]) -> tuple[Table, ...]:
-    """Return the tables of a report that a terminal shows: its headlines, else its first table."""
+    """Return the tables of a report that a terminal shows.
+
+    They are its headlines, else its first table, and then the first evaluation that compares arms.
+    """
     first = {section.kind: section.tables[0] for section in reversed(sections) if section.tables}
     shown = (
         maker.headline(first[kind])
         for kind, maker in MAKERS.items()
         if maker.headline and kind in first
     )
-    return tuple(shown) or tuple(table for section in sections for table in section.tables)[:1]
+    tables = tuple(shown) or tuple(table for section in sections for table in section.tables)[:1]
+    evaluated = first.get("evaluations")
+    is_new = evaluated is not None and evaluated.lead and evaluated not in tables
+    return (*tables, evaluated) if evaluated and is_new else tables

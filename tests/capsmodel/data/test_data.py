@@ -27,8 +27,16 @@ def test_digits_have_the_declared_sizes(splits: DataSplits) -> None:
         180,
         360,
     ]
-    assert splits.train.images.shape[1:] == Digits.image_shape
+    assert splits.train.images.shape[1:] == Digits().image_shape == (1, 8, 8)
     assert splits.train.labels.unique().tolist() == list(range(Digits.num_classes))
+
+
+def test_padding_is_black_around_the_same_digits(splits: DataSplits) -> None:
+    padded = Digits(padding=2)
+    images = padded.load("cpu").test.images
+    assert images.shape[1:] == padded.image_shape == (1, 12, 12)
+    assert torch.equal(images[:, :, 2:-2, 2:-2], splits.test.images)
+    assert images.sum() == splits.test.images.sum()
 
 
 def test_digits_are_single_precision_from_zero_to_one(splits: DataSplits) -> None:

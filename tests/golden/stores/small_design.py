@@ -22,7 +22,7 @@ from search_spaces import (
     PublishedTable,
     Sweep,
 )
-from search_spaces.quickstart import SWEEP as QUICKSTART
+from search_spaces.quickstart import SMALL_CAPSNET
 
 
 class SharpenedRouting(VectorRouting):
@@ -70,7 +70,7 @@ SWEEP = Sweep(
     name="small_design",
     description="Routings of a very small network on digits.",
     parts=[SharpenedRouting, PacedLoss],
-    base=with_settings(QUICKSTART.base, SMALL),
+    base=with_settings(SMALL_CAPSNET, SMALL),
     plan=ListedArms(
         baseline="by agreement",
         arms={

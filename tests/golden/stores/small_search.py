@@ -8,7 +8,7 @@ from capsmodel.losses import Loss, MarginLoss
 from capsmodel.overrides import with_settings
 from capsmodel.search_range import Floats, Ints
 from search_spaces import Asha, Confirm, Search, Space, Sweep
-from search_spaces.quickstart import SWEEP as QUICKSTART
+from search_spaces.quickstart import SMALL_CAPSNET
 
 
 class PacedLoss(Loss):
@@ -33,7 +33,7 @@ SMALL = {
     "optimiser.learning_rate": 0.02,
     "stopping.epochs": 4,
 }
-BASE = with_settings(QUICKSTART.base, SMALL)
+BASE = with_settings(SMALL_CAPSNET, SMALL)
 
 SWEEP = Sweep(
     name="small_search",

@@ -9,7 +9,7 @@ from capsmodel.data import DataSet, DataSplits, Images
 from capsmodel.overrides import with_settings
 from capsmodel.search_range import Ints
 from search_spaces import Asha, Confirm, Search, SensitivityTable, Space, Sweep
-from search_spaces.quickstart import SWEEP as QUICKSTART
+from search_spaces.quickstart import SMALL_CAPSNET
 
 NUM_CLASSES = 4
 
@@ -45,7 +45,7 @@ def _take(images, indices, device):
     return Images(images.images[chosen].to(device), images.labels[chosen].to(device))
 
 
-BASE = with_settings(QUICKSTART.base, {"data": Bars(), "stopping.epochs": 4})
+BASE = with_settings(SMALL_CAPSNET, {"data": Bars(), "stopping.epochs": 4})
 
 SWEEP = Sweep(
     name="bars",

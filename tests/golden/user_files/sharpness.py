@@ -8,7 +8,7 @@ from pydantic import Field
 from capsmodel.functional import squash
 from capsmodel.routing import VectorRouting
 from search_spaces import ListedArms, Sweep
-from search_spaces.quickstart import SWEEP as QUICKSTART
+from search_spaces.quickstart import SMALL_CAPSNET
 
 
 class SharpenedRouting(VectorRouting):
@@ -31,7 +31,7 @@ class SharpenedRouting(VectorRouting):
 SWEEP = Sweep(
     name="sharpness",
     parts=[SharpenedRouting],
-    base=QUICKSTART.base,
+    base=SMALL_CAPSNET,
     plan=ListedArms(
         baseline="by agreement",
         arms={

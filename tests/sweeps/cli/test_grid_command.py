@@ -185,7 +185,7 @@ def test_its_options_are_declared_once_and_mean_what_a_launch_means_by_them() ->
 def test_combinations_whose_network_cannot_be_built_are_named_and_can_be_skipped(
     shell: Shell,
 ) -> None:
-    words = ("grid", "quickstart", "model.conv_stride=1,2", "model.primary_kernel=3,5")
+    words = ("grid", "margin_schedules", "model.conv_stride=1,2", "model.primary_kernel=3,5")
     assert shell.refused(*words).endswith(
         "choose a kernel of at most 4, more padding, or larger images. To train the other 3 alone, "
         "give skip_unbuildable=True."

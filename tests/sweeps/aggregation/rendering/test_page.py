@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from sweeps.aggregation.rendering.contents import Section
 from sweeps.aggregation.rendering.page.html_page import inline_drawing, results_page, runs_page
 from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.tables.sweep_results import Results
@@ -116,6 +118,18 @@ def test_the_answer_stands_before_all_sections(known):
     report, page = known
     assert page.text.index(report.table.lead) < page.text.index("How to read it")
     assert [a.get("class") for t, a in page.elements if t == "p"][:2] == ["over", "answer"]
+
+
+def test_the_answers_of_evaluations_follow_that_of_the_first_table(known):
+    report, _ = known
+    (table,) = report.tables
+    moved = replace(table, name="moved", lead="By the error on moved images, different.")
+    compared = Section("evaluations", "evaluations", tables=(moved,))
+    page = Page(results_page(replace(report, sections=(*report.sections, compared))))
+    assert page.text.index(table.lead) < page.text.index(moved.lead)
+    assert page.text.count(moved.lead) == 1
+    classes = [attributes.get("class") for tag, attributes in page.elements if tag == "p"]
+    assert classes[:3] == ["over", "answer", "answer"]
 
 
 def test_a_page_names_health_definition_data_keys_and_a_digest(known):

@@ -15,7 +15,7 @@ from sweeps.aggregation.rendering.figure_style import drawn
 from sweeps.aggregation.rendering.table import Table, shown
 from sweeps.aggregation.tables.compared_evaluation_notes import evaluation_words
 from sweeps.aggregation.tables.compared_evaluation_table import MOST_POINTS
-from sweeps.aggregation.tables.kinds import make
+from sweeps.aggregation.tables.kinds import headlines, make
 from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest_evaluation import ManifestEvaluation
@@ -85,9 +85,18 @@ def test_each_arm_has_a_row_with_its_mean_difference_and_points() -> None:
     assert {row[0].values[0] for row in others.rows} == {"belief"}
 
 
+def test_a_terminal_is_shown_the_comparison_below_the_table_of_test_errors() -> None:
+    of_errors = Section("ablation", "ablation", tables=(Table("ablation", "Test error", (), ()),))
+    by_evaluation = section()
+    assert headlines([of_errors, by_evaluation]) == (*of_errors.tables, by_evaluation.tables[0])
+    assert headlines([by_evaluation]) == by_evaluation.tables[:1]
+
+
 def test_a_difference_in_bold_stands_above_the_table_and_its_points_are_marked() -> None:
     table = section().tables[0]
-    assert table.lead.startswith("Different from the baseline: worse (+")
+    assert table.lead.startswith(
+        "By the mean error over shift from 0 to 2 pixels, different from the baseline: worse (+"
+    )
     bold = {cell.text for cell in table.rows[-1] if cell.is_bold}
     assert "different" in bold
     assert table.rows[-1][8].is_bold  # the last point

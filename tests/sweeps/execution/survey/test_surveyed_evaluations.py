@@ -6,6 +6,7 @@ import pytest
 
 from search_spaces.quickstart import SWEEP as QUICKSTART
 from search_spaces.sweep import Sweep
+from search_spaces.tables import AblationTable
 from sweeps.execution.plan.definition import Changes, define, manifest_evaluations
 from sweeps.execution.survey.surveyed_evaluations import (
     EvaluationState,
@@ -95,7 +96,7 @@ def test_a_trial_in_two_places_is_looked_at_once() -> None:
 
 def test_a_manifest_tells_of_what_is_declared() -> None:
     fields = {name: getattr(QUICKSTART, name) for name in Sweep.model_fields}
-    sweep = Sweep(**fields | {"evaluations": ({"kind": "confidence", "bins": 5},)})
+    sweep = Sweep(**fields | {"evaluations": ({"kind": "confidence", "bins": 5},), "tables": ()})
     (declaration,) = manifest_evaluations(sweep)
     assert (declaration.kind, declaration.looks_at) == ("confidence", "validation")
     assert declaration.settings == {"split": "validation", "bins": 5}
@@ -105,7 +106,7 @@ def test_a_manifest_tells_of_what_is_declared() -> None:
 @pytest.mark.parametrize(("kind", "names"), [("confidence", ["evaluations"]), ("pictures", [])])
 def test_evaluations_have_a_table_where_they_give_numbers(kind: str, names: list[str]) -> None:
     fields = {name: getattr(QUICKSTART, name) for name in Sweep.model_fields}
-    sweep = Sweep(**fields | {"evaluations": ({"kind": kind},)})
+    sweep = Sweep(**fields | {"evaluations": ({"kind": kind},), "tables": (AblationTable(),)})
     tables = define(sweep, Changes(), ()).manifest.tables
     assert [table.name for table in tables[len(sweep.tables) :]] == names
     assert define(sweep, Changes(), ()).manifest.evaluations[0].kind == kind
