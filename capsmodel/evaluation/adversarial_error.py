@@ -1,7 +1,7 @@
 """The error on images that are changed within bounds to mislead the network."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from jaxtyping import Bool
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from capsmodel.data import DataSplits
 from capsmodel.evaluation.attacks import ATTACKS, PGD, Attack, Ball, Broken, Norm, accumulated
-from capsmodel.evaluation.base import Evaluation, Findings, beliefs_in, wrong
+from capsmodel.evaluation.base import Evaluation, Findings, beliefs_in, image_errors
 from capsmodel.evaluation.victim import Objective, Victim
 from capsmodel.metrics import Metric
 from capsmodel.settings.parts import OneOf
@@ -33,8 +33,10 @@ class AdversarialError(Evaluation):
     and tells where gradients mislead: `masked`.
 
     Source: Madry, Makelov, Schmidt, Tsipras and Vladu 2017, arXiv:1706.06083, for the attack and
-    the grid of epsilon.
-    Difference: settings are in `attack`; the curve accumulates over epsilon.
+    the grid of epsilon; Gu, Wu and Tresp 2021, arXiv:2102.10055, for the objective "votes".
+    Difference: settings are in `attack`; the curve accumulates over epsilon. With "votes" the
+    gradient is of a difference of log-odds, not of a cross-entropy, a bias of the routing is added
+    to the shared votes, and networks with several routed layers share equally in each.
 
     Attributes:
         attack: How changes are searched for.
@@ -42,8 +44,9 @@ class AdversarialError(Evaluation):
         norm: How a change is measured: "linf" by the largest change of a value, "l2" by the
             Euclidean norm.
         objective: What gradients are of: the "loss" of the training at its end, without
-            reconstruction, or the log-odds of the "lengths", or of the network's own logits: those
-            of the best wrong class minus the true one's.
+            reconstruction; the log-odds of the "lengths", or of the network's own logits: those of
+            the best wrong class minus the true one's; or the same log-odds where each child's
+            "votes" are shared equally, without routing.
         is_targeted: Whether an attack is after the class behind the true one, in place of any
             wrong class. Error and success then differ: an image may be wrong by the way.
         num_images: The most images that are attacked, the first ones of the split.
@@ -51,6 +54,7 @@ class AdversarialError(Evaluation):
             for none.
     """
 
+    takes: ClassVar[frozenset[str]] = frozenset({"class", "classes"})
     kind: Literal["adversarial_error"] = "adversarial_error"
     attack: Annotated[Attack, OneOf(ATTACKS)] = PGD()
     epsilons: tuple[Annotated[float, Field(ge=0, le=1000)], ...] = (
@@ -75,6 +79,11 @@ class AdversarialError(Evaluation):
             raise ValueError(
                 f"norm must be '{self.attack.norms[0]}' for the attack '{self.attack.kind}', got "
                 f"'{self.norm}'."
+            )
+        if self.objective == "votes" and not self.attack.follows_gradient:
+            raise ValueError(
+                f"objective must be 'loss' or 'lengths' for the attack '{self.attack.kind}', got "
+                f"'votes': it follows no gradient that could skip the routing."
             )
         if self.strong_epsilon and not self.attack.follows_gradient:
             raise ValueError(
@@ -122,7 +131,7 @@ class AdversarialError(Evaluation):
         """
         split = self.images_of(data)
         victim = Victim(trained, split, objective=self.objective, is_targeted=self.is_targeted)
-        is_wrong = wrong(beliefs_in(trained, split).argmax(dim=1), split.labels).bool()
+        is_wrong = image_errors(trained, beliefs_in(trained, split), split.labels) > 0
         clean = Broken(is_wrong.to(trained.device), torch.zeros_like(is_wrong).to(trained.device))
         balls = [Ball(self.norm, epsilon) for epsilon in self.epsilons]
         curve = accumulated(self.attack, victim, clean, balls)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import torch
-from jaxtyping import Float, Int, Integer, Shaped, UInt8
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from capsmodel.data import DataSplits, Images
@@ -198,8 +198,10 @@ def image_errors(
     return task.errors(task.answers(beliefs, labels), labels).double().cpu()
 
 
-def wrong(
-    classes: Int[Tensor, " images"], labels: Integer[Tensor, " images"]
-) -> UInt8[Tensor, " images"]:
-    """Return 1 for each image whose class is not that of its label, else 0, on the CPU."""
-    return (classes != labels).to("cpu", torch.uint8)
+def shown(
+    classes: Int[Tensor, " images"], labels: Shaped[Tensor, "images ..."]
+) -> Bool[Tensor, " images"]:
+    """Return whether each image is of its class, or shows it among several."""
+    if labels.ndim == 1:
+        return classes == labels
+    return labels.gather(1, classes.unsqueeze(1)).squeeze(1).bool()

@@ -15,20 +15,19 @@ from capsmodel.config import build_model
 from capsmodel.data import DataSplits, Images
 from capsmodel.evaluation.base import Evaluation, Findings, UnsuitableNetworkError
 from capsmodel.evaluation.layer_activity import DEAD, LayerActivity, Moved
+from capsmodel.evaluation.routers import (
+    SharingRouter,
+    replace_router,
+    sharing_routers,
+    totals,
+)
 from capsmodel.evaluation.shifted_test_error import shifted
-from capsmodel.evaluation.swapped_routing import replace_router
-from capsmodel.functional.neighbourhood import Neighbourhood
 from capsmodel.layers import ConvCapsules, PrimaryCapsules
 from capsmodel.layers.capsule_grid import GridPrimaryCapsules
 from capsmodel.metrics import Metric
 from capsmodel.models import Network
 from capsmodel.routing import Routed, Votes
-from capsmodel.routing.agreement import AgreementRouter
-from capsmodel.routing.controls import RandomRouter, UniformRouter
-from capsmodel.routing.em_routing import EMRouter
 from capsmodel.training.trained import Trained
-
-SharingRouter = AgreementRouter | EMRouter | UniformRouter | RandomRouter
 
 _BATCH = 64  # fixed, so that sums do not depend on it
 _SEED = 0  # of random routing, the same for all trials
@@ -233,15 +232,6 @@ def _seen_layer(trained: Trained, name: str) -> _SeenLayer:
     return _SeenLayer(name, router, layer.weight.shape[-1], is_by_type=False)
 
 
-def sharing_routers(network: nn.Module) -> list[tuple[str, SharingRouter]]:
-    """Return the routers of a network that can be given shares, by name, the lowest first."""
-    return [
-        (name, module)
-        for name, module in network.named_modules()
-        if isinstance(module, SharingRouter)
-    ]
-
-
 def untrained(trained: Trained) -> Trained:
     """Return the network with the weights that its training began with."""
     network = build_model(trained.config)
@@ -274,7 +264,7 @@ class _RandomShares(nn.Module):
         """Return the capsules of the votes in drawn shares."""
         with torch.no_grad():
             couplings = self.router(votes, generator).couplings
-        around: Neighbourhood = votes.neighbourhood
+        around = votes.neighbourhood
         edges, sites, out_caps = couplings.values.shape
         shape = (edges, sites // len(self.indices), out_caps)
         draws = [
@@ -282,10 +272,8 @@ class _RandomShares(nn.Module):
             for index in self.indices
         ]
         weights = -torch.log1p(-torch.cat(draws, dim=1)).to(couplings.values)
-        given, drawn = (
-            around.sum_over_parents(values.sum(dim=2)) for values in (couplings.values, weights)
-        )
-        return self.router.share_out(votes, weights * (given / drawn).unsqueeze(2))
+        scale = totals(couplings.values, around) / totals(weights, around)
+        return self.router.share_out(votes, weights * scale)
 
 
 def draw_for(network: Network, indices: range) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from capsmodel.chance import normal, stream, uniform
 from capsmodel.data import DataSplits
-from capsmodel.evaluation.base import Evaluation, Findings, wrong
+from capsmodel.evaluation.base import Evaluation, Findings, image_errors, shown
 from capsmodel.evaluation.confidence import calibration_error
 from capsmodel.metrics import Metric
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE, Trained
@@ -40,7 +40,8 @@ class DistortedTestError(Evaluation):
 
     Rotated and scaled images are interpolated bilinearly, without smoothing before they shrink;
     zeros come in from outside. All values are cut off at 0 and 1. At each point it also gives the
-    calibration error, as `confidence` does with 15 bins.
+    calibration error, as `confidence` does with 15 bins; of several classes an image the winner is
+    right if it is one of them.
 
     Attributes:
         distortion: What is done to the images.
@@ -48,6 +49,7 @@ class DistortedTestError(Evaluation):
             nothing, 0 or a factor of 1, is among them.
     """
 
+    takes: ClassVar[frozenset[str]] = frozenset({"class", "classes"})
     kind: Literal["distorted_test_error"] = "distorted_test_error"
     distortion: Distortion = "rotation"
     values: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
@@ -84,11 +86,12 @@ class DistortedTestError(Evaluation):
         for value, error, of_beliefs in points:
             directions = sorted({value, -value}) if self.distortion == "rotation" else [value]
             beliefs = torch.stack([self._beliefs(trained, data, one) for one in directions])
+            errors = [image_errors(trained, one, data.test.labels) for one in beliefs]
+            by_image[error.name] = torch.stack(errors).mean(dim=0)
             strongest, classes = beliefs.max(dim=2)
-            is_wrong = torch.stack([wrong(one, data.test.labels) for one in classes])
-            by_image[error.name] = is_wrong.double().mean(dim=0)
+            is_right = torch.stack([shown(one, data.test.labels) for one in classes])
             calibration[of_beliefs.name] = calibration_error(
-                strongest.flatten().cpu(), is_wrong.flatten() == 0, _BINS
+                strongest.flatten().cpu(), is_right.flatten().cpu(), _BINS
             )
         return Findings(
             metrics={name: row.mean().item() for name, row in by_image.items()} | calibration,

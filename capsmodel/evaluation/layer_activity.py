@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from capsmodel.evaluation.routers import totals
 from capsmodel.functional.neighbourhood import Neighbourhood
 from capsmodel.routing import Couplings
 
@@ -136,7 +137,7 @@ def shares_of(couplings: Couplings) -> Float[Tensor, "edges sites out_caps"]:
     A child that gives nothing away, as far as its numbers go, shares itself equally.
     """
     values, around = couplings
-    whole = around.sum_over_parents(values.sum(dim=2)).unsqueeze(2)
+    whole = totals(values, around)
     return torch.where(whole > 0, values / whole, 1 / _num_parents(values, around).unsqueeze(2))
 
 

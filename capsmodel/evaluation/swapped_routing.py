@@ -2,10 +2,10 @@
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
@@ -16,8 +16,9 @@ from capsmodel.evaluation.base import (
     Findings,
     UnsuitableNetworkError,
     beliefs_in,
-    wrong,
+    image_errors,
 )
+from capsmodel.evaluation.routers import replace_router
 from capsmodel.metrics import Metric
 from capsmodel.routing import Routed, Votes
 from capsmodel.routing.agreement import AgreementRouter
@@ -43,6 +44,7 @@ class SwappedRouting(Evaluation):
         iterations: Points of the curve, ascending: rounds of routing in every layer.
     """
 
+    takes: ClassVar[frozenset[str]] = frozenset({"class", "classes"})
     kind: Literal["swapped_routing"] = "swapped_routing"
     iterations: tuple[Annotated[int, Field(ge=1, le=100)], ...] = (1, 2, 3, 5, 10)
 
@@ -69,19 +71,18 @@ class SwappedRouting(Evaluation):
         Raises:
             ValueError: If the network has no routing with iterations.
         """
-        before = _classes(trained, data)
-        swapped = {f"iterations_{n}": with_iterations(trained, n) for n in self.iterations}
-        classes = {name: _classes(one, data) for name, one in swapped.items()}
+        before = beliefs_in(trained, data.test)
         shares = mean_shares(trained, data.validation.take(slice(None)).images)
         drawn = random_shares(shares, stream(trained.seed, "swapped routing"))
-        found = {f"error.{name}": wrong(given, data.test.labels) for name, given in classes.items()}
-        found |= {f"changed.{name}": wrong(given, before) for name, given in classes.items()}
-        for name, given_shares in (("mean", shares), ("random", drawn)):
-            given = _classes(with_shares(trained, given_shares), data)
-            found[f"{name}_couplings_error"] = wrong(given, data.test.labels)
-            found[f"{name}_couplings_changed"] = wrong(given, before)
+        found: dict[str, Tensor] = {}
+        for n in self.iterations:
+            errors, changed = _compared(with_iterations(trained, n), data, before)
+            found[f"error.iterations_{n}"], found[f"changed.iterations_{n}"] = errors, changed
+        for name, given in (("mean", shares), ("random", drawn)):
+            errors, changed = _compared(with_shares(trained, given), data, before)
+            found[f"{name}_couplings_error"], found[f"{name}_couplings_changed"] = errors, changed
         return Findings(
-            metrics={name: values.double().mean().item() for name, values in found.items()},
+            metrics={one.name: found[one.name].double().mean().item() for one in self.metrics},
             images=found,
         )
 
@@ -207,17 +208,17 @@ def _swapped(trained: Trained, swap: Callable[[str, IteratedRouter], nn.Module])
     return Trained(trained.config, trained.seed, trained.device, network)
 
 
-def replace_router(network: nn.Module, name: str, router: nn.Module) -> None:
-    """Put another router into a network, in place of the one of a name."""
-    layer, _, attribute = name.rpartition(".")
-    setattr(network.get_submodule(layer), attribute, router)
-
-
 def _routers_in(network: nn.Module) -> Iterator[tuple[str, IteratedRouter]]:
     for name, module in network.named_modules():
         if isinstance(module, AgreementRouter | EMRouter):
             yield name, module
 
 
-def _classes(trained: Trained, data: DataSplits) -> Int[Tensor, " images"]:
-    return beliefs_in(trained, data.test).argmax(dim=1)
+def _compared(
+    swapped: Trained, data: DataSplits, before: Float[Tensor, "images classes"]
+) -> tuple[Float[Tensor, " images"], Bool[Tensor, " images"]]:
+    """Return of each test image its error, and whether its answer is not that of the beliefs."""
+    task, labels = swapped.config.data.task, data.test.labels
+    beliefs = beliefs_in(swapped, data.test)
+    is_other = task.answers(beliefs, labels) != task.answers(before, labels)
+    return image_errors(swapped, beliefs, labels), is_other.reshape(len(labels), -1).any(1).cpu()

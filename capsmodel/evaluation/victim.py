@@ -1,19 +1,22 @@
 """A network under attack: what it says of changed images, and where they should move."""
 
+import copy
 from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from capsmodel.data import Images
-from capsmodel.evaluation.base import wrong
+from capsmodel.evaluation.base import UnsuitableNetworkError
+from capsmodel.evaluation.routers import EqualShares, replace_router, sharing_routers
 from capsmodel.functional import gradient_through_all_rounds
 from capsmodel.models import Outputs
 from capsmodel.squash import ExponentialSquash
 from capsmodel.training.trained import Trained
 
-Objective = Literal["loss", "lengths"]
+Objective = Literal["loss", "lengths", "votes"]
 _DRAWS = 10  # of random routing, whose mean gradient a step follows
 _SMALLEST, _LARGEST = 1e-12, 1 - 2**-24  # lengths whose log-odds float32 holds
 
@@ -57,19 +60,24 @@ class Victim:
         Args:
             trained: The network.
             split: The images with their labels, on the network's device.
-            objective: What the gradient is of: the loss of the training at its end, or "lengths",
+            objective: What the gradient is of: the loss of the training at its end; "lengths",
                 the log-odds of the lengths (see `log_odds`), the largest of the other classes
-                minus the true one's.
+                minus the true one's, or the least of the true ones'; or "votes", the same where
+                every child is shared equally among its parents.
             is_targeted: Whether the goal is the class after the true one, not any wrong class.
+
+        Raises:
+            UnsuitableNetworkError: If the objective is "votes", and no routing can be given shares.
+            ValueError: If it is targeted, and images have several classes.
         """
         taken = split.take(slice(None))
         self.images = taken.images
         self.seed = trained.seed
         self._trained = trained
-        self._labels = taken.labels.long()
+        self._labels = taken.labels
         self._objective = objective
-        num_classes = trained.config.data.num_classes
-        self._goals = (self._labels + 1) % num_classes if is_targeted else None
+        self._differentiated = without_routing(trained) if objective == "votes" else trained
+        self._goals = _next_classes(trained, taken.labels) if is_targeted else None
         self._draws = _DRAWS if self._is_random() else 0
 
     def look(
@@ -102,12 +110,12 @@ class Victim:
         """
         points = points.detach().requires_grad_()
         with torch.enable_grad(), gradient_through_all_rounds():
-            if not self._draws:
+            if self._differentiated is self._trained and not self._draws:
                 outputs = self._trained.outputs(points)
                 is_wrong, reaches_goal = self._judged(outputs, rows)
                 return Look(is_wrong, reaches_goal, self._gradient([outputs], points, rows))
-            draws = range(step * self._draws, (step + 1) * self._draws)
-            drawn = [self._trained.outputs(points, chance=draw) for draw in draws]
+            draws = range(step * self._draws, (step + 1) * self._draws) if self._draws else [None]
+            drawn = [self._differentiated.outputs(points, chance=draw) for draw in draws]
             gradient = self._gradient(drawn, points, rows)
         return Look(*self.look(points.detach(), rows), gradient)
 
@@ -122,9 +130,11 @@ class Victim:
     def _judged(
         self, outputs: Outputs, rows: Int[Tensor, " images"]
     ) -> tuple[Bool[Tensor, " images"], Bool[Tensor, " images"]]:
-        classes = outputs.lengths.argmax(dim=1)
-        is_wrong = wrong(classes, self._labels[rows]).bool().to(classes.device)
-        return is_wrong, is_wrong if self._goals is None else classes == self._goals[rows]
+        task, labels = self._trained.config.data.task, self._labels[rows]
+        is_wrong = task.errors(task.answers(outputs.lengths, labels), labels) > 0
+        if self._goals is None:
+            return is_wrong, is_wrong
+        return is_wrong, outputs.lengths.argmax(dim=1) == self._goals[rows]
 
     def _gradient(self, drawn: list[Outputs], points: Tensor, rows: Tensor) -> Tensor:
         """Return the gradient of the objective of each image, summed over draws."""
@@ -142,7 +152,7 @@ class Victim:
 
     def _raised(self, outputs: Outputs, rows: Tensor) -> Tensor:
         """Return what the attack raises, summed over the images."""
-        if self._objective == "lengths":
+        if self._objective != "loss":
             return self._nearness(outputs, rows).sum()
         labels = self._labels if self._goals is None else self._goals
         loss = self._trained.config.loss.judge(outputs, labels[rows], 1.0) * len(rows)
@@ -151,17 +161,50 @@ class Victim:
     def _nearness(self, outputs: Outputs, rows: Tensor) -> Float[Tensor, " images"]:
         """Return by how much the goal leads, in log-odds; above 0 it is reached."""
         odds = log_odds(self._trained, outputs)
-        labels = (self._labels if self._goals is None else self._goals)[rows].unsqueeze(1)
-        of_label = odds.gather(1, labels).squeeze(1)
-        others = odds.scatter(1, labels, -torch.inf).amax(dim=1)
-        return others - of_label if self._goals is None else of_label - others
+        labels = (self._labels if self._goals is None else self._goals)[rows]
+        is_label = labels if labels.ndim == 2 else F.one_hot(labels, odds.shape[1]).bool()
+        of_labels = odds.masked_fill(~is_label, torch.inf).amin(dim=1)
+        others = odds.masked_fill(is_label, -torch.inf).amax(dim=1)
+        return others - of_labels if self._goals is None else of_labels - others
 
     def _is_random(self) -> bool:
         """Return whether two draws give different beliefs."""
         few = self.images[:8]
         with torch.no_grad():
-            one, other = (self._trained.outputs(few, chance=draw).lengths for draw in (0, 1))
-        return not torch.equal(one, other)
+            one, other = (self._differentiated.outputs(few, chance=draw) for draw in (0, 1))
+        return not torch.equal(one.lengths, other.lengths)
+
+
+def without_routing(trained: Trained) -> Trained:
+    """Return a copy of a network in which every child is shared equally among its parents.
+
+    Raises:
+        UnsuitableNetworkError: If it has no routing that can be given shares.
+    """
+    network = copy.deepcopy(trained.network)
+    routers = sharing_routers(network)
+    if not routers:
+        raise UnsuitableNetworkError(
+            f"The objective 'votes' is for capsules under the routings dynamic, leaky, uniform, "
+            f"random and em, got the model '{trained.config.model.kind}' without."
+        )
+    for name, router in routers:
+        replace_router(network, name, EqualShares(router))
+    return Trained(trained.config, trained.seed, trained.device, network)
+
+
+def _next_classes(trained: Trained, labels: Shaped[Tensor, "images ..."]) -> Int[Tensor, " images"]:
+    """Return the class after the true one of each image.
+
+    Raises:
+        ValueError: If images have several classes.
+    """
+    if labels.ndim > 1:
+        raise ValueError(
+            f"is_targeted must be false for data of several classes an image, got true for the "
+            f"data '{trained.config.data.kind}': an image has no one class to take the next of."
+        )
+    return (labels + 1) % trained.config.data.num_classes
 
 
 def log_odds(trained: Trained, outputs: Outputs) -> Float[Tensor, "images classes"]:

@@ -10,13 +10,21 @@ from torch import Tensor, nn
 
 from capsmodel import Trained, Training, TrainingConfig
 from capsmodel.data import DataSplits, Images
-from capsmodel.evaluation import BIM, FGSM, PGD, AdversarialError, Attack, SquareAttack
+from capsmodel.evaluation import (
+    BIM,
+    FGSM,
+    PGD,
+    AdversarialError,
+    Attack,
+    SquareAttack,
+    findings_of,
+)
 from capsmodel.evaluation.attacks import Ball, Norm
 from capsmodel.evaluation.victim import Victim
 from capsmodel.initialised import InitialisedModule
 from capsmodel.losses import CrossEntropy, Loss, MarginLoss
 from capsmodel.models import Model, Network, Outputs
-from capsmodel.routing import DynamicRouting, EMRouting, RandomRouting
+from capsmodel.routing import DynamicRouting, EMRouting, RandomRouting, UniformRouting
 from capsmodel.squash import ExponentialSquash
 from tests.capsmodel.small_config import small_config, small_model
 
@@ -288,6 +296,56 @@ def test_random_routing_is_attacked_by_a_mean_of_draws() -> None:
     assert torch.equal(look.is_wrong, network.predict(images.images).classes != images.labels)
 
 
+def test_votes_are_attacked_as_if_each_child_were_shared_equally() -> None:
+    """By hand: the squashed sum of a tenth of each vote, whose log-odds are 2 ln of its length."""
+    network = Training(small_config(model=small_model()), 0).trained()
+    parts: Any = network.network
+    points = NINE.images.clone().requires_grad_()
+    votes = parts.capsules.votes(parts.primary(parts.convolution(points)))
+    odds = 2 * (votes.sum(dim=1) / 10).norm(dim=2).log()
+    of_label = odds.diagonal()
+    others = odds.masked_fill(torch.eye(9, 10, dtype=torch.bool), -torch.inf).amax(dim=1)
+    (others - of_label).sum().backward()
+    victim = Victim(network, NINE, objective="votes")
+    look = victim.look_and_differentiate(NINE.images, torch.arange(9))
+    torch.testing.assert_close(look.gradient, points.grad, rtol=1e-3, atol=1e-5)
+    assert torch.equal(look.is_wrong, network.predict(NINE.images).classes != NINE.labels)
+
+
+@pytest.mark.parametrize(
+    "routing",
+    [UniformRouting(), DynamicRouting(iterations=1), EMRouting(iterations=1)],
+    ids=["uniform", "dynamic", "em"],
+)
+def test_routing_of_one_round_is_attacked_alike_by_votes_and_lengths(routing: Any) -> None:
+    network = Training(small_config(model=small_model(routing=routing)), 0).trained()
+    by_votes, by_lengths = (
+        Victim(network, NINE, objective=objective).look_and_differentiate(
+            NINE.images, torch.arange(9)
+        )
+        for objective in ("votes", "lengths")
+    )
+    torch.testing.assert_close(by_votes.gradient, by_lengths.gradient)
+
+
+def test_an_attack_on_votes_is_judged_with_routing(trained: Trained, data: DataSplits) -> None:
+    evaluation = AdversarialError(epsilons=(0.0, 0.1), objective="votes", num_images=60)
+    found = evaluation.evaluate(trained, data)
+    first = data.test.take(slice(60))
+    plain = trained.predict(first.images).classes != first.labels
+    assert torch.equal(found.images["error.epsilon_0"].bool(), plain)
+    assert found.metrics["error.epsilon_0.1"] > 0.3
+    assert found.metrics["zero_gradients"] == 0
+
+
+def test_a_network_without_votes_has_no_figures_but_a_reason() -> None:
+    network = linear()
+    findings = findings_of(AdversarialError(objective="votes"), network, grey_splits(network)[0])
+    assert not findings.metrics
+    (reason,) = findings.left_out
+    assert reason.startswith("The objective 'votes' is for capsules under the routings dynamic")
+
+
 def test_log_odds_of_lengths_order_classes_as_the_lengths_do() -> None:
     routing = DynamicRouting(squash=ExponentialSquash())
     for model in (small_model(), small_model(routing=routing), small_model(routing=EMRouting())):
@@ -302,6 +360,7 @@ def test_log_odds_of_lengths_order_classes_as_the_lengths_do() -> None:
         ({"epsilons": (0.1, 0.1)}, "needs two or more values of epsilon, ascending"),
         ({"attack": "square", "norm": "l2"}, "norm must be 'linf' for the attack 'square'"),
         ({"attack": "square", "strong_epsilon": 0.1}, "strong_epsilon must be 0"),
+        ({"attack": "square", "objective": "votes"}, "objective must be 'loss' or 'lengths'"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], reason: str) -> None:

@@ -6,25 +6,18 @@ from pathlib import Path
 import pytest
 import torch
 
-from capsmodel import Trained, Training
+from capsmodel import Trained
 from capsmodel.data import DataSplits
 from capsmodel.data.multi_mnist import OverlaidImages
 from capsmodel.evaluation import OverlappingError, findings_of
 from capsmodel.evaluation.overlapping_error import overlap
-from capsmodel.losses import MarginLoss
-from tests.capsmodel.data.idx_files import write_files
-from tests.capsmodel.data.test_multi_mnist import SmallPairs, overlaid
-from tests.capsmodel.small_config import small_config, small_model
+from tests.capsmodel.data.test_multi_mnist import overlaid
+from tests.capsmodel.evaluation.pairs_network import pairs_network
 
 
 @pytest.fixture
 def network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trained:
-    monkeypatch.setenv("CAPSWEEP_DATA", str(tmp_path))
-    write_files(tmp_path / "MNIST" / "raw")
-    data = SmallPairs(halved=True, shift=2)
-    model = small_model(primary_stride=4)
-    config = small_config(data=data, loss=MarginLoss(), model=model)
-    return Training(config, seed=0, data=data.load("cpu")).trained()
+    return pairs_network(tmp_path, monkeypatch)
 
 
 @pytest.fixture
