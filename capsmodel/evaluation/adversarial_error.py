@@ -140,7 +140,7 @@ class AdversarialError(Evaluation):
             name: int(at.reaches_goal.sum()) / max(1, int((~is_wrong).sum()))
             for name, at in zip(self._names("success"), curve, strict=True)
         }
-        notes = [*_few_images(len(split), len(data.test))]
+        notes = [*few_images(len(split), len(data.test))]
         if self.strong_epsilon:
             weaker = [
                 at for at, e in zip(curve, self.epsilons, strict=True) if e <= self.strong_epsilon
@@ -185,7 +185,8 @@ class AdversarialError(Evaluation):
         return [metric.name for metric in self.metrics if metric.curve == curve]
 
 
-def _few_images(num_images: int, num_all: int) -> Iterator[str]:
+def few_images(num_images: int, num_all: int) -> Iterator[str]:
+    """Yield a sentence where not all images are attacked."""
     if num_images < num_all:
         yield f"Only the first {num_images} of {num_all} test images are attacked."
 

@@ -90,7 +90,7 @@ class Victim:
             rows: Which of the images they are.
         """
         with torch.no_grad():
-            return self._judged(self._trained.outputs(points), rows)
+            return self._judged(points, self._trained.outputs(points), rows)
 
     def look_and_differentiate(
         self,
@@ -112,7 +112,7 @@ class Victim:
         with torch.enable_grad(), gradient_through_all_rounds():
             if self._differentiated is self._trained and not self._draws:
                 outputs = self._trained.outputs(points)
-                is_wrong, reaches_goal = self._judged(outputs, rows)
+                is_wrong, reaches_goal = self._judged(points, outputs, rows)
                 return Look(is_wrong, reaches_goal, self._gradient([outputs], points, rows))
             draws = range(step * self._draws, (step + 1) * self._draws) if self._draws else [None]
             drawn = [self._differentiated.outputs(points, chance=draw) for draw in draws]
@@ -125,11 +125,13 @@ class Victim:
         """Return what `look` does, and how near each image is to the goal, by its log-odds."""
         with torch.no_grad():
             outputs = self._trained.outputs(points)
-            return *self._judged(outputs, rows), self._nearness(outputs, rows)
+            return *self._judged(points, outputs, rows), self._nearness(outputs, rows)
 
     def _judged(
-        self, outputs: Outputs, rows: Int[Tensor, " images"]
+        self, points: Tensor, outputs: Outputs, rows: Int[Tensor, " images"]
     ) -> tuple[Bool[Tensor, " images"], Bool[Tensor, " images"]]:
+        """Return whether the network errs at each point, and whether the goal is reached."""
+        del points
         task, labels = self._trained.config.data.task, self._labels[rows]
         is_wrong = task.errors(task.answers(outputs.lengths, labels), labels) > 0
         if self._goals is None:
