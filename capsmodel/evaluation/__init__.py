@@ -24,6 +24,7 @@ from capsmodel.evaluation.pictures import shares_of_children as shares_of_childr
 from capsmodel.evaluation.shifted_test_error import ShiftedTestError as ShiftedTestError
 from capsmodel.evaluation.swapped_routing import SwappedRouting as SwappedRouting
 from capsmodel.evaluation.test_error import TestError as TestError
+from capsmodel.evaluation.transfer_error import TransferError as TransferError
 from capsmodel.evaluation.undetected_error import UndetectedError as UndetectedError
 
 EVALUATIONS = (
@@ -33,6 +34,7 @@ EVALUATIONS = (
     OverlappingError,
     AdversarialError,
     UndetectedError,
+    TransferError,
     SwappedRouting,
     Equivariance,
     CapsuleActivity,

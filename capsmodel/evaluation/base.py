@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -92,6 +93,30 @@ class Evaluation(Part, ABC):
         """How many images of the split it looks at, the first ones; by default None, all."""
         return None
 
+    @property
+    def other_trials(self) -> tuple[str, ...]:
+        """Trial keys of other networks that it needs; by default none."""
+        return ()
+
+    def evaluate_with(
+        self, trained: Trained, data: DataSplits, others: Mapping[str, Trained]
+    ) -> Findings:
+        """Return the findings for a trained network, with the help of others.
+
+        By default what `evaluate` returns. One that names `other_trials` overrides it.
+
+        Args:
+            trained: As in `evaluate`.
+            data: As in `evaluate`.
+            others: Trial key -> its network, of the other trials that exist.
+
+        Raises:
+            UnsuitableNetworkError: As `evaluate` does.
+            ValueError: As `evaluate` does.
+        """
+        del others
+        return self.evaluate(trained, data)
+
     @abstractmethod
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
         """Return the findings for a trained network.
@@ -138,17 +163,28 @@ class Evaluation(Part, ABC):
         return split if self.most_images is None else split.take(slice(self.most_images))
 
 
-def findings_of(evaluation: Evaluation, trained: Trained, data: DataSplits) -> Findings:
+def findings_of(
+    evaluation: Evaluation,
+    trained: Trained,
+    data: DataSplits,
+    others: Mapping[str, Trained] = MappingProxyType({}),
+) -> Findings:
     """Return the findings of an evaluation, which must be those that it declares.
 
     Of a network that it cannot examine they are empty, and say why.
+
+    Args:
+        evaluation: The evaluation.
+        trained: The network.
+        data: The data set that it was trained with.
+        others: Trial key -> network, of the other trials that the evaluation needs.
 
     Raises:
         ValueError: In one sentence, if it returns something else.
     """
     declared = {metric.name for metric in evaluation.metrics}
     try:
-        findings: Any = evaluation.evaluate(trained, data)
+        findings: Any = evaluation.evaluate_with(trained, data, others)
     except UnsuitableNetworkError as error:
         return Findings(left_out=(str(error),))
     if not isinstance(findings, Findings):

@@ -93,7 +93,10 @@ class _Look:
             check_unchanged(trained.config.data, data, self._job.data_fingerprint)
             for key, evaluation in missing.items():
                 started = time.perf_counter()
-                findings = findings_of(evaluation, trained, data)
+                others = {
+                    other: self._other(evaluation.kind, other) for other in evaluation.other_trials
+                }
+                findings = findings_of(evaluation, trained, data, others)
                 seconds = time.perf_counter() - started
                 standing[key] = self._note(key, evaluation, findings, seconds)
         return tuple(record for record in standing.values() if record)
@@ -116,6 +119,24 @@ class _Look:
         job = self._job
         config = training_config(job.config, job.source)
         return Trained.load(Path(job.weights), config, job.seed, self._device())
+
+    def _other(self, kind: str, trial_key: str) -> "Trained":
+        """Return the network of another trial of the storage folder.
+
+        Raises:
+            ValueError: If the trial is not finished there, or its weights are gone.
+        """
+        from capsmodel.training.trained import Trained
+
+        cell = CellFolder(Path(self._job.cells), trial_key)
+        final = cell.read_final() if cell.path.exists() else None
+        if final is None or not cell.weights.exists():
+            raise ValueError(
+                f"The evaluation '{kind}' needs the network of the trial {trial_key}, which the "
+                f"storage folder does not have: train it there, then run the command again."
+            )
+        config = training_config(final.head.config, final.head.source)
+        return Trained.load(cell.weights, config, final.head.seed, self._device())
 
     def _device(self) -> str:
         import torch

@@ -6,14 +6,23 @@ from typing import Any
 import pytest
 from safetensors.numpy import load_file
 
-from capsmodel.evaluation import Confidence, ShiftedTestError
+from capsmodel import Trained, TrainingConfig
+from capsmodel.evaluation import (
+    FGSM,
+    Confidence,
+    ShiftedTestError,
+    TransferError,
+    findings_of,
+)
 from capsmodel.training.training import Training
 from search_spaces.evaluation_key import evaluation_key
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.worker.evaluation import EvaluationJob, run_evaluations
+from sweeps.execution.worker.trial import run_trial
 from sweeps.records.errors import BadInput
 from tests.capsmodel.small_config import small_config
+from tests.sweeps.execution.worker import trials
 
 CONFIG = small_config()
 KEY = "0123456789abcdef0123"
@@ -61,6 +70,27 @@ def test_each_finds_what_it_finds_of_the_network(cells: Path) -> None:
         assert {name: values.tolist() for name, values in saved.items()} == {
             name: values.tolist() for name, values in expected.images.items()
         }
+
+
+def test_the_network_of_another_trial_comes_from_its_folder(cells: Path) -> None:
+    other = trials.job_of(cells, seed=1)
+    run_trial(other, trials.silent)
+    key = other.spec.trial_key
+    evaluation = TransferError(source=key, attack=FGSM(), epsilons=(0.0, 0.1), num_images=20)
+    (record,) = run_evaluations(job_of(cells, evaluation))
+    config = TrainingConfig.model_validate(other.spec.config)
+    source = Trained.load(CellFolder(cells, key).weights, config, 1)
+    trained, data = Training(CONFIG, seed=0).trained(), CONFIG.data.load("cpu")
+    assert record.metrics == findings_of(evaluation, trained, data, {key: source}).metrics
+    assert record.metrics["source_error.epsilon_0.1"] > record.metrics["source_error.epsilon_0"]
+
+
+def test_another_trial_that_is_not_there_leaves_the_evaluation_to_be_made(cells: Path) -> None:
+    evaluation = TransferError(source="f" * 20)
+    with pytest.raises(ValueError, match=r"the trial f+, which the storage folder does not have"):
+        run_evaluations(job_of(cells, evaluation))
+    assert not CellEvaluations(cells / KEY).keys()
+    assert not (cells / evaluation.source).exists()
 
 
 def test_the_trials_own_files_keep_their_bytes(cells: Path) -> None:
