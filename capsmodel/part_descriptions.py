@@ -67,7 +67,8 @@ def described_parts(kind: str | None = None) -> tuple[Description, ...]:
     Raises:
         ValueError: In one sentence, if there is no such kind or family.
     """
-    of_evaluations = (part for one in EVALUATIONS for part in _parts_in(one, set()))
+    seen = set[type[Part]]()  # several evaluations have settings of one family
+    of_evaluations = (part for one in EVALUATIONS for part in _parts_in(one, seen))
     descriptions = tuple(
         _describe(part)
         for part in (*_parts_in(TrainingConfig, set()), *EVALUATIONS, *of_evaluations)
