@@ -12,7 +12,7 @@ from jaxtyping import Float, Shaped
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from capsmodel.functional.images import moved_by, rotated_by
+from capsmodel.functional.images import moved_by, rotated_by, squares_of
 from capsmodel.settings.parts import Part
 
 
@@ -190,7 +190,7 @@ class Patches(Augmentation):
         """
         self._check_fits(images)
         top, left, brightness, contrast, flip = draws.unbind(1)
-        patches = _cut(images, self.size, top, left)
+        patches = squares_of(images, self.size, top, left)
         factor = self.contrast_low + (self.contrast_high - self.contrast_low) * contrast
         offset = self.brightness * (2 * brightness - 1)
         mean = images.mean(dim=(2, 3), keepdim=True)
@@ -346,7 +346,7 @@ class Steps(Augmentation):
         if self.rotation:
             images = rotated_by(images, self.rotation * (2 * angle - 1)).clamp(0, 1)
         if self.crop:
-            images = _cut(images, self.crop, top, left)
+            images = squares_of(images, self.crop, top, left)
         if self._changes_colours:
             images = self._recoloured(images, [2 * one - 1 for one in colours])
         return self._standardised(images)
@@ -406,18 +406,6 @@ def _grey(
     """Return the brightness of red, green and blue, as torchvision weighs them."""
     red, green, blue = images.split(1, dim=1)
     return 0.2989 * red + 0.587 * green + 0.114 * blue
-
-
-def _cut(
-    images: Float[Tensor, "batch channels height width"],
-    size: int,
-    top: Float[Tensor, " batch"],
-    left: Float[Tensor, " batch"],
-) -> Float[Tensor, "batch channels new_height new_width"]:
-    """Return squares at positions given as fractions of the possible range."""
-    windows = images.unfold(2, size, 1).unfold(3, size, 1)
-    rows, columns = (top * windows.shape[2]).long(), (left * windows.shape[3]).long()
-    return windows[torch.arange(len(images), device=images.device), :, rows, columns]
 
 
 def _middle(

@@ -19,6 +19,7 @@ from capsmodel.data.digits import Digits as Digits
 from capsmodel.data.fashion_mnist import FashionMnist as FashionMnist
 from capsmodel.data.kmnist import KMnist as KMnist
 from capsmodel.data.mnist import Mnist as Mnist
+from capsmodel.data.mnist_on_fashion import MnistOnFashion as MnistOnFashion
 from capsmodel.data.multi_mnist import MultiFashionMnist as MultiFashionMnist
 from capsmodel.data.multi_mnist import MultiMnist as MultiMnist
 from capsmodel.data.smallnorb import SmallNorb as SmallNorb
@@ -43,4 +44,5 @@ DATA_SETS = (
     AffineMnist,
     AffineFashionMnist,
     AffineDigits,
+    MnistOnFashion,
 )

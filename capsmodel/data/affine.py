@@ -17,11 +17,11 @@ from capsmodel.data.base import DataSet, DataSplits, Images
 from capsmodel.data.digits import Digits
 from capsmodel.data.fashion_mnist import FashionMnist
 from capsmodel.data.mnist import Mnist
+from capsmodel.data.splits import hashed_draws
 from capsmodel.functional.images import mapped_by, moved_by
 from capsmodel.settings.parts import kind_of
 
 _NUM_DRAWS = 6  # rotation, shear, scale of both axes, place on both axes
-_DRAW_BITS = 24  # of a number in single precision
 _AT_ONCE = 1000
 
 
@@ -179,7 +179,9 @@ class AffineDataSet(DataSet, ABC):
         if split == "training":  # drawn anew in each epoch
             draws = torch.rand(len(chosen), _NUM_DRAWS, generator=stream(0, "maps", "0"))
         else:
-            draws = torch.tensor([_hashed_draws(f"{self.kind}/{split}/{one}") for one in chosen])
+            draws = torch.tensor(
+                [hashed_draws(f"{self.kind}/{split}/{one}", _NUM_DRAWS) for one in chosen]
+            )
         return PlacedImages(
             images=taken.images.to(device),
             labels=taken.labels.to(device),
@@ -248,13 +250,6 @@ class AffineDigits(AffineDataSet):
     margin: ClassVar[int] = 3
     fingerprint: ClassVar[str] = _fingerprint(Digits)
     kind: Literal["affine_digits"] = "affine_digits"
-
-
-def _hashed_draws(seed: str) -> list[float]:
-    digest = hashlib.sha256(seed.encode()).digest()
-    places = range(0, 4 * _NUM_DRAWS, 4)
-    bits = (int.from_bytes(digest[start : start + 4], "big") for start in places)
-    return [(one >> (32 - _DRAW_BITS)) / 2**_DRAW_BITS for one in bits]
 
 
 def _matrices(draws: Float[Tensor, "images draws"], ranges: Ranges) -> Float[Tensor, "images 2 2"]:

@@ -64,3 +64,20 @@ def _proportional(sizes: Sequence[int], total: int) -> list[int]:
 def shuffled(indices: tuple[int, ...], seed: str) -> list[int]:
     """Return the indices in an order that depends on the seed, but on no library's chance."""
     return sorted(indices, key=lambda index: hashlib.sha256(f"{seed}/{index}".encode()).digest())
+
+
+_DRAW_BYTES = 4
+_DRAW_BITS = 24  # of a number in single precision
+
+
+def hashed_draws(seed: str, num: int) -> list[float]:
+    """Return numbers in [0, 1) that depend on the seed, but on no library's chance.
+
+    Args:
+        seed: Seed of them.
+        num: How many, at most 8.
+    """
+    digest = hashlib.sha256(seed.encode()).digest()
+    starts = range(0, _DRAW_BYTES * num, _DRAW_BYTES)
+    draws = (int.from_bytes(digest[start : start + _DRAW_BYTES], "big") for start in starts)
+    return [(draw >> (8 * _DRAW_BYTES - _DRAW_BITS)) / 2**_DRAW_BITS for draw in draws]

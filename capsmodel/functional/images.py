@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 
@@ -66,6 +66,25 @@ def rotated_by(
     cosine, sine = radians.cos(), radians.sin()
     rows = [torch.stack([cosine, sine], dim=1), torch.stack([-sine, cosine], dim=1)]
     return mapped_by(images, torch.stack(rows, dim=1), torch.zeros_like(rows[0]))
+
+
+def squares_of(
+    images: Shaped[Tensor, "batch channels height width"],
+    size: int,
+    top: Float[Tensor, " batch"],
+    left: Float[Tensor, " batch"],
+) -> Shaped[Tensor, "batch channels new_height new_width"]:
+    """Return a square of each image.
+
+    Args:
+        images: On any device.
+        size: Height and width of the squares, at most those of the images.
+        top: Where each begins, as a fraction in [0, 1) of the rows that it may begin at.
+        left: The same of the columns.
+    """
+    windows = images.unfold(2, size, 1).unfold(3, size, 1)
+    rows, columns = (top * windows.shape[2]).long(), (left * windows.shape[3]).long()
+    return windows[torch.arange(len(images), device=images.device), :, rows, columns]
 
 
 def channel_moments(

@@ -16,6 +16,7 @@ from capsmodel.data import (
     FashionMnist,
     KMnist,
     Mnist,
+    MnistOnFashion,
     MultiFashionMnist,
     MultiMnist,
     SmallNorb,
@@ -70,11 +71,12 @@ OTHER_PARTS = [
 FRACTIONS = {"digits": 0.5, "mnist": 0.02, "fashion_mnist": 0.02, "viewpoints": 0.003}
 FRACTIONS |= {"multi_mnist": 0.02, "multi_fashion_mnist": 0.02}
 FRACTIONS |= {"affine_mnist": 0.02, "affine_fashion_mnist": 0.02, "affine_digits": 0.5}
+FRACTIONS |= {"mnist_on_fashion": 0.02}
 
 
 NEED_FILES = {SmallNorb, AffNist, KMnist, Cifar10, Cifar100, Svhn}
 NEED_IMAGES = {Mnist, FashionMnist, MultiMnist, MultiFashionMnist}
-NEED_IMAGES |= {AffineMnist, AffineFashionMnist}
+NEED_IMAGES |= {AffineMnist, AffineFashionMnist, MnistOnFashion}
 
 
 class TestRoutings(RoutingContract):
