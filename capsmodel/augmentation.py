@@ -12,7 +12,7 @@ from jaxtyping import Float, Shaped
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from capsmodel.functional.images import moved_by, rotated_by, squares_of
+from capsmodel.functional.images import affine_matrices, mapped_by, moved_by, squares_of
 from capsmodel.settings.parts import Part
 
 
@@ -111,6 +111,7 @@ class Shift(Augmentation):
 
 _GREY_VALUES = 255
 _COLOURS = 3
+_NUM_DRAWS = 10  # four of an affine map, one of a flip, two of a crop, three of colours
 
 
 class Patches(Augmentation):
@@ -226,7 +227,7 @@ class Patches(Augmentation):
 
 
 class Steps(Augmentation):
-    """Padding, flips, rotations, crops, changes of colour and standardising, each off by default.
+    """Padding, flips, affine maps, crops, changes of colour and standardising, each off by default.
 
     They are done in this order. Padding, the crop and standardising present all images to the
     network, also outside training, where the crop is the middle; the other steps vary training
@@ -235,7 +236,7 @@ class Steps(Augmentation):
 
     Source: for black on each side and a random crop of the former size, and for flips, He, Zhang,
     Ren and Sun 2015, arXiv:1512.03385, section 4.2; for padding alone, Sabour, Frosst and Hinton
-    2017, arXiv:1710.09829, section 5.1; for rotations, Simard, Steinkraus and Platt 2003, Best
+    2017, arXiv:1710.09829, section 5.1; for affine maps, Simard, Steinkraus and Platt 2003, Best
     practices for convolutional neural networks; for colours, Howard 2013, arXiv:1312.5402, with the
     formulas of torchvision's ColorJitter; for standardising, LeCun, Bottou, Orr and Mueller 1998,
     Efficient BackProp, section 4.3.
@@ -245,8 +246,11 @@ class Steps(Augmentation):
     Attributes:
         padding: Pixels of black on each side.
         flip: Whether every second image, by chance, is mirrored left to right.
-        rotation: The largest angle, in degrees, either way; values between pixels are interpolated
-            bilinearly, and black comes in from outside.
+        rotation: The largest angle, in degrees, either way. Images are scaled, sheared and rotated
+            about their centre at once; values between pixels are interpolated bilinearly, and black
+            comes in from outside.
+        shear: The most that a pixel is moved along its row for each row.
+        scaling: Scales are from 1 minus it to 1 plus it, on each axis its own.
         crop: Height and width of a random square of the image; 0 for the whole image.
         brightness: All values are multiplied by 1 minus it to 1 plus it. This and the next two are
             for images of red, green and blue, and cut values off at 0 and 1.
@@ -273,6 +277,8 @@ class Steps(Augmentation):
     padding: Annotated[int, Field(ge=0, le=1000)] = 0
     flip: bool = False
     rotation: Annotated[float, Field(ge=0, le=180)] = 0.0
+    shear: Annotated[float, Field(ge=0, le=1)] = 0.0
+    scaling: Annotated[float, Field(ge=0, lt=1)] = 0.0
     crop: Annotated[int, Field(ge=0)] = 0
     brightness: Annotated[float, Field(ge=0, le=1)] = 0.0
     contrast: Annotated[float, Field(ge=0, le=1)] = 0.0
@@ -326,7 +332,7 @@ class Steps(Augmentation):
 
         They do not depend on the settings, so arms of a sweep share them.
         """
-        return torch.rand(num_images, 7, generator=generator)
+        return torch.rand(num_images, _NUM_DRAWS, generator=generator)
 
     def apply(
         self,
@@ -339,12 +345,15 @@ class Steps(Augmentation):
             ValueError: If a step is for other images.
         """
         self._check_fits(images)
-        flip, angle, top, left, *colours = draws.unbind(1)
+        flip, top, left, *colours = draws[:, 4:].unbind(1)
+        of_map = draws[:, :4]
         images = F.pad(images, [self.padding] * 4)
         if self.flip:
             images = torch.where(_per_image(flip) < 0.5, images.flip(3), images)
-        if self.rotation:
-            images = rotated_by(images, self.rotation * (2 * angle - 1)).clamp(0, 1)
+        if max(ranges := (self.rotation, self.shear, self.scaling)) > 0:
+            matrices = affine_matrices(of_map, *ranges)
+            centred = torch.zeros_like(of_map[:, :2])
+            images = mapped_by(images, matrices, centred).clamp(0, 1)
         if self.crop:
             images = squares_of(images, self.crop, top, left)
         if self._changes_colours:

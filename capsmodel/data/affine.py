@@ -3,7 +3,6 @@
 import hashlib
 from abc import ABC
 from dataclasses import dataclass, replace
-from math import radians
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import torch
@@ -18,7 +17,7 @@ from capsmodel.data.digits import Digits
 from capsmodel.data.fashion_mnist import FashionMnist
 from capsmodel.data.mnist import Mnist
 from capsmodel.data.splits import hashed_draws
-from capsmodel.functional.images import mapped_by, moved_by
+from capsmodel.functional.images import affine_matrices, mapped_by, moved_by
 from capsmodel.settings.parts import kind_of
 
 _NUM_DRAWS = 6  # rotation, shear, scale of both axes, place on both axes
@@ -71,7 +70,7 @@ class PlacedImages(Images):
         """Return the matrix and the translation of each selected image, to the right and down."""
         assert self.ranges is not None
         draws = self.draws[indices]
-        matrices = _matrices(draws, self.ranges)
+        matrices = affine_matrices(draws[:, :4], *self.ranges)
         return matrices, _translations(self.images[indices], self.margin, matrices, draws[:, 4:])
 
     def of_epoch(self, epoch: int, seed: int) -> Images:
@@ -89,6 +88,10 @@ class AffineDataSet(DataSet, ABC):
     drawn by its number in the test split and is the same for ever. The extra test "placed" has the
     same images, only moved. Training images are drawn anew in each epoch, validation images are
     made likewise, once. Between pixels images are interpolated bilinearly.
+
+    Arms that differ in `trained_on` have other data, so that tables do not compare them image by
+    image. `augmentation=steps` with a rotation, shear and scaling maps the images of placed
+    training, and leaves the data as they are.
 
     Attributes:
         trained_on: "placed" for images that are moved by whole pixels to any place, "mapped" for
@@ -250,18 +253,6 @@ class AffineDigits(AffineDataSet):
     margin: ClassVar[int] = 3
     fingerprint: ClassVar[str] = _fingerprint(Digits)
     kind: Literal["affine_digits"] = "affine_digits"
-
-
-def _matrices(draws: Float[Tensor, "images draws"], ranges: Ranges) -> Float[Tensor, "images 2 2"]:
-    """Return matrices that scale, then shear, then rotate, to the right and down."""
-    rotation, shear, scale_x, scale_y = (2 * draws[:, :4] - 1).unbind(1)
-    angle = radians(ranges.rotation) * rotation
-    cosine, sine = angle.cos(), angle.sin()
-    shear = ranges.shear * shear
-    scale_x, scale_y = 1 + ranges.scaling * scale_x, 1 + ranges.scaling * scale_y
-    first = torch.stack([cosine * scale_x, (cosine * shear - sine) * scale_y], dim=1)
-    second = torch.stack([sine * scale_x, (sine * shear + cosine) * scale_y], dim=1)
-    return torch.stack([first, second], dim=1)
 
 
 def _translations(

@@ -1,5 +1,7 @@
 """Pure functions on images."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int, Shaped
@@ -53,19 +55,25 @@ def mapped_by(
     return F.grid_sample(images, grid, mode="bilinear", align_corners=False)
 
 
-def rotated_by(
-    images: Float[Tensor, "batch channels height width"], degrees: Float[Tensor, " batch"]
-) -> Float[Tensor, "batch channels height width"]:
-    """Return images, each turned counter-clockwise about its centre by its own angle.
+def affine_matrices(
+    draws: Float[Tensor, "batch four"], rotation: float, shear: float, scaling: float
+) -> Float[Tensor, "batch 2 2"]:
+    """Return matrices that scale, then shear, then rotate, for `mapped_by`.
 
     Args:
-        images: On any device.
-        degrees: Their angles.
+        draws: Numbers in [0, 1] for the rotation, the shear and both scales; with 1/2 for all of
+            them nothing changes.
+        rotation: The largest angle in degrees, either way.
+        shear: The most that a pixel is moved along its row for each row.
+        scaling: Scales are from 1 minus it to 1 plus it, on each axis its own.
     """
-    radians = degrees.deg2rad()
-    cosine, sine = radians.cos(), radians.sin()
-    rows = [torch.stack([cosine, sine], dim=1), torch.stack([-sine, cosine], dim=1)]
-    return mapped_by(images, torch.stack(rows, dim=1), torch.zeros_like(rows[0]))
+    turned, sheared, scaled_x, scaled_y = (2 * draws - 1).unbind(1)
+    angle, slant = math.radians(rotation) * turned, shear * sheared
+    scale_x, scale_y = 1 + scaling * scaled_x, 1 + scaling * scaled_y
+    cosine, sine = angle.cos(), angle.sin()
+    first = torch.stack([cosine * scale_x, (cosine * slant - sine) * scale_y], dim=1)
+    second = torch.stack([sine * scale_x, (sine * slant + cosine) * scale_y], dim=1)
+    return torch.stack([first, second], dim=1)
 
 
 def squares_of(

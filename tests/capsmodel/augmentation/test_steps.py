@@ -1,5 +1,7 @@
 """Steps: padding, flips, rotations, crops, changes of colour and standardising."""
 
+import math
+
 import pytest
 import torch
 from torch.testing import assert_close
@@ -9,7 +11,7 @@ from capsmodel import Training, TrainingConfig
 from capsmodel.augmentation import Steps
 from capsmodel.config import build_model
 from capsmodel.data import Cifar10, Digits
-from capsmodel.functional.images import channel_moments, rotated_by
+from capsmodel.functional.images import channel_moments
 from capsmodel.reconstruction import NoReconstruction
 from tests.capsmodel.small_config import small_config, small_model
 
@@ -23,9 +25,15 @@ def noise(*shape: int) -> torch.Tensor:
 
 
 def draws(
-    flip: float = 0.9, angle: float = 0.5, top: float = 0.0, left: float = 0.0, colour: float = 0.5
+    flip: float = 0.9,
+    angle: float = 0.5,
+    shear: float = 0.5,
+    scales: tuple[float, float] = (0.5, 0.5),
+    top: float = 0.0,
+    left: float = 0.0,
+    colour: float = 0.5,
 ) -> torch.Tensor:
-    return torch.tensor([[flip, angle, top, left, colour, colour, colour]])
+    return torch.tensor([[angle, shear, *scales, flip, top, left, colour, colour, colour]])
 
 
 def test_without_a_step_images_stay_as_they_are() -> None:
@@ -37,7 +45,7 @@ def test_without_a_step_images_stay_as_they_are() -> None:
 def test_padding_is_black_and_is_there_outside_training_too() -> None:
     images, steps = noise(2, 1, 8, 8), Steps(padding=2)
     assert steps.shape((1, 8, 8)) == (1, 12, 12)
-    for presented in (steps.plain(images), steps.apply(images, draws().expand(2, 7))):
+    for presented in (steps.plain(images), steps.apply(images, draws().expand(2, 10))):
         assert torch.equal(presented[:, :, 2:-2, 2:-2], images)
         assert_close(presented.sum(), images.sum())
 
@@ -61,10 +69,27 @@ def test_every_second_image_by_chance_is_flipped_and_none_outside_training() -> 
 def test_an_image_is_turned_by_its_own_angle_up_to_the_largest() -> None:
     images = torch.nn.functional.avg_pool2d(noise(1, 3, 40, 40), 5, stride=1)
     for draw, degrees in ((0.75, 15.0), (0.0, -30.0)):
-        turned = Steps(rotation=30).apply(images, draws(angle=draw))
+        turned = Steps(rotation=30).apply(images, draws(angle=1 - draw))
         of_torchvision = theirs.rotate(images, degrees, theirs.InterpolationMode.BILINEAR)
         assert_close(turned, of_torchvision, atol=1e-3, rtol=0)
-    assert_close(rotated_by(images, torch.tensor([90.0])), images.rot90(1, dims=(2, 3)))
+
+
+def test_images_are_scaled_sheared_and_rotated_as_torchvision_does() -> None:
+    images = torch.nn.functional.avg_pool2d(noise(1, 3, 40, 40), 5, stride=1)
+    steps = Steps(rotation=20, shear=0.2, scaling=0.25)
+    mapped = steps.apply(images, draws(angle=1.0, shear=1.0, scales=(0.7, 0.7)))
+    of_torchvision = theirs.affine(
+        images,
+        angle=20,
+        translate=[0, 0],
+        scale=1.1,
+        shear=[-math.degrees(math.atan(0.2)), 0.0],
+        interpolation=theirs.InterpolationMode.BILINEAR,
+    )
+    assert_close(mapped, of_torchvision, atol=1e-3, rtol=0)
+    rows = (torch.arange(9.0) / 9).view(1, 1, 9, 1).expand(1, 1, 9, 9)
+    assert_close(steps.apply(rows, draws(scales=(1.0, 0.5))), rows)  # wider, and as high as before
+    assert torch.equal(steps.plain(images), images)
 
 
 @pytest.mark.parametrize("draw", [0.0, 0.3, 0.9])
@@ -85,7 +110,7 @@ def test_images_standardised_by_their_own_moments_have_mean_zero_and_deviation_o
     mean, deviation = channel_moments(images)
     steps = Steps(mean=mean, deviation=deviation)
     assert not steps.keeps_range
-    for presented in (steps.plain(images), steps.apply(images, draws().expand(50, 7))):
+    for presented in (steps.plain(images), steps.apply(images, draws().expand(50, 10))):
         assert_close(presented.mean((0, 2, 3)), torch.zeros(3), atol=1e-5, rtol=0)
         assert_close(presented.transpose(0, 1).flatten(1).std(1, correction=0), torch.ones(3))
 

@@ -115,6 +115,7 @@ class TestSteps(AugmentationContract):
     @pytest.fixture(params=["all steps", "standardised", "middle"])
     def augmentation(self, request: pytest.FixtureRequest) -> Augmentation:
         varied = {"padding": 3, "flip": True, "rotation": 30.0, "crop": 45}
+        varied |= {"shear": 0.2, "scaling": 0.5}
         colours = {"brightness": 0.5, "contrast": 0.5, "saturation": 1.0}
         settings = {
             "all steps": varied | colours,
