@@ -70,7 +70,7 @@ class ArchivedImages(DataSet, ABC):
         )
 
     def _tensor(self, pixels: UInt8[np.ndarray, "images channels height width"]) -> torch.Tensor:
-        """Return selected images as they are held in memory; by default grey values of a byte."""
+        """Return selected images as they lie in memory, by default as grey values of a byte."""
         return torch.from_numpy(pixels)
 
     def _indices(self) -> SplitIndices:
