@@ -110,7 +110,7 @@ class AffineDataSet(DataSet, ABC):
 
     @model_validator(mode="after")
     def _check_grey(self) -> "AffineDataSet":
-        channels = self.source.image_shape[0]
+        channels = self._originals(1.0).image_shape[0]
         if channels != 1:
             raise ValueError(
                 f"The data '{self.kind}' map grey images on black ground, and those of "
@@ -121,13 +121,13 @@ class AffineDataSet(DataSet, ABC):
     @property
     def image_shape(self) -> tuple[int, int, int]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """That of the originals and of the black around them."""
-        channels, height, width = self.source.image_shape
+        channels, height, width = self._originals(1.0).image_shape
         return channels, height + 2 * self.margin, width + 2 * self.margin
 
     @property
     def num_classes(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Those of the originals."""
-        return self.source.num_classes
+        return self._originals(1.0).num_classes
 
     def prepare(self) -> None:
         """Make sure that the originals exist; download them if necessary.
