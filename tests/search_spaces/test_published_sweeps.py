@@ -190,3 +190,27 @@ def test_definitions_do_not_depend_on_what_lies_on_a_disk(
     (tmp_path / "smallnorb").mkdir()
     monkeypatch.setenv("CAPSWEEP_DATA", str(tmp_path))
     assert keys() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "capsules", "networks"),
+    [
+        ("quickstart", "3 iterations", ("CNN of equal size",)),
+        ("adversarial", "3 iterations", ("CNN of equal size", "CNN, longer")),
+        ("capsnet_vs_cnn", "capsules", ("CNN, kernel 3", "CNN, kernel 5", "CNN, kernel 9")),
+        ("multimnist", "3 iterations, reconstruction", ("CNN of equal size",)),
+        ("affnist", "capsules", ("CNN of equal size",)),
+        ("same_class_pairs", "3 iterations", ("CNN of equal size", "CNN, longer")),
+    ],
+)
+def test_a_cnn_of_equal_size_has_the_capsules_number_of_parameters(
+    name: str, capsules: str, networks: tuple[str, ...]
+) -> None:
+    sizes = {arm.name: num_parameters(arm.config) for arm in named_sweep(name).arms()}
+    for network in networks:
+        assert sizes[network] == pytest.approx(sizes[capsules], rel=0.003), network
+
+
+def test_the_cnn_of_the_papers_pairs_has_its_size() -> None:
+    (cnn,) = (arm for arm in named_sweep("multimnist").arms() if arm.name == "CNN of the paper")
+    assert num_parameters(cnn.config) == pytest.approx(24.56e6, rel=1e-3)
