@@ -103,5 +103,4 @@ def test_three_kinds_are_added_each_made_once_however_often_the_launch_is_killed
     assert (num_starts(terminal.storage), of_other_sweep(terminal)) == (starts, untouched)
     expect_no_run_left_running(terminal.storage)
     status = terminal.run("status", "slow").output
-    for kind in ("slowness", "shifted_test_error", "confidence"):
-        assert f"evaluation {kind}: 8 recorded" in status
+    assert status.count(": 8 recorded") == 3, status
