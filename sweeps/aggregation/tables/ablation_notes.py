@@ -25,7 +25,7 @@ from sweeps.aggregation.tables.ablation_lead import (
 )
 from sweeps.aggregation.tables.data_notes import OBJECTS_NOTE
 from sweeps.aggregation.tables.machines import machine_notes
-from sweeps.aggregation.tables.targets import target_notes
+from sweeps.aggregation.tables.targets import matched_notes, target_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes, health_notes, reason_notes
 from sweeps.records.manifest import Manifest, ManifestArm
 from sweeps.records.manifest_plan import ManifestDesign, ManifestPlan
@@ -86,6 +86,7 @@ def _notes(
 ) -> Iterator[str]:
     """Say what the figures cover and what not, the most needed first."""
     yield from covered_notes(manifest, arms, compared)
+    yield from matched_notes(manifest, arms, compared)
     if any(one.way and one.way.num_clusters < one.num_images for one in compared):
         yield OBJECTS_NOTE
     yield from alone_notes(compared)

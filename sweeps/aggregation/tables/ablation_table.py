@@ -41,7 +41,7 @@ from sweeps.aggregation.tables.ablation_notes import (
 )
 from sweeps.aggregation.tables.departures import with_departures
 from sweeps.aggregation.tables.sweep_results import Results
-from sweeps.aggregation.tables.targets import marked, missed
+from sweeps.aggregation.tables.targets import marked, matched_values, missed
 from sweeps.aggregation.tables.uncounted_cells import OTHER_GAPS_COLUMN, other_gaps_cell
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
@@ -218,12 +218,14 @@ def ablation_values(
     firsts = {one.arm.name: group[0].arm.name for group in identical_groups(arms) for one in group}
     of_splits = {"num_splits": len({*baseline.splits.values()})} if baseline.splits else {}
     has_target = any(trial.target for arm in arms for trial in arm.counted.values())
+    of_matching = matched_values(arms, [*compared.values()])
     rows = [
         arm_values(arm, firsts[arm.arm.name])
         | difference_values(compared.get(arm.arm.name))
         | _of_pairs(arm, baseline)
         | of_splits
         | ({"num_target_missed": len(missed(arm))} if has_target else {})
+        | of_matching.get(arm.arm.name, {})
         | ({"slack_points": _slack(arm, compared)} if is_tuned else {})
         for arm in arms
     ]

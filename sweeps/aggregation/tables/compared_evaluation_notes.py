@@ -29,6 +29,7 @@ from sweeps.aggregation.tables.ablation_notes import (
     without_spread_notes,
 )
 from sweeps.aggregation.tables.mean_notes import mean_notes
+from sweeps.aggregation.tables.targets import arrival_notes, matched_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes, gap_text
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation
@@ -80,17 +81,26 @@ def _why_none(arm: ArmResults) -> str:
     return gap_text(arm) or "not available"
 
 
-def evaluation_notes(manifest: Manifest, evaluated: ComparedEvaluation, csv: str) -> Iterator[str]:
+def evaluation_notes(
+    manifest: Manifest,
+    evaluated: ComparedEvaluation,
+    csv: str,
+    of_test_errors: Sequence[Comparison] = (),
+) -> Iterator[str]:
     """Say what the figures are and cover, the most needed first.
 
     Args:
         manifest: The sweep.
         evaluated: The arms compared by the evaluation.
         csv: Name of the file that has all points with their intervals.
+        of_test_errors: The arms' test errors compared, where trials stop in a window.
     """
     primary, split = evaluated.primary, evaluated.evaluation.looks_at
     compared, arms = primary.compared, [one.arm for one in primary.arms]
     yield from _figure_notes(evaluated)
+    if compared:
+        yield from matched_notes(manifest, arms, of_test_errors)
+    yield from arrival_notes(arms)
     if any(one.way for one in compared):
         yield (
             f"{PLUS_MINUS}: 95 %, each by itself, for {covered(compared, split)}; "

@@ -44,6 +44,7 @@ from sweeps.aggregation.tables.compared_evaluation_notes import (
     evaluation_words,
 )
 from sweeps.aggregation.tables.departures import with_departures
+from sweeps.aggregation.tables.targets import matched_values
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
 
@@ -56,6 +57,8 @@ def compared_evaluation_table(
     evaluated: ComparedEvaluation,
     predictions: Mapping[str, Predictions],
     name: str,
+    *,
+    of_test_errors: Sequence[Comparison] = (),
 ) -> Table:
     """Return one row an arm, in the manifest's order; programs get one an arm and point as well.
 
@@ -64,6 +67,7 @@ def compared_evaluation_table(
         evaluated: The arms compared by the evaluation.
         predictions: Predictions by trial key, for what arms lose against their own test error.
         name: Of the table.
+        of_test_errors: The arms' test errors compared, where trials stop in a window.
     """
     primary = evaluated.primary
     clean = {
@@ -83,8 +87,10 @@ def compared_evaluation_table(
         lead=evaluation_lead(manifest, evaluated),
         columns=(*_columns(evaluated), *of_points, *_LAST),
         rows=tuple(rows),
-        notes=tuple(evaluation_notes(manifest, evaluated, f"{name}.csv")),
-        for_programs=with_departures(manifest, evaluation_values(evaluated, clean, name)),
+        notes=tuple(evaluation_notes(manifest, evaluated, f"{name}.csv", of_test_errors)),
+        for_programs=with_departures(
+            manifest, evaluation_values(evaluated, clean, name, of_test_errors)
+        ),
     )
     return with_departures(manifest, table)
 
@@ -167,7 +173,10 @@ def _point_cell(evaluated: ComparedEvaluation, point: ComparedFigure, name: str)
 
 
 def evaluation_values(
-    evaluated: ComparedEvaluation, clean: Mapping[str, Interval | None], name: str
+    evaluated: ComparedEvaluation,
+    clean: Mapping[str, Interval | None],
+    name: str,
+    of_test_errors: Sequence[Comparison] = (),
 ) -> Table:
     """Return one row an arm and figure: the primary one and each point of its curve.
 
@@ -177,9 +186,12 @@ def evaluation_values(
         evaluated: The arms compared by the evaluation.
         clean: By arm, how far the primary figure lies above its own test error.
         name: Of the table.
+        of_test_errors: The arms' test errors compared, where trials stop in a window.
     """
+    of_matching = matched_values([one.arm for one in evaluated.primary.arms], of_test_errors)
     rows = [
         _values(evaluated, figure, one, clean.get(one.arm.arm.name))
+        | of_matching.get(one.arm.arm.name, {})
         for figure in (evaluated.primary, *evaluated.points)
         for one in figure.arms
     ]

@@ -31,6 +31,7 @@ from sweeps.aggregation.tables.coordinate_figure import evaluation_figure, is_of
 from sweeps.aggregation.tables.departures import with_departures
 from sweeps.aggregation.tables.mean_notes import mean_notes
 from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.aggregation.tables.targets import has_window
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -93,8 +94,10 @@ def make_evaluations(declared: EvaluationsTable, results: Results) -> Section:
     names = dict(enumerate(names_of_tables(results.evaluated, declared.name)))
     evaluated = {names[place]: one for place, one in enumerate(results.evaluated)}
     by_image = {name: one for name, one in evaluated.items() if one.primary.is_by_image}
+    is_matched = has_window(results.arms) and any(arm.is_baseline for arm in results.arms)
+    of_test_errors = results.compared if by_image and is_matched else ()
     compared = tuple(
-        compared_evaluation_table(manifest, one, predictions, name)
+        compared_evaluation_table(manifest, one, predictions, name, of_test_errors=of_test_errors)
         for name, one in by_image.items()
     )
     others = evaluations_table(

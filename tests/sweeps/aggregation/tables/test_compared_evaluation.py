@@ -33,7 +33,12 @@ BELIEF = ManifestEvaluation(
 
 
 def section(
-    places: tuple[float, ...] = PLACES, *, by_image: bool = True, table: Any = None, **more: Any
+    places: tuple[float, ...] = PLACES,
+    *,
+    by_image: bool = True,
+    table: Any = None,
+    stopping: dict[str, Any] | None = None,
+    **more: Any,
 ) -> Section:
     """Return the section of a sweep of a baseline, an arm as good, and one that falls behind."""
     chance = np.random.default_rng(0)
@@ -51,8 +56,13 @@ def section(
     moved = curve_evaluation(places)
     trials, found = evaluated(by_key(*trials_of(wrong)), {"moved": values}, moved)
     given = {"evaluations": [moved.model_dump(), BELIEF.model_dump()]} | more
+    manifest = manifest_of([*slopes], **given)
+    if stopping:
+        arms = [arm.model_copy(update={"config": {"stopping": stopping}}) for arm in manifest.arms]
+        manifest = manifest.model_copy(update={"arms": tuple(arms)})
+        trials = {k: one.model_copy(update={"target": "missed"}) for k, one in trials.items()}
     results = Results(
-        manifest_of([*slopes], **given),
+        manifest,
         trials,
         histories=lambda records, metric: {},
         find_predictions=lambda records: predictions_of(wrong, ""),
@@ -183,3 +193,23 @@ def test_settings_of_an_evaluation_are_words_and_lists_their_ends() -> None:
     assert evaluation_words(evaluation) == (
         "moved (attack pgd, steps 20, epsilons 0 to 0.3, norm linf, is_targeted False)"
     )
+
+
+def test_a_table_of_arms_that_stop_in_a_window_says_which_are_matched_on_clean_images() -> None:
+    stopping = {"metric": "validation_error", "at_or_below": 0.06, "window": 0.01}
+    table = section(stopping=stopping, margin_points=5.0).tables[0]
+    assert any(
+        note.startswith("Matched: clean test errors of alike, worse") for note in table.notes
+    )
+    assert (
+        "Trials that never arrived in their window and are in the means: 3 of 3 of base, 3 of 3 of "
+        "alike, 3 of 3 of worse."
+    ) in table.notes
+    assert {row["arm"]: row["is_matched"] for row in read(table)} == {
+        "base": "",
+        "alike": "true",
+        "worse": "true",
+    }
+    narrow = section(stopping=stopping, margin_points=0.01).tables[0]
+    assert any(note.startswith("Not matched: clean test errors of alike") for note in narrow.notes)
+    assert not any("atched" in note for note in section().tables[0].notes)

@@ -20,6 +20,7 @@ from sweeps.aggregation.tables.uncounted_cells import health_notes
 from sweeps.records.manifest import Manifest, ManifestArm
 from sweeps.records.trial_record import TrialRecord
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of
+from tests.sweeps.aggregation.predicted import Wrong, predictions_of, trials_of
 
 TARGET = {
     "kind": "target_metric",
@@ -84,6 +85,7 @@ def test_programs_read_how_many_missed_where_any_has_a_target(make: Any) -> None
     ("stopping", "words", "epochs"),
     [
         (TARGET, "validation error at or below 4 %", 50),
+        (TARGET | {"window": 0.002}, "validation error above 3.8 % and at or below 4 %", 50),
         (
             {"metric": "validation_loss", "at_or_below": 0.25, "max_epochs": 3},
             "validation loss at or below 0.25",
@@ -120,3 +122,50 @@ def test_of_many_warnings_a_few_are_said_and_the_rest_counted() -> None:
     notes = list(health_notes(arms))
     assert len(notes) == 6
     assert notes[-1] == "Health: 4 more such lines: see the warnings in trials.csv."
+
+
+WINDOW = TARGET | {"every_steps": 10, "window": 0.01}
+WRONG: Wrong = {
+    "cnn": [range(9), range(8), range(10)],
+    "capsules": [range(1, 10), range(8), range(11)],
+    "worse": [range(60), range(64), range(62)],
+}
+
+
+def in_windows(**more: Any) -> Table:
+    """Return the table of an arm as good as the baseline, and one that never arrives."""
+    manifest = manifest_of([*WRONG], **more)
+    arms = [arm.model_copy(update={"config": {"stopping": WINDOW}}) for arm in manifest.arms]
+    manifest = manifest.model_copy(update={"arms": tuple(arms)})
+    records = {
+        key: one.model_copy(update={"target": "missed" if one.arm == "worse" else "reached"})
+        for key, one in by_key(*trials_of(WRONG)).items()
+    }
+    return ablation_table(manifest, records, predictions=predictions_of(WRONG))
+
+
+def test_arms_that_stop_in_a_window_are_matched_where_test_errors_are_equivalent() -> None:
+    table = in_windows(margin_points=5.0)
+    within = "to the baseline's within ±5 points, the margin declared"
+    assert f"Matched: clean test errors of capsules are equivalent {within}." in table.notes
+    assert (
+        f"Not matched: clean test errors of worse are not shown to be equivalent {within}: other "
+        "differences from it may come from that."
+    ) in table.notes
+    assert (
+        "† 3 of 3 trials of worse never reached their target (validation error above 3 % and at or "
+        "below 4 %) within 50 epochs."
+    ) in table.notes
+    assert any("end with the first judgement that reaches" in note for note in table.notes)
+    rows = list(csv.DictReader(io.StringIO(to_csv(read_by_programs(table)))))
+    assert [row["is_matched"] for row in rows] == ["", "true", "false"]
+    assert [row["num_target_missed"] for row in rows] == ["0", "0", "3"]
+
+
+def test_a_narrower_margin_matches_none_and_without_one_the_table_asks_for_it() -> None:
+    narrow = next(note for note in in_windows(margin_points=0.1).notes if "matched" in note)
+    assert narrow.startswith("Not matched: clean test errors of capsules, worse are not shown")
+    without = next(note for note in in_windows().notes if "matched" in note)
+    assert "no margin was declared" in without
+    assert "margin_points" in without
+    assert not any("atched" in note for note in ablation_table(*known()).notes)
