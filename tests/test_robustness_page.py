@@ -1,14 +1,25 @@
-"""The sweep of the page on robustness is one that can be launched."""
+"""The sweeps of the page on robustness are ones that can be launched."""
 
 from search_spaces import Sweep
 from tests.pages import page, snippets
 
 
-def test_the_pages_sweep_declares_six_evaluations() -> None:
+def sweep_of(snippet: str) -> Sweep:
     names: dict[str, object] = {}
-    (sweep_file,) = snippets(page("robustness"))
-    exec(sweep_file, names)
+    exec(snippet, names)
     sweep = names["SWEEP"]
     assert isinstance(sweep, Sweep)
+    return sweep
+
+
+def test_the_pages_first_sweep_declares_six_evaluations() -> None:
+    sweep = sweep_of(snippets(page("robustness"))[0])
     assert len(sweep.evaluations) == 6
     assert len({one.model_dump_json() for one in sweep.evaluations}) == 6
+
+
+def test_the_pages_second_sweep_stops_in_a_window_that_digits_can_hit() -> None:
+    sweep = sweep_of(snippets(page("robustness"))[1])
+    sweep.base.stopping.check_validation(num_images=180)
+    assert sweep.base.stopping.judged_every_steps
+    assert sweep.margin_points
