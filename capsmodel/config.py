@@ -171,3 +171,25 @@ def num_parameters(config: TrainingConfig) -> int:
         ValueError: If the images are too small for the augmentation or the model.
     """
     return sum(parameter.numel() for parameter in build_model(config).parameters())
+
+
+@torch.no_grad()
+def num_multiply_adds(config: TrainingConfig) -> int:
+    """Return the multiply-adds of a forward pass of one image, its decoder included.
+
+    Those of matrix products and convolutions; what is done value by value is left out. Neither data
+    nor weights are allocated, and no number is computed.
+
+    Raises:
+        Exception: Whatever the network raises, as one that looks at numbers has none here.
+    """
+    from torch.utils.flop_counter import FlopCounterMode  # takes a tenth of a second to import
+
+    network = build_model(config).eval()
+    shape = config.augmentation.shape(config.data.image_shape)
+    is_one_class = config.data.task.label_form == "class"
+    with torch.device("meta"), FlopCounterMode(display=False) as counter:
+        classes = torch.zeros(1 if is_one_class else (1, config.data.num_classes))
+        drawn = config.data.task.drawn(classes.long() if is_one_class else classes.bool())
+        network(torch.zeros(1, *shape), drawn, torch.Generator())
+    return counter.get_total_flops() // 2

@@ -50,12 +50,15 @@ class ManifestArm(_Frozen):
     Attributes:
         config: The full resolved training config, as plain JSON.
         changes: What sets it apart from the sweep's base: path -> value.
+        num_multiply_adds: Of a forward pass of one image, counted where evaluations compare arms;
+            None where it is not known.
     """
 
     name: Text
     config: Json
     changes: Json = {}
     num_parameters: Count
+    num_multiply_adds: Count | None = later(None)
 
 
 class Stopped(_Frozen):

@@ -6,10 +6,10 @@ import pytest
 
 from capsmodel import TrainingConfig, build_model, num_parameters
 from capsmodel.augmentation import Shift
-from capsmodel.config import why_unbuildable
+from capsmodel.config import num_multiply_adds, why_unbuildable
 from capsmodel.losses import CrossEntropy
-from capsmodel.models import CapsNet
-from capsmodel.routing import RandomRouting
+from capsmodel.models import MODELS, CapsNet
+from capsmodel.routing import ROUTINGS, DynamicRouting, RandomRouting
 from tests.capsmodel.small_config import small_config, small_model
 
 
@@ -48,6 +48,39 @@ def test_parameters_are_counted() -> None:
     capsules = (2 * 4) * 4 * (10 * 4)  # two types at 2 x 2 places
     decoder = 40 * 16 + 16 + 16 * 64 + 64
     assert num_parameters(small_config()) == convolution + primary + capsules + decoder
+
+
+def test_multiply_adds_of_one_image_are_those_counted_by_hand() -> None:
+    convolution = 6 * 6 * 8 * 9  # 6 by 6 places, 8 channels, a kernel of 3 by 3
+    primary = 2 * 2 * 8 * (8 * 9)
+    votes = 8 * 4 * (10 * 4)
+    sums = 8 * 10 * 4  # of the votes of 8 capsules; the shares of the first round are all equal
+    decoder = 40 * 16 + 16 * 64
+    for iterations in (1, 3):
+        routing = (iterations - 1) * 2 * sums
+        counted = num_multiply_adds(
+            small_config(model=small_model(routing=DynamicRouting(iterations=iterations)))
+        )
+        assert counted == convolution + primary + votes + routing + decoder
+
+
+@pytest.mark.parametrize("routing", ROUTINGS)
+def test_multiply_adds_are_counted_with_each_routing(routing: type) -> None:
+    assert num_multiply_adds(small_config(model=small_model(routing=routing()))) > 7_000
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_multiply_adds_are_counted_of_each_model(model: type) -> None:
+    assert num_multiply_adds(TrainingConfig(data="mnist", model=model())) > 1_000_000
+
+
+def test_multiply_adds_hold_a_run_of_the_decoder_for_each_class_of_an_image() -> None:
+    pairs = [
+        num_multiply_adds(TrainingConfig(data="multi_mnist", model=CapsNet(reconstruction=decoder)))
+        for decoder in ("none", "fully_connected")
+    ]
+    layers = 160 * 512 + 512 * 1024 + 1024 * 36 * 36
+    assert pairs[1] - pairs[0] == 2 * layers
 
 
 def test_images_too_small_for_the_model_are_refused_when_it_is_built() -> None:

@@ -115,6 +115,7 @@ def evaluation_notes(
     if evaluated.points:
         ends = ", with intervals for each by itself and half widths for all together,"
         yield f"All points{ends * any(one.way for one in compared)} are in {csv}."
+    yield from _cost_notes(arms)
     yield from alone_notes(compared)
     yield from seeds_alone_notes(compared)
     yield from without_spread_notes(compared)
@@ -188,6 +189,16 @@ def _clean_notes(evaluated: ComparedEvaluation) -> Iterator[str]:
             f"From clean: the arm's own figure minus its own {evaluated.evaluation.looks_at} error "
             f"on the same images; no verdict."
         )
+
+
+def _cost_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Say what multiply-adds count, and where the seconds of trainings are."""
+    if any(arm.arm.num_multiply_adds is not None for arm in arms):
+        yield (
+            "Multiply-adds: of matrix products and convolutions, in a forward pass of one image "
+            "with its decoder."
+        )
+    yield "Seconds of trainings depend on the machine and are in cost.md."
 
 
 def _tuned_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:

@@ -103,7 +103,11 @@ def chosen(points: Sequence[ComparedFigure]) -> Sequence[ComparedFigure]:
     return [points[(2 * last * step + steps) // (2 * steps)] for step in range(MOST_POINTS)]
 
 
-_LAST = (Column("Parameters", ("num_parameters",)), DIVERGED_COLUMN)
+_LAST = (
+    Column("Parameters", ("num_parameters",)),
+    Column("Multiply-adds", ("num_multiply_adds",), hide_if_empty=True),
+    DIVERGED_COLUMN,
+)
 
 
 def _columns(evaluated: ComparedEvaluation) -> tuple[Column, ...]:
@@ -155,6 +159,7 @@ def _row(
         *((_clean_cell(clean, metric),) if evaluated.primary.figure.is_error else ()),
         *(_point_cell(evaluated, point, name) for point in points),
         integer_cell(one.arm.arm.num_parameters),
+        _multiply_adds_cell(one.arm.arm.num_multiply_adds),
         diverged_cell(one.arm),
     )
 
@@ -163,6 +168,10 @@ def _clean_cell(clean: Interval | None, metric: Metric) -> Cell:
     shown = shown_interval(clean or Interval(0, None, None, None), metric)
     text = "" if shown.mean is None else number_text(shown.mean, sign="+")
     return Cell(text, (shown.mean, shown.low, shown.high))
+
+
+def _multiply_adds_cell(number: int | None) -> Cell:
+    return Cell("", (None,)) if number is None else integer_cell(number)
 
 
 def _point_cell(evaluated: ComparedEvaluation, point: ComparedFigure, name: str) -> Cell:
@@ -235,6 +244,7 @@ def _values(
         f"{_CLEAN}_low": lost.low if lost else None,
         f"{_CLEAN}_high": lost.high if lost else None,
         "num_parameters": arm.arm.num_parameters,
+        "num_multiply_adds": arm.arm.num_multiply_adds,
         "num_diverged": arm.count("diverged"),
     }
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from pydantic import ValidationError
 
-from capsmodel.config import TrainingConfig, num_parameters
+from capsmodel.config import TrainingConfig, num_multiply_adds, num_parameters
 from capsmodel.data import DataFacts, DataSet
 from capsmodel.overrides import with_settings
 from capsmodel.settings.messages import explain
@@ -43,8 +43,12 @@ _ONE_SPLIT: Mapping[int, int] = MappingProxyType({})
 _CHOICES = {"stopping", "stopping.kind"}
 
 
-def manifest_arm(arm: Arm) -> ManifestArm:
+def manifest_arm(arm: Arm, *, counts_multiply_adds: bool = False) -> ManifestArm:
     """Return an arm in the form of the manifest.
+
+    Args:
+        arm: The arm.
+        counts_multiply_adds: Whether to count those of a forward pass, which takes up to a second.
 
     Raises:
         ValueError: If its model cannot be built.
@@ -54,6 +58,7 @@ def manifest_arm(arm: Arm) -> ManifestArm:
         config=arm.config.model_dump(mode="json"),
         changes=arm.changes,
         num_parameters=_num_parameters(arm.name, arm.config),
+        num_multiply_adds=_num_multiply_adds(arm.config) if counts_multiply_adds else None,
     )
 
 
@@ -88,6 +93,14 @@ def _num_parameters(arm: str, config: TrainingConfig) -> int:
         return num_parameters(config)
     except ValueError as error:
         raise ValueError(f"Arm '{arm}': {error}") from error
+
+
+def _num_multiply_adds(config: TrainingConfig) -> int | None:
+    """Return None where a user's own part cannot run without numbers."""
+    try:
+        return num_multiply_adds(config)
+    except Exception:  # noqa: BLE001 - whatever a user's own code raises
+        return None
 
 
 def manifest_tables(sweep: Sweep) -> list[dict[str, Any]]:
@@ -478,11 +491,12 @@ def _definition(changed: ChangedSweep) -> Definition:
     check_networks(sweep.plan, arms)
     sweep.plan.check_all(sweep)
     cells = [(cell.arm, cell.seed) for cell in sweep.plan.initial_cells(sweep)]
+    is_compared = any(evaluation.primary for evaluation in sweep.evaluations)
     fields = {
         "sweep": sweep.name,
         "description": sweep.description,
         "baseline": sweep.plan.baseline_name(sweep),
-        "arms": [manifest_arm(arm) for arm in arms],
+        "arms": [manifest_arm(arm, counts_multiply_adds=is_compared) for arm in arms],
         "seeds": sweep.arm_seeds,
         "cells": manifest_cells({arm.name: arm for arm in arms}, cells, sweep.splits),
         "tables": manifest_tables(sweep),

@@ -2,6 +2,8 @@
 
 import csv
 import io
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -37,7 +39,7 @@ def section(
     *,
     by_image: bool = True,
     table: Any = None,
-    stopping: dict[str, Any] | None = None,
+    of_arms: Mapping[str, Any] = MappingProxyType({}),
     **more: Any,
 ) -> Section:
     """Return the section of a sweep of a baseline, an arm as good, and one that falls behind."""
@@ -57,10 +59,9 @@ def section(
     trials, found = evaluated(by_key(*trials_of(wrong)), {"moved": values}, moved)
     given = {"evaluations": [moved.model_dump(), BELIEF.model_dump()]} | more
     manifest = manifest_of([*slopes], **given)
-    if stopping:
-        arms = [arm.model_copy(update={"config": {"stopping": stopping}}) for arm in manifest.arms]
-        manifest = manifest.model_copy(update={"arms": tuple(arms)})
-        trials = {k: one.model_copy(update={"target": "missed"}) for k, one in trials.items()}
+    arms = tuple(arm.model_copy(update=of_arms) for arm in manifest.arms)
+    manifest = manifest.model_copy(update={"arms": arms})
+    trials = {key: one.model_copy(update={"target": "missed"}) for key, one in trials.items()}
     results = Results(
         manifest,
         trials,
@@ -196,8 +197,9 @@ def test_settings_of_an_evaluation_are_words_and_lists_their_ends() -> None:
 
 
 def test_a_table_of_arms_that_stop_in_a_window_says_which_are_matched_on_clean_images() -> None:
-    stopping = {"metric": "validation_error", "at_or_below": 0.06, "window": 0.01}
-    table = section(stopping=stopping, margin_points=5.0).tables[0]
+    window = {"metric": "validation_error", "at_or_below": 0.06, "window": 0.01}
+    of_arms = {"config": {"stopping": window}}
+    table = section(of_arms=of_arms, margin_points=5.0).tables[0]
     assert any(
         note.startswith("Matched: clean test errors of alike, worse") for note in table.notes
     )
@@ -210,6 +212,16 @@ def test_a_table_of_arms_that_stop_in_a_window_says_which_are_matched_on_clean_i
         "alike": "true",
         "worse": "true",
     }
-    narrow = section(stopping=stopping, margin_points=0.01).tables[0]
+    narrow = section(of_arms=of_arms, margin_points=0.01).tables[0]
     assert any(note.startswith("Not matched: clean test errors of alike") for note in narrow.notes)
     assert not any("atched" in note for note in section().tables[0].notes)
+
+
+def test_multiply_adds_stand_behind_parameters_where_the_manifest_has_them() -> None:
+    table = section(of_arms={"num_multiply_adds": 9120}).tables[0]
+    assert [column.title for column in shown(table).columns][-1] == "Multiply-adds"
+    assert [cell.text for row in table.rows for cell in row].count("9,120") == 3
+    assert any(note.startswith("Multiply-adds: of matrix products and") for note in table.notes)
+    assert {row["num_multiply_adds"] for row in read(table)} == {"9120"}
+    assert "Seconds of trainings depend on the machine and are in cost.md." in table.notes
+    assert not any("Multiply-adds" in note for note in section().tables[0].notes)

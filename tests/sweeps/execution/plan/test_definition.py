@@ -5,6 +5,8 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
+from capsmodel.config import num_multiply_adds
+from capsmodel.evaluation import ShiftedTestError
 from capsmodel.routing import VectorRouting
 from capsmodel.stopping import TargetMetric
 from search_spaces import ListedArms, Sweep
@@ -12,7 +14,7 @@ from search_spaces.trial_key import trial_key
 from sweeps.execution.launch.train_missing import TrialJobs
 from sweeps.execution.launch_options import options_of
 from sweeps.execution.launch_process.launch_lock import check_writable
-from sweeps.execution.plan.definition import Changes, define
+from sweeps.execution.plan.definition import Changes, define, manifest_arm
 from sweeps.records.errors import BadInput
 from sweeps.storage.locations import resolve_storage
 from tests.capsmodel.small_config import small_config
@@ -229,3 +231,16 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
             check_writable(tmp_path / path, "storage")
     check_writable(tmp_path / "a" / "b" / "c", "storage")
     assert not (tmp_path / "a").exists()
+
+
+def test_multiply_adds_are_counted_where_evaluations_compare_arms() -> None:
+    evaluated = sweep(evaluations=(ShiftedTestError(pixels=1),))
+    counted = [arm.num_multiply_adds for arm in define(evaluated, Changes(), ()).manifest.arms]
+    assert counted == [num_multiply_adds(arm.config) for arm in sweep().arms()]
+    plain = define(sweep(), Changes(), ()).manifest
+    assert "num_multiply_adds" not in plain.model_dump_json()
+
+
+def test_multiply_adds_of_a_network_that_does_not_run_without_numbers_are_not_known() -> None:
+    (arm,) = sweep({"mine": {"model.routing": Mine()}}, parts=(Mine,)).arms()
+    assert manifest_arm(arm, counts_multiply_adds=True).num_multiply_adds is None
