@@ -133,6 +133,8 @@ def check_evaluations(evaluations: Sequence[Evaluation], parts: Parts, task: Tas
 def check_curves(tables: Sequence[Table], evaluations: Sequence[Evaluation]) -> None:
     """Check that the sweep's evaluations have the curves that figures are to show.
 
+    Figures show the curve by which an evaluation compares arms.
+
     Raises:
         ValueError: For the first figure without one, with the coordinates that there are.
     """
@@ -148,7 +150,7 @@ def check_curves(tables: Sequence[Table], evaluations: Sequence[Evaluation]) -> 
             for evaluation in evaluations
             if table.evaluation in ("", evaluation.kind)
             for metric in evaluation.metrics
-            if metric.at
+            if metric.at and metric.curve == evaluation.primary
         )
         if table.x not in known:
             raise ValueError(unknown(f"coordinate in the figure '{table.name}'", table.x, [*known]))

@@ -15,7 +15,7 @@ from capsmodel.evaluation import CapsuleActivity
 from search_spaces.plans.listed import ListedArms
 from search_spaces.quickstart import SMALL_CAPSNET
 from search_spaces.sweep import Sweep
-from search_spaces.tables import AblationTable, Curve, CurvesFigure
+from search_spaces.tables import AblationTable, CurvesFigure
 
 SWEEP = Sweep(
     name="parse_tree",
@@ -34,5 +34,5 @@ SWEEP = Sweep(
     ),
     seeds=(0, 1, 2, 3, 4),
     evaluations=(CapsuleActivity(),),
-    tables=(AblationTable(), CurvesFigure(), Curve(x="threshold")),
+    tables=(AblationTable(), CurvesFigure()),
 )

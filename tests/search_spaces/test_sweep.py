@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from capsmodel import TrainingConfig
-from capsmodel.evaluation import Confidence, ShiftedTestError
+from capsmodel.evaluation import CapsuleActivity, Confidence, ShiftedTestError
 from capsmodel.models import CapsNet
 from capsmodel.overrides import with_settings
 from capsmodel.routing import RandomRouting, UniformRouting, VectorRouting
@@ -252,6 +252,9 @@ def test_a_figure_over_a_coordinate_needs_an_evaluation_with_it(
 ) -> None:
     fields = {**dict(sweep()), "evaluations": [ShiftedTestError(), Confidence()]}
     assert Sweep.model_validate({**fields, "tables": [Curve(x="shift")]})
+    without = {**fields, "evaluations": [CapsuleActivity()], "tables": [Curve(x="threshold")]}
+    with pytest.raises(ValidationError, match="Unknown coordinate"):
+        Sweep.model_validate(without)  # its curves are of no primary figure
     with pytest.raises(ValidationError) as caught:
         Sweep.model_validate({**fields, "tables": [figure]})
     assert explain(caught.value).startswith(sentence)

@@ -28,7 +28,7 @@ from capsmodel.routing import ROUTINGS, DynamicRouting, RandomRouting, Routing, 
 from capsmodel.settings.parts import Settings
 from capsmodel.stopping import FixedEpochs
 from search_spaces.catalogue import named_sweep, named_sweeps
-from search_spaces.plans.listed import Arm, ListedArms
+from search_spaces.plans.listed import Arm
 from search_spaces.plans.search import Search
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import differences, identity, trial_key
@@ -55,9 +55,8 @@ def seeds_of(sweep: Sweep) -> tuple[int, ...]:
 
 def arms_of(sweep: Sweep) -> tuple[Arm, ...]:
     """Return the arms of a design, and two corners of a search's space, which are exact numbers."""
-    if isinstance(sweep.plan, ListedArms):
+    if not isinstance(sweep.plan, Search):
         return sweep.arms()
-    assert isinstance(sweep.plan, Search)
     space = sweep.plan.space
     drawn = {f"at {unit}": space.at([unit] * len(space.dimensions)) for unit in (0, 1)}
     return tuple(sweep.proposed(name, params) for name, params in drawn.items())
