@@ -184,7 +184,11 @@ def findings_of(
     """
     declared = {metric.name for metric in evaluation.metrics}
     try:
-        findings: Any = evaluation.evaluate_with(trained, data, others)
+        findings: Any = (
+            evaluation.evaluate_with(trained, data, others)
+            if evaluation.other_trials
+            else evaluation.evaluate(trained, data)
+        )
     except UnsuitableNetworkError as error:
         return Findings(left_out=(str(error),))
     if not isinstance(findings, Findings):
