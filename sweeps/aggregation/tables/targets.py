@@ -123,11 +123,12 @@ def matched_values(
 ) -> Mapping[str, dict[str, Value]]:
     """Return by arm, for programs, whether it is matched and how many of its trials never arrived.
 
-    Empty where no trial stops in a window.
+    Empty where no trial stops in a window. Where data have an extra test, no arm is called matched:
+    the test images may be of a kind on which nothing was to be equal.
     """
     if not has_window(arms):
         return {}
-    are_matched = matched(arms, compared)
+    are_matched = {} if _extra_tests(arms) else matched(arms, compared)
     return {
         arm.arm.name: {
             "num_target_missed": len(missed(arm)),
@@ -135,6 +136,11 @@ def matched_values(
         }
         for arm in arms
     }
+
+
+def _extra_tests(arms: Sequence[ArmResults]) -> list[str]:
+    trials = [trial for arm in arms for trial in arm.counted.values()]
+    return sorted({name for trial in trials for name in trial.extra_test_errors})
 
 
 def matched_notes(
@@ -148,6 +154,13 @@ def matched_notes(
         compared: Their test errors with the baseline's.
     """
     if not has_window(arms) or len(arms) < 2:
+        return
+    if extra := _extra_tests(arms):
+        yield (
+            f"Trials stop in a window so that arms are equally good on images like those of "
+            f"validation. The test images may be of another kind, so no arm is called matched: "
+            f"compare the errors on {', '.join(map(repr, extra))} in trials.csv."
+        )
         return
     if (within := manifest.margin_points) is None:
         yield (

@@ -2,6 +2,8 @@
 
 import csv
 import io
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -132,13 +134,18 @@ WRONG: Wrong = {
 }
 
 
-def in_windows(**more: Any) -> Table:
+def in_windows(*, metrics: Mapping[str, float] = MappingProxyType({}), **more: Any) -> Table:
     """Return the table of an arm as good as the baseline, and one that never arrives."""
     manifest = manifest_of([*WRONG], **more)
     arms = [arm.model_copy(update={"config": {"stopping": WINDOW}}) for arm in manifest.arms]
     manifest = manifest.model_copy(update={"arms": tuple(arms)})
     records = {
-        key: one.model_copy(update={"target": "missed" if one.arm == "worse" else "reached"})
+        key: one.model_copy(
+            update={
+                "target": "missed" if one.arm == "worse" else "reached",
+                "metrics": {**one.metrics, **metrics},
+            }
+        )
         for key, one in by_key(*trials_of(WRONG)).items()
     }
     return ablation_table(manifest, records, predictions=predictions_of(WRONG))
@@ -169,3 +176,11 @@ def test_a_narrower_margin_matches_none_and_without_one_the_table_asks_for_it() 
     assert "no margin was declared" in without
     assert "margin_points" in without
     assert not any("atched" in note for note in ablation_table(*known()).notes)
+
+
+def test_no_arm_is_matched_by_test_images_of_another_kind() -> None:
+    table = in_windows(margin_points=5.0, metrics={"test_error.placed": 0.05})
+    (note,) = (note for note in table.notes if "matched" in note.lower())
+    assert "no arm is called matched: compare the errors on 'placed' in trials.csv" in note
+    rows = list(csv.DictReader(io.StringIO(to_csv(read_by_programs(table)))))
+    assert [row["is_matched"] for row in rows] == ["", "", ""]
