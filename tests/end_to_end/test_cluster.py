@@ -67,8 +67,8 @@ def test_a_job_fills_each_cell_once_on_several_nodes_and_none_on_the_head(
     job = ended(submit(nodes, tmp_path, *words))
     assert job["status"] == "SUCCEEDED", job["logs"]
     assert "30 trained now, 30 of 30 cells filled" in job["logs"]
-    expect_each_cell_finished_once(storage, num_cells=25, num_epochs=2)
-    assert num_starts(storage) == 25
+    expect_each_cell_finished_once(storage, num_cells=30, num_epochs=2)
+    assert num_starts(storage) == 30
 
     (spec,) = (node for node, is_head in job["nodes"] if is_head)
     others = {"JobSupervisor", "Arbiter"}  # the job's own, and the one that divides the cluster
@@ -77,7 +77,7 @@ def test_a_job_fills_each_cell_once_on_several_nodes_and_none_on_the_head(
     assert spec not in places
 
     table = (tmp_path / "reports" / "quickstart" / "ablation.csv").read_text()
-    assert len(table.splitlines()) == 1 + 5
+    assert len(table.splitlines()) == 1 + 6
     repeated = ended(submit(nodes, tmp_path, *words))
     assert "0 trained now, 30 of 30 cells filled" in repeated["logs"]
 
