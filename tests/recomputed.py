@@ -32,15 +32,18 @@ def wrong_images(path: Path) -> list[int]:
 def recomputed(trials: Path, cells: Path, baseline: str) -> dict[str, dict[str, float]]:
     """Return what stands in the rows of an ablation table, in points: arm -> column -> value."""
     wrong: dict[str, dict[int, list[int]]] = {}
+    losses: dict[str, list[tuple[str, str]]] = {}
     with trials.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             found = wrong_images(cells / row["trial_key"] / "predictions.safetensors")
             assert sum(found) / len(found) == float(row["test_error"])
             wrong.setdefault(row["arm"], {})[int(row["seed"])] = found
+            losses.setdefault(row["arm"], []).append((row["train_loss"], row["validation_loss"]))
     rows = {arm: _of_arm(by_seed) for arm, by_seed in wrong.items()}
     groups: list[list[str]] = []
     for arm in wrong:
-        same = [group for group in groups if wrong[group[0]] == wrong[arm]]
+        known = wrong[arm], losses[arm]
+        same = [group for group in groups if (wrong[group[0]], losses[group[0]]) == known]
         same[0].append(arm) if same else groups.append([arm])
     compared = [group for group in groups if baseline not in group]
     parts = [_parts(wrong[group[0]], wrong[baseline]) for group in compared]
@@ -150,12 +153,17 @@ def _half(parts: dict[str, float], shared: dict[str, float], level: float) -> fl
     return max(error * float(stats.t.ppf((1 + level) / 2, degrees)) for error, degrees in ways)
 
 
+def _p(mean: float, error: float, degrees: float) -> float:
+    """Return the p value of a difference, 1 for a difference of 0 without any error."""
+    return 2 * float(stats.t.sf(abs(mean) / error, degrees)) if error or mean else 1.0
+
+
 def _tested(parts: dict[str, float], shared: dict[str, float]) -> dict[str, float]:
     ways, mean = _ways(parts, shared), parts["mean"]
     alone = math.sqrt(parts["seeds"]) * float(stats.t.ppf(0.975, parts["S"] - 1))
     return {
         "difference_points": mean,
-        "p": max(2 * float(stats.t.sf(abs(mean) / one, degrees)) for one, degrees in ways),
+        "p": max(_p(mean, one, degrees) for one, degrees in ways),
         "seeds_alone_points_low": mean - alone,
         "seeds_alone_points_high": mean + alone,
         "standard_error_points": ways[0][0],
