@@ -206,7 +206,7 @@ def test_the_address_of_the_dashboard_is_enough_to_submit_a_sweep_and_to_ask_for
     options = ("--name=byurl", "--epochs=1", "--seeds=0", "--yes", "--follow")
     assert "6 of 6 cells filled" in run("submit", "quickstart", *where, *options)
     assert (hosts.root("laptop") / "reports" / "byurl" / "ablation.csv").exists()
-    assert "5 finished" in run("status", "byurl")
+    assert "6 finished" in run("status", "byurl")
     assert "5 trained now" in run("logs", "byurl")
 
 
