@@ -207,7 +207,7 @@ def test_the_address_of_the_dashboard_is_enough_to_submit_a_sweep_and_to_ask_for
     assert "6 of 6 cells filled" in run("submit", "quickstart", *where, *options)
     assert (hosts.root("laptop") / "reports" / "byurl" / "ablation.csv").exists()
     assert "6 finished" in run("status", "byurl")
-    assert "5 trained now" in run("logs", "byurl")
+    assert "6 trained now" in run("logs", "byurl")
 
 
 def test_a_check_names_the_machine_that_has_another_release_of_ray(hosts: Hosts) -> None:
