@@ -201,7 +201,7 @@ def _seen_layer(trained: Trained, name: str) -> _SeenLayer:
     """Return a layer of capsules below the classes.
 
     Raises:
-        UnsuitableNetworkError: If there is none of the name, or its routing has no given shares.
+        UnsuitableNetworkError: If no layer has the name, or its routing cannot take given shares.
     """
     network, model = trained.network, trained.config.model.kind
     routers = [one for one, _ in sharing_routers(network)]

@@ -48,6 +48,7 @@ class LayerActivity:
         self._lengths = _Spread()  # over images, at each shift
         self._within = 0.0  # variance over shifts, summed over images
         self._by_image: list[Mapping[str, Tensor]] = []
+        self._weights = torch.zeros(())  # of the edges of each child; the same in every batch
 
     def add(self, moved: Sequence[Moved]) -> None:
         """Add a batch of images, first as they are, then at each shift."""

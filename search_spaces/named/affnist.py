@@ -16,7 +16,7 @@ Clothing: `--set data.kind=affine_fashion_mnist --set stopping.at_or_below=0.09 
 stopping.window=0.01`. On a laptop, on 8 by 8 digits: `--set data.kind=affine_digits --set
 stopping.at_or_below=0.03 --set stopping.window=0.01 --set stopping.every_steps=20 --set
 model.conv_kernel=3 --set model.primary_kernel=3 --set model.conv_channels=64 --set
-model.primary_types=8`.
+model.primary_types=8`; there the CNN is larger than the capsules.
 """
 
 from capsmodel.augmentation import Steps

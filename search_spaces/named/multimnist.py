@@ -2,8 +2,8 @@
 
 An image is wrong unless the two likeliest classes are the two that are there. Pairs of training
 digits are drawn anew in each epoch; the 10,000 test pairs never change. The decoder draws each
-digit by itself. Beside the paper's CNN, which is twice as large, stand one of the capsules' size,
-one of that size which trains twice as long, and capsules without routing and without decoder.
+digit by itself. The arms are the paper's CNN, which is twice as large, a CNN of the capsules'
+size, the same trained twice as long, and capsules with and without routing and decoder.
 
 Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, table 1, the column of MultiMNIST; shifts
 of 4 pixels are those of their text (their released command has 6).
@@ -13,7 +13,8 @@ million pairs of the same 10,000 digits.
 
 Clothing: `--set data.kind=multi_fashion_mnist`. On a laptop, half as large: `--set data.halved=true
 --set data.shift=2 --set model.conv_kernel=5 --set model.primary_kernel=5 --set
-model.conv_channels=64 --set model.primary_types=8`.
+model.conv_channels=64 --set model.primary_types=8`; there the CNNs are larger than the capsules,
+and `same_class_pairs` has one of their size.
 """
 
 from capsmodel.config import TrainingConfig

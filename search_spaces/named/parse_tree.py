@@ -1,12 +1,12 @@
 """Do capsules build a parse tree? Which respond, which learn, and whether routing sees the image.
 
 Three findings of others are looked at: capsules that are dead or starve of gradient, couplings that
-are the same for every image, and lengths that change when the image moves. Each figure stands
-beside that of the same network with random routing, and of the same network before its training.
+are the same for every image, and lengths that change when the image moves. Each figure is
+also given for the same network with random routing, and for the same network before its training.
 
 Source: Mitterreiter, Koch, Giesen and Laue 2023, arXiv:2301.01583; Everett, Zhong and Leontidis
-2023, arXiv:2305.11178. Their formulas are not to be had: the definitions are our own
-(`capsule_activity`), and their figures do not stand beside ours. On digits of 8 by 8 pixels,
+2023, arXiv:2305.11178. Their formulas could not be found, so the definitions are our own
+(`capsule_activity`), and tables do not show their figures. On digits of 8 by 8 pixels,
 minutes on a laptop; for MNIST `--set data.kind=mnist`, for clothing `--set
 data.kind=fashion_mnist`.
 """

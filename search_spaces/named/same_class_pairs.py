@@ -8,7 +8,7 @@ be asked is whether the class is found.
 Source: none; Sabour, Frosst and Hinton 2017, arXiv:1710.09829, section 8, say that two of one class
 at one place cannot be held ("crowding"), and print no figure. Half as large as MNIST, for a laptop:
 a quarter of an hour a network on one core. At full size, on a GPU: `--set data.halved=false --set
-data.shift=4`; clothing: `--set data.kind=multi_fashion_mnist`.
+data.shift=4`, where the CNN is a third larger; clothing: `--set data.kind=multi_fashion_mnist`.
 
 "CNN, longer" is trained for as many seconds as the capsules on one core.
 """

@@ -34,7 +34,7 @@ def ablation_lead(
 
 
 def judged_by(figure: str, answer: str) -> str:
-    """Return an answer that says by which figure, as others stand beside it."""
+    """Return an answer that begins with the figure it is by, as a page has several answers."""
     return f"By {figure}, {answer[0].lower()}{answer[1:]}"
 
 

@@ -77,7 +77,7 @@ def test_what_only_the_engine_can_refuse_leaves_no_trace(
     for _ in range(2):
         answer = shell("run", "quickstart", "--storage", "a/b/store")
         assert (answer.code, answer.err) == (2, f"capsweep: {refusal}\n")
-        assert answer.out == "quickstart: 30 cells.\n", "which is told before Ray is started"
+        assert answer.out == "quickstart: 30 cells.\n", "which is printed before Ray is started"
         assert paths(shell.folder) == before
 
 

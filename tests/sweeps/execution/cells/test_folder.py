@@ -46,6 +46,18 @@ def test_a_cell_held_by_another_process_is_busy_and_its_lease_times_out(cell: Ce
         assert fence == 2, "the fence survives, and a wait in vain does not raise it"
 
 
+def test_a_trial_is_stopped_by_the_plan_that_stopped_it_until_it_trains_on(
+    cell: CellFolder,
+) -> None:
+    with cell.lease():
+        cell.append(start(plan="ours"), reported(1), reported(2))
+    assert cell.stopped_by("ours") == 0
+    cell.append_pruned(spec(plan="ours"), "too slow")
+    assert (cell.stopped_by("ours"), cell.stopped_by("of another sweep")) == (2, 0)
+    cell.append(reported(3))
+    assert cell.stopped_by("ours") == 0
+
+
 def test_a_lease_is_free_after_an_exception(cell: CellFolder) -> None:
     with pytest.raises(ValueError, match="no"), cell.lease():
         raise ValueError("no")
