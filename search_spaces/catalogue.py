@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from search_spaces.sweep_source import hint_at_sweeps, sweep_definition
+
 if TYPE_CHECKING:
     from search_spaces.sweep import Sweep
 
@@ -40,9 +42,9 @@ def named_sweep(name: str) -> "Sweep":
         ValueError: If it does not exist, with the nearest name.
     """
     if not any(_entry(path) for path in _files(_FOLDERS) if path.stem == name):
-        from capsmodel.settings.messages import unknown
-
-        raise ValueError(unknown("sweep", name, [entry.name for entry in named_sweeps()]))
+        known = [entry.name for entry in named_sweeps()]
+        near = hint_at_sweeps(name, known)
+        raise ValueError(f"Unknown sweep '{name}'.{near} Known: {', '.join(known)}.")
     return cast("Sweep", importlib.import_module(module_of(name)).SWEEP)
 
 
@@ -59,15 +61,7 @@ def _files(folders: Sequence[Path]) -> Iterator[Path]:
 def _entry(path: Path) -> SweepEntry | None:
     """Return a file's entry; None where it defines no sweep."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    if not any(_defines_sweep(statement) for statement in tree.body):
+    if sweep_definition(tree) is None:
         return None
     docstring = ast.get_docstring(tree) or ""
     return SweepEntry(path.stem, docstring.partition("\n")[0])
-
-
-def _defines_sweep(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.AnnAssign):
-        targets = [statement.target]
-    else:
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-    return any(isinstance(target, ast.Name) and target.id == "SWEEP" for target in targets)

@@ -7,7 +7,6 @@ import ast
 import hashlib
 import importlib.util
 import linecache
-import os
 import sys
 import warnings
 from importlib.metadata import packages_distributions
@@ -21,9 +20,8 @@ from capsmodel.settings.parts import Part
 from capsmodel.spelling import words_of
 from search_spaces.source_version import part_version
 from search_spaces.sweep import Sweep
+from search_spaces.sweep_source import read_source, syntax_tree
 from search_spaces.user_code import MODULE_PREFIX, line_in_sweep_file
-
-_IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # which a job of Ray has, on a machine that Ray chose
 
 
 def sweep_from_file(path: Path) -> tuple[Sweep, str]:
@@ -47,7 +45,7 @@ def sendable_text(path: Path) -> str:
     Raises:
         ValueError: If the file cannot be read, or imports a neighbouring file.
     """
-    text = _read(path)
+    text = read_source(path)
     _check_imports(text, path)
     return text
 
@@ -103,18 +101,6 @@ def custom_parts(module: ModuleType) -> tuple[type[Part], ...]:
     return tuple(dict.fromkeys((*declared, *defined)))
 
 
-def _read(path: Path) -> str:
-    try:
-        if path.exists() and not path.is_file():  # reading a pipe would block
-            raise ValueError(f"The sweep file '{path}' is not a file: give the path of one.")
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text, so not a Python file.") from error
-    except OSError as error:
-        place = f" on {os.uname().nodename}" if _IN_JOB in os.environ else ""
-        raise ValueError(f"There is no sweep file '{path}'{place} ({error.strerror}).") from error
-
-
 def _one_line(error: BaseException) -> str:
     if isinstance(error, ValidationError):
         return explain(error)
@@ -124,25 +110,13 @@ def _one_line(error: BaseException) -> str:
 
 
 def _check_imports(text: str, path: Path) -> None:
-    for name in _imported(_parsed(text, path)):
+    for name in _imported(syntax_tree(text, path)):
         neighbours = (path.parent / f"{name}.py", path.parent / name)
         if name == "" or (any(file.exists() for file in neighbours) and not _installed(name, path)):
             raise ValueError(
                 f"{path} imports a neighbouring file ('{name or '.'}'), which the workers do not "
                 f"have: put it into the sweep's own file, or install it as a package."
             )
-
-
-def _parsed(text: str, path: Path) -> ast.Module:
-    try:
-        with warnings.catch_warnings(action="ignore"):  # shown when the file is run
-            return ast.parse(text)
-    except SyntaxError as error:
-        raise ValueError(
-            f"{path} is not valid Python: line {error.lineno}: {error.msg}."
-        ) from error
-    except (RecursionError, MemoryError, ValueError) as error:
-        raise ValueError(f"{path} is nothing that Python can read: {error}.") from error
 
 
 def _imported(tree: ast.Module) -> set[str]:

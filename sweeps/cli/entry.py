@@ -17,7 +17,7 @@ from sweeps.cli.json_output import print_error
 from sweeps.cli.program import command_line
 from sweeps.cli.terminal import clean_messages
 from sweeps.execution.garbage import collect_seldom
-from sweeps.records.errors import SweepError
+from sweeps.records.errors import SweepError, UnknownSweep
 from sweeps.records.plain_text import is_utf8
 
 _REMOVED_OPTIONS = {
@@ -85,12 +85,21 @@ def _exit_code() -> object:
         return _failed("interrupted.", 130)
     except TyperException as error:  # a word that the command line does not take
         return _not_understood(error)
+    except UnknownSweep as error:
+        return _failed(_with_file(error), error.exit_code)
     except SweepError as error:
         return _failed(str(error), error.exit_code)
     except (OSError, sqlite3.Error) as error:  # of a file or a disk that no command checked
         place = f" at {error.filename}" if isinstance(error, OSError) and error.filename else ""
         sentence = f"The disk or a file{place} cannot be used: {error}. Free it, or choose another."
         return _failed(sentence, 3 if "run" in sys.argv[1:3] else 2)
+
+
+def _with_file(error: UnknownSweep) -> str:
+    """Return why there is no such sweep, and the file here that may define it."""
+    from search_spaces.sweep_source import hint_at_sweeps
+
+    return f"{error}{hint_at_sweeps(error.name, ())}"
 
 
 def _not_understood(error: TyperException) -> int:

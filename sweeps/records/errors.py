@@ -2,6 +2,7 @@
 
 SweepError              base; the command line prints its sentence and exits with its code
 ├── BadInput            what was asked for cannot be: exit code 2, nothing was written
+│   └── UnknownSweep    a name that no launched sweep has; a file may define it
 └── StoreUnreachable    the tracking store does not answer: exit code 2
     └── StoreRefused    a call on it failed, for which it may have a reason
 """
@@ -15,6 +16,18 @@ class SweepError(Exception):
 
 class BadInput(SweepError, ValueError):  # noqa: N818 - reads as what it is
     """A name, value or file that cannot be used. Nothing has been written."""
+
+
+class UnknownSweep(BadInput):
+    """A name that no launched sweep has.
+
+    Attributes:
+        name: What was given.
+    """
+
+    def __init__(self, sentence: str, name: str) -> None:
+        super().__init__(sentence)
+        self.name = name
 
 
 class StoreUnreachable(SweepError, ConnectionError):  # noqa: N818 - reads as what it is

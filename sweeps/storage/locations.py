@@ -8,6 +8,8 @@ from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import is_utf8, one_line
 
 DEFAULT_STORAGE = "capsweep-store"
+DEFAULT_FILE = "mlflow.db"
+"""The default tracking store in a storage folder."""
 _SQLITE = "sqlite:///"
 
 
@@ -53,7 +55,7 @@ class Storage:
         Raises:
             BadInput: If the folder's path has a character that means something else in a URI.
         """
-        path = str(self.root / "mlflow.db")
+        path = str(self.root / DEFAULT_FILE)
         if forbidden := next((character for character in "?%" if character in path), None):
             raise BadInput(
                 f"The storage folder {self.root} cannot hold the tracking store, as its path has a "

@@ -5,6 +5,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from sweeps.records.errors import BadInput
+from sweeps.storage.locations import DEFAULT_FILE
 
 _SERVERS = ("http", "https")
 _ADDRESS = re.compile(r"(://)(\S*)")
@@ -51,6 +52,14 @@ def check_address(address: str) -> None:
         raise BadInput(
             f"The tracking store {path} is a folder or a device: give the path of a file."
         )
+
+
+def place_words(address: str) -> str:
+    """Return where a store lies as a sentence names it: a storage folder, a file or a server."""
+    path = sqlite_path(address)
+    if path is None:
+        return public(address)
+    return f"the storage folder {path.parent}" if path.name == DEFAULT_FILE else f"the file {path}"
 
 
 def public(text: str) -> str:

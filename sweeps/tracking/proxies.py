@@ -5,7 +5,7 @@ import urllib.request
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from sweeps.tracking.addresses import public
+from sweeps.tracking.addresses import public, sqlite_path
 
 
 def bypass_proxies_on_loopback(address: str) -> None:
@@ -22,13 +22,13 @@ def bypass_proxies_on_loopback(address: str) -> None:
 
 
 def address_and_proxy(address: str) -> str:
-    """Return an address as it is shown, with the proxy through which it is asked, if any."""
+    """Return a place as it is shown, with the proxy through which it is asked, if any."""
     parts = urlsplit(address)
     proxies = urllib.request.getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     host_and_port = parts.netloc.rpartition("@")[2]
     if not proxy or not parts.hostname or urllib.request.proxy_bypass(host_and_port):
-        return public(address)
+        return str(sqlite_path(address) or public(address))
     return (
         f"{public(address)}, asked through the proxy {public(proxy)} (to ask it directly, add "
         f"{parts.hostname} to no_proxy),"

@@ -8,13 +8,13 @@ from pydantic import ValidationError
 
 from capsmodel.spelling import hint
 from sweeps.records import trial_record as names
-from sweeps.records.errors import BadInput
+from sweeps.records.errors import BadInput, UnknownSweep
 from sweeps.records.evaluation_names import EVALUATION_FILE
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import shortened
 from sweeps.records.sweep_log import Entry, declared_last, entries_of, manifest_of
 from sweeps.records.trial_record import ConfigDocument, Json, TrialRecord
-from sweeps.tracking.addresses import public
+from sweeps.tracking.addresses import place_words
 
 _logger = logging.getLogger(__name__)
 _ARTIFACTS = frozenset(
@@ -58,7 +58,7 @@ def single_record(records: Mapping[str, TrialRecord], prefix: str, address: str)
     """
     if not records:
         raise BadInput(
-            f"There is no trial '{prefix}' in {public(address)}: "
+            f"There is no trial '{prefix}' in {place_words(address)}: "
             "give the first characters of its trial key, as in trials.csv, or its run id."
         )
     if len(records) > 1:
@@ -67,19 +67,20 @@ def single_record(records: Mapping[str, TrialRecord], prefix: str, address: str)
     return next(iter(records.values()))
 
 
-def unknown_sweep(sweep: str, known: Sequence[str], address: str) -> BadInput:
+def unknown_sweep(sweep: str, known: Sequence[str], address: str) -> UnknownSweep:
     """Return the error for a sweep that does not exist, with the nearest known name."""
-    return BadInput(
-        f"There is no sweep '{sweep}' in {public(address)}."
+    return UnknownSweep(
+        f"There is no sweep '{sweep}' in {place_words(address)}."
         + hint(str(sweep), known)
-        + (f" Known: {', '.join(known)}." if known else " It holds no sweeps yet.")
+        + (f" Known: {', '.join(known)}." if known else " It holds no sweeps yet."),
+        str(sweep),
     )
 
 
 def deleted_sweep(sweep: str, address: str) -> BadInput:
     """Return the error for a sweep whose own record somebody has deleted."""
     return BadInput(
-        f"The sweep '{sweep}' was deleted in MLflow, in {public(address)}: `capsweep repair "
+        f"The sweep '{sweep}' was deleted in MLflow, in {place_words(address)}: `capsweep repair "
         f"{sweep}` records it again, from the storage folder that trained it."
     )
 
@@ -87,7 +88,7 @@ def deleted_sweep(sweep: str, address: str) -> BadInput:
 def deleted_trial(prefix: str, address: str) -> BadInput:
     """Return the error for a trial whose record somebody has deleted."""
     return BadInput(
-        f"The run of trial '{prefix}' was deleted in MLflow, in {public(address)}: `capsweep "
+        f"The run of trial '{prefix}' was deleted in MLflow, in {place_words(address)}: `capsweep "
         f"repair` records it again, from the storage folder that trained it."
     )
 
@@ -103,12 +104,13 @@ def deleted_trials_text(num_deleted: int, sweep: str) -> str:
     return f"{what} deleted in MLflow: `capsweep repair {sweep}` records {them} again."
 
 
-def unknown_name(name: str, known: Sequence[str]) -> BadInput:
+def unknown_name(name: str, known: Sequence[str]) -> UnknownSweep:
     """Return the error for a name that is neither a sweep nor a prefix of a trial key."""
-    return BadInput(
+    return UnknownSweep(
         f"'{shortened(str(name), 80)}' is neither a sweep nor the beginning of a trial key."
         f"{hint(str(name), known)} Sweeps here: {', '.join(known) or 'none'}; report-runs.html and "
-        f"sweeps.trials() have the trials' keys."
+        f"sweeps.trials() have the trials' keys.",
+        str(name),
     )
 
 

@@ -14,6 +14,7 @@ from sweeps.aggregation.pictures.picture_drawing import (
 from sweeps.aggregation.rendering.result_files import make_folder, write_result
 from sweeps.aggregation.results.recorded_evaluations import recorded_evaluations
 from sweeps.aggregation.trained_models import load_trained
+from sweeps.aggregation.trial_view import trial_of
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome, TrialRecord
 from sweeps.storage.regular_files import read_regular
@@ -74,7 +75,7 @@ def pictures(
         StoreUnreachable: If the tracking store does not answer.
     """
     store = open_to_read(tracking_uri, storage)
-    record = store.find(trial)
+    record = trial_of(trial, store)
     if record.outcome is not Outcome.FINISHED:
         raise BadInput(
             f"Trial {record.trial_key} is {record.outcome.value}: only a finished one has weights "

@@ -6,7 +6,7 @@ import typer
 
 from sweeps.cli.completion import sweeps_and_trials
 from sweeps.cli.json_output import JsonOption, print_json
-from sweeps.cli.options import StorageOption, TrackingOption
+from sweeps.cli.options import StorageOption, TrackingOption, launched_name
 from sweeps.cli.terminal import console
 
 
@@ -15,14 +15,18 @@ def diff(
         str,
         typer.Argument(
             metavar="A",
-            help="Name of a launched sweep, or the beginning of a trial key.",
+            help="A launched sweep, its name or its file, or the beginning of a trial key.",
+            callback=launched_name,
             autocompletion=sweeps_and_trials,
         ),
     ],
     second: Annotated[
         str,
         typer.Argument(
-            metavar="B", help="Another sweep, or another trial.", autocompletion=sweeps_and_trials
+            metavar="B",
+            help="Another sweep, or another trial.",
+            callback=launched_name,
+            autocompletion=sweeps_and_trials,
         ),
     ],
     *,

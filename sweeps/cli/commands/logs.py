@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sweeps.cli.completion import sweeps_and_trials
-from sweeps.cli.options import StorageOption, TrackingOption
+from sweeps.cli.options import StorageOption, TrackingOption, launched_name
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import showable
 
@@ -18,7 +18,8 @@ def logs(
         str,
         typer.Argument(
             metavar="TRIAL",
-            help="The beginning of a trial key, a run id, or the name of a launched sweep.",
+            help="The beginning of a trial key, a run id, or a launched sweep: its name or file.",
+            callback=launched_name,
             autocompletion=sweeps_and_trials,
         ),
     ],

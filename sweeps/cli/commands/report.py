@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from sweeps.cli.completion import launched_sweeps
-from sweeps.cli.options import StorageOption, TrackingOption
+from sweeps.cli.options import StorageOption, TrackingOption, launched_name
 from sweeps.cli.terminal import console, plain, print_place, say
 from sweeps.records.errors import BadInput
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _Launched = Annotated[
     str,
     typer.Argument(
-        metavar="NAME",
+        metavar="SWEEP",
         help="Name of a launched sweep, or its file (needed for custom tables).",
         autocompletion=launched_sweeps,
     ),
@@ -39,6 +39,7 @@ _Compare = Annotated[
     typer.Option(
         "--compare",
         metavar="OTHER",
+        callback=launched_name,
         autocompletion=launched_sweeps,
         help="Compare with another launched sweep, arm by arm, instead of a report.",
     ),
@@ -62,10 +63,10 @@ def report(
     """Rebuild a sweep's tables, figures and page from its manifest and records alone."""
     if check and compare is not None:
         raise BadInput("--check writes nothing and --compare writes a table: give one of them.")
-    declared, tables = _name_and_tables(sweep)
+    launched, tables = _name_and_tables(sweep, name)
     from sweeps.cli.remote_sweeps import place_of_records
 
-    launched, chosen = name or declared, cast("Style | None", style)  # the report checks it
+    chosen = cast("Style | None", style)  # the report checks it
     with place_of_records(launched, storage, tracking_uri) as place:
         _make(launched, place, tables, chosen, is_check=check, compare=compare)
 
@@ -99,17 +100,31 @@ def _make(
         print_place(made)
 
 
-def _name_and_tables(text: str) -> tuple[str, tuple[type[Any], ...]]:
-    """Return a launched sweep's name and the classes of its own tables, which only a file gives."""
-    if not text.endswith(".py"):
-        return text, ()
-    from search_spaces.sweep_file import sweep_from_file
+def _name_and_tables(text: str, name: str | None) -> tuple[str, tuple[type[Any], ...]]:
+    """Return a launched sweep's name and the classes of its own tables, which only a file gives.
 
+    The file is run only if it names tables of its own.
+    """
+    from search_spaces.sweep_source import (
+        is_file_name,
+        name_of_sweep,
+        names_used,
+        read_source,
+        syntax_tree,
+    )
+
+    if not is_file_name(text):
+        return name or text, ()
+    path = Path(text)
     try:
-        sweep, _ = sweep_from_file(Path(text))
+        if "CustomTable" not in names_used(syntax_tree(read_source(path), path)):
+            return name or name_of_sweep(path), ()
+        from search_spaces.sweep_file import sweep_from_file
+
+        sweep, _ = sweep_from_file(path)
     except ValueError as error:
         raise BadInput(str(error)) from error
-    return sweep.name, sweep.custom_tables
+    return name or sweep.name, sweep.custom_tables
 
 
 def print_tables(report: "Report") -> None:

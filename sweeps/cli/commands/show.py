@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from sweeps.cli.completion import trial_keys
 from sweeps.cli.json_output import JsonOption, print_json
-from sweeps.cli.options import StorageOption, TrackingOption
+from sweeps.cli.options import StorageOption, TrackingOption, launched_name
 from sweeps.cli.terminal import console, plain, say, table_of
 from sweeps.remote.submissions import check_trials
 
@@ -24,7 +24,10 @@ def show(
     trial: Annotated[
         str,
         typer.Argument(
-            help="The beginning of a trial key, or a run id.", autocompletion=trial_keys
+            metavar="TRIAL",
+            help="The beginning of a trial key, or a run id.",
+            callback=launched_name,
+            autocompletion=trial_keys,
         ),
     ],
     *,

@@ -9,7 +9,7 @@ import typer
 
 from sweeps.cli.completion import launched_sweeps
 from sweeps.cli.json_output import JsonOption, print_json
-from sweeps.cli.options import StorageOption, TrackingOption
+from sweeps.cli.options import StorageOption, TrackingOption, launched_name
 from sweeps.cli.terminal import console, plain, say, table_of
 from sweeps.cli.verbosity import is_quiet
 from sweeps.remote.submissions import submitted_only
@@ -26,16 +26,19 @@ _STATES = (
     *("running", "pending", "waiting", "interrupted", "missing"),
 )
 
+_Launched = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SWEEP]",
+        help="Name of a launched sweep, or its file [default: all].",
+        callback=launched_name,
+        autocompletion=launched_sweeps,
+    ),
+]
+
 
 def status(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME]",
-            help="Name of a launched sweep [default: all].",
-            autocompletion=launched_sweeps,
-        ),
-    ] = None,
+    name: _Launched = None,
     as_json: JsonOption = False,
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,

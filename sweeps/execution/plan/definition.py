@@ -18,7 +18,7 @@ from capsmodel.overrides import with_settings
 from capsmodel.settings.messages import explain
 from capsmodel.settings.parts import is_built_in
 from capsmodel.stopping import Stopping
-from search_spaces.catalogue import named_sweep
+from search_spaces.catalogue import named_sweep, named_sweeps
 from search_spaces.data_fingerprint import data_fingerprint, facts_of_own_data
 from search_spaces.evaluation_key import evaluation_key
 from search_spaces.plans.base import Arm
@@ -27,6 +27,7 @@ from search_spaces.plans.unbuildable import check_networks
 from search_spaces.source_version import part_version
 from search_spaces.sweep import Sweep
 from search_spaces.sweep_file import sweep_from_file
+from search_spaces.sweep_source import is_file_name
 from search_spaces.tables import EvaluationsTable
 from search_spaces.trial_key import trial_key
 from search_spaces.user_code import error_text, line_in_sweep_file
@@ -341,12 +342,20 @@ def declared_sweep(which: Launchable | DeclaredSweep) -> DeclaredSweep:
         if isinstance(which, Sweep):
             _check_parts(which)
             return DeclaredSweep(which, None, package)
-        if isinstance(which, Path) or which.endswith(".py") or "/" in which:
-            path = Path(which)
+        if isinstance(which, Path) or is_file_name(which) or "/" in which:
+            path = _existing_file(Path(which))
             return DeclaredSweep(*sweep_from_file(path), path.absolute())
         return DeclaredSweep(named_sweep(which), None, package)
     except ValueError as error:
         raise BadInput(str(error)) from error
+
+
+def _existing_file(path: Path) -> Path:
+    """Return the path of a sweep file, which may be wanting only where no named sweep is meant."""
+    named = [entry.name for entry in named_sweeps()] if not path.exists() else []
+    if path.stem in named:
+        raise ValueError(f"There is no sweep file '{path}'. Did you mean '{path.stem}'?")
+    return path
 
 
 class ChangedSweep(NamedTuple):

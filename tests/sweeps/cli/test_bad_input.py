@@ -55,7 +55,9 @@ CASES: dict[str, tuple[list[str], str]] = {
     "status of an unknown sweep": (["status", "quikstart"], "Did you mean 'quickstart'?"),
     "status of two": (["status", "quickstart", "other"], "unexpected extra argument"),
     "status without a store": (["status", "--storage", "nowhere"], "nowhere"),
-    "status by a file": (["status", "taken.py"], "There is no sweep 'taken.py'"),
+    "status by a file": (["status", "taken.py"], "does not say its sweep's name as SWEEP ="),
+    "status by a file that is not there": (["status", "takn.py"], "Did you mean 'taken.py'?"),
+    "show of a sweep": (["show", "quickstart"], "'quickstart' is a sweep, not a trial"),
     # best, show, plan, list, run
     "best of none": (["best", "quickstart", "-n", "0"], "0"),
     "best of an unknown sweep": (["best", "quikstart"], "Did you mean 'quickstart'?"),

@@ -22,7 +22,7 @@ def test_a_sweep_is_told_of_then_deleted_then_unknown(shell: Shell, storage: Pat
     assert shell("delete", "quickstart", "--yes").out.endswith("KiB are free.\n")
     for words in (["status"], ["best"], ["report"], ["delete"], ["delete", "--yes"]):
         refused = shell.refused(*words, "quickstart")
-        assert refused.startswith("There is no sweep 'quickstart' in sqlite:")
+        assert refused.startswith("There is no sweep 'quickstart' in the storage folder ")
     assert shell("status").out == "No sweep was launched yet.\n"
     assert "quickstart" in shell("list").out, "that is shipped, and can be launched again"
 
