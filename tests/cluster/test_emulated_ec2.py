@@ -93,11 +93,7 @@ def test_three_commands_lead_from_ray_up_to_the_report_and_workers_come_and_go(
             "--cpus-per-trial=4 --gpus-per-trial=0.0 --max-concurrent=2 --follow\n"
         ) in submitted
         assert "6 of 6 cells filled" in submitted
-        head, *workers = [one.type for one in ec2.machines.values()]
-        assert head == "m6i.xlarge"
-        assert {*workers} == {"g5.xlarge"}
-        # two at once; the evaluations may ask for one more before the trainings' are given back
-        assert len(workers) in (2, 3)
+        assert [one.type for one in ec2.machines.values()] == ["m6i.xlarge"] + ["g5.xlarge"] * 2
 
         assert "Ablation quickstart" in laptop("capsweep report quickstart")
         assert (laptop.folder / "reports/quickstart/ablation.md").exists()

@@ -2,12 +2,17 @@
 
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Self
 
-from capsmodel.evaluation import Confidence
+import pytest
+
+from capsmodel.data import DataSplits
+from capsmodel.evaluation import Confidence, Findings
+from capsmodel.training.trained import Trained
 from search_spaces import ListedArms
 from search_spaces.sweep import Sweep
 from sweeps.execution.engine.engine import (
@@ -24,9 +29,9 @@ from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.policies import Policies
 from sweeps.execution.launch.launch import launch
+from sweeps.execution.launch.result import EvaluationsMade
 from sweeps.execution.launch_options import LaunchOptions
-from sweeps.execution.worker.evaluation import run_evaluations
-from sweeps.execution.worker.trial import run_trial
+from sweeps.execution.worker.evaluation import run_evaluations, train_and_evaluate
 from sweeps.records.cell_contents import EpochResult
 from tests.capsmodel.small_config import small_config, small_model
 from tests.sweeps.execution.engine.engine_contract import check_engine
@@ -92,7 +97,7 @@ class ThreadEngine:
 
         try:
             for trial in job.trials:
-                run_trial(trial, report, has_own_process=False)
+                train_and_evaluate(trial, report, has_own_process=False)
             for evaluation in job.evaluations:
                 run_evaluations(evaluation, has_own_process=False)
         except _Stopped:
@@ -106,7 +111,7 @@ def test_it_keeps_the_contract(tmp_path: Path) -> None:
     check_engine(ThreadEngine, tmp_path)
 
 
-def test_a_sweep_is_trained_by_it(tmp_path: Path) -> None:
+def small_sweep(tmp_path: Path) -> tuple[Sweep, LaunchOptions]:
     sweep = Sweep(
         name="threads",
         base=small_config(model=small_model(), stopping={"kind": "fixed_epochs", "epochs": 1}),
@@ -114,9 +119,31 @@ def test_a_sweep_is_trained_by_it(tmp_path: Path) -> None:
         seeds=(0,),
         evaluations=(Confidence(),),
     )
-    options = LaunchOptions(storage=tmp_path / "storage", reports=tmp_path / "reports")
+    return sweep, LaunchOptions(storage=tmp_path / "storage", reports=tmp_path / "reports")
+
+
+def test_a_sweep_is_trained_by_it(tmp_path: Path) -> None:
+    sweep, options = small_sweep(tmp_path)
     result = launch(sweep, options, Policies(engine=ThreadEngine))
     assert (result.exit_code, result.num_filled) == (0, 2)
     assert result.evaluations is not None
     assert result.evaluations.num_made == 2
     assert (tmp_path / "reports" / "threads" / "ablation.csv").exists()
+
+
+def test_an_evaluation_that_fails_where_its_trial_was_trained_is_retried_and_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate, calls = Confidence.evaluate, count()
+
+    def failing_once(self: Confidence, trained: Trained, data: DataSplits) -> Findings:
+        if next(calls) == 0:
+            raise ConnectionError("a network disk")
+        return evaluate(self, trained, data)
+
+    monkeypatch.setattr(Confidence, "evaluate", failing_once)
+    sweep, options = small_sweep(tmp_path)
+    result = launch(sweep, options, Policies(engine=ThreadEngine))
+    assert result.exit_code == 0
+    assert result.evaluations == EvaluationsMade(num_made=2, num_existing=2, num_wanted=2)
+    assert next(calls) == 3

@@ -25,8 +25,7 @@ from sweeps.execution.engine.engine import (
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.interruption import Interrupted
-from sweeps.execution.worker.evaluation import run_evaluations
-from sweeps.execution.worker.trial import run_trial
+from sweeps.execution.worker.evaluation import run_evaluations, train_and_evaluate
 from sweeps.records.cell_contents import EpochResult
 
 _RETRY_SECONDS = 0.1
@@ -98,7 +97,7 @@ def _done(job: Job, events: Events) -> Iterator[TrialStarted | TrialEnded]:
     for trial in job.trials:
         key = trial.spec.trial_key
         yield TrialStarted(trial_key=key)
-        train = partial(run_trial, trial, partial(report, key), has_own_process=False)
+        train = partial(train_and_evaluate, trial, partial(report, key), has_own_process=False)
         yield _ended(key, trial.spec.threads, train)
     for evaluation in job.evaluations:
         yield TrialStarted(trial_key=evaluation.trial_key)

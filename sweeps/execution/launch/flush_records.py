@@ -60,7 +60,9 @@ def record_rest(progress: Progress, recorder: RecorderClient, *, is_interrupted:
 
 def record_evaluations(progress: Progress, trial_keys: Sequence[str]) -> None:
     """Record the evaluations of trials, and find out whether that worked."""
-    recorder = _start_recorder_of_evaluations(progress.survey, trial_keys)
+    survey = progress.survey
+    queue_evaluations(survey, trial_keys)
+    recorder = RecorderClient(survey.storage, survey.tracking_uri, survey.name)
     were_recorded, progress.is_recorded = progress.is_recorded, False  # in case this is interrupted
     error = _error_of(progress, recorder)
     progress.is_recorded = were_recorded and not error
@@ -127,8 +129,8 @@ def start_recorder(survey: Survey, sweep_id: str) -> RecorderClient:
     return RecorderClient(survey.storage, survey.tracking_uri, survey.name)
 
 
-def _start_recorder_of_evaluations(survey: Survey, trial_keys: Sequence[str]) -> RecorderClient:
-    """Queue trials whose evaluations the store lacks, and start the recorder.
+def queue_evaluations(survey: Survey, trial_keys: Sequence[str]) -> None:
+    """Queue trials whose evaluations the store lacks. The recorder takes them from there.
 
     Args:
         survey: What the launch has to do.
@@ -137,7 +139,6 @@ def _start_recorder_of_evaluations(survey: Survey, trial_keys: Sequence[str]) ->
     queue = RecorderQueue(survey.storage.journals, survey.tracking_uri)
     queue.add_evaluated(trial_keys, survey.name)
     queue.close()
-    return RecorderClient(survey.storage, survey.tracking_uri, survey.name)
 
 
 def _has_sweep(progress: Progress) -> bool:

@@ -1,14 +1,16 @@
 """The stage that trains the empty cells, while the recorder copies their results to MLflow."""
 
 import logging
+import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sweeps.aggregation.rendering.libraries import load_libraries
+from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.engine.capacity import Room
 from sweeps.execution.engine.cell_queue import CellQueue, EpochBudget
 from sweeps.execution.engine.cell_source import CellSource, ListedCells
@@ -20,13 +22,14 @@ from sweeps.execution.engine.engine import (
     Job,
     Next,
     Stop,
+    TrialEnded,
 )
 from sweeps.execution.engine.engines import ENGINES
 from sweeps.execution.engine.policies import Policies
 from sweeps.execution.interruption import Interrupted, clear_time_limit, set_time_limit
 from sweeps.execution.launch.evaluating.evaluation_queue import EvaluationQueue, TrialToEvaluate
 from sweeps.execution.launch.evaluating.stage import trials_to_evaluate
-from sweeps.execution.launch.flush_records import record_rest, start_recorder
+from sweeps.execution.launch.flush_records import queue_evaluations, record_rest, start_recorder
 from sweeps.execution.launch.growing_launch import GrowingLaunch
 from sweeps.execution.launch.opened_records import open_records
 from sweeps.execution.launch.progress import Progress
@@ -48,17 +51,24 @@ from sweeps.records.manifest import ManifestCell
 from sweeps.storage.locations import Storage
 from sweeps.tracking.opening import load_writer
 
+if TYPE_CHECKING:
+    from capsmodel.evaluation import Evaluation
+
 _LOG = logging.getLogger(__name__)
 _WATCH_SECONDS = 5.0
 
 
 class TrainThenEvaluate:
-    """The jobs of a launch: trainings first, and then evaluations of what they gave.
+    """The jobs of a launch: trainings first, and then the evaluations that are missing.
+
+    A training's process makes its evaluations too. Missing are those of trials that were trained
+    before, those whose process was killed, and those that failed there.
 
     Args:
         training: Gives the trainings, and takes their events.
         evaluations: The same of evaluations; none are made where a budget left cells empty.
         num_left: Returns how many cells are empty.
+        evaluated: Called with the key of each trial that has got evaluations.
         is_trained: Whether no training is to be done.
     """
 
@@ -67,17 +77,23 @@ class TrainThenEvaluate:
         training: EpochBudget,
         evaluations: EvaluationQueue,
         num_left: Callable[[], int],
+        evaluated: Callable[[str], None] = lambda _: None,
         *,
         is_trained: bool = False,
     ) -> None:
         self.training = training
         self.evaluations = evaluations
         self._num_left = num_left
+        self._evaluated = evaluated
         self._is_trained = is_trained
+        self._running: dict[str, _RunningTrial] = {}
 
     def next(self) -> Job | Next:
         """Return the next job; an evaluation once every training has ended."""
         if not self._is_trained and (answer := self.training.next()) is not Next.DONE:
+            for trial in answer.trials if isinstance(answer, Job) else ():
+                running = _RunningTrial(trial, _num_evaluations(trial))
+                self._running[trial.spec.trial_key] = running
             return answer
         if self.training.is_spent and self._num_left():
             return Next.DONE
@@ -85,8 +101,31 @@ class TrainThenEvaluate:
         return self.evaluations.next()
 
     def tell(self, event: Event) -> Stop | None:
-        """Pass an event on."""
-        return self.evaluations.tell(event) if self._is_trained else self.training.tell(event)
+        """Pass an event on; count the evaluations that a training's process has made."""
+        num_before = self.evaluations.num_made
+        if self._is_trained:
+            answer = self.evaluations.tell(event)
+        else:
+            answer = self.training.tell(event)
+            if isinstance(event, TrialEnded):
+                job = self._running.pop(event.trial_key)
+                self.evaluations.num_made += _num_evaluations(job.trial) - job.num_evaluations
+        if self.evaluations.num_made > num_before:
+            self._evaluated(event.trial_key)
+        return answer
+
+
+class _RunningTrial(NamedTuple):
+    """A training, and how many evaluations its trial had when it was dispatched."""
+
+    trial: TrialJob
+    num_evaluations: int
+
+
+def _num_evaluations(trial: TrialJob) -> int:
+    if not trial.evaluations:
+        return 0
+    return len(CellEvaluations(Path(trial.cells) / trial.spec.trial_key).keys())
 
 
 def train(
@@ -166,15 +205,25 @@ class TrialJobs:
         options: The options of the launch.
         folder: The folder of the sweep's code.
         room: Says which share of a machine each trial gets.
+        evaluations: Of the sweep. Those that need other trials are made after all trainings.
     """
 
     def __init__(
-        self, storage: Storage, options: LaunchOptions, folder: Path, room: Room | None = None
+        self,
+        storage: Storage,
+        options: LaunchOptions,
+        folder: Path,
+        room: Room | None = None,
+        *,
+        evaluations: Iterable["Evaluation"] = (),
     ) -> None:
         self._cells = str(storage.cells)
         self._options = options
         self._folder = folder
         self._room = room or Room(options.resources)
+        self._evaluations = tuple(
+            one.model_dump(mode="json") for one in evaluations if not one.other_trials
+        )
 
     def of(self, definition: Specs, cell: ManifestCell) -> TrialJob:
         """Return what a worker needs to train a cell."""
@@ -182,7 +231,7 @@ class TrialJobs:
         share = self._room.share(spec.config)
         given = {"device": share.device, "threads": share.cpus}
         spec = spec.model_copy(update=self._launch | given)
-        return TrialJob(cells=self._cells, spec=spec)
+        return TrialJob(cells=self._cells, spec=spec, evaluations=self._evaluations)
 
     @cached_property
     def _launch(self) -> dict[str, Any]:
@@ -207,7 +256,8 @@ def cells_to_train(
         room: Says which share of a machine each trial gets.
     """
     definition, storage = survey.definition, survey.storage
-    jobs = TrialJobs(storage, options, definition.folder, room)
+    evaluations = definition.sweep.evaluations
+    jobs = TrialJobs(storage, options, definition.folder, room, evaluations=evaluations)
     if definition.decided_by is None:
         return ListedCells(jobs.of(definition, empty.cell) for empty in empty_cells(survey.cells))
     facts = TrialFacts(storage.cells, survey.store.record)
@@ -307,9 +357,19 @@ def _evaluations(
 def _jobs(
     queue: CellQueue, evaluations: EvaluationQueue, progress: Progress, options: LaunchOptions
 ) -> TrainThenEvaluate:
-    budget = EpochBudget(queue, options.budget_epochs)
-    is_trained = options.evaluations_only
-    return TrainThenEvaluate(budget, evaluations, lambda: progress.num_left, is_trained=is_trained)
+    return TrainThenEvaluate(
+        EpochBudget(queue, options.budget_epochs),
+        evaluations,
+        lambda: progress.num_left,
+        partial(_queue_evaluated, progress.survey),
+        is_trained=options.evaluations_only,
+    )
+
+
+def _queue_evaluated(survey: Survey, trial_key: str) -> None:
+    """Have a trial's evaluations recorded now. What is not queued is found at the launch's end."""
+    with suppress(sqlite3.Error, OSError):
+        queue_evaluations(survey, [trial_key])
 
 
 def _board(progress: Progress, log: SweepLog) -> Board:

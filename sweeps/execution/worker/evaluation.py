@@ -1,6 +1,8 @@
 """Evaluations of one trial: from its weights to files in its folder. Nothing is trained."""
 
+import sys
 import time
+from bdb import BdbQuit
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +11,16 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder, now_milliseconds, reason_of
 from sweeps.execution.worker.provenance import hardware, package_versions
-from sweeps.execution.worker.trial import log_of, print_traceback
+from sweeps.execution.worker.trial import (
+    Report,
+    TrialJob,
+    log_of,
+    print_traceback,
+    run_trial,
+)
 from sweeps.execution.worker.worker_process import training_config
 from sweeps.records.evaluation_record import EvaluationRecord
-from sweeps.records.trial_record import Json
+from sweeps.records.trial_record import Json, Outcome
 
 if TYPE_CHECKING:
     from capsmodel.evaluation import Evaluation, Findings
@@ -42,6 +50,46 @@ class EvaluationJob(BaseModel):
     weights: str
     device: str = "cpu"
     evaluations: tuple[Json, ...]
+
+
+def train_and_evaluate(job: TrialJob, report: Report, *, has_own_process: bool = True) -> Outcome:
+    """Train a trial and make its evaluations, while this process has its libraries and data.
+
+    An evaluation that fails does not change how the training ended: its traceback is in the trial's
+    log, and the launch retries it after all trainings.
+
+    Args:
+        job: The cell, what to train in it, and what to evaluate then.
+        report: As of `run_trial`.
+        has_own_process: As of `run_trial`.
+
+    Returns:
+        Finished or diverged.
+
+    Raises:
+        Exception: As of `run_trial`.
+    """
+    outcome = run_trial(job, report, has_own_process=has_own_process)
+    if job.evaluations and outcome is Outcome.FINISHED:
+        spec = job.spec
+        evaluations = EvaluationJob(
+            cells=job.cells,
+            trial_key=spec.trial_key,
+            seed=spec.seed,
+            config=spec.config,
+            source=spec.source,
+            data_fingerprint=spec.data_fingerprint,
+            weights=str(CellFolder(Path(job.cells), spec.trial_key).weights),
+            device=spec.device,
+            evaluations=job.evaluations,
+        )
+        try:
+            run_evaluations(evaluations, has_own_process=has_own_process)
+        except BdbQuit:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a user's evaluation raises
+            sys.stdout.write(f"will be retried after all trainings: {reason_of(error)}\n")
+    return outcome
 
 
 def run_evaluations(

@@ -40,7 +40,7 @@ from sweeps.execution.worker.worker_process import (
     warm_up,
 )
 from sweeps.records.cell_contents import EpochResult, FinalRecord, OutboxLine, TrialSpec
-from sweeps.records.trial_record import Outcome
+from sweeps.records.trial_record import Json, Outcome
 from sweeps.storage.disk_room import is_full, retry_when_full, wait_for_room
 
 if TYPE_CHECKING:
@@ -147,6 +147,7 @@ class TrialJob(BaseModel):
     Attributes:
         cells: Folder of all cells.
         spec: What to train.
+        evaluations: Kind and settings of those to make once it is trained.
         is_judged: Whether somebody may stop it after any epoch, so that each is saved at once.
     """
 
@@ -154,6 +155,7 @@ class TrialJob(BaseModel):
 
     cells: str
     spec: TrialSpec
+    evaluations: tuple[Json, ...] = ()
     is_judged: bool = True
 
 

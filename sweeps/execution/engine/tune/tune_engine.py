@@ -40,8 +40,7 @@ from sweeps.execution.engine.tune.ray_private import (
 )
 from sweeps.execution.engine.tune.ray_session import is_gone
 from sweeps.execution.engine.tune.ready_worker import load_libraries
-from sweeps.execution.worker.evaluation import run_evaluations
-from sweeps.execution.worker.trial import run_trial
+from sweeps.execution.worker.evaluation import run_evaluations, train_and_evaluate
 from sweeps.execution.worker.worker_process import (
     die_with_parent,
     keep_freed_memory,
@@ -133,7 +132,7 @@ def train_job(config: dict[str, Any]) -> None:
         tune.report({"epoch": results[-1].epoch, "message": message.model_dump_json()})
 
     for trial in job.trials:
-        run_trial(trial, report)
+        train_and_evaluate(trial, report)
     for evaluation in job.evaluations:
         run_evaluations(evaluation)
 

@@ -85,9 +85,15 @@ class Driver:
 def check_engine(make: EngineMaker, folder: Path) -> None:
     """Check an engine with a trial that finishes, one that is stopped, and one that raises.
 
-    Then with evaluations of the first, one of which raises.
+    The first two are to be evaluated once they are trained. Then with evaluations of the first, one
+    of which raises.
     """
-    whole, stopped = (job_of(folder / "cells", seed) for seed in (0, 1))
+    whole, stopped = (
+        job_of(folder / "cells", seed).model_copy(
+            update={"evaluations": ({"kind": "shifted_test_error"},)}
+        )
+        for seed in (0, 1)
+    )
     broken = job_of(folder / "cells", 2)
     config = broken.spec.config | {"batch_size": "none"}
     broken = broken.model_copy(update={"spec": broken.spec.model_copy(update={"config": config})})
@@ -113,7 +119,8 @@ def check_engine(make: EngineMaker, folder: Path) -> None:
     assert final.outcome is Outcome.FINISHED
     assert folder_of(stopped).read_final() is None
     assert not folder_of(stopped).is_busy()
-    assert len(CellEvaluations(folder_of(whole).path).keys()) == 1
+    assert len(CellEvaluations(folder_of(whole).path).keys()) == 2
+    assert not CellEvaluations(folder_of(stopped).path).keys()
     assert [event.failure for event in looking.ended] == [None, Failure.RAISED]
     assert "unknown" in looking.ended[1].reason
 

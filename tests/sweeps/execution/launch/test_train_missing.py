@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sweeps.execution.engine.capacity import Resources, Room
-from sweeps.execution.engine.engine import Next
+from sweeps.execution.engine.engine import Event, Job, Next, TrialEnded, TrialStarted
 from sweeps.execution.launch import train_missing
 from sweeps.execution.launch.evaluating.evaluation_queue import EvaluationQueue, TrialToEvaluate
 from sweeps.execution.launch.train_missing import (
@@ -19,8 +19,10 @@ from sweeps.execution.launch.train_missing import (
 from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
 from sweeps.execution.sweep_log import SweepLog
 from sweeps.execution.view.board import Board
+from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.examples import manifest
+from tests.sweeps.execution.worker import trials
 from tests.waiting import wait_until
 
 
@@ -99,3 +101,39 @@ def test_nothing_is_evaluated_where_a_budget_left_cells_empty(
     evaluations = EvaluationQueue(find, Room(Resources()).share)
     assert TrainThenEvaluate(training, evaluations, lambda: num_left).next() is Next.DONE
     assert bool(asked) == is_evaluated
+
+
+class OneTraining:
+    """One training, whose process has made an evaluation when it ends."""
+
+    is_spent = False
+
+    def __init__(self, trial: TrialJob) -> None:
+        self._jobs = [Job(trials=(trial,))]
+        self._folder = Path(trial.cells) / trial.spec.trial_key / "evaluations"
+
+    def next(self) -> Job | Next:
+        """Return it once."""
+        return self._jobs.pop() if self._jobs else Next.DONE
+
+    def tell(self, event: Event) -> None:
+        """Write what the folder has of the evaluation."""
+        if isinstance(event, TrialStarted):
+            self._folder.mkdir(parents=True)
+            (self._folder / f"{'a' * 20}.json").write_text("{}")
+
+
+def test_evaluations_made_with_a_training_are_counted_and_queued_for_the_recorder(
+    tmp_path: Path,
+) -> None:
+    trial = trials.job_of(tmp_path).model_copy(update={"evaluations": ({"kind": "confidence"},)})
+    key, evaluated = trial.spec.trial_key, list[str]()
+    evaluations = EvaluationQueue(list, Room(Resources()).share)
+    training: Any = OneTraining(trial)
+    jobs = TrainThenEvaluate(training, evaluations, lambda: 0, evaluated.append)
+    assert isinstance(jobs.next(), Job)
+    jobs.tell(TrialStarted(trial_key=key))
+    assert not evaluated
+    jobs.tell(TrialEnded(trial_key=key))
+    assert (evaluations.num_made, evaluated) == (1, [key])
+    assert jobs.next() is Next.DONE

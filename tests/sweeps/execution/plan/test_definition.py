@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 import pytest
 
 from capsmodel.config import num_multiply_adds
-from capsmodel.evaluation import ShiftedTestError
+from capsmodel.evaluation import Confidence, ShiftedTestError, TransferError
 from capsmodel.routing import VectorRouting
 from capsmodel.stopping import TargetMetric
 from search_spaces import ListedArms, Sweep
@@ -222,6 +222,15 @@ def test_gradient_checkpointing_is_told_to_workers_and_is_in_no_key(tmp_path: Pa
     spec = jobs.of(definition, cell).spec
     assert spec.gradient_checkpointing
     assert spec.trial_key == cell.trial_key
+
+
+def test_an_evaluation_that_needs_another_trial_waits_for_all_trainings(tmp_path: Path) -> None:
+    definition = define(sweep(), Changes(), ())
+    evaluations = (Confidence(), TransferError(source="f" * 20))
+    options, storage = options_of({}), resolve_storage(tmp_path)
+    jobs = TrialJobs(storage, options, tmp_path, evaluations=evaluations)
+    job = jobs.of(definition, definition.manifest.cells[0])
+    assert [one["kind"] for one in job.evaluations] == ["confidence"]
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:

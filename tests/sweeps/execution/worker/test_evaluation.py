@@ -1,5 +1,6 @@
 """Evaluations stand beside a trial: made from its weights, once, and nothing else is touched."""
 
+from bdb import BdbQuit
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,14 @@ from capsmodel.training.training import Training
 from search_spaces.evaluation_key import evaluation_key
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.worker.evaluation import EvaluationJob, run_evaluations
+from sweeps.execution.worker.evaluation import (
+    EvaluationJob,
+    run_evaluations,
+    train_and_evaluate,
+)
 from sweeps.execution.worker.trial import run_trial
 from sweeps.records.errors import BadInput
+from sweeps.records.trial_record import Outcome
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.worker import trials
 
@@ -91,6 +97,47 @@ def test_another_trial_that_is_not_there_leaves_the_evaluation_to_be_made(cells:
         run_evaluations(job_of(cells, evaluation))
     assert not CellEvaluations(cells / KEY).keys()
     assert not (cells / evaluation.source).exists()
+
+
+def test_a_trial_is_evaluated_where_it_was_trained_as_it_would_be_later(tmp_path: Path) -> None:
+    job = trials.job_of(tmp_path)
+    key, dumped = job.spec.trial_key, Confidence().model_dump(mode="json")
+    with_evaluation = job.model_copy(update={"evaluations": (dumped,)})
+    assert train_and_evaluate(with_evaluation, trials.silent) is Outcome.FINISHED
+    made = CellEvaluations(tmp_path / key).read(evaluation_key(Confidence()))
+    config = TrainingConfig.model_validate(job.spec.config)
+    trained = Trained.load(CellFolder(tmp_path, key).weights, config, 0)
+    assert made
+    assert made.metrics == Confidence().evaluate(trained, config.data.load("cpu")).metrics
+
+
+def test_a_failed_evaluation_leaves_its_training_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(self: Confidence, trained: object, data: object) -> None:
+        raise ZeroDivisionError("by chance")
+
+    monkeypatch.setattr(Confidence, "evaluate", failing)
+    job = trials.job_of(tmp_path)
+    job = job.model_copy(update={"evaluations": (Confidence().model_dump(mode="json"),)})
+    assert train_and_evaluate(job, trials.silent) is Outcome.FINISHED
+    folder = CellFolder(tmp_path, job.spec.trial_key)
+    assert folder.is_filled()
+    assert not CellEvaluations(folder.path).keys()
+    assert "ZeroDivisionError: by chance" in folder.log.read_text()
+
+
+def test_leaving_a_debugger_in_an_evaluation_ends_the_launch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def left(self: Confidence, trained: object, data: object) -> None:
+        raise BdbQuit
+
+    monkeypatch.setattr(Confidence, "evaluate", left)
+    job = trials.job_of(tmp_path)
+    job = job.model_copy(update={"evaluations": (Confidence().model_dump(mode="json"),)})
+    with pytest.raises(BdbQuit):
+        train_and_evaluate(job, trials.silent)
 
 
 def test_the_trials_own_files_keep_their_bytes(cells: Path) -> None:
