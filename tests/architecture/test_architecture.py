@@ -226,6 +226,7 @@ def test_broad_excepts_stand_at_the_boundaries_alone() -> None:
         "sweeps/execution/worker/trial.py",
         "sweeps/execution/engine/inline_engine.py",
         "sweeps/execution/plan/definition.py",
+        "sweeps/execution/worker/evaluation.py",
         "sweeps/execution/sweep_check.py",
         "search_spaces/data_fingerprint.py",
         "search_spaces/sweep_file.py",
