@@ -202,6 +202,8 @@ class LastLaunch(Shape):
     """Seconds since 1970; null if it is running or was killed."""
     exit_code: int | None
     """null if it is running or was killed."""
+    go_on_with: str | None
+    """The command that resumes it; null if it is running or ended with exit code 0."""
 
 
 class CellStanding(Shape):

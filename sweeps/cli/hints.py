@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sweeps.cli.options import STORAGE_VARIABLE, TRACKING_VARIABLE
-from sweeps.remote.submissions import RESUME_VARIABLE
+from sweeps.records.launch_command import RESUME_VARIABLE
+from sweeps.records.plain_text import one_line
 from sweeps.tracking.addresses import public
 
 _ONLY_ONCE = {"--retrain", "--replace"}
@@ -34,6 +35,20 @@ def resume_command(words: Sequence[str] | None = None) -> str:
         return submitting
     given = sys.argv[1:] if words is None else words
     return shlex.join([program_name(), *(public(word) for word in given if word not in _ONLY_ONCE)])
+
+
+def resume_hint(words: Sequence[str], folder: Path | None, sweep: str) -> str:
+    """Return the command that resumes somebody's launch, and the folder in which to give it.
+
+    Args:
+        words: Words of the launch's command after the program's name; none if it had none.
+        folder: Where it was given, None where that is not known.
+        sweep: Name of the sweep.
+    """
+    if not words:
+        return f"the same call or command again, of the sweep '{sweep}'."
+    place = "" if folder in {None, Path.cwd()} else f"   (in {folder})"
+    return one_line(resume_command(words) + place)
 
 
 def is_submitted() -> bool:

@@ -23,6 +23,7 @@ from pydantic import ValidationError
 from capsmodel.whole_file import write_whole
 from search_spaces.plans.known import known_after
 from sweeps.records.errors import BadInput
+from sweeps.records.launch_command import launch_words
 from sweeps.records.manifest import Manifest
 from sweeps.records.sweep_log import (
     Decided,
@@ -45,6 +46,7 @@ from sweeps.storage.file_lock import is_locked
 from sweeps.storage.locations import Storage
 from sweeps.storage.regular_files import open_regular, read_descriptor, read_regular
 from sweeps.storage.sqlite_file import archive_copy, archive_file
+from sweeps.tracking.addresses import public
 from sweeps.tracking.store import RecordStore
 from sweeps.tracking.validation import first_error, unknown_sweep, valid_names
 
@@ -135,7 +137,11 @@ class SweepLog:
     def start_launch(self, num_cells: int) -> None:
         """Note that a launch starts."""
         self._is_launched = True
-        self._write(line_of(LaunchStarted(at=time.time(), num_cells=num_cells)), is_synced=True)
+        words = tuple(map(public, launch_words()))
+        started = LaunchStarted(
+            at=time.time(), num_cells=num_cells, words=words, folder=_folder() if words else ""
+        )
+        self._write(line_of(started), is_synced=True)
 
     def end_launch(self, exit_code: int) -> None:
         """Note how the launch ended, if one was started."""
@@ -360,12 +366,16 @@ class Launch:
         ended: None while it runs, or if its driver was killed.
         exit_code: None likewise.
         num_cells: Cells it set out to train.
+        words: Those of its command after the program's name; none where Python code launched it.
+        folder: Where the command was given, "" where that is not known.
     """
 
     started: float
     ended: float | None
     exit_code: int | None
     num_cells: int
+    words: tuple[str, ...] = ()
+    folder: str = ""
 
 
 def last_launch(journals: Path, sweep: str) -> Launch | None:
@@ -382,9 +392,10 @@ def last_launch(journals: Path, sweep: str) -> Launch | None:
             ended = entry
     if started is None:
         return None
-    if ended is None:
-        return Launch(started.at, None, None, started.num_cells)
-    return Launch(started.at, ended.at, ended.exit_code, started.num_cells)
+    at, exit_code = (ended.at, ended.exit_code) if ended else (None, None)
+    return Launch(
+        started.at, at, exit_code, started.num_cells, words=started.words, folder=started.folder
+    )
 
 
 def pending_trials(journals: Path, sweep: str) -> set[str]:
@@ -412,6 +423,13 @@ def waiting_trials(decisions: Iterable[Decided]) -> dict[str, int]:
 def is_launching(journals: Path, sweep: str) -> bool:
     """Return whether a process is running a sweep, repairing or deleting it."""
     return is_locked(journals / f"{sweep}.lock")
+
+
+def _folder() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:  # it was deleted
+        return ""
 
 
 def _content(entry: Decided) -> int:

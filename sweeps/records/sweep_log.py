@@ -24,6 +24,7 @@ from pydantic import (
     field_validator,
 )
 
+from capsmodel.settings.parts import later
 from search_spaces.plans.decisions import (
     Continue,
     Decision,
@@ -147,11 +148,16 @@ class LaunchStarted(_Entry):
     Attributes:
         at: Seconds since 1970.
         num_cells: Cells that it set out to train.
+        words: Those of its command after the program's name, without passwords; none where Python
+            code launched it.
+        folder: Where the command was given.
     """
 
     type: Literal["launch_started"] = "launch_started"
     at: Seconds
     num_cells: Count
+    words: tuple[str, ...] = later(())
+    folder: str = later("")
 
 
 class LaunchEnded(_Entry):

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from sweeps.execution.view.live_view import VIEW_VARIABLE
 from sweeps.records.errors import BadInput
+from sweeps.records.launch_command import RESUME_VARIABLE
 from sweeps.records.plain_text import one_line
 from sweeps.remote.messages import (
     Ended,
@@ -30,7 +31,6 @@ from sweeps.remote.messages import (
 )
 from sweeps.remote.node import write_files
 from sweeps.remote.services import is_open
-from sweeps.remote.submissions import RESUME_VARIABLE
 
 _POLL_SECONDS = 0.5
 _SWEEP, _WORDS = "capsweep_sweep", "capsweep_words"  # in a job's metadata

@@ -13,9 +13,6 @@ from sweeps.records.errors import BadInput
 from sweeps.storage.locations import resolve_storage, resolve_tracking_uri
 from sweeps.tracking.validation import valid_names
 
-RESUME_VARIABLE = "CAPSWEEP_RESUME_COMMAND"
-"""Names the command that submits a sweep again, in the environment of its launch."""
-
 
 class Submission(BaseModel):
     """A sweep that was submitted to a cluster.

@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -84,7 +85,10 @@ def _answer(status: "SweepStatus") -> "StatusAnswer":
         evaluations=Counter(evaluation.state.value for evaluation in status.evaluations),
         last_launch=launch
         and LastLaunch(
-            started_at=launch.started, ended_at=launch.ended, exit_code=launch.exit_code
+            started_at=launch.started,
+            ended_at=launch.ended,
+            exit_code=launch.exit_code,
+            go_on_with=_resume_hint(status),
         ),
     )
 
@@ -168,6 +172,8 @@ def _print_status(status: "SweepStatus") -> None:
         out.print("Some finished trials are not yet in MLflow: run the sweep again to carry them.")
     if status.last_launch or status.is_running:
         out.print(_last_launch(status))
+    if again := _resume_hint(status):
+        say(f"Go on with: {again}")
 
 
 def _print_cells(status: "SweepStatus") -> None:
@@ -213,3 +219,13 @@ def _last_launch(status: "SweepStatus") -> str:
         return "The last launch was killed."
     took = clock(launch.ended - launch.started)
     return f"The last launch took {took} and ended with code {launch.exit_code}."
+
+
+def _resume_hint(status: "SweepStatus") -> str | None:
+    """Return what resumes the last launch if it did not end well; None if nothing has to."""
+    from sweeps.cli.hints import resume_hint
+
+    launch = status.last_launch
+    if launch is None or status.is_running or launch.exit_code == 0:
+        return None
+    return resume_hint(launch.words, Path(launch.folder) if launch.folder else None, status.sweep)

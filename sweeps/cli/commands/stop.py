@@ -1,14 +1,12 @@
 """`capsweep stop`."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sweeps.cli.hints import resume_command
+from sweeps.cli.hints import resume_hint
 from sweeps.cli.options import NameArgument, StorageOption
 from sweeps.cli.verbosity import is_quiet
-from sweeps.records.plain_text import one_line
 from sweeps.remote.submissions import check_known, submission_of
 
 if TYPE_CHECKING:
@@ -47,8 +45,6 @@ def stop(
 
 
 def _resume_hint(launch: "RunningLaunch") -> str:
-    """Return the command that resumes a launch, and the folder in which to run it."""
-    if "run" not in launch.words:
-        return f"the same call or command again, of the sweep '{launch.sweep}'."
-    place = "" if launch.folder in {None, Path.cwd()} else f"   (in {launch.folder})"
-    return one_line(resume_command(launch.words[launch.words.index("run") :]) + place)
+    """Return what resumes a launch."""
+    words = launch.words[launch.words.index("run") :] if "run" in launch.words else ()
+    return resume_hint(words, launch.folder, launch.sweep)

@@ -381,6 +381,7 @@ def _board(progress: Progress, log: SweepLog) -> Board:
         num_expected=progress.num_cells,
         mean_share=survey.mean_share,
         changes=survey.changes_by_arm,
+        fresh_seeds=survey.fresh_seeds,
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.survey.surveyed_cells import FolderState
+from sweeps.records.trial_record import Outcome
 from sweeps.storage.locations import Storage
 
 
@@ -24,6 +25,9 @@ def _folder_state(folder: CellFolder) -> FolderState:
             epochs=len(final.curve),
             duration_seconds=final.duration_seconds,
             num_bytes=_num_bytes(folder),
+            validation_error=final.curve[-1].validation_error
+            if final.outcome is Outcome.FINISHED and final.curve
+            else None,
         )
     lines, _ = folder.read_outbox()
     epochs = [line.epoch for line in lines if line.epoch]

@@ -107,6 +107,15 @@ class Survey:
         return {arm.name: arm.changes for arm in manifest.arms} if manifest.search else {}
 
     @property
+    def fresh_seeds(self) -> frozenset[int]:
+        """The seeds that have no part in choosing arms; empty where nothing is chosen."""
+        manifest = self.definition.manifest
+        if manifest.choosing_seeds:
+            return frozenset(manifest.seeds)
+        confirmation = manifest.search.confirmation if manifest.search else None
+        return frozenset(confirmation.seeds) if confirmation else frozenset()
+
+    @property
     def _counts(self) -> tuple[str, ...]:
         manifest = self.definition.manifest
         empty = sum(not cell.is_filled for cell in self.cells)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from capsmodel.metrics import VALIDATION_ERROR
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -31,6 +32,7 @@ class FolderState:
         failure: Why the last attempt failed, None if it did not.
         duration_seconds: Duration of those epochs.
         num_bytes: Size of a filled cell's files; 0 if its weights were deleted.
+        validation_error: Of the last epoch of a finished trial, a fraction; None of any other.
     """
 
     outcome: Outcome | None = None
@@ -38,6 +40,7 @@ class FolderState:
     failure: str | None = None
     duration_seconds: float = 0.0
     num_bytes: int = 0
+    validation_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class SurveyedCell:
 
     Attributes:
         has_record: Whether the tracking store has any record of it.
+        validation_error: Of the last epoch of a finished trial, a fraction; None of any other.
     """
 
     cell: ManifestCell
@@ -53,6 +57,7 @@ class SurveyedCell:
     epochs: int = 0
     reason: str = ""
     has_record: bool = False
+    validation_error: float | None = None
 
     @property
     def is_filled(self) -> bool:
@@ -103,9 +108,13 @@ def _surveyed(
         state = CellState.STOPPED if is_in_record else CellState.TO_RECORD
         return SurveyedCell(cell, state, cell.stopped.epoch)
     if record and record.outcome.is_final:
-        return SurveyedCell(cell, CellState.RECORDED, record.epochs, record.reason)
+        error = record.value(VALIDATION_ERROR) if record.outcome is Outcome.FINISHED else None
+        return SurveyedCell(
+            cell, CellState.RECORDED, record.epochs, record.reason, validation_error=error
+        )
     if folder.outcome:
-        return SurveyedCell(cell, CellState.TO_RECORD, folder.epochs)
+        error = folder.validation_error
+        return SurveyedCell(cell, CellState.TO_RECORD, folder.epochs, validation_error=error)
     if folder.failure:
         return SurveyedCell(cell, CellState.FAILED, folder.epochs, folder.failure)
     if folder.epochs:

@@ -2,8 +2,10 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
+from statistics import fmean
 
 from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
 from sweeps.execution.sweep_log import DISPATCHED, SweepLog
@@ -31,6 +33,22 @@ class RunningTrial:
     is_pending: bool = True
 
 
+@dataclass(frozen=True)
+class BestArm:
+    """The best arm so far.
+
+    Attributes:
+        error: Mean of its validation errors, a fraction.
+        num_finished: Over how many seeds.
+        num_planned: How many it will have.
+    """
+
+    error: float
+    arm: str
+    num_finished: int
+    num_planned: int
+
+
 @dataclass
 class Board:
     """The state of a launch; the engine and the plan report every event to it.
@@ -45,7 +63,7 @@ class Board:
         num_pruned: Trials that the scheduler stopped.
         waiting: Trial key -> the epoch at which it waits for its promotion.
         failures: (arm, seed, reason) of each trial that failed.
-        best: (validation error, arm, seed) of the best trial that finished in this launch.
+        fresh_seeds: Seeds that have no part in choosing; empty where nothing is chosen.
         changes: Arm -> its settings (path -> value), for arms whose name does not say them.
         doing: What happens now instead of training, "" while trials run.
         doing_since: When that began, on the clock.
@@ -67,7 +85,7 @@ class Board:
     running: dict[str, RunningTrial] = field(default_factory=dict[str, RunningTrial])
     waiting: dict[str, int] = field(default_factory=dict[str, int])
     failures: list[tuple[str, int, str]] = field(default_factory=list[tuple[str, int, str]])
-    best: tuple[float, str, int] | None = None
+    fresh_seeds: frozenset[int] = frozenset()
     changes: dict[str, Json] = field(default_factory=dict[str, Json])
     doing: str = ""
     doing_since: float = 0.0
@@ -86,8 +104,15 @@ class Board:
         }
         self._started: set[str] = set()
         self._started_at = self.clock()
-        self._first_epoch_at = 0.0
-        self._epochs_seen = 0
+        self._last_epoch_at: float | None = None
+        self._epochs_timed = 0
+        self._epoch_seconds = 0.0
+        self._errors = {
+            (cell.cell.arm, cell.cell.seed): cell.validation_error
+            for cell in self.cells
+            if cell.validation_error is not None
+        }
+        self._ended = {(one.cell.arm, one.cell.seed) for one in self.cells if one.is_filled}
         self._untrained = {
             cell.cell.trial_key: max(0, self.epochs[cell.cell.arm] - cell.epochs)
             for cell in empty_cells(self.cells)
@@ -105,7 +130,11 @@ class Board:
                 self.cells.append(cell)
                 self._places.setdefault(cell.cell.trial_key, cell)
                 self.num_filled += cell.is_filled
-                if not cell.is_filled:
+                if cell.validation_error is not None:
+                    self._errors[cell.cell.arm, cell.cell.seed] = cell.validation_error
+                if cell.is_filled:
+                    self._ended.add((cell.cell.arm, cell.cell.seed))
+                else:
                     left = max(0, self.epochs[cell.cell.arm] - cell.epochs)
                     self._untrained.setdefault(cell.cell.trial_key, left)
 
@@ -131,9 +160,7 @@ class Board:
     def progressed(self, trial_key: str, epoch: int, validation_error: float) -> None:
         """A trial finished an epoch."""
         with self._lock:
-            self._epochs_seen += 1
-            if self._epochs_seen == 1:
-                self._first_epoch_at = self.clock()
+            self._time_epoch()
             if trial := self.running.get(trial_key):
                 trial.is_pending = False
                 trial.epoch, trial.validation_error = epoch, validation_error
@@ -145,6 +172,8 @@ class Board:
         with self._lock:
             self.num_restarts += 1
             self.running.pop(trial_key, None)
+            if not self.running:
+                self._last_epoch_at = None  # the pace is that of training, not of the retry
         self.log.note(trial_key, "restarted", why)
 
     def paused(self, trial_key: str, epoch: int) -> None:
@@ -171,6 +200,7 @@ class Board:
             trial = self.running.pop(trial_key, None)
             self._untrained.pop(trial_key, None)
             self.waiting.pop(trial_key, None)
+            self._ended.add((cell.arm, cell.seed))
             if outcome is Outcome.FAILED:
                 self.failures.append((cell.arm, cell.seed, reason))
             else:
@@ -179,8 +209,7 @@ class Board:
                 self.num_diverged += outcome is Outcome.DIVERGED
                 self.num_pruned += outcome is Outcome.PRUNED
             if outcome is Outcome.FINISHED and trial and trial.validation_error is not None:
-                candidate = (trial.validation_error, cell.arm, cell.seed)
-                self.best = min(self.best or candidate, candidate)
+                self._errors[cell.arm, cell.seed] = trial.validation_error
         self.log.note(trial_key, outcome.value, reason)
 
     def say_now(self, doing: str) -> None:
@@ -229,14 +258,36 @@ class Board:
         running = sum(trial.epoch / max(1, trial.num_epochs) for trial in self.snapshot())
         return (self.num_filled + self.num_done + running) / max(1, self.num_cells)
 
+    @property
+    def best(self) -> BestArm | None:
+        """The arm with the lowest mean validation error, None until one can be judged.
+
+        As in `capsweep best`: once all trials on fresh seeds have ended, they alone count.
+        """
+        with self._lock:
+            places = [(one.cell.arm, one.cell.seed) for one in self.cells]
+            fresh = [place for place in places if place[1] in self.fresh_seeds]
+            other = [place for place in places if place[1] not in self.fresh_seeds]
+            errors = dict(self._errors)
+            is_confirmed = bool(fresh) and self._ended.issuperset(fresh)
+        return (best_arm(fresh, errors) if is_confirmed else None) or best_arm(other, errors)
+
+    def _time_epoch(self) -> None:
+        """Count the time since the last epoch; the first one waited for processes to start."""
+        now = self.clock()
+        if self._last_epoch_at is not None:
+            self._epoch_seconds += now - self._last_epoch_at
+            self._epochs_timed += 1
+        self._last_epoch_at = now
+
     def seconds_an_epoch(self) -> float | None:
         """Return the mean seconds of an epoch, None until a few have ended.
 
-        The first epoch does not count: it waited for processes to start.
+        The first epoch does not count, nor one after a retry: they waited for processes to start.
         """
-        if self._epochs_seen < _FEWEST_EPOCHS:
+        if self._epochs_timed < _FEWEST_EPOCHS - 1:
             return None
-        return (self.clock() - self._first_epoch_at) / (self._epochs_seen - 1)
+        return self._epoch_seconds / self._epochs_timed
 
     def remaining_seconds(self) -> float | None:
         """Estimate the time left, None until a few epochs have ended."""
@@ -246,6 +297,33 @@ class Board:
         mean = sum(self.epochs.values()) / max(1, len(self.epochs))
         to_come = mean * self.mean_share * (self.num_cells - len(self.cells))
         return (sum(self._untrained.values()) + to_come) * per_epoch
+
+
+def best_arm(
+    places: Iterable[tuple[str, int]], errors: Mapping[tuple[str, int], float]
+) -> BestArm | None:
+    """Return the arm with the lowest mean error, None until one can be judged.
+
+    One seed of several may be a lucky one: it takes two, and at least half as many as another arm
+    has.
+
+    Args:
+        places: Arm and seed of each cell that counts.
+        errors: Place -> validation error of the trials that finished.
+    """
+    planned: dict[str, int] = {}
+    finished: dict[str, list[float]] = {}
+    for arm, seed in places:
+        planned[arm] = planned.get(arm, 0) + 1
+        if (arm, seed) in errors:
+            finished.setdefault(arm, []).append(errors[arm, seed])
+    most = max(map(len, finished.values()), default=0)
+    judged = [
+        BestArm(fmean(values), arm, len(values), planned[arm])
+        for arm, values in finished.items()
+        if len(values) >= min(2, planned[arm]) and 2 * len(values) >= most
+    ]
+    return min(judged, key=attrgetter("error"), default=None)
 
 
 def empty_cells(cells: Iterable[SurveyedCell]) -> list[SurveyedCell]:

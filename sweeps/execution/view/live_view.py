@@ -25,7 +25,7 @@ from capsmodel.spelling import short_names
 from capsmodel.whole_file import write_whole
 from sweeps.execution.interruption import on_forced_exit
 from sweeps.execution.periodic import every
-from sweeps.execution.view.board import Board, RunningTrial
+from sweeps.execution.view.board import BestArm, Board, RunningTrial
 from sweeps.storage.regular_files import open_regular
 
 _STEPS = "▁▂▃▄▅▆▇█"
@@ -186,9 +186,10 @@ def show_lines(board: Board, title: str, terminal: TextIO) -> Generator[None]:
 def render(board: Board, title: str) -> Group:
     """Return the live view: counts, a bar with the pace, the best trial, then dispatched ones."""
     running = board.snapshot()
-    lines = [Text(summary(board, title), style="bold"), Text(_pace(board))]
-    if board.best and (changes := board.changes.get(board.best[1])):
-        lines.append(Text(_one_line(f"the best so far: {settings_words(changes)}")))
+    lines = [Text(_counts(board, title), style="bold"), Text(_pace(board))]
+    if best := board.best:
+        changes = settings_words(board.changes.get(best.arm, {}))
+        lines.append(Text(_one_line(f"best so far: {_best(best)}{': ' * bool(changes)}{changes}")))
     lines += [Text(_one_line(sentence)) for sentence in board.said[-3:]]
     lines += [
         Text(_one_line(f"failed: {arm}, seed {seed}: {why}"))
@@ -239,7 +240,22 @@ def _pace(board: Board) -> str:
 
 
 def summary(board: Board, title: str) -> str:
-    """Return the progress in one line."""
+    """Return the progress with the best arm in one line."""
+    best = board.best
+    return _counts(board, title, *([_one_line(f"best {_best(best)}")] if best else []))
+
+
+def _best(best: BestArm) -> str:
+    """Return the best arm with its mean error."""
+    seeds = f"{best.num_planned} seeds"
+    if best.num_finished < best.num_planned:
+        seeds = f"{best.num_finished} of {seeds}"
+    mean = f", mean of {seeds}" * (best.num_planned > 1)
+    return f"{VALIDATION_ERROR.written(best.error)} ({best.arm}{mean})"
+
+
+def _counts(board: Board, title: str, *more: str) -> str:
+    """Return the progress in one line, with more before the times."""
     parts = [f"{title}: {board.num_filled + board.num_done} of {board.num_cells} cells done"]
     parts.append("stopping" if board.is_stopping else _doing(board))
     for epoch, count in sorted(Counter(board.waiting.values()).items()):
@@ -252,9 +268,7 @@ def summary(board: Board, title: str) -> str:
         parts.append(f"{board.num_pruned} stopped early")
     if board.num_restarts:
         parts.append(f"{board.num_restarts} restarted")
-    if board.best:
-        error, arm, seed = board.best
-        parts.append(f"best {VALIDATION_ERROR.written(error)} ({arm}, seed {seed})")
+    parts += more
     parts.append(f"{clock(board.elapsed_seconds)} elapsed")
     remaining = board.remaining_seconds()
     is_awaited = board.running or (remaining or 0) > 1

@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from sweeps.execution.survey.listing import listed_sweeps
 from sweeps.execution.survey.status import sweep_status
 from sweeps.execution.sweep_log import DISPATCHED, SweepLog, stored_entries, write_log
 from sweeps.records.cell_contents import OutboxLine
+from sweeps.records.launch_command import RESUME_VARIABLE
 from sweeps.records.sweep_log import LaunchEnded
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.locations import resolve_storage
@@ -94,8 +96,32 @@ def test_one_that_is_run_is_said_to_be(shell: Shell) -> None:
         assert re.search("small_design +running", shell("status").out)
         assert shell("status", "small_design").out.endswith("A launch runs now.\n")
         assert json.loads(shell("status", "small_design", "--json").out)["is_running"]
-    assert shell("status", "small_design").out.endswith("ended with code 130.\n")
+    again = "the same call or command again, of the sweep 'small_design'."
+    ended = shell("status", "small_design").out
+    assert ended.endswith(f"ended with code 130.\nGo on with: {again}\n")
     assert not json.loads(shell("status", "small_design", "--json").out)["is_running"]
+
+
+def test_the_status_of_a_killed_launch_names_the_command_that_resumes_it(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = interrupted_design(shell)
+    given = ["/bin/capsweep", "-q", "run", "mine.py", "--seeds", "0-4", "--retrain"]
+    given += ["--tracking-uri", "http://me:secret@there"]
+    monkeypatch.setattr(sys, "argv", given)
+    SweepLog(storage / "journals", "small_design").start_launch(6)
+    again = "capsweep run mine.py --seeds 0-4 --tracking-uri http://there"
+    printed = shell("status", "small_design").out
+    assert printed.endswith(f"The last launch was killed.\nGo on with: {again}\n")
+    launch = json.loads(shell("status", "small_design", "--json").out)["last_launch"]
+    assert launch["go_on_with"] == again
+    monkeypatch.chdir(storage)
+    elsewhere = shell("status", "small_design", "--storage", str(storage)).out
+    assert elsewhere.endswith(f"{again} (in {shell.folder})\n")
+    monkeypatch.chdir(shell.folder)
+    monkeypatch.setenv(RESUME_VARIABLE, "capsweep submit mine.py --on m.txt")
+    SweepLog(storage / "journals", "small_design").start_launch(6)
+    assert "Go on with: capsweep submit mine.py --on m.txt" in shell("status", "small_design").out
 
 
 def test_a_trial_that_waits_for_room_is_pending_while_its_launch_runs(shell: Shell) -> None:

@@ -14,9 +14,10 @@ from sweeps.cli.commands import run
 from sweeps.cli.remote_sweeps import exit_code_of, shown_by
 from sweeps.execution.launch.result import SweepResult
 from sweeps.records.errors import BadInput
+from sweeps.records.launch_command import RESUME_VARIABLE
 from sweeps.remote import head
 from sweeps.remote.messages import Ended, Frame, JobState, Running, Text
-from sweeps.remote.submissions import RESUME_VARIABLE, Submission
+from sweeps.remote.submissions import Submission
 from tests.sweeps.cli.shell import Shell
 
 RUNNING = JobState(status="RUNNING")

@@ -12,7 +12,7 @@ from rich.console import Console
 from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
 from sweeps.execution.sweep_log import SweepLog, last_launch, stored_entries
 from sweeps.execution.view import live_view as live
-from sweeps.execution.view.board import Board
+from sweeps.execution.view.board import BestArm, Board
 from sweeps.execution.view.live_view import clock, render, show_in_terminal, summary
 from sweeps.records.sweep_log import TrialNoted
 from sweeps.records.trial_record import Outcome
@@ -91,8 +91,7 @@ def test_everything_that_happened_is_in_one_line(scene: Scene) -> None:
     board.ended(keys[3], Outcome.FAILED, "no")
     summed_up = summary(board, "example")
     assert summed_up == (
-        "example: 3 of 4 cells done, 0 running, 1 failed, 1 diverged, 1 restarted, "
-        "best 5.00 % (other, seed 0), 0:12 elapsed"
+        "example: 3 of 4 cells done, 0 running, 1 failed, 1 diverged, 1 restarted, 0:12 elapsed"
     )
     assert board.failures == [("other", 1, "no")]
 
@@ -105,13 +104,63 @@ def test_one_that_is_stopping_says_not_how_long_training_would_take(scene: Scene
     assert summary(scene.board, "example").endswith("stopping, 0:12 elapsed")
 
 
-def test_the_best_is_the_lowest_of_those_that_finished(scene: Scene) -> None:
-    for index, error in ((1, 0.2), (2, 0.1), (3, 0.3)):
-        begin(scene.board, scene.keys[index])
-        scene.board.progressed(scene.keys[index], 10, error)
-        outcome = Outcome.DIVERGED if index == 2 else Outcome.FINISHED
-        scene.board.ended(scene.keys[index], outcome, "")
-    assert scene.board.best == (0.2, "other", 0)
+def finish(board: Board, trial_key: str, error: float, outcome: Outcome = Outcome.FINISHED) -> None:
+    begin(board, trial_key)
+    board.progressed(trial_key, 10, error)
+    board.ended(trial_key, outcome, "")
+
+
+def test_the_best_arm_has_the_lowest_mean_not_the_luckiest_seed(scene: Scene) -> None:
+    for index, error in ((0, 0.3), (1, 0.1), (2, 0.3)):
+        finish(scene.board, scene.keys[index], error)
+    assert scene.board.best == BestArm(pytest.approx(0.3), "base", 2, 2), "other has one seed"
+    finish(scene.board, scene.keys[3], 0.7)
+    assert scene.board.best == BestArm(pytest.approx(0.3), "base", 2, 2)
+    assert "best 30.00 % (base, mean of 2 seeds)" in summary(scene.board, "example")
+
+
+def test_a_trial_that_diverged_is_not_the_best(scene: Scene) -> None:
+    finish(scene.board, scene.keys[0], 0.3)
+    finish(scene.board, scene.keys[2], 0.1, Outcome.DIVERGED)
+    assert scene.board.best is None, "one seed of two may be a lucky one"
+
+
+def test_trials_of_before_the_launch_count_for_the_best(log: SweepLog) -> None:
+    cells = manifest(arms=("base", "other")).cells
+    errors = (0.1, 0.3, 0.1, 0.3)
+    done = [
+        SurveyedCell(cell, CellState.RECORDED, 10, validation_error=error)
+        for cell, error in zip(cells, errors, strict=True)
+    ]
+    assert Board(done, {"base": 10, "other": 10}, log).best == BestArm(0.1, "base", 2, 2)
+    added = Board([], {}, log)
+    added.add(done[2:], {})
+    assert added.best == BestArm(0.1, "base", 1, 1)
+
+
+def test_fresh_seeds_alone_count_once_all_of_them_have_ended(scene: Scene) -> None:
+    scene.board.fresh_seeds = frozenset({1})
+    finish(scene.board, scene.keys[0], 0.1)
+    finish(scene.board, scene.keys[1], 0.2)
+    finish(scene.board, scene.keys[3], 0.05)
+    assert scene.board.best == BestArm(0.1, "base", 1, 1), "a fresh seed is still to come"
+    finish(scene.board, scene.keys[2], 0.4)
+    assert scene.board.best == BestArm(0.05, "other", 1, 1)
+
+
+def test_the_time_left_does_not_grow_during_a_retry_nor_by_it(scene: Scene) -> None:
+    key = scene.keys[2]
+    begin(scene.board, key)
+    scene.train(2, range(1, 7))
+    before = scene.board.remaining_seconds()
+    scene.board.restarted(key, "its process was killed")
+    scene.watch.now += 300.0
+    assert scene.board.remaining_seconds() == before
+    begin(scene.board, key)
+    scene.watch.now += 100.0
+    scene.train(2, range(7, 8))
+    assert before is not None
+    assert scene.board.remaining_seconds() == pytest.approx(before - 2.0)
 
 
 def test_the_rest_is_estimated_from_the_pace_so_far(scene: Scene) -> None:
@@ -206,6 +255,7 @@ def test_hostile_names_neither_mark_up_nor_command_the_terminal(log: SweepLog) -
     begin(scene.board, scene.keys[1])
     scene.board.progressed(scene.keys[1], 10, 0.5)
     scene.board.ended(scene.keys[3], Outcome.FAILED, HOSTILE)
+    scene.board.fresh_seeds = frozenset({1})
     for shown in (rendered(scene.board), summary(scene.board, "example")):
         assert not set(shown) & set("\x1b\x07\r")
     assert rendered(scene.board).count("[red]") == 3, "twice in the failure, once in the table"

@@ -1,0 +1,23 @@
+"""The command of a launch, which its log notes so that another process can name what resumes it."""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+RESUME_VARIABLE = "CAPSWEEP_RESUME_COMMAND"
+"""Names the command that submits a sweep again, in the environment of its launch."""
+_PROGRAM = "capsweep"
+
+
+def launch_words() -> tuple[str, ...]:
+    """Return the words of this process's command, after the program's name, that launch a sweep.
+
+    Of a submitted sweep those that submit it again; none where Python code launches it.
+    """
+    if submitting := os.environ.get(RESUME_VARIABLE):
+        return tuple(shlex.split(submitting)[1:])
+    program, *words = sys.argv
+    if Path(program).name != _PROGRAM or "run" not in words:
+        return ()
+    return tuple(words[words.index("run") :])
