@@ -5,7 +5,7 @@ Then columns are left out, and a line below says which, and what shows them. Whe
 columns that stay have room, each row becomes lines of its own.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -149,15 +149,21 @@ class FittedTable:
             yield Text()
 
 
-def from_the_right(titles: Sequence[str], first: Iterable[int] = ()) -> list[int | None]:
+def from_the_right(
+    titles: Sequence[str], first: Collection[int] = (), last: Collection[int] = ()
+) -> list[int | None]:
     """Return the usual order: some columns first, then the last ones; the first two always stay.
 
     Args:
         titles: Titles of all columns.
         first: Places of those that are left out before the others.
+        last: Places of those that are left out after all others, the right one at the very end.
     """
-    early = set(first)
-    places = sorted(range(2, len(titles)), key=lambda place: (place not in early, -place))
+
+    def turn(place: int) -> tuple[int, int]:
+        return (2, place) if place in last else (int(place not in first), -place)
+
+    places = sorted(range(2, len(titles)), key=turn)
     return [places.index(place) + 1 if place > 1 else None for place in range(len(titles))]
 
 

@@ -29,12 +29,14 @@ class Column:
         title: Its heading for a reader.
         fields: The names of the columns that it becomes in CSV.
         hide_if_empty: Whether readers see it only where a cell of it has a text.
+        is_answer: Whether it says what the table is for: a narrow terminal leaves it out last.
     """
 
     title: str
     fields: tuple[str, ...]
     align: Literal["left", "right"] = "right"
     hide_if_empty: bool = False
+    is_answer: bool = False
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,11 @@ def to_rich(table: Table, elsewhere: str = "") -> RenderableType:
 
 
 def _columns(table: Table) -> list[FittedColumn]:
-    """Return the columns. Optional ones are left out first on a narrow terminal."""
+    """Return the columns. A narrow terminal leaves optional ones out first, answers last."""
     titles = [column.title for column in table.columns]
+    last = [place for place, column in enumerate(table.columns) if column.is_answer]
     optional = [place for place, column in enumerate(table.columns) if column.hide_if_empty]
-    order = from_the_right(titles, optional)
+    order = from_the_right(titles, optional, last)
     return [
         FittedColumn(column.title, column.align, gives_way)
         for column, gives_way in zip(table.columns, order, strict=True)

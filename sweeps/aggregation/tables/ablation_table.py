@@ -53,8 +53,13 @@ ARM_COLUMNS = (
     Column("Arm", ("arm",), align="left"),
     Column("n", ("n", "num_planned"), hide_if_empty=True),
     Column("Error % (sd)", ("mean", "sd", "se", "min", "max")),
-    Column("Difference", ("difference", "low", "high", "difference_n"), hide_if_empty=True),
-    Column("Verdict", ("verdict",), align="left", hide_if_empty=True),
+    Column(
+        "Difference",
+        ("difference", "low", "high", "difference_n"),
+        hide_if_empty=True,
+        is_answer=True,
+    ),
+    Column("Verdict", ("verdict",), align="left", hide_if_empty=True, is_answer=True),
     DIVERGED_COLUMN,
     OTHER_GAPS_COLUMN,
 )

@@ -117,8 +117,8 @@ def _columns(evaluated: ComparedEvaluation) -> tuple[Column, ...]:
     words = f"Mean {text}" if len(figure.weights) > 1 else f"{text[0].upper()}{text[1:]}"
     clean = Column("From clean", (_CLEAN, f"{_CLEAN}_low", f"{_CLEAN}_high"))
     compared = (
-        Column("Difference", ("difference", "low", "high", "difference_n")),
-        Column("Verdict", ("verdict",), align="left"),
+        Column("Difference", ("difference", "low", "high", "difference_n"), is_answer=True),
+        Column("Verdict", ("verdict",), align="left", is_answer=True),
     )
     return (
         Column("Arm", ("arm", "is_baseline"), align="left"),

@@ -94,6 +94,18 @@ def confirmation_columns(
     ends = ("", "_low", "_high")
     of_random = (*(f"random_difference_points{end}" for end in ends), "random_difference_n")
     verdicts = ("random_verdict", "random_p", "random_adjusted_p")
+    difference = Column(
+        "Difference",
+        (*(f"difference_points{end}" for end in ends), "difference_n"),
+        is_answer=True,
+    )
+    verdict = Column(
+        "Verdict",
+        ("verdict", "p", "adjusted_p"),
+        align="left",
+        hide_if_empty=True,
+        is_answer=True,
+    )
     against = (
         Column("Against random", of_random),
         Column("Verdict on random", verdicts, align="left", hide_if_empty=True),
@@ -101,14 +113,14 @@ def confirmation_columns(
     return (
         Column("Rank", ("rank",)),
         Column("Arm", ("arm", "is_baseline"), align="left"),
-        Column("Settings", ("settings",), align="left"),
+        Column("Settings", ("settings",), align="left", hide_if_empty=True),
         *([Column("Parameters", ("num_parameters",))] if has_cost else []),
         measured_column(metric, metric.text.capitalize()),
         Column("n", ("n", "num_planned")),
         Column("In the search", (f"search_{field_name(metric)}",)),
         measured_column(TEST_ERROR, "Test error"),
-        Column("Difference", (*(f"difference_points{end}" for end in ends), "difference_n")),
-        Column("Verdict", ("verdict", "p", "adjusted_p"), align="left", hide_if_empty=True),
+        difference,
+        verdict,
         *(against if is_held_to_random else ()),
         GAP_COLUMN,
     )

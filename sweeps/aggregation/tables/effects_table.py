@@ -61,7 +61,7 @@ EFFECT_COLUMNS = (
     Column("Squares (%)", ("sum_of_squares_percent",), hide_if_empty=True),
     Column("p", ("p",), hide_if_empty=True),
     Column("Holm p", ("adjusted_p",), hide_if_empty=True),
-    Column("Verdict", ("verdict",), align="left"),
+    Column("Verdict", ("verdict",), align="left", is_answer=True),
 )
 _MEAN_ENDS = ("", "_low", "_high", "_num_seeds")
 _MEAN_COLUMNS = (

@@ -89,6 +89,18 @@ def test_without_room_for_what_stays_each_row_becomes_lines() -> None:
 def test_a_table_of_a_report_loses_its_rarer_columns_first_and_never_the_first_two() -> None:
     assert from_the_right(["a", "b", "c", "d", "e"]) == [None, None, 3, 2, 1]
     assert from_the_right(["a", "b", "c", "d", "e"], [1, 2]) == [None, None, 1, 3, 2]
+    assert from_the_right(["a", "b", "c", "d", "e"], [4], [3, 4]) == [None, None, 1, 2, 3]
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_a_confirmation_keeps_its_verdict_before_its_settings(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    unpack(STORES / "finished_search.tar.xz", shell.folder)
+    monkeypatch.setenv("COLUMNS", str(width))
+    printed = shell("report", "small_search").out
+    heading = next(line for line in printed.splitlines() if line.startswith(" Rank"))
+    assert heading.split()[-2:] == ["Difference", "Verdict"]
 
 
 COMMANDS = {
