@@ -8,13 +8,13 @@ import hashlib
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from capsmodel.data import DataFacts, DataSet, DataSplits, facts_of, load_checked
+from capsmodel.data import DataFacts, DataSet, DataSplits, facts_of, load_checked, num_images
 from capsmodel.data.archive import cache_folder
 from capsmodel.settings.parts import is_built_in
 from capsmodel.spelling import words_of
@@ -42,14 +42,14 @@ def data_fingerprint(data: DataSet) -> str:
     Raises:
         ValueError: As in `facts_of_own_data`.
     """
-    return data.fingerprint if is_built_in(type(data)) else facts_of_own_data(data).fingerprint
+    return facts_of_own_data(data).fingerprint if data.is_of_user else data.fingerprint
 
 
 def facts_of_own_data(data: DataSet) -> DataFacts:
     """Return the facts of a user's data set; it is loaded if they are not known.
 
-    It is loaded with the default split seed, so that all splits have the same fingerprint, as those
-    of the data sets of capsmodel have.
+    It is loaded whole and with the default split seed, so that all splits and all shares of the
+    training images have the same fingerprint, as those of the data sets of capsmodel have.
 
     Raises:
         ValueError: If it cannot be loaded, or is not what it declares. A bug in `load()` is named
@@ -81,10 +81,10 @@ def check_unchanged(data: DataSet, splits: DataSplits, fingerprint: str) -> Data
     Raises:
         ValueError: If they have another fingerprint.
     """
-    declared = _at_default_split(data)
-    if not is_built_in(type(data)) and declared != data:
-        splits = load_checked(declared, "cpu")
-    facts = facts_of(declared, splits)
+    declared, whole = _at_default_split(data), splits
+    if data.is_of_user and declared != data:
+        whole = load_checked(declared, "cpu")
+    facts = replace(facts_of(declared, whole), num_images=num_images(splits))
     if fingerprint and facts.fingerprint != fingerprint:
         raise ValueError(
             f"The data '{data.kind}' have changed: this trial is of data with the fingerprint "
@@ -95,8 +95,9 @@ def check_unchanged(data: DataSet, splits: DataSplits, fingerprint: str) -> Data
 
 
 def _at_default_split(data: DataSet) -> DataSet:
-    field = type(data).model_fields["split_seed"]
-    return data.model_copy(update={"split_seed": field.get_default()})
+    fields = type(data).model_fields
+    names = ("split_seed", "train_fraction")
+    return data.model_copy(update={name: fields[name].get_default() for name in names})
 
 
 def forget_loaded_data() -> None:
@@ -168,10 +169,12 @@ def _remember(data: DataSet, states: list[FileState], facts: DataFacts) -> None:
 
 def _is_rememberable(data: DataSet, states: list[FileState]) -> bool:
     """Return whether files and code are known; those of an installed package's class are not."""
-    return bool(states) and isinstance(data.protocol_version, str)
+    is_code_known = is_built_in(type(data)) or isinstance(data.protocol_version, str)
+    return bool(states) and is_code_known
 
 
 def _place(data: DataSet) -> Path:
-    text = f"{data.kind} {data.protocol_version} {data.model_dump_json()}"
+    versions = data.protocol_version, *data.reader_versions
+    text = f"{data.kind} {' '.join(map(str, versions))} {data.model_dump_json()}"
     name = hashlib.sha256(text.encode()).hexdigest()[:20]
     return cache_folder().expanduser() / "fingerprints" / f"{name}.json"

@@ -38,13 +38,15 @@ def differences(settings: Settings) -> dict[str, Any]:
     """Return the settings that differ from their defaults.
 
     A part equal to its field's default is left out; any other part is written with its kind and
-    the fields that differ from the defaults of its class.
+    the fields that differ from the defaults of its class. What a part declares as `not_in_key` is
+    left out.
     """
+    ignored = settings.not_in_key if isinstance(settings, Part) else frozenset[str]()
     different: dict[str, Any] = {}
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
         default = field.get_default(call_default_factory=True, validated_data={})
-        if name == "kind" or (not field.is_required() and value == default):
+        if name == "kind" or name in ignored or (not field.is_required() and value == default):
             continue
         if isinstance(value, Part):
             different[name] = {"kind": value.kind, **differences(value)}

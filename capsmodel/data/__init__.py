@@ -13,10 +13,12 @@ from capsmodel.data.base import SplitIndices as SplitIndices
 from capsmodel.data.checks import DataFacts as DataFacts
 from capsmodel.data.checks import facts_of as facts_of
 from capsmodel.data.checks import load_checked as load_checked
+from capsmodel.data.checks import num_images as num_images
 from capsmodel.data.cifar import Cifar10 as Cifar10
 from capsmodel.data.cifar import Cifar100 as Cifar100
 from capsmodel.data.digits import Digits as Digits
 from capsmodel.data.fashion_mnist import FashionMnist as FashionMnist
+from capsmodel.data.image_folder import ImageFolder as ImageFolder
 from capsmodel.data.kmnist import KMnist as KMnist
 from capsmodel.data.mnist import Mnist as Mnist
 from capsmodel.data.mnist_on_fashion import MnistOnFashion as MnistOnFashion
@@ -45,4 +47,5 @@ DATA_SETS = (
     AffineFashionMnist,
     AffineDigits,
     MnistOnFashion,
+    ImageFolder,
 )

@@ -177,7 +177,10 @@ class AffineDataSet(DataSet, ABC):
         self, originals: Images, split: str, ranges: Ranges | None, device: str | torch.device
     ) -> PlacedImages:
         """Return a part of a split; draws depend on an original's number in the whole of it."""
-        chosen = self._test_share(split, originals.labels.tolist())
+        labels = originals.labels.tolist()
+        chosen = self._test_share(split, labels)
+        if split == "training":
+            chosen = self._train_share([*range(len(labels))], labels)
         taken = originals.take(torch.tensor(chosen))
         if split == "training":  # drawn anew in each epoch
             draws = torch.rand(len(chosen), _NUM_DRAWS, generator=stream(0, "maps", "0"))

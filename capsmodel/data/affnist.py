@@ -133,7 +133,7 @@ class AffNist(DataSet):
         train, validation = list(range(num_train)), list(range(num_train, len(labels)))
         self._check_fraction({"training": train, "validation": validation}, labels)
         return SplitIndices(
-            train=self._share(train, labels),
+            train=self._train_share(train, labels),
             validation=self._share(validation, labels),
             test=self._test_share("test", test_labels),
         )

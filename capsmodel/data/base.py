@@ -15,7 +15,7 @@ from torch import Tensor
 
 from capsmodel.data.splits import fraction_of, hold_out
 from capsmodel.functional.tensor_repr import shapes_repr
-from capsmodel.settings.parts import Part
+from capsmodel.settings.parts import Part, is_built_in, later
 from capsmodel.tasks import OneClass, Task
 
 WHITE = 255.0
@@ -124,10 +124,13 @@ class DataSet(Part, ABC):
             are given with the data.
         shared_images: Why images occur in more than one split, with the source, such as "known:
             Barz and Denzler 2020"; empty if more than 0.1 % of a split are to be refused.
+        class_names: What each class is called; () if by its number.
         validation_fraction: Share of the training images that is held out for validation.
         split_seed: Seed that selects these images.
         fraction: Share of every split that is used, the test split too. Which images these are is
             fixed by the data set; a smaller fraction is a part of a larger one.
+        train_fraction: Share of the training images that is used, of those that `fraction` leaves;
+            validation and test stay as they are. A smaller one is a part of a larger one.
     """
 
     family: ClassVar[str] = "data"
@@ -137,15 +140,31 @@ class DataSet(Part, ABC):
     task: ClassVar[Task] = OneClass()
     is_split_by_seed: ClassVar[bool] = True
     shared_images: ClassVar[str] = ""
+    class_names: ClassVar[tuple[str, ...]] = ()
     validation_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.125
     split_seed: Annotated[int, Field(ge=0)] = 0
 
     fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
+    train_fraction: Annotated[float, Field(gt=0, le=1)] = later(1.0)
 
     @property
     def inner_part(self) -> Part:
         """The task, whose metrics are those of the training."""
         return self.task
+
+    @property
+    def is_of_user(self) -> bool:
+        """Whether the images are a user's: checked when loaded, and known by their hash."""
+        return not is_built_in(type(self))
+
+    @property
+    def reader_versions(self) -> tuple[str, ...]:
+        """Versions of what decodes the images of a user: another one may give other values."""
+        return ()
+
+    def name_of(self, label: int) -> str:
+        """Return what a class is called."""
+        return self.class_names[label] if self.class_names else str(label)
 
     def prepare(self) -> None:
         """Make sure that the raw data exist; download them if necessary.
@@ -195,7 +214,7 @@ class DataSet(Part, ABC):
         )
         self._check_fraction({"training": train, "validation": validation}, labels)
         return SplitIndices(
-            train=self._share(train, labels),
+            train=self._train_share(train, labels),
             validation=self._share(validation, labels),
             test=self._test_share("test", test_labels),
             extra_tests={
@@ -208,6 +227,12 @@ class DataSet(Part, ABC):
         everything = list(range(len(labels)))
         self._check_fraction({split: everything}, labels)
         return self._share(everything, labels)
+
+    def _train_share(self, indices: list[int], labels: Sequence[int]) -> list[int]:
+        chosen = self._share(indices, labels)
+        if self.train_fraction == 1:
+            return chosen
+        return train_share(chosen, labels, self.train_fraction, f"{self.kind}/fraction")
 
     def _share(self, indices: list[int], labels: Sequence[int]) -> list[int]:
         if self.fraction == 1:
@@ -228,3 +253,27 @@ class DataSet(Part, ABC):
                 f"A fraction of {self.fraction:g} leaves no image of class {label} in the {split} "
                 f"split of {self.kind}, which has {size} of it: choose at least {1 / size:.2g}."
             )
+
+
+def train_share(
+    indices: Sequence[int], labels: Sequence[int], fraction: float, seed: str
+) -> list[int]:
+    """Return a fraction of the training images, ascending.
+
+    Args:
+        indices: Those to choose among.
+        labels: The class of each image, also of those not among them.
+        fraction: The share, in (0, 1].
+        seed: Seed of the selection.
+
+    Raises:
+        ValueError: If it leaves a class without an image.
+    """
+    sizes = Counter(labels[index] for index in indices)
+    size, label = min((size, label) for label, size in sizes.items())
+    if round(fraction * size) == 0:
+        raise ValueError(
+            f"A train_fraction of {fraction:g} leaves no training image of class {label}, which "
+            f"has {size}: choose at least {1 / size:.2g}."
+        )
+    return fraction_of(indices, labels, fraction, seed)

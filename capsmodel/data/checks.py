@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from capsmodel.data.base import DataSet, DataSplits, Images
+from capsmodel.data.base import DataSet, DataSplits, Images, train_share
 from capsmodel.metrics import percent
 from capsmodel.settings.parts import is_built_in
 
@@ -47,16 +47,59 @@ def load_checked(data: DataSet, device: str | torch.device) -> DataSplits:
         ValueError: As in `DataSet.load`; or if the splits are not what the data set declares. It
             names the split, the first image at fault, what was given and what is allowed.
     """
-    if is_built_in(type(data)):
+    if not data.is_of_user:
         return _with_checked_labels(data, data.load(device))
     _check_declared(data)
-    splits = data.load(device)
+    splits = _loaded(data, device)
     _check_types(data, splits)
     splits = _with_checked_labels(data, splits)
     for name, images in _named(splits):
         _check_pixels(_place(data, name), images.images)
     _check_training_classes(data, splits.train)
     return splits
+
+
+def _loaded(data: DataSet, device: str | torch.device) -> DataSplits:
+    """Return what a data set loads, with the share of its training images that it asks for.
+
+    A user's class need not look at `train_fraction`, so its training images are cut here.
+    """
+    if data.train_fraction == 1 or is_built_in(type(data)):
+        return data.load(device)
+    whole: Any = data.model_copy(update={"train_fraction": 1.0}).load(device)
+    train = getattr(whole, "train", None)
+    if isinstance(train, Images) and type(train) is not Images:  # made anew in each epoch
+        cut = data.load(device)
+        if len(cut.train) < len(train):
+            return cut
+        raise ValueError(
+            f"The data '{data.kind}' do not look at train_fraction where they make their training "
+            f"images: let load() do so, or leave it at 1."
+        )
+    _check_types(data, whole)
+    return _with_train_share(data, _with_checked_labels(data, whole))
+
+
+def _with_train_share(data: DataSet, splits: DataSplits) -> DataSplits:
+    train = splits.train
+    if train.labels.is_meta:
+        return splits
+    if train.labels.ndim != 1:
+        raise ValueError(
+            f"The data '{data.kind}' have several classes an image, so that no share of each can "
+            f"be taken: leave train_fraction at 1."
+        )
+    labels = train.labels.tolist()
+    chosen = train_share(
+        [*range(len(labels))], labels, data.train_fraction, f"{data.kind}/fraction"
+    )
+    cut = Images(
+        images=train.images[chosen],
+        labels=train.labels[chosen],
+        objects=None if train.objects is None else train.objects[chosen],
+        parts=None if train.parts is None else train.parts[chosen],
+    )
+    return replace(splits, train=cut)
 
 
 def facts_of(data: DataSet, splits: DataSplits) -> DataFacts:
@@ -66,12 +109,17 @@ def facts_of(data: DataSet, splits: DataSplits) -> DataFacts:
         ValueError: If two splits share more images than chance explains, and the data set does not
             declare `shared_images`.
     """
-    num_images = {name: len(images) for name, images in _named(splits)}
-    if is_built_in(type(data)):
-        return DataFacts(num_images, notes=(), fingerprint=data.fingerprint)
+    counts = num_images(splits)
+    if not data.is_of_user:
+        return DataFacts(counts, notes=(), fingerprint=data.fingerprint)
     digests = {name: _digests(images) for name, images in _named(splits)}
     notes = [*_missing_classes(data, splits), *_shared_images(data, digests)]
-    return DataFacts(num_images, tuple(notes), _fingerprint(splits, digests))
+    return DataFacts(counts, tuple(notes), _fingerprint(splits, digests))
+
+
+def num_images(splits: DataSplits) -> dict[str, int]:
+    """Return split -> number of its images; extra tests by their names."""
+    return {name: len(images) for name, images in _named(splits)}
 
 
 def _named(splits: DataSplits) -> Iterator[tuple[str, Images]]:
@@ -242,9 +290,9 @@ def _check_training_classes(data: DataSet, train: Images) -> None:
     absent = (counts == 0).nonzero().flatten().tolist()
     if absent:
         raise ValueError(
-            f"No image of {_classes(absent)} is in {_place(data, 'training')}, which declares "
-            f"{data.num_classes} classes: add images of it, or number the classes that exist "
-            f"from 0."
+            f"No image of {_classes(data, absent)} is in {_place(data, 'training')}, which "
+            f"declares {data.num_classes} classes: add images of it, or number the classes that "
+            f"exist from 0."
         )
 
 
@@ -252,14 +300,15 @@ def _missing_classes(data: DataSet, splits: DataSplits) -> Iterator[str]:
     for name, images in [*_named(splits)][1:]:
         counts = data.task.counts(images.labels, data.num_classes)
         if absent := (counts == 0).nonzero().flatten().tolist():
-            yield f"No image of {_classes(absent)} is in {_place(data, name)}."
+            yield f"No image of {_classes(data, absent)} is in {_place(data, name)}."
 
 
-def _classes(classes: list[int]) -> str:
-    if len(classes) == 1:
-        return f"class {classes[0]}"
+def _classes(data: DataSet, classes: list[int]) -> str:
+    names = [data.name_of(one) for one in classes]
+    if len(names) == 1:
+        return f"class {names[0]}"
     most = 5
-    words = ", ".join(map(str, classes[:most]))
+    words = ", ".join(names[:most])
     return f"classes {words}" + (f" and {len(classes) - most} more" if len(classes) > most else "")
 
 

@@ -110,7 +110,7 @@ class MnistOnFashion(DataSet):
         )
 
     def _source(self, source: type[IdxImages], fraction: float) -> IdxImages:
-        shared = DataSet.model_fields.keys() - {"kind", "fraction"}
+        shared = DataSet.model_fields.keys() - {"kind", "fraction", "train_fraction"}
         return source(**{name: getattr(self, name) for name in shared}, fraction=fraction)
 
     def _fixed(
@@ -124,7 +124,10 @@ class MnistOnFashion(DataSet):
 
     def _laid(self, digits: Images, clothing: Images, split: str) -> ImagesOnGrounds:
         """Return a part of a split; grounds depend on a digit's number in the whole of it."""
-        chosen = self._test_share(split, digits.labels.tolist())
+        labels = digits.labels.tolist()
+        chosen = self._test_share(split, labels)
+        if split == "training":
+            chosen = self._train_share([*range(len(labels))], labels)
         if split == "training":  # drawn anew in each epoch
             draws = torch.rand(len(chosen), _NUM_DRAWS, generator=stream(0, "grounds", "0"))
         else:

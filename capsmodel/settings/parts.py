@@ -32,11 +32,14 @@ class Part(Settings):
         protocol_version: Raised whenever the same settings begin to give other results. It enters
             the trial key where it is not 1, so records of different behaviour never mix.
         epoch_metrics: Metrics that `measure` returns after each epoch, all of the validation split.
+        not_in_key: Settings that no trial key depends on, as they change no result: where files
+            lie, or what a class is called.
     """
 
     family: ClassVar[str] = "part"
     protocol_version: ClassVar[int | str] = 1
     epoch_metrics: ClassVar[tuple[Metric, ...]] = ()
+    not_in_key: ClassVar[frozenset[str]] = frozenset()
     kind: Any  # each member narrows it to its Literal, which a `str` would forbid
 
     @property

@@ -93,6 +93,16 @@ class DataSetContract(PartContract):
         for name, images in whole.items():
             assert _bytes(part[name]) < _bytes(images)
 
+    def test_a_train_fraction_is_of_the_training_images_alone(self, data: DataSet) -> None:
+        """Arms of fewer training images are compared on the same others."""
+        half = data.model_copy(update={"train_fraction": 0.5})
+        whole, part = _splits(load_checked(data, "cpu")), _splits(load_checked(half, "cpu"))
+        train, fewer = whole.pop("train"), part.pop("train")
+        assert abs(len(fewer) / len(train) - 0.5) < 0.1
+        assert set(fewer.labels.flatten().tolist()) == set(train.labels.flatten().tolist())
+        for name, images in whole.items():
+            assert torch.equal(images.images, part[name].images)
+
     def test_the_images_lie_on_the_device_that_is_asked_for(self, data: DataSet) -> None:
         """Labels too; the device of shapes alone stands for a GPU."""
         for images in _splits(data.load("meta")).values():

@@ -14,7 +14,13 @@ from sweeps.aggregation.statistics.intervals import (
     mean_interval,
 )
 from sweeps.records.manifest import Manifest, ManifestArm
-from sweeps.records.trial_record import EPOCH_METRICS, METRIC_TEST_ERROR, Outcome, TrialRecord
+from sweeps.records.trial_record import (
+    EPOCH_METRICS,
+    METRIC_TEST_ERROR,
+    Json,
+    Outcome,
+    TrialRecord,
+)
 
 CellState = Literal["counted", "failed", "diverged", "missing", "unfinished"]
 _MOST_HELD_OUT = 1.0  # where a record does not say: half of them
@@ -42,6 +48,13 @@ class ArmResults:
             for seed, trial in self.trials.items()
             if trial is not None and trial.is_counted
         }
+
+    @property
+    def tested_on(self) -> Json:
+        """The settings of its data that decide the validation and test images; {} if unknown."""
+        data: Any = self.arm.config.get("data")
+        settings: Json = data if isinstance(data, dict) else {}
+        return {name: value for name, value in settings.items() if name != "train_fraction"}
 
     @property
     def test_errors(self) -> dict[int, float]:
@@ -104,9 +117,11 @@ class ArmResults:
     def held_out(self) -> float:
         """Images held out for validation, divided by those trained on."""
         data: Any = self.arm.config.get("data")
-        share = data.get("validation_fraction") if isinstance(data, dict) else None
-        if isinstance(share, float) and 0 < share < 1:
-            return share / (1 - share)
+        settings: Json = data if isinstance(data, dict) else {}
+        share = settings.get("validation_fraction")
+        of_train = settings.get("train_fraction", 1.0)
+        if isinstance(share, float) and 0 < share < 1 and of_train:
+            return share / ((1 - share) * of_train)
         return _MOST_HELD_OUT
 
     def count(self, state: CellState) -> int:

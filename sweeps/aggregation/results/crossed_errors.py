@@ -143,7 +143,7 @@ def _why_seeds_alone(
 ) -> str:
     if not counted:
         return "no trial has finished"
-    if any(arm.arm.config.get("data") != arms[0].arm.config.get("data") for arm in arms):
+    if any(arm.tested_on != arms[0].tested_on for arm in arms):
         return "the data differ"  # another split may have the same labels in the same order
     known = (predictions.get(trial.trial_key) for trial in counted)
     return why_not_by_image(

@@ -70,7 +70,7 @@ def paired_errors(
     known = [
         one.by_image.get(seed) for seed in seeds for one in (arm, baseline) if seed in one.errors
     ]
-    if ours.arm.config.get("data") != theirs.arm.config.get("data"):
+    if ours.tested_on != theirs.tested_on:
         return "the data differ"  # another split may have the same labels in the same order
     if reason := arm.why_alone or why_not_by_image(ours, known, arm.missing, arm.split):
         return reason
@@ -140,9 +140,7 @@ def why_not_by_image(
             return "the data differ"
         if not other.shows_the_same(first):
             return f"the {split} images differ"
-    data = arm.arm.config.get("data")
-    kind = data.get("kind") if isinstance(data, dict) else None
-    if kind in OF_VIEWS and first.objects is None:
+    if arm.tested_on.get("kind") in OF_VIEWS and first.objects is None:
         return "it is not recorded which object an image shows"
     if first.num_clusters < FEWEST_CLUSTERS:
         return f"there is one {split} image or object"

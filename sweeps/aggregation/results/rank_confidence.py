@@ -34,7 +34,7 @@ def may_be_best(
     alike: dict[str, dict[int, SplitPredictions]] = {}
     for arm in ranked[:MOST_ARMS]:
         judged = _judged(arm, predictions)
-        is_alike = arm.arm.arm.config.get("data") == ranked[0].arm.arm.config.get("data")
+        is_alike = arm.arm.tested_on == ranked[0].arm.tested_on
         if is_alike and all(
             seed in judged and judged[seed].shows_the_same(shown[0]) for seed in seeds
         ):

@@ -25,13 +25,22 @@ def data_notes(arms: Sequence[ArmResults]) -> tuple[str, ...]:
     for arm in arms:
         ended = [trial for trial in arm.trials.values() if trial and trial.num_images]
         for trial in ended[:1]:
-            counts = image_counts_text(trial.num_images)
-            names.setdefault(f"Data {data_kind(arm)}: {one_line(counts)}", []).append(arm.arm.name)
+            counts = one_line(image_counts_text(trial.num_images)) + _share_words(arm)
+            names.setdefault(f"Data {data_kind(arm)}: {counts}", []).append(arm.arm.name)
         notes |= dict.fromkeys(one_line(note) for trial in ended for note in trial.data_notes)
     if len(names) == 1:
         return (*(f"{text}." for text in names), *notes)
     by_arm = (f"{text} ({shortened(', '.join(arms), 200)})." for text, arms in names.items())
     return (*by_arm, *notes)
+
+
+def _share_words(arm: ArmResults) -> str:
+    """Return which share of the data set these images are, "" if all."""
+    data: Any = arm.arm.config.get("data")
+    settings: dict[str, Any] = data if isinstance(data, dict) else {}
+    fraction, of_train = (settings.get(name, 1) for name in ("fraction", "train_fraction"))
+    words = f", {fraction:g} of every split, the test too" if fraction != 1 else ""
+    return words + (f", {of_train:g} of the training split alone" if of_train != 1 else "")
 
 
 def data_kind(arm: ArmResults) -> str:

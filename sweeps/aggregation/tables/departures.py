@@ -11,6 +11,7 @@ from sweeps.records.plain_text import shortened
 
 _SIZES = (
     "fraction",
+    "train_fraction",
     "epochs",
     "max_epochs",
     "seeds",

@@ -16,7 +16,6 @@ from capsmodel.config import TrainingConfig, num_multiply_adds, num_parameters
 from capsmodel.data import DataFacts, DataSet
 from capsmodel.overrides import with_settings
 from capsmodel.settings.messages import explain
-from capsmodel.settings.parts import is_built_in
 from capsmodel.stopping import Stopping
 from search_spaces.catalogue import named_sweep, named_sweeps
 from search_spaces.data_fingerprint import data_fingerprint, facts_of_own_data
@@ -281,8 +280,9 @@ class Definition:
         return tuple(dict.fromkeys(config.data for config in configs))
 
     def own_data(self) -> dict[DataSet, DataFacts]:
-        """Return the facts of the data sets that are a user's own."""
-        own = [data for data in self.data_sets() if not is_built_in(type(data))]
+        """Return the facts of the data sets that are a user's own, each whole."""
+        whole = (data.model_copy(update={"train_fraction": 1.0}) for data in self.data_sets())
+        own = dict.fromkeys(data for data in whole if data.is_of_user)
         return {data: facts_of_own_data(data) for data in own}
 
     @cached_property

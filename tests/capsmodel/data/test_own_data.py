@@ -362,3 +362,25 @@ def test_whatever_changes_in_the_data_changes_their_fingerprint(
     before = facts_of(Mine(), GOOD).fingerprint
     assert facts_of(Mine(), replace(GOOD)).fingerprint == before
     assert facts_of(Mine(), change(GOOD)).fingerprint != before
+
+
+def test_a_train_fraction_of_data_that_do_not_look_at_it_is_taken_all_the_same() -> None:
+    third = load_checked(Mine(train_fraction=0.34), "cpu")
+    assert third.train.labels.tolist().count(0) == 1
+    assert len(third.train) == 3
+    assert torch.equal(third.test.images, GOOD.test.images)
+    with pytest.raises(ValueError, match="leaves no training image of class 0, which"):
+        load_checked(Mine(train_fraction=0.1), "cpu")
+
+
+class Anew(Images):
+    """Training images that are made in each epoch."""
+
+
+def test_a_train_fraction_of_images_made_anew_is_theirs_to_look_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    anew = Anew(GOOD.train.images, GOOD.train.labels)
+    monkeypatch.setattr(Mine, "loaded", replace(GOOD, train=anew))
+    with pytest.raises(ValueError, match="do not look at train_fraction where they make their tra"):
+        load_checked(Mine(train_fraction=0.5), "cpu")

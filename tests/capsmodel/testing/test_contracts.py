@@ -14,6 +14,7 @@ from capsmodel.data import (
     Cifar100,
     DataSet,
     FashionMnist,
+    ImageFolder,
     KMnist,
     Mnist,
     MnistOnFashion,
@@ -74,7 +75,7 @@ FRACTIONS |= {"affine_mnist": 0.02, "affine_fashion_mnist": 0.02, "affine_digits
 FRACTIONS |= {"mnist_on_fashion": 0.02}
 
 
-NEED_FILES = {SmallNorb, AffNist, KMnist, Cifar10, Cifar100, Svhn}
+NEED_FILES = {SmallNorb, AffNist, KMnist, Cifar10, Cifar100, Svhn, ImageFolder}
 NEED_IMAGES = {Mnist, FashionMnist, MultiMnist, MultiFashionMnist}
 NEED_IMAGES |= {AffineMnist, AffineFashionMnist, MnistOnFashion}
 

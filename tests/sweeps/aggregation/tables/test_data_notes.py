@@ -45,6 +45,22 @@ def test_arms_with_fewer_images_are_named() -> None:
     )
 
 
+def test_a_fraction_says_which_splits_it_cuts() -> None:
+    made = manifest()
+    shares = ({"fraction": 0.1}, {"train_fraction": 0.25})
+    arms = tuple(
+        arm.model_copy(update={"config": {"data": {"kind": "digits", **share}}})
+        for arm, share in zip(made.arms, shares, strict=True)
+    )
+    results = arm_results(made.model_copy(update={"arms": arms}), records(FEW))
+    assert data_notes(results) == (
+        "Data digits: 1,257 training, 180 validation and 360 test images, 0.1 of every split, the "
+        "test too (base).",
+        "Data digits: 125 training, 18 validation and 36 test images, 0.25 of the training split "
+        "alone (few).",
+    )
+
+
 def test_records_that_do_not_tell_them_give_no_note() -> None:
     assert data_notes(arm_results(manifest(), records({}))[1:]) == ()
 

@@ -191,6 +191,16 @@ def test_another_split_is_not_taken_for_the_same_images() -> None:
     assert by_name["near"].way is not None
 
 
+def test_fewer_training_images_are_compared_on_the_same_test_images() -> None:
+    manifest = manifest_of([*CLEAR])
+    few = manifest.arms[1].model_copy(update={"config": {"data": {"train_fraction": 0.1}}})
+    by_name = compared(
+        CLEAR, manifest.model_copy(update={"arms": (manifest.arms[0], few, manifest.arms[2])})
+    )
+    assert by_name["clear"].way is not None
+    assert by_name["clear"].why_seeds_alone == ""
+
+
 def test_views_of_a_single_object_decide_nothing() -> None:
     manifest = manifest_of([*CLEAR])
     arms = arm_results(manifest, by_key(*trials_of(CLEAR)))

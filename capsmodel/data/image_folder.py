@@ -1,0 +1,172 @@
+"""A user's folder of pictures, a folder for each class."""
+
+from collections.abc import Mapping
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from capsmodel.data.picture_files import (
+    Fit,
+    is_grey_file,
+    is_hidden,
+    picture_paths,
+    read_picture,
+)
+from capsmodel.data.user_files import (
+    FoundFacts,
+    Labelled,
+    Side,
+    UserFiles,
+    check_classes,
+    listed,
+)
+
+_SPLITS = {
+    "train": "train",
+    "training": "train",
+    "val": "validation",
+    "valid": "validation",
+    "validation": "validation",
+    "test": "test",
+    "testing": "test",
+}
+_ENDINGS_WORDS = "PNG, JPEG, BMP, GIF, TIFF, WebP or PPM"
+
+
+class ImageFolder(UserFiles):
+    """Pictures in a folder of your own that has a folder for each class.
+
+    `ImageFolder("photos/", size=32)`: folders `train`, `test` and, if you like, `validation` with
+    the folders of the classes in them are taken as the splits; without them a share of each class
+    is held out for the test, the same for ever. Pictures are turned upright, transparent pixels
+    become black, 16 bits are rounded to 8, and all are brought to one size; they are grey if all of
+    them are, else all are colour. Hidden files and those of other kinds are passed over.
+
+    Attributes:
+        size: Height and width of all images.
+    """
+
+    kind: Literal["image_folder"] = "image_folder"
+    size: Side = 32  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            path: str | PathLike[str],
+            *,
+            size: int = ...,
+            fit: Fit = ...,
+            test_fraction: float = ...,
+            validation_fraction: float = ...,
+            split_seed: int = ...,
+            fraction: float = ...,
+            train_fraction: float = ...,
+        ) -> None: ...
+
+    @property
+    def is_split_by_seed(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Not where the folder has images for validation."""
+        return "validation" not in _pictures(self.place)
+
+    def files(self) -> list[Path]:
+        """Return all pictures.
+
+        Raises:
+            ValueError: As in `look`.
+        """
+        parts = _pictures(self.place)
+        return [path for part in parts.values() for paths in part.values() for path in paths]
+
+    def look(self, place: Path) -> FoundFacts:
+        """Return the names of the folders, and whether all pictures are grey.
+
+        Raises:
+            ValueError: If the folder is missing, has no class, a class has no picture, a class of
+                validation or test is none of training, or a file is no picture.
+        """
+        parts = _pictures(place)
+        pictures = (path for part in parts.values() for paths in part.values() for path in paths)
+        channels = 1 if all(map(is_grey_file, pictures)) else 3
+        return FoundFacts(tuple(parts["train"]), (channels, self.size, self.size))
+
+    def read(self) -> Mapping[str, Labelled]:
+        """Return the pictures of each split that the folder has.
+
+        Raises:
+            ValueError: If a picture cannot be read, or the folder has other classes now.
+        """
+        place = self.place
+        parts = _pictures(place)
+        check_classes(place, tuple(parts["train"]), self.classes)
+        read = partial(read_picture, shape=self.image_shape, fit=self.fit)
+        number = {name: place for place, name in enumerate(self.classes)}
+        return {
+            split: Labelled(
+                np.stack([read(path) for paths in part.values() for path in paths]),
+                [number[name] for name, paths in part.items() for _ in paths],
+            )
+            for split, part in parts.items()
+        }
+
+
+Pictures = dict[str, list[Path]]  # class -> its pictures
+
+
+def _pictures(place: Path) -> dict[str, Pictures]:
+    """Return split -> class -> pictures; of a folder without splits all are of "train".
+
+    Raises:
+        ValueError: As in `ImageFolder.look`.
+    """
+    if not place.is_dir():
+        raise ValueError(
+            f"There is no folder '{place}': name one with a folder of pictures for each class."
+        )
+    folders = {one: _SPLITS.get(one.name.lower()) for one in _folders(place)}
+    named = {split: one for one, split in folders.items() if split}
+    if not {"train", "test"} & named.keys():
+        return {"train": _classes(place)}
+    if missing := {"train", "test"} - named.keys():
+        (split,) = missing
+        raise ValueError(
+            f"'{place}' has the folder '{next(iter(named.values())).name}', but none called "
+            f"'{split}': add it, or put the folders of the classes into '{place}' itself."
+        )
+    beside = [one.name for one, split in folders.items() if not split]
+    if beside:
+        raise ValueError(
+            f"Beside the folders of the splits '{place}' has {listed(beside)}: move classes into "
+            f"'{named['train'].name}' and '{named['test'].name}'."
+        )
+    parts = {split: _classes(folder) for split, folder in named.items()}
+    for split, part in parts.items():
+        if unknown := [name for name in part if name not in parts["train"]]:
+            raise ValueError(
+                f"The class {listed(unknown)} is in '{named[split]}', but not in "
+                f"'{named['train']}': add training images of it, or remove it."
+            )
+    return {split: parts[split] for split in ("train", "validation", "test") if split in parts}
+
+
+def _classes(place: Path) -> Pictures:
+    pictures = {one.name: [*picture_paths(one)] for one in _folders(place)}
+    if not pictures:
+        loose = "pictures, but " if next(picture_paths(place), None) else ""
+        raise ValueError(
+            f"'{place}' has {loose}no folder of a class: put the pictures of each class into a "
+            f"folder that has its name."
+        )
+    if empty := [name for name, paths in pictures.items() if not paths]:
+        raise ValueError(
+            f"The class {listed(empty)} in '{place}' has no picture ({_ENDINGS_WORDS}): add some, "
+            f"or remove the folder."
+        )
+    return pictures
+
+
+def _folders(place: Path) -> list[Path]:
+    return sorted(one for one in place.iterdir() if one.is_dir() and not is_hidden(one.name))

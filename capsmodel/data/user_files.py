@@ -1,0 +1,233 @@
+"""What data sets of a user's own files share: facts found in the files, and a hash of them."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import wraps
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import UInt8
+from pydantic import BaseModel, Field, model_validator
+
+from capsmodel.data.archive import data_root
+from capsmodel.data.base import DataSet, DataSplits, Images, SplitIndices
+from capsmodel.data.picture_files import Fit
+from capsmodel.data.splits import hold_out
+from capsmodel.settings.parts import later
+
+_TEST_SEED = "test"
+Side = Annotated[int, Field(ge=1, le=4096)]
+TestFraction = Annotated[float, Field(gt=0, lt=1)]
+
+
+class FoundFacts(NamedTuple):
+    """What a look at files finds: all that a network is built by.
+
+    Attributes:
+        classes: Their names; the place of a name is the number of its class.
+        shape: Channels, height and width of all images.
+    """
+
+    classes: tuple[str, ...]
+    shape: tuple[int, int, int]
+
+
+class Labelled(NamedTuple):
+    """Images with their classes, before they are tensors."""
+
+    images: UInt8[np.ndarray, "images channels height width"]
+    labels: Sequence[int]
+
+
+class UserFiles(DataSet, ABC):
+    """Images in files of a user's own.
+
+    Names of classes and the shape of the images are found in the files when the settings are made,
+    and stand in the settings from then on: a record is read where there are no files. Neither where
+    the files lie nor what the classes are called is part of a trial's key, which the images are.
+
+    Attributes:
+        path: Where the files lie: from the current folder, or else from the data root.
+        classes: Names of the classes; found in the files.
+        shape: Channels, height and width of all images; found in the files.
+        size: Height and width of all images; None for those of the files.
+        fit: What becomes of a picture of another shape: "crop" takes its middle, "stretch" distorts
+            it, "pad" lays it on black.
+        test_fraction: Share of the images that is held out for the test, by class and for ever,
+            where the files have no test images.
+    """
+
+    not_in_key: ClassVar[frozenset[str]] = frozenset({"path", "classes", "shape"})
+    path: str = ""
+    classes: tuple[str, ...] = later(())
+    shape: tuple[Side, Side, Side] | None = later(None)
+    size: Side | None = None
+    fit: Fit = "crop"
+    test_fraction: TestFraction = 0.2
+
+    if not TYPE_CHECKING:
+
+        @wraps(BaseModel.__init__)  # pydantic reads it from JSON as other models
+        def __init__(self, path=None, /, **settings):
+            if path is not None:
+                settings["path"] = os.fspath(path)
+            super().__init__(**settings)
+
+    @property
+    def is_of_user(self) -> bool:
+        """Its images are known by a hash alone."""
+        return True
+
+    @property
+    def reader_versions(self) -> tuple[str, ...]:
+        """That of Pillow, whose decoder of JPEG need not give the same values for ever."""
+        return (f"pillow {version('pillow')}",)
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Channels, height and width that were found."""
+        if self.shape is None:
+            raise ValueError(self._pathless())
+        return self.shape
+
+    @property
+    def num_classes(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Number of the classes that were found."""
+        if not self.classes:
+            raise ValueError(self._pathless())
+        return len(self.classes)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The names that were found."""
+        return self.classes
+
+    @model_validator(mode="after")
+    def _find(self) -> "UserFiles":
+        if not self.path:
+            return self
+        place = self.place
+        found: dict[str, Any] = {"path": str(place)} if place.exists() else {}
+        if self.shape is None or not self.classes:
+            facts = self.look(place)
+            if len(facts.classes) < 2:
+                raise ValueError(
+                    f"There must be at least two classes, and '{place}' has "
+                    f"{', '.join(facts.classes) or 'none'}: add images of another class."
+                )
+            found |= {"classes": facts.classes, "shape": facts.shape}
+        if self.size is not None:
+            channels, *_ = found.get("shape", self.shape)
+            found["shape"] = (channels, self.size, self.size)
+        for name, value in found.items():
+            object.__setattr__(self, name, value)  # the only change of frozen settings: no one has
+        return self  # seen them yet
+
+    def _pathless(self) -> str:
+        return f"The data '{self.kind}' need a path: say where your files are, data.path=..."
+
+    @property
+    def place(self) -> Path:
+        """Where the files lie on this machine."""
+        given = Path(self.path).expanduser()
+        folders = (Path.cwd(), *_launch_folder(), data_root())
+        places = [folder / given for folder in folders]  # each is `given` if that is absolute
+        return next((place for place in places if place.exists()), places[0])
+
+    @abstractmethod
+    def look(self, place: Path) -> FoundFacts:
+        """Return what the files say of classes and images, without all of their pixels.
+
+        Raises:
+            ValueError: If they are missing, or there is a class or image that cannot be used.
+        """
+
+    @abstractmethod
+    def read(self) -> Mapping[str, Labelled]:
+        """Return "train" and, where the files have them, "validation" and "test".
+
+        Raises:
+            ValueError: If they are missing, damaged or not those of the settings.
+        """
+
+    def load(self, device: str | torch.device) -> DataSplits:
+        """Return the splits on a device, as grey values of one byte.
+
+        Raises:
+            ValueError: If the files are missing, damaged or not those of the settings, or a
+                fraction leaves a class without an image.
+        """
+        parts = dict(self.read())
+        train = parts["train"]
+        if "test" not in parts:
+            remaining, held_out = self._split_off(train.labels)
+            parts["test"] = _chosen(train, held_out)
+            train = _chosen(train, remaining)
+        test, validation = parts["test"], parts.get("validation", train)
+        rows = self._rows(train.labels, parts)
+        return DataSplits(
+            train=_images(train, rows.train, device),
+            validation=_images(validation, rows.validation, device),
+            test=_images(test, rows.test, device),
+        )
+
+    def _rows(self, labels: Sequence[int], parts: Mapping[str, Labelled]) -> SplitIndices:
+        test_labels = parts["test"].labels
+        if "validation" not in parts:
+            return self.split(labels, test_labels)
+        return SplitIndices(
+            train=self._train_share([*range(len(labels))], labels),
+            validation=self._test_share("validation", parts["validation"].labels),
+            test=self._test_share("test", test_labels),
+        )
+
+    def _split_off(self, labels: Sequence[int]) -> tuple[list[int], list[int]]:
+        number = max(1, round(self.test_fraction * len(labels)))
+        if number >= len(labels):
+            raise ValueError(
+                f"{len(labels)} images cannot be split into training and test: add images."
+            )
+        return hold_out(labels, number, f"{self.kind}/{_TEST_SEED}")
+
+
+def _launch_folder() -> list[Path]:
+    """Return the folder in which a launch runs, where this is a worker of Ray Tune.
+
+    A worker runs the sweep's file once more, in a folder of its trial's own.
+    """
+    folder = os.environ.get("TUNE_ORIG_WORKING_DIR")
+    return [Path(folder)] if folder else []
+
+
+def _chosen(part: Labelled, indices: Sequence[int]) -> Labelled:
+    return Labelled(part.images[list(indices)], [part.labels[index] for index in indices])
+
+
+def _images(part: Labelled, indices: Sequence[int], device: str | torch.device) -> Images:
+    images, labels = _chosen(part, indices)
+    pixels = torch.from_numpy(np.ascontiguousarray(images))
+    return Images(pixels.to(device), torch.tensor(labels, dtype=torch.long).to(device))
+
+
+def check_classes(place: Path, found: Sequence[str], classes: Sequence[str]) -> None:
+    """Check that files have the classes that the settings were made with.
+
+    Raises:
+        ValueError: If they have others.
+    """
+    if tuple(found) != tuple(classes):
+        raise ValueError(
+            f"'{place}' has the classes {', '.join(found)}, and these settings are of "
+            f"{', '.join(classes)}: restore the former, or make the settings anew, "
+            f"with classes=[]."
+        )
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Return names for a sentence, the first of many."""
+    words = ", ".join(f"'{name}'" for name in names[:most])
+    return words + (f" and {len(names) - most} more" if len(names) > most else "")
