@@ -3,9 +3,10 @@
 import io
 import re
 import textwrap
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from sweeps.records.plain_text import one_line
@@ -13,7 +14,7 @@ from sweeps.records.plain_text import one_line
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ImageFormat = Literal["png", "svg"]
+ImageFormat = Literal["png", "svg", "pdf"]
 BLUE = "#0072B2"  # of the palette of Okabe and Ito, told apart by the colour-blind
 ORANGE = "#D55E00"
 GREY = "#5A5A5A"
@@ -27,7 +28,15 @@ _STYLE: dict[str, Any] = {
     "axes.spines.left": False,
     "svg.hashsalt": "capsweep",  # fixed ids, so that equal results give equal files
     "svg.fonttype": "path",
+    "pdf.fonttype": 42,  # publishers refuse the default
 }
+_DATED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "png": ("Software",),
+        "svg": ("Date", "Creator"),
+        "pdf": ("CreationDate", "Creator", "Producer"),
+    }
+)
 
 
 @contextmanager
@@ -45,13 +54,13 @@ def figure_style() -> Generator[None]:
 def image_bytes(figure: "Figure", image_format: ImageFormat) -> bytes:
     """Return the figure as a file without dates and versions. Call it inside `figure_style`."""
     buffer = io.BytesIO()
-    nothing = {"Software": None} if image_format == "png" else {"Date": None, "Creator": None}
+    nothing = dict.fromkeys(_DATED[image_format])
     figure.savefig(buffer, format=image_format, dpi=200, metadata=nothing)
     return buffer.getvalue()
 
 
 def drawn(draw: Callable[[], "Figure"], image_format: ImageFormat) -> bytes:
-    """Return a drawing as PNG or SVG, byte for byte the same for the same content."""
+    """Return a drawing as PNG, SVG or PDF, byte for byte the same for the same content."""
     with figure_style():
         return image_bytes(draw(), image_format)
 

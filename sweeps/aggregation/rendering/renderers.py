@@ -82,6 +82,9 @@ FRAGMENT = "-table"
 FRAGMENT_SIGNATURE = "% Table {table} of sweep {sweep}, written by capsweep report."
 """The first words of such a file, by which `verify` recognises it in a paper."""
 
+FIGURE_OF_PAPER = FigureRenderer("pdf", lambda figure: drawn(figure.draw, "pdf"))
+"""Figures as LaTeX includes them."""
+
 Renderer = TableRenderer | FigureRenderer | ReportRenderer | TerminalRenderer
 RENDERERS: Mapping[str, Renderer] = {
     "markdown": TableRenderer("md", lambda table: to_markdown(table).encode()),

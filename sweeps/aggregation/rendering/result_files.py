@@ -7,8 +7,10 @@ from sweeps.records.errors import BadInput
 from sweeps.storage.leftover_files import remove_leftovers
 
 
-def make_folder(folder: Path, name: str) -> Path:
-    """Return the folder of that name in another one, created if missing, without leftover files.
+def make_folder(folder: Path, name: str = "") -> Path:
+    """Return the folder of that name in another one, or that one itself, without leftover files.
+
+    It is created if it is missing.
 
     Raises:
         BadInput: If it cannot be made, or a link leads it elsewhere.
@@ -48,4 +50,7 @@ def write_result(path: Path, content: bytes) -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> BadInput:
-    return BadInput(f"{path} cannot be written: {error.strerror}. Choose another folder.")
+    return BadInput(
+        f"{path} cannot be written: {error.strerror}. Choose another folder, by --reports, --into "
+        f"or --out."
+    )

@@ -8,7 +8,12 @@ from pathlib import Path
 from search_spaces.tables import CustomTable
 from sweeps.aggregation.paper.style import Style, style_of
 from sweeps.aggregation.rendering.contents import Report
-from sweeps.aggregation.rendering.renderers import RENDERERS, Renderer, render
+from sweeps.aggregation.rendering.renderers import (
+    FIGURE_OF_PAPER,
+    RENDERERS,
+    Renderer,
+    render,
+)
 from sweeps.aggregation.rendering.result_files import check_inside, make_folder, write_result
 from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.tables.sweep_results import read_results
@@ -131,6 +136,7 @@ def report(
     storage: str | None = None,
     *,
     reports: str | Path = "reports",
+    into: str | Path | None = None,
     tables: Sequence[type[CustomTable]] = (),
     renderers: Mapping[str, Renderer] | None = None,
     style: Style | None = None,
@@ -145,6 +151,8 @@ def report(
             the storage.
         storage: The storage folder, by default `CAPSWEEP_STORAGE` or ./capsweep-store.
         reports: Where the sweep's own folder is made, by default ./reports.
+        into: The folder of a paper, which gets tables, figures and numbers for LaTeX in place of a
+            report.
         tables: Classes of the user's own kinds of tables. Tables of other such kinds are left
             out, which the report says.
         renderers: Name of a format -> its renderer, besides the package's or in their place.
@@ -156,6 +164,8 @@ def report(
         StoreUnreachable: If the tracking store does not answer.
     """
     store = open_to_read(tracking_uri, storage)
+    if into is not None:
+        return write_paper(store, sweep, Path(into), tables=tables, style=style or "default")
     written = write_report(
         store,
         sweep,
@@ -201,6 +211,47 @@ def write_report(
     for name, content in files:
         write_result(target / name, content)
     return replace(report, paths=tuple(target / name for name, _ in files))
+
+
+def write_paper(
+    store: RecordStore,
+    sweep: str,
+    folder: Path,
+    *,
+    tables: Sequence[type[CustomTable]] = (),
+    style: Style = "default",
+) -> Report:
+    """Write what a paper takes of a sweep into the paper's own folder: nothing else is written.
+
+    Those are each table alone and each figure, with the sweep's name before theirs, the sweep's
+    numbers and the style file of their macros.
+
+    Args:
+        store: As in `write_report`, like `sweep` and `tables`.
+        sweep: Its name.
+        folder: Where the paper is.
+        tables: As in `make_report`.
+        style: The same.
+
+    Returns:
+        The report with the paths of these files.
+
+    Raises:
+        BadInput: If there is no such sweep, a name is no slug, or the folder cannot be written.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    renderers = {"latex-table": RENDERERS["latex-table"], "pdf": FIGURE_OF_PAPER}
+    made, files = report_files(store, sweep, renderers=renderers, tables=tables, style=style)
+    texts = {text.name for text in made.texts}
+    named = {
+        name if name in texts else f"{made.provenance.sweep}-{name}": content
+        for name, content in files
+        if not name.endswith(".md")
+    }
+    target = make_folder(folder)
+    for name, content in named.items():
+        write_result(target / name, content)
+    return replace(made, paths=tuple(target / name for name in named))
 
 
 def why_not_published(store: RecordStore, sweep: str, report: Report) -> tuple[str, ...]:

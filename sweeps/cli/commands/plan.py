@@ -68,6 +68,8 @@ def plan(
         print_json(_answer(survey))
     else:
         print_plan(survey)
+    if survey.refusal:
+        raise typer.Exit(BadInput.exit_code)
 
 
 def _print_seeds(
@@ -165,6 +167,8 @@ def print_plan(survey: "Survey") -> None:
         out.print(line)
     if refusal := survey.refusal:
         out.print(f"run would refuse: {plain(refusal)}", soft_wrap=True)
+    if place := survey.why_not_here:
+        out.print(f"run needs another place: {plain(place)}", soft_wrap=True)
     capacity = survey.capacity
     out.print(f"{_gpus(capacity.gpus_per_trial)} a trial, {capacity.num_concurrent} at once.")
     seconds = survey.estimate_seconds
@@ -421,7 +425,14 @@ def _what_is_left(survey: "Survey") -> list[str]:
 
 def _of_one(text: str) -> str:
     """Return what is said of several cells as it is said of one."""
-    singular = {"are": "is", "were": "was", "wait": "waits", "go": "goes", "their": "its"}
+    singular = {
+        "are": "is",
+        "were": "was",
+        "wait": "waits",
+        "go": "goes",
+        "their": "its",
+        "resume": "resumes",
+    }
     return " ".join(singular.get(word, word) for word in text.split())
 
 

@@ -1,5 +1,6 @@
 """`capsweep report`."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from sweeps.aggregation.paper.style import Style
     from sweeps.aggregation.report import CheckedReport, Report
 
+
+REPORTS = "reports"
 
 _Launched = Annotated[
     str,
@@ -44,6 +47,16 @@ _Compare = Annotated[
         help="Compare with another launched sweep, arm by arm, instead of a report.",
     ),
 ]
+_Reports = Annotated[
+    str, typer.Option(metavar="FOLDER", help="Folder in which the report gets its own folder.")
+]
+_Into = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Write tables, figures and numbers for LaTeX into a paper's folder, and no report.",
+    ),
+]
 _Style = Annotated[
     str | None,
     typer.Option("--style", help="'paper' adds the arms as a paper prints them: mean (sd), n."),
@@ -57,47 +70,51 @@ def report(
     check: _Check = False,
     compare: _Compare = None,
     style: _Style = None,
+    reports: _Reports = REPORTS,
+    into: _Into = None,
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Rebuild a sweep's tables, figures and page from its manifest and records alone."""
     if check and compare is not None:
         raise BadInput("--check writes nothing and --compare writes a table: give one of them.")
+    if into is not None and (check or compare is not None):
+        raise BadInput(
+            "--into writes the files of a paper: give it without --check, as capsweep verify "
+            "checks a paper, and without --compare."
+        )
     launched, tables = _name_and_tables(sweep, name)
     from sweeps.cli.remote_sweeps import place_of_records
 
     chosen = cast("Style | None", style)  # the report checks it
     with place_of_records(launched, storage, tracking_uri) as place:
-        _make(launched, place, tables, chosen, is_check=check, compare=compare)
+        if compare is not None:
+            from sweeps.aggregation.comparison.side_by_side import compare_sweeps
+
+            _print_compared(compare_sweeps(launched, compare, *place, reports=reports))
+        elif check:
+            from sweeps.aggregation.report.files import check_report
+
+            checked = check_report(launched, *place, reports=reports, tables=tables, style=chosen)
+            _print_checked(checked, reports)
+            raise typer.Exit(checked.exit_code)
+        else:
+            from sweeps.aggregation.report import report as make
+
+            made = make(launched, *place, reports=reports, into=into, tables=tables, style=chosen)
+            _print_made(made, into)
 
 
-def _make(
-    launched: str,
-    place: tuple[str | None, str | None],
-    tables: "tuple[type[Any], ...]",
-    chosen: "Style | None",
-    *,
-    is_check: bool,
-    compare: str | None,
-) -> None:
-    """Make a report, compare it with another sweep, or check it."""
-    if compare is not None:
-        from sweeps.aggregation.comparison.side_by_side import compare_sweeps
-
-        _print_compared(compare_sweeps(launched, compare, *place))
-    elif is_check:
-        from sweeps.aggregation.report.files import check_report
-
-        checked = check_report(launched, *place, tables=tables, style=chosen)
-        _print_checked(checked)
-        raise typer.Exit(checked.exit_code)
-    else:
-        from sweeps.aggregation.report import report as make
-
-        made = make(launched, *place, tables=tables, style=chosen)
-        print_tables(made)
-        console().print()
+def _print_made(made: "Report", into: str | None) -> None:
+    """Print the tables, and where the files are."""
+    print_tables(made)
+    console().print()
+    if into is None:
         print_place(made)
+        return
+    say(f"Written into {into}: {', '.join(path.name for path in made.paths)}.")
+    names = [path.stem for path in made.paths if path.name.startswith("capsweep-")]
+    say(f"In the paper: \\usepackage{{capsweep}} \\input{{{names[0]}}}")
 
 
 def _name_and_tables(text: str, name: str | None) -> tuple[str, tuple[type[Any], ...]]:
@@ -149,7 +166,7 @@ def _print_compared(compared: "ComparedSweeps") -> None:
         console().print(f"  {plain(str(path))}", soft_wrap=True)
 
 
-def _print_checked(checked: "CheckedReport") -> None:
+def _print_checked(checked: "CheckedReport", reports: str) -> None:
     """Print which files of a report no longer follow from the records."""
     for words, names in (("stale", checked.stale), ("missing", checked.missing)):
         for name in names:
@@ -158,9 +175,10 @@ def _print_checked(checked: "CheckedReport") -> None:
         console().print(plain(sentence))
     if checked.exit_code:
         wrong = len(checked.stale) + len(checked.missing)
+        place = "" if reports == REPORTS else f" --reports {shlex.quote(reports)}"
         say(
             f"{wrong} of {checked.num_files} files do not follow from the records: make them "
-            f"again: capsweep report {checked.sweep}."
+            f"again: capsweep report {checked.sweep}{place}."
         )
     else:
         say(f"All {checked.num_files} files of the report follow from the records.")

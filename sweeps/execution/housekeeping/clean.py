@@ -224,7 +224,7 @@ def clean(
         BadInput: If there is no such sweep or storage folder.
         StoreUnreachable: If the tracking store does not answer.
     """
-    storage, address = existing_places(storage_folder, tracking_uri)
+    storage, address = existing_places(storage_folder, tracking_uri, is_writing=is_freeing)
     store = open_store(address, storage.root)
     with ExitStack() as locks:
         sweeps = sweeps_and_whether_running(sweep, storage, store, locks if is_freeing else None)

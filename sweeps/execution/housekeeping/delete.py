@@ -176,7 +176,7 @@ def delete(
             known which trials other sweeps use.
         StoreUnreachable: If the tracking store does not answer.
     """
-    storage, address = existing_places(storage_folder, tracking_uri)
+    storage, address = existing_places(storage_folder, tracking_uri, is_writing=is_deleting)
     store = open_store(address, storage.root)
     with ExitStack() as locks:
         known = sweeps_and_whether_running(sweep, storage, store, None)

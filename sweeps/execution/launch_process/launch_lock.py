@@ -186,40 +186,69 @@ def _other_release(process: LaunchProcess | None) -> str:
     return f", which runs {release} (this is {here}),"
 
 
-def usable_places(
+def readable_places(
     storage_folder: str | Path | None, tracking_uri: str | None
 ) -> tuple[Storage, str]:
-    """Return the storage folder and the address of the tracking store, both checked.
+    """Return the storage folder and the address of the tracking store, both checked for readers.
 
     Raises:
-        BadInput: If the storage folder is not writable or has another format, or the address is
-            not valid.
+        BadInput: If the storage folder has another format, or the address is not valid.
     """
     storage = resolve_storage(storage_folder)
-    check_writable(storage.root, "storage")
+    _check_folder(storage.root, "storage")
     check_format(storage)
     address = resolve_tracking_uri(tracking_uri, storage.root)
     check_address(address)
     database = sqlite_path(address)
-    if database and database.parent != storage.root:
-        if not database.parent.is_dir():
-            raise BadInput(
-                f"The tracking store {database} cannot be made, as the folder {database.parent} "
-                f"does not exist: make it, or name another place, --tracking-uri."
-            )
-        check_writable(database.parent, "tracking store's")
+    if database and database.parent != storage.root and not database.parent.is_dir():
+        raise BadInput(
+            f"The tracking store {database} cannot be made, as the folder {database.parent} "
+            f"does not exist: make it, or name another place, --tracking-uri."
+        )
     return storage, address
 
 
-def existing_places(
+def usable_places(
     storage_folder: str | Path | None, tracking_uri: str | None
 ) -> tuple[Storage, str]:
+    """Return the same for a launch, which writes there.
+
+    Raises:
+        BadInput: If one is not writable, or as `readable_places` does.
+    """
+    check_writable(resolve_storage(storage_folder).root, "storage")
+    storage, address = readable_places(storage_folder, tracking_uri)
+    check_places(storage, address)
+    return storage, address
+
+
+def check_places(storage: Storage, address: str) -> None:
+    """Check that a launch can write to its places.
+
+    Raises:
+        BadInput: If one is not writable.
+    """
+    check_writable(storage.root, "storage")
+    database = sqlite_path(address)
+    if database and database.parent != storage.root:
+        check_writable(database.parent, "tracking store's")
+
+
+def existing_places(
+    storage_folder: str | Path | None, tracking_uri: str | None, *, is_writing: bool = True
+) -> tuple[Storage, str]:
     """Return the same for a storage folder that has to exist.
+
+    Args:
+        storage_folder: As of `usable_places`, like `tracking_uri`.
+        tracking_uri: The tracking store.
+        is_writing: Whether they have to be writable.
 
     Raises:
         BadInput: If it does not exist, or as `usable_places` does.
     """
-    storage, address = usable_places(storage_folder, tracking_uri)
+    places = usable_places if is_writing else readable_places
+    storage, address = places(storage_folder, tracking_uri)
     if not storage.root.is_dir():
         raise BadInput(f"There is no storage folder {storage.root}: name it with --storage.")
     return storage, address
@@ -231,16 +260,30 @@ def check_writable(folder: Path, what: str) -> None:
     Raises:
         BadInput: If not; it names the folder.
     """
+    existing = _check_folder(folder, what)
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise _unwritable(folder, what, f"{existing} is read-only")
+
+
+def _check_folder(folder: Path, what: str) -> Path:
+    """Return a folder or the nearest one above it that exists.
+
+    Raises:
+        BadInput: If no folder can be there.
+    """
     folder = folder.absolute()
     try:
         existing = next(path for path in (folder, *folder.parents) if path.exists())
-        is_folder = existing.is_dir()
-        why = f"{existing} is {'read-only' if is_folder else 'no folder'}"
-        is_writable = is_folder and os.access(existing, os.W_OK | os.X_OK)
+        if existing.is_dir():
+            return existing
     except OSError as error:  # a name too long, or a folder that may not be looked into
-        is_writable, why = False, str(error.strerror)
-    if not is_writable:
-        raise BadInput(f"The {what} folder {folder} cannot be written to ({why}): choose another.")
+        raise _unwritable(folder, what, str(error.strerror)) from error
+    raise _unwritable(folder, what, f"{existing} is no folder")
+
+
+def _unwritable(folder: Path, what: str, why: str) -> BadInput:
+    folder = folder.absolute()
+    return BadInput(f"The {what} folder {folder} cannot be written to ({why}): choose another.")
 
 
 def make_folders(storage: Storage) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, facts, summary
 from sweeps.execution.engine.capacity import ONE_AT_A_TIME, Capacity
 from sweeps.execution.launch_options import LaunchOptions
-from sweeps.execution.launch_process.launch_lock import usable_places
+from sweeps.execution.launch_process.launch_lock import check_places, readable_places
 from sweeps.execution.plan.definition import (
     DeclaredSweep,
     Definition,
@@ -162,6 +162,15 @@ class Survey:
         return None
 
     @property
+    def why_not_here(self) -> str:
+        """Why a launch needs another place, "" if it can write to the named one."""
+        try:
+            check_places(self.storage, self.tracking_uri)
+        except BadInput as error:
+            return str(error)
+        return ""
+
+    @property
     def has_work(self) -> bool:
         """Whether anything is left to train: empty cells, or proposals still to come."""
         return self.definition.manifest.is_growing or not all(cell.is_filled for cell in self.cells)
@@ -274,7 +283,7 @@ def survey_of(
         BadInput: If the sweep, a change of it or the storage folder is not valid.
         StoreUnreachable: If the tracking store does not answer.
     """
-    storage, tracking_uri = usable_places(options.storage, options.tracking_uri)
+    storage, tracking_uri = readable_places(options.storage, options.tracking_uri)
     _LOG.info("cells lie in %s", storage.cells)
     store = open_store(tracking_uri, storage.root)
     declared = declared_sweep(which)
