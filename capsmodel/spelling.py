@@ -22,14 +22,25 @@ def unknown(what: str, name: str, known: Iterable[str], below: Sequence[str] = (
 
 def hint(name: str, known: Iterable[str]) -> str:
     """Return a hint at the nearest name, after a space; "" if none is near."""
-    near = difflib.get_close_matches(name, list(known), n=1)
+    near = _nearest(name, list(known))
     return f" Did you mean '{near[0]}'?" if near else ""
+
+
+def _nearest(name: str, known: Sequence[str], least: float = 0.6) -> list[str]:
+    """Return the nearest name, or one with these initials: `lr` is near to `learning_rate`."""
+    if near := difflib.get_close_matches(name, known, n=1, cutoff=least):
+        return near
+    return [one for one in known if "_" in one and _initials(one) == name][:1]
+
+
+def _initials(name: str) -> str:
+    return "".join(word[:1] for word in name.split("_"))
 
 
 def _hint_of_ends(name: str, paths: Sequence[str], least: float) -> str:
     """Return a hint at the few paths whose last step is nearest to a name."""
     ends = {path: path.rpartition(".")[2] for path in paths}
-    near = difflib.get_close_matches(name, dict.fromkeys(ends.values()), n=1, cutoff=least)
+    near = _nearest(name, [*dict.fromkeys(ends.values())], least)
     meant = [f"'{path}'" for path, end in ends.items() if end in near][:_MOST_PATHS]
     return f" Did you mean {' or '.join(meant)}?" if meant else ""
 

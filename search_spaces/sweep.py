@@ -31,9 +31,7 @@ from search_spaces.sweep_checks import (
     check_splits,
     check_tables,
 )
-from search_spaces.tables import CustomTable, Table, custom_table_classes
-
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+from search_spaces.tables import CustomTable, FileName, Table, custom_table_classes
 
 
 class Sweep(Settings):
@@ -56,7 +54,7 @@ class Sweep(Settings):
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    name: Name
+    name: FileName
     description: Annotated[str, StringConstraints(max_length=2000)] = ""
     base: TrainingConfig
     plan: SerializeAsAny[Plan]

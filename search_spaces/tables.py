@@ -21,12 +21,30 @@ from capsmodel.metrics import METRIC_NAME
 from capsmodel.settings.constructed import Constructed
 from capsmodel.settings.parts import later
 
-FileName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
-MetricName = Annotated[str, StringConstraints(pattern=METRIC_NAME)]
+FileName = Annotated[
+    str,
+    StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$"),
+    Field(
+        description="a text of up to 64 small letters, digits, _ and - that begins with a letter "
+        "or a digit"
+    ),
+]
+MetricName = Annotated[
+    str,
+    StringConstraints(pattern=METRIC_NAME),
+    Field(
+        description="a text of up to 200 letters, digits, _, . and - that begins with a small "
+        "letter"
+    ),
+]
 GridMetric = Annotated[
     str,
     StringConstraints(
         pattern=r"^(validation_[a-z0-9_]{1,64}|test_error(\.[a-z0-9][a-z0-9_-]{0,63})?)$"
+    ),
+    Field(
+        description="test_error, test_error. with the name of an extra test, or a metric of "
+        "validation such as validation_error"
     ),
 ]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -263,7 +281,13 @@ class Curve(DeclaredTable):
 
     kind: Literal["curve"] = "curve"
     name: FileName = ""
-    x: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
+    x: Annotated[
+        str,
+        StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$"),
+        Field(
+            description="a text of up to 32 small letters, digits and _ that begins with a letter"
+        ),
+    ]
     evaluation: Annotated[str, StringConstraints(max_length=64)] = ""
 
     @model_validator(mode="before")

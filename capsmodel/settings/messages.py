@@ -62,7 +62,10 @@ def allowed(field: FieldInfo) -> str:
     annotation: Any = field.annotation
     for extra in field.metadata:
         annotation = Annotated[annotation, extra]
-    return _in_words(TypeAdapter[Any](annotation).json_schema())
+    schema = TypeAdapter[Any](annotation).json_schema()
+    if "pattern" in schema and field.description:
+        return field.description
+    return _in_words(schema)
 
 
 def _in_words(schema: Mapping[str, Any]) -> str:

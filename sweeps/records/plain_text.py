@@ -47,6 +47,14 @@ def _shown(character: str) -> str:
     return "\ufffd" if category in _UNSHOWABLE else character
 
 
+def large_batch_text(batch_size: int, num_images: int) -> str:
+    """Return what a batch that is larger than the training split means, without a full stop."""
+    return (
+        f"The batch size {batch_size:,} is more than the {num_images:,} training images, so that "
+        f"an epoch is one step"
+    )
+
+
 def image_counts_text(num_images: Mapping[str, int]) -> str:
     """Return such as "1,257 training, 180 validation and 360 test images".
 

@@ -49,6 +49,9 @@ def sweep_log_artifact(digest: str) -> str:
 
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+SLUG_WORDS = (
+    "a name has up to 64 small letters, digits, _ and -, and begins with a letter or a digit"
+)
 TRIAL_KEY = re.compile(r"[0-9a-f]{20}")
 
 METRIC_OF_EVALUATION = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")  # of a curve: error.epsilon_0.1

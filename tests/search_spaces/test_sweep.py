@@ -93,7 +93,8 @@ def test_the_baseline_is_one_of_the_arms() -> None:
 )
 def test_a_name_that_is_no_name_of_a_file_is_refused(name: str) -> None:
     assert refusal(name=name) == (
-        f"name must be a text of the form ^[a-z0-9][a-z0-9_-]{{0,63}}$, got {name!r}."
+        f"name must be a text of up to 64 small letters, digits, _ and - that begins with a "
+        f"letter or a digit, got {name!r}."
     )
 
 

@@ -175,10 +175,17 @@ def test_a_file_without_a_sweep_says_what_to_write(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("raise RuntimeError('first\\nsecond')", "cannot be run: RuntimeError: first second"),
-        ("import no_such_package_anywhere", "ModuleNotFoundError"),
+        (
+            "x = 1\nimport no_such_package_anywhere",
+            "No module named 'no_such_package_anywhere'; a sweep file imports installed packages "
+            "alone, as the workers have no others (line 2).",
+        ),
+        ("x = 1\n\nfrom search_spaces import Swep", "cannot import name 'Swep' from"),
+        ("from search_spaces import Swep", "(line 1)."),
+        ("x = 1\ny = z", "NameError: name 'z' is not defined (line 2)."),
         ("import sys; sys.exit(0)", "cannot be run: SystemExit: 0"),
         (PART.replace("seeds=(0,)", "seeds=(0, 0)"), "A seed is listed twice: 0, 0 (line"),
-        (PART.replace('name="own"', 'name="Own"'), "name must be a text of the form"),
+        (PART.replace('name="own"', 'name="Own"'), "name must be a text of up to 64 small letters"),
         (PART.replace('"mean"] = "mean"', '"dynamic"] = "dynamic"'), "built in"),
     ],
 )

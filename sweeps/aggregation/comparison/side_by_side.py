@@ -23,7 +23,7 @@ from sweeps.aggregation.tables.departures import departure_sentence
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line, shortened
-from sweeps.records.trial_record import SLUG
+from sweeps.records.trial_record import SLUG, SLUG_WORDS
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 
@@ -93,9 +93,7 @@ def _check_sweeps(first: Manifest, second: Manifest) -> None:
         )
     for manifest in (first, second):
         if not SLUG.fullmatch(manifest.sweep):
-            raise BadInput(
-                f"'{manifest.sweep}' cannot be a file's name: it must match {SLUG.pattern}."
-            )
+            raise BadInput(f"'{manifest.sweep}' cannot be a file's name: {SLUG_WORDS}.")
     name = f"compare-{second.sweep}"
     if any(table.name == name for table in first.tables):
         raise BadInput(

@@ -17,7 +17,7 @@ from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.aggregation.tables.trials_table import trials_table
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
-from sweeps.records.trial_record import SLUG, TrialRecord
+from sweeps.records.trial_record import SLUG, SLUG_WORDS, TrialRecord
 from sweeps.tracking.validation import deleted_trials_text
 
 _RESERVED = ("cost", "trials")
@@ -85,7 +85,7 @@ def check_names(manifest: Manifest) -> None:
     counts = Counter(names)
     for name in (manifest.sweep, *names):
         if not SLUG.fullmatch(name):
-            raise BadInput(f"'{name}' cannot be a file's name: it must match {SLUG.pattern}.")
+            raise BadInput(f"'{name}' cannot be a file's name: {SLUG_WORDS}.")
     for name in names:
         if name in _RESERVED or counts[name] > 1:
             raise BadInput(

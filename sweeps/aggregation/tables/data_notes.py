@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sweeps.aggregation.results.arms import ArmResults
-from sweeps.records.plain_text import image_counts_text, one_line, shortened
+from sweeps.records.plain_text import image_counts_text, large_batch_text, one_line, shortened
 
 OBJECTS_NOTE = (
     "Objects: the data say which test images show one object, or are by one writer or of one "
@@ -27,6 +27,7 @@ def data_notes(arms: Sequence[ArmResults]) -> tuple[str, ...]:
         for trial in ended[:1]:
             counts = one_line(image_counts_text(trial.num_images)) + _share_words(arm)
             names.setdefault(f"Data {data_kind(arm)}: {counts}", []).append(arm.arm.name)
+            notes |= dict.fromkeys(_large_batch(arm, trial.num_images.get("training", 0)))
         notes |= dict.fromkeys(one_line(note) for trial in ended for note in trial.data_notes)
     if len(names) == 1:
         return (*(f"{text}." for text in names), *notes)
@@ -41,6 +42,14 @@ def _share_words(arm: ArmResults) -> str:
     fraction, of_train = (settings.get(name, 1) for name in ("fraction", "train_fraction"))
     words = f", {fraction:g} of every split, the test too" if fraction != 1 else ""
     return words + (f", {of_train:g} of the training split alone" if of_train != 1 else "")
+
+
+def _large_batch(arm: ArmResults, num_images: int) -> list[str]:
+    """Return the note on an arm whose batches are larger than the training split, if they are."""
+    size: Any = arm.arm.config.get("batch_size")
+    if not isinstance(size, int) or not 0 < num_images < size:
+        return []
+    return [f"{large_batch_text(size, num_images)} ({one_line(arm.arm.name)})."]
 
 
 def data_kind(arm: ArmResults) -> str:

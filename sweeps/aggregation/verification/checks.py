@@ -21,7 +21,7 @@ from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.tables.sweep_results import Results, read_results
 from sweeps.aggregation.verification.tex_files import Macro, Paper, TexFile
 from sweeps.records.errors import BadInput
-from sweeps.records.trial_record import SLUG
+from sweeps.records.trial_record import SLUG, SLUG_WORDS
 from sweeps.tracking.store import RecordStore
 
 Kind = Literal["stale", "missing", "warning"]
@@ -145,7 +145,7 @@ def read_truth(store: RecordStore, sweep: str) -> SweepTruth:
         StoreUnreachable: If the tracking store does not answer.
     """
     if not SLUG.fullmatch(sweep):
-        raise BadInput(f"'{sweep}' is not a sweep's name: it must match {SLUG.pattern}.")
+        raise BadInput(f"'{sweep}' is not a sweep's name: {SLUG_WORDS}.")
     return SweepTruth(read_results(store, sweep))
 
 

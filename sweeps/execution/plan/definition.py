@@ -37,6 +37,7 @@ from sweeps.records.errors import BadInput
 from sweeps.records.manifest import VERDICT_RULE, Manifest, ManifestArm, ManifestCell
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.manifest_plan import ManifestSearch, Plain
+from sweeps.records.plain_text import large_batch_text
 from sweeps.records.sweep_log import Decided, Declared
 
 _ONE_SPLIT: Mapping[int, int] = MappingProxyType({})
@@ -283,7 +284,19 @@ class Definition:
         """Return the facts of the data sets that are a user's own, each whole."""
         whole = (data.model_copy(update={"train_fraction": 1.0}) for data in self.data_sets())
         own = dict.fromkeys(data for data in whole if data.is_of_user)
-        return {data: facts_of_own_data(data) for data in own}
+        return {data: self._with_batches(data, facts_of_own_data(data)) for data in own}
+
+    def _with_batches(self, whole: DataSet, facts: DataFacts) -> DataFacts:
+        """Return facts of whole data with a note on arms of too few images for one batch."""
+        configs = {arm.name: arm.config for arm in self.sweep.initial_arms()}
+        notes: list[str] = []
+        for name, config in (configs or {"base": self.sweep.base}).items():
+            share = config.data.train_fraction
+            number = round(share * facts.num_images["training"])
+            is_its = config.data.model_copy(update={"train_fraction": 1.0}) == whole
+            if is_its and config.batch_size > number:
+                notes.append(f"{large_batch_text(config.batch_size, number)} (arm '{name}').")
+        return replace(facts, notes=(*facts.notes, *notes))
 
     @cached_property
     def _arms(self) -> dict[str, ManifestArm]:

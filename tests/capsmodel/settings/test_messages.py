@@ -139,6 +139,21 @@ def test_an_unknown_name_gets_the_nearest() -> None:
     )
 
 
+def test_the_initials_of_a_name_are_near_to_it() -> None:
+    known = ["learning_rate", "weight_decay", "beta1"]
+    assert "Did you mean 'learning_rate'?" in unknown("setting", "lr", known)
+    assert "Did you mean 'weight_decay'?" in unknown("setting", "wd", known)
+    paths = ["optimiser.learning_rate", "loss.margin"]
+    assert "Did you mean 'optimiser.learning_rate'?" in unknown("setting", "lr", ["loss"], paths)
+
+
+def test_a_pattern_is_said_in_words() -> None:
+    class Named(Settings):
+        name: Annotated[str, Field(pattern="^[a-z]+$", description="a text of small letters")]
+
+    assert sentence(Named, {"name": "A"}) == "name must be a text of small letters, got 'A'."
+
+
 def test_where_nothing_is_near_nothing_is_guessed() -> None:
     assert unknown("loss", "xyz", ["margin"]) == "Unknown loss 'xyz'. Known: margin."
     assert unknown("loss", "xyz", []) == "Unknown loss 'xyz'. Known: none."

@@ -82,7 +82,7 @@ REFUSALS = {
     "seeds that are none": (["--seeds", "x"], "--seeds takes a list and ranges of seeds"),
     "a negative seed": (["--seeds", "-1"], "--seeds takes a list and ranges of seeds"),
     "no seed to add": (["--add-seeds", ","], "--add-seeds needs at least one seed"),
-    "a name that is none": (["--name", "../x"], "name must be a text of the form"),
+    "a name that is none": (["--name", "../x"], "name must be a text of up to 64 small letters"),
     "no cores": (["--cpus-per-trial", "0"], "cpus_per_trial must be an integer at least 1, got 0."),
     "nothing at once": (["--max-concurrent", "0"], "must be an integer at least 1, got 0."),
     "GPUs below none": (["--gpus-per-trial", "-1"], "must be a number at least 0, got -1"),

@@ -87,8 +87,16 @@ def test_the_images_of_each_split_are_counted(
     file.write_text(
         TEXT.format(classes=10, load=f"s = super().load(device); return replace(s, {without_nine})")
     )
-    print_own_data(define(file, Changes(), ()))
-    assert capsys.readouterr().out.splitlines() == [
+    known = [
         "Data 'mine': 1,257 training, 180 validation and 324 test images.",
         "No image of class 9 is in the test split of data 'mine'.",
+    ]
+    print_own_data(define(file, Changes(), ()))
+    assert capsys.readouterr().out.splitlines() == known
+    print_own_data(define(file, Changes(settings={"batch_size": 100_000}), ()))
+    large = "The batch size 100,000 is more than the 1,257 training images, so that an epoch is one"
+    assert capsys.readouterr().out.splitlines() == [
+        *known,
+        f"{large} step (arm 'base').",
+        f"{large} step (arm 'leaky').",
     ]

@@ -1,15 +1,13 @@
 """`new`: a sweep file to start from, in the current folder."""
 
 import importlib.util
-import re
 from pathlib import Path
 
 from search_spaces.catalogue import named_sweeps
 from search_spaces.codegen.example import example_text
 from sweeps.execution.launch.writing.new_file import write_new
 from sweeps.records.errors import BadInput
-
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+from sweeps.records.trial_record import SLUG, SLUG_WORDS
 
 
 def new_sweep(name: str, *, is_search: bool = False) -> Path:
@@ -33,11 +31,8 @@ def new_sweep(name: str, *, is_search: bool = False) -> Path:
 
 
 def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise BadInput(
-            f"'{name}' is not a sweep's name: a name has up to 64 small letters, digits, _ and -, "
-            f"and begins with a letter or a digit, such as my_sweep."
-        )
+    if not SLUG.fullmatch(name):
+        raise BadInput(f"'{name}' is not a sweep's name: {SLUG_WORDS}, such as my_sweep.")
     if name in {entry.name for entry in named_sweeps()}:
         raise BadInput(
             f"'{name}' is a sweep of the package, whose records yours would meet: give it another "

@@ -61,6 +61,17 @@ def test_a_fraction_says_which_splits_it_cuts() -> None:
     )
 
 
+def test_a_batch_larger_than_the_training_split_is_said() -> None:
+    made = manifest()
+    config = {"data": {"kind": "digits"}, "batch_size": 1000}
+    arms = tuple(arm.model_copy(update={"config": config}) for arm in made.arms)
+    notes = data_notes(arm_results(made.model_copy(update={"arms": arms}), records(FEW)))
+    assert notes[2:] == (
+        "The batch size 1,000 is more than the 125 training images, so that an epoch is one step "
+        "(few).",
+    )
+
+
 def test_records_that_do_not_tell_them_give_no_note() -> None:
     assert data_notes(arm_results(manifest(), records({}))[1:]) == ()
 

@@ -159,7 +159,7 @@ def test_another_name_leaves_every_key() -> None:
         ({"add_seeds": ()}, "No seed to add is given"),
         ({"seeds": (1, 1)}, "A seed is listed twice: 1, 1."),
         ({"seeds": (-1,)}, "seeds must be a list, each an integer at least 0"),
-        ({"name": "A"}, "name must be a text of the form"),
+        ({"name": "A"}, "name must be a text of up to 64 small letters"),
         ({"epochs": 0}, "stopping.epochs must be an integer from 1 to 100000, got 0."),
         ({"epochs": 1, "settings": {"stopping.epochs": 1}}, "The epochs are given twice"),
         ({"settings": {"model.routing": "uniform"}}, "is varied by the sweep itself"),
