@@ -13,6 +13,7 @@ from jaxtyping import Float, Int, Shaped, UInt8
 from pydantic import Field
 from torch import Tensor
 
+from capsmodel.data.picture_files import Fit
 from capsmodel.data.splits import fraction_of, hold_out
 from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.settings.parts import Part, is_built_in, later
@@ -156,6 +157,11 @@ class DataSet(Part, ABC):
     def is_of_user(self) -> bool:
         """Whether the images are a user's: checked when loaded, and known by their hash."""
         return not is_built_in(type(self))
+
+    @property
+    def picture_fit(self) -> Fit:
+        """What becomes of a picture of another shape that is to be predicted."""
+        return "crop"
 
     @property
     def reader_versions(self) -> tuple[str, ...]:

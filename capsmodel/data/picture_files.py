@@ -65,13 +65,24 @@ def is_grey_file(path: Path) -> bool:
     Raises:
         ValueError: If it is no picture.
     """
-    with _one_sentence(path), Image.open(path, formats=_FORMATS) as image:
+    with open_picture(path) as image:
         return is_grey(image)
 
 
 def is_grey(image: Image.Image) -> bool:
     """Return whether a picture is stored without colours."""
     return image.mode in _GREY
+
+
+@contextmanager
+def open_picture(path: Path) -> Generator[Image.Image]:
+    """Open the picture of a file, the first of several in it; whatever fails is one sentence.
+
+    Raises:
+        ValueError: If it cannot be read whole, there or in the block.
+    """
+    with _one_sentence(path), Image.open(path, formats=_FORMATS) as image:
+        yield image
 
 
 def read_picture(
@@ -82,7 +93,7 @@ def read_picture(
     Raises:
         ValueError: If it cannot be read whole.
     """
-    with _one_sentence(path), Image.open(path, formats=_FORMATS) as image:
+    with open_picture(path) as image:
         return grey_values(image, shape, fit)
 
 
@@ -137,8 +148,7 @@ def _bytes_of_wide(values: np.ndarray) -> UInt8[np.ndarray, "height width"]:
     white = 1 if values.dtype.kind == "f" else _SIXTEEN_BITS
     if not (smallest >= 0 and largest <= white):
         raise ValueError(
-            f"it has values from {smallest:g} to {largest:g}, and a picture of this kind has those "
-            f"from 0 to {white}"
+            f"a picture of this kind has values from 0 to {white}, got {smallest:g} to {largest:g}"
         )
     return np.rint(values.astype(np.float64) * (255 / white)).astype(np.uint8)
 

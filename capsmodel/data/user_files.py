@@ -83,6 +83,11 @@ class UserFiles(DataSet, ABC):
         return True
 
     @property
+    def picture_fit(self) -> Fit:
+        """That of the settings."""
+        return self.fit
+
+    @property
     def reader_versions(self) -> tuple[str, ...]:
         """That of Pillow, whose decoder of JPEG need not give the same values for ever."""
         return (f"pillow {version('pillow')}",)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -14,6 +13,7 @@ from capsmodel.chance import stream
 from capsmodel.config import TrainingConfig, build_model
 from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.models import ChildGrid, Network, Outputs, perturbed
+from capsmodel.training.given_images import ImagesGiven, taken_images
 
 EVALUATION_BATCH_SIZE = 256
 """Fixed, so that a result cannot depend on the batch size of the training."""
@@ -29,11 +29,19 @@ class Prediction(NamedTuple):
             several classes as many as an image can have, the most believed in first.
         lengths: Belief in each class, in [0, 1].
         reconstructions: Images drawn from the poses of these classes, or None without a decoder.
+        poses: The pose of each class, or None where the network has none.
+        names: What the class, or each of several, is called, for each image.
+        sources: Where each image comes from: the path of its file, or its number from 0.
+        conversion: What was changed of the images, a sentence.
     """
 
     classes: Int[Tensor, "batch *several"]
     lengths: Float[Tensor, "batch classes"]
     reconstructions: Float[Tensor, "batch *several channels height width"] | None
+    poses: Float[Tensor, "batch classes *pose"] | None = None
+    names: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    conversion: str = ""
 
     __repr__ = shapes_repr
 
@@ -72,27 +80,43 @@ class Trained:
         self.device = device
         self._network = network.eval()
 
-    def predict(self, images: Tensor | np.ndarray) -> Prediction:
-        """Return classes, beliefs in each class and reconstructions of images.
+    def predict(self, images: ImagesGiven) -> Prediction:
+        """Return classes, their names, beliefs in each class, poses and reconstructions of images.
 
-        They are presented to the network as in an evaluation: cropped, for example, if the
-        training's augmentation crops. Reconstructions then show what the network sees.
+        Whatever images are given are made those of the data set, in its size and channels, with
+        values from 0 to 1; `conversion` says what was changed. They are presented to the network
+        as in an evaluation: cropped, for example, if the training's augmentation crops.
+        Reconstructions then show what the network sees.
 
         Args:
-            images: Images as in the data set, values from 0 to 1, as
-                [batch channels height width], [channels height width], or, where there is one
-                channel, [batch height width] or [height width]; a tensor or an array.
+            images: Paths of files or folders, pictures of Pillow, or arrays or tensors: [height
+                width], [channels height width], [height width channels] or a batch of these, as
+                bytes, 16-bit whole numbers, booleans or floating-point numbers from 0 to 1. Where
+                there is one channel, [batch height width] of the data set's size is a batch.
 
         Raises:
-            ValueError: If the images have another size or other values.
+            ValueError: If there is no image, or one cannot be read or is of no known form.
         """
-        batch = self._checked(images)
+        taken = taken_images(self.config.data, images)
+        batch = taken.images.to(self.device)
         with torch.inference_mode():
             outputs = [self._outputs(part) for part in batch.split(EVALUATION_BATCH_SIZE)]
         lengths = torch.cat([output.lengths for output in outputs])
         drawn = [o.reconstructions for o in outputs if o.reconstructions is not None]
+        poses = [output.poses for output in outputs if output.poses is not None]
         classes = self.config.data.task.guesses(lengths)
-        return Prediction(classes, lengths, torch.cat(drawn) if drawn else None)
+        return Prediction(
+            classes=classes,
+            lengths=lengths,
+            reconstructions=torch.cat(drawn) if drawn else None,
+            poses=torch.cat(poses) if poses else None,
+            names=tuple(self._names(row) for row in classes.reshape(len(classes), -1).tolist()),
+            sources=taken.sources,
+            conversion=taken.conversion,
+        )
+
+    def _names(self, classes: list[int]) -> str:
+        return " and ".join(map(self.config.data.name_of, classes))
 
     @property
     def network(self) -> Network:
@@ -114,16 +138,16 @@ class Trained:
         """
         return self._outputs(images, chance)
 
-    def inspect(self, images: Tensor | np.ndarray) -> Inspection:
+    def inspect(self, images: ImagesGiven) -> Inspection:
         """Return all outputs of the network for a few images, and the images as it sees them.
 
         Args:
             images: As in `predict`; couplings of many images take gigabytes.
 
         Raises:
-            ValueError: If the images have another size or other values, or are more than 256.
+            ValueError: As `predict` does, or if they are more than 256.
         """
-        batch = self._checked(images)
+        batch = taken_images(self.config.data, images).images.to(self.device)
         if len(batch) > EVALUATION_BATCH_SIZE:
             raise ValueError(
                 f"At most {EVALUATION_BATCH_SIZE} images are inspected at once, got {len(batch)}: "
@@ -134,7 +158,7 @@ class Trained:
             return Inspection(presented, self._outputs(batch), self._network.child_grid())
 
     def perturb(
-        self, images: Tensor | np.ndarray, classes: Int[Tensor, " batch"], offsets: Sequence[float]
+        self, images: ImagesGiven, classes: Int[Tensor, " batch"], offsets: Sequence[float]
     ) -> Float[Tensor, "batch pose offsets channels height width"] | None:
         """Return images drawn from poses in which one number at a time is changed.
 
@@ -191,26 +215,6 @@ class Trained:
             return outputs
         drawn = self._network.decode(outputs.poses, classes)
         return outputs._replace(reconstructions=drawn)
-
-    def _checked(self, images: Tensor | np.ndarray) -> Tensor:
-        batch = torch.as_tensor(images)
-        shape = self.config.data.image_shape
-        given = list(batch.shape)
-        if shape[0] == 1 and tuple(batch.shape[-2:]) == shape[1:] and batch.ndim in {2, 3}:
-            batch = batch.reshape(-1, *shape)
-        elif batch.ndim == 3:
-            batch = batch.unsqueeze(0)
-        if batch.ndim != 4 or tuple(batch.shape[1:]) != shape or len(batch) == 0:
-            raise ValueError(
-                f"Images of shape {given} do not fit this network: hand in [batch, "
-                f"{', '.join(map(str, shape))}] (channels, height, width) with at least one image."
-            )
-        if not batch.is_floating_point() or not bool(((batch >= 0) & (batch <= 1)).all()):
-            raise ValueError(
-                f"Images must be floating-point numbers from 0 to 1, got {batch.dtype} from "
-                f"{batch.min().item()} to {batch.max().item()}: divide by the largest grey value."
-            )
-        return batch.to(self.device, torch.float32)
 
 
 def evaluation_chance(seed: int, draw: int | None = None) -> torch.Generator:

@@ -7,10 +7,90 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from sweeps.records.errors import BadInput
-from sweeps.records.trial_record import Json
+from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json, Outcome, TrialRecord
+from sweeps.tracking.opening import open_to_read
+from sweeps.tracking.store import RecordStore
 
 if TYPE_CHECKING:
     from capsmodel.training.trained import Trained
+
+
+def load_model(
+    trial: str,
+    tracking_uri: str | RecordStore | None = None,
+    storage: str | None = None,
+    *,
+    parts: Sequence[type[Any]] = (),
+    device: str = "cpu",
+) -> "Trained":
+    """Return the trained network of one finished trial, ready to predict.
+
+    Args:
+        trial: The first characters of its trial key, or the id of its record.
+        tracking_uri: Address of the records, or the store; by default that of the command line.
+        storage: Folder of the embedded store.
+        parts: Classes of the user's own parts that its config names.
+        device: Where the weights go.
+
+    Raises:
+        BadInput: If no trial, or more than one, answers to it, it has not finished, its weights
+            were not kept, or the config names a part that is not given.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    store = open_to_read(tracking_uri, storage)
+    record = trial_of(trial, store)
+    check_finished(record)
+    return trained_of(record, store, parts=parts, device=device)
+
+
+def trial_of(name: str, store: RecordStore) -> TrialRecord:
+    """Return the trial with that id or beginning of a key.
+
+    Raises:
+        BadInput: If there is none, or more than one; of a sweep it says what shows that.
+        StoreUnreachable: If the store does not answer.
+    """
+    try:
+        return store.find(name)
+    except BadInput as error:
+        if name not in store.sweeps():
+            raise
+        raise BadInput(
+            f"'{name}' is a sweep, not a trial: capsweep status {name} shows its progress, and "
+            f"capsweep best {name} its arms with the keys of their trials."
+        ) from error
+
+
+def check_finished(record: TrialRecord) -> None:
+    """Check that a trial has finished.
+
+    Raises:
+        BadInput: If it has not.
+    """
+    if record.outcome is not Outcome.FINISHED:
+        raise BadInput(
+            f"Trial {record.trial_key} is {record.outcome.value}: only a finished one has weights."
+        )
+
+
+def trained_of(
+    record: TrialRecord, store: RecordStore, *, parts: Sequence[type[Any]], device: str = "cpu"
+) -> "Trained":
+    """Return the network of a finished trial's recorded weights.
+
+    Raises:
+        BadInput: If its weights are missing, or as `load_trained` does.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    if not store.holds(record, ARTIFACT_WEIGHTS):
+        raise BadInput(
+            f"The weights of trial {record.trial_key} are missing: a launch did not keep them "
+            f"(--keep-weights), or they were deleted. Ask for another trial, or train it again, "
+            f"--retrain."
+        )
+    weights = store.artifact(record, ARTIFACT_WEIGHTS)
+    config = store.config(record)
+    return load_trained(weights, config, seed=record.seed, parts=parts, device=device)
 
 
 def load_trained(

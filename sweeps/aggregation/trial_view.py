@@ -15,7 +15,7 @@ from sweeps.aggregation.rendering.notebook_pieces import (
     value_text,
 )
 from sweeps.aggregation.results.recorded_evaluations import RecordedEvaluation, recorded_evaluations
-from sweeps.records.errors import BadInput
+from sweeps.aggregation.trained_models import trial_of
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json, Outcome, TrialRecord
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import CurvePoint, RecordStore
@@ -103,21 +103,3 @@ def show(
         else None,
         evaluations=recorded_evaluations(record, store),
     )
-
-
-def trial_of(name: str, store: RecordStore) -> TrialRecord:
-    """Return the trial with that id or beginning of a key.
-
-    Raises:
-        BadInput: If there is none, or more than one; of a sweep it says what shows that.
-        StoreUnreachable: If the store does not answer.
-    """
-    try:
-        return store.find(name)
-    except BadInput as error:
-        if name not in store.sweeps():
-            raise
-        raise BadInput(
-            f"'{name}' is a sweep, not a trial: capsweep status {name} shows its progress, and "
-            f"capsweep best {name} its arms with the keys of their trials."
-        ) from error

@@ -409,6 +409,31 @@ class PicturesAnswer(Shape):
     """Why other pictures were not drawn, a sentence each."""
 
 
+class Predicted(Shape):
+    """What a network takes an image for."""
+
+    image: str
+    """Path of its file."""
+    name: str
+    """What the class is called that is believed in most; of several classes all, by "and"."""
+    beliefs: dict[str, float]
+    """Name of each class -> the belief in it, from 0 to 1."""
+    pose: list[float] | None
+    """Pose of the class that is believed in most; null if the network has no poses."""
+    drawn: str | None
+    """Path of what the decoder draws from it, with `--out`; else null."""
+
+
+class PredictAnswer(Shape):
+    """`capsweep predict TRIAL IMAGE...`."""
+
+    format: Literal["capsweep.predict/1"] = "capsweep.predict/1"
+    conversion: str
+    """What was changed of the images to make them those of the network, a sentence."""
+    images: tuple[Predicted, ...]
+    """In the order in which they were given, those of a folder by name."""
+
+
 class DiffRow(Shape):
     """A setting, circumstance or result of both."""
 

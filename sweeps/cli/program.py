@@ -54,6 +54,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "status": Command("Look", "status", "List the launched sweeps, or show one's progress."),
         "best": Command("Look", "best", "Rank a sweep's arms by validation error."),
         "show": Command("Look", "show", "Show a trial: its config, its curve, its pictures."),
+        "predict": Command("Look", "predict", "Say what a trained network takes pictures for."),
         "logs": Command("Look", "logs", "Print the log of a trial or a sweep; -f follows it."),
         "diff": Command("Look", "diff", "Compare two trials, or two sweeps."),
         "ui": Command("Look", "ui", "Browse the records in MLflow's own UI."),
@@ -90,9 +91,8 @@ class _Program(TyperGroup):
         self.commands = _Commands(options)  # pyright: ignore[reportAttributeAccessIssue]
 
     def format_help(self, ctx: typer.Context, formatter: Any) -> None:  # pyright: ignore
-        """Write usage, purpose and commands, which is all that a screen of 24 lines takes."""
+        """Write usage and commands, which is all that a screen of 24 lines takes."""
         formatter.write(_USAGE)
-        formatter.write(f"{self.help}\n")
         for line in _help_lines():
             formatter.write(f"{line}\n")
 

@@ -13,10 +13,9 @@ from sweeps.aggregation.pictures.picture_drawing import (
 )
 from sweeps.aggregation.rendering.result_files import make_folder, write_result
 from sweeps.aggregation.results.recorded_evaluations import recorded_evaluations
-from sweeps.aggregation.trained_models import load_trained
-from sweeps.aggregation.trial_view import trial_of
+from sweeps.aggregation.trained_models import check_finished, trained_of, trial_of
 from sweeps.records.errors import BadInput
-from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome, TrialRecord
+from sweeps.records.trial_record import TrialRecord
 from sweeps.storage.regular_files import read_regular
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
@@ -76,11 +75,7 @@ def pictures(
     """
     store = open_to_read(tracking_uri, storage)
     record = trial_of(trial, store)
-    if record.outcome is not Outcome.FINISHED:
-        raise BadInput(
-            f"Trial {record.trial_key} is {record.outcome.value}: only a finished one has weights "
-            "to draw pictures from."
-        )
+    check_finished(record)
     arrays = _recorded(record, store) or _made(record, store, parts)
     drawn = [*_drawn(pictured(arrays)), *_of_other_evaluations(record, store)]
     target = make_folder(Path(out), record.trial_key)
@@ -118,15 +113,7 @@ def _made(record: TrialRecord, store: RecordStore, parts: Sequence[type[Any]]) -
     from capsmodel.data import load_checked  # here, as torch comes with it
     from capsmodel.evaluation import Pictures as PicturesEvaluation
 
-    if not store.holds(record, ARTIFACT_WEIGHTS):
-        raise BadInput(
-            f"The weights of trial {record.trial_key} are missing: a launch did not keep them "
-            f"(--keep-weights), or they were deleted. Ask for another trial, or train it again, "
-            f"--retrain."
-        )
-    weights = store.artifact(record, ARTIFACT_WEIGHTS)
-    config = store.config(record)
-    trained = load_trained(weights, config, seed=record.seed, parts=parts, device="cpu")
+    trained = trained_of(record, store, parts=parts)
     try:
         data = load_checked(trained.config.data, "cpu")
     except (ValueError, OSError) as error:

@@ -81,40 +81,26 @@ def test_images_come_in_several_forms(trained: Trained, form: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", [(7, 8), (2, 8, 7), (1, 3, 8, 8), (0, 8, 8), (0, 1, 8, 8), (8,), ()]
+    "shape", [(0, 8, 8), (0, 1, 8, 8), (8,), (), (2, 2, 2, 2), (1, 1, 1, 8, 8)]
 )
-def test_an_image_of_the_wrong_size_is_refused(trained: Trained, shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"do not fit this network: hand in \[batch, 1, 8, 8\]"):
+def test_what_is_no_image_is_refused(trained: Trained, shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="is no image: hand in "):
         trained.predict(torch.zeros(shape))
 
 
-@pytest.mark.parametrize(
-    "image",
-    [
-        np.full((8, 8), 16.0),
-        np.full((8, 8), -0.1),
-        np.full((8, 8), np.nan),
-        np.zeros((8, 8), dtype=np.uint8),
-        np.zeros((8, 8), dtype=bool),
-    ],
-)
-def test_values_that_are_not_from_zero_to_one_are_refused(
-    trained: Trained, image: np.ndarray
+@pytest.mark.parametrize("value", [16.0, -0.1, np.nan, np.inf])
+@pytest.mark.parametrize("shape", [(8, 8), (9, 9)])
+def test_numbers_that_are_not_from_zero_to_one_are_refused(
+    trained: Trained, value: float, shape: tuple[int, int]
 ) -> None:
-    with pytest.raises(ValueError, match="must be floating-point numbers from 0 to 1"):
-        trained.predict(image)
+    with pytest.raises(ValueError, match="must be from 0 to 1, got"):
+        trained.predict(np.full(shape, value))
 
 
-def test_matrix_capsules_refuse_an_image_of_the_wrong_size_in_one_sentence() -> None:
+def test_a_network_whose_size_must_fit_predicts_images_of_any_size() -> None:
     trained = Training(small_config(model=MATRIX), seed=0).trained()
-    assert trained.predict(IMAGES[:1]).lengths.shape == (1, 10)
-    for side in (7, 9, 32):
-        with pytest.raises(ValueError, match="do not fit") as caught:
-            trained.predict(torch.zeros(2, 1, side, side))
-        assert str(caught.value) == (
-            f"Images of shape [2, 1, {side}, {side}] do not fit this network: hand in "
-            "[batch, 1, 8, 8] (channels, height, width) with at least one image."
-        )
+    for side in (7, 8, 9, 32):
+        assert trained.predict(torch.zeros(2, 1, side, side)).lengths.shape == (2, 10)
 
 
 def test_a_trained_network_stays_as_it_is_when_its_training_goes_on() -> None:

@@ -58,6 +58,11 @@ CASES: dict[str, tuple[list[str], str]] = {
     "status by a file": (["status", "taken.py"], "does not say its sweep's name as SWEEP ="),
     "status by a file that is not there": (["status", "takn.py"], "Did you mean 'taken.py'?"),
     "show of a sweep": (["show", "quickstart"], "'quickstart' is a sweep, not a trial"),
+    # predict
+    "predict nothing": (["predict", "0123"], "Missing argument"),
+    "predict by an unknown trial": (["predict", "ffff", "a.png"], "There is no trial 'ffff'"),
+    "predict by a sweep": (["predict", "quickstart", "a.png"], "is a sweep, not a trial"),
+    "predict by no file": (["predict", "ff", "a.png", "--file", "no.py"], "no.py"),
     # best, show, plan, list, run
     "best of none": (["best", "quickstart", "-n", "0"], "0"),
     "best of an unknown sweep": (["best", "quikstart"], "Did you mean 'quickstart'?"),
@@ -109,6 +114,6 @@ def test_with_json_it_is_an_object_with_that_sentence(shell: Shell, case: str) -
     assert shell.files() == before
 
 
-@pytest.mark.parametrize("command", ["stop", "delete", "diff", "logs", "new", "status"])
+@pytest.mark.parametrize("command", ["stop", "delete", "diff", "logs", "new", "status", "predict"])
 def test_every_command_of_everyday_has_its_rows(command: str) -> None:
     assert sum(words[0] == command for words, _ in CASES.values()) >= 4

@@ -18,7 +18,7 @@ def test_every_command_stands_on_one_screen_behind_its_group(shell: Shell) -> No
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
     shown, group = {}, ""
-    for line in lines[2:]:
+    for line in lines[1:]:
         first, name, *_ = line.split() if line[0] != " " else (group, *line.split())
         group = first
         shown[name] = group

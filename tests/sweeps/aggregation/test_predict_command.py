@@ -1,0 +1,97 @@
+"""`capsweep predict` names classes, says what was changed, and draws what is asked for."""
+
+import json
+
+import pytest
+from PIL import Image
+
+import sweeps
+from capsmodel.data import ImageFolder
+from capsmodel.reconstruction import NoReconstruction
+from capsmodel.training.training import Training
+from sweeps import cli
+from sweeps.records import trial_record as names
+from tests.capsmodel.data.pictures import write_classes
+from tests.capsmodel.small_config import small_config, small_model
+from tests.sweeps.aggregation.known_sweep import finished, put_config, put_trial, trial_key
+
+KEY = trial_key("a", 0)
+
+
+@pytest.fixture
+def said(mlflow_store, tmp_path, monkeypatch, capsys):
+    """Return a command line beside a recorded trial on a folder of pictures."""
+    monkeypatch.chdir(tmp_path)
+    write_classes(tmp_path / "photos", ("cat", "dog", "owl"), 10, side=12)
+
+    def say(*words, model=None):
+        config = small_config(data=ImageFolder("photos", size=8), model=model or small_model())
+        run = put_trial(mlflow_store, finished("a", 0, 5))
+        put_config(mlflow_store, run, config.model_dump(mode="json"))
+        Training(config, seed=0).trained().save(tmp_path / names.ARTIFACT_WEIGHTS)
+        mlflow_store.writer().upload(run, tmp_path / names.ARTIFACT_WEIGHTS)
+        monkeypatch.setattr(
+            "sys.argv", ["capsweep", "predict", *words, "--tracking-uri", mlflow_store.address]
+        )
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return say
+
+
+def test_pictures_are_named_by_their_classes(said, mlflow_store):
+    code, out, err = said(KEY[:6], "photos/cat", "photos/dog/000.png")
+    assert (code, err) == (0, "")
+    first, *lines = out.splitlines()
+    assert first == (
+        "11 images: 12 x 12 to 8 x 8 (the middle of each is scaled); values divided by 255, as in "
+        "training."
+    )
+    expected = sweeps.load_model(KEY, mlflow_store).predict(["photos/cat", "photos/dog/000.png"])
+    rows = [line.split() for line in lines if ".png" in line]
+    assert [row[:2] for row in rows] == [
+        *map(list, zip(expected.sources, expected.names, strict=True))
+    ]
+    assert [row[2] for row in rows] == [f"{one:.3f}" for one in expected.lengths.amax(dim=1)]
+
+
+def test_json_has_beliefs_and_pose(said):
+    code, out, _ = said(KEY, "photos/cat/001.png", "--json")
+    answer = json.loads(out)
+    assert (code, answer["format"]) == (0, "capsweep.predict/1")
+    (one,) = answer["images"]
+    assert one["image"] == "photos/cat/001.png"
+    assert [*one["beliefs"]] == ["cat", "dog", "owl"]
+    assert one["name"] == max(one["beliefs"], key=one["beliefs"].get)
+    length = sum(value**2 for value in one["pose"]) ** 0.5
+    assert length == pytest.approx(max(one["beliefs"].values()), abs=1e-4)
+
+
+def test_what_the_decoder_draws_is_written_on_request(said, tmp_path):
+    code, out, _ = said(KEY, "photos/cat", "--out", "drawn")
+    assert code == 0
+    drawn = sorted((tmp_path / "drawn").iterdir())
+    assert len(drawn) == 10
+    assert str(drawn[0].relative_to(tmp_path)) in out
+    with Image.open(drawn[0]) as image:
+        assert image.size == (8, 8)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["no.png"], "There is no file 'no.png': name a picture, or a folder of pictures."),
+        (["photos/../data"], "There is no file"),
+        (["sweep.txt"], "'sweep.txt' cannot be read as a picture: it is none, or of a format"),
+        (["photos/cat", "--out", "drawn"], "The network has no decoder that draws: leave --out"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_nothing(said, tmp_path, words, sentence):
+    (tmp_path / "sweep.txt").write_text("x")
+    plain = small_model(reconstruction=NoReconstruction())
+    code, out, err = said(KEY, *words, model=plain)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"capsweep: {sentence}")
+    assert not (tmp_path / "drawn").exists()
