@@ -39,15 +39,19 @@ def known_sweeps(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
 
     del ctx
     shipped = [(entry.name, shorten(entry.summary, _WIDEST)) for entry in named_sweeps()]
-    files = [(path.name, "a file here") for path in sorted(Path().glob("*.py"))]
-    return _beginning_with(incomplete, [*shipped, *files])
+    return _beginning_with(incomplete, [*shipped, *_files()])
 
 
 def launched_sweeps(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Return the sweeps that were launched into the storage folder."""
     names = _names_in(_storage(ctx).journals)
     names = sorted(name.removesuffix(_END) for name in names if name.endswith(_END))
-    return _beginning_with(incomplete, [(name, "launched here") for name in names])
+    launched = [(name, "launched here") for name in names]
+    return _beginning_with(incomplete, [*launched, *(_files() if incomplete else ())])
+
+
+def _files() -> list[tuple[str, str]]:
+    return [(path.name, "a file here") for path in sorted(Path().glob("*.py"))]
 
 
 def trial_keys(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:

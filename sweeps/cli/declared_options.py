@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 
 from sweeps.cli.arguments import read_duration, read_seeds, read_settings
 from sweeps.cli.completion import launched_sweeps
-from sweeps.cli.options import STORAGE_VARIABLE, TRACKING_VARIABLE
+from sweeps.cli.options import STORAGE_VARIABLE, TRACKING_VARIABLE, name_of
 from sweeps.execution.launch_options import LaunchOptions
 
 
@@ -50,7 +50,9 @@ WORDS: Mapping[str, Words] = {
     "gradient_checkpointing": Words("--gradient-checkpointing"),
     "engine": Words(metavar="ray|inline"),
     "keep_weights": Words(metavar="all|best:K|none"),
-    "warm_start": Words(metavar="SWEEP", complete=launched_sweeps),
+    "warm_start": Words(
+        metavar="SWEEP", read=lambda _, word: name_of(word), complete=launched_sweeps
+    ),
     "evaluations_only": Words("--evaluations-only"),
     "retrain": Words("--retrain"),
     "replace": Words("--replace"),

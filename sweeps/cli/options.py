@@ -18,9 +18,18 @@ def launched_name(ctx: typer.Context, word: str | None) -> str | None:
     Raises:
         BadInput: If it is a file that cannot be read, or that does not say its sweep's name.
     """
+    return word if ctx.resilient_parsing else name_of(word)
+
+
+def name_of(word: str | None) -> str | None:
+    """Return the same outside of a callback.
+
+    Raises:
+        BadInput: As `launched_name` does.
+    """
     from search_spaces.sweep_source import is_file_name, name_of_sweep
 
-    if ctx.resilient_parsing or word is None or not is_file_name(word):
+    if word is None or not is_file_name(word):
         return word
     try:
         return name_of_sweep(Path(word))

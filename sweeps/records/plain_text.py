@@ -47,6 +47,11 @@ def _shown(character: str) -> str:
     return "\ufffd" if category in _UNSHOWABLE else character
 
 
+def points_text(points: float) -> str:
+    """Return a number of percentage points: "1 point", "0.5 points"."""
+    return f"{points:g} point{'s' * (points != 1)}"
+
+
 def large_batch_text(batch_size: int, num_images: int) -> str:
     """Return what a batch that is larger than the training split means, without a full stop."""
     return (

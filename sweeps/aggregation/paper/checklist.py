@@ -12,6 +12,7 @@ from sweeps.aggregation.tables.ablation_lead import covered, not_covered, split_
 from sweeps.aggregation.tables.ablation_notes import tuning_notes
 from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.manifest import Manifest
+from sweeps.records.plain_text import points_text
 
 _SAME_SPLIT = ", and the split of the others into training and validation images,"
 _NOT_COUNTED: tuple[CellState, ...] = ("diverged", "failed", "missing", "unfinished")
@@ -112,7 +113,7 @@ def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
             f"without a difference have any that counts in at most 0.1 of tables."
         )
     if manifest.margin_points is not None:
-        yield f"Equivalent means within {manifest.margin_points:g} points, declared beforehand."
+        yield f"Equivalent means within {points_text(manifest.margin_points)}, declared beforehand."
 
 
 def _spread_words(tested: Sequence[Comparison]) -> str:

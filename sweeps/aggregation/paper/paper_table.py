@@ -32,7 +32,7 @@ from sweeps.aggregation.tables.machines import machine_notes
 from sweeps.aggregation.tables.targets import marked, target_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes
 from sweeps.records.manifest import Manifest
-from sweeps.records.plain_text import one_line
+from sweeps.records.plain_text import one_line, points_text
 
 Printed = Literal["error", "accuracy"]
 _MEAN = "test_error_percent"
@@ -155,7 +155,7 @@ def _difference_notes(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
             "is not bold is not shown to be equal."
         )
     if equivalent := [one for one in compared if one.verdict == "equivalent"]:
-        within = f"{PLUS_MINUS}{manifest.margin_points:g} points"
+        within = f"{PLUS_MINUS}{points_text(manifest.margin_points or 0.0)}"
         yield f"Equivalent to it within {within}, as declared: {_named(equivalent)}."
     alone = [one for one in compared if one.way is None and one.difference.mean is not None]
     if alone:

@@ -21,7 +21,7 @@ from sweeps.aggregation.tables.departures import departure_sentence
 from sweeps.aggregation.tables.targets import missed
 from sweeps.aggregation.tables.uncounted_cells import gap_text
 from sweeps.records.manifest import Manifest
-from sweeps.records.plain_text import one_line, shortened
+from sweeps.records.plain_text import one_line, points_text, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,7 +156,7 @@ def legend_of_differences(
             (Line2D([], [], color=BLUE, marker="D", ms=5.5, lw=0), "different, the name in bold")
         )
     if margin_points is not None and compared:
-        margin = f"does not matter: {PLUS_MINUS}{margin_points:g} points, as declared"
+        margin = f"does not matter: {PLUS_MINUS}{points_text(margin_points)}, as declared"
         entries.append((Patch(color=_MARGIN, alpha=0.2, lw=0), margin))
     return entries
 

@@ -12,7 +12,7 @@ from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 from sweeps.aggregation.tables.uncounted_cells import gap_text
 from sweeps.records.manifest import VERDICT_RULE, Manifest
-from sweeps.records.plain_text import one_line, shortened
+from sweeps.records.plain_text import one_line, points_text, shortened
 
 NO_SPREAD = "the differences of all seeds are equal"
 REPETITIONS = "8 of 10 repetitions"
@@ -55,7 +55,7 @@ def verdicts(
     if different:
         yield f"Different from the baseline: {named(different, with_means=True)}."
     if equivalent:
-        within = f"{PLUS_MINUS}{manifest.margin_points:g} points"
+        within = f"{PLUS_MINUS}{points_text(manifest.margin_points or 0.0)}"
         yield f"Equivalent to the baseline within {within}: {named(equivalent)}."
     if undecided:
         count = f" ({_count(undecided)})" if different or equivalent else ""
@@ -174,7 +174,8 @@ def covered_notes(
         margin = (
             "undecided is not equal: no margin was declared."
             if within is None
-            else f"equivalent: shown to differ by less than {within:g} points, the margin declared."
+            else f"equivalent: shown to differ by less than {points_text(within)}, the margin "
+            f"declared."
         )
         yield f"Bold: holds for all comparisons together; {margin}"
 

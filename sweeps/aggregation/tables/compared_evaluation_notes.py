@@ -33,7 +33,7 @@ from sweeps.aggregation.tables.targets import arrival_notes, matched_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes, gap_text
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation
-from sweeps.records.plain_text import one_line
+from sweeps.records.plain_text import one_line, points_text
 
 
 def evaluation_words(evaluation: ManifestEvaluation) -> str:
@@ -171,7 +171,7 @@ def _bold_note(manifest: Manifest, evaluated: ComparedEvaluation) -> str:
     margin = (
         "undecided is not equal: no margin was declared."
         if within is None
-        else f"equivalent: shown to differ by less than {within:g} points, the margin declared."
+        else f"equivalent: shown to differ by less than {points_text(within)}, the margin declared."
     )
     of_points = max((o.num_together for p in evaluated.points for o in p.compared), default=0)
     marked = (

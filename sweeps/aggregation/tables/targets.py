@@ -9,7 +9,7 @@ from sweeps.aggregation.rendering.table import PLUS_MINUS, Cell, Column, Value
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.records.manifest import Manifest
-from sweeps.records.plain_text import one_line, shortened
+from sweeps.records.plain_text import one_line, points_text, shortened
 from sweeps.records.trial_record import Json, TrialRecord
 
 MARK = "\N{DAGGER}"
@@ -170,7 +170,7 @@ def matched_notes(
         )
         return
     are_matched = matched(arms, compared)
-    words = f"to the baseline's within {PLUS_MINUS}{within:g} points, the margin declared"
+    words = f"to the baseline's within {PLUS_MINUS}{points_text(within)}, the margin declared"
     if equal := [arm for arm in arms if are_matched.get(arm.arm.name)]:
         yield f"Matched: clean test errors of {_names(equal)} are equivalent {words}."
     if apart := [arm for arm in arms if are_matched.get(arm.arm.name) is False]:

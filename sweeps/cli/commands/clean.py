@@ -6,7 +6,7 @@ import typer
 
 from sweeps.cli.arguments import read_duration
 from sweeps.cli.completion import launched_sweeps
-from sweeps.cli.options import StorageOption, TrackingOption
+from sweeps.cli.options import StorageOption, TrackingOption, launched_name
 from sweeps.cli.terminal import console, say, table_of
 
 if TYPE_CHECKING:
@@ -17,8 +17,9 @@ def clean(
     sweep: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]",
-            help="Only the cells of this sweep [default: all].",
+            metavar="[SWEEP]",
+            help="Only the cells of this sweep, its name or file [default: all].",
+            callback=launched_name,
             autocompletion=launched_sweeps,
         ),
     ] = None,

@@ -10,6 +10,7 @@ from sweeps.aggregation.seed_planning import MOST_SEEDS, SAFE, Needed, Pilot, Se
 from sweeps.cli.terminal import console, plain, say, table_of
 from sweeps.execution.launch.seed_plan import SeedPlan
 from sweeps.execution.view.live_view import clock
+from sweeps.records.plain_text import points_text
 
 _MOST_OF_A_NAME = 64
 _MOST_LISTED = 8
@@ -65,8 +66,8 @@ def _what_is_asked(plan: SeedPlan) -> str:
     compared = plan.num_arms - 1
     each = "the arm that is" if compared == 1 else f"each of the {compared} arms that are"
     return (
-        f"{plan.sweep}: to find a difference of {plan.effect_points:g} points of test error with "
-        f"power {plan.power:g}, in {each} compared with '{plan.baseline}':"
+        f"{plan.sweep}: to find a difference of {points_text(plan.effect_points)} of test error "
+        f"with power {plan.power:g}, in {each} compared with '{plan.baseline}':"
     )
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from sweeps.cli.completion import launched_sweeps
-from sweeps.cli.options import StorageOption, TrackingOption
+from sweeps.cli.options import StorageOption, TrackingOption, launched_name
 from sweeps.cli.terminal import say
 
 
@@ -13,8 +13,9 @@ def repair(
     sweep: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]",
-            help="One sweep [default: all].",
+            metavar="[SWEEP]",
+            help="One sweep, its name or file [default: all].",
+            callback=launched_name,
             autocompletion=launched_sweeps,
         ),
     ] = None,

@@ -282,8 +282,11 @@ def _check_folder(folder: Path, what: str) -> Path:
 
 
 def _unwritable(folder: Path, what: str, why: str) -> BadInput:
-    folder = folder.absolute()
-    return BadInput(f"The {what} folder {folder} cannot be written to ({why}): choose another.")
+    option = {"storage": "--storage", "report": "--reports"}.get(what, "--tracking-uri")
+    return BadInput(
+        f"The {what} folder {folder.absolute()} cannot be written to ({why}): choose another, "
+        f"{option}."
+    )
 
 
 def make_folders(storage: Storage) -> None:

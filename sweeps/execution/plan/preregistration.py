@@ -3,6 +3,7 @@
 from sweeps.execution.plan.definition import Definition
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
+from sweeps.records.plain_text import points_text
 
 
 def with_planned_seeds(definition: Definition, earlier: Manifest | None) -> Definition:
@@ -62,4 +63,4 @@ def check_margin(current: Manifest, new: Manifest) -> None:
 
 
 def _words(margin: float | None) -> str:
-    return "no margin" if margin is None else f"a margin of {margin:g} points"
+    return "no margin" if margin is None else f"a margin of {points_text(margin)}"

@@ -74,6 +74,8 @@ def test_launched_sweeps_are_completed(press_tab: PressTab, words: list[str]) ->
         (journals / name).touch()
     assert press_tab(*words, "m") == ["mellow", "mine"]
     assert press_tab(*words, "rec") == []
+    (press_tab.shell.folder / "mile.py").touch()
+    assert press_tab(*words, "mi") == ["mine", "mile.py"]
 
 
 def test_trial_keys_are_completed_from_the_storage_that_is_named(press_tab: PressTab) -> None:

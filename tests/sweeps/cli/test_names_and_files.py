@@ -57,6 +57,10 @@ def test_the_other_sweep_of_a_comparison_may_be_a_file(shell: Shell, words: list
     [
         (["stop"], "No launch of 'quickstart' runs"),
         (["logs"], "The sweep 'quickstart' has no log"),
+        (
+            ["run", "quickstart_search", "--warm-start"],
+            "No finished trial of 'quickstart' is a point",
+        ),
         (["show"], "'quickstart' is a sweep, not a trial: capsweep status quickstart"),
     ],
 )

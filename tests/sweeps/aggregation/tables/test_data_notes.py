@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import pytest
+
 from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.tables.data_notes import data_notes
 from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.manifest import Manifest
+from sweeps.records.plain_text import points_text
 from sweeps.records.trial_record import TrialRecord
 from tests.sweeps.aggregation.known_sweep import finished, manifest_of
 
@@ -82,3 +85,8 @@ def test_the_first_lines_of_a_report_and_the_notes_of_its_tables_say_them() -> N
     assert report.provenance.data == data_notes(results.arms)
     assert all(table.notes[-2:] == report.provenance.data for table in report.sections[0].tables)
     assert report.shown[0].notes[-2:] == report.provenance.data
+
+
+@pytest.mark.parametrize(("points", "text"), [(1, "1 point"), (0.5, "0.5 points"), (2, "2 points")])
+def test_one_point_is_no_plural(points: float, text: str) -> None:
+    assert points_text(points) == text
