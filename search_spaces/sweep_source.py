@@ -97,12 +97,13 @@ def names_used(tree: ast.Module) -> set[str]:
     return used | {node.name for node in ast.walk(tree) if isinstance(node, ast.alias)}
 
 
-def hint_at_sweeps(name: str, known: Iterable[str]) -> str:
+def hint_at_sweeps(name: str, known: Iterable[str], *, is_near: bool = True) -> str:
     """Return a hint, after a space, at the sweep or the file here that may be meant; "" if none.
 
     Args:
         name: What no sweep is called.
         known: Names of sweeps that would do.
+        is_near: Whether a near name is enough.
     """
     files = {file: _name_or_none(Path(file)) for file in _files_beside(Path(name))}
     with_sweep = {file: sweep for file, sweep in files.items() if sweep is not None}
@@ -111,7 +112,7 @@ def hint_at_sweeps(name: str, known: Iterable[str]) -> str:
             return f" It is defined in '{file}': run that."
     if (file := f"{name}{_ENDING}") in with_sweep:
         return f" Did you mean '{file}'?"
-    return hint(name, known) or hint(name, with_sweep)
+    return (hint(name, known) or hint(name, with_sweep)) if is_near else ""
 
 
 def _files_beside(path: Path) -> list[str]:

@@ -99,7 +99,7 @@ def _with_file(error: UnknownSweep) -> str:
     """Return why there is no such sweep, and the file here that may define it."""
     from search_spaces.sweep_source import hint_at_sweeps
 
-    return f"{error}{hint_at_sweeps(error.name, ())}"
+    return f"{error}{hint_at_sweeps(error.name, (), is_near=not error.has_hint)}"
 
 
 def _not_understood(error: TyperException) -> int:

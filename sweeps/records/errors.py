@@ -23,11 +23,13 @@ class UnknownSweep(BadInput):
 
     Attributes:
         name: What was given.
+        has_hint: Whether the sentence names a launched sweep that may be meant.
     """
 
-    def __init__(self, sentence: str, name: str) -> None:
+    def __init__(self, sentence: str, name: str, *, has_hint: bool = False) -> None:
         super().__init__(sentence)
         self.name = name
+        self.has_hint = has_hint
 
 
 class StoreUnreachable(SweepError, ConnectionError):  # noqa: N818 - reads as what it is

@@ -69,11 +69,12 @@ def single_record(records: Mapping[str, TrialRecord], prefix: str, address: str)
 
 def unknown_sweep(sweep: str, known: Sequence[str], address: str) -> UnknownSweep:
     """Return the error for a sweep that does not exist, with the nearest known name."""
+    near = hint(str(sweep), known)
     return UnknownSweep(
-        f"There is no sweep '{sweep}' in {place_words(address)}."
-        + hint(str(sweep), known)
+        f"There is no sweep '{sweep}' in {place_words(address)}.{near}"
         + (f" Known: {', '.join(known)}." if known else " It holds no sweeps yet."),
         str(sweep),
+        has_hint=bool(near),
     )
 
 
@@ -106,11 +107,13 @@ def deleted_trials_text(num_deleted: int, sweep: str) -> str:
 
 def unknown_name(name: str, known: Sequence[str]) -> UnknownSweep:
     """Return the error for a name that is neither a sweep nor a prefix of a trial key."""
+    near = hint(str(name), known)
     return UnknownSweep(
         f"'{shortened(str(name), 80)}' is neither a sweep nor the beginning of a trial key."
-        f"{hint(str(name), known)} Sweeps here: {', '.join(known) or 'none'}; report-runs.html and "
+        f"{near} Sweeps here: {', '.join(known) or 'none'}; report-runs.html and "
         f"sweeps.trials() have the trials' keys.",
         str(name),
+        has_hint=bool(near),
     )
 
 

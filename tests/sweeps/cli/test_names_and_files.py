@@ -113,6 +113,15 @@ def test_a_near_file_is_offered(shell: Shell, words: list[str], sentence: str) -
 
 
 @pytest.mark.usefixtures("mine")
+@pytest.mark.parametrize("words", [["status"], ["diff", "quickstart"]])
+def test_one_name_is_offered(shell: Shell, words: list[str]) -> None:
+    (shell.folder / "quickstart.py").write_text(MINE)
+    sentence = shell.refused(*words, "quikstart")
+    assert "Did you mean 'quickstart'?" in sentence
+    assert sentence.count("Did you mean") == 1
+
+
+@pytest.mark.usefixtures("mine")
 @pytest.mark.parametrize("command", ["run", "status"])
 def test_the_file_that_defines_a_sweep_is_named(shell: Shell, command: str) -> None:
     text = MINE.replace('name="quickstart"', 'name="mine"')
