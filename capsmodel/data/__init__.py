@@ -6,6 +6,7 @@ from capsmodel.data.affine import AffineFashionMnist as AffineFashionMnist
 from capsmodel.data.affine import AffineMnist as AffineMnist
 from capsmodel.data.affnist import AffNist as AffNist
 from capsmodel.data.archive import data_root as data_root
+from capsmodel.data.arrays import Arrays as Arrays
 from capsmodel.data.base import DataSet as DataSet
 from capsmodel.data.base import DataSplits as DataSplits
 from capsmodel.data.base import Images as Images
@@ -26,6 +27,7 @@ from capsmodel.data.multi_mnist import MultiFashionMnist as MultiFashionMnist
 from capsmodel.data.multi_mnist import MultiMnist as MultiMnist
 from capsmodel.data.smallnorb import SmallNorb as SmallNorb
 from capsmodel.data.svhn import Svhn as Svhn
+from capsmodel.data.torchvision_data import TorchvisionData as TorchvisionData
 from capsmodel.data.viewed_objects import ViewedObjects as ViewedObjects
 from capsmodel.data.viewed_objects import Views as Views
 from capsmodel.data.viewpoints import Viewpoints as Viewpoints
@@ -48,4 +50,6 @@ DATA_SETS = (
     AffineDigits,
     MnistOnFashion,
     ImageFolder,
+    Arrays,
+    TorchvisionData,
 )

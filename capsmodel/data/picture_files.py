@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Shaped, UInt8
 from PIL import Image, ImageOps, UnidentifiedImageError
 from PIL.Image import DecompressionBombError, DecompressionBombWarning, Resampling
 
@@ -112,7 +112,7 @@ def grey_values(
     """
     channels, *size = shape
     upright = ImageOps.exif_transpose(image)
-    plain = fitted(_eight_bits(upright), (size[0], size[1]), fit)
+    plain = fitted(_as_bytes(upright), (size[0], size[1]), fit)
     values = np.asarray(plain.convert("L" if channels == 1 else "RGB"))
     return values[None] if channels == 1 else np.moveaxis(values, -1, 0)
 
@@ -129,7 +129,27 @@ def fitted(image: Image.Image, size: tuple[int, int], fit: Fit) -> Image.Image:
     return ImageOps.fit(image, wanted, Resampling.BILINEAR)
 
 
-def _eight_bits(image: Image.Image) -> Image.Image:
+def fitted_array(
+    images: Shaped[np.ndarray, "images channels height width"], size: tuple[int, int], fit: Fit
+) -> Shaped[np.ndarray, "images channels height_now width_now"]:
+    """Return images, bytes or floating-point numbers, at a size, height and width."""
+    if images.shape[2:] == size:
+        return images
+    planes = images.reshape(-1, *images.shape[2:])
+    made = [np.asarray(fitted(Image.fromarray(plane), size, fit)) for plane in planes]
+    return np.stack(made).reshape(*images.shape[:2], *size)
+
+
+def eight_bits(values: Shaped[np.ndarray, "*any"]) -> UInt8[np.ndarray, "*any"]:
+    """Return bytes as they are, 16-bit whole numbers rounded to them, and truth values as both."""
+    if values.dtype == np.bool_:
+        return values.astype(np.uint8) * np.uint8(255)
+    if values.dtype == np.uint16:
+        return np.rint(values.astype(np.float32) * (255 / _SIXTEEN_BITS)).astype(np.uint8)
+    return values
+
+
+def _as_bytes(image: Image.Image) -> Image.Image:
     """Return a picture in the mode L or RGB, transparent pixels laid on black."""
     if image.mode in {"I", "F"} or image.mode.startswith("I;16"):
         return Image.fromarray(_bytes_of_wide(np.asarray(image)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import UInt8
+from jaxtyping import Shaped
 from pydantic import BaseModel, Field, model_validator
 
 from capsmodel.data.archive import data_root
@@ -39,7 +39,7 @@ class FoundFacts(NamedTuple):
 class Labelled(NamedTuple):
     """Images with their classes, before they are tensors."""
 
-    images: UInt8[np.ndarray, "images channels height width"]
+    images: Shaped[np.ndarray, "images channels height width"]
     labels: Sequence[int]
 
 
@@ -51,6 +51,7 @@ class UserFiles(DataSet, ABC):
     the files lie nor what the classes are called is part of a trial's key, which the images are.
 
     Attributes:
+        first: The setting that may be given without its name.
         path: Where the files lie: from the current folder, or else from the data root.
         classes: Names of the classes; found in the files.
         shape: Channels, height and width of all images; found in the files.
@@ -62,6 +63,7 @@ class UserFiles(DataSet, ABC):
     """
 
     not_in_key: ClassVar[frozenset[str]] = frozenset({"path", "classes", "shape"})
+    first: ClassVar[str] = "path"
     path: str = ""
     classes: tuple[str, ...] = later(())
     shape: tuple[Side, Side, Side] | None = later(None)
@@ -72,9 +74,9 @@ class UserFiles(DataSet, ABC):
     if not TYPE_CHECKING:
 
         @wraps(BaseModel.__init__)  # pydantic reads it from JSON as other models
-        def __init__(self, path=None, /, **settings):
-            if path is not None:
-                settings["path"] = os.fspath(path)
+        def __init__(self, first=None, /, **settings):
+            if first is not None:
+                settings[self.first] = os.fspath(first)
             super().__init__(**settings)
 
     @property
@@ -113,10 +115,10 @@ class UserFiles(DataSet, ABC):
 
     @model_validator(mode="after")
     def _find(self) -> "UserFiles":
-        if not self.path:
+        if not getattr(self, self.first):
             return self
         place = self.place
-        found: dict[str, Any] = {"path": str(place)} if place.exists() else {}
+        found: dict[str, Any] = {"path": str(place)} if self.path and place.exists() else {}
         if self.shape is None or not self.classes:
             facts = self.look(place)
             if len(facts.classes) < 2:
@@ -133,7 +135,7 @@ class UserFiles(DataSet, ABC):
         return self  # seen them yet
 
     def _pathless(self) -> str:
-        return f"The data '{self.kind}' need a path: say where your files are, data.path=..."
+        return f"The data '{self.kind}' need a {self.first}: give it, data.{self.first}=..."
 
     @property
     def place(self) -> Path:

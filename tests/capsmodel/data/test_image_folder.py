@@ -284,5 +284,5 @@ def test_a_small_share_of_the_training_images_leaves_the_test_as_it_is(photos: P
 
 
 def test_without_a_path_a_training_asks_for_it() -> None:
-    with pytest.raises(ValueError, match="The data 'image_folder' need a path: say where your fil"):
+    with pytest.raises(ValueError, match="The data 'image_folder' need a path: give it"):
         TrainingConfig(data="image_folder")

@@ -10,6 +10,7 @@ from capsmodel.data import (
     AffineFashionMnist,
     AffineMnist,
     AffNist,
+    Arrays,
     Cifar10,
     Cifar100,
     DataSet,
@@ -22,6 +23,7 @@ from capsmodel.data import (
     MultiMnist,
     SmallNorb,
     Svhn,
+    TorchvisionData,
 )
 from capsmodel.evaluation import ATTACKS, EVALUATIONS, Evaluation
 from capsmodel.losses import LOSSES, MARGIN_SCHEDULES, SPREAD_SCHEDULES, Loss, MarginLoss
@@ -75,7 +77,8 @@ FRACTIONS |= {"affine_mnist": 0.02, "affine_fashion_mnist": 0.02, "affine_digits
 FRACTIONS |= {"mnist_on_fashion": 0.02}
 
 
-NEED_FILES = {SmallNorb, AffNist, KMnist, Cifar10, Cifar100, Svhn, ImageFolder}
+NEED_FILES = {SmallNorb, AffNist, KMnist, Cifar10, Cifar100, Svhn}
+NEED_FILES |= {ImageFolder, Arrays, TorchvisionData}
 NEED_IMAGES = {Mnist, FashionMnist, MultiMnist, MultiFashionMnist}
 NEED_IMAGES |= {AffineMnist, AffineFashionMnist, MnistOnFashion}
 

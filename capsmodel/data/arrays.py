@@ -1,0 +1,218 @@
+"""A user's images as arrays in one file of NumPy."""
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from capsmodel.data.picture_files import Fit, eight_bits, fitted_array
+from capsmodel.data.user_files import FoundFacts, Labelled, UserFiles, check_classes
+
+_SPLITS = {
+    "": "train",
+    "train": "train",
+    "val": "validation",
+    "valid": "validation",
+    "validation": "validation",
+    "test": "test",
+}
+_ROLES = {
+    **dict.fromkeys(("x", "images", "image", "data"), "images"),
+    **dict.fromkeys(("y", "labels", "label", "targets"), "labels"),
+}
+_NAMES = "class_names"
+_TYPES = ("uint8", "uint16", "bool")
+_EXPECTED = "`images` and `labels`, or `x_train`, `y_train`, `x_test` and `y_test`"
+
+
+class _Read(NamedTuple):
+    """What a file holds: split -> its arrays, and the names of classes."""
+
+    splits: Mapping[str, tuple[np.ndarray, list[int]]]
+    classes: tuple[str, ...]
+
+
+class Arrays(UserFiles):
+    """Images and labels in one `.npz` file of your own, `Arrays("x.npz")`.
+
+    It holds `images` and `labels`, of which a share is held out for the test, or `x_train`,
+    `y_train`, `x_test`, `y_test` and, if you like, `x_val`, `y_val` (`train_images`, `train_labels`
+    and so on too). Images are [images height width], with channels, 1 or 3, last or second; bytes,
+    numbers from 0 to 1, truth values, or 16-bit numbers, which are rounded to 8. Labels are whole
+    numbers from 0, called as `class_names` says if that is there, or texts, which are the names.
+    Nothing is unpickled.
+    """
+
+    kind: Literal["arrays"] = "arrays"
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            path: str | PathLike[str],
+            *,
+            size: int | None = ...,
+            fit: Fit = ...,
+            test_fraction: float = ...,
+            validation_fraction: float = ...,
+            split_seed: int = ...,
+            fraction: float = ...,
+            train_fraction: float = ...,
+        ) -> None: ...
+
+    @property
+    def is_split_by_seed(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Not where the file has images for validation."""
+        return "validation" not in _read(self.place).splits
+
+    def files(self) -> list[Path]:
+        """Return the file."""
+        return [self.place]
+
+    def look(self, place: Path) -> FoundFacts:
+        """Return the names of the classes and the shape of the images.
+
+        Raises:
+            ValueError: If the file is missing, or its arrays are not as the class says.
+        """
+        read = _read(place)
+        images, _ = read.splits["train"]
+        channels, height, width = images.shape[1:]
+        return FoundFacts(read.classes, (channels, height, width))
+
+    def read(self) -> Mapping[str, Labelled]:
+        """Return the images of each split that the file has.
+
+        Raises:
+            ValueError: As in `look`, or if the file has other classes now.
+        """
+        read = _read(self.place)
+        check_classes(self.place, read.classes, self.classes)
+        _, *size = self.image_shape
+        return {
+            split: Labelled(fitted_array(images, (size[0], size[1]), self.fit), labels)
+            for split, (images, labels) in read.splits.items()
+        }
+
+
+def _read(place: Path) -> _Read:
+    if not place.is_file():
+        raise ValueError(f"There is no file '{place}': name an .npz file with {_EXPECTED}.")
+    state = place.stat()
+    return _read_once(place, state.st_size, state.st_mtime_ns, state.st_ino)
+
+
+@lru_cache(maxsize=2)  # the settings look at a file, then load reads it
+def _read_once(place: Path, *state: int) -> _Read:
+    del state
+    try:
+        with place.open("rb") as file:
+            loaded: Any = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                raise ValueError("it holds one array")
+            arrays = {str(name): np.asarray(loaded[name]) for name in loaded}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        if "allow_pickle" in str(error):
+            why = "it holds Python objects, which are never unpickled: save plain arrays"
+        else:
+            why = f"{str(error).rstrip('.')}: save it by numpy.savez"
+        raise ValueError(f"'{place}' cannot be read as an .npz file: {why}.") from error
+    return _sorted_out(place, arrays)
+
+
+def _sorted_out(place: Path, arrays: Mapping[str, np.ndarray]) -> _Read:
+    splits = _splits(place, arrays)
+    names = _names([one["labels"] for one in splits.values()], arrays.get(_NAMES))
+    labels = {split: _labels(place, split, one, names) for split, one in splits.items()}
+    images = {split: _images(place, split, one["images"]) for split, one in splits.items()}
+    if not names:
+        names = [str(one) for one in range(1 + max(max(one) for one in labels.values()))]
+    if len({one.shape[1:] for one in images.values()}) > 1:
+        raise ValueError(f"The splits of '{place}' have images of unlike shapes: make them alike.")
+    return _Read({split: (images[split], labels[split]) for split in splits}, tuple(names))
+
+
+def _splits(place: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
+    splits: dict[str, dict[str, np.ndarray]] = {}
+    for name, values in arrays.items():
+        if name != _NAMES:
+            splits.setdefault(_split_of(place, name), {})[_role_of(place, name)] = values
+    for split in ("train", *splits):
+        if splits.get(split, {}).keys() != {"images", "labels"}:
+            raise ValueError(
+                f"'{place}' has no images with labels for the split '{split}', only "
+                f"{', '.join(arrays) or 'nothing'}: it must hold {_EXPECTED}."
+            )
+    if "validation" in splits and "test" not in splits:
+        raise ValueError(f"'{place}' has images for validation, but none for the test: add them.")
+    return {split: splits[split] for split in ("train", "validation", "test") if split in splits}
+
+
+def _names(labels: Sequence[np.ndarray], given: np.ndarray | None) -> list[str]:
+    """Return what classes are called, [] if by their numbers."""
+    texts = {str(label) for one in labels if one.dtype.kind == "U" for label in one.ravel()}
+    return sorted(texts) or [str(name) for name in ([] if given is None else given.ravel())]
+
+
+def _split_of(place: Path, name: str) -> str:
+    words = [word for word in name.lower().split("_") if word not in _ROLES]
+    return _SPLITS.get("_".join(words)) or _unknown(place, name)
+
+
+def _role_of(place: Path, name: str) -> str:
+    roles = [_ROLES[word] for word in name.lower().split("_") if word in _ROLES]
+    return roles[0] if len(roles) == 1 else _unknown(place, name)
+
+
+def _unknown(place: Path, name: str) -> str:
+    raise ValueError(
+        f"'{place}' has an array called '{name}', whose meaning is not known: it must hold "
+        f"{_EXPECTED}, and perhaps `{_NAMES}`."
+    )
+
+
+def _labels(
+    place: Path, split: str, arrays: Mapping[str, np.ndarray], names: list[str]
+) -> list[int]:
+    labels, images = arrays["labels"], arrays["images"]
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1 or labels.dtype.kind not in "iuU" or len(labels) != len(images):
+        raise ValueError(
+            f"The labels of the split '{split}' of '{place}' must be one whole number or text for "
+            f"each of {len(images)} images, got {labels.dtype} of shape {list(labels.shape)}."
+        )
+    if len(labels) == 0:
+        raise ValueError(f"There is no image in the split '{split}' of '{place}': add some.")
+    if labels.dtype.kind == "U":
+        number = {name: place for place, name in enumerate(names)}
+        return [number[str(label)] for label in labels]
+    smallest, largest = int(labels.min()), int(labels.max())
+    if smallest < 0 or (names and largest >= len(names)):
+        allowed = f"0 to {len(names) - 1}, as there are {len(names)} names" if names else "from 0"
+        raise ValueError(
+            f"The labels of the split '{split}' of '{place}' are {smallest} to {largest}, and "
+            f"must be {allowed}."
+        )
+    return [int(label) for label in labels]
+
+
+def _images(place: Path, split: str, images: np.ndarray) -> np.ndarray:
+    """Return images [images channels height width] as bytes or numbers from 0 to 1."""
+    given = list(images.shape)
+    if images.ndim == 3:
+        images = images[:, None]
+    elif images.ndim == 4 and images.shape[3] in {1, 3} and images.shape[1] not in {1, 3}:
+        images = np.moveaxis(images, 3, 1)
+    is_float, is_known = images.dtype.kind == "f", images.dtype.name in _TYPES
+    if images.ndim != 4 or images.shape[1] not in {1, 3} or not (is_float or is_known):
+        raise ValueError(
+            f"The images of the split '{split}' of '{place}' must be [images, height, width] or "
+            f"have 1 or 3 channels last or second, as uint8, uint16, truth values or numbers from "
+            f"0 to 1, got {images.dtype} of shape {given}."
+        )
+    return images.astype(np.float32) if is_float else eight_bits(images)
