@@ -32,6 +32,7 @@ COMMANDS = (
     "status",
     "best",
     "show",
+    "predict",
     "logs",
     "diff",
     "ui",

@@ -44,7 +44,7 @@ def test_a_sweep_that_was_deleted_is_said_to_be_and_repaired(
     delete(client)
     sentences = {shell.refused(command, SWEEP) for command in ("status", "report", "best")}
     (sentence,) = sentences
-    assert sentence.startswith(f"The sweep '{SWEEP}' was deleted in MLflow, in sqlite:")
+    assert sentence.startswith(f"The sweep '{SWEEP}' was deleted in MLflow, in the storage folder ")
     assert REPAIR in sentence
     assert shell("repair", SWEEP).code == 0
     assert shell("status", SWEEP).code == 0
