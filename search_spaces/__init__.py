@@ -3,6 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from capsmodel.search_range import Choices as Choices
+    from capsmodel.search_range import Floats as Floats
+    from capsmodel.search_range import Ints as Ints
     from search_spaces.plans.base import Plan as Plan
     from search_spaces.plans.decisions import Cell as Cell
     from search_spaces.plans.designs.factorial import FullFactorial as FullFactorial
@@ -50,6 +53,7 @@ _HOMES = {
     "Asha": "search_spaces.plans.scheduler",
     "AtTarget": "search_spaces.plans.ends",
     "Cell": "search_spaces.plans.decisions",
+    "Choices": "capsmodel.search_range",
     "ComponentsTable": "search_spaces.tables",
     "Confirm": "search_spaces.plans.search",
     "ConfirmationTable": "search_spaces.tables",
@@ -59,12 +63,14 @@ _HOMES = {
     "EffectsTable": "search_spaces.tables",
     "Curve": "search_spaces.tables",
     "EvaluationsTable": "search_spaces.tables",
+    "Floats": "capsmodel.search_range",
     "FractionalFactorial": "search_spaces.plans.designs.fractional",
     "FrontTable": "search_spaces.tables",
     "FullFactorial": "search_spaces.plans.designs.factorial",
     "GridCell": "search_spaces.tables",
     "GridRow": "search_spaces.tables",
     "GridTable": "search_spaces.tables",
+    "Ints": "capsmodel.search_range",
     "LeaveOneOut": "search_spaces.plans.designs.leave_one_out",
     "Limit": "search_spaces.space.limits",
     "ListedArms": "search_spaces.plans.listed",

@@ -44,9 +44,11 @@ SWEEP = Sweep(
             "model.class_dim",
             "model.reconstruction.weight",
             "loss[margin].schedule",
+            "loss[margin].schedule.positive_start",
+            "loss[margin].schedule.negative_start",
+            "loss[margin].schedule.down_weight_start",
             "optimiser.learning_rate",
-        )
-        .without("loss.schedule.steepness", "loss.schedule.midpoint"),
+        ),
         sampler="tpe",
         scheduler=Asha(grace=0.5, reduction_factor=2, rivals=10),
         trials=40,

@@ -4,8 +4,8 @@ Nothing is stopped early and nothing is confirmed: it shows what a search is, an
 setting matters when all are drawn at random. `capsule_search` is the one to trust a winner of.
 """
 
-from capsmodel.config import TrainingConfig
 from capsmodel.overrides import with_settings
+from capsmodel.search_range import Choices, Floats, Ints
 from search_spaces.plans.search import Search
 from search_spaces.quickstart import SMALL_CAPSNET
 from search_spaces.space.space import Space
@@ -17,25 +17,16 @@ SWEEP = Sweep(
     description="Random proposals for a small capsule network on digits.",
     base=with_settings(SMALL_CAPSNET, {"stopping.epochs": 10}),
     plan=Search(
-        space=Space.of(TrainingConfig)
-        .varied(
+        space=Space(
             {
-                "model": ("capsnet",),
+                "model.class_dim": Choices(8, 16, 32),
                 "model.routing": ("dynamic", "uniform", "random"),
-                "model.reconstruction": ("fully_connected",),
-                "optimiser": ("adam",),
+                "model.routing.iterations": Ints(1, 5),
+                "model.reconstruction.weight": Floats(1e-5, 1e-2, log=True),
                 "loss": ("margin", "cross_entropy"),
+                "optimiser.learning_rate": Floats(1e-4, 1e-2, log=True),
             }
-        )
-        .only(
-            "model.routing.iterations",
-            "model.class_dim",
-            "model.reconstruction.weight",
-            "loss",
-            "optimiser.learning_rate",
-        )
-        .without("loss.positive_margin", "loss.negative_margin", "loss.down_weight")
-        .without("loss.scale", "loss.schedule"),
+        ),
         sampler="random",
         trials=24,
         confirm=None,

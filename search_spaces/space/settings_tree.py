@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from capsmodel.search_range import Choices, Floats, Ints, SearchRange, search_range
-from capsmodel.settings.messages import settings_of
+from capsmodel.settings.messages import settings_of, unknown
 from capsmodel.settings.parts import OneOf, Part, Settings, is_built_in, kind_of
 
 Step = tuple[str, str | None]
@@ -31,6 +31,11 @@ class Setting:
     def path(self) -> str:
         """Its path without kinds."""
         return path_of(self.place)
+
+    @property
+    def name(self) -> str:
+        """Its path with kinds: `loss[spread].scale`."""
+        return ".".join(f"{field}[{kind}]" if kind else field for field, kind in self.place)
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,11 @@ def matches(place: Place, name: str) -> bool:
         field == wanted and kind_wanted in {"", kind}
         for (field, kind), (wanted, kind_wanted) in zip(place, steps, strict=False)
     )
+
+
+def is_place(place: Place, name: str) -> bool:
+    """Return whether a place is that of a path, which may have kinds in it."""
+    return matches(place, name) and len(place) == len(_STEP.findall(name))
 
 
 def name_and_conditions(
@@ -150,6 +160,55 @@ def places_of(root: Root, path: str) -> list[tuple[Place, tuple[str, ...]]]:
     if not rest:
         return [((*root.place, (field, None)), tuple(map(kind_of, members)))]
     return [place for member in members for place in places_of(_below(root, field, member), path)]
+
+
+def unknown_setting(path: str, roots: Sequence[Root]) -> ValueError:
+    """Return the error of a path that does not exist, with those where it stops to exist."""
+    near = dict.fromkeys(name for root in roots for name in nearby_paths(root, path))
+    num_fields = max((name.count(".") + 1 for name in near), default=1)
+    wrong = ".".join(path.split(".")[:num_fields])
+    return ValueError(unknown("setting", path if wrong in near else wrong, near))
+
+
+def listed_settings(values: Mapping[str, Values], root: Root) -> list[Setting]:
+    """Return settings that are listed with their values, below the choices that are listed.
+
+    The other parts on their paths have no kind: they are of the base's.
+
+    Raises:
+        ValueError: If a path does not exist, or values do not suit its setting.
+    """
+    settings: dict[Place, Setting] = {}
+    numbers: dict[Place, int] = {}  # in the order in which they are listed
+    listed = list(values)
+    for name in sorted(values, key=lambda name: name.count(".")):
+        path = path_without_kinds(name)
+        places = [one for one in places_of(root, path) if matches(one[0], name)]
+        if not places:
+            raise unknown_setting(path, [root])
+        choices = {place: one.values for place, one in settings.items()}
+        reduced = [(_below_choices(place, choices), kinds) for place, kinds in places]
+        chosen = {place: kinds for place, kinds in reduced if place}
+        if not chosen:
+            raise ValueError(f"'{name}' has no effect: the space chooses no kind that has it.")
+        for place, kinds in chosen.items():
+            settings[place] = Setting(place, checked_values(name, values[name], kinds))
+            numbers[place] = listed.index(name)
+    return [settings[place] for place in sorted(settings, key=lambda place: numbers[place])]
+
+
+def _below_choices(place: Place, choices: Mapping[Place, Values]) -> Place:
+    """Return a place with the kinds of choices on its path alone; () if they lack its kinds."""
+    reduced: Place = ()
+    for field, kind in place:
+        kinds = choices.get((*reduced, (field, None)))
+        if kind is None or not isinstance(kinds, tuple):
+            reduced = (*reduced, (field, None))
+        elif kind in kinds:
+            reduced = (*reduced, (field, kind))
+        else:
+            return ()
+    return reduced
 
 
 def nearby_paths(root: Root, path: str) -> list[str]:

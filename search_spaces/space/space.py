@@ -1,5 +1,6 @@
-"""A space: the ranges that settings declare, narrowed, widened and joined.
+"""A space: settings with the values to try, listed or taken from the ranges that they declare.
 
+    Space({"model.routing.iterations": Ints(1, 5), "optimiser.learning_rate": Floats(1e-4, 1e-2)})
     Space.of(TrainingConfig).only("model.routing", "optimiser.learning_rate")
 
 A choice of a part is a dimension whose values are kinds. The settings of a kind are active only
@@ -24,30 +25,60 @@ from search_spaces.space.settings_tree import (
     Setting,
     Values,
     checked_values,
+    is_place,
+    listed_settings,
     matches,
     name_and_conditions,
-    nearby_paths,
     path_without_kinds,
     places_of,
     prefixes,
     root_of,
     searchable_settings,
     under_choices,
+    unknown_setting,
     with_kinds,
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Space:
     """Settings with the values that a search may give them.
 
     Attributes:
         settings: All settings that may vary, with choices that are narrowed to one kind.
-        roots: The roots that the settings belong to.
+        roots: The roots that the settings belong to; none if the settings were listed.
     """
 
-    settings: tuple[Setting, ...] = ()
-    roots: tuple[Root, ...] = ()
+    settings: tuple[Setting, ...]
+    roots: tuple[Root, ...]
+
+    def __init__(
+        self,
+        values: Mapping[str, Values] | None = None,
+        *,
+        parts: Sequence[type[Part]] = (),
+        settings: tuple[Setting, ...] = (),
+        roots: tuple[Root, ...] = (),
+    ) -> None:
+        """List settings with their values.
+
+        A part that is not among them is of the base's kind. A setting of some kinds alone is active
+        where one of them is chosen: `{"loss": ("margin", "spread"), "loss.schedule": ("linear",)}`.
+
+        Args:
+            values: Path -> range, or kinds of a part. A path with kinds in it means the setting of
+                these kinds alone: `loss[spread].schedule`.
+            parts: Classes of custom parts whose settings are listed.
+            settings: Settings with their places in the tree instead.
+            roots: Where these begin.
+
+        Raises:
+            ValueError: If a path does not exist, or values do not suit its setting.
+        """
+        if values:
+            settings = tuple(listed_settings(values, Root((), TrainingConfig, tuple(parts))))
+        object.__setattr__(self, "settings", settings)
+        object.__setattr__(self, "roots", roots)
 
     @classmethod
     def of(cls, settings: Settings | type[Settings], at: str = "") -> "Space":
@@ -61,7 +92,7 @@ class Space:
             ValueError: If the class has no kind.
         """
         root = root_of(settings, at)
-        return cls(tuple(searchable_settings(root)), (root,))
+        return cls(settings=tuple(searchable_settings(root)), roots=(root,))
 
     def only(self, *paths: str) -> "Space":
         """Return the space of some settings, and of the choices that they depend on.
@@ -70,14 +101,16 @@ class Space:
         narrow that to one kind, or start with `Space.of(CapsNet, at="model")`.
 
         Args:
-            paths: Paths of settings, or of parts with everything below them. A path with kinds
-                in it means the setting of these kinds alone: `loss[spread].schedule`.
+            paths: Paths of settings. That of a part means the choice of its kind alone. A path with
+                kinds in it means the setting of these kinds alone: `loss[spread].schedule`.
 
         Raises:
-            ValueError: If nothing at or below a path varies.
+            ValueError: If the space has no such setting, or only one kind of such a part.
         """
         self._check_paths(paths)
-        left = [setting for setting in self.settings if _is_any(setting.place, paths)]
+        left = [one for one in self.settings if any(is_place(one.place, path) for path in paths)]
+        for path in paths:
+            self._check_varies(path, [one for one in left if is_place(one.place, path)])
         above = {
             (*setting.place[:end], (setting.place[end][0], None))
             for setting in left
@@ -89,7 +122,7 @@ class Space:
         """Return the space without some settings.
 
         Args:
-            paths: Paths as in `only`.
+            paths: Paths as in `only`; that of a part means its choice and everything below it.
 
         Raises:
             ValueError: If nothing at or below a path varies.
@@ -110,6 +143,8 @@ class Space:
         Raises:
             ValueError: If a path does not exist, or values do not suit its setting.
         """
+        if not self.roots:
+            return Space({one.name: one.values for one in self.settings} | dict(values))
         space = self
         for path in sorted(values, key=lambda path: path.count(".")):
             changed = {setting.place: setting for setting in self._placed(path, values[path])}
@@ -141,7 +176,7 @@ class Space:
             if setting.place in seen:
                 raise ValueError(f"Both spaces vary '{setting.path}': leave it out of one of them.")
             seen.add(setting.place)
-        return Space(settings, self.roots + other.roots)
+        return Space(settings=settings, roots=self.roots + other.roots)
 
     def in_order(self, names: Sequence[str], choices: Mapping[str, Sequence[Plain]]) -> "Space":
         """Return the space with its settings and choices in another order, as far as it has them.
@@ -253,7 +288,7 @@ class Space:
         if not self.dimensions:
             raise ValueError(
                 "The space is empty: let something vary, "
-                "Space.of(TrainingConfig).only('optimiser.learning_rate')."
+                "Space({'optimiser.learning_rate': Floats(1e-4, 1e-2, log=True)})."
             )
         for params in extreme_points(self.dimensions):
             changes = self.changes(params)
@@ -301,13 +336,25 @@ class Space:
             if matches(place, path)
         }
         if not kinds_by_place:
-            near = [name for root in self.roots for name in nearby_paths(root, bare)]
-            raise ValueError(unknown("setting", path, dict.fromkeys(near)))
+            raise unknown_setting(bare, self.roots)
         for place, kinds in kinds_by_place.items():
             yield Setting(place, checked_values(path, values, kinds))
 
     def _shows(self, path: str) -> bool:
         return any(matches(s.place, path) and self._dimension(s) for s in self.settings)
+
+    def _check_varies(self, path: str, settings: Sequence[Setting]) -> None:
+        if not settings:
+            below = [one.path for one in self.settings if matches(one.place, path)]
+            raise ValueError(
+                f"'{path}' does not vary itself, only settings below it: give those, such as "
+                f"'{below[0]}'."
+            )
+        values = settings[0].values
+        if isinstance(values, tuple) and len(values) == 1:
+            raise ValueError(
+                f"'{path}' is always '{values[0]}' in this space: give settings below it."
+            )
 
     def _check_paths(self, parts: Sequence[str]) -> None:
         for part in parts:

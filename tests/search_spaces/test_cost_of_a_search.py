@@ -75,7 +75,10 @@ def refusal(**changes: Any) -> str:
             "fewer trials.",
         ),
         (
-            {"sampler": "nsga2", "space": WHOLE.only("loss", "model.primary_types")},
+            {
+                "sampler": "nsga2",
+                "space": WHOLE.only("loss.positive_margin", "model.primary_types"),
+            },
             "The sampler nsga2 cannot propose conditional settings such as "
             "'loss[margin].positive_margin': choose tpe, random, grid, qmc, or leave them out of "
             "the space.",

@@ -62,7 +62,7 @@ def test_an_own_kind_that_is_not_declared_is_refused() -> None:
 
 def test_a_part_of_the_kind_that_the_base_has_keeps_its_settings() -> None:
     base = TrainingConfig(model=CapsNet(reconstruction=FullyConnectedDecoder(hidden=(7,))))
-    space = Space.of(CapsNet, at="model").only("model.reconstruction")
+    space = Space.of(CapsNet, at="model").only("model.reconstruction.weight")
     name = "model.reconstruction"
     drawn = {name: "fully_connected", f"{name}[fully_connected].weight": 1e-3}
     decoder = FullyConnectedDecoder(hidden=(7,), weight=1e-3)
@@ -75,7 +75,6 @@ def test_a_part_of_the_kind_that_the_base_has_keeps_its_settings() -> None:
 
 def test_a_part_inside_a_part_that_is_replaced_is_not_taken_for_the_bases() -> None:
     base = with_settings(BASE, {"loss": "spread", "loss.schedule.start": 0.35})
-    space = WHOLE.only("loss.schedule").without("loss.schedule.positive_start")
-    space = space.without("loss.schedule.negative_start", "loss.schedule.down_weight_start")
+    space = WHOLE.only("loss.schedule")
     config = space.config(base, {"loss": "margin", "loss[margin].schedule": "linear"})
     assert config.loss == MarginLoss(schedule=LinearMargins())

@@ -9,7 +9,7 @@ from capsmodel.search_range import Choices
 from search_spaces import Asha, Confirm, Median, NoScheduler, Search, Space, Sweep
 from search_spaces.plans.objective import losses_compare
 
-CONDITIONAL = Space.of(TrainingConfig).only("loss", "batch_size")
+CONDITIONAL = Space.of(TrainingConfig).only("loss.positive_margin", "batch_size")
 RATE = (
     Space.of(TrainingConfig)
     .varied({"optimiser": ("adam",)})
@@ -178,7 +178,7 @@ def test_a_scheduler_of_the_same_kind_keeps_its_settings() -> None:
     assert halving.changed(scheduler=Asha()).scheduler == Asha()
 
 
-@pytest.mark.parametrize("path", ["loss", "model.reconstruction.weight"])
+@pytest.mark.parametrize("path", ["loss.positive_margin", "model.reconstruction.weight"])
 def test_a_loss_that_the_space_changes_is_no_objective(path: str) -> None:
     space = Space.of(TrainingConfig).varied({"model": ("capsnet",)}).only(path)
     with pytest.raises(ValueError, match="as that changes what the loss measures"):

@@ -73,13 +73,94 @@ def test_only_keeps_the_choices_that_bring_a_setting_along() -> None:
     assert names(space) == ["model.routing", "model.routing[dynamic].iterations"]
 
 
-def test_a_parts_path_takes_all_below_it() -> None:
-    space = WHOLE.varied({"optimiser": ("adam",)})
-    assert names(space.only("optimiser.schedule")) == [
-        name for name in names(space) if name.startswith("optimiser.schedule")
-    ]
+def test_a_parts_path_leaves_out_all_below_it() -> None:
     left = names(WHOLE.without("loss", "model", "optimiser", "stopping"))
     assert left == ["data", "augmentation", "batch_size"]
+
+
+def test_only_a_part_is_the_choice_of_its_kind_alone() -> None:
+    space = Space.of(CapsNet, at="model")
+    assert names(space.only("model.routing")) == ["model.routing"]
+    assert names(WHOLE.only("loss[margin].schedule")) == ["loss", "loss[margin].schedule"]
+
+
+def test_only_a_part_of_one_kind_is_refused() -> None:
+    with pytest.raises(ValueError, match="'model' is always 'capsnet' in this space: give sett"):
+        WHOLE.varied({"model": ("capsnet",)}).only("model")
+    below = "'model' does not vary itself, only settings below it: give those, such as 'model.conv"
+    with pytest.raises(ValueError, match=below):
+        Space.of(CapsNet, at="model").only("model")
+
+
+# Listing.
+
+
+def test_settings_are_listed_with_their_values() -> None:
+    space = Space(
+        {
+            "model.routing.iterations": Ints(1, 8),
+            "loss": ("margin", "spread"),
+            "loss[spread].schedule": ("linear", "constant"),
+            "loss.positive_margin": Floats(0.8, 0.95),
+        }
+    )
+    assert space.dimensions == (
+        Dimension("model.routing.iterations", "model.routing.iterations", Ints(1, 8)),
+        Dimension("loss", "loss", Choices("margin", "spread")),
+        Dimension(
+            "loss[spread].schedule",
+            "loss.schedule",
+            Choices("linear", "constant"),
+            (("loss", "spread"),),
+        ),
+        Dimension(
+            "loss[margin].positive_margin",
+            "loss.positive_margin",
+            Floats(0.8, 0.95),
+            (("loss", "margin"),),
+        ),
+    )
+    space.check(BASE)
+    drawn = space.config(
+        BASE,
+        {"model.routing.iterations": 7, "loss": "margin", "loss[margin].positive_margin": 0.85},
+    )
+    assert drawn == with_settings(
+        BASE, {"model.routing.iterations": 7, "loss.positive_margin": 0.85}
+    )
+
+
+def test_listed_settings_can_be_given_other_values_and_joined() -> None:
+    space = Space({"model.routing": ("dynamic", "uniform"), "model.routing.iterations": Ints(1, 8)})
+    narrowed = space.varied({"model.routing.iterations": Ints(1, 3)})
+    assert dimension(narrowed, "model.routing[dynamic].iterations").range == Ints(1, 3)
+    joined = narrowed + Space.of(Bounded, at="model.routing")
+    assert dimension(joined, "model.routing").range == Choices("dynamic", "uniform", "bounded")
+    assert "model.routing[bounded].first" in names(joined)
+    listed = Space({"model.routing.first": Floats(0.1, 0.2)}, parts=[Bounded])
+    listed.check(with_settings(BASE, {"model.routing": Bounded()}), (Bounded,))
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        (
+            {"model.rooting.iterations": Ints(1, 5)},
+            "Unknown setting 'model.rooting'. Did you mean 'model.routing'?",
+        ),
+        ({"batch_size": ("a",)}, "'batch_size' is a value and no part: give Ints, Floats or"),
+        ({"model.routing": Ints(1, 2)}, "'model.routing' is a part: give some of its kinds,"),
+        (
+            {"loss": ("cross_entropy",), "loss.positive_margin": Floats(0.8, 0.95)},
+            "'loss.positive_margin' has no effect: the space chooses no kind that has it.",
+        ),
+    ],
+)
+def test_listed_settings_that_cannot_be_are_refused(
+    values: Mapping[str, Any], problem: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        Space(values)
 
 
 def test_a_path_that_only_begins_alike_is_another() -> None:
@@ -129,7 +210,7 @@ def test_a_range_can_be_narrowed_widened_and_given_anew() -> None:
 
 
 def test_a_setting_that_several_kinds_have_is_varied_in_each() -> None:
-    space = WHOLE.only("loss").varied({"loss.schedule.start": Floats(0.2, 0.3)})
+    space = WHOLE.only("loss.schedule").varied({"loss.schedule.start": Floats(0.2, 0.3)})
     selected = [one for one in space.dimensions if one.path == "loss.schedule.start"]
     assert [one.conditions[-1][1] for one in selected] == ["linear", "sigmoid"]
     assert {one.range for one in selected} == {Floats(0.2, 0.3)}
@@ -241,7 +322,7 @@ def test_the_base_has_the_kind_that_a_choice_was_narrowed_to() -> None:
 
 
 def test_a_kind_that_only_a_chosen_part_must_have_is_looked_for_in_its_proposals() -> None:
-    space = WHOLE.only("loss").varied({"loss[margin].schedule": ("linear",)})
+    space = WHOLE.only("loss.schedule").varied({"loss[margin].schedule": ("linear",)})
     space.check(TrainingConfig(loss=MarginLoss(schedule=LinearMargins())))
     with pytest.raises(ValueError, match="'linear', but the base has 'constant'"):
         space.check(TrainingConfig(loss=CrossEntropy()))

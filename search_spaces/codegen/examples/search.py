@@ -12,9 +12,8 @@ from capsmodel import TrainingConfig
 from capsmodel.models import CapsNet
 from capsmodel.optimisers import Adam
 from capsmodel.reconstruction import FullyConnectedDecoder
-from capsmodel.search_range import Floats, Ints
 from capsmodel.stopping import FixedEpochs
-from search_spaces import Confirm, Search, Space, Sweep
+from search_spaces import Choices, Confirm, Floats, Ints, Search, Space, Sweep
 
 # --- The base: what a proposal leaves as it is, and what the winner is compared with.
 #     Settings left out have their defaults; a part is an object, or its kind alone.
@@ -37,26 +36,15 @@ BASE = TrainingConfig(
     batch_size=32,
 )
 
-# --- The space: which settings may vary, and over which values. Where none are given,
-#     they are those that the setting itself declares.
+# --- The space: which settings may vary, and over which values.
 
-MODEL = (
-    Space.of(CapsNet, at="model")
-    .only("model.routing.iterations", "model.class_dim")
-    .varied(
-        {
-            "model.routing": (
-                "dynamic",
-                "uniform",
-            ),  # iterations are there only with dynamic
-            "model.routing.iterations": Ints(1, 5),
-        }
-    )
-)
-RATE = (
-    Space.of(Adam, at="optimiser")
-    .only("optimiser.learning_rate")
-    .varied({"optimiser.learning_rate": Floats(1e-3, 1e-2, log=True)})
+SPACE = Space(
+    {
+        "model.routing": ("dynamic", "uniform"),
+        "model.routing.iterations": Ints(1, 5),  # only where the routing has iterations
+        "model.class_dim": Choices(8, 16, 32),
+        "optimiser.learning_rate": Floats(1e-3, 1e-2, log=True),
+    }
 )
 
 SWEEP = Sweep(
@@ -64,7 +52,7 @@ SWEEP = Sweep(
     description="Routing, pose size and learning rate of a small capsule network.",
     base=BASE,
     plan=Search(
-        space=MODEL + RATE,
+        space=SPACE,
         sampler="tpe",  # or random, gp, qmc, grid
         trials=12,
         seeds=(0,),

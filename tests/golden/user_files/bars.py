@@ -53,7 +53,26 @@ SWEEP = Sweep(
     base=BASE,
     plan=Search(
         space=Space.of(BASE.model, at="model")
-        .only("model.routing", "model.class_dim")
+        .only(
+            "model.routing",
+            "model.routing.iterations",
+            "model.routing.bias",
+            "model.routing.gradient",
+            "model.routing.squash",
+            "model.routing.initial_logits",
+            "model.routing.initial_logits.deviation",
+            "model.routing.inverse_temperature",
+            "model.routing.inverse_temperature.value",
+            "model.routing.inverse_temperature.final",
+            "model.routing.inverse_temperature.decay",
+            "model.routing.class_temperature_factor",
+            "model.routing.variance_floor",
+            "model.routing.centre_momentum",
+            "model.routing.log_variance_weight",
+            "model.routing.competition",
+            "model.routing.scale_by_children",
+            "model.class_dim",
+        )
         .varied({"model.routing.iterations": Ints(1, 8)}),
         sampler="random",
         scheduler=Asha(grace=0.5, reduction_factor=2),
