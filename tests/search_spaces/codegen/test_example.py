@@ -54,9 +54,9 @@ def test_the_base_of_the_search_trains_and_is_a_point_of_its_space() -> None:
     assert isinstance(sweep.plan, Search)
     names = [dimension.name for dimension in sweep.plan.space.dimensions]
     assert names == [
-        "model.class_dim",
         "model.routing",
         "model.routing[dynamic].iterations",
+        "model.class_dim",
         "optimiser.learning_rate",
     ]
 
