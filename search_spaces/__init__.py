@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from search_spaces.plans.ends import NoImprovement as NoImprovement
     from search_spaces.plans.listed import Arm as Arm
     from search_spaces.plans.listed import ListedArms as ListedArms
+    from search_spaces.plans.listed import MatchedArm as MatchedArm
     from search_spaces.plans.path import Path as Path
     from search_spaces.plans.scheduler import Asha as Asha
     from search_spaces.plans.scheduler import Median as Median
@@ -74,6 +75,7 @@ _HOMES = {
     "LeaveOneOut": "search_spaces.plans.designs.leave_one_out",
     "Limit": "search_spaces.space.limits",
     "ListedArms": "search_spaces.plans.listed",
+    "MatchedArm": "search_spaces.plans.listed",
     "Median": "search_spaces.plans.scheduler",
     "NoImprovement": "search_spaces.plans.ends",
     "NoScheduler": "search_spaces.plans.scheduler",

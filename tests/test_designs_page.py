@@ -13,7 +13,7 @@ from tests.search_spaces.codegen.test_grid_sweep import of
 from tests.search_spaces.codegen.test_path_sweep import of as path_of
 
 PAGE = (Path(__file__).parents[1] / "docs" / "designs.md").read_text(encoding="utf-8")
-GRID, COMPONENTS, SKIPPING, FRACTION, TUNED, PATH, SPLITS = re.findall(
+GRID, COMPONENTS, _SIZES, SKIPPING, FRACTION, TUNED, PATH, SPLITS = re.findall(
     r"```python\n(.*?)```", PAGE, re.DOTALL
 )
 

@@ -176,6 +176,11 @@ class Plan(Settings):
         """Return the factors, path -> levels; empty if its arms are not made of factors."""
         return {}
 
+    @property
+    def matched(self) -> Mapping[str, str]:
+        """Arm -> the arm to whose number of parameters its width was matched; none by default."""
+        return {}
+
     def objective_names(self) -> tuple[str, ...]:
         """Return the names of the metrics that it optimises; none if it only compares arms."""
         return ()

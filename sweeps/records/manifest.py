@@ -52,6 +52,7 @@ class ManifestArm(_Frozen):
         changes: What sets it apart from the sweep's base: path -> value.
         num_multiply_adds: Of a forward pass of one image, counted where evaluations compare arms;
             None where it is not known.
+        matched_to: The arm to whose number of parameters its width was matched, "" for none.
     """
 
     name: Text
@@ -59,6 +60,7 @@ class ManifestArm(_Frozen):
     changes: Json = {}
     num_parameters: Count
     num_multiply_adds: Count | None = later(None)
+    matched_to: str = later("")
 
 
 class Stopped(_Frozen):

@@ -5,7 +5,7 @@ import string
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from capsmodel.metrics import TEST_ERROR, non_finite_words
+from capsmodel.metrics import TEST_ERROR, non_finite_words, percent
 from capsmodel.spelling import names_by_reason, short_names
 from sweeps.aggregation.rendering.measured import shown_value
 from sweeps.aggregation.rendering.table import Cell, Column
@@ -91,6 +91,7 @@ def _notes(
         yield OBJECTS_NOTE
     yield from alone_notes(compared)
     yield from path_notes(manifest)
+    yield from size_notes(manifest)
     yield from tuning_notes(manifest)
     yield from slack_notes(manifest, compared)
     yield from length_notes(arms)
@@ -151,6 +152,22 @@ def path_notes(manifest: Manifest) -> Iterator[str]:
             f"validation of those left (seeds {seeds}, which are in no row). The order is one that "
             f"was found greedily; differences are from the baseline, not from the row above.",
             600,
+        )
+
+
+def size_notes(manifest: Manifest) -> Iterator[str]:
+    """Say how near an arm whose width was matched comes to the size of the other."""
+    sizes = {arm.name: arm.num_parameters for arm in manifest.arms}
+    for arm in manifest.arms:
+        if not arm.matched_to:
+            continue
+        other = sizes[arm.matched_to]
+        share = percent(abs(arm.num_parameters - other) / other)
+        order = "fewer" if arm.num_parameters < other else "more"
+        difference = f"{share:.1f} % {order} than" if share >= 0.05 else "within 0.05 % of"
+        yield (
+            f"{arm.name}: its width was chosen for {arm.num_parameters:,} parameters, {difference} "
+            f"{arm.matched_to} ({other:,})."
         )
 
 

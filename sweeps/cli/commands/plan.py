@@ -153,6 +153,7 @@ def _planned_arms(survey: "Survey") -> "tuple[PlannedArm, ...]":
 
 def print_plan(survey: "Survey") -> None:
     """Print what a launch would do."""
+    from sweeps.aggregation.tables.ablation_notes import size_notes
     from sweeps.execution.view.live_view import clock
 
     out = console()
@@ -163,7 +164,8 @@ def print_plan(survey: "Survey") -> None:
     else:
         _print_arms(survey, out)
     few_seeds = _few_seeds(survey.definition.manifest)
-    for line in (*_own_data(survey), *_what_is_left(survey), *few_seeds):
+    sizes = size_notes(survey.definition.manifest)
+    for line in (*_own_data(survey), *sizes, *_what_is_left(survey), *few_seeds):
         out.print(line)
     if refusal := survey.refusal:
         out.print(f"run would refuse: {plain(refusal)}", soft_wrap=True)

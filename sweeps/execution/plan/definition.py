@@ -44,12 +44,15 @@ _ONE_SPLIT: Mapping[int, int] = MappingProxyType({})
 _CHOICES = {"stopping", "stopping.kind"}
 
 
-def manifest_arm(arm: Arm, *, counts_multiply_adds: bool = False) -> ManifestArm:
+def manifest_arm(
+    arm: Arm, *, counts_multiply_adds: bool = False, matched_to: str = ""
+) -> ManifestArm:
     """Return an arm in the form of the manifest.
 
     Args:
         arm: The arm.
         counts_multiply_adds: Whether to count those of a forward pass, which takes up to a second.
+        matched_to: The arm to whose number of parameters its width was matched.
 
     Raises:
         ValueError: If its model cannot be built.
@@ -60,6 +63,7 @@ def manifest_arm(arm: Arm, *, counts_multiply_adds: bool = False) -> ManifestArm
         changes=arm.changes,
         num_parameters=_num_parameters(arm.name, arm.config),
         num_multiply_adds=_num_multiply_adds(arm.config) if counts_multiply_adds else None,
+        matched_to=matched_to,
     )
 
 
@@ -518,7 +522,14 @@ def _definition(changed: ChangedSweep) -> Definition:
         "sweep": sweep.name,
         "description": sweep.description,
         "baseline": sweep.plan.baseline_name(sweep),
-        "arms": [manifest_arm(arm, counts_multiply_adds=is_compared) for arm in arms],
+        "arms": [
+            manifest_arm(
+                arm,
+                counts_multiply_adds=is_compared,
+                matched_to=sweep.plan.matched.get(arm.name, ""),
+            )
+            for arm in arms
+        ],
         "seeds": sweep.arm_seeds,
         "cells": manifest_cells({arm.name: arm for arm in arms}, cells, sweep.splits),
         "tables": manifest_tables(sweep),
