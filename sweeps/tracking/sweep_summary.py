@@ -8,11 +8,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from sweeps.records.trial_record import METRIC_TEST_ERROR, METRIC_VALIDATION_ERROR
+from sweeps.records.trial_record import (
+    METRIC_EXTRA_TEST_ERRORS,
+    METRIC_TEST_ERROR,
+    METRIC_VALIDATION_ERROR,
+)
 
 NUM_TRIALS = "num_trials"
-BEST = "best."
-_LAYOUT = 1  # in the digest: a store that shows another layout is written to again
+_FORMER = "best."  # prefix of what the first layout had of the best arm
+_LAYOUT = 2  # in the digest: a store that shows another layout is written to again
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,8 @@ class SweepSummary:
     """The summary of a sweep.
 
     Attributes:
-        numbers: Name -> value: of its best arm, and means of all finished trials.
+        answers: What its report found, a sentence or more each.
+        numbers: Name -> value: means of its best arm, and how many trials have finished.
         best: Name of the best arm, "" where none has a result.
         arms: Those with two seeds or more; none of a search.
         trials: All that have records, each once.
@@ -61,6 +66,7 @@ class SweepSummary:
 
     sweep: str
     description: str
+    answers: tuple[str, ...]
     numbers: Mapping[str, float]
     best: str
     arms: tuple[ArmSummary, ...]
@@ -75,4 +81,5 @@ class SweepSummary:
 
 def is_summary_metric(name: str) -> bool:
     """Return whether a metric of a sweep's own run is of the summary; others are people's."""
-    return name in (METRIC_TEST_ERROR, METRIC_VALIDATION_ERROR, NUM_TRIALS) or name.startswith(BEST)
+    names = (METRIC_TEST_ERROR, METRIC_VALIDATION_ERROR, NUM_TRIALS)
+    return name in names or name.startswith((METRIC_EXTRA_TEST_ERRORS, _FORMER))

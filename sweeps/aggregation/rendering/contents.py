@@ -139,6 +139,14 @@ class Report:
         return self.html
 
     @property
+    def answers(self) -> tuple[str, ...]:
+        """What stands above the first table with an answer, and above those of evaluations."""
+        tables = [table for table in (*self.tables, *self.shown) if table.lead]
+        sections = [section for section in self.sections if section.kind == "evaluations"]
+        evaluated = [table for section in sections for table in section.tables if table.lead]
+        return tuple(dict.fromkeys(table.lead for table in (*tables[:1], *evaluated)))
+
+    @property
     def html(self) -> str:
         """Return it for a notebook: the tables that a terminal shows, and the files."""
         tables = (table.html for table in self.shown or (self.table,))

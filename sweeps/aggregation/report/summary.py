@@ -1,10 +1,10 @@
-"""The summary of a sweep that MLflow's pages show: means over seeds, the best arm, its trials.
+"""The summary of a sweep that MLflow's pages show: its answers, best arm, means over seeds, trials.
 
 The numbers are made here, and `sweeps.tracking.mlflow.browsing_runs` writes them.
 """
 
-from collections.abc import Mapping
-from statistics import fmean, stdev
+from collections.abc import Mapping, Sequence
+from statistics import stdev
 
 from sweeps.aggregation.results.arms import (
     ArmResults,
@@ -22,14 +22,19 @@ from sweeps.records.trial_record import (
 )
 from sweeps.tracking.record_facts import flat_settings
 from sweeps.tracking.store import RecordStore, RecordWriter
-from sweeps.tracking.sweep_summary import BEST, NUM_TRIALS, ArmSummary, SweepSummary, TrialEntry
+from sweeps.tracking.sweep_summary import NUM_TRIALS, ArmSummary, SweepSummary, TrialEntry
 
 DEVIATION = "_sd"
 _FEWEST_SEEDS = 2
 
 
 def publish_summary(
-    store: RecordStore, writer: RecordWriter, manifest: Manifest, sweep_id: str
+    store: RecordStore,
+    writer: RecordWriter,
+    manifest: Manifest,
+    sweep_id: str,
+    *,
+    answers: Sequence[str] = (),
 ) -> None:
     """Write a sweep's summary as its records are now, in place of the last one.
 
@@ -38,15 +43,18 @@ def publish_summary(
         writer: Of the same store.
         manifest: Of the sweep.
         sweep_id: The id of the sweep's own run.
+        answers: Those of its report.
 
     Raises:
         StoreRefused: If some of it could not be written; the same call again writes the rest.
     """
     records = store.records(manifest.cell_keys().values())
-    writer.write_summary(sweep_id, summarise(manifest, records))
+    writer.write_summary(sweep_id, summarise(manifest, records, answers))
 
 
-def summarise(manifest: Manifest, records: Mapping[str, TrialRecord]) -> SweepSummary:
+def summarise(
+    manifest: Manifest, records: Mapping[str, TrialRecord], answers: Sequence[str] = ()
+) -> SweepSummary:
     """Return the summary of a sweep. Its numbers are those of the tables.
 
     Only trials that tables count enter a mean; the others only lower the count.
@@ -54,14 +62,16 @@ def summarise(manifest: Manifest, records: Mapping[str, TrialRecord]) -> SweepSu
     Args:
         manifest: Of the sweep.
         records: By trial key.
+        answers: Those of its report.
     """
     best, numbers = _best(manifest, records)
-    numbers = _means(arms_to_their_end(manifest, records)) | numbers
+    counted = sum(len(arm.counted) for arm in arms_to_their_end(manifest, records))
     shown = arm_results(manifest, records) if manifest.search is None else ()
     return SweepSummary(
         sweep=manifest.sweep,
         description=manifest.description,
-        numbers=numbers,
+        answers=tuple(answers),
+        numbers=numbers | {NUM_TRIALS: counted},
         best=best,
         arms=tuple(_shown(arm) for arm in shown if len(arm.trials) >= _FEWEST_SEEDS),
         trials=_trials(manifest, records),
@@ -73,20 +83,11 @@ def _best(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[str, 
     first = next(iter(ranking(manifest, records)), None)
     if first is None:
         return "", {}
-    numbers = {first.objective.metric.name: first.mean}
-    for metric in _metrics(first.arm):
-        numbers.setdefault(metric, first.arm.interval(first.arm.errors(metric)).mean)
-    named = {BEST + name: value for name, value in numbers.items() if value is not None}
-    return first.arm.arm.name, named
-
-
-def _means(arms: tuple[ArmResults, ...]) -> dict[str, float]:
-    """Return the means over all counted trials, and their number."""
-    means: dict[str, float] = {}
-    for metric in (METRIC_TEST_ERROR, METRIC_VALIDATION_ERROR):
-        if errors := [error for arm in arms for error in arm.errors(metric).values()]:
-            means[metric] = fmean(errors)
-    return means | {NUM_TRIALS: sum(len(arm.counted) for arm in arms)}
+    arm, name = first.arm, first.objective.metric.name
+    numbers = {metric: arm.interval(arm.errors(metric)).mean for metric in _metrics(arm)}
+    numbers[name] = first.mean
+    known = {name: value for name, value in numbers.items() if value is not None}
+    return arm.arm.name, known
 
 
 def _shown(arm: ArmResults) -> ArmSummary:

@@ -112,6 +112,11 @@ class Sensitivity:
     settings: tuple[SettingSensitivity, ...]
     pairs: tuple[PairSensitivity, ...] = ()
 
+    @property
+    def has_importances(self) -> bool:
+        """Whether any setting has an importance."""
+        return any(setting.fanova for setting in self.settings)
+
     def is_bold(self, excess: Excess) -> bool:
         """Whether a share is bold: never if the sampler chose the proposals behind it."""
         return excess.is_clear and not self.sample.is_chosen

@@ -27,6 +27,15 @@ _WIDE_RATIO = 30.0
 _MOST_WRITTEN_LEVELS = 6
 
 
+def has_ended(results: SearchResults) -> bool:
+    """Return whether any proposal has ended or was stopped at a value."""
+    return any(
+        one.state in {"finished", "failed", "diverged"}
+        or (one.state == "stopped" and one.value is not None)
+        for one in results.proposals
+    )
+
+
 def history_figure(results: SearchResults) -> "Figure":
     """Return the objective by proposal, with the best so far as a line.
 
@@ -67,10 +76,7 @@ def history_figure(results: SearchResults) -> "Figure":
     axes.set_axisbelow(True)
     axes.set(xlabel="Proposal", ylabel=objective_label(results))
     _title(axes, f"{results.sweep}: the search's course")
-    if finished or stopped or broken:
-        figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8)
-    else:
-        _say(axes, "No proposal has ended.")
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     return figure
 
 
@@ -96,14 +102,11 @@ def parallel_figure(results: SearchResults) -> "Figure":
     for place, axis in enumerate(axes_of):
         _draw_scale(axes, place, _scale(axis))
     values = [shown_value(results, result.number) for result in ranked]
-    ends = [(0.0, f"{values[0]:.3g}"), (1.0, f"{values[-1]:.3g}")] if values else []
+    ends = [(0.0, f"{values[0]:.3g}"), (1.0, f"{values[-1]:.3g}")]
     _draw_scale(axes, len(axes_of), ends)
     _dress_parallel(axes, axes_of, results)
-    if ranked:
-        any_absent = any(len(result.params) < len(axes_of) for result in ranked)
-        _draw_parallel_legend(figure, len(ranked), any_absent)
-    else:
-        _say(axes, "No trial has run to full length.")
+    any_absent = any(len(result.params) < len(axes_of) for result in ranked)
+    _draw_parallel_legend(figure, len(ranked), any_absent)
     return figure
 
 
@@ -125,11 +128,6 @@ def objective_label(results: SearchResults) -> str:
 
 def _title(axes: "Axes", words: str) -> None:
     axes.set_title(words, loc="left", fontsize=10, parse_math=False)
-
-
-def _say(axes: "Axes", words: str) -> None:
-    """Write into the empty axes why there is nothing to show."""
-    axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", style="italic")
 
 
 def _scatter(

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from capsmodel.metrics import percent
 from sweeps.aggregation.rendering.figure_style import (
     BLUE,
     GREY,
@@ -31,15 +32,14 @@ _MISSING = {
     "one value": "only one value among the counted trials",
 }
 _PANELS_ABREAST = 3
+_MARKER_POINTS = 2.0  # of error, in which half a marker at 0 or 100 % has room
 _FEWEST_OF_AN_INTERVAL = 3  # that of two is thirteen times as wide as their spread
 
 
 def importance_figure(sensitivity: Sensitivity) -> "Figure":
-    """Return the importances as bars; where there is none, the reason in words instead."""
+    """Return the importances as bars."""
     from matplotlib.figure import Figure
 
-    if not any(setting.fanova for setting in sensitivity.settings):
-        return _words_instead(sensitivity)
     settings = sensitivity.settings
     labels = [label_of(sensitivity, setting, 34) for setting in settings]
     height = 1.5 + sum(0.28 + 0.12 * label.count("\n") for label in labels)
@@ -58,23 +58,6 @@ def importance_figure(sensitivity: Sensitivity) -> "Figure":
     axes.set_xlabel("Share beyond that of shuffled values (%)")
     _title(axes, sensitivity)
     _importance_draw_key(figure, sensitivity)
-    return figure
-
-
-def _words_instead(sensitivity: Sensitivity) -> "Figure":
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(WIDTH_INCHES, 1.1), layout="constrained")
-    axes = figure.add_subplot()
-    axes.set_axis_off()
-    _title(axes, sensitivity)
-    missing = {setting.missing_reason for setting in sensitivity.settings}
-    reasons = [words for missing_reason, words in _MISSING.items() if missing_reason in missing]
-    counted = len(sensitivity.sample.values)
-    text = (
-        f"No importance is given: {'; '.join(reasons)} ({counted} count).\nSee the means by value."
-    )
-    axes.text(0, 0.9, text, va="top", transform=axes.transAxes, color=GREY, style="italic")
     return figure
 
 
@@ -168,12 +151,11 @@ def marginals_figure(sensitivity: Sensitivity) -> "Figure":
             _draw_panel(panel, sensitivity, settings[place])
         else:
             panel.axis("off")
-    if values := _values(sensitivity):
-        _limit(panels[0, 0], values, [end for s in settings for end in _ends(sensitivity, s)])
+    _limit(panels[0, 0], sensitivity)
     epoch = sensitivity.sample.epoch
     when = "" if epoch is None else f" after epoch {epoch}"
     figure.supylabel(f"{objective_label(sensitivity.results)}{when}", fontsize=9)
-    order = ", the most important first" if any(setting.fanova for setting in settings) else ""
+    order = ", the most important first" if sensitivity.has_importances else ""
     title = f"{sensitivity.results.sweep}: objective by each setting{order}"
     figure.suptitle(title, x=0.01, ha="left", fontsize=10, parse_math=False)
     _marginal_draw_key(figure, sensitivity)
@@ -266,14 +248,19 @@ def _values(sensitivity: Sensitivity) -> list[float]:
     return [_shown(sensitivity, number) for number in sensitivity.sample.values]
 
 
-def _limit(axes: "Axes", values: list[float], ends: list[float]) -> None:
-    """Let the panels, which share their height, hold all of it."""
+def _limit(axes: "Axes", sensitivity: Sensitivity) -> None:
+    """Let the panels, which share their height, hold all of it, and no error that cannot be."""
+    values = _values(sensitivity)
+    ends = [end for setting in sensitivity.settings for end in _ends(sensitivity, setting)]
     low, high = min((*values, *ends)), max((*values, *ends))
+    least, most = low - 0.08 * (high - low), high + 0.08 * (high - low)
     if is_wide(values) and low > 0:
         axes.set_yscale("log")
-        axes.set_ylim(low / (high / low) ** 0.08, high * (high / low) ** 0.08)
-    elif low < high:
-        axes.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
+        least, most = low / (high / low) ** 0.08, high * (high / low) ** 0.08
+    if sensitivity.results.objective.metric.is_fraction:
+        least, most = max(least, -_MARKER_POINTS), min(most, percent(1) + _MARKER_POINTS)
+    if low < high:
+        axes.set_ylim(least, most)
 
 
 def _ends(sensitivity: Sensitivity, setting: SettingSensitivity) -> list[float]:
@@ -286,9 +273,6 @@ def _ends(sensitivity: Sensitivity, setting: SettingSensitivity) -> list[float]:
 def _marginal_draw_key(figure: "Figure", sensitivity: Sensitivity) -> None:
     from matplotlib.lines import Line2D
 
-    if not sensitivity.sample.values:
-        figure.text(0.5, 0.0, "No trial counts yet.", ha="center", va="bottom", style="italic")
-        return
     entries = [
         Line2D([], [], color=BLUE, marker="o", ms=3.5, lw=0, alpha=0.35),
         Line2D([], [], color=BLUE, marker="x", ms=4, lw=0),

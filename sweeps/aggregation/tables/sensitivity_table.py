@@ -30,7 +30,7 @@ from sweeps.aggregation.sensitivity.setting_axis import value_text
 from sweeps.aggregation.sensitivity.shadows import Excess
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.tables.departures import with_departures
-from sweeps.aggregation.tables.search_figure import history_figure, parallel_figure
+from sweeps.aggregation.tables.search_figure import has_ended, history_figure, parallel_figure
 from sweeps.aggregation.tables.sensitivity_figure import importance_figure, marginals_figure
 from sweeps.aggregation.tables.sensitivity_notes import (
     few_for_pairs_notes,
@@ -245,7 +245,7 @@ def _marginal_notes() -> Iterator[str]:
 
 
 def sensitivity_figures(sensitivity: Sensitivity, name: str) -> tuple[Figure, ...]:
-    """Return each figure of a search.
+    """Return each figure of a search that has something to show.
 
     Their names: `{name}-importance`, `{name}-marginals`, `{name}-history`, `{name}-parallel`.
 
@@ -253,12 +253,14 @@ def sensitivity_figures(sensitivity: Sensitivity, name: str) -> tuple[Figure, ..
         sensitivity: What `sensitivity` returned.
         name: The name that the manifest declares.
     """
-    return (
-        Figure(f"{name}-importance", partial(importance_figure, sensitivity)),
-        Figure(f"{name}-marginals", partial(marginals_figure, sensitivity)),
-        Figure(f"{name}-history", partial(history_figure, sensitivity.results)),
-        Figure(f"{name}-parallel", partial(parallel_figure, sensitivity.results)),
+    results = sensitivity.results
+    figures = (
+        ("importance", sensitivity.has_importances, partial(importance_figure, sensitivity)),
+        ("marginals", sensitivity.sample.values, partial(marginals_figure, sensitivity)),
+        ("history", has_ended(results), partial(history_figure, results)),
+        ("parallel", results.counted, partial(parallel_figure, results)),
     )
+    return tuple(Figure(f"{name}-{end}", draw) for end, shows, draw in figures if shows)
 
 
 def sensitivity_headline(table: Table) -> Table:

@@ -198,7 +198,8 @@ def show(progress: Progress) -> None:
     manifest, survey = progress.definition.manifest, progress.survey
     try:
         records = progress.records
-        publish_summary(survey.store, records.writer, manifest, records.sweep_id)
+        answers = progress.report.answers if progress.report else ()
+        publish_summary(survey.store, records.writer, manifest, records.sweep_id, answers=answers)
     except (SweepError, OSError) as error:
         print_line(
             f"What MLflow's pages show of {survey.name} is not up to date, which the next launch "

@@ -67,6 +67,15 @@ def manifest_arm(
     )
 
 
+def _manifest_arms(sweep: Sweep, arms: Iterable[Arm]) -> list[ManifestArm]:
+    counts = any(evaluation.primary for evaluation in sweep.evaluations)
+    matched = sweep.plan.matched
+    return [
+        manifest_arm(arm, counts_multiply_adds=counts, matched_to=matched.get(arm.name, ""))
+        for arm in arms
+    ]
+
+
 def manifest_cells(
     arms: Mapping[str, Arm],
     places: Iterable[tuple[str, int]],
@@ -517,19 +526,11 @@ def _definition(changed: ChangedSweep) -> Definition:
     check_networks(sweep.plan, arms)
     sweep.plan.check_all(sweep)
     cells = [(cell.arm, cell.seed) for cell in sweep.plan.initial_cells(sweep)]
-    is_compared = any(evaluation.primary for evaluation in sweep.evaluations)
     fields = {
         "sweep": sweep.name,
         "description": sweep.description,
         "baseline": sweep.plan.baseline_name(sweep),
-        "arms": [
-            manifest_arm(
-                arm,
-                counts_multiply_adds=is_compared,
-                matched_to=sweep.plan.matched.get(arm.name, ""),
-            )
-            for arm in arms
-        ],
+        "arms": _manifest_arms(sweep, arms),
         "seeds": sweep.arm_seeds,
         "cells": manifest_cells({arm.name: arm for arm in arms}, cells, sweep.splits),
         "tables": manifest_tables(sweep),

@@ -209,7 +209,7 @@ class _SummaryWriter:
         shown, current_tags = self._shown, tags_of(run)
         tags = {_TAG_BEST: shown.best} if shown.best or _TAG_BEST in current_tags else {}
         if is_written_by_capsweep(current_tags.get(MLFLOW_RUN_NOTE, ""), shown.sweep):
-            tags[MLFLOW_RUN_NOTE] = sweep_note(shown.sweep, shown.description)
+            tags[MLFLOW_RUN_NOTE] = sweep_note(shown.sweep, shown.description, shown.answers)
         old_metrics = [name for name in run.data.metrics if is_summary_metric(name)]
         self._write(run, dict.fromkeys(old_metrics, math.nan) | dict(shown.numbers), tags)
         self._client.set_tag(run.info.run_id, _TAG_SHOWN, shown.digest)

@@ -25,10 +25,8 @@ _KIND = "custom_model_development"
 _ERRORS = (
     "test_error",
     "test_error_sd",
-    "best.test_error",
     "num_trials",
     "validation_error",
-    "best.validation_error",
 )
 _TAGS = (TAG_ARM, TAG_SEED, TAG_OUTCOME)
 _COLUMNS = [
@@ -48,7 +46,6 @@ _CHARTS = [
     }
     for name, kind in (
         ("test_error", "BAR"),
-        ("best.test_error", "BAR"),
         ("validation_error", "LINE"),
         ("train_loss", "LINE"),
     )

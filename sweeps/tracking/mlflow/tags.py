@@ -1,7 +1,7 @@
 """Tags of MLflow's runs: those that its own pages know, and those of sweeps' trials."""
 
 import getpass
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mlflow.entities import Run, RunTag
 from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT, MLFLOW_USER
@@ -45,10 +45,10 @@ def member_tag(sweep: str) -> str:
     return f"{_MEMBER}{sweep}"
 
 
-def sweep_note(sweep: str, description: str) -> str:
-    """Return what a sweep asks, how its table is made again and its trials are found."""
-    asked = f"{description.strip()}\n\n" if description.strip() else ""
-    return f"{asked}{_how_to(sweep)}"
+def sweep_note(sweep: str, description: str, answers: Sequence[str] = ()) -> str:
+    """Return what a sweep asks and found, how its table is made again and its trials are found."""
+    paragraphs = [description.strip(), *answers, _how_to(sweep)]
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
 def is_written_by_capsweep(note: str, sweep: str) -> bool:

@@ -46,7 +46,6 @@ def test_a_trial_that_did_not_finish_enters_no_mean() -> None:
     assert (base_arm.is_whole, other.is_whole) == (True, False)
     assert "1 finished of 2 trials" in other.note
     assert shown.numbers["num_trials"] == 3
-    assert shown.numbers["test_error"] == fmean([9 / IMAGES, 9 / IMAGES, 6 / IMAGES])
 
 
 def test_the_best_arm_is_the_first_of_the_ranking_which_sees_no_test_error() -> None:
@@ -55,8 +54,8 @@ def test_the_best_arm_is_the_first_of_the_ranking_which_sees_no_test_error() -> 
     base = [finished("base", seed, 9) for seed in (0, 1)]
     shown = summarise(manifest, by_key(*base, *misleading))
     assert shown.best == "other"
-    assert shown.numbers["best.validation_error"] == 3 / 600
-    assert shown.numbers["best.test_error"] == 0.9
+    assert shown.numbers["validation_error"] == 3 / 600
+    assert shown.numbers["test_error"] == 0.9
 
 
 def test_extra_test_errors_are_summed_up_too() -> None:
@@ -74,7 +73,7 @@ def test_of_one_seed_there_is_nothing_between_the_sweep_and_its_trials() -> None
     shown = summarise(manifest, by_key(finished("base", 3, 9), finished("other", 3, 6)))
     assert shown.arms == ()
     assert [trial.arm for trial in shown.trials] == ["base", "other"]
-    assert shown.numbers["test_error"] == fmean([9 / IMAGES, 6 / IMAGES])
+    assert shown.numbers["test_error"] == 6 / IMAGES
 
 
 def test_a_search_shows_its_best_and_no_arms() -> None:
@@ -84,7 +83,7 @@ def test_a_search_shows_its_best_and_no_arms() -> None:
     shown = summarise(manifest, records)
     assert shown.arms == ()
     assert shown.best == "proposal 0"
-    assert shown.numbers["best.validation_error"] == 0.1
+    assert shown.numbers["validation_error"] == 0.1
 
 
 def test_a_trial_of_two_arms_is_shown_once_below_the_first() -> None:

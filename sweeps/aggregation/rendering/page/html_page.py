@@ -96,17 +96,9 @@ def results_page(report: Report) -> bytes:
     return _page(
         "report.html.jinja",
         report,
-        answers=_answers(report) or [no_answer],
+        answers=report.answers or [no_answer],
         chapters=[*report.sections, *report.background],
     )
-
-
-def _answers(report: Report) -> list[str]:
-    """Return what stands above the first table with an answer, and above those of evaluations."""
-    tables = [table for table in (*report.tables, *report.shown) if table.lead]
-    sections = [section for section in report.sections if section.kind == "evaluations"]
-    evaluated = [table for section in sections for table in section.tables if table.lead]
-    return list(dict.fromkeys(table.lead for table in (*tables[:1], *evaluated)))
 
 
 def _page(template: str, report: Report, **more: Any) -> bytes:

@@ -51,6 +51,7 @@ def test_a_note_says_what_is_asked_how_the_table_is_made_and_how_trials_are_foun
     assert "`capsweep report example`" in note
     assert "tags.`capsweep.sweep.example` LIKE '%'" in note
     assert not sweep_note("example", "").startswith("\n")
+    assert sweep_note("example", "Which?", ["This one."]).startswith("Which?\n\nThis one.\n\n")
 
 
 def test_a_note_that_a_person_wrote_is_told_from_one_of_ours() -> None:
