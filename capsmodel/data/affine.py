@@ -237,6 +237,7 @@ class AffineFashionMnist(AffineDataSet):
 
     source: ClassVar[type[DataSet]] = FashionMnist
     margin: ClassVar[int] = 6
+    class_names: ClassVar[tuple[str, ...]] = FashionMnist.class_names
     fingerprint: ClassVar[str] = _fingerprint(FashionMnist)
     kind: Literal["affine_fashion_mnist"] = "affine_fashion_mnist"
 

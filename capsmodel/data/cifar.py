@@ -55,6 +55,18 @@ class Cifar10(CifarImages):
 
     kind: Literal["cifar10"] = "cifar10"
     num_classes: ClassVar[int] = 10
+    class_names: ClassVar[tuple[str, ...]] = (
+        "airplane",
+        "automobile",
+        "bird",
+        "cat",
+        "deer",
+        "dog",
+        "frog",
+        "horse",
+        "ship",
+        "truck",
+    )
     archives: ClassVar[Archives] = Archives(
         "CIFAR10",
         (Archive("cifar-10-binary.tar.gz", "c32a1d4ab5d03f1284b67883e8d87530", 170_052_171),),

@@ -23,4 +23,16 @@ class FashionMnist(IdxImages):
             Archive("t10k-labels-idx1-ubyte.gz", "bb300cfdad3c16e7a12a480ee83cd310", 5_148),
         ),
     )
+    class_names: ClassVar[tuple[str, ...]] = (
+        "t-shirt",
+        "trouser",
+        "pullover",
+        "dress",
+        "coat",
+        "sandal",
+        "shirt",
+        "sneaker",
+        "bag",
+        "ankle boot",
+    )
     fingerprint: ClassVar[str] = archives.fingerprint

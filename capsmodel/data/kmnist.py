@@ -23,4 +23,16 @@ class KMnist(IdxImages):
             Archive("t10k-labels-idx1-ubyte.gz", "7320c461ea6c1c855c0b718fb2a4b134"),
         ),
     )
+    class_names: ClassVar[tuple[str, ...]] = (
+        "o",
+        "ki",
+        "su",
+        "tsu",
+        "na",
+        "ha",
+        "ma",
+        "ya",
+        "re",
+        "wo",
+    )
     fingerprint: ClassVar[str] = archives.fingerprint

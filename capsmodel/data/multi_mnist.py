@@ -230,6 +230,7 @@ class MultiFashionMnist(OverlaidDataSet):
     """
 
     source: ClassVar[type[IdxImages]] = FashionMnist
+    class_names: ClassVar[tuple[str, ...]] = FashionMnist.class_names
     fingerprint: ClassVar[str] = _fingerprint(FashionMnist)
     kind: Literal["multi_fashion_mnist"] = "multi_fashion_mnist"
 

@@ -69,6 +69,7 @@ class SmallNorb(ViewedObjects):
             ),
         ),
     )
+    class_names: ClassVar[tuple[str, ...]] = ("animal", "human", "plane", "truck", "car")
     fingerprint: ClassVar[str] = archives.fingerprint
 
     @classmethod

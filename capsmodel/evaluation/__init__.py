@@ -15,6 +15,7 @@ from capsmodel.evaluation.base import findings_of as findings_of
 from capsmodel.evaluation.base import image_errors as image_errors
 from capsmodel.evaluation.capsule_activity import CapsuleActivity as CapsuleActivity
 from capsmodel.evaluation.confidence import Confidence as Confidence
+from capsmodel.evaluation.confusion import Confusion as Confusion
 from capsmodel.evaluation.distorted_test_error import DistortedTestError as DistortedTestError
 from capsmodel.evaluation.equivariance import Equivariance as Equivariance
 from capsmodel.evaluation.overlapping_error import OverlappingError as OverlappingError
@@ -39,5 +40,6 @@ EVALUATIONS = (
     Equivariance,
     CapsuleActivity,
     Confidence,
+    Confusion,
     Pictures,
 )

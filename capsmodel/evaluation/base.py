@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from capsmodel.data import DataSplits, Images
+from capsmodel.data import DataSet, DataSplits, Images
 from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.metrics import Metric, curve_points
 from capsmodel.settings.parts import Part
@@ -226,6 +226,17 @@ def beliefs_in(
     starts = range(0, len(split), EVALUATION_BATCH_SIZE)
     batches = (split.take(slice(start, start + EVALUATION_BATCH_SIZE)) for start in starts)
     return torch.cat([trained.predict(change(batch.images)).lengths for batch in batches])
+
+
+def encoded_names(data: DataSet) -> dict[str, Shaped[Tensor, " bytes"]]:
+    """Return what classes are called as an array of the evaluation, {} if by their numbers.
+
+    Names are bytes with line breaks between them; one in a name becomes a space.
+    """
+    if not data.class_names:
+        return {}
+    text = "\n".join(" ".join(name.split()) for name in data.class_names)
+    return {"class_names": torch.tensor(list(text.encode()), dtype=torch.uint8)}
 
 
 def image_errors(

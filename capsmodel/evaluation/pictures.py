@@ -8,7 +8,7 @@ from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
 from capsmodel.data import DataSplits, Images
-from capsmodel.evaluation.base import EvaluatedSplit, Evaluation, Findings
+from capsmodel.evaluation.base import EvaluatedSplit, Evaluation, Findings, encoded_names
 from capsmodel.models import ChildGrid
 from capsmodel.routing import Couplings
 from capsmodel.training.trained import Trained
@@ -38,6 +38,8 @@ class Pictures(Evaluation):
     - `couplings_`: `images`, `labels`, `predicted`, `shares` (of each child that go to the class
       believed in most, by image, type, row and column), `to_winner` and `to_others` (the shares of
       all children of `num_images` images), `num_classes`.
+
+    `class_names` has what classes are called, as bytes with line breaks, where the data say so.
     """
 
     kind: Literal["pictures"] = "pictures"
@@ -64,8 +66,9 @@ class Pictures(Evaluation):
             for values_of_kind in by_kind.values()
             for name, values in values_of_kind.items()
         }
+        names = encoded_names(trained.config.data) if arrays else {}
         return Findings(
-            arrays={name: values.cpu() for name, values in arrays.items()},
+            arrays={name: values.cpu() for name, values in arrays.items()} | names,
             left_out=tuple(
                 f"There are no {words}."
                 for words, values_of_kind in by_kind.items()

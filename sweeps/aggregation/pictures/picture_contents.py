@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sweeps.aggregation.results.class_names import class_names_in
+
 Array = np.ndarray
 
 
@@ -87,8 +89,13 @@ class Couplings:
 
 @dataclass(frozen=True)
 class Pictured:
-    """What pictures show of a trained network; None where the network has no such part."""
+    """What pictures show of a trained network; None where the network has no such part.
 
+    Attributes:
+        names: What classes are called, () if by their numbers.
+    """
+
+    names: tuple[str, ...]
     examples: Examples | None
     perturbed: tuple[Perturbed, ...] | None
     couplings: Couplings | None
@@ -105,6 +112,7 @@ def pictured(arrays: Mapping[str, Array]) -> Pictured:
         KeyError: If some of what belongs together is not there.
     """
     return Pictured(
+        names=class_names_in(arrays),
         examples=_examples(arrays) if "examples_images" in arrays else None,
         perturbed=_perturbed(arrays) if "perturbed_images" in arrays else None,
         couplings=_couplings(arrays) if "couplings_images" in arrays else None,

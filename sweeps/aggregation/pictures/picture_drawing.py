@@ -22,6 +22,7 @@ from sweeps.aggregation.rendering.figure_style import (
     figure_style,
     image_bytes,
 )
+from sweeps.aggregation.results.class_names import class_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,11 +30,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_TYPES = 6
+_SHORT = 8  # letters that fit over an image
 _BETWEEN = 0.06  # an image and what is drawn of it, as a share of an image
 _PAIR = 2.38  # from a pair to the next one
 
 
-def reconstruction_picture(examples: Examples) -> bytes:
+def reconstruction_picture(examples: Examples, names: tuple[str, ...] = ()) -> bytes:
     """Return images of each class over what is drawn of them, framed as right or wrong."""
     from matplotlib.figure import Figure  # here, as it takes half a second to import
 
@@ -49,10 +51,10 @@ def reconstruction_picture(examples: Examples) -> bytes:
         axes.set_ylim(rows * _PAIR, 0)
         axes.axis("off")
         for column, of_class in enumerate(examples.by_class):
-            _heading(axes, column, of_class)
+            _heading(axes, column, of_class, names)
             for row, example in enumerate(of_class):
                 if example:
-                    _draw_pair(axes, example, 1.08 * column, row * _PAIR)
+                    _draw_pair(axes, example, (1.08 * column, row * _PAIR), names)
         for row in range(rows):
             is_wrong = examples.has_wrong and row == rows - 1
             words = "next wrong" if is_wrong else "image"
@@ -65,16 +67,22 @@ def reconstruction_picture(examples: Examples) -> bytes:
 _LABEL: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 7, "color": GREY}
 
 
-def _heading(axes: "Axes", column: int, of_class: Sequence[Example | None]) -> None:
+def _heading(
+    axes: "Axes", column: int, of_class: Sequence[Example | None], names: tuple[str, ...]
+) -> None:
     label = next((example.label for example in of_class if example), None)
-    text = "" if label is None else f"{label}"
-    axes.text(1.08 * column + 0.5, -0.12, text, ha="center", va="bottom", fontsize=9)
+    text = "" if label is None else class_name(names, label)
+    size = 9 if len(text) < _SHORT else 6
+    axes.text(1.08 * column + 0.5, -0.12, text, ha="center", va="bottom", fontsize=size)
 
 
-def _draw_pair(axes: "Axes", example: Example, left: float, top: float) -> None:
+def _draw_pair(
+    axes: "Axes", example: Example, corner: tuple[float, float], names: tuple[str, ...]
+) -> None:
     from matplotlib.patches import Rectangle
 
     is_right = example.label == example.predicted
+    left, top = corner
     below = top + 1 + _BETWEEN
     _draw_image(axes, example.image, left, top)
     _draw_image(axes, example.reconstruction, left, below)
@@ -82,7 +90,7 @@ def _draw_pair(axes: "Axes", example: Example, left: float, top: float) -> None:
     frame = Rectangle((left, below), 1, 1, fill=False, edgecolor=colour, lw=1.1, zorder=3)
     axes.add_patch(frame)
     if not is_right:
-        words = f"taken for {example.predicted}"
+        words = f"taken for {class_name(names, example.predicted)}"
         place = (left + 0.5, below + 1.07)
         axes.text(*place, words, ha="center", va="top", fontsize=6, color=ORANGE)
 
@@ -124,7 +132,7 @@ def _reconstruction_legend(figure: "Figure", examples: Examples, height: float) 
     figure.text(0.01, 0.05 / height, note, fontsize=7, color=GREY, va="bottom")
 
 
-def perturbation_picture(grids: Sequence[Perturbed]) -> bytes:
+def perturbation_picture(grids: Sequence[Perturbed], names: tuple[str, ...] = ()) -> bytes:
     """Return a grid an image: numbers of the pose in rows, what is added to them in columns."""
     from matplotlib.figure import Figure  # here, as it takes half a second to import
 
@@ -137,7 +145,7 @@ def perturbation_picture(grids: Sequence[Perturbed]) -> bytes:
             left = 0.55 + place * (width + 0.15)
             box = (left / WIDTH_INCHES, 0.42 / height, width / WIDTH_INCHES, 1 - 1.0 / height)
             axes = figure.add_axes(box)
-            _draw_grid(axes, grid)
+            _draw_grid(axes, grid, names)
             if place == 0:
                 axes.set_yticks(range(rows), [str(number) for number in range(1, rows + 1)])
                 axes.set_ylabel("dimension of the pose")
@@ -147,7 +155,7 @@ def perturbation_picture(grids: Sequence[Perturbed]) -> bytes:
         return image_bytes(figure, "png")
 
 
-def _draw_grid(axes: "Axes", grid: Perturbed) -> None:
+def _draw_grid(axes: "Axes", grid: Perturbed, names: tuple[str, ...]) -> None:
     from matplotlib.patches import Rectangle
 
     rows, columns = grid.drawn.shape[:2]
@@ -165,10 +173,11 @@ def _draw_grid(axes: "Axes", grid: Perturbed) -> None:
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    axes.set_title(f"an image of class {grid.label}", fontsize=8, loc="left", color=GREY)
+    title = f"an image of class {class_name(names, grid.label)}"
+    axes.set_title(title, fontsize=8, loc="left", color=GREY)
 
 
-def coupling_picture(couplings: Couplings) -> bytes:
+def coupling_picture(couplings: Couplings, names: tuple[str, ...] = ()) -> bytes:
     """Return maps of the shares that go to the winner, over a distribution of all shares."""
     from matplotlib.colors import TwoSlopeNorm  # here, as it takes half a second to import
     from matplotlib.figure import Figure
@@ -185,7 +194,7 @@ def coupling_picture(couplings: Couplings) -> bytes:
         )
         grid = upper.subplots(len(couplings.images), types + 2, squeeze=False)
         for axes, image in zip(grid, couplings.images, strict=True):
-            _draw_maps(list(axes), image, norm)
+            _draw_maps(list(axes), image, norm, names)
         for axes, words in zip(grid[0], ("image", "mean"), strict=False):
             axes.set_title(words, fontsize=8)
         for place, axes in enumerate(grid[0][2:]):
@@ -213,13 +222,15 @@ def _scale(norm: "TwoSlopeNorm") -> "object":
     return ScalarMappable(norm, "PuOr_r")
 
 
-def _draw_maps(axes: Sequence["Axes"], image: RoutedImage, norm: "TwoSlopeNorm") -> None:
+def _draw_maps(
+    axes: Sequence["Axes"], image: RoutedImage, norm: "TwoSlopeNorm", names: tuple[str, ...]
+) -> None:
     spread = np.abs(image.shares - norm.vcenter).mean(axis=(1, 2))
     strongest = np.argsort(-spread, kind="stable")[: len(axes) - 2]
     axes[0].imshow(_shown(image.image), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
-    words = f"class {image.label}"
+    words = f"class {class_name(names, image.label)}"
     if image.predicted != image.label:
-        words += f",\ntaken for {image.predicted}"
+        words += f",\ntaken for {class_name(names, image.predicted)}"
     axes[0].set_ylabel(words, fontsize=8)
     maps = [image.shares.mean(axis=0), *image.shares[strongest]]
     for panel, values in zip(axes[1:], maps, strict=True):

@@ -11,8 +11,11 @@ from sweeps.aggregation.pictures.picture_drawing import (
     perturbation_picture,
     reconstruction_picture,
 )
+from sweeps.aggregation.rendering.figure_style import figure_style, image_bytes
 from sweeps.aggregation.rendering.result_files import make_folder, write_result
-from sweeps.aggregation.results.recorded_evaluations import recorded_evaluations
+from sweeps.aggregation.results.recorded_evaluations import RecordedEvaluation, recorded_evaluations
+from sweeps.aggregation.tables.confusion_figure import KIND as CONFUSION
+from sweeps.aggregation.tables.confusion_figure import confused, confusion_drawing
 from sweeps.aggregation.trained_models import check_finished, trained_of, trial_of
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import TrialRecord
@@ -58,7 +61,8 @@ def pictures(
     - perturbations.png: what it draws when one number of a pose at a time is moved;
     - couplings.png: which children go to the class that is believed in most.
 
-    Pictures that other evaluations left stand beside them, as `KIND.KEY.NAME.png`.
+    Pictures that other evaluations left stand beside them, as `KIND.KEY.NAME.png`, and those of the
+    evaluation `confusion` as `confusion.KEY.png`.
 
     Args:
         trial: The first characters of its trial key, or the id of its record.
@@ -99,13 +103,25 @@ def _recorded(record: TrialRecord, store: RecordStore) -> dict[str, Array]:
 
 
 def _of_other_evaluations(record: TrialRecord, store: RecordStore) -> Iterator[tuple[str, bytes]]:
-    """Yield the pictures that other evaluations have recorded."""
+    """Yield the pictures that other evaluations have recorded, and those of confusions."""
     for evaluation in recorded_evaluations(record, store):
         if evaluation.record is None:
             continue
+        if evaluation.record.kind == CONFUSION and "counts" in evaluation.record.arrays:
+            yield f"{CONFUSION}.{evaluation.key[:8]}.png", _confusion(record, evaluation, store)
         for name in evaluation.record.pictures:
             content = read_regular(store.artifact(record, f"{evaluation.key}.{name}.png"))
             yield f"{evaluation.record.kind}.{evaluation.key[:8]}.{name}.png", content
+
+
+def _confusion(record: TrialRecord, evaluation: RecordedEvaluation, store: RecordStore) -> bytes:
+    from safetensors.numpy import load_file
+
+    arrays = load_file(store.artifact(record, f"{evaluation.key}.safetensors"))
+    split = evaluation.record.looks_at if evaluation.record else ""
+    title = f"Trial {record.trial_key[:8]}: {split} images"
+    with figure_style():
+        return image_bytes(confusion_drawing(confused([arrays]), title), "png")
 
 
 def _made(record: TrialRecord, store: RecordStore, parts: Sequence[type[Any]]) -> dict[str, Array]:
@@ -124,8 +140,8 @@ def _made(record: TrialRecord, store: RecordStore, parts: Sequence[type[Any]]) -
 
 def _drawn(pictured: Pictured) -> Iterator[tuple[str, bytes]]:
     if pictured.examples:
-        yield "reconstructions.png", reconstruction_picture(pictured.examples)
+        yield "reconstructions.png", reconstruction_picture(pictured.examples, pictured.names)
     if pictured.perturbed:
-        yield "perturbations.png", perturbation_picture(pictured.perturbed)
+        yield "perturbations.png", perturbation_picture(pictured.perturbed, pictured.names)
     if pictured.couplings:
-        yield "couplings.png", coupling_picture(pictured.couplings)
+        yield "couplings.png", coupling_picture(pictured.couplings, pictured.names)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sweeps.aggregation.results.predictions import Predictions, SplitPredictions, WrongImages
-from sweeps.aggregation.tables.sweep_results import Histories, Results
+from sweeps.aggregation.tables.sweep_results import FoundArrays, Histories, Results
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import (
     EPOCH_METRICS,
@@ -26,12 +26,14 @@ class InputRecorder:
         curves: Metric -> trial key -> epoch -> value, of all that was asked for.
         predicted: Trial key -> predictions, of all that was asked for and is there.
         wrong: The same of the images that count in shares of evaluations.
+        found: Evaluation key -> trial key -> the arrays that it found.
     """
 
     results: Results
     curves: dict[str, dict[str, Mapping[int, float]]] = field(default_factory=dict)
     predicted: dict[str, Predictions] = field(default_factory=dict)
     wrong: dict[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    found: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     def histories(self, trials: Iterable[TrialRecord], metric: str) -> Histories:
         """Return one epoch metric of some trials. Each curve is read from the store once."""
@@ -54,6 +56,12 @@ class InputRecorder:
         self.wrong.update(wrong)
         return wrong
 
+    def arrays(self, trials: Iterable[TrialRecord], evaluation_key: str) -> FoundArrays:
+        """Return the arrays that an evaluation found of some trials."""
+        found = self.results.find_arrays(trials, evaluation_key)
+        self.found.setdefault(evaluation_key, {}).update(found)
+        return found
+
     def digest(self) -> str:
         """Return the SHA-256 of the manifest, the records and all that was read so far."""
         manifest = self.results.manifest
@@ -70,6 +78,7 @@ class InputRecorder:
             "curves": curves,
             "predictions": {key: _predictions(one) for key, one in self.predicted.items()},
             **({"wrong": _wrong(self.wrong)} if self.wrong else {}),
+            **({"arrays": _arrays(self.found)} if any(self.found.values()) else {}),
             **({"earlier": num} if (num := self.results.num_earlier_sweeps) else {}),
         }
         text = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
@@ -118,6 +127,16 @@ def _wrong(wrong: WrongImages) -> dict[str, Any]:
             for evaluation, by_name in by_evaluation.items()
         }
         for trial, by_evaluation in wrong.items()
+    }
+
+
+def _arrays(found: Mapping[str, FoundArrays]) -> dict[str, Any]:
+    return {
+        evaluation: {
+            trial: {name: _digest([values.reshape(-1)]) for name, values in arrays.items()}
+            for trial, arrays in by_trial.items()
+        }
+        for evaluation, by_trial in found.items()
     }
 
 

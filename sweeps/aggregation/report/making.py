@@ -46,6 +46,7 @@ def make_report(
         histories=recorder.histories,
         find_predictions=recorder.predictions,
         find_wrong_images=recorder.wrong_images,
+        find_arrays=recorder.arrays,
     )
     manifest, records = results.manifest, results.records
     check_names(manifest)

@@ -70,6 +70,26 @@ def read_wrong_images(
     return wrong
 
 
+def read_arrays(
+    store: RecordStore, records: Iterable[TrialRecord], evaluation_key: str
+) -> dict[str, dict[str, np.ndarray]]:
+    """Return the arrays that an evaluation found: trial key -> name -> array.
+
+    Files that are damaged count as missing.
+
+    Raises:
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    evaluated = [one for one in records if evaluation_key in one.evaluations]
+    found: dict[str, dict[str, np.ndarray]] = {}
+    for trial, path in store.artifacts(evaluated, f"{evaluation_key}.safetensors").items():
+        try:
+            found[trial] = _tensors(read_regular(path))
+        except (BadInput, ValueError, OSError) as error:
+            _LOG.debug("no arrays of %s of %s: %s", evaluation_key, trial, error)
+    return found
+
+
 def _is_share(by_image: np.ndarray | None, share: float) -> bool:
     """Return whether values lie in [0, 1], one an image, and their mean is a share."""
     if by_image is None or by_image.ndim != 1 or not len(by_image):

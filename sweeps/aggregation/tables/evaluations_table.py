@@ -27,6 +27,7 @@ from sweeps.aggregation.tables.compared_evaluation_table import (
     coordinate_values,
     names_of_tables,
 )
+from sweeps.aggregation.tables.confusion_figure import confusion_figures
 from sweeps.aggregation.tables.coordinate_figure import evaluation_figure, is_of
 from sweeps.aggregation.tables.departures import with_departures
 from sweeps.aggregation.tables.mean_notes import mean_notes
@@ -112,10 +113,13 @@ def make_evaluations(declared: EvaluationsTable, results: Results) -> Section:
         declared.name,
         declared.kind,
         tables=(*compared, *([others] if others.rows or not compared else [])),
-        figures=tuple(
-            evaluation_figure(manifest, one, name)
-            for name, one in evaluated.items()
-            if one.points and not _is_drawn_elsewhere(manifest, one)
+        figures=(
+            *(
+                evaluation_figure(manifest, one, name)
+                for name, one in evaluated.items()
+                if one.points and not _is_drawn_elsewhere(manifest, one)
+            ),
+            *confusion_figures(results, declared.name),
         ),
     )
 

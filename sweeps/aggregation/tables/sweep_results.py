@@ -4,13 +4,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+import numpy as np
+
 from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
 from sweeps.aggregation.results.evaluation_comparisons import (
     ComparedEvaluation,
     evaluation_comparisons,
 )
-from sweeps.aggregation.results.prediction_files import read_predictions, read_wrong_images
+from sweeps.aggregation.results.prediction_files import (
+    read_arrays,
+    read_predictions,
+    read_wrong_images,
+)
 from sweeps.aggregation.results.predictions import (
     FindPredictions,
     FindWrongImages,
@@ -25,6 +31,14 @@ from sweeps.tracking.store import RecordStore
 
 Histories = Mapping[str, Mapping[int, float]]
 FindFirstTests = Callable[[Iterable[str]], Mapping[str, float]]
+
+
+FoundArrays = Mapping[str, Mapping[str, np.ndarray]]
+
+
+def no_arrays(records: Iterable[TrialRecord], evaluation_key: str) -> FoundArrays:
+    """Return no arrays, as of a sweep whose store is not asked."""
+    return {}
 
 
 def no_first_tests(fingerprints: Iterable[str]) -> Mapping[str, float]:
@@ -47,6 +61,8 @@ class Results:
             store as well.
         find_first_tests: Gives when each sweep of the store first tested on some data: their
             fingerprints -> name of a sweep -> seconds since 1970.
+        find_arrays: Gives the arrays that an evaluation, by its key, found of some trials: trial
+            key -> name -> array. It may ask the store as well.
     """
 
     manifest: Manifest
@@ -56,6 +72,7 @@ class Results:
     num_deleted: int = 0
     find_wrong_images: FindWrongImages = no_wrong_images
     find_first_tests: FindFirstTests = no_first_tests
+    find_arrays: Callable[[Iterable[TrialRecord], str], FoundArrays] = no_arrays
 
     @cached_property
     def arms(self) -> tuple[ArmResults, ...]:
@@ -132,4 +149,5 @@ def read_results(store: RecordStore, sweep: str) -> Results:
         num_deleted=num_deleted,
         find_wrong_images=partial(read_wrong_images, store, evaluations=manifest.evaluations),
         find_first_tests=store.first_tests,
+        find_arrays=partial(read_arrays, store),
     )

@@ -64,6 +64,8 @@ class _Inlined(XMLGenerator):
         if key == "id":
             return f"{self._prefix}{value}"
         if key.endswith("href"):
+            if value.startswith("data:image/png;base64,"):  # pixels, which hold no program
+                return value
             return f"#{self._prefix}{value.removeprefix('#')}" if value.startswith("#") else ""
         return _REFERENCE.sub(rf"url(#{self._prefix}\1)", value)
 
