@@ -1,12 +1,13 @@
 """A user's folder of pictures, a folder for each class."""
 
 from collections.abc import Mapping
-from functools import partial
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from jaxtyping import UInt8
 
 from capsmodel.data.picture_files import (
     Fit,
@@ -102,15 +103,33 @@ class ImageFolder(UserFiles):
         place = self.place
         parts = _pictures(place)
         check_classes(place, tuple(parts["train"]), self.classes)
-        read = partial(read_picture, shape=self.image_shape, fit=self.fit)
         number = {name: place for place, name in enumerate(self.classes)}
         return {
             split: Labelled(
-                np.stack([read(path) for paths in part.values() for path in paths]),
+                _decoded(_files(part), self.image_shape, self.fit),
                 [number[name] for name, paths in part.items() for _ in paths],
             )
             for split, part in parts.items()
         }
+
+
+File = tuple[Path, int, int, int]  # with size, time in nanoseconds and inode
+
+
+def _files(part: "Pictures") -> tuple[File, ...]:
+    paths = [path for paths in part.values() for path in paths]
+    states = [path.stat() for path in paths]
+    return tuple(
+        (path, state.st_size, state.st_mtime_ns, state.st_ino)
+        for path, state in zip(paths, states, strict=True)
+    )
+
+
+@lru_cache(maxsize=4)  # a process trains one trial after the other, and decoding takes long
+def _decoded(
+    files: tuple[File, ...], shape: tuple[int, int, int], fit: Fit
+) -> UInt8[np.ndarray, "images channels height width"]:
+    return np.stack([read_picture(path, shape, fit) for path, *_ in files])
 
 
 Pictures = dict[str, list[Path]]  # class -> its pictures

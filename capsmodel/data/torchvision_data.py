@@ -56,7 +56,7 @@ class TorchvisionData(UserFiles):
     @property
     def place(self) -> Path:
         """The root."""
-        return Path(self.path).expanduser() if self.path else data_root()
+        return super().place if self.path else data_root()
 
     def files(self) -> list[Path]:
         """Return the files in the folder of the data set's name, where there is one."""

@@ -11,10 +11,13 @@ from PIL import Image
 
 from capsmodel import TrainingConfig
 from capsmodel.data import DataSet, ImageFolder, facts_of, load_checked
+from capsmodel.stopping import FixedEpochs
 from capsmodel.testing import DataSetContract
+from capsmodel.training.training import Training
 from search_spaces.data_fingerprint import check_unchanged, forget_loaded_data
 from search_spaces.trial_key import trial_key
 from tests.capsmodel.data.pictures import noise, write_classes
+from tests.capsmodel.small_config import small_config
 
 
 @pytest.fixture
@@ -286,3 +289,36 @@ def test_a_small_share_of_the_training_images_leaves_the_test_as_it_is(photos: P
 def test_without_a_path_a_training_asks_for_it() -> None:
     with pytest.raises(ValueError, match="The data 'image_folder' need a path: give it"):
         TrainingConfig(data="image_folder")
+
+
+def test_an_interrupted_training_goes_on_when_the_folder_has_moved(
+    photos: Path, tmp_path: Path
+) -> None:
+    def config(folder: Path) -> TrainingConfig:
+        data = ImageFolder(folder, size=8)
+        return small_config(data=data, stopping=FixedEpochs(epochs=2))
+
+    whole = Training(config(photos), seed=0)
+    unbroken = [metrics.validation_loss for metrics in whole]
+    begun = Training(config(photos), seed=0)
+    next(iter(begun))
+    begun.save(tmp_path / "checkpoint.safetensors")
+    moved = config(photos.rename(tmp_path / "elsewhere"))
+    resumed = Training.restore(tmp_path / "checkpoint.safetensors", moved, seed=0)
+    assert [metrics.validation_loss for metrics in resumed] == unbroken[1:]
+
+
+def test_a_process_decodes_pictures_once_until_one_changes(
+    photos: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = ImageFolder(photos, size=8)
+    first = data.load("cpu")
+    monkeypatch.setattr("capsmodel.data.image_folder.read_picture", decoded_again)
+    assert torch.equal(data.load("cpu").train.images, first.train.images)
+    Image.fromarray(noise(7, 8, 8)).save(photos / "dog/000.png")
+    with pytest.raises(AssertionError, match="decoded"):
+        data.load("cpu")
+
+
+def decoded_again(*_: Any) -> np.ndarray:
+    raise AssertionError("decoded")

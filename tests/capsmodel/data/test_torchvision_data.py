@@ -123,6 +123,14 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(name: str, sentence: str
     assert "\n" not in str(caught.value)
 
 
+def test_a_relative_root_is_found_from_elsewhere_too(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CAPSWEEP_DATA", str(root / "nowhere"))
+    monkeypatch.chdir(root.parent)
+    assert TorchvisionData("Leaves", path=root.name).path == str(root)
+
+
 def test_unlike_sizes_are_made_alike_by_a_size() -> None:
     assert load_checked(TorchvisionData("Odd", size=6), "cpu").test.images.shape[1:] == (1, 6, 6)
 
