@@ -38,7 +38,7 @@ def read_source(path: Path) -> str:
         place = f" on {os.uname().nodename}" if _IN_JOB in os.environ else ""
         raise ValueError(
             f"There is no sweep file '{path}'{place} ({error.strerror})."
-            f"{hint(str(path), _files_beside(path))}"
+            f"{hint(str(path), _sibling_files(path))}"
         ) from error
 
 
@@ -105,7 +105,7 @@ def hint_at_sweeps(name: str, known: Iterable[str], *, is_near: bool = True) -> 
         known: Names of sweeps that would do.
         is_near: Whether a near name is enough.
     """
-    files = {file: _name_or_none(Path(file)) for file in _files_beside(Path(name))}
+    files = {file: _name_or_none(Path(file)) for file in _sibling_files(Path(name))}
     with_sweep = {file: sweep for file, sweep in files.items() if sweep is not None}
     for file, sweep in with_sweep.items():
         if sweep == name:
@@ -115,7 +115,7 @@ def hint_at_sweeps(name: str, known: Iterable[str], *, is_near: bool = True) -> 
     return (hint(name, known) or hint(name, with_sweep)) if is_near else ""
 
 
-def _files_beside(path: Path) -> list[str]:
+def _sibling_files(path: Path) -> list[str]:
     """Return the Python files in the folder of a path, as they are given on the command line."""
     with suppress(OSError, ValueError):
         return sorted(map(str, path.parent.glob(f"*{_ENDING}")))[:_MOST_FILES]

@@ -155,10 +155,10 @@ def _pictures(place: Path) -> dict[str, Pictures]:
             f"'{place}' has the folder '{next(iter(named.values())).name}', but none called "
             f"'{split}': add it, or put the folders of the classes into '{place}' itself."
         )
-    beside = [one.name for one, split in folders.items() if not split]
-    if beside:
+    others = [one.name for one, split in folders.items() if not split]
+    if others:
         raise ValueError(
-            f"Beside the folders of the splits '{place}' has {listed(beside)}: move classes into "
+            f"Next to the folders of the splits '{place}' has {listed(others)}: move classes into "
             f"'{named['train'].name}' and '{named['test'].name}'."
         )
     parts = {split: _classes(folder) for split, folder in named.items()}

@@ -19,6 +19,9 @@ from capsmodel.data.picture_files import Fit
 from capsmodel.data.splits import hold_out
 from capsmodel.settings.parts import later
 
+LAUNCH_FOLDER = "CAPSWEEP_LAUNCH_FOLDER"
+"""Variable with the folder from which relative paths are, where a process runs in another one."""
+
 _TEST_SEED = "test"
 Side = Annotated[int, Field(ge=1, le=4096)]
 TestFraction = Annotated[float, Field(gt=0, lt=1)]
@@ -141,7 +144,8 @@ class UserFiles(DataSet, ABC):
     def place(self) -> Path:
         """Where the files lie on this machine."""
         given = Path(self.path).expanduser()
-        folders = (Path.cwd(), *_launch_folder(), data_root())
+        launch = os.environ.get(LAUNCH_FOLDER)
+        folders = (Path.cwd(), *([Path(launch)] if launch else []), data_root())
         places = [folder / given for folder in folders]  # each is `given` if that is absolute
         return next((place for place in places if place.exists()), places[0])
 
@@ -199,15 +203,6 @@ class UserFiles(DataSet, ABC):
                 f"{len(labels)} images cannot be split into training and test: add images."
             )
         return hold_out(labels, number, f"{self.kind}/{_TEST_SEED}")
-
-
-def _launch_folder() -> list[Path]:
-    """Return the folder in which a launch runs, where this is a worker of Ray Tune.
-
-    A worker runs the sweep's file once more, in a folder of its trial's own.
-    """
-    folder = os.environ.get("TUNE_ORIG_WORKING_DIR")
-    return [Path(folder)] if folder else []
 
 
 def _chosen(part: Labelled, indices: Sequence[int]) -> Labelled:

@@ -28,8 +28,8 @@ class MatchedArm:
     """
 
     settings: Mapping[str, Any]
-    matched_to: str
-    width: str
+    matched_to: str = ""
+    width: str = ""
 
 
 class ListedArms(Plan):
@@ -60,8 +60,8 @@ class ListedArms(Plan):
         for name, other in self.matched.items():
             if other not in listed:
                 raise ValueError(
-                    f"The arm '{name}' is matched to '{other}', which is not one of the arms that "
-                    f"list their settings: {', '.join(listed)}."
+                    f"The arm '{name}' must be matched_to one of the arms that list their settings "
+                    f"({', '.join(listed)}), got '{other}'."
                 )
         return self
 

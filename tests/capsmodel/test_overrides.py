@@ -79,7 +79,7 @@ def test_an_unknown_setting_gets_the_nearest_name() -> None:
 
 def test_an_unknown_setting_of_a_part_names_the_part() -> None:
     assert refusal({"model.routing.iteration": 2}) == (
-        "Unknown setting of the routing 'dynamic' 'iteration'. Did you mean 'iterations'? "
+        "Unknown setting 'iteration' of the routing 'dynamic'. Did you mean 'iterations'? "
         f"Known: {', '.join(settings_of(DynamicRouting))}."
     )
 

@@ -46,7 +46,7 @@ def test_the_range_of_a_setting_is_its_outermost_annotation(field: str, expected
 
 
 def test_an_unknown_setting_has_no_range() -> None:
-    with pytest.raises(ValueError, match=r"Unknown setting of Searched 'dept'\. Did you mean 'dep"):
+    with pytest.raises(ValueError, match=r"Unknown setting 'dept' of Searched\. Did you mean 'dep"):
         search_range(Searched, "dept")
 
 

@@ -204,7 +204,7 @@ def test_a_search_for_it_ranks_the_larger_first(
 
 def test_an_objective_that_no_part_measures_is_refused(tmp_path: Path) -> None:
     plan = SEARCH.replace('objective="validation_top2_accuracy"', 'objective="top3"')
-    with pytest.raises(BadInput, match="Unknown objective of a search 'top3'"):
+    with pytest.raises(BadInput, match="Unknown objective 'top3' of a search"):
         define(written(tmp_path, plan), Changes(), ())
     bare = SEARCH.replace("base=BASE", 'base=BASE.model_copy(update={"loss": MarginLoss()})')
     with pytest.raises(BadInput, match="No part of it measures the objective"):

@@ -47,7 +47,7 @@ def refusal(**changes: Any) -> str:
     [
         (
             {"cost": "num_parameter"},
-            "Unknown cost of a search 'num_parameter'. Did you mean 'num_parameters'? Known: "
+            "Unknown cost 'num_parameter' of a search. Did you mean 'num_parameters'? Known: "
             "num_parameters.",
         ),
         (

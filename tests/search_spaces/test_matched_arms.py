@@ -1,6 +1,7 @@
 """An arm of equal size: the width that gives it as many parameters as another arm."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -75,8 +76,8 @@ def test_plan_and_table_say_how_far_off_it_is() -> None:
     [
         (
             MatchedArm(CNN, "capsule", "model.hidden"),
-            "The arm 'CNN' is matched to 'capsule', which is not one of the arms that list their "
-            "settings: capsules.",
+            "The arm 'CNN' must be matched_to one of the arms that list their settings (capsules), "
+            "got 'capsule'.",
         ),
         (
             MatchedArm(CNN, "capsules", "model.hiden"),
@@ -84,6 +85,7 @@ def test_plan_and_table_say_how_far_off_it_is() -> None:
             "'model.hidden', got 'model.hiden'.",
         ),
         (MatchedArm(CNN, "capsules", "loss"), "got 'loss'."),
+        (MatchedArm(CNN, "capsules"), "Arm 'CNN': width must be the path of a whole number"),
         (MatchedArm({"model.routng": "em"}, "capsules", "model.hidden"), "Did you mean"),
     ],
 )
@@ -94,6 +96,7 @@ def test_what_cannot_be_matched_is_refused(matched: MatchedArm, problem: str) ->
 
 def test_the_pages_example_can_be_declared() -> None:
     (example,) = [one for one in snippets(page("designs")) if "MatchedArm" in one]
-    plan = eval(example, {"ListedArms": ListedArms, "MatchedArm": MatchedArm, "ConvNet": ConvNet})
-    declared = Sweep(name="sizes", base=QUICKSTART.base, plan=plan, seeds=(0,))
+    names: dict[str, Any] = {}
+    exec(example, names)
+    declared = Sweep(name="sizes", base=QUICKSTART.base, plan=names["plan"], seeds=(0,))
     assert declared.arms()[1].config.loss == capsmodel.losses.CrossEntropy()

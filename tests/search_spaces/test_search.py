@@ -34,7 +34,7 @@ def test_an_objective_that_nobody_declares_is_refused_with_the_near_one() -> Non
     with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
         Sweep(name="a", base=TrainingConfig(), plan=search(objective="validation_eror"))
     assert str(caught.value) == (
-        "Unknown objective of a search 'validation_eror'. Did you mean 'validation_error'? "
+        "Unknown objective 'validation_eror' of a search. Did you mean 'validation_error'? "
         "Known: validation_error, validation_loss."
     )
 
@@ -85,7 +85,7 @@ def test_a_scheduler_may_be_given_by_its_kind(scheduler: Any, expected: Any) -> 
         ),
         (
             {"objective": "train_loss"},
-            "Unknown objective of a search 'train_loss'. Did you mean 'validation_loss'? Known: "
+            "Unknown objective 'train_loss' of a search. Did you mean 'validation_loss'? Known: "
             "validation_error, validation_loss.",
         ),
         ({"trials": 0}, "trials must be an integer from 1 to 100000, got 0."),

@@ -268,7 +268,7 @@ def test_values_that_do_not_suit_are_refused(values: Mapping[str, Any], problem:
 
 @pytest.mark.parametrize("method", ["only", "without"])
 def test_a_path_that_the_space_does_not_have_is_refused_with_the_nearest(method: str) -> None:
-    with pytest.raises(ValueError, match=r"of the space 'optimser'\. Did you mean 'optimiser"):
+    with pytest.raises(ValueError, match=r"'optimser' of the space\. Did you mean 'optimiser"):
         getattr(SMALL, method)("optimser")
 
 

@@ -128,7 +128,7 @@ def _reconstruction_legend(figure: "Figure", examples: Examples, height: float) 
     number = f"{examples.num_images:,} validation images"
     note = f"Besides these, none of the first {number} of these classes is classified wrongly."
     if examples.has_wrong:
-        note = f"Last pairs: of each class the next of the first {number} that is wrong."
+        note = f"Last pairs: of each class the next image, of {number}, that is classified wrongly."
     figure.text(0.01, 0.05 / height, note, fontsize=7, color=GREY, va="bottom")
 
 
@@ -248,7 +248,7 @@ def _draw_distribution(axes: "Axes", couplings: Couplings, uniform: float) -> No
     bins = list(np.linspace(0, max(largest, 2 * uniform), 61))
     for values, colour, words in (
         (couplings.to_winner, BLUE, "to the class believed in most"),
-        (couplings.to_others, GREY, "to each other class"),
+        (couplings.to_others, GREY, "to every other class"),
     ):
         weights = np.full(values.shape, 100 / values.size)
         axes.hist(values, bins, weights=weights, histtype="step", lw=1.5, color=colour, label=words)

@@ -92,7 +92,7 @@ def _which_seeds(plan: SeedPlan) -> Iterator[str]:
         yield f"The sweep's own seeds are enough: {in_ranges(plan.seeds)}."
         return
     yield (
-        f"Planned are fresh seeds, {in_ranges(plan.seeds)}: those that the number was reckoned "
+        f"Planned are fresh seeds, {in_ranges(plan.seeds)}: those that the number was computed "
         f"from ({in_ranges(plan.needed.pilot.seeds)}) stay out of the table, which is then as sure "
         f"as if the number had been known from the beginning."
     )

@@ -70,7 +70,7 @@ def _drawn(prediction: "Prediction", out: str | None) -> tuple[str, ...]:
     if out is None:
         return ()
     if prediction.reconstructions is None:
-        raise BadInput("The network has no decoder that draws: leave --out away.")
+        raise BadInput("The network has no decoder that draws: leave out --out.")
     import io
 
     from PIL import Image

@@ -22,7 +22,7 @@ class Changes(BaseModel):
         description="Seeds in place of the sweep's: a list or ranges, 0,1,2 or 0-4.",
     )
     add_seeds: tuple[Annotated[int, Field(strict=True)], ...] | None = Field(
-        default=None, description="Seeds to add to those of the launched sweep."
+        default=None, description="Seeds to add to those of the launched sweep: 3,4 or 3-7."
     )
     epochs: int | None = Field(
         default=None,

@@ -246,7 +246,7 @@ def loose(photos: Path) -> None:
         (moved_to("train"), "'{}' has the folder 'train', but none called 'test': add it"),
         (moved_to("test"), "'{}' has the folder 'test', but none called 'train': add it"),
         (only_in_test, "The class 'wolf' is in '{0}/test', but not in '{0}/train': add training"),
-        (beside, "Beside the folders of the splits '{}' has 'cat', 'dog', 'owl': move classes"),
+        (beside, "Next to the folders of the splits '{}' has 'cat', 'dog', 'owl': move classes"),
         (loose, "'{}' has pictures, but no folder of a class: put the pictures of each class"),
         (moved_to(), "'{}' has no folder of a class: put the pictures of each class"),
         (

@@ -102,8 +102,8 @@ def test_nothing_is_downloaded_unless_it_is_asked_for(root: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("Leafs", "Unknown data set of torchvision 'Leafs'. Did you mean 'Leaves'?"),
-        ("os", "Unknown data set of torchvision 'os'"),
+        ("Leafs", "Unknown data set 'Leafs' of torchvision. Did you mean 'Leaves'?"),
+        ("os", "Unknown data set 'os' of torchvision"),
         (
             "CIFAR10",
             "torchvision unpickles the files of CIFAR10, which capsweep does not: take data=",

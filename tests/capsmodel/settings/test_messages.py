@@ -78,7 +78,7 @@ def sentence(of: type[Settings], value: Any) -> str:
         ({"perhaps": 0}, "perhaps must be an integer at least 1, got 0."),
         ({"mode": "c"}, "mode must be one of a, b, got 'c'."),
         ({"slug": "A"}, "slug must be a text of the form ^[a-z]+$, got 'A'."),
-        ({"contr": 1}, "Unknown setting of Example 'contr'."),
+        ({"contr": 1}, "Unknown setting 'contr' of Example."),
         ({"count": 9, "flag": 7}, "got 9. (And 1 more.)"),
     ],
 )
@@ -99,7 +99,7 @@ def test_one_list_with_two_faults_is_one_complaint() -> None:
     [
         (
             {"model": {"kind": "capsnet", "routing": {"kind": "uniform", "iterations": 1}}},
-            "Unknown setting of routing 'uniform' 'iterations'. Known: bias.",
+            "Unknown setting 'iterations' of routing 'uniform'. Known: bias.",
         ),
         (
             {"model": {"kind": "capsnet", "routing": {"kind": "unform"}}},
@@ -189,10 +189,10 @@ def build_of_a_misspelt_table() -> None:
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (build_of_a_misspelt_setting, "Unknown setting of model 'capsnet' 'conv_chanels'. Did "),
-        (build_of_a_misspelt_profile, "Unknown profile of the model 'capsnet' 'officia'. Did you "),
+        (build_of_a_misspelt_setting, "Unknown setting 'conv_chanels' of model 'capsnet'. Did "),
+        (build_of_a_misspelt_profile, "Unknown profile 'officia' of the model 'capsnet'. Did you "),
         (build_of_an_unknown_kind, "Unknown loss 'margn'. Did you mean 'margin'? Known: "),
-        (build_of_a_misspelt_table, "Unknown setting of GridTable 'nme'. Did you mean 'name'? "),
+        (build_of_a_misspelt_table, "Unknown setting 'nme' of GridTable. Did you mean 'name'? "),
     ],
 )
 def test_what_is_built_in_python_is_refused_in_the_same_words(

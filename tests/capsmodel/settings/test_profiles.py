@@ -174,7 +174,7 @@ def test_two_profiles_that_contradict_each_other_are_refused() -> None:
 
 def test_an_unknown_profile_gets_the_nearest() -> None:
     assert refused({"model.profile": "officiel"}) == (
-        "Unknown profile of the model 'capsnet' 'officiel'. Did you mean 'official'? Known: paper, "
+        "Unknown profile 'officiel' of the model 'capsnet'. Did you mean 'official'? Known: paper, "
         "official."
     )
 

@@ -87,7 +87,7 @@ def test_a_search_of_the_package_by_its_name(shell: Shell, empty_database: Path)
 
     refusals = {
         ("--arm", "proposal 2"): "changes one thing of the base (learning_rate=0.001)",
-        ("--arm", "proposal 3"): "Unknown finished arm of 'capsule_search' 'proposal 3'.",
+        ("--arm", "proposal 3"): "Unknown finished arm 'proposal 3' of 'capsule_search'.",
         ("--arm", "propsal 1"): "Did you mean 'proposal 1'?",
         ("--seeds", "0-2"): "The seed 0 has found 'proposal 1', which flatters it there",
         ("--name", "A b"): "name must be a text",

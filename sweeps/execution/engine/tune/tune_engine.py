@@ -18,6 +18,7 @@ from ray.exceptions import OutOfMemoryError, RayActorError, RayError, RayTaskErr
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
+from capsmodel.data.user_files import LAUNCH_FOLDER
 from sweeps.execution.cells.folder import CellBusyError, reason_of
 from sweeps.execution.engine.engine import (
     EpochBatch,
@@ -119,6 +120,8 @@ def train_job(config: dict[str, Any]) -> None:
     threads = job.trials[0].spec.threads if job.trials else job.share.cpus
     prepare_environment(threads)
     os.environ["TUNE_FUNCTION_THREAD_TIMEOUT_S"] = str(_LEAVE_SECONDS)  # read by this process
+    # Tune has changed to a folder of the trial's own, and paths in the sweep's file are of another
+    os.environ[LAUNCH_FOLDER] = os.environ.get("TUNE_ORIG_WORKING_DIR", "")
     die_with_parent(os.getppid())  # Ray itself ends one whose parent is gone already
     keep_freed_memory()
     load_libraries()
