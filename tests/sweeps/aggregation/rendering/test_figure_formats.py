@@ -19,7 +19,9 @@ def line() -> "Figure":
 
 
 @pytest.mark.parametrize(
-    ("image_format", "head"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+    ("image_format", "head"),
+    [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")],
+    ids=["png", "svg", "pdf"],
 )
 def test_a_figure_holds_no_date_and_no_version(image_format: ImageFormat, head: bytes) -> None:
     content = drawn(line, image_format)
