@@ -87,7 +87,7 @@ class ImageFolder(UserFiles):
 
         Raises:
             ValueError: If the folder is missing, has no class, a class has no picture, a class of
-                validation or test is none of training, or a file is no picture.
+                validation or test is missing from training, or a file is no picture.
         """
         parts = _pictures(place)
         pictures = (path for part in parts.values() for paths in part.values() for path in paths)

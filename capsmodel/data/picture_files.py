@@ -55,7 +55,7 @@ def picture_paths(folder: Path) -> Iterator[Path]:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a file or folder is none of the user's: hidden, or made by an archiver."""
+    """Return whether a file or folder is hidden, or was made by an archiver."""
     return name.startswith((".", "__MACOSX"))
 
 

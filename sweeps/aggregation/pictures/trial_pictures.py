@@ -61,7 +61,7 @@ def pictures(
     - perturbations.png: what it draws when one number of a pose at a time is moved;
     - couplings.png: which children go to the class that is believed in most.
 
-    Pictures that other evaluations left stand beside them, as `KIND.KEY.NAME.png`, and those of the
+    Pictures of other evaluations stand next to them, as `KIND.KEY.NAME.png`, and those of the
     evaluation `confusion` as `confusion.KEY.png`.
 
     Args:

@@ -116,7 +116,7 @@ def test_a_changed_folder_is_not_trained_on_under_an_old_key(photos: Path) -> No
 
 
 def only(photos: Path, image: Image.Image, **settings: Any) -> np.ndarray:
-    """Return one picture as a data set has it, beside grey ones."""
+    """Return one picture as a data set has it, among grey ones."""
     image.save(photos / "cat" / "only.png")
     for other in photos.glob("*/*.png"):
         if other.name != "only.png" and other.parent.name == "cat":
@@ -225,7 +225,7 @@ def alone(photos: Path) -> None:
     shutil.rmtree(photos / "dog")
 
 
-def beside(photos: Path) -> None:
+def next_to_the_splits(photos: Path) -> None:
     shutil.copytree(photos / "cat", photos / "train" / "cat")
     shutil.copytree(photos / "dog", photos / "test" / "cat")
 
@@ -246,7 +246,10 @@ def loose(photos: Path) -> None:
         (moved_to("train"), "'{}' has the folder 'train', but none called 'test': add it"),
         (moved_to("test"), "'{}' has the folder 'test', but none called 'train': add it"),
         (only_in_test, "The class 'wolf' is in '{0}/test', but not in '{0}/train': add training"),
-        (beside, "Next to the folders of the splits '{}' has 'cat', 'dog', 'owl': move classes"),
+        (
+            next_to_the_splits,
+            "Next to the folders of the splits '{}' has 'cat', 'dog', 'owl': move classes",
+        ),
         (loose, "'{}' has pictures, but no folder of a class: put the pictures of each class"),
         (moved_to(), "'{}' has no folder of a class: put the pictures of each class"),
         (

@@ -20,7 +20,7 @@ KEY = trial_key("a", 0)
 
 @pytest.fixture
 def said(mlflow_store, tmp_path, monkeypatch, capsys):
-    """Return a command line beside a recorded trial on a folder of pictures."""
+    """Return a command line with a recorded trial on a folder of pictures."""
     monkeypatch.chdir(tmp_path)
     write_classes(tmp_path / "photos", ("cat", "dog", "owl"), 10, side=12)
 
