@@ -8,6 +8,7 @@ import os
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 
 from capsmodel.spelling import hint
@@ -37,8 +38,7 @@ def read_source(path: Path) -> str:
     except OSError as error:
         place = f" on {os.uname().nodename}" if _IN_JOB in os.environ else ""
         raise ValueError(
-            f"There is no sweep file '{path}'{place} ({error.strerror})."
-            f"{hint(str(path), _sibling_files(path))}"
+            f"There is no sweep file '{path}'{place} ({error.strerror}).{_hint_at_file(path)}"
         ) from error
 
 
@@ -113,6 +113,13 @@ def hint_at_sweeps(name: str, known: Iterable[str], *, is_near: bool = True) -> 
     if (file := f"{name}{_ENDING}") in with_sweep:
         return f" Did you mean '{file}'?"
     return (hint(name, known) or hint(name, with_sweep)) if is_near else ""
+
+
+def _hint_at_file(path: Path) -> str:
+    """Return a hint at the file with the nearest name, whose ending does not count."""
+    files = {file.removesuffix(_ENDING): file for file in _sibling_files(path)}
+    near = get_close_matches(str(path).removesuffix(_ENDING), files, n=1, cutoff=0.5)
+    return f" Did you mean '{files[near[0]]}'?" if near else ""
 
 
 def _sibling_files(path: Path) -> list[str]:

@@ -112,6 +112,11 @@ def test_a_near_file_is_offered(shell: Shell, words: list[str], sentence: str) -
     assert sentence in shell.refused(*words)
 
 
+def test_a_file_that_shares_its_ending_alone_is_not_offered(shell: Shell) -> None:
+    (shell.folder / "a.py").write_text(MINE)
+    assert "Did you mean" not in shell.refused("run", "fashin.py")
+
+
 @pytest.mark.usefixtures("mine")
 @pytest.mark.parametrize("words", [["status"], ["diff", "quickstart"]])
 def test_one_name_is_offered(shell: Shell, words: list[str]) -> None:
