@@ -85,7 +85,10 @@ def test_what_the_decoder_draws_is_written_on_request(said, tmp_path):
         (["no.png"], "There is no file 'no.png': name a picture, or a folder of pictures."),
         (["photos/../data"], "There is no file"),
         (["sweep.txt"], "'sweep.txt' cannot be read as a picture: it is none, or of a format"),
-        (["photos/cat", "--out", "drawn"], "The network has no decoder that draws: leave out --out"),
+        (
+            ["photos/cat", "--out", "drawn"],
+            "The network has no decoder that draws: leave out --out",
+        ),
     ],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(said, tmp_path, words, sentence):
