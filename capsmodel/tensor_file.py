@@ -4,13 +4,14 @@ The header's metadata holds one JSON object under one key, with a `schema_versio
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import safetensors
 import safetensors.torch
 import torch
+from jaxtyping import UInt8
 from torch import Tensor
 
 from capsmodel.whole_file import write_whole
@@ -30,6 +31,13 @@ class TensorSpec(NamedTuple):
 def layout_of(tensors: Mapping[str, Tensor]) -> dict[str, TensorSpec]:
     """Return type and shape of each tensor, which may lie on the meta device."""
     return {name: TensorSpec(value.dtype, tuple(value.shape)) for name, value in tensors.items()}
+
+
+def encoded_texts(texts: Iterable[str]) -> UInt8[Tensor, " bytes"]:
+    """Return texts as bytes with line breaks between them; one in a text becomes a space."""
+    lines = "\n".join(" ".join(text.splitlines()) for text in texts)
+    content = lines.encode(errors="backslashreplace")  # file names may hold lone surrogates
+    return torch.tensor(list(content), dtype=torch.uint8)
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:

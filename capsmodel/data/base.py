@@ -38,6 +38,8 @@ class Images:
             each image is its own.
         parts: For each class of an image the image of that alone, in the order of the classes and
             filled up with black: what decoders of several classes draw. None for the image itself.
+        files: The file of each image, below the folder of the data; () where images are no files of
+            their own, and of images that `take` selects.
     """
 
     images: (
@@ -47,6 +49,7 @@ class Images:
     labels: Shaped[Tensor, "images ..."]
     objects: Int[Tensor, " images"] | None = None
     parts: Float[Tensor, "images several channels height width"] | None = None
+    files: tuple[str, ...] = ()
 
     __repr__ = shapes_repr
 

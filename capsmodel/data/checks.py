@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -98,6 +98,7 @@ def _with_train_share(data: DataSet, splits: DataSplits) -> DataSplits:
         labels=train.labels[chosen],
         objects=None if train.objects is None else train.objects[chosen],
         parts=None if train.parts is None else train.parts[chosen],
+        files=tuple(train.files[one] for one in chosen) if train.files else (),
     )
     return replace(splits, train=cut)
 
@@ -198,6 +199,7 @@ def _check_split(data: DataSet, place: str, split: Any) -> None:
                 f"one for each image."
             )
     _check_parts(data, place, split.parts)
+    _check_files(place, split.files, len(split.images))
     objects = split.objects
     if objects is not None and (objects.ndim != 1 or objects.dtype not in _OBJECT_TYPES):
         raise ValueError(
@@ -212,6 +214,15 @@ def _check_parts(data: DataSet, place: str, parts: Any) -> None:
         raise ValueError(
             f"The parts of {place} must be of shape [images, classes of an image, {expected}], got "
             f"{list(parts.shape)}."
+        )
+
+
+def _check_files(place: str, files: Any, num_images: int) -> None:
+    is_known = isinstance(files, tuple) and all(type(one) is str for one in cast(Any, files))
+    if not is_known or len(files) not in {0, num_images}:
+        raise ValueError(
+            f"The files of {place} must be a tuple of {num_images} texts, one for each image, or "
+            f"(), got {files!r:.80}."
         )
 
 

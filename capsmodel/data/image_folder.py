@@ -108,6 +108,7 @@ class ImageFolder(UserFiles):
             split: Labelled(
                 _decoded(_files(part), self.image_shape, self.fit),
                 [number[name] for name, paths in part.items() for _ in paths],
+                [one.relative_to(place).as_posix() for paths in part.values() for one in paths],
             )
             for split, part in parts.items()
         }

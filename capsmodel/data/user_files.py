@@ -40,10 +40,15 @@ class FoundFacts(NamedTuple):
 
 
 class Labelled(NamedTuple):
-    """Images with their classes, before they are tensors."""
+    """Images with their classes, before they are tensors.
+
+    Attributes:
+        files: The file of each image, below the data's folder; () if they are no files.
+    """
 
     images: Shaped[np.ndarray, "images channels height width"]
     labels: Sequence[int]
+    files: Sequence[str] = ()
 
 
 class UserFiles(DataSet, ABC):
@@ -206,13 +211,15 @@ class UserFiles(DataSet, ABC):
 
 
 def _chosen(part: Labelled, indices: Sequence[int]) -> Labelled:
-    return Labelled(part.images[list(indices)], [part.labels[index] for index in indices])
+    files = [part.files[index] for index in indices] if part.files else ()
+    return Labelled(part.images[list(indices)], [part.labels[index] for index in indices], files)
 
 
 def _images(part: Labelled, indices: Sequence[int], device: str | torch.device) -> Images:
-    images, labels = _chosen(part, indices)
+    images, labels, files = _chosen(part, indices)
     pixels = torch.from_numpy(np.ascontiguousarray(images))
-    return Images(pixels.to(device), torch.tensor(labels, dtype=torch.long).to(device))
+    classes = torch.tensor(labels, dtype=torch.long)
+    return Images(pixels.to(device), classes.to(device), files=tuple(files))
 
 
 def check_classes(place: Path, found: Sequence[str], classes: Sequence[str]) -> None:

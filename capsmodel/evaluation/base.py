@@ -14,6 +14,7 @@ from capsmodel.data import DataSet, DataSplits, Images
 from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.metrics import Metric, curve_points
 from capsmodel.settings.parts import Part
+from capsmodel.tensor_file import encoded_texts
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE, Trained
 
 EvaluatedSplit = Literal["validation", "test"]
@@ -233,10 +234,7 @@ def encoded_names(data: DataSet) -> dict[str, Shaped[Tensor, " bytes"]]:
 
     Names are bytes with line breaks between them; one in a name becomes a space.
     """
-    if not data.class_names:
-        return {}
-    text = "\n".join(" ".join(name.split()) for name in data.class_names)
-    return {"class_names": torch.tensor(list(text.encode()), dtype=torch.uint8)}
+    return {"class_names": encoded_texts(data.class_names)} if data.class_names else {}
 
 
 def image_errors(

@@ -39,6 +39,7 @@ class SplitResult:
         labels: The true answers.
         objects: Which object each image shows; None where each image is its own.
         errors: Error of each image, where it is not just whether answer and label differ.
+        files: The file of each image, below the folder of the data; () where they are none.
     """
 
     error: float
@@ -46,16 +47,19 @@ class SplitResult:
     labels: UInt8[Tensor, "images ..."]
     objects: Int[Tensor, " images"] | None = None
     errors: Float[Tensor, " images"] | None = None
+    files: tuple[str, ...] = ()
 
     __repr__ = shapes_repr
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return its tensors with a row for each image by name, on the CPU."""
+        """Return its tensors with a row for each image by name, on the CPU; files as bytes."""
         named = {"predictions": self.predictions, "labels": self.labels}
         if self.objects is not None:
             named["objects"] = self.objects
         if self.errors is not None:
             named["errors"] = self.errors
+        if self.files:
+            named["files"] = tensor_file.encoded_texts(self.files)
         return {name: tensor.cpu() for name, tensor in named.items()}
 
 
@@ -393,6 +397,7 @@ class Training:
             labels=split.labels.to("cpu", torch.uint8),
             objects=None if split.objects is None else split.objects.cpu(),
             errors=None if torch.equal(errors, is_other.double()) else errors,
+            files=split.files,
         )
 
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from sweeps.aggregation.results.predictions import SplitPredictions
+
 SWEEP = "sweep"
 """The first column of a frame over several sweeps."""
 
@@ -361,8 +363,9 @@ def predictions(
     One that the sweep's scheduler stopped has none, whoever trained it on.
 
     Its columns: arm, seed, trial_key, image (its place in the data set's order), label, prediction,
-    is_wrong and, where images are views of objects, object. Trials that hold no predictions of the
-    split have no rows.
+    is_wrong and, where the record has them, label_name and prediction_name (what the classes are
+    called), file (of each image, below the folder of the data) and object (which one it views).
+    Trials that hold no predictions of the split have no rows.
 
     Args:
         name: The sweep's name, or the first characters of a trial key: its images alone.
@@ -392,16 +395,8 @@ def predictions(
     for place in places:
         predicted = by_key.get(place["trial_key"])
         judged = predicted and (predicted.test if split == "test" else predicted.validation)
-        if judged:
-            columns = {
-                **place,
-                "image": range(len(judged.labels)),
-                "label": _classes(judged.labels),
-                "prediction": _classes(judged.classes),
-                "is_wrong": judged.is_wrong,
-            }
-            objects = {} if judged.objects is None else {"object": judged.objects}
-            frames.append(pd.DataFrame(columns | objects))
+        if predicted and judged:
+            frames.append(pd.DataFrame({**place, **_of_images(judged, predicted.class_names)}))
     if frames:
         return with_units(pd.concat(frames, ignore_index=True))
     none = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in _OF_AN_IMAGE.items()})
@@ -462,11 +457,36 @@ def evaluations(
     return with_units(frame.astype(_OF_A_TRIAL | types), units=axes)
 
 
+def _of_images(judged: "SplitPredictions", class_names: Sequence[str]) -> dict[str, Any]:
+    """Return column -> a value for each image of a split."""
+    columns: dict[str, Any] = {
+        "image": range(len(judged.labels)),
+        "label": _classes(judged.labels),
+        "prediction": _classes(judged.classes),
+        "is_wrong": judged.is_wrong,
+    }
+    if class_names:
+        columns["label_name"] = _names_of(judged.labels, class_names)
+        columns["prediction_name"] = _names_of(judged.classes, class_names)
+    if judged.files:
+        columns["file"] = judged.files
+    if judged.objects is not None:
+        columns["object"] = judged.objects
+    return columns
+
+
 def _classes(labels: "np.ndarray") -> "np.ndarray | list[str]":
     """Return a class for each image; of several their numbers as one text, "1 7"."""
     if labels.ndim == 1:
         return labels
     return [" ".join(str(label) for label in row.nonzero()[0]) for row in labels]
+
+
+def _names_of(labels: "np.ndarray", class_names: Sequence[str]) -> list[str]:
+    """Return what the class of each image is called; of several their names, "shirt, coat"."""
+    names = dict(enumerate(class_names))
+    rows = labels[:, None] if labels.ndim == 1 else [row.nonzero()[0] for row in labels]
+    return [", ".join(names.get(int(label), str(label)) for label in row) for row in rows]
 
 
 def subject_of(name: str, store: RecordStore) -> Manifest | TrialRecord:

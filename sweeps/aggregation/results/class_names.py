@@ -1,4 +1,4 @@
-"""What classes are called, from the arrays of an evaluation."""
+"""What classes are called, from the arrays of an evaluation or of predictions."""
 
 from collections.abc import Mapping
 
@@ -15,8 +15,13 @@ def class_name(names: tuple[str, ...], label: int) -> str:
 
 
 def class_names_in(arrays: Mapping[str, np.ndarray]) -> tuple[str, ...]:
-    """Return the names that arrays hold as bytes with line breaks, () if none."""
-    encoded = arrays.get("class_names")
+    """Return the names of classes that arrays hold, () if none."""
+    return texts_in(arrays, "class_names")
+
+
+def texts_in(arrays: Mapping[str, np.ndarray], name: str) -> tuple[str, ...]:
+    """Return the texts that an array holds as bytes with line breaks, () if it is missing."""
+    encoded = arrays.get(name)
     if encoded is None or encoded.dtype != np.uint8:
         return ()
     return tuple(encoded.tobytes().decode(errors="replace").split("\n"))

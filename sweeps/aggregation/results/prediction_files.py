@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from sweeps.aggregation.results.class_names import class_names_in, texts_in
 from sweeps.aggregation.results.predictions import Predictions, SplitPredictions, WrongImages
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest_evaluation import ManifestEvaluation
@@ -131,7 +132,8 @@ def _predictions(content: bytes, record: TrialRecord) -> Predictions:
         for name, error in record.extra_test_errors.items()
         if f"test.{name}.predictions" in tensors
     }
-    return Predictions(record.data_fingerprint, test, validation, extra_tests)
+    names = class_names_in(tensors)
+    return Predictions(record.data_fingerprint, test, validation, extra_tests, names)
 
 
 def _judged(tensors: Mapping[str, np.ndarray], split: str, error: float | None) -> SplitPredictions:
@@ -152,7 +154,10 @@ def _judged(tensors: Mapping[str, np.ndarray], split: str, error: float | None) 
     is_row = labels.ndim == 1 or (labels.ndim == 2 and labels.shape[1] > 1)
     if classes.shape != labels.shape or not is_row or any(one.ndim != 1 for one in given[2:]):
         raise ValueError("there is not one prediction for each label")
-    judged = SplitPredictions(classes, labels, objects, errors)
+    files = texts_in(tensors, f"{split}files")
+    if files and len(files) != len(labels):
+        raise ValueError("there is not one file for each label")
+    judged = SplitPredictions(classes, labels, objects, errors, files)
     rounding = _ROUNDING if errors is None else _ROUNDING_OF_FRACTIONS
     if not len(labels) or error is None or abs(judged.errors.mean() - error) > rounding:
         raise ValueError(f"they do not give the recorded error {error}")

@@ -20,12 +20,14 @@ class SplitPredictions:
         objects: Which object each image shows; None where each image is its own.
         task_errors: Error of each image by the task's own measure; None where it is whether the
             given class is the true one.
+        files: The file of each image, below the folder of the data; () where none is recorded.
     """
 
     classes: UInt8[np.ndarray, "images ..."]
     labels: UInt8[np.ndarray, "images ..."]
     objects: Int[np.ndarray, " images"] | None = None
     task_errors: Float[np.ndarray, " images"] | None = None
+    files: tuple[str, ...] = ()
 
     @property
     def is_wrong(self) -> Bool[np.ndarray, " images"]:
@@ -66,7 +68,11 @@ class SplitPredictions:
         objects = None if self.objects is None else self.objects[:num_images]
         errors = None if self.task_errors is None else self.task_errors[:num_images]
         return SplitPredictions(
-            self.classes[:num_images], self.labels[:num_images], objects, errors
+            self.classes[:num_images],
+            self.labels[:num_images],
+            objects,
+            errors,
+            self.files[:num_images],
         )
 
     def shows_the_same(self, other: "SplitPredictions") -> bool:
@@ -88,12 +94,14 @@ class Predictions:
         test: Predictions of the test images, in the data set's order.
         validation: Predictions of the validation images; None if they were not recorded.
         extra_tests: Name of an extra test -> predictions of its images, if they were recorded.
+        class_names: What each class is called; () if by its number, or if it was not recorded.
     """
 
     data_fingerprint: str
     test: SplitPredictions
     validation: SplitPredictions | None = None
     extra_tests: Mapping[str, SplitPredictions] = field(default_factory=dict[str, SplitPredictions])
+    class_names: tuple[str, ...] = ()
 
 
 # trial key -> evaluation key -> metric that is a share of images -> 1 for an image that counts

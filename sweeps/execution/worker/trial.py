@@ -364,9 +364,12 @@ class _Attempt:
         """Test a finished training; return the fields of its final record."""
         from safetensors.torch import save
 
+        from capsmodel.evaluation.base import encoded_names
+
         result = training.test()
         validated = training.validate().tensors()
         tensors = result.tensors() | {f"validation_{name}": t for name, t in validated.items()}
+        tensors |= encoded_names(training.config.data)
         predictions, trained = save(tensors, metadata={"schema_version": "1"}), training.trained()
         self.disk.keep(lambda: write_whole(self.cell.predictions, predictions))
         self.disk.keep(lambda: trained.save(self.cell.weights))

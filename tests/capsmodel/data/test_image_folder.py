@@ -53,6 +53,21 @@ def test_without_folders_of_splits_a_share_of_each_class_is_held_out(photos: Pat
     assert counts == [[28] * 3, [4] * 3, [8] * 3]
 
 
+def test_each_image_has_the_name_of_its_file(photos: Path) -> None:
+    (photos / "cat" / "000.png").rename(photos / "cat" / "a\nb.png")
+    data = ImageFolder(photos, size=8, fraction=0.5, train_fraction=0.5)
+    splits = load_checked(data, "cpu")
+    names = [splits.train.files, splits.validation.files, splits.test.files]
+    assert [len(one) for one in names] == [21, 6, 12]
+    assert len({name for one in names for name in one}) == 39
+    for one in (splits.train, splits.validation, splits.test):
+        for name, image, label in zip(one.files, one.images, one.labels, strict=True):
+            assert name.split("/")[0] == data.class_names[label]
+            assert np.array_equal(np.asarray(Image.open(photos / name)), image[0].numpy())
+    tensors = Training(small_config(data=data), seed=0).test().tensors()
+    assert len(bytes(tensors["files"].tolist()).decode().split("\n")) == len(splits.test)
+
+
 def test_folders_of_splits_are_taken_as_they_are(tmp_path: Path) -> None:
     for place, (split, each) in enumerate((("train", 6), ("val", 2), ("test", 3))):
         write_classes(tmp_path / split, ("cat", "dog"), each, first=100 * place)

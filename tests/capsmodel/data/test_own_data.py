@@ -104,6 +104,11 @@ WRONG: dict[str, tuple[Change, str]] = {
         lambda splits: replace(splits, train=(splits.train.images, splits.train.labels)),
         "The training split of data 'mine' must be Images, got tuple.",
     ),
+    "files of few images": (
+        lambda splits: replace(splits, test=replace(splits.test, files=("one.png",))),
+        f"The files of {TEST} must be a tuple of 12 texts, one for each image, or (), got "
+        "('one.png',).",
+    ),
     "a split that is missing": (
         lambda splits: replace(splits, validation=None),
         "The validation split of data 'mine' must be Images, got NoneType.",

@@ -174,6 +174,29 @@ def test_predictions_of_a_trial_are_those_of_its_images_alone(store, tmp_path):
         predictions("knwon", store)
 
 
+def test_predictions_name_classes_and_files_where_the_record_has_them(store, tmp_path):
+    put_sweep(store, manifest_of(["a", "b", "c"], [0]), [])
+    of_one = {"predictions": np.uint8([1, 2]), "labels": np.uint8([1, 0])}
+    of_several = {"predictions": np.uint8([[1, 1], [0, 0]]), "labels": np.uint8([[1, 1], [0, 1]])}
+    named = {
+        "class_names": np.frombuffer(b"cat\nsea owl", np.uint8),
+        "files": np.frombuffer(b"owl/1.png\ncat/2.png", np.uint8),
+    }
+    for arm, tensors in (("a", of_one), ("b", of_one | named), ("c", of_several | named)):
+        (tmp_path / "predictions.safetensors").write_bytes(save(tensors))
+        record_id = put_trial(store, finished(arm, 0, 0, test_error=0.5))
+        store.writer().upload(record_id, tmp_path / "predictions.safetensors")
+    before, one, several = (predictions(trial_key(arm, 0), store) for arm in "abc")
+
+    assert not {"file", "label_name", "prediction_name"} & {*before.columns}, "an earlier record"
+    assert [*one["file"]] == ["owl/1.png", "cat/2.png"]
+    assert [*one["label_name"]] == ["sea owl", "cat"]
+    assert [*one["prediction_name"]] == ["sea owl", "2"], "a class without a name"
+    assert [*several["label_name"]] == ["cat, sea owl", "sea owl"]
+    assert [*several["prediction_name"]] == ["cat, sea owl", ""]
+    assert predictions("known", store)["file"].isna().tolist() == [True] * 2 + [False] * 4
+
+
 def test_evaluations_are_a_row_a_metric_with_a_column_a_coordinate(store):
     curve = curve_evaluation((0, 1, 3))
     belief = ManifestEvaluation(

@@ -104,8 +104,20 @@ def test_the_values_of_images_are_read_if_they_give_the_evaluations_metric(tmp_p
         {"predictions": LABELS, "labels": LABELS},
         {"predictions": LABELS[:0], "labels": LABELS[:0]},
         {"predictions": CLASSES, "labels": LABELS, "objects": np.arange(3)},
+        {"predictions": CLASSES, "labels": LABELS, "files": np.frombuffer(b"one.png", np.uint8)},
     ],
-    ids=["empty", "noise", "half", "short", "numbers", "deep", "other error", "nothing", "objects"],
+    ids=[
+        "empty",
+        "noise",
+        "half",
+        "short",
+        "numbers",
+        "deep",
+        "other_error",
+        "nothing",
+        "objects",
+        "files",
+    ],
 )
 def test_a_file_that_cannot_be_of_the_trial_counts_as_not_there(
     tmp_path: Path, tensors: Mapping[str, np.ndarray] | bytes
