@@ -8,7 +8,6 @@ from functools import cached_property
 from itertools import count, islice
 
 import numpy as np
-from jaxtyping import Float
 
 from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.comparisons import (
@@ -19,6 +18,13 @@ from sweeps.aggregation.results.comparisons import (
     few_errors,
 )
 from sweeps.aggregation.results.predictions import Predictions
+from sweeps.aggregation.statistics.arm_spread import (
+    ArmSpread,
+    joined_degrees,
+    set_apart,
+    spread_of,
+    with_others,
+)
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.rule_power import (
     FEWEST_ERRORS,
@@ -27,7 +33,7 @@ from sweeps.aggregation.statistics.rule_power import (
     detectable_by_rule,
     power_of_rule,
 )
-from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay
+from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 from sweeps.aggregation.tables.ablation_lead import NO_SPREAD
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
@@ -63,38 +69,6 @@ class Needed:
 
     likely: int | None
     safe: int | None
-
-
-@dataclass(frozen=True)
-class ArmSpread:
-    """One arm's difference from the baseline in the pilot. Errors are fractions.
-
-    Attributes:
-        arm: Its name.
-        differences: Mean over the images, by seed.
-        way: Its variance over seeds and images.
-        is_apart: Whether its seeds clearly vary more than those of other arms.
-    """
-
-    arm: str
-    differences: Mapping[int, float]
-    way: TwoWay
-    is_apart: bool = False
-
-    @property
-    def of_seeds(self) -> float:
-        """Variance of one seed's mean over these images."""
-        return float(self.way.over_seeds) * self.way.num_seeds
-
-    @property
-    def of_rest(self) -> float:
-        """The part of `of_seeds` that these images add by chance."""
-        return float(self.way.residual) * self.way.num_seeds
-
-    @property
-    def degrees(self) -> float:
-        """Degrees of freedom of `of_seeds`."""
-        return self.way.num_seeds - 1.0
 
 
 @dataclass(frozen=True)
@@ -135,7 +109,7 @@ class Pilot:
     @property
     def degrees(self) -> float:
         """Degrees of freedom of the pooled spread over seeds; the arms share the baseline."""
-        return _joined_degrees(self._together)
+        return joined_degrees(self._together)
 
     def parts(self, confidence: float) -> dict[str, VarianceParts]:
         """Return variance parts by arm that are no smaller than the true ones, with confidence.
@@ -148,7 +122,7 @@ class Pilot:
         together = self._together
         pooled = float(np.mean([arm.of_seeds for arm in together]))
         rest = float(np.mean([arm.of_rest for arm in together]))
-        of_seeds = _limit(pooled, _joined_degrees(together), confidence) - rest
+        of_seeds = _limit(pooled, joined_degrees(together), confidence) - rest
 
         def parts_of(arm: ArmSpread) -> VarianceParts:
             clusters = arm.way.num_clusters
@@ -229,18 +203,6 @@ def seeds_needed(pilot: Pilot, aim: Aim) -> SeedsNeeded:
         images=None if images is None else _as_images(images, pilot),
         with_images=None if images is None else needed(names, fresh, images),
     )
-
-
-def with_others(
-    parts: Mapping[str, VarianceParts], arms: Collection[str]
-) -> list[tuple[VarianceParts, VarianceParts]]:
-    """Return the parts of some arms, each with those of the other arms of the table together."""
-
-    def others(arm: str) -> VarianceParts:
-        of_seeds = [one.of_seeds for name, one in parts.items() if name != arm]
-        return replace(parts[arm], of_seeds=float(np.mean(of_seeds or [parts[arm].of_seeds])))
-
-    return [(parts[arm], others(arm)) for arm in arms]
 
 
 def fewest_seeds(
@@ -392,7 +354,11 @@ def pilot_of(compared: Sequence[Comparison], baseline: Mapping[int, float]) -> P
         compared: All comparisons of the sweep's table, as far as they were trained.
         baseline: Test errors of the baseline, by seed.
     """
-    spread = [_spread_of(one, one.way, baseline) for one in compared if one.way is not None]
+    spread = [
+        spread_of(one.arm.arm.name, one.way, one.arm.test_errors, baseline)
+        for one in compared
+        if one.way is not None
+    ]
     if not spread:
         reasons = dict.fromkeys(one.why_seeds_alone for one in compared)
         return "; ".join(reasons)
@@ -415,50 +381,6 @@ def pilot_of(compared: Sequence[Comparison], baseline: Mapping[int, float]) -> P
         of_baseline=of_baseline,
         without=without,
     )
-
-
-def _spread_of(one: Comparison, way: TwoWay, baseline: Mapping[int, float]) -> ArmSpread:
-    errors = one.arm.test_errors
-    differences = {seed: errors[seed] - baseline[seed] for seed in errors if seed in baseline}
-    return ArmSpread(one.arm.arm.name, differences, way)
-
-
-def set_apart(arms: Sequence[ArmSpread]) -> tuple[ArmSpread, ...]:
-    """Mark arms whose seeds vary more than those of the others, at 5 % for all arms at once.
-
-    Source: the F test of two variances, Bonferroni's bound over arms.
-    """
-    from scipy.stats import f
-
-    def is_apart(arm: ArmSpread) -> bool:
-        others = [other for other in arms if other is not arm and other.of_seeds]
-        if not others:
-            return False
-        ratio = arm.of_seeds / float(np.mean([other.of_seeds for other in others]))
-        p_value = float(f.sf(ratio, arm.degrees, _joined_degrees(others)))
-        return p_value * len(arms) < SIGNIFICANCE
-
-    return tuple(replace(arm, is_apart=is_apart(arm)) for arm in arms)
-
-
-def _joined_degrees(arms: Sequence[ArmSpread]) -> float:
-    """Return the degrees of freedom of the arms' mean variance; a shared baseline couples them.
-
-    Source: Box 1954, as estimated by Geisser and Greenhouse 1958, which is at most too low.
-    """
-    covariance = _covariance(arms)
-    joined = np.trace(covariance) ** 2 / (covariance**2).sum()
-    return float(joined) * min(arm.degrees for arm in arms)
-
-
-def _covariance(arms: Sequence[ArmSpread]) -> Float[np.ndarray, "arms arms"]:
-    """Return the covariance of differences over seeds; unknown pairs count as fully correlated."""
-    import pandas as pd
-
-    frame = pd.DataFrame({arm.arm: pd.Series(arm.differences) for arm in arms}).cov()
-    known = frame.to_numpy(dtype=float)
-    spread = np.sqrt(np.diag(known))
-    return np.where(np.isnan(known), np.outer(spread, spread), known)
 
 
 def _limit(variance: float, degrees: float, confidence: float) -> float:

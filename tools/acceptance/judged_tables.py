@@ -79,6 +79,8 @@ class JudgedTables:
     def reach(self, draw: int, num_together: int = 0) -> float:
         """Return what the product prints above one of the tables, a fraction, not rounded.
 
+        All arms vary alike: one that clearly varies more has another figure in the product.
+
         Args:
             draw: Which one.
             num_together: Comparisons whose verdicts hold together; 0 for those of the table.

@@ -11,12 +11,10 @@ from sweeps.aggregation.seed_planning import (
     LIKELY,
     SAFE,
     Aim,
-    ArmSpread,
     Pilot,
     fewest_seeds,
-    set_apart,
-    with_others,
 )
+from sweeps.aggregation.statistics.arm_spread import ArmSpread, set_apart, with_others
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.rule_power import (
     FEWEST_ERRORS,

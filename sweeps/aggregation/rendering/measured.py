@@ -23,7 +23,7 @@ from sweeps.aggregation.statistics.intervals import (
 )
 
 MEAN_ENDS = ("", "_low", "_high", "_sd")
-_MOST_POINTS = 50
+MOST_POINTS = 50  # what is detectable is no figure beyond: half of all images
 _ROUNDING = 1e-9
 _SMALLEST_P = 0.001
 
@@ -132,6 +132,6 @@ def detectable_text(points: float) -> str:
     Rounded up, as it is shown from there on; beyond half of all images it is no figure, as arms
     that differ so much do not spread as these do.
     """
-    if points > _MOST_POINTS:
-        return f"over {_MOST_POINTS}"
+    if points > MOST_POINTS:
+        return f"over {MOST_POINTS}"
     return f"{math.ceil(10 * points - _ROUNDING) / 10:.1f}"

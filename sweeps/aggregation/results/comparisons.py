@@ -12,6 +12,7 @@ from sweeps.aggregation.results.measured_arms import MeasuredArm, identical_meas
 from sweeps.aggregation.results.paired_errors import over_seeds_alone, paired_errors
 from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.aggregation.statistics.added_seeds import log_e_value
+from sweeps.aggregation.statistics.arm_spread import set_apart, spread_of, with_others
 from sweeps.aggregation.statistics.equivalence import beyond_margin
 from sweeps.aggregation.statistics.exact_tests import Share, more_often_p, share
 from sweeps.aggregation.statistics.families import (
@@ -69,7 +70,7 @@ class Comparison:
         adjusted_p: Adjusted for all comparisons of the table.
         simultaneous: The interval that holds for all comparisons at once.
         detectable: The smallest true difference that is found four times out of five, by the
-            spread of the whole table; None where unknown.
+            spread of all arms that vary alike; None where unknown.
         why_no_reach: Why it is not known what would be found, though it can be tested; else "".
         equivalent_p: p of a difference outside the declared margin; None without a margin.
             Below .025 the 95 % interval lies within it.
@@ -198,7 +199,11 @@ def comparisons_together(
     compared = _adjusted(compared, "p_value", "adjusted_p")
     for place, baseline in enumerate(baselines):
         shown = [_with_evidence(one, baseline.errors, planned_seeds) for one in compared[place]]
-        reach = reach_of(shown, baseline.errors, num_tested) if finds_reach else math.inf
+        reaches = (
+            reaches_of(shown, baseline.errors, num_tested)
+            if finds_reach
+            else [math.inf] * len(shown)
+        )
         why = ""
         if _has_few_errors(shown, baseline.errors):
             why = TOO_FEW_ERRORS
@@ -206,7 +211,7 @@ def comparisons_together(
             _with_margin(_with_reason(_in_family(one, num_tested, reach), why), margin)
             if one.p_value is not None
             else one
-            for one in shown
+            for one, reach in zip(shown, reaches, strict=True)
         ]
     compared = _adjusted(compared, "equivalent_p", "adjusted_equivalent_p")
     return [
@@ -352,13 +357,14 @@ def few_errors(num_images: int, errors: Iterable[float]) -> bool:
     return round(num_images * sum(errors)) < FEWEST_ERRORS
 
 
-def reach_of(
+def reaches_of(
     compared: Sequence[Comparison], of_baseline: Mapping[int, float], num_together: int
-) -> float:
-    """Return the smallest true difference that a table finds four times out of five.
+) -> list[float]:
+    """Return the smallest true difference of each arm that a table finds four times out of five.
 
     The variances are those of all its arms together, that over seeds taken as often too large as
-    too small; the seeds are those of the arm with the fewest.
+    too small; the seeds are those of the arm with the fewest. An arm whose seeds clearly vary more
+    has its own, and is not among those of the others.
 
     Args:
         compared: The comparisons of the table.
@@ -366,42 +372,62 @@ def reach_of(
         num_together: Of this and other tables whose verdicts hold together.
 
     Returns:
-        A fraction; infinity where nothing can be found, or too little is known.
+        Fractions, one a comparison; infinity where nothing can be found, or too little is known.
     """
-    tested = [one for one in compared if one.way is not None]
-    ways = [one.way for one in tested if one.way is not None]
-    if not ways or not any(float(way.over_seeds) for way in ways):
-        return math.inf
-    if _has_few_errors(tested, of_baseline):
-        return math.inf
+    ways = {one.arm.arm.name: one.way for one in compared if one.way is not None}
+    unknown = [math.inf] * len(compared)
+    if not any(float(way.over_seeds) for way in ways.values()):
+        return unknown
+    if _has_few_errors(compared, of_baseline):
+        return unknown
     num_seeds, num_clusters = (
-        min(getattr(way, name) for way in ways) for name in ("num_seeds", "num_clusters")
+        min(getattr(way, name) for way in ways.values()) for name in ("num_seeds", "num_clusters")
     )
-    has_splits = any(one.num_splits > 1 for one in tested)
-    has_added = any(one.log_e is not None for one in tested)
-    num_sharing = 1 if has_splits else len(ways)
-    together = stacked(ways, num_seeds, num_clusters)
-    first, *others = (
-        np.var([*errors.values()], ddof=1)
-        for errors in (of_baseline, *(one.errors for one in tested))
+    has_splits = any(one.num_splits > 1 for one in compared if one.way is not None)
+    has_added = any(one.log_e is not None for one in compared if one.way is not None)
+    asked = Requirement(
+        SIGNIFICANCE / num_together / (2 if has_added else 1),
+        evidence_needed(num_together) if has_added else None,
+        num_sharing=1 if has_splits else len(ways),
     )
-    parts = VarianceParts.of(together).with_errors(
-        float(np.mean([*of_baseline.values()])),
-        float(np.mean(others)),
-        float(first),
-        num_clusters,
+    groups = _varying_alike(compared, of_baseline, num_seeds, num_clusters)
+    parts = {name: one for names, one in groups for name in names}
+    reaches = dict[str, float]()
+    for names, one in groups:
+        others = None if len(groups) == 1 else with_others(parts, names[:1])[0][1]
+        reach = detectable_by_rule(one, num_seeds, num_clusters, requirement=asked, others=others)
+        reaches |= dict.fromkeys(names, reach)
+    return [reaches.get(one.arm.arm.name, math.inf) for one in compared]
+
+
+def _varying_alike(
+    compared: Sequence[Comparison],
+    of_baseline: Mapping[int, float],
+    num_seeds: int,
+    num_clusters: int,
+) -> list[tuple[list[str], VarianceParts]]:
+    """Return the arms that vary alike with what makes their differences vary, others each alone."""
+    tested = {one.arm.arm.name: (one, one.way) for one in compared if one.way is not None}
+    marked = set_apart(
+        [spread_of(name, way, one.errors, of_baseline) for name, (one, way) in tested.items()]
     )
-    degrees = float(pool_degrees(num_sharing, num_seeds, np.asarray(1.0)))
-    return detectable_by_rule(
-        parts.with_middle_seeds(degrees, num_clusters),
-        num_seeds,
-        num_clusters,
-        requirement=Requirement(
-            SIGNIFICANCE / num_together / (2 if has_added else 1),
-            evidence_needed(num_together) if has_added else None,
-            num_sharing,
-        ),
-    )
+    groups = [
+        [arm.arm for arm in marked if not arm.is_apart],
+        *([arm.arm] for arm in marked if arm.is_apart),
+    ]
+    has_splits = any(one.num_splits > 1 for one, _ in tested.values())
+    of_one = float(np.var([*of_baseline.values()], ddof=1))
+
+    def parts(names: Sequence[str]) -> VarianceParts:
+        of_arms = [np.var([*tested[name][0].errors.values()], ddof=1) for name in names]
+        together = stacked([tested[name][1] for name in names], num_seeds, num_clusters)
+        degrees = pool_degrees(1 if has_splits else len(names), num_seeds, np.asarray(1.0))
+        seen = VarianceParts.of(together).with_errors(
+            float(np.mean([*of_baseline.values()])), float(np.mean(of_arms)), of_one, num_clusters
+        )
+        return seen.with_middle_seeds(float(degrees), num_clusters)
+
+    return [(names, parts(names)) for names in groups]
 
 
 def evidence_needed(num_comparisons: int) -> float:

@@ -252,15 +252,17 @@ def detectable_by_rule(
     *,
     requirement: Requirement,
     power: float = POWER,
+    others: VarianceParts | None = None,
 ) -> float:
     """Return the smallest true difference that a table finds with some power.
 
     Args:
-        parts: Of all arms of the table alike.
+        parts: Of the compared arm.
         num_seeds: 2 at least.
         num_clusters: Images or objects, 2 at least.
         requirement: What the verdict requires.
         power: How often it is to be found.
+        others: As in `power_of_rule`.
 
     Returns:
         A fraction, 1 for all beyond `LARGEST`; infinity where no difference can be found, as so few
@@ -273,7 +275,9 @@ def detectable_by_rule(
         return math.inf
 
     def missing(difference: float) -> float:
-        found = power_of_rule(parts, num_seeds, num_clusters, difference, requirement=requirement)
+        found = power_of_rule(
+            parts, num_seeds, num_clusters, difference, requirement=requirement, others=others
+        )
         return found - power
 
     if missing(LARGEST) < 0:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from capsmodel.metrics import TEST_ERROR
-from sweeps.aggregation.rendering.measured import detectable_text, shown_value
+from sweeps.aggregation.rendering.measured import MOST_POINTS, detectable_text, shown_value
 from sweeps.aggregation.rendering.table import MINUS, PLUS_MINUS
 from sweeps.aggregation.results.arms import ArmResults, identical_groups
 from sweeps.aggregation.results.comparisons import Comparison, evidence_needed
@@ -17,6 +17,7 @@ from sweeps.records.plain_text import one_line, points_text, shortened
 NO_SPREAD = "the differences of all seeds are equal"
 REPETITIONS = "8 of 10 repetitions"
 _MOST_NAMED = 5
+_ALIKE = 1.5  # figures of which the largest is at most so many times the smallest are one
 
 
 def ablation_lead(
@@ -65,7 +66,7 @@ def verdicts(
         yield f"{reach[0].upper()}{reach[1:]}."
 
 
-def named(compared: Sequence[Comparison], *, with_means: bool = False) -> str:
+def named(compared: Sequence[Comparison], *, with_means: bool = False, longest: int = 120) -> str:
     """Return the names of arms, those of identical results joined, the first few of many."""
     names = list[str]()
     for one in compared[:_MOST_NAMED]:
@@ -75,7 +76,7 @@ def named(compared: Sequence[Comparison], *, with_means: bool = False) -> str:
             name += f" ({mean:+.2f} points)".replace("-", MINUS)
         elif with_means:
             name += f" ({gap_text(one.arm)})"
-        names.append(shortened(name, 120))
+        names.append(shortened(name, longest))
     more = len(compared) - len(names)
     return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
@@ -87,8 +88,11 @@ def _count(compared: Sequence[Comparison]) -> str:
 
 def _reach(compared: Sequence[Comparison], split: str) -> str:
     """Return the smallest difference that these would show, at the power that is printed."""
-    points = (shown_value(one.detectable, TEST_ERROR) for one in compared)
-    detectable = [value for value in points if value is not None]
+    detectable = [
+        (points, named([one], longest=60))
+        for one in compared
+        if (points := shown_value(one.detectable, TEST_ERROR)) is not None
+    ]
     data = _data(compared, split) if any(one.way for one in compared) else ""
     unknown = dict.fromkeys(o.why_no_reach for o in compared if o.why_no_reach and o.has_spread)
     if not detectable and unknown:
@@ -100,13 +104,29 @@ def _reach(compared: Sequence[Comparison], split: str) -> str:
         reasons = dict.fromkeys(_why_none(one) for one in compared)
         why = f", as {'; '.join(reasons)}" if reasons else ""
         return f"no difference can be tested{why}"
-    largest = detectable_text(max(detectable))
-    if largest.startswith("over"):
-        return f"with {data}, only a difference {largest} points would be found in {REPETITIONS}"
-    return (
-        f"with {data}, a difference of about {largest} points would be found in {REPETITIONS}; "
-        f"smaller ones mostly not"
+    return f"with {data}, {found_words(detectable, 'a difference', 'arm')}"
+
+
+def found_words(detectable: Sequence[tuple[float, str]], what: str, unit: str) -> str:
+    """Return what would be found: one figure where all agree, else the smallest and the largest.
+
+    Args:
+        detectable: The smallest size that would be found, in points, with the name of the
+            comparison; one at least.
+        what: Whose size it is, with the article: "a difference".
+        unit: What the names are of, in one word.
+    """
+    (least, first), (most, last) = min(detectable), max(detectable)
+    smallest, largest = detectable_text(least), detectable_text(most)
+    found = f"would be found in {REPETITIONS}"
+    if least > MOST_POINTS or (most > MOST_POINTS and most <= _ALIKE * least):
+        return f"only {what} {largest} points {found}"
+    points = (
+        f"{largest} points"
+        if most <= _ALIKE * least
+        else f"{smallest} points ({first}) to {largest} points ({last}), depending on the {unit},"
     )
+    return f"{what} of about {points} {found}; smaller ones mostly not"
 
 
 def _why_none(one: Comparison) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from capsmodel.metrics import TEST_ERROR
-from sweeps.aggregation.rendering.measured import detectable_text, shown_value
+from sweeps.aggregation.rendering.measured import shown_value
 from sweeps.aggregation.rendering.table import PLUS_MINUS, number_text
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import evidence_needed
@@ -13,7 +13,7 @@ from sweeps.aggregation.results.factors import TIMES, Factor, level_places
 from sweeps.aggregation.statistics.added_seeds import fewest_seeds
 from sweeps.aggregation.statistics.contrasts import ABSENT, Term
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
-from sweeps.aggregation.tables.ablation_lead import REPETITIONS
+from sweeps.aggregation.tables.ablation_lead import found_words
 from sweeps.aggregation.tables.ablation_notes import diverged_notes, left_out_notes, same_row_notes
 from sweeps.aggregation.tables.data_notes import OBJECTS_NOTE
 from sweeps.aggregation.tables.machines import machine_notes
@@ -77,7 +77,7 @@ def _name(term: Term, factors: Sequence[Factor]) -> str:
 
 def _reach(undecided: Sequence[Effect], effects: Effects) -> str:
     points = [
-        shown
+        (shown, shortened(_name(one.term, effects.factors), 60))
         for one in undecided
         if one.test and (shown := shown_value(one.test.detectable, TEST_ERROR)) is not None
     ]
@@ -93,13 +93,7 @@ def _reach(undecided: Sequence[Effect], effects: Effects) -> str:
     if not points:
         why = crossed.why_seeds_alone or "there are fewer than three seeds that differ"
         return f"no effect can be tested, as {why}"
-    largest = detectable_text(max(points))
-    if largest.startswith("over"):
-        return f"with {data}, only an effect {largest} points would be found in {REPETITIONS}"
-    return (
-        f"with {data}, an effect of about {largest} points would be found in {REPETITIONS}; "
-        f"smaller ones mostly not"
-    )
+    return f"with {data}, {found_words(points, 'an effect', 'effect')}"
 
 
 def effect_notes(manifest: Manifest, arms: Sequence[ArmResults], effects: Effects) -> Iterator[str]:

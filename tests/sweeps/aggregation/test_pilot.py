@@ -8,7 +8,8 @@ import pytest
 
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import comparisons
-from sweeps.aggregation.seed_planning import ArmSpread, Pilot, pilot_of, set_apart
+from sweeps.aggregation.seed_planning import Pilot, pilot_of
+from sweeps.aggregation.statistics.arm_spread import ArmSpread, set_apart
 from sweeps.aggregation.statistics.two_way import two_way
 from tests.sweeps.aggregation.known_sweep import by_key, manifest_of
 from tests.sweeps.aggregation.predicted import Wrong, predictions_of, trials_of

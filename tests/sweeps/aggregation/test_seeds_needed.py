@@ -9,11 +9,11 @@ from sweeps.aggregation.seed_planning import (
     LIKELY,
     MOST_SEEDS,
     Aim,
-    ArmSpread,
     Pilot,
     fewest_seeds,
     seeds_needed,
 )
+from sweeps.aggregation.statistics.arm_spread import ArmSpread
 from sweeps.aggregation.statistics.rule_power import Requirement, VarianceParts, power_of_rule
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, two_way
 

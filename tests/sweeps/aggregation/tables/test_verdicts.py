@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from capsmodel.metrics import percent
 from sweeps.aggregation.rendering.measured import detectable_text
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
 from sweeps.aggregation.statistics.two_way import two_way
+from sweeps.aggregation.tables.ablation_lead import found_words
 from sweeps.aggregation.tables.ablation_notes import ALONE_MARK
 from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.aggregation.tables.data_notes import OBJECTS_NOTE
@@ -67,6 +69,49 @@ def test_how_small_a_difference_is_shown_stands_above_the_table(
     base = range(300, 306)
     undecided = {"base": [base] * 3, "arm": [[*base, *range(wrong)] for wrong in spread]}
     assert table_of(undecided).lead.endswith(reach)
+
+
+BASE = range(300, 306)
+ALIKE: Wrong = {
+    "base": [BASE] * 5,
+    "near": [[*BASE, *range(seed % 2)] for seed in range(5)],
+    "close": [[*BASE, *range(3 * (seed % 2))] for seed in range(5)],
+    "wild": [[*BASE, *range(num)] for num in (0, 26, 0, 12, 30)],
+}
+
+
+def test_an_arm_whose_seeds_vary_more_has_its_own_figure_above_the_table() -> None:
+    table = table_of(ALIKE, manifest_of([*ALIKE], range(5)))
+    reach = {name: one.detectable for name, one in compared(ALIKE, num_seeds=5).items()}
+    assert reach["near"] == reach["close"]
+    without = {name: ALIKE[name] for name in ("base", "near", "close")}
+    (alone, _) = compared(without, num_seeds=5).values()
+    assert alone.detectable
+    assert reach["near"]
+    assert reach["wild"]
+    assert alone.detectable < reach["near"] < reach["wild"] / 5
+    near, wild = (detectable_text(percent(reach[name] or 0)) for name in ("near", "wild"))
+    assert table.lead == (
+        f"Undecided: with 360 test images and 5 seeds, a difference of about {near} points (close) "
+        f"to {wild} points (wild), depending on the arm, would be found in 8 of 10 repetitions; "
+        f"smaller ones mostly not."
+    )
+
+
+@pytest.mark.parametrize(
+    ("figures", "words"),
+    [
+        ([(4.0, "a"), (6.0, "b")], "a difference of about 6.0 points would be found in"),
+        ([(4.0, "a"), (6.1, "b")], "a difference of about 4.0 points (a) to 6.1 points (b), "),
+        ([(4.0, "a"), (60.0, "b")], "of about 4.0 points (a) to over 50 points (b), depending on"),
+        ([(45.0, "a"), (60.0, "b")], "only a difference over 50 points would be found in"),
+        ([(51.0, "a"), (99.0, "b")], "only a difference over 50 points would be found in"),
+    ],
+)
+def test_figures_that_agree_are_one_and_others_have_the_names_of_their_arms(
+    figures: list[tuple[float, str]], words: str
+) -> None:
+    assert words in found_words(figures, "a difference", "arm")
 
 
 def test_where_the_baseline_hardly_errs_no_difference_stands_above_the_table() -> None:
