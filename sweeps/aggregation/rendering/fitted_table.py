@@ -1,11 +1,12 @@
 """A table for a terminal of any width: words are never broken, columns give way in a stated order.
 
-First cells take several lines, down to their longest word; a number of usual length stays on one.
-Then columns are left out, and a line below says which, and what shows them. Where not even the
-columns that stay have room, each row becomes lines of its own.
+First cells take several lines, down to their longest word; a number of usual length stays on one,
+and so does a name as long as a less needed column can go instead. Then columns are left out, and a
+line below says which, and what shows them. Where not even the columns that stay have room, each row
+becomes lines of its own.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 _LONGEST_NUMBER = 24
+_LONGEST_NAME = 50
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,15 @@ class FittedColumn:
 
     Attributes:
         gives_way: Place in the order in which columns are left out, from 1; None always stays.
+        is_name: Whether its cells stay on one line while a column can go that is not needed.
+        is_needed: Whether names are rather broken than that it goes.
     """
 
     title: str
     justify: Literal["left", "right"] = "left"
     gives_way: int | None = None
+    is_name: bool = False
+    is_needed: bool = False
 
 
 class FittedTable:
@@ -70,7 +76,7 @@ class FittedTable:
         if places is None:
             yield from self._as_lines()
             return
-        yield self._table(places, options.max_width)
+        yield self._table(places, self._widths(places, options.max_width))
         if left_out := [c.title for n, c in enumerate(self._columns) if n not in places]:
             shows = f"{self._elsewhere} or a" if self._elsewhere else "A"
             what = "it" if len(left_out) == 1 else "them"
@@ -79,9 +85,8 @@ class FittedTable:
                 f"Left out at this width: {names}. {shows} wider terminal shows {what}.", "dim"
             )
 
-    def _table(self, places: Sequence[int], room: int) -> Table:
+    def _table(self, places: Sequence[int], widths: Sequence[int]) -> Table:
         """Return the table of the columns that fit."""
-        widths = self._widths(places, room)
         padding = (0, self._gap[1], 0, self._gap[0])
         table = Table(box=self._box, pad_edge=False, padding=padding, show_header=self.show_header)
         for place, width in zip(places, widths, strict=True):
@@ -103,15 +108,22 @@ class FittedTable:
             )
         ]
         places = list(range(len(self._columns)))
-        while self._width_of_gaps(places) + sum(map(self._least, places)) > room:
+        while self._breaks_names(places, room) and going and not self._columns[going[0]].is_needed:
+            places.remove(going.pop(0))
+        while self._width_of(places, self._least) > room:
             if not going:
                 return None
             places.remove(going.pop(0))
         return places
 
+    def _breaks_names(self, places: Sequence[int], room: int) -> bool:
+        return self._width_of(places, self._least_of_whole_names) > room
+
     def _widths(self, places: Sequence[int], room: int) -> list[int]:
         """Return the width of each column; the widest shrinks first."""
-        least = [self._least(place) for place in places]
+        is_broken = self._breaks_names(places, room)
+        least_of = self._least if is_broken else self._least_of_whole_names
+        least = [least_of(place) for place in places]
         widths = [
             max(_longest_line(text.plain for text in self._texts(place)), low)
             for place, low in zip(places, least, strict=True)
@@ -120,6 +132,10 @@ class FittedTable:
             loose = [place for place, width in enumerate(widths) if width > least[place]]
             widths[max(loose, key=lambda place: widths[place])] -= 1
         return widths
+
+    def _width_of(self, places: Sequence[int], least: Callable[[int], int]) -> int:
+        """Return the least width of a table of some columns."""
+        return self._width_of_gaps(places) + sum(map(least, places))
 
     def _width_of_gaps(self, places: Sequence[int]) -> int:
         """Return the width of gaps and lines."""
@@ -135,6 +151,13 @@ class FittedTable:
             is_whole = is_number and cell_len(text) <= _LONGEST_NUMBER
             least = max(least, _longest_line([text]) if is_whole else _longest_word(text))
         return max(least, 1)
+
+    def _least_of_whole_names(self, place: int) -> int:
+        """Return the least width of a column, that of a name with each name on one line."""
+        if not self._columns[place].is_name:
+            return self._least(place)
+        longest = _longest_line(row[place].plain for row in self._rows)
+        return max(self._least(place), min(longest, _LONGEST_NAME))
 
     def _texts(self, place: int) -> Iterable[Text]:
         yield Text(self._columns[place].title)

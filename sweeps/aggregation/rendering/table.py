@@ -38,6 +38,11 @@ class Column:
     hide_if_empty: bool = False
     is_answer: bool = False
 
+    @property
+    def is_name(self) -> bool:
+        """Whether it names the arm of a row."""
+        return self.fields[0] == "arm"
+
 
 @dataclass(frozen=True)
 class Cell:

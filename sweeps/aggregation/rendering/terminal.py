@@ -31,14 +31,25 @@ def to_rich(table: Table, elsewhere: str = "") -> RenderableType:
 
 
 def _columns(table: Table) -> list[FittedColumn]:
-    """Return the columns. A narrow terminal leaves optional ones out first, answers last."""
+    """Return the columns. A narrow terminal leaves optional ones out first, answers last.
+
+    Answers and the two columns behind the name of an arm are needed more than its name whole.
+    """
     titles = [column.title for column in table.columns]
     last = [place for place, column in enumerate(table.columns) if column.is_answer]
     optional = [place for place, column in enumerate(table.columns) if column.hide_if_empty]
     order = from_the_right(titles, optional, last)
+    names = [place for place, column in enumerate(table.columns) if column.is_name]
+    needed = {*last, *(name + behind for name in names for behind in (1, 2))}
     return [
-        FittedColumn(column.title, column.align, gives_way)
-        for column, gives_way in zip(table.columns, order, strict=True)
+        FittedColumn(
+            column.title,
+            column.align,
+            order[place],
+            is_name=place in names,
+            is_needed=place in needed,
+        )
+        for place, column in enumerate(table.columns)
     ]
 
 

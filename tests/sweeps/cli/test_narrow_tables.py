@@ -9,6 +9,8 @@ from rich.box import SIMPLE_HEAD, Box
 from rich.console import Console
 
 from sweeps.aggregation.rendering.fitted_table import FittedColumn, FittedTable, from_the_right
+from sweeps.aggregation.rendering.table import Cell, Column, Table
+from sweeps.aggregation.rendering.terminal import to_rich
 from tests.golden.stores.archive import unpack
 from tests.sweeps.cli.shell import Shell
 
@@ -101,6 +103,62 @@ def test_a_confirmation_keeps_its_verdict_before_its_settings(
     printed = shell("report", "small_search").out
     heading = next(line for line in printed.splitlines() if line.startswith(" Rank"))
     assert heading.split()[-2:] == ["Difference", "Verdict"]
+
+
+NAME = "capsules trained on shifted digits"
+SHIFTS = [f"shift {pixels} pixels" for pixels in range(5)]
+OF_SHIFTS = Table(
+    name="evaluations-shifted_test_error",
+    title="Evaluation",
+    columns=(
+        Column("Arm", ("arm",), align="left"),
+        Column("Mean error over shift (%)", ("mean",)),
+        Column("Difference", ("difference",), is_answer=True),
+        Column("Verdict", ("verdict",), align="left", is_answer=True),
+        Column("From clean", ("clean",)),
+        *(Column(shift, (shift,)) for shift in SHIFTS),
+        Column("Parameters", ("num_parameters",)),
+        Column("Multiply-adds", ("num_multiply_adds",), hide_if_empty=True),
+    ),
+    rows=(
+        tuple(
+            Cell(text, (None,))
+            for text in (
+                *(NAME, "10.56 ± 0.13", "+1.56 ± 0.13", "undecided", "+4.56", *["10.56"] * 5),
+                *("1,158,592", "10,158,592"),
+            )
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "gone"),
+    [
+        (140, ["Multiply-adds", "Parameters"]),
+        (100, ["Multiply-adds", "Parameters", *SHIFTS[1:]]),
+        (80, ["Multiply-adds", "Parameters", *SHIFTS, "From clean"]),
+    ],
+)
+def test_the_name_of_an_arm_stays_whole_as_long_as_a_less_needed_column_can_go(
+    width: int, gone: list[str]
+) -> None:
+    out = StringIO()
+    Console(file=out, width=width, color_system=None).print(to_rich(OF_SHIFTS))
+    printed = out.getvalue()
+    assert NAME in printed
+    table, _, left_out = printed.partition("Left out at this width: ")
+    names, _, _ = " ".join(left_out.split()).partition(".")
+    assert sorted(names.split(", ")) == sorted(gone)
+    assert "undecided" in table
+
+
+def test_a_name_is_broken_before_the_answer_and_the_error_go() -> None:
+    out = StringIO()
+    Console(file=out, width=60, color_system=None).print(to_rich(OF_SHIFTS))
+    words = out.getvalue().split()
+    assert NAME not in out.getvalue()
+    assert {"undecided", "10.56", "+1.56", *NAME.split()} <= {*words}
 
 
 COMMANDS = {
