@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Mapping
 
+_LONGEST_IN_SECONDS = 60
 _SPACES = {"Zs", "Zl", "Zp"}
 _WHITESPACE = str.maketrans("\n\t", "  ")
 _UNSHOWABLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
@@ -50,6 +51,18 @@ def _shown(character: str) -> str:
 def points_text(points: float) -> str:
     """Return a number of percentage points: "1 point", "0.5 points"."""
     return f"{points:g} point{'s' * (points != 1)}"
+
+
+def duration_text(seconds: float) -> str:
+    """Return a duration as people read it: 42 s, 7 min, 3 h 7 min, 2 d 5 h."""
+    if round(seconds) < _LONGEST_IN_SECONDS:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    days, rest = divmod(round(seconds / 3600), 24)
+    if not hours:
+        return f"{minutes} min"
+    parts = ((days, "d"), (rest, "h")) if days else ((hours, "h"), (minutes, "min"))
+    return " ".join(f"{number} {unit}" for number, unit in parts if number)
 
 
 def large_batch_text(batch_size: int, num_images: int) -> str:

@@ -81,6 +81,7 @@ def shown(screen: Screen, width: int) -> str:
         text = re.sub(pattern, mask, text, flags=re.MULTILINE)
     if screen.line == TRAINING:
         text = re.sub(_ONLY_WHERE_SLOW, "", text, flags=re.MULTILINE)
+        text = re.sub(r"\d+ (s|min)(?= elapsed)", "# s", text)
         text = re.sub(r"\d", "#", text)
     rows = [
         line[at : at + width]

@@ -74,8 +74,8 @@ def _means(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
         yield (
             f"Errors are of the last epoch. Where a mean has {PLUS_MINUS}, that is half of its "
             f"95 % interval, which covers new seeds and new images; else the standard deviation "
-            f"over seeds stands in brackets, (sd), which is no interval. In a table in a paper's "
-            f"style {PLUS_MINUS} is that deviation, as its heading says."
+            f"over seeds stands in brackets, (sd), which is not an interval. In a table in a "
+            f"paper's style, {PLUS_MINUS} is the standard deviation, as its heading says."
         )
     if manifest.search:
         yield (
@@ -104,7 +104,8 @@ def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     if alone := sum(one.way is None for one in compared):
         reasons = dict.fromkeys(one.why_seeds_alone for one in compared if one.why_seeds_alone)
         why = f" ({'; '.join(reasons)})" if reasons else ""
-        yield f"{_number(alone, 'comparison')} could not be tested so{why}: no claim is made."
+        untested = f"{_number(alone, 'comparison')} could not be tested in this way"
+        yield f"{untested}{why}: no claim is made."
     if any(one.log_e is not None for one in compared):
         planned = ", ".join(str(seed) for seed in manifest.planned_seeds)
         yield (
@@ -146,7 +147,10 @@ def _counts(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
         yield f"The search as a whole has {_number(len(keys), 'run')}."
     if diverged := [arm for arm in arms.arms if arm.count("diverged")]:
         names = ", ".join(f"'{arm.arm.name}'" for arm in diverged)
-        yield f"Diverged runs (of {names}) enter no mean; their share has an exact interval."
+        yield (
+            f"Diverged runs (of {names}) are left out of the means; their share has an exact "
+            f"interval."
+        )
 
 
 def _compute(results: Results, arms: ComparedArms) -> Iterator[str]:
@@ -160,10 +164,13 @@ def _compute(results: Results, arms: ComparedArms) -> Iterator[str]:
         yield f"The networks have {_span(sizes)} trained parameters."
     keys = {cell.trial_key for cell in results.manifest.cells}
     total = sum(results.records[key].epochs for key in keys if key in results.records)
-    yield f"All runs of the sweep together, those that do not count too: {_number(total, 'epoch')}."
     yield (
-        "The kind of device decides no result beyond rounding and is no part of a run's key: it "
-        "stands with hours and memory in cost.md."
+        f"All runs of the sweep together, including those that do not count, took "
+        f"{_number(total, 'epoch')}."
+    )
+    yield (
+        "The kind of device changes results by rounding alone and is no part of a run's key; "
+        "cost.md lists it, with time and memory."
     )
 
 

@@ -207,7 +207,7 @@ def coupling_picture(couplings: Couplings, names: tuple[str, ...] = ()) -> bytes
         )
         bar.outline.set_visible(False)
         upper.suptitle(
-            "Share of each child that goes to the class believed in most",
+            "Share of each child's output that goes to the class believed in most",
             x=0.01,
             ha="left",
             fontsize=10,
@@ -257,7 +257,7 @@ def _draw_distribution(axes: "Axes", couplings: Couplings, uniform: float) -> No
     axes.yaxis.set_major_formatter("{x:g}")
     axes.minorticks_off()
     axes.set_xlim(0, bins[-1])
-    axes.set_xlabel("share of a child")
+    axes.set_xlabel("coupling: the share of a child's output that goes to the class")
     axes.set_ylabel("couplings (%)")
     axes.grid(axis="y", color=GRID, lw=0.6)
     axes.set_axisbelow(True)

@@ -180,19 +180,22 @@ def covered_notes(
     counts = sorted({len(arm.counted) for arm in arms if len(arm.counted) > 1})
     if counts:
         on = f" on {manifest.num_splits} splits" * bool(manifest.splits)
-        yield f"sd: spread over {span(counts)} seeds{on}, no test."
+        yield f"sd: the standard deviation over {span(counts)} seeds{on}; it is not a test."
     elif len(manifest.seeds) == 1:
-        yield "One seed an arm: it says nothing of others, so there is no spread."
+        yield "Each arm has one seed, so there is no spread over seeds."
     else:
         yield "No arm has two finished trials, so there is no spread."
     if any(one.way for one in compared):
-        yield f"{PLUS_MINUS}: 95 %, for {covered(compared)}; {not_covered(compared)}."
+        yield (
+            f"{PLUS_MINUS}: half of the 95 % interval, for {covered(compared)}; "
+            f"{not_covered(compared)}."
+        )
         yield from shared_notes(manifest, compared)
         if words := split_words(manifest):
             yield words
         within = manifest.margin_points
         margin = (
-            "undecided is not equal: no margin was declared."
+            "undecided does not mean equal: no margin was declared."
             if within is None
             else f"equivalent: shown to differ by less than {points_text(within)}, the margin "
             f"declared."
@@ -208,11 +211,12 @@ def shared_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator
     apart = [one for one in shared if one.way and one.way.shared and one.way.shared.is_apart]
     seeds = sorted({one.difference.n for one in shared})
     words = (
-        f"; arms whose seeds do not follow the others are also judged by their own: {named(apart)}"
+        f" These arms vary more from seed to seed than the others, so that their differences must "
+        f"also hold by their own spread: {named(apart)}."
     )
     yield (
         f"The spread over seeds is estimated from all arms together, as {span(seeds)} seeds of one "
-        f"arm say little{words * bool(apart)}."
+        f"arm say little.{words * bool(apart)}"
     )
     if manifest.verdict_rule != VERDICT_RULE:
         yield (

@@ -107,8 +107,8 @@ def _notes(
     yield from _untuned_notes(manifest)
     yield from _these_images_notes(compared, csv)
     yield (
-        "Test errors are those of the last epoch. Selection never saw the test split: whatever "
-        "chooses is given validation figures only."
+        "Test errors are those of the last epoch. Selection never saw the test split: it is given "
+        "validation figures only."
     )
     yield from identical_notes(arms)
     yield from same_row_notes(manifest)
@@ -326,8 +326,8 @@ def diverged_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
     if wild:
         yield (
             f"Diverged: trials of {', '.join(wild)} whose loss became {_what_losses_became(arms)}, "
-            f"with the exact 95 % interval of that share. They enter no mean; bold also holds with "
-            f"them as guesses."
+            f"with the exact 95 % interval of that share. They are left out of the means; bold "
+            f"also holds if they count as networks that guess."
         )
 
 
@@ -346,8 +346,8 @@ def failed_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
     if other := [one_line(arm.arm.name) for arm in arms if arm.count("failed") != usual]:
         yield (
             f"Not as many trials failed in {', '.join(other)} as in the baseline. If bad trainings "
-            f"fail, those that are left look too good: bold also holds with failed trials as "
-            f"guesses."
+            f"fail, those that are left look too good: bold also holds if failed trials count as "
+            f"networks that guess."
         )
 
 

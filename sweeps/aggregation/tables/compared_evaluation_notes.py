@@ -103,8 +103,8 @@ def evaluation_notes(
     yield from arrival_notes(arms)
     if any(one.way for one in compared):
         yield (
-            f"{PLUS_MINUS}: 95 %, each by itself, for {covered(compared, split)}; "
-            f"{not_covered(compared)}."
+            f"{PLUS_MINUS}: half of the 95 % interval, each by itself, for "
+            f"{covered(compared, split)}; {not_covered(compared)}."
         )
         yield _bold_note(manifest, evaluated)
     means = [mean_of_measured(one) for one in primary.arms]
@@ -139,7 +139,7 @@ def _figure_notes(evaluated: ComparedEvaluation) -> Iterator[str]:
         f": the area under the curve through {len(evaluated.points)} points, divided by its range"
     )
     yield (
-        f"Arms are {'compared' if primary.compared else 'shown'} by {_figure_words(evaluated)}, of "
+        f"Arms are {'compared' if primary.compared else 'shown'} by {_figure_words(evaluated)}, on "
         f"{images}{area * is_mean}."
     )
 
@@ -169,7 +169,7 @@ def _bold_note(manifest: Manifest, evaluated: ComparedEvaluation) -> str:
     num = max(one.num_together for one in evaluated.primary.compared)
     within = manifest.margin_points
     margin = (
-        "undecided is not equal: no margin was declared."
+        "undecided does not mean equal: no margin was declared."
         if within is None
         else f"equivalent: shown to differ by less than {points_text(within)}, the margin declared."
     )
@@ -186,8 +186,8 @@ def _clean_notes(evaluated: ComparedEvaluation) -> Iterator[str]:
     """Say what the second difference is."""
     if evaluated.primary.figure.is_error:
         yield (
-            f"From clean: the arm's own figure minus its own {evaluated.evaluation.looks_at} error "
-            f"on the same images; no verdict."
+            f"From clean: the arm's figure minus its own {evaluated.evaluation.looks_at} error on "
+            f"the same images. It has no verdict."
         )
 
 
@@ -195,10 +195,10 @@ def _cost_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
     """Say what multiply-adds count, and where the seconds of trainings are."""
     if any(arm.arm.num_multiply_adds is not None for arm in arms):
         yield (
-            "Multiply-adds: of matrix products and convolutions, in a forward pass of one image "
-            "with its decoder."
+            "Multiply-adds: those of matrix products and convolutions in a forward pass of one "
+            "image, the decoder included."
         )
-    yield "Seconds of trainings depend on the machine and are in cost.md."
+    yield "Training times depend on the machine and are in cost.md."
 
 
 def _tuned_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
@@ -220,6 +220,6 @@ def _not_available_notes(evaluated: ComparedEvaluation) -> Iterator[str]:
     if missing:
         words = ", ".join(f"{name} {number}" for name, number in missing.items())
         yield (
-            f"Not available: {words} finished trials that could not be looked at: their weights "
+            f"Not available: finished trials that could not be evaluated ({words}): their weights "
             f"were not kept, the evaluation failed, or it is not for such networks."
         )

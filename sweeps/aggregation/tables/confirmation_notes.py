@@ -122,7 +122,7 @@ def _notes(confirmed: ConfirmationResults, manifest: Manifest) -> Iterator[str]:
         f"In the search: the mean on {_seeds(manifest.seeds)} that the arm was chosen by. As "
         f"{luckiest} of {len(confirmed.results.proposals)} proposals it is optimistic."
     )
-    yield "Test error: of the same new trials. The test split had no part in any choice."
+    yield "Test error: that of the same new trials. The test split had no part in any choice."
     yield from _ties(confirmed)
 
 
@@ -134,7 +134,10 @@ def _means(confirmed: ConfirmationResults) -> Iterator[str]:
     means = [*by_validation, *(confirmed.mean_test_error(arm) for arm in rows)]
     yield from mean_notes(means, "validation or test" if is_by_image else "test")
     if is_by_image:
-        yield "The validation images chose the arms, which no interval on them counts."
+        yield (
+            "The validation images chose the arms, and intervals on these images do not allow for "
+            "that."
+        )
 
 
 def _which(confirmed: ConfirmationResults) -> str:

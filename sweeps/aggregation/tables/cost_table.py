@@ -88,7 +88,7 @@ def _notes(trials: Sequence[TrialRecord]) -> Iterator[str]:
         "n: finished trials, out of those planned. A figure is their mean, with the lowest and the "
         "highest in brackets where they differ."
     )
-    yield "Peak memory: of one trial alone, above what its process held before it."
+    yield "Peak memory: what one trial used beyond what its process had before."
     silent = sum(trial.peak_memory_bytes is None for trial in trials)
     if silent:
         of_all = f"{silent} of {len(trials)} trials"

@@ -17,6 +17,8 @@ _SIZES = (
     "seeds",
     "trials",
 )  # of which less is only a smaller sweep
+_LENGTHS = ("epochs", "max_epochs")
+_OPTIONS = ("seeds", "trials", "sampler", "scheduler")
 _LONGEST_VALUE = 60
 
 
@@ -29,10 +31,11 @@ def departure_sentence(manifest: Manifest) -> str:
         for path, (declared, given) in manifest.departures.items()
     )
     changes = "; ".join(
-        f"{path} {_value_text(given)} instead of {_value_text(declared)}"
+        f"{path} {_value_text(given)} instead of {_value_text(declared)} ({_option(path)})"
         for path, (declared, given) in manifest.departures.items()
     )
-    return f"{'Made smaller than' if is_smaller else 'Not as'} declared: {changes}."
+    how = "launched smaller than" if is_smaller else "not launched as"
+    return f"The sweep was {how} declared: {changes}."
 
 
 def with_departures(manifest: Manifest, table: Table) -> Table:
@@ -50,6 +53,13 @@ def with_departures(manifest: Manifest, table: Table) -> Table:
         columns=(*table.columns, column),
         rows=tuple((*row, Cell("", (sentence,))) for row in table.rows),
     )
+
+
+def _option(path: str) -> str:
+    """Return the option of a launch that changes a path."""
+    if path in _OPTIONS:
+        return f"--{path}"
+    return "--epochs" if path.rsplit(".", 1)[-1] in _LENGTHS else "--set"
 
 
 def _is_less(given: object, declared: object) -> bool:

@@ -107,8 +107,8 @@ def effect_notes(manifest: Manifest, arms: Sequence[ArmResults], effects: Effect
     yield from gap_notes(arms)
     yield from machine_notes(arms)
     yield (
-        "Test errors are those of the last epoch. Selection never saw the test split: whatever "
-        "chooses is given validation figures only."
+        "Test errors are those of the last epoch. Selection never saw the test split: it is given "
+        "validation figures only."
     )
     yield from same_row_notes(manifest)
     yield from left_out_notes(manifest)
@@ -132,7 +132,7 @@ def _column_notes(effects: Effects) -> Iterator[str]:
         yield (
             "Points, of two settings (x): half of how far the effect of one at the other's second "
             "level is from its effect at the first. Added to a setting's own points it gives the "
-            "effect at the other's second level, taken off them that at the first."
+            "effect at the other's second level; subtracted from them, that at the first."
         )
     if any(one.contrast.effect is None for one in effects.estimated):
         yield (
@@ -153,7 +153,8 @@ def _covered_notes(manifest: Manifest, effects: Effects) -> Iterator[str]:
     elif any(one.test and one.test.way for one in effects.estimated):
         images = "objects" if crossed.objects is not None else "images"
         yield (
-            f"{PLUS_MINUS} and p: 95 %, for new seeds and new test {images}, on one split; not "
+            f"{PLUS_MINUS} (half of the 95 % interval) and p are for new seeds and new test "
+            f"{images}, on one split; not "
             f"for new training images or other data. Bold: holds for all effects of the table "
             f"together (Holm)."
         )
@@ -198,7 +199,7 @@ def _gap_notes(effects: Effects) -> Iterator[str]:
             f"{gap_text(arm)})"
             for arm in crossed.left_out
         )
-        yield shortened(f"Left out of the fit, for want of seeds: {words}.", _FIT_LONGEST)
+        yield shortened(f"Left out of the fit, as too few seeds finished: {words}.", _FIT_LONGEST)
     spare = {seed for arm in crossed.arms for seed in arm.counted} - {*crossed.seeds}
     if spare:
         seeds = ", ".join(str(seed) for seed in sorted(spare))
@@ -244,8 +245,8 @@ def _spread_notes(effects: Effects, names: Sequence[str]) -> Iterator[str]:
     ]
     if alike:
         yield shortened(
-            f"{', '.join(alike)}: all seeds say exactly the same, which is no proof of anything: "
-            f"there is no verdict.",
+            f"{', '.join(alike)}: all seeds give exactly the same, which proves nothing: there is "
+            f"no verdict.",
             _FIT_LONGEST,
         )
 

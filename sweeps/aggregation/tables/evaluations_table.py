@@ -217,7 +217,7 @@ def _notes(
     others: Sequence[tuple[ManifestEvaluation, Metric]],
     arms: Sequence[_Finished],
 ) -> Iterator[str]:
-    yield "n: finished trials looked at, out of those of the arm."
+    yield "n: finished trials that were evaluated, out of those of the arm."
     means = [
         (evaluation.looks_at, arm.mean(evaluation, metric))
         for evaluation, metric in others
@@ -237,6 +237,6 @@ def _notes(
         yield f"Of validation images: {', '.join(kinds['validation'])}."
     if any(arm.num_without(evaluation) for arm in arms for evaluation, _ in others):
         yield (
-            "Not available: finished trials that could not be looked at: their weights were not "
+            "Not available: finished trials that could not be evaluated: their weights were not "
             "kept, or the evaluation failed."
         )

@@ -94,7 +94,7 @@ def grid_table(
     description = one_line(manifest.description)
     first, second = Column(one_line(spec.heading), ("row",), "left"), Column("", ("of",), "left")
     headings = tuple(
-        Column(f"{one_line(name)} (%)", (f"column_{place}",))
+        Column(f"{one_line(name).removesuffix(' (%)')} (%)", (f"column_{place}",))
         for place, name in enumerate(spec.columns, start=1)
     )
     seen = Table(

@@ -22,15 +22,16 @@ def mean_notes(means: Iterable[MeanOfArm], images: str = "test") -> Iterator[str
         is_of_views = any(errors.objects is not None for errors in by_image)
         of_what = f"{images} {'objects' if is_of_views else 'images'}"
         yield (
-            f"{PLUS_MINUS} of a mean: 95 %, for {covered_words(numbers, of_what)}; "
+            f"{PLUS_MINUS} of a mean: half of the 95 % interval, for "
+            f"{covered_words(numbers, of_what)}; "
             f"{not_covered_words(numbers)}."
         )
         if is_of_views:
             yield OBJECTS_NOTE
     if any(mean.errors is None and mean.interval.deviation is not None for mean in shown):
         yield (
-            f"In brackets: the spread over seeds (sd), no interval. {PLUS_MINUS} is for errors on "
-            f"images whose predictions are recorded, from three seeds on."
+            f"In brackets: the standard deviation over seeds (sd), not an interval. {PLUS_MINUS} "
+            f"is for errors on images whose predictions are recorded, from three seeds on."
             if not by_image
-            else "Without it, in brackets: the spread over seeds (sd), no interval."
+            else "Without it, in brackets: the standard deviation over seeds (sd), not an interval."
         )

@@ -136,15 +136,15 @@ def _bias_notes(sensitivity: Sensitivity) -> Iterator[str]:
     if sample.epoch is not None:
         yield (
             "The scheduler stopped some, and those that it kept all have good values of whatever "
-            "it sorted by: among them alone such a setting would look smaller than it is. So all "
-            f"are compared after epoch {sample.epoch}. A setting that acts early looks larger "
-            "there than at full length, one that acts late smaller."
+            "it sorted by: among them alone such a setting would seem to matter less than it does. "
+            f"So all are compared after epoch {sample.epoch}. A setting that acts early seems to "
+            "matter more there than at full length, one that acts late less."
         )
     if sample.is_chosen:
         yield (
             f"After the first {search.num_startup} the sampler ({search.sampler}) proposed by "
-            "results, and seldom tried bad values of a setting that matters: such a setting looks "
-            "smaller than it is, and others may look larger. So nothing is bold; proposals at "
-            f"random (--sampler random, or a start of {FEWEST_TRIALS}: "
-            f"Search(startup={FEWEST_TRIALS})) say it without that bias."
+            "results, and seldom tried bad values of a setting that matters: such a setting seems "
+            "to matter less than it does, and others may seem to matter more. So nothing is bold; "
+            f"random proposals (--sampler random, or {FEWEST_TRIALS} of them first: "
+            f"Search(startup={FEWEST_TRIALS})) have no such bias."
         )

@@ -240,7 +240,7 @@ def _marginal_notes() -> Iterator[str]:
     )
     yield (
         "The other settings differ between these trials too, and a search that learns tries good "
-        "values more often: the means describe the trials, they prove no cause."
+        "values more often: the means describe these trials and prove no cause."
     )
 
 

@@ -186,7 +186,7 @@ def arrival_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
         f"{len(missed(arm))} of {len(arm.counted)} of {_name(arm)}" for arm in arms if missed(arm)
     ]
     if late and has_window(arms):
-        yield f"Trials that never arrived in their window and are in the means: {', '.join(late)}."
+        yield f"Trials that never reached their window and are in the means: {', '.join(late)}."
 
 
 def _names(arms: Sequence[ArmResults]) -> str:

@@ -40,9 +40,9 @@ def other_gaps_cell(arm: ArmResults) -> Cell:
 
 
 def gap_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
-    """Yield that cells without a result enter no mean, where there are any."""
+    """Yield that cells without a result are left out of the means, where there are any."""
     if any(len(arm.counted) < len(arm.trials) for arm in arms):
-        yield "Trials that failed, diverged, are missing or unfinished enter no mean."
+        yield "Trials that failed, diverged, are missing or unfinished are left out of the means."
 
 
 def reason_notes(arms: Sequence[ArmResults]) -> Iterator[str]:

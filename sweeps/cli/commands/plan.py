@@ -154,7 +154,7 @@ def _planned_arms(survey: "Survey") -> "tuple[PlannedArm, ...]":
 def print_plan(survey: "Survey") -> None:
     """Print what a launch would do."""
     from sweeps.aggregation.tables.ablation_notes import size_notes
-    from sweeps.execution.view.live_view import clock
+    from sweeps.records.plain_text import duration_text
 
     out = console()
     if survey.definition.manifest.search:
@@ -177,7 +177,7 @@ def print_plan(survey: "Survey") -> None:
     estimate = (
         "no estimate, as nothing like it was trained yet"
         if seconds is None
-        else (f"{_about(survey)} {clock(seconds)}" if seconds else "nothing to train")
+        else (f"{_about(survey)} {duration_text(seconds)}" if seconds else "nothing to train")
     )
     out.print(f"Estimate: {estimate}.")
     _print_disk(survey, out)
@@ -391,7 +391,7 @@ def _few_seeds(manifest: "Manifest") -> Iterator[str]:
     )
     selects = manifest.search or manifest.plan
     later = "none can be added later" if selects else "seeds added after looking need more evidence"
-    yield f"{seeds} {missed}. Plan {ENOUGH_SEEDS}: {later}."
+    yield f"{seeds} {missed}. Plan {ENOUGH_SEEDS} seeds from the start, as {later}."
 
 
 def _what_is_left(survey: "Survey") -> list[str]:

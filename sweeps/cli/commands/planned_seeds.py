@@ -9,8 +9,7 @@ from sweeps.aggregation.rendering.measured import detectable_text
 from sweeps.aggregation.seed_planning import MOST_SEEDS, SAFE, Needed, Pilot, SeedsNeeded
 from sweeps.cli.terminal import console, plain, say, table_of
 from sweeps.execution.launch.seed_plan import SeedPlan
-from sweeps.execution.view.live_view import clock
-from sweeps.records.plain_text import points_text
+from sweeps.records.plain_text import duration_text, points_text
 
 _MOST_OF_A_NAME = 64
 _MOST_LISTED = 8
@@ -58,7 +57,7 @@ def _cost(plan: SeedPlan) -> str:
     trainings = f"{plan.num_trainings:,} trainings"
     if seconds is None:
         return f"It takes {trainings}; nothing like them was trained yet, so there is no estimate."
-    return f"It takes {trainings}, about {clock(seconds)}."
+    return f"It takes {trainings}, about {duration_text(seconds)}."
 
 
 def _what_is_asked(plan: SeedPlan) -> str:
@@ -81,7 +80,10 @@ def _what_it_takes(plan: SeedPlan) -> Iterator[str]:
     if pilot.without:
         yield f"No spread yet, and taken to be as the others: {', '.join(pilot.without)}."
     if apart := [arm.arm for arm in pilot.arms if arm.is_apart]:
-        yield f"Seeds move these clearly more, and they count by themselves: {', '.join(apart)}."
+        yield (
+            f"These arms vary clearly more from seed to seed than the others, so each is planned "
+            f"by its own spread: {', '.join(apart)}."
+        )
 
 
 def _which_seeds(plan: SeedPlan) -> Iterator[str]:

@@ -210,14 +210,14 @@ def print_evaluations(status: "SweepStatus") -> None:
 
 
 def _last_launch(status: "SweepStatus") -> str:
-    from sweeps.execution.view.live_view import clock
+    from sweeps.records.plain_text import duration_text
 
     launch = status.last_launch
     if status.is_running:
         return "A launch runs now."
     if launch is None or launch.ended is None:
         return "The last launch was killed."
-    took = clock(launch.ended - launch.started)
+    took = duration_text(launch.ended - launch.started)
     return f"The last launch took {took} and ended with code {launch.exit_code}."
 
 

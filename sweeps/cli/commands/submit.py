@@ -121,7 +121,7 @@ def _check(head: "Head", sent: "Sendable", settings: Mapping[str, Any]) -> None:
 
 def _print_plan(plan: "RemotePlan", place: str, price: float | None) -> None:
     """Print what the launch will do, and what it costs."""
-    from sweeps.execution.view.live_view import clock
+    from sweeps.records.plain_text import duration_text
 
     there = plan.num_cells - plan.num_to_train
     known = f", {there:,} of them there" if there else ""
@@ -138,8 +138,8 @@ def _print_plan(plan: "RemotePlan", place: str, price: float | None) -> None:
     machines = f"{plan.num_machines} machine{'s' * (plan.num_machines != 1)}"
     costs = "" if price is None else f", which cost {plan.machine_hours * price:,.2f}"
     say(
-        f"Estimate: about {clock(plan.seconds)} on {machines}, {plan.machine_hours:.2g} machine "
-        f"hours{costs}."
+        f"Estimate: about {duration_text(plan.seconds)} on {machines}, "
+        f"{plan.machine_hours:.2g} machine hours{costs}."
     )
 
 

@@ -38,6 +38,7 @@ from sweeps.execution.engine.placement import Share
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput
+from sweeps.records.plain_text import duration_text
 from sweeps.records.trial_record import Json, Outcome
 
 MOST_ARMS = 3
@@ -237,7 +238,7 @@ class CellQueue:
         now, since = self._clock(), self._busy_since
         specs = [waiting.job.spec for waiting in self._waiting]
         busy = [
-            f"{spec.arm}, seed {spec.seed} ({(now - since[spec.trial_key]) / 60:.0f} min)"
+            f"{spec.arm}, seed {spec.seed} ({duration_text(now - since[spec.trial_key])})"
             for spec in specs
             if now - since.get(spec.trial_key, now) >= _MINUTE
         ]

@@ -41,6 +41,7 @@ from sweeps.execution.survey.surveyed_evaluations import (
 from sweeps.execution.sweep_log import EarlierLog, stored_entries
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestCell
+from sweeps.records.plain_text import duration_text
 from sweeps.storage.disk_room import free_bytes
 from sweeps.storage.locations import Storage
 from sweeps.tracking.addresses import sqlite_path
@@ -95,7 +96,7 @@ class Survey:
         )
         rows = [
             ("cells", ", ".join(self._counts)),
-            ("estimate", "" if seconds is None else f"{seconds:,.0f} seconds"),
+            ("estimate", "" if seconds is None else duration_text(seconds)),
             ("would be refused", self.refusal or ""),
         ]
         return block(f"plan of {self.name}", facts(rows), arms.html * bool(manifest.arms))

@@ -240,7 +240,8 @@ def _changed_paths(old: object, new: object, path: str = "") -> list[str]:
             for name in names
             for change in _changed_paths(old.get(name), new.get(name), f"{path}.{name}".strip("."))
         ]
-    return [] if old == new else [f"{path} {old} -> {new}"]
+    before, after = ("unset" if value is None else value for value in (old, new))
+    return [] if old == new else [f"{path} {before} -> {after}"]
 
 
 def estimate_seconds(

@@ -26,6 +26,7 @@ from capsmodel.whole_file import write_whole
 from sweeps.execution.interruption import on_forced_exit
 from sweeps.execution.periodic import every
 from sweeps.execution.view.board import BestArm, Board, RunningTrial
+from sweeps.records.plain_text import duration_text
 from sweeps.storage.regular_files import open_regular
 
 _STEPS = "▁▂▃▄▅▆▇█"
@@ -228,7 +229,7 @@ def _pace(board: Board) -> str:
     """Return the bar and the pace, or what happens before there is one."""
     parts = [bar(board.share_done)]
     if board.doing:
-        parts.append(f"{board.doing}, {clock(board.clock() - board.doing_since)}")
+        parts.append(f"{board.doing}, {duration_text(board.clock() - board.doing_since)}")
     elif (trials := board.snapshot()) and all(trial.is_pending for trial in trials):
         parts.append("waiting for room on a machine")
     elif trials and all(trial.validation_error is None for trial in trials):
@@ -269,11 +270,11 @@ def _counts(board: Board, title: str, *more: str) -> str:
     if board.num_restarts:
         parts.append(f"{board.num_restarts} restarted")
     parts += more
-    parts.append(f"{clock(board.elapsed_seconds)} elapsed")
+    parts.append(f"{duration_text(board.elapsed_seconds)} elapsed")
     remaining = board.remaining_seconds()
     is_awaited = board.running or (remaining or 0) > 1
     if remaining is not None and is_awaited and not board.is_stopping:
-        parts.append(f"about {clock(remaining)} left")
+        parts.append(f"about {duration_text(remaining)} left")
     return _one_line(", ".join(parts))
 
 
@@ -287,13 +288,6 @@ def _doing(board: Board) -> str:
 def print_line(text: str) -> None:
     """Print a line about the progress of a launch; a closed terminal or pipe is no error."""
     _write(sys.stdout, _one_line(text))
-
-
-def clock(seconds: float) -> str:
-    """Return a duration as people read it: 0:42, 12:03, 3:07:15."""
-    minutes, second = divmod(round(seconds), 60)
-    hours, minute = divmod(minutes, 60)
-    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
 def _one_line(text: str) -> str:

@@ -198,7 +198,7 @@ def test_a_terminal_shows_the_live_view_in_place_and_other_lines_above_it() -> N
         show = shown_by(live, "mine")
         show(Text(text="2026-11-26 16:25:46,361\tINFO job_manager.py:581 -- Runtime env.\n"))
         show(Text(text="Running entrypoint for job mine-1: exec capsweep\nmine: 6 ce"))
-        show(Text(text="lls.\nmine: 0 of 6 cells done, 2 running, 0:10 elapsed\n"))
+        show(Text(text="lls.\nmine: 0 of 6 cells done, 2 running, 10 s elapsed\n"))
         show(Frame(text="mine: 1 of 6 cells done\x1b]0;title\x07\n"))
         live.refresh()
         shown = out.getvalue()
@@ -208,7 +208,7 @@ def test_a_terminal_shows_the_live_view_in_place_and_other_lines_above_it() -> N
     assert "\x1b]0;" not in printed
     assert "mine: 6 cells." in printed
     assert "mine: 6 trained now" in printed
-    for left_out in ("0:10 elapsed", "job_manager", "entrypoint"):
+    for left_out in ("10 s elapsed", "job_manager", "entrypoint"):
         assert left_out not in printed
 
 

@@ -153,8 +153,8 @@ def test_where_the_images_cap_it_it_says_so(shell: Shell, storage: Path, file: P
 @pytest.mark.parametrize(
     ("seeds", "missed"),
     [
-        ("1", "With 1 seed no difference can be bold: that takes 3. Plan 5: "),
-        ("0-1", "With 2 seeds no difference can be bold: that takes 3. Plan 5: "),
+        ("1", "With 1 seed no difference can be bold: that takes 3. Plan 5 seeds "),
+        ("0-1", "With 2 seeds no difference can be bold: that takes 3. Plan 5 seeds "),
         ("0-2", "With 3 seeds about half of the differences that 5 show in bold stay undecided "),
         ("0-3", "With 4 seeds about a fifth of the differences that 5 show in bold stay undecided"),
         ("0-4", ""),

@@ -48,8 +48,8 @@ def test_runs_that_do_not_count_are_told_by_kind() -> None:
     manifest, records = known_sweep()
     text = of(Results(manifest, records, no_histories))
     assert "Of 18 planned runs 13 count; 1 diverged, 1 failed, 1 missing, 2 unfinished." in text
-    assert "Diverged runs (of 'wild') enter no mean" in text
-    assert "could not be tested so" in text
+    assert "Diverged runs (of 'wild') are left out of the means" in text
+    assert "could not be tested in this way" in text
 
 
 def test_a_search_tells_how_it_chose() -> None:
@@ -69,7 +69,7 @@ def test_the_checklist_and_the_macros_of_a_search_have_the_differences_of_its_co
     text = of(results)
     for words in (
         "Where a mean has ±, that is half of its 95 % interval, which covers new seeds and new",
-        "In a table in a paper's style ± is that deviation",
+        "In a table in a paper's style, ± is the standard deviation",
         "Differences of test errors from 'base', and from the best random point, are paired by",
         "over 3 seeds and 360 test images",
         "adjusted for 5 comparisons by Holm's method",

@@ -103,7 +103,7 @@ def test_without_the_same_known_images_there_is_the_spread_alone(
     assert (known_mean.errors, interval.low, interval.high) == (None, None, None)
     assert interval.deviation == pytest.approx(statistics.stdev([8, 10, 10]) / IMAGES)
     (note,) = mean_notes([known_mean])
-    assert note.startswith("In brackets: the spread over seeds (sd), no interval.")
+    assert note.startswith("In brackets: the standard deviation over seeds (sd), not an interval.")
 
 
 def test_views_have_no_interval_where_it_is_not_recorded_which_object_they_show() -> None:
@@ -144,7 +144,7 @@ def test_over_splits_it_covers_new_ones_and_the_note_says_so() -> None:
     assert over.interval.half_width is not None
     assert over.interval.half_width > 1.2 * plain.interval.half_width
     assert [*mean_notes([plain])] == [
-        "± of a mean: 95 %, for new seeds and new test images, on one split; "
+        "± of a mean: half of the 95 % interval, for new seeds and new test images, on one split; "
         "not for new training images or other data."
     ]
     assert "new splits of these training images and new test images; not for training images " in (

@@ -1,4 +1,4 @@
-"""None"""
+"""The figure of an ablation: what it draws, and what stands above it."""
 
 import pytest
 
@@ -6,6 +6,7 @@ from sweeps.aggregation.rendering.figure_style import drawn
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import ablation_comparisons
 from sweeps.aggregation.tables import ablation_figure as ablation
+from sweeps.aggregation.tables.departures import departure_sentence
 from tests.sweeps.aggregation.known_predictions import predictions_of
 from tests.sweeps.aggregation.known_sweep import by_key, finished, known_sweep, manifest_of
 
@@ -88,7 +89,9 @@ def test_the_figure_of_a_smaller_sweep_differs_by_what_its_title_says(monkeypatc
     departed = manifest.model_copy(update={"departures": {"stopping.epochs": (30, 3)}})
     drawn(lambda: ablation_figure(departed, records), "png")
 
-    assert titles[0].startswith("Made smaller than declared: stopping.epochs 3 instead of 30.\n")
+    sentence = departure_sentence(departed)
+    assert "stopping.epochs 3 instead of 30 (--epochs)." in sentence
+    assert " ".join(titles[0].split()).startswith(sentence)
 
 
 @pytest.mark.parametrize(

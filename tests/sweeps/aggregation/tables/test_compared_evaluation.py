@@ -204,7 +204,7 @@ def test_a_table_of_arms_that_stop_in_a_window_says_which_are_matched_on_clean_i
         note.startswith("Matched: clean test errors of alike, worse") for note in table.notes
     )
     assert (
-        "Trials that never arrived in their window and are in the means: 3 of 3 of base, 3 of 3 of "
+        "Trials that never reached their window and are in the means: 3 of 3 of base, 3 of 3 of "
         "alike, 3 of 3 of worse."
     ) in table.notes
     assert {row["arm"]: row["is_matched"] for row in read(table)} == {
@@ -221,7 +221,9 @@ def test_multiply_adds_stand_behind_parameters_where_the_manifest_has_them() -> 
     table = section(of_arms={"num_multiply_adds": 9120}).tables[0]
     assert [column.title for column in shown(table).columns][-1] == "Multiply-adds"
     assert [cell.text for row in table.rows for cell in row].count("9,120") == 3
-    assert any(note.startswith("Multiply-adds: of matrix products and") for note in table.notes)
+    assert any(
+        note.startswith("Multiply-adds: those of matrix products and") for note in table.notes
+    )
     assert {row["num_multiply_adds"] for row in read(table)} == {"9120"}
-    assert "Seconds of trainings depend on the machine and are in cost.md." in table.notes
+    assert "Training times depend on the machine and are in cost.md." in table.notes
     assert not any("Multiply-adds" in note for note in section().tables[0].notes)

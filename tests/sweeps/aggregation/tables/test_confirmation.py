@@ -117,7 +117,9 @@ def test_a_confirmed_arm_is_bold_where_its_test_errors_are_surely_not_those_of_t
     assert shown(table, "In the search") == ["1.00", "1.50", "3.50"]
     assert all(" ± " in text for text in shown(table, "Test error (%)"))
     assert not any("±" in text for text in shown(table, "Validation error (%)")), "not recorded"
-    covered = "± of a mean: 95 %, for new seeds and new test images, on one split;"
+    covered = (
+        "± of a mean: half of the 95 % interval, for new seeds and new test images, on one split;"
+    )
     assert any(note.startswith(covered) for note in table.notes)
     assert table.lead.startswith("Different from the baseline: proposal 1")
     assert any("Base is the configuration that the search started from" in n for n in table.notes)
@@ -245,7 +247,9 @@ def test_a_smaller_search_says_so_in_the_first_line() -> None:
     manifest, records = confirmed_search()
     departed = manifest.model_copy(update={"departures": {"trials": (40, 4)}})
     first = to_markdown(confirmation_table(departed, records)).splitlines()[0]
-    assert first.startswith("# Made smaller than declared: trials 4 instead of 40.")
+    assert first.startswith(
+        "# The sweep was launched smaller than declared: trials 4 instead of 40 (--trials)."
+    )
 
 
 @pytest.mark.parametrize(

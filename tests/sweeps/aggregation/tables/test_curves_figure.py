@@ -132,7 +132,9 @@ def test_the_figure_says_who_missed_a_target(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_figure_of_a_smaller_sweep_says_so_first(monkeypatch: pytest.MonkeyPatch) -> None:
     manifest, records = known_sweep()
     departed = manifest.model_copy(update={"departures": {"stopping.epochs": (30, 3)}})
-    assert notes_of(departed, records, monkeypatch).startswith("Made smaller than declared: ")
+    assert notes_of(departed, records, monkeypatch).startswith(
+        "The sweep was launched smaller than declared: "
+    )
 
 
 @pytest.mark.parametrize("image_format", ["png", "svg"])

@@ -74,7 +74,10 @@ def test_the_terminal_shows_it_before_the_table() -> None:
 
 def test_departures_stand_after_it_in_the_title() -> None:
     table = of(PART, PART, "smallNORB", departures={"data.fraction": (1.0, 0.1)})
-    expected = f"{STAND_IN} Made smaller than declared: data.fraction 0.1 instead of 1.0."
+    expected = (
+        f"{STAND_IN} The sweep was launched smaller than declared: data.fraction 0.1 instead of "
+        f"1.0 (--set)."
+    )
     assert table.title.startswith(expected)
     assert to_markdown(table).startswith(f"# {expected} T")
     out = Console(width=200, file=io.StringIO())

@@ -130,7 +130,7 @@ def test_what_was_lost_is_said():
     ]
     table = made(crossed_results(crossed_manifest(), planted, lost=trials)).tables[0]
     notes = " ".join(table.notes)
-    assert f"Left out of the fit, for want of seeds: {arm} (2 of 4 finished" in notes
+    assert f"Left out of the fit, as too few seeds finished: {arm} (2 of 4 finished" in notes
     assert "the fit is unbalanced" in notes
     assert "Diverged: trials of" in notes
     assert "No shares of the variance are given: not every combination" in notes

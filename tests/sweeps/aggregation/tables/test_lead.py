@@ -98,11 +98,11 @@ def test_where_all_are_decided_it_still_says_what_could_be_seen() -> None:
 def test_each_spread_is_over_the_seeds_that_there_are() -> None:
     wrong: Wrong = {"base": BASE, "few": [range(5), range(7)]}
     table = table_of(wrong, manifest_of([*wrong]), diverged("few", [2]))
-    assert table.notes[0] == "sd: spread over 2 to 3 seeds, no test."
+    assert table.notes[0] == "sd: the standard deviation over 2 to 3 seeds; it is not a test."
     none = table_of({}, manifest_of(["a", "b"]), diverged("a", range(3)))
     assert none.notes[0] == "No arm has two finished trials, so there is no spread."
     one = table_of({"a": [[1]], "b": [[2]]}, manifest_of(["a", "b"], [0]))
-    assert one.notes[0].startswith("One seed an arm")
+    assert one.notes[0].startswith("Each arm has one seed")
 
 
 def test_other_lengths_than_the_baselines_are_said() -> None:

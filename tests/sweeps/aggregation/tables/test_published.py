@@ -133,7 +133,10 @@ def test_ours_has_an_interval_over_seeds_and_images_where_predictions_are_record
     )
     assert ours.interval.half_width is not None
     assert texts(table)[0][2] == f"1.94 ± {100 * ours.interval.half_width:.2f}"
-    assert any(note.startswith("± of a mean: 95 %, for new seeds and") for note in table.notes)
+    assert any(
+        note.startswith("± of a mean: half of the 95 % interval, for new seeds and")
+        for note in table.notes
+    )
 
 
 def test_headings_that_would_be_equal_in_csv_are_told_apart() -> None:
@@ -157,8 +160,8 @@ def departed(**paths: Any) -> Manifest:
 
 SMALLER = departed(stopping__epochs=(30, 3), seeds=([0, 1, 2, 3, 4], [0, 1, 2]))
 SENTENCE = (
-    "Made smaller than declared: stopping.epochs 3 instead of 30; "
-    "seeds 0, 1, 2 instead of 0, 1, 2, 3, 4."
+    "The sweep was launched smaller than declared: stopping.epochs 3 instead of 30 (--epochs); "
+    "seeds 0, 1, 2 instead of 0, 1, 2, 3, 4 (--seeds)."
 )
 
 
@@ -167,7 +170,7 @@ def test_a_smaller_sweep_says_so_in_the_first_line(make: Any) -> None:
     table = make(SMALLER, known()[1])
     assert to_markdown(table).splitlines()[0].startswith(f"# {SENTENCE}")
     caption = next(line for line in to_latex(table).splitlines() if r"\caption{" in line)
-    assert caption.startswith(r"\caption{Made smaller than declared: ")
+    assert caption.startswith(r"\caption{The sweep was launched smaller than declared: ")
 
 
 @pytest.mark.parametrize("make", [published, ablation_table])
@@ -179,19 +182,31 @@ def test_programs_read_of_departures_in_a_column_that_readers_do_not_see(make: A
     assert "departures" not in to_csv(make(*known()))
 
 
+LESS = "The sweep was launched smaller than declared:"
+OTHER = "The sweep was not launched as declared:"
+
+
 @pytest.mark.parametrize(
     ("manifest", "sentence"),
     [
         (departed(), ""),
-        (departed(data__fraction=(1.0, 0.1)), "Made smaller than declared: data.fraction 0.1 "),
-        (departed(stopping__epochs=(3, 30)), "Not as declared: stopping.epochs 30 instead of 3."),
-        (departed(batch_size=(64, 32)), "Not as declared: batch_size 32 instead of 64."),
+        (departed(data__fraction=(1.0, 0.1)), f"{LESS} data.fraction 0.1 instead of 1.0 (--set)."),
+        (
+            departed(stopping__epochs=(3, 30)),
+            f"{OTHER} stopping.epochs 30 instead of 3 (--epochs).",
+        ),
+        (
+            departed(**{"of long.er stopping__max_epochs": (30, 3)}),
+            f"{LESS} of long.er stopping.max_epochs 3 instead of 30 (--epochs).",
+        ),
+        (departed(trials=(3, 30)), f"{OTHER} trials 30 instead of 3 (--trials)."),
+        (departed(batch_size=(64, 32)), f"{OTHER} batch_size 32 instead of 64 (--set)."),
         (
             departed(loss=({"kind": "margin"}, {"kind": "spread", "x": 1})),
-            "Not as declared: loss spread instead of margin.",
+            f"{OTHER} loss spread instead of margin (--set).",
         ),
-        (departed(seeds=([0], [])), "Made smaller than declared: seeds none instead of 0."),
-        (departed(data=(None, "x" * 500)), f"Not as declared: data {'x' * 57}... instead of none."),
+        (departed(seeds=([0], [])), f"{LESS} seeds none instead of 0 (--seeds)."),
+        (departed(data=(None, "x" * 500)), f"{OTHER} data {'x' * 57}... instead of none (--set)."),
     ],
 )
 def test_departures_are_said_in_one_sentence(manifest: Manifest, sentence: str) -> None:

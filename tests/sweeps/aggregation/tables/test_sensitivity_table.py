@@ -127,7 +127,7 @@ def test_nothing_is_bold_where_the_sampler_chose():
     tables = sensitivity_tables(analysis)
     assert not any(cell.is_bold for table in tables for cells in table.rows for cell in cells)
     notes = " ".join(tables[0].notes)
-    assert "smaller than it is" in notes
+    assert "less than it does" in notes
     assert "nothing is bold" in notes
     assert sensitivity_tables(at_random)[0].rows[0][4].is_bold
 
@@ -150,7 +150,7 @@ def test_what_a_scheduler_stopped_is_compared_at_the_first_rung_with_what_it_kep
     assert table.notes[0].startswith(
         "Counted: 24 of 24 proposals, as they were after epoch 2, where the first was stopped."
     )
-    assert "A setting that acts early looks larger there" in table.notes[1]
+    assert "A setting that acts early seems to matter more there" in table.notes[1]
     assert sum(cells[2].values[0] for cells in marginals.rows) == 24
 
 

@@ -67,7 +67,7 @@ def test_a_difference_on_every_split_is_bold() -> None:
         "Different from the baseline: arm (+7.19 points). With 360 test images and 10 seeds on 5 "
         f"splits, a difference of about {table.lead.split('about ')[1]}"
     )
-    assert "sd: spread over 10 seeds on 5 splits, no test." in table.notes
+    assert "sd: the standard deviation over 10 seeds on 5 splits; it is not a test." in table.notes
     assert any("for new seeds, new splits of these training images and" in n for n in table.notes)
     assert any("Each seed is on one of 5 splits" in note for note in table.notes)
 

@@ -1,9 +1,14 @@
 """What stands in bold, what is equivalent, and what nothing can be said of."""
 
+import csv
+import io
+
 import numpy as np
 import pytest
 
 from capsmodel.metrics import percent
+from sweeps.aggregation.rendering.csv_text import to_csv
+from sweeps.aggregation.rendering.latex import escape_latex, to_latex
 from sweeps.aggregation.rendering.measured import detectable_text
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.arms import arm_results
@@ -96,6 +101,12 @@ def test_an_arm_whose_seeds_vary_more_has_its_own_figure_above_the_table() -> No
         f"to {wild} points (wild), depending on the arm, would be found in 8 of 10 repetitions; "
         f"smaller ones mostly not."
     )
+    caption = escape_latex(table.lead.removesuffix("."))
+    assert caption in to_latex(table)
+    assert table.for_programs is not None
+    rows = csv.DictReader(io.StringIO(to_csv(table.for_programs)))
+    shown = {row["arm"]: row["detectable_points"] for row in rows}
+    assert float(shown["wild"]) == pytest.approx(percent(reach["wild"]))
 
 
 @pytest.mark.parametrize(

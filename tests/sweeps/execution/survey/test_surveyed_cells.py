@@ -150,7 +150,7 @@ def test_other_settings_are_refused_with_old_and_new() -> None:
 
 
 def test_a_setting_that_came_or_went_is_told_too() -> None:
-    assert "other settings: new None -> 3" in refusal(manifest(base={}), manifest(base={"new": 3}))
+    assert "other settings: new unset -> 3" in refusal(manifest(base={}), manifest(base={"new": 3}))
 
 
 def test_many_changed_settings_are_cut_short() -> None:

@@ -82,7 +82,7 @@ def test_what_starts_now_is_shown_with_how_long_it_has_taken(board: Board, watch
     watch.now += 3
     board.say_now("starting Ray")
     watch.now += 20
-    assert drawn(board)[1] == f"{'░' * 30}  starting Ray, 0:20"
+    assert drawn(board)[1] == f"{'░' * 30}  starting Ray, 20 s"
     board.say_now("")
     begin(board, keys(board)[0])
     assert drawn(board)[1].endswith("  waiting for the first epoch")
@@ -92,10 +92,10 @@ def test_what_starts_now_is_shown_with_how_long_it_has_taken(board: Board, watch
 def test_a_dispatched_trial_is_pending_until_a_process_begins_with_it(board: Board) -> None:
     for key in keys(board)[:2]:
         board.dispatched(key)
-    assert "0 running, 2 pending, 0:00" in drawn(board)[0]
+    assert "0 running, 2 pending, 0 s" in drawn(board)[0]
     assert drawn(board)[1].endswith("  waiting for room on a machine")
     board.started(keys(board)[1])
-    assert "1 running, 1 pending, 0:00" in drawn(board)[0]
+    assert "1 running, 1 pending, 0 s" in drawn(board)[0]
     assert drawn(board)[1].endswith("  waiting for the first epoch")
     assert [line.split()[-1] for line in drawn(board)[-2:]] == ["starts", "pending"]
 
