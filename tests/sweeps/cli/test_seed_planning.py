@@ -141,6 +141,17 @@ def test_what_was_launched_by_this_name_takes_another_name_or_more_evidence(
     assert sweeps.plan_seeds(file, 2.0, seeds=range(num_needed)).is_declared
 
 
+def test_an_arm_that_varies_clearly_more_is_named(shell: Shell, storage: Path, file: Path) -> None:
+    two = '"two": {"model.routing.iterations": 2}}'
+    file.write_text(FILE.replace('iterations": 1}}', f'iterations": 1}}, {two}'))
+    wrong = {"three": (30, 31, 29), "one": (28, 30, 29), "two": (5, 55, 30)}
+    put_pilot(storage, file, wrong, is_steady=True)
+    answer = shell("plan", "mine.py", "--effect", "5")
+    assert answer.code == 0
+    said = "vary clearly more from seed to seed than the others, so each is planned by its own"
+    assert f"These arms {said} spread: two." in answer.out
+
+
 def test_where_the_images_cap_it_it_says_so(shell: Shell, storage: Path, file: Path) -> None:
     put_pilot(storage, file, {"three": (30, 31, 29), "one": (29, 30, 32)}, is_steady=True)
     answer = shell("plan", "mine.py", "--effect", "0.5")

@@ -101,6 +101,8 @@ def test_an_arm_whose_seeds_vary_more_has_its_own_figure_above_the_table() -> No
         f"to {wild} points (wild), depending on the arm, would be found in 8 of 10 repetitions; "
         f"smaller ones mostly not."
     )
+    apart = "so that their differences must also hold by their own spread: wild."
+    assert any(note.endswith(apart) for note in table.notes)
     caption = escape_latex(table.lead.removesuffix("."))
     assert caption in to_latex(table)
     assert table.for_programs is not None
