@@ -1,11 +1,15 @@
 """The page of a report in a browser: no complaint, no wider than a phone, A4 on paper."""
 
+import base64
+import io
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from sweeps.aggregation.report import write_report
 from tests.sweeps.aggregation.known_sweep import known_sweep, put_sweep
@@ -35,6 +39,13 @@ def browser() -> str:
     pytest.skip("no Chromium is installed")
 
 
+def png_of(rows) -> bytes:
+    """Return the PNG file of a grey picture."""
+    file = io.BytesIO()
+    Image.fromarray(np.array(rows, np.uint8)).save(file, "PNG")
+    return file.getvalue()
+
+
 @pytest.fixture
 def folder(store, tmp_path) -> Path:
     manifest, records = known_sweep()
@@ -62,6 +73,16 @@ def test_a_page_is_shown_without_a_complaint(page, browser, folder):
 
     assert "CONSOLE" not in completed.stderr
     assert "three rounds" in completed.stdout
+
+
+def test_pictures_in_a_figure_are_shown(browser, folder):
+    page = folder / "report.html"
+    dot = base64.b64encode(png_of([[0]])).decode()
+    picture = f'<svg><image width="9" height="9" href="data:image/png;base64,{dot}"/></svg>'
+    page.write_text(page.read_text().replace("</main>", f"{picture}</main>"))
+    words = ["--enable-logging=stderr", "--dump-dom", page.as_uri()]
+
+    assert "CONSOLE" not in asked(browser, folder, *words).stderr
 
 
 @pytest.mark.parametrize("page", ["report.html", "report-runs.html"])
