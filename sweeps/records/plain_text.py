@@ -1,7 +1,8 @@
 """Text from records made fit for one line of any output."""
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 
 _LONGEST_IN_SECONDS = 60
 _SPACES = {"Zs", "Zl", "Zp"}
@@ -63,6 +64,15 @@ def duration_text(seconds: float) -> str:
         return f"{minutes} min"
     parts = ((days, "d"), (rest, "h")) if days else ((hours, "h"), (minutes, "min"))
     return " ".join(f"{number} {unit}" for number, unit in parts if number)
+
+
+def in_ranges(seeds: Iterable[int]) -> str:
+    """Return seeds as the command line takes them: `0-4`, or `0,2,5-7`."""
+    runs = [
+        [seed for _, seed in run]
+        for _, run in groupby(enumerate(sorted(seeds)), key=lambda pair: pair[1] - pair[0])
+    ]
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def large_batch_text(batch_size: int, num_images: int) -> str:

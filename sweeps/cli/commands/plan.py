@@ -167,6 +167,8 @@ def print_plan(survey: "Survey") -> None:
     sizes = size_notes(survey.definition.manifest)
     for line in (*_own_data(survey), *sizes, *_what_is_left(survey), *few_seeds):
         out.print(line)
+    if survey.seeds_sentence:
+        out.print(survey.seeds_sentence, soft_wrap=True)
     if refusal := survey.refusal:
         out.print(f"run would refuse: {plain(refusal)}", soft_wrap=True)
     if place := survey.why_not_here:

@@ -2,14 +2,13 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 from capsmodel.metrics import TEST_ERROR
 from sweeps.aggregation.rendering.measured import detectable_text
 from sweeps.aggregation.seed_planning import MOST_SEEDS, SAFE, Needed, Pilot, SeedsNeeded
 from sweeps.cli.terminal import console, plain, say, table_of
 from sweeps.execution.launch.seed_plan import SeedPlan
-from sweeps.records.plain_text import duration_text, points_text
+from sweeps.records.plain_text import duration_text, in_ranges, points_text
 
 _MOST_OF_A_NAME = 64
 _MOST_LISTED = 8
@@ -131,15 +130,6 @@ def _lines_of_file(plan: SeedPlan) -> list[str]:
         return []
     margin = [] if plan.new_margin is None else [f"margin_points={plan.new_margin!r},"]
     return [*margin, f"seeds={_in_python(plan.seeds)},"]
-
-
-def in_ranges(seeds: Sequence[int]) -> str:
-    """Return seeds as the command line takes them: `0-4`, or `0,2,5-7`."""
-    runs = [
-        [seed for _, seed in run]
-        for _, run in groupby(enumerate(sorted(seeds)), key=lambda pair: pair[1] - pair[0])
-    ]
-    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def _seeds_cell(number: int | None) -> str:

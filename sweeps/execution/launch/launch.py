@@ -255,6 +255,8 @@ def launch(
 
 def _pass_stages(progress: Progress, options: LaunchOptions, policies: Policies) -> None:
     _LOG.info("%d of %d cells are to be trained", progress.num_left, progress.num_cells)
+    if progress.survey.seeds_sentence:
+        print_line(progress.survey.seeds_sentence)
     print_num_cells(progress.survey)
     if progress.survey.has_work:
         print_own_data(progress.definition)

@@ -1,9 +1,32 @@
 """Preregistration: seeds, margin and rule that a sweep fixes before its results are known."""
 
+from search_spaces.sweep import Sweep
+from sweeps.execution.plan.changes import Changes
 from sweeps.execution.plan.definition import Definition
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import points_text
+
+
+def added_before(sweep: Sweep, changes: Changes, earlier: Manifest | None) -> tuple[int, ...]:
+    """Return the seeds that options of earlier launches have added to those that a sweep declares.
+
+    They belong to the sweep from then on: a launch without options for seeds resumes with them.
+    What else an option has changed is not repeated.
+
+    Args:
+        sweep: The sweep as its file declares it now.
+        changes: The changes of the launch.
+        earlier: The manifest of the previous launch, None for a new sweep.
+    """
+    if earlier is None or earlier.search or earlier.plan:
+        return ()
+    if changes.seeds is not None or changes.add_seeds is not None:
+        return ()
+    declared, given = earlier.departures.get("seeds", ((), ()))
+    if not {*declared} < {*given}:
+        return ()
+    return tuple(seed for seed in given if seed not in {*declared, *sweep.arm_seeds})
 
 
 def with_planned_seeds(definition: Definition, earlier: Manifest | None) -> Definition:

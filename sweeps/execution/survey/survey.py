@@ -4,8 +4,9 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from search_spaces.sweep import Sweep
 from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, facts, summary
 from sweeps.execution.engine.capacity import ONE_AT_A_TIME, Capacity
 from sweeps.execution.launch_options import LaunchOptions
@@ -18,7 +19,12 @@ from sweeps.execution.plan.definition import (
     define,
 )
 from sweeps.execution.plan.growing_definition import resumed
-from sweeps.execution.plan.preregistration import check_margin, with_first_rule, with_planned_seeds
+from sweeps.execution.plan.preregistration import (
+    added_before,
+    check_margin,
+    with_first_rule,
+    with_planned_seeds,
+)
 from sweeps.execution.search.beyond_log import with_lost_decisions
 from sweeps.execution.search.warm_points import warm_started
 from sweeps.execution.survey.disk_estimate import DiskDemand, DiskEstimate, estimate_disk
@@ -41,7 +47,7 @@ from sweeps.execution.survey.surveyed_evaluations import (
 from sweeps.execution.sweep_log import EarlierLog, stored_entries
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestCell
-from sweeps.records.plain_text import duration_text
+from sweeps.records.plain_text import duration_text, in_ranges
 from sweeps.storage.disk_room import free_bytes
 from sweeps.storage.locations import Storage
 from sweeps.tracking.addresses import sqlite_path
@@ -49,6 +55,18 @@ from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import RecordStore
 
 _LOG = logging.getLogger(__name__)
+
+
+class EarlierSeeds(NamedTuple):
+    """Seeds that are in a sweep before a launch and that need not be added.
+
+    Attributes:
+        repeated: Those that the launch adds nevertheless.
+        resumed: Those that options of earlier launches added, with which it resumes.
+    """
+
+    repeated: tuple[int, ...] = ()
+    resumed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,6 +85,7 @@ class Survey:
         evaluations: Every evaluation of the finished trials and its state.
         share_to_come: Share of a full training that a cell still to come takes on average.
         disk: Space that the launch takes on the disk of the storage folder, and free space.
+        earlier_seeds: Seeds that need not be added.
     """
 
     definition: Definition
@@ -82,6 +101,7 @@ class Survey:
     evaluations: tuple[SurveyedEvaluation, ...] = ()
     mean_share: float = 1.0
     disk: DiskEstimate = field(default_factory=DiskEstimate)
+    earlier_seeds: EarlierSeeds = field(default_factory=EarlierSeeds)
 
     def __repr__(self) -> str:
         return summary("Plan", self.name, *self._counts, "refused" * bool(self.refusal))
@@ -137,6 +157,28 @@ class Survey:
     def name(self) -> str:
         """The sweep's name."""
         return self.definition.manifest.sweep
+
+    @property
+    def seeds_sentence(self) -> str:
+        """Say which seeds need not be added, and what is left to train; "" if there are none."""
+        repeated, resumed = self.earlier_seeds
+        if not (seeds := repeated or resumed):
+            return ""
+        subject = f"{'Seed' if len(seeds) == 1 else 'Seeds'} {in_ranges(seeds)}"
+        if repeated:
+            said = f"{subject} {'is' if len(seeds) == 1 else 'are'} already in this sweep"
+        else:
+            was, stays = ("was", "stays") if len(seeds) == 1 else ("were", "stay")
+            said = f"{subject} {was} added by an earlier launch and {stays} in this sweep"
+        return f"{said}; {self._left_text}."
+
+    @property
+    def _left_text(self) -> str:
+        expected = self.definition.manifest.num_expected
+        left = expected - sum(cell.is_filled for cell in self.cells)
+        if not left:
+            return "nothing is left to train"
+        return f"{left:,} of {expected:,} trials {'is' if left == 1 else 'are'} left to train"
 
     @property
     def store(self) -> RecordStore:
@@ -290,6 +332,8 @@ def survey_of(
     declared = declared_sweep(which)
     name = declared.sweep.name if options.name is None else options.name
     earlier = earlier_log(store, storage.journals, name, may_be_replaced=options.replace)
+    seeds = _earlier_seeds(declared.sweep, options, earlier.manifest)
+    options = _with_seeds(options, declared.sweep, seeds.resumed)
     definition, known = _definitions(declared, options, earlier, storage, store=store)
     keys = [cell.trial_key for cell in definition.manifest.cells]
     folders = {} if options.retrain else folder_states(storage, keys)
@@ -316,8 +360,20 @@ def survey_of(
         tracking_uri=tracking_uri,
         evaluations=survey_evaluations(definition.manifest, storage, folders, records, store=store),
         mean_share=mean_share,
+        earlier_seeds=seeds,
     )
     return with_disk(survey, folders)
+
+
+def _earlier_seeds(sweep: Sweep, options: LaunchOptions, current: Manifest | None) -> EarlierSeeds:
+    before = current.seeds if current else sweep.arm_seeds
+    repeated = tuple(seed for seed in options.add_seeds or () if seed in before)
+    return EarlierSeeds(repeated, () if options.replace else added_before(sweep, options, current))
+
+
+def _with_seeds(options: LaunchOptions, sweep: Sweep, added: tuple[int, ...]) -> LaunchOptions:
+    seeds = (*sweep.arm_seeds, *added)
+    return options.model_copy(update={"seeds": seeds}) if added else options
 
 
 def _definitions(
