@@ -222,6 +222,8 @@ class CellStanding(Shape):
     """Epochs trained so far."""
     reason: str
     """Why it did not finish; "" if it did."""
+    is_evaluating: bool
+    """Whether it is finished and its evaluations are being made."""
 
 
 class StatusAnswer(Shape):

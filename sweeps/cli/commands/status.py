@@ -186,8 +186,18 @@ def _print_cells(status: "SweepStatus") -> None:
         place = f"{plain(cell.cell.arm)}, seed {cell.cell.seed}"
         if cell.state == "running":
             out.print(f"running: {place}, epoch {cell.epoch}")
+        elif cell.is_evaluating:
+            out.print(f"evaluating: {place}, {_made(status, cell.cell.trial_key)}")
         elif cell.reason:
             out.print(f"{cell.state}: {place}: {plain(cell.reason)}")
+
+
+def _made(status: "SweepStatus", trial_key: str) -> str:
+    """Return how many of a trial's evaluations are made: "1 of 3 made"."""
+    from sweeps.execution.survey.surveyed_evaluations import EvaluationState, count
+
+    mine = [one for one in status.evaluations if one.trial_key == trial_key]
+    return f"{len(mine) - count(mine, EvaluationState.TO_MAKE)} of {len(mine)} made"
 
 
 def print_evaluations(status: "SweepStatus") -> None:

@@ -9,8 +9,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from search_spaces.evaluation_key import evaluation_key
 from sweeps.aggregation.rendering.libraries import load_libraries
 from sweeps.execution.cells.evaluations import CellEvaluations
+from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.capacity import Room
 from sweeps.execution.engine.cell_queue import CellQueue, EpochBudget
 from sweeps.execution.engine.cell_source import CellSource, ListedCells
@@ -43,6 +45,7 @@ from sweeps.execution.survey.surveyed_evaluations import EvaluationState
 from sweeps.execution.sweep_log import SweepLog
 from sweeps.execution.view.board import Board, empty_cells
 from sweeps.execution.view.disk_watch import DiskWatch
+from sweeps.execution.view.evaluation_watch import EvaluationWatch, evaluation_seconds
 from sweeps.execution.view.live_view import output_to_log, show_lines
 from sweeps.execution.view.notebook_view import show_progress
 from sweeps.execution.worker.provenance import git_revision, package_versions
@@ -155,8 +158,11 @@ def train(
     if options.time_limit_seconds:
         set_time_limit(options.time_limit_seconds)
     try:
-        disk = DiskWatch(progress.survey.storage, board)
-        with watching(recorder.keep_alive, disk.look, lambda: load_for_report(board)):
+        storage = progress.survey.storage
+        disk = DiskWatch(storage, board)
+        evaluations = EvaluationWatch(storage, board, _keys_with_training(progress.survey))
+        looks = (disk.look, evaluations.look, lambda: load_for_report(board))
+        with watching(recorder.keep_alive, *looks):
             engine.run(jobs=jobs, events=jobs)
     except CannotGoOn as error:
         progress.stop_reason = str(error)
@@ -169,6 +175,12 @@ def train(
     if budget.is_spent and progress.num_left:
         progress.stop_reason = budget.words
         raise Interrupted
+
+
+def _keys_with_training(survey: Survey) -> set[str]:
+    """Return the keys of the evaluations that the process of a training makes."""
+    evaluations = survey.definition.sweep.evaluations
+    return {evaluation_key(one) for one in evaluations if not one.other_trials}
 
 
 def load_for_report(board: Board) -> None:
@@ -322,7 +334,7 @@ def start_engine(
     running.enter_context(engine)
     board.say_now("")
     room = policies.room(options.resources, lambda: engine.machines)
-    engine.num_concurrent = room.capacity(configs).num_concurrent
+    engine.num_concurrent = board.num_concurrent = room.capacity(configs).num_concurrent
     return StartedEngine(engine, room)
 
 
@@ -344,6 +356,9 @@ def _evaluations(
         trials = trials_to_evaluate(progress)
         if num := sum(len(trial.missing) for trial in trials):
             board.say(f"evaluations to make from kept weights: {num}")
+        board.unevaluated = {
+            trial.job.trial_key: {one.evaluation_key for one in trial.missing} for trial in trials
+        }
         return trials
 
     return EvaluationQueue(
@@ -355,25 +370,35 @@ def _evaluations(
 
 
 def _jobs(
-    queue: CellQueue, evaluations: EvaluationQueue, progress: Progress, options: LaunchOptions
+    queue: CellQueue,
+    evaluations: EvaluationQueue,
+    progress: Progress,
+    options: LaunchOptions,
+    *,
+    board: Board,
 ) -> TrainThenEvaluate:
     return TrainThenEvaluate(
         EpochBudget(queue, options.budget_epochs),
         evaluations,
         lambda: progress.num_left,
-        partial(_queue_evaluated, progress.survey),
+        partial(_note_evaluated, progress.survey, board),
         is_trained=options.evaluations_only,
     )
 
 
-def _queue_evaluated(survey: Survey, trial_key: str) -> None:
+def _note_evaluated(survey: Survey, board: Board, trial_key: str) -> None:
     """Have a trial's evaluations recorded now. What is not queued is found at the launch's end."""
+    board.evaluated(trial_key, evaluation_seconds(CellFolder(survey.storage.cells, trial_key)))
     with suppress(sqlite3.Error, OSError):
         queue_evaluations(survey, [trial_key])
 
 
 def _board(progress: Progress, log: SweepLog) -> Board:
     survey = progress.survey
+    unevaluated: dict[str, set[str]] = {}
+    for one in survey.evaluations:
+        if one.state is EvaluationState.TO_MAKE:
+            unevaluated.setdefault(one.trial_key, set()).add(one.evaluation.evaluation_key)
     return Board(
         list(survey.cells),
         dict(survey.definition.epochs),
@@ -382,6 +407,8 @@ def _board(progress: Progress, log: SweepLog) -> Board:
         mean_share=survey.mean_share,
         changes=survey.changes_by_arm,
         fresh_seeds=survey.fresh_seeds,
+        evaluations=tuple(one.evaluation_key for one in survey.definition.manifest.evaluations),
+        unevaluated=unevaluated,
     )
 
 
@@ -430,7 +457,7 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> Eval
                     say=board.say,
                 )
                 evaluations = _evaluations(progress, board, room, policies)
-                jobs = _jobs(queue, evaluations, progress, options)
+                jobs = _jobs(queue, evaluations, progress, options, board=board)
                 train(jobs, engine, board, recorder, progress=progress, options=options)
             is_interrupted = False
         finally:

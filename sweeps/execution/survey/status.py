@@ -1,15 +1,19 @@
 """The status of a sweep, from its manifest, its records and its cells' folders."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, summary
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.launch_process.launch_lock import running_sweeps
-from sweeps.execution.survey.surveyed_evaluations import SurveyedEvaluation, evaluations_by_outcome
+from sweeps.execution.survey.surveyed_evaluations import (
+    EvaluationState,
+    SurveyedEvaluation,
+    evaluations_by_outcome,
+)
 from sweeps.execution.sweep_log import (
     Launch,
     is_launching,
@@ -37,12 +41,14 @@ class CellStatus:
             if it may be promoted.
         epoch: Number of epochs so far.
         reason: Why it did not finish.
+        is_evaluating: Whether it is finished, and a process makes its evaluations.
     """
 
     cell: ManifestCell
     state: str
     epoch: int = 0
     reason: str = ""
+    is_evaluating: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,9 +134,10 @@ def sweep_status(
     )
     filled = [cell for cell in cells if cell.state in {Outcome.FINISHED, Outcome.DIVERGED}]
     outcomes = {cell.cell.trial_key: Outcome(cell.state) for cell in filled}
+    evaluations = evaluations_by_outcome(manifest, place, outcomes, records, store=store)
     return SweepStatus(
         sweep=name,
-        cells=cells,
+        cells=_with_evaluating(cells, evaluations, place) if is_running else cells,
         arms=tuple(arm.name for arm in manifest.arms),
         last_launch=last_launch(place.journals, name),
         is_recorded=all(
@@ -138,7 +145,7 @@ def sweep_status(
             for cell in filled
         ),
         declared=manifest.evaluations,
-        evaluations=evaluations_by_outcome(manifest, place, outcomes, records, store=store),
+        evaluations=evaluations,
         ending=manifest.search.ending if manifest.search else "",
         is_running=is_running,
         num_deleted=len(store.deleted(key for key in outcomes if key not in records)),
@@ -173,6 +180,19 @@ def _cell_status(
         return CellStatus(cell, Outcome.FAILED.value, folder.epochs_done(), reason)
     epochs = folder.epochs_done()
     return CellStatus(cell, Outcome.INTERRUPTED.value if epochs else "missing", epochs)
+
+
+def _with_evaluating(
+    cells: tuple[CellStatus, ...], evaluations: Iterable[SurveyedEvaluation], place: Storage
+) -> tuple[CellStatus, ...]:
+    """Return the cells of a running sweep with those noted whose evaluations are being made."""
+    lacking = {one.trial_key for one in evaluations if one.state is EvaluationState.TO_MAKE}
+    return tuple(
+        replace(one, is_evaluating=CellFolder(place.cells, one.cell.trial_key).is_busy())
+        if one.cell.trial_key in lacking
+        else one
+        for one in cells
+    )
 
 
 def _waiting(journals: Path, manifest: Manifest) -> Mapping[str, int]:

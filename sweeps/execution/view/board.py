@@ -1,7 +1,9 @@
 """The progress of a launch, as a state that all views show."""
 
+import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -22,6 +24,8 @@ class RunningTrial:
     Attributes:
         errors: The validation errors that this launch has seen, the last ones of many.
         is_pending: Whether it was dispatched and waits for a process.
+        num_evaluated: How many of its evaluations are made; None while it trains or is tested.
+        num_evaluations: How many its process makes.
     """
 
     arm: str
@@ -31,6 +35,13 @@ class RunningTrial:
     validation_error: float | None = None
     errors: tuple[float, ...] = ()
     is_pending: bool = True
+    num_evaluated: int | None = None
+    num_evaluations: int = 0
+
+    @property
+    def is_evaluating(self) -> bool:
+        """Whether its training has ended, and its process makes its evaluations."""
+        return self.num_evaluated is not None
 
 
 @dataclass(frozen=True)
@@ -65,6 +76,9 @@ class Board:
         failures: (arm, seed, reason) of each trial that failed.
         fresh_seeds: Seeds that have no part in choosing; empty where nothing is chosen.
         changes: Arm -> its settings (path -> value), for arms whose name does not say them.
+        evaluations: Keys of the evaluations that each finished trial gets.
+        unevaluated: Trial key -> keys of the evaluations that are still to be made.
+        num_concurrent: Jobs at once, at most.
         doing: What happens now instead of training, "" while trials run.
         doing_since: When that began, on the clock.
         said: Sentences for the user.
@@ -87,6 +101,9 @@ class Board:
     failures: list[tuple[str, int, str]] = field(default_factory=list[tuple[str, int, str]])
     fresh_seeds: frozenset[int] = frozenset()
     changes: dict[str, Json] = field(default_factory=dict[str, Json])
+    evaluations: tuple[str, ...] = ()
+    unevaluated: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    num_concurrent: int = 1
     doing: str = ""
     doing_since: float = 0.0
     said: list[str] = field(default_factory=list[str])
@@ -107,6 +124,8 @@ class Board:
         self._last_epoch_at: float | None = None
         self._epochs_timed = 0
         self._epoch_seconds = 0.0
+        self._seconds_since_epoch = 0.0
+        self._evaluation_seconds: dict[str, list[float]] = {}
         self._errors = {
             (cell.cell.arm, cell.cell.seed): cell.validation_error
             for cell in self.cells
@@ -118,6 +137,8 @@ class Board:
             for cell in empty_cells(self.cells)
             if cell.state is not CellState.WAITING
         }
+        for cell in empty_cells(self.cells):
+            self.unevaluated[cell.cell.trial_key] = {*self.evaluations}
 
     def add(self, cells: Iterable[SurveyedCell], epochs: dict[str, int]) -> None:
         """Add cells that a search has proposed or has chosen to confirm."""
@@ -137,6 +158,7 @@ class Board:
                 else:
                     left = max(0, self.epochs[cell.cell.arm] - cell.epochs)
                     self._untrained.setdefault(cell.cell.trial_key, left)
+                    self.unevaluated.setdefault(cell.cell.trial_key, {*self.evaluations})
 
     def dispatched(self, trial_key: str) -> None:
         """A trial was dispatched, and waits for a process."""
@@ -167,6 +189,27 @@ class Board:
                 trial.errors = (*trial.errors[1 - _MOST_ERRORS :], validation_error)
                 self._untrained[trial_key] = trial.num_epochs - epoch
 
+    def evaluating(self, trial_key: str, num_evaluated: int, num_evaluations: int) -> None:
+        """A trial was trained, and its process has made some of its evaluations."""
+        with self._lock:
+            if trial := self.running.get(trial_key):
+                trial.num_evaluated, trial.num_evaluations = num_evaluated, num_evaluations
+                self._untrained[trial_key] = 0
+
+    def evaluated(self, trial_key: str, seconds: Mapping[str, float]) -> None:
+        """A trial has evaluations: by their keys the seconds that each took.
+
+        Those that are known already do not count twice.
+        """
+        with self._lock:
+            new = self.unevaluated.get(trial_key, set[str]()) & seconds.keys()
+            others = [key for key, one in self.running.items() if not one.is_pending]
+            num_running = len({trial_key, *others})
+            for key in new:
+                self._evaluation_seconds.setdefault(key, []).append(seconds[key])
+                self._seconds_since_epoch += seconds[key] / num_running
+                self.unevaluated[trial_key].discard(key)
+
     def restarted(self, trial_key: str, why: str) -> None:
         """A trial will resume from its checkpoint, for example after its process was killed."""
         with self._lock:
@@ -188,6 +231,7 @@ class Board:
     def pruned(self, trial_key: str) -> None:
         """A waiting trial was pruned; a running one is reported by `ended`."""
         with self._lock:
+            self.unevaluated.pop(trial_key, None)
             if self.waiting.pop(trial_key, 0):
                 self.num_done += 1
                 self.num_pruned += 1
@@ -201,6 +245,8 @@ class Board:
             self._untrained.pop(trial_key, None)
             self.waiting.pop(trial_key, None)
             self._ended.add((cell.arm, cell.seed))
+            if outcome is not Outcome.FINISHED:
+                self.unevaluated.pop(trial_key, None)
             if outcome is Outcome.FAILED:
                 self.failures.append((cell.arm, cell.seed, reason))
             else:
@@ -231,11 +277,6 @@ class Board:
         """Return the trial keys of the dispatched trials."""
         with self._lock:
             return list(self.running)
-
-    @property
-    def num_pending(self) -> int:
-        """How many trials were dispatched and wait for a process."""
-        return sum(trial.is_pending for trial in self.snapshot())
 
     @property
     def has_started(self) -> bool:
@@ -273,12 +314,15 @@ class Board:
         return (best_arm(fresh, errors) if is_confirmed else None) or best_arm(other, errors)
 
     def _time_epoch(self) -> None:
-        """Count the time since the last epoch; the first one waited for processes to start."""
+        """Count the time since the last epoch; the first one waited for processes to start.
+
+        Left out is the share of it in which evaluations took the place of trainings.
+        """
         now = self.clock()
         if self._last_epoch_at is not None:
-            self._epoch_seconds += now - self._last_epoch_at
+            self._epoch_seconds += now - self._last_epoch_at - self._seconds_since_epoch
             self._epochs_timed += 1
-        self._last_epoch_at = now
+        self._last_epoch_at, self._seconds_since_epoch = now, 0.0
 
     def seconds_an_epoch(self) -> float | None:
         """Return the mean seconds of an epoch, None until a few have ended.
@@ -287,16 +331,39 @@ class Board:
         """
         if self._epochs_timed < _FEWEST_EPOCHS - 1:
             return None
-        return self._epoch_seconds / self._epochs_timed
+        return max(0.0, self._epoch_seconds / self._epochs_timed)
 
     def remaining_seconds(self) -> float | None:
-        """Estimate the time left, None until a few epochs have ended."""
-        per_epoch = self.seconds_an_epoch()
-        if per_epoch is None:
-            return None
+        """Estimate the time left, None until a few epochs have ended.
+
+        It is that of training alone while `evaluation_seconds` is not known.
+        """
         mean = sum(self.epochs.values()) / max(1, len(self.epochs))
         to_come = mean * self.mean_share * (self.num_cells - len(self.cells))
-        return (sum(self._untrained.values()) + to_come) * per_epoch
+        epochs = sum(self._untrained.values()) + to_come
+        per_epoch, evaluating = self.seconds_an_epoch(), self.evaluation_seconds()
+        is_unknown = evaluating is None and not epochs
+        if is_unknown or (per_epoch is None and (epochs or not evaluating)):
+            return None
+        return epochs * (per_epoch or 0.0) + (evaluating or 0.0)
+
+    def evaluation_seconds(self) -> float | None:
+        """Estimate how long the evaluations take that are still to be made.
+
+        None until one of each kind has ended: only then its seconds are known.
+        """
+        with self._lock:
+            left = {key: [*kinds] for key, kinds in self.unevaluated.items() if kinds}
+            seconds = {kind: fmean(values) for kind, values in self._evaluation_seconds.items()}
+        numbers = Counter(kind for kinds in left.values() for kind in kinds)
+        num_to_come = self.mean_share * (self.num_cells - len(self.cells))
+        totals = [
+            seconds.get(kind, math.nan) * (numbers[kind] + num_to_come * (kind in self.evaluations))
+            for kind in {*numbers, *(self.evaluations if num_to_come else ())}
+        ]
+        at_once = min(self.num_concurrent, len(left) + num_to_come)
+        total = sum(totals) / max(1, at_once)
+        return None if math.isnan(total) else total
 
 
 def best_arm(

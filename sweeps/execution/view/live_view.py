@@ -211,11 +211,18 @@ def _trials(running: Sequence[RunningTrial]) -> Table:
         table.add_row(
             escape(_one_line(trial.arm)),
             str(trial.seed),
-            f"{trial.epoch}/{trial.num_epochs}",
+            progress_words(trial),
             standing(trial),
             sparkline(trial.errors),
         )
     return table
+
+
+def progress_words(trial: RunningTrial) -> str:
+    """Return how far a trial is trained: "3/8", or of the evaluations that follow: "1 of 2"."""
+    if trial.is_evaluating:
+        return f"evaluating, {trial.num_evaluated} of {trial.num_evaluations}"
+    return f"{trial.epoch}/{trial.num_epochs}"
 
 
 def standing(trial: RunningTrial) -> str:
@@ -274,15 +281,22 @@ def _counts(board: Board, title: str, *more: str) -> str:
     remaining = board.remaining_seconds()
     is_awaited = board.running or (remaining or 0) > 1
     if remaining is not None and is_awaited and not board.is_stopping:
-        parts.append(f"about {duration_text(remaining)} left")
+        of_what = " of training" * (board.evaluation_seconds() is None)
+        parts.append(f"about {duration_text(remaining)}{of_what} left")
     return _one_line(", ".join(parts))
 
 
 def _doing(board: Board) -> str:
-    """Return what happens now, and how many trials wait for a process."""
-    num_pending = board.num_pending
-    now = board.doing or f"{len(board.running) - num_pending} running"
-    return f"{now}, {num_pending} pending" if num_pending else now
+    """Return what happens now, how many trials are evaluated, and how many wait for a process."""
+    trials = board.snapshot()
+    num_pending = sum(trial.is_pending for trial in trials)
+    num_evaluating = sum(trial.is_evaluating for trial in trials)
+    num_running = len(trials) - num_pending - num_evaluating
+    counts = {"running": num_running, "evaluating": num_evaluating, "pending": num_pending}
+    if board.doing or (num_evaluating and not num_running):
+        del counts["running"]
+    now = [f"{count} {what}" for what, count in counts.items() if count or what == "running"]
+    return ", ".join([board.doing] * bool(board.doing) + now)
 
 
 def print_line(text: str) -> None:

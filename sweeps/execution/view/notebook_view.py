@@ -8,7 +8,7 @@ from typing import Any, TextIO
 from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, line
 from sweeps.execution.periodic import every
 from sweeps.execution.view.board import Board, RunningTrial
-from sweeps.execution.view.live_view import show_in_terminal, standing, summary
+from sweeps.execution.view.live_view import progress_words, show_in_terminal, standing, summary
 
 UPDATE_SECONDS = 1.0
 _MOST_TRIALS = 20
@@ -70,7 +70,7 @@ def board_html(board: Board, title: str) -> str:
 
 
 def _row(trial: RunningTrial) -> tuple[str, ...]:
-    return trial.arm, str(trial.seed), f"{trial.epoch}/{trial.num_epochs}", standing(trial)
+    return trial.arm, str(trial.seed), progress_words(trial), standing(trial)
 
 
 def _bundle(board: Board, title: str) -> dict[str, str]:

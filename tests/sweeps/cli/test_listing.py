@@ -17,11 +17,14 @@ from sweeps.execution.survey.status import sweep_status
 from sweeps.execution.sweep_log import DISPATCHED, SweepLog, stored_entries, write_log
 from sweeps.records.cell_contents import OutboxLine
 from sweeps.records.launch_command import RESUME_VARIABLE
+from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.sweep_log import LaunchEnded
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.locations import resolve_storage
+from sweeps.tracking.opening import open_store
 from tests.golden.stores.archive import unpack
 from tests.sweeps.cli.shell import Shell
+from tests.sweeps.published import publish_manifest
 
 STORES = Path(__file__).parents[2] / "golden" / "stores"
 
@@ -142,6 +145,33 @@ def test_a_trial_that_waits_for_room_is_pending_while_its_launch_runs(shell: She
     assert pending["trial_key"] == waits
     assert answer["counts"]["pending"] == 1
     assert "pending" not in shell("status", "small_design").out, "its launch is gone"
+
+
+def test_a_finished_trial_whose_process_evaluates_it_is_named(shell: Shell) -> None:
+    storage = unpacked(shell, "finished_design")
+    store = open_store(storage=storage)
+    kinds = {"d": "confidence", "f": "confusion"}
+    evaluations = tuple(
+        ManifestEvaluation(evaluation_key=20 * letter, kind=kind, looks_at="test")
+        for letter, kind in kinds.items()
+    )
+    manifest = store.manifest("small_design").model_copy(update={"evaluations": evaluations})
+    publish_manifest(store.writer(), manifest)
+    evaluated, other, *_ = manifest.cells
+    cells = [CellFolder(storage / "cells", one.trial_key) for one in (evaluated, other)]
+    for one in cells:
+        one.weights.touch()
+    (cells[0].path / "evaluations").mkdir()
+    (cells[0].path / "evaluations" / f"{'f' * 20}.json").touch()
+    line = f"evaluating: {evaluated.arm}, seed {evaluated.seed}, 1 of 2 made"
+    with FileLock(storage / "journals" / "small_design.lock") as lock, cells[0].lease():
+        assert lock.acquire()
+        lines = shell("status", "small_design").out.splitlines()
+        answer = json.loads(shell("status", "small_design", "--json").out)
+    assert [one for one in lines if "evaluating" in one] == [line]
+    assert [one["is_evaluating"] for one in answer["cells"]] == [True, *[False] * 7]
+    with cells[1].lease():
+        assert "evaluating" not in shell("status", "small_design").out, "its launch is gone"
 
 
 def test_a_launch_that_starts_is_said_to_though_nothing_is_recorded_yet(shell: Shell) -> None:
