@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 from pydantic_core import to_jsonable_python
 
 from capsmodel.config import TrainingConfig
-from capsmodel.evaluation import EVALUATIONS
+from capsmodel.evaluation import EVALUATIONS, Evaluation
 from capsmodel.overrides import family_of
 from capsmodel.settings.messages import allowed
 from capsmodel.settings.parts import Part, Settings, family_class, home_of, kind_of
 from capsmodel.spelling import unknown
+
+_MADE_ALWAYS = " Every trial makes it at its end: a sweep must not declare it."
 
 
 class Setting(NamedTuple):
@@ -104,7 +106,7 @@ def _describe(part: type[Part]) -> Description:
     return Description(
         family=family_class(part).family,
         kind=kind_of(part),
-        summary=" ".join(text.partition("\n\n")[0].split()),
+        summary=" ".join(text.partition("\n\n")[0].split()) + _MADE_ALWAYS * _is_made_always(part),
         source=_after("Source", text),
         difference=_after("Difference", text),
         settings=tuple(_setting(part, name) for name in part.model_fields if name != "kind"),
@@ -112,6 +114,10 @@ def _describe(part: type[Part]) -> Description:
         class_name=part.__name__,
         home=home_of(part),
     )
+
+
+def _is_made_always(part: type[Part]) -> bool:
+    return issubclass(part, Evaluation) and part.is_measured_in_training
 
 
 def _parts_in(settings: type[Settings], seen: set[type[Part]]) -> Iterator[type[Part]]:

@@ -13,8 +13,8 @@ from capsmodel.training.trained import Trained
 class TestError(Evaluation):
     """The share of test images that are classified wrongly, and the class given to each.
 
-    Every trial measures it at its end, with that of the extra tests, so its final record holds
-    it and no sweep has to declare it. For the same network both give the same values.
+    Every trial measures it at its end, with that of the extra tests, so that its final record
+    holds it: a sweep that declares it is refused. For the same network both give the same values.
     """
 
     __test__: ClassVar[bool] = False  # pytest would take the name for that of a class of tests

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from capsmodel.evaluation import EVALUATIONS
 from capsmodel.part_descriptions import Description, described_parts, markdown_table
 from capsmodel.settings.parts import family_class, kind_of
 from tests.capsmodel.testing.test_contracts import FAMILIES
@@ -30,6 +31,12 @@ def test_a_part_says_what_it_is_and_what_each_setting_means(part: Description) -
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: f"{part.family}-{part.kind}")
 def test_a_part_with_a_source_says_how_it_differs(part: Description) -> None:
     assert not part.source or part.source.startswith("none") or part.difference
+
+
+def test_an_evaluation_that_no_sweep_may_declare_says_so() -> None:
+    said = [part.kind for part in PARTS if "a sweep must not declare it" in part.summary]
+    assert said == [kind_of(one) for one in EVALUATIONS if one.is_measured_in_training]
+    assert said == ["test_error"]
 
 
 def test_a_description_holds_source_difference_settings_and_profiles() -> None:
