@@ -14,7 +14,7 @@
     sweeps.diff("ed5cdf", "41c09e")     in what two trials, or two sweeps, differ
     sweeps.report("quickstart")         its tables and figures, rebuilt from its records
     sweeps.verify("paper.tex")          whether a paper's numbers follow from the records
-    sweeps.load_model("ed5cdf")         a trial's network, ready to predict
+    sweeps.load_model("ed5cdf")         a trial's network, or a sweep's best, ready to predict
     sweeps.pictures("ed5cdf")           what a trial's network draws, and how it routes
 
 Names are loaded when they are first used, so that reading records loads neither torch nor ray.
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sweeps.aggregation.frames import predictions as predictions
     from sweeps.aggregation.frames import sweeps as sweeps
     from sweeps.aggregation.frames import trials as trials
+    from sweeps.aggregation.named_models import load_model as load_model
     from sweeps.aggregation.pictures.trial_pictures import Pictures as Pictures
     from sweeps.aggregation.pictures.trial_pictures import pictures as pictures
     from sweeps.aggregation.rendering.contents import Figure as Figure
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from sweeps.aggregation.rendering.table import Table as Table
     from sweeps.aggregation.report.files import report as report
     from sweeps.aggregation.tables.sweep_results import Results as Results
-    from sweeps.aggregation.trained_models import load_model as load_model
     from sweeps.aggregation.trial_view import TrialView as TrialView
     from sweeps.aggregation.trial_view import show as show
     from sweeps.aggregation.verification.verify import verify as verify
@@ -89,7 +89,7 @@ _HOMES = {
     "curves": "sweeps.aggregation.frames",
     "diff": "sweeps.aggregation.comparison",
     "evaluations": "sweeps.aggregation.frames",
-    "load_model": "sweeps.aggregation.trained_models",
+    "load_model": "sweeps.aggregation.named_models",
     "pictures": "sweeps.aggregation.pictures.trial_pictures",
     "plan": "sweeps.execution.launch.run",
     "plan_seeds": "sweeps.execution.launch.seed_plan",

@@ -8,39 +8,10 @@ from pydantic import ValidationError
 
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json, Outcome, TrialRecord
-from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 
 if TYPE_CHECKING:
     from capsmodel.training.trained import Trained
-
-
-def load_model(
-    trial: str,
-    tracking_uri: str | RecordStore | None = None,
-    storage: str | None = None,
-    *,
-    parts: Sequence[type[Any]] = (),
-    device: str = "cpu",
-) -> "Trained":
-    """Return the trained network of one finished trial, ready to predict.
-
-    Args:
-        trial: The first characters of its trial key, or the id of its record.
-        tracking_uri: Address of the records, or the store; by default that of the command line.
-        storage: Folder of the embedded store.
-        parts: Classes of the user's own parts that its config names.
-        device: Where the weights go.
-
-    Raises:
-        BadInput: If no trial, or more than one, answers to it, it has not finished, its weights
-            were not kept, or the config names a part that is not given.
-        StoreUnreachable: If the tracking store does not answer.
-    """
-    store = open_to_read(tracking_uri, storage)
-    record = trial_of(trial, store)
-    check_finished(record)
-    return trained_of(record, store, parts=parts, device=device)
 
 
 def trial_of(name: str, store: RecordStore) -> TrialRecord:

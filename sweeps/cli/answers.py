@@ -427,9 +427,11 @@ class Predicted(Shape):
 
 
 class PredictAnswer(Shape):
-    """`capsweep predict TRIAL IMAGE...`."""
+    """`capsweep predict TRIAL IMAGE...`, or with a sweep."""
 
     format: Literal["capsweep.predict/1"] = "capsweep.predict/1"
+    trial_key: str
+    """Key of the trial whose network predicts."""
     conversion: str
     """What was changed of the images to make them those of the network, a sentence."""
     images: tuple[Predicted, ...]

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sweeps.cli.completion import trial_keys
+from sweeps.cli.completion import sweeps_and_trials
 from sweeps.cli.json_output import JsonOption, print_json
-from sweeps.cli.options import StorageOption, TrackingOption
+from sweeps.cli.options import StorageOption, TrackingOption, launched_name
 from sweeps.cli.terminal import console, plain, say, table_of
 from sweeps.records.errors import BadInput
 from sweeps.remote.submissions import check_trials
@@ -17,13 +17,20 @@ if TYPE_CHECKING:
     from sweeps.cli.answers import PredictAnswer
 
 
+_Named = Annotated[
+    str,
+    typer.Argument(
+        metavar="TRIAL|SWEEP",
+        help="The beginning of a trial key, or a run id; or a sweep or its file, whose best "
+        "trial by validation predicts.",
+        callback=launched_name,
+        autocompletion=sweeps_and_trials,
+    ),
+]
+
+
 def predict(
-    trial: Annotated[
-        str,
-        typer.Argument(
-            help="The beginning of a trial key, or a run id.", autocompletion=trial_keys
-        ),
-    ],
+    trial: _Named,
     images: Annotated[list[str], typer.Argument(help="Picture files, or folders of them.")],
     *,
     out: Annotated[
@@ -38,17 +45,24 @@ def predict(
 ) -> None:
     """Say what a trained network takes pictures for: classes by name, and beliefs."""
     check_trials(storage, tracking_uri)
-    from sweeps.aggregation.trained_models import load_model
+    from sweeps.aggregation.named_models import named_trial
+    from sweeps.aggregation.trained_models import trained_of
+    from sweeps.tracking.opening import open_to_read
 
-    trained = load_model(trial, tracking_uri, storage, parts=_parts(sweep_file))
+    parts = _parts(sweep_file)
+    store = open_to_read(tracking_uri, storage)
+    record, why = named_trial(trial, store)
+    trained = trained_of(record, store, parts=parts)
     try:
         prediction = trained.predict([*map(Path, images)])
     except ValueError as error:
         raise BadInput(str(error)) from error
-    answer = _answer(trained, prediction, _drawn(prediction, out))
+    answer = _answer(record.trial_key, trained, prediction, drawn=_drawn(prediction, out))
     if as_json:
         print_json(answer)
     else:
+        if why:
+            say(why)
         _print(answer)
 
 
@@ -90,7 +104,7 @@ def _drawn(prediction: "Prediction", out: str | None) -> tuple[str, ...]:
 
 
 def _answer(
-    trained: "Trained", prediction: "Prediction", drawn: tuple[str, ...]
+    trial_key: str, trained: "Trained", prediction: "Prediction", *, drawn: tuple[str, ...]
 ) -> "PredictAnswer":
     from sweeps.cli.answers import PredictAnswer, Predicted
 
@@ -107,7 +121,9 @@ def _answer(
         )
         for number, source in enumerate(prediction.sources)
     )
-    return PredictAnswer(conversion=prediction.conversion, images=tuple(images))
+    return PredictAnswer(
+        trial_key=trial_key, conversion=prediction.conversion, images=tuple(images)
+    )
 
 
 def _first(prediction: "Prediction", number: int) -> int:

@@ -9,6 +9,7 @@ from safetensors.torch import save_file
 
 from capsmodel.training.training import Training
 from sweeps.aggregation.best_configs import best_configs
+from sweeps.aggregation.named_models import load_model, named_trial
 from sweeps.aggregation.trial_view import show
 from sweeps.records import trial_record as names
 from sweeps.records.errors import BadInput
@@ -114,6 +115,35 @@ def test_the_model_of_a_confirmed_arm_is_that_of_its_best_fresh_seed(store, tmp_
     model = best_configs("known", store)[0].load_model()
 
     assert model.seed == FRESH[0]
+
+
+def test_the_model_of_a_sweep_is_that_of_its_best_trial_by_validation(store, tmp_path):
+    manifest = manifest_of(["a", "b"], [0, 1])
+    config = small_config()
+    arms = [
+        one.model_copy(update={"config": config.model_dump(mode="json")}) for one in manifest.arms
+    ]
+    put_sweep(store, manifest.model_copy(update={"arms": tuple(arms)}), [])
+    with pytest.raises(
+        BadInput, match="No trial of the sweep 'known' has finished, so that it has"
+    ):
+        load_model("known", store)
+    errors = {("a", 0): (0.5, 0), ("a", 1): (0.1, 1), ("b", 0): (0.3, 50), ("b", 1): (0.2, 90)}
+    for (arm, seed), (error, wrong) in errors.items():  # that with the fewest wrong is not chosen
+        more = {"epochs": 1, "validation_error": error}
+        run = put_trial(store, finished(arm, seed, wrong, **more))
+        put_config(store, run, config.model_dump(mode="json"))
+        Training(config, seed=seed).trained().save(tmp_path / names.ARTIFACT_WEIGHTS)
+        store.writer().upload(run, tmp_path / names.ARTIFACT_WEIGHTS)
+
+    assert load_model("known", store).seed == 1
+    record, why = named_trial("known", store)
+    assert (record.arm, record.seed) == ("b", 1)
+    assert why == (
+        f"Trial {trial_key('b', 1)} of known (arm 'b', seed 1): the best arm by mean validation "
+        f"error, and its trial with the lowest validation error."
+    )
+    assert named_trial(trial_key("a", 0)[:8], store).why == ""
 
 
 def test_a_seed_that_did_not_finish_cannot_be_loaded(trained_sweep, store):

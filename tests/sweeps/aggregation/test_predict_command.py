@@ -13,7 +13,14 @@ from sweeps import cli
 from sweeps.records import trial_record as names
 from tests.capsmodel.data.pictures import write_classes
 from tests.capsmodel.small_config import small_config, small_model
-from tests.sweeps.aggregation.known_sweep import finished, put_config, put_trial, trial_key
+from tests.sweeps.aggregation.known_sweep import (
+    finished,
+    manifest_of,
+    put_config,
+    put_sweep,
+    put_trial,
+    trial_key,
+)
 
 KEY = trial_key("a", 0)
 
@@ -55,6 +62,23 @@ def test_pictures_are_named_by_their_classes(said, mlflow_store):
         *map(list, zip(expected.sources, expected.names, strict=True))
     ]
     assert [row[2] for row in rows] == [f"{one:.3f}" for one in expected.lengths.amax(dim=1)]
+
+
+@pytest.mark.parametrize("name", ["known", "photos.py"])
+def test_a_sweep_or_its_file_predicts_by_its_best_trial(said, mlflow_store, tmp_path, name):
+    put_sweep(mlflow_store, manifest_of(["a"], [0]), [])
+    text = 'from search_spaces import Sweep\nSWEEP = Sweep(name="known")\nraise RuntimeError("run")'
+    (tmp_path / "photos.py").write_text(text)
+    code, out, err = said(name, "photos/dog/000.png")
+    assert (code, err) == (0, "")
+    why, conversion, *_ = out.splitlines()
+    assert why == (
+        f"Trial {KEY} of known (arm 'a', seed 0): the best arm by mean validation error, and its "
+        f"trial with the lowest validation error."
+    )
+    assert conversion.startswith("1 image: 12 x 12 to 8 x 8")
+    answer = json.loads(said(name, "photos/dog/000.png", "--json")[1])
+    assert answer["trial_key"] == KEY
 
 
 def test_json_has_beliefs_and_pose(said):

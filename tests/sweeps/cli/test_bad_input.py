@@ -61,7 +61,15 @@ CASES: dict[str, tuple[list[str], str]] = {
     # predict
     "predict nothing": (["predict", "0123"], "Missing argument"),
     "predict by an unknown trial": (["predict", "ffff", "a.png"], "There is no trial 'ffff'"),
-    "predict by a sweep": (["predict", "quickstart", "a.png"], "is a sweep, not a trial"),
+    "predict by a sweep without a result": (
+        ["predict", "quickstart", "a.png"],
+        "No trial of the sweep 'quickstart' has finished, so that it has no network yet",
+    ),
+    "predict by an unknown sweep": (
+        ["predict", "quikstart", "a.png"],
+        "'quikstart' is neither a sweep nor the beginning of a trial key. Did you mean 'quick",
+    ),
+    "predict by a file that is not there": (["predict", "no.py", "a.png"], "no.py"),
     "predict by no file": (["predict", "ff", "a.png", "--file", "no.py"], "no.py"),
     # best, show, plan, list, run
     "best of none": (["best", "quickstart", "-n", "0"], "0"),
