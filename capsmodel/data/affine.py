@@ -219,6 +219,7 @@ class AffineMnist(AffineDataSet):
     """
 
     source: ClassVar[type[DataSet]] = Mnist
+    num_unsplit: ClassVar[int | None] = Mnist.num_unsplit
     margin: ClassVar[int] = 6
     fingerprint: ClassVar[str] = _fingerprint(Mnist)
     kind: Literal["affine_mnist"] = "affine_mnist"
@@ -236,6 +237,7 @@ class AffineFashionMnist(AffineDataSet):
     """
 
     source: ClassVar[type[DataSet]] = FashionMnist
+    num_unsplit: ClassVar[int | None] = FashionMnist.num_unsplit
     margin: ClassVar[int] = 6
     class_names: ClassVar[tuple[str, ...]] = FashionMnist.class_names
     fingerprint: ClassVar[str] = _fingerprint(FashionMnist)
@@ -254,6 +256,7 @@ class AffineDigits(AffineDataSet):
     """
 
     source: ClassVar[type[DataSet]] = Digits
+    num_unsplit: ClassVar[int | None] = Digits.num_unsplit
     margin: ClassVar[int] = 3
     fingerprint: ClassVar[str] = _fingerprint(Digits)
     kind: Literal["affine_digits"] = "affine_digits"

@@ -129,6 +129,8 @@ class DataSet(Part, ABC):
         shared_images: Why images occur in more than one split, with the source, such as "known:
             Barz and Denzler 2020"; empty if more than 0.1 % of a split are to be refused.
         class_names: What each class is called; () if by its number.
+        num_unsplit: How many images training and validation have together, known without loading;
+            None where that is not known.
         validation_fraction: Share of the training images that is held out for validation.
         split_seed: Seed that selects these images.
         fraction: Share of every split that is used, the test split too. Which images these are is
@@ -145,6 +147,7 @@ class DataSet(Part, ABC):
     is_split_by_seed: ClassVar[bool] = True
     shared_images: ClassVar[str] = ""
     class_names: ClassVar[tuple[str, ...]] = ()
+    num_unsplit: ClassVar[int | None] = None
     validation_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.125
     split_seed: Annotated[int, Field(ge=0)] = 0
 
@@ -170,6 +173,17 @@ class DataSet(Part, ABC):
     def reader_versions(self) -> tuple[str, ...]:
         """Versions of what decodes the images of a user: another one may give other values."""
         return ()
+
+    @property
+    def num_training_images(self) -> int | None:
+        """How many training images there are, known without loading; None where it is not.
+
+        With a share of the images it is about right, as each class is rounded for itself.
+        """
+        if self.num_unsplit is None:
+            return None
+        num = self.num_unsplit - round(self.validation_fraction * self.num_unsplit)
+        return round(num * self.fraction * self.train_fraction)
 
     def name_of(self, label: int) -> str:
         """Return what a class is called."""

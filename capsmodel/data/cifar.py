@@ -67,6 +67,7 @@ class Cifar10(CifarImages):
         "ship",
         "truck",
     )
+    num_unsplit: ClassVar[int | None] = 50_000
     archives: ClassVar[Archives] = Archives(
         "CIFAR10",
         (Archive("cifar-10-binary.tar.gz", "c32a1d4ab5d03f1284b67883e8d87530", 170_052_171),),
@@ -90,6 +91,7 @@ class Cifar100(CifarImages):
 
     kind: Literal["cifar100"] = "cifar100"
     num_classes: ClassVar[int] = 100
+    num_unsplit: ClassVar[int | None] = 50_000
     archives: ClassVar[Archives] = Archives(
         "CIFAR100",
         (Archive("cifar-100-binary.tar.gz", "03b5dce01913d631647c71ecec9e9cb8", 168_513_733),),

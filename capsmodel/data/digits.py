@@ -35,6 +35,7 @@ class Digits(DataSet):
     kind: Literal["digits"] = "digits"
     padding: Annotated[int, Field(ge=0, le=64)] = later(0)
     num_classes: ClassVar[int] = 10
+    num_unsplit: ClassVar[int | None] = 1_437
     fingerprint: ClassVar[str] = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
 
     @property

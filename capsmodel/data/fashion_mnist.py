@@ -14,6 +14,7 @@ class FashionMnist(IdxImages):
     """
 
     kind: Literal["fashion_mnist"] = "fashion_mnist"
+    num_unsplit: ClassVar[int | None] = 60_000
     archives: ClassVar[Archives] = Archives(
         "FashionMNIST",
         (

@@ -14,6 +14,7 @@ class KMnist(IdxImages):
     """
 
     kind: Literal["kmnist"] = "kmnist"
+    num_unsplit: ClassVar[int | None] = 60_000
     archives: ClassVar[Archives] = Archives(
         "KMNIST",
         (

@@ -15,6 +15,7 @@ class Mnist(IdxImages):
     """
 
     kind: Literal["mnist"] = "mnist"
+    num_unsplit: ClassVar[int | None] = 60_000
     archives: ClassVar[Archives] = Archives(
         "MNIST",
         (

@@ -70,6 +70,7 @@ class MnistOnFashion(DataSet):
     kind: Literal["mnist_on_fashion"] = "mnist_on_fashion"
     image_shape: ClassVar[tuple[int, int, int]] = (1, _SIDE, _SIDE)
     num_classes: ClassVar[int] = 10
+    num_unsplit: ClassVar[int | None] = Mnist.num_unsplit
     digits: ClassVar[type[IdxImages]] = Mnist
     clothing: ClassVar[type[IdxImages]] = FashionMnist
     fingerprint: ClassVar[str] = hashlib.sha256(

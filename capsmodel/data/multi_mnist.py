@@ -217,6 +217,7 @@ class MultiMnist(OverlaidDataSet):
     """
 
     source: ClassVar[type[IdxImages]] = Mnist
+    num_unsplit: ClassVar[int | None] = Mnist.num_unsplit
     fingerprint: ClassVar[str] = _fingerprint(Mnist)
     kind: Literal["multi_mnist"] = "multi_mnist"
 
@@ -230,6 +231,7 @@ class MultiFashionMnist(OverlaidDataSet):
     """
 
     source: ClassVar[type[IdxImages]] = FashionMnist
+    num_unsplit: ClassVar[int | None] = FashionMnist.num_unsplit
     class_names: ClassVar[tuple[str, ...]] = FashionMnist.class_names
     fingerprint: ClassVar[str] = _fingerprint(FashionMnist)
     kind: Literal["multi_fashion_mnist"] = "multi_fashion_mnist"

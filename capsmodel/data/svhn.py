@@ -27,6 +27,7 @@ class Svhn(ArchivedImages):
     kind: Literal["svhn"] = "svhn"
     image_shape: ClassVar[tuple[int, int, int]] = (_CHANNELS, _SIDE, _SIDE)
     num_classes: ClassVar[int] = 10
+    num_unsplit: ClassVar[int | None] = 73_257
     archives: ClassVar[Archives] = Archives(
         "SVHN",
         (

@@ -14,6 +14,7 @@ from capsmodel.data.base import DataSet, DataSplits, Images, SplitIndices
 Objects = Literal["train", "test"]
 """Which objects an image shows: no object that is trained on is tested on."""
 
+_NUM_PAIRS = 24_300  # of training objects
 FAMILIAR_AZIMUTHS = (30, 32, 34, 0, 2, 4)
 FAMILIAR_ELEVATIONS = (0, 1, 2)
 _MOST_INSTANCES = 100  # of a class
@@ -73,6 +74,11 @@ class ViewedObjects(DataSet, ABC):
     image_shape: ClassVar[tuple[int, int, int]] = (2, 48, 48)
     num_classes: ClassVar[int] = 5
     views: Literal["all", "azimuth", "elevation"] = "all"
+
+    @property
+    def num_unsplit(self) -> int | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """24,300 pairs from all viewpoints, or a third of them."""
+        return _NUM_PAIRS if self.views == "all" else _NUM_PAIRS // 3
 
     def prepare(self) -> None:
         """Make sure that the catalogues are available and that no class is empty.

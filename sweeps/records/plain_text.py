@@ -75,11 +75,12 @@ def in_ranges(seeds: Iterable[int]) -> str:
     return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
-def large_batch_text(batch_size: int, num_images: int) -> str:
+def large_batch_text(batch_size: int, num_images: int, *, is_exact: bool = True) -> str:
     """Return what a batch that is larger than the training split means, without a full stop."""
+    images = f"the {num_images:,}" if is_exact else f"about {num_images:,}"
     return (
-        f"The batch size {batch_size:,} is more than the {num_images:,} training images, so that "
-        f"an epoch is one step"
+        f"The batch size {batch_size:,} is more than {images} training images, so that an epoch is "
+        f"one step"
     )
 
 

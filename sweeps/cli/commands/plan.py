@@ -362,7 +362,7 @@ def _print_tuned(survey: "Survey", plan: "ManifestPlan", out: Console) -> None:
 
 
 def _own_data(survey: "Survey") -> Iterator[str]:
-    """Say what the data sets of the user's own hold."""
+    """Say what the data sets of the user's own hold, and which batches are larger than any."""
     from sweeps.records.plain_text import image_counts_text
 
     for data, facts in survey.definition.own_data().items():
@@ -370,6 +370,7 @@ def _own_data(survey: "Survey") -> Iterator[str]:
         is_hashed = "; hashed at each launch, as the class lists no files()"
         yield plain(line + is_hashed * (not list(data.files())) + ".")
         yield from map(plain, facts.notes)
+    yield from map(plain, survey.definition.large_batches())
 
 
 def _few_seeds(manifest: "Manifest") -> Iterator[str]:

@@ -116,6 +116,8 @@ def print_own_data(definition: Definition) -> None:
         print_line(f"Data '{data.kind}': {image_counts_text(facts.num_images)}.")
         for note in facts.notes:
             print_line(note)
+    for note in definition.large_batches():
+        print_line(note)
 
 
 def check_cluster(address: str) -> None:

@@ -156,6 +156,11 @@ class TestDataSets(DataSetContract):
             pytest.skip("CAPSWEEP_DATA names no folder with real images")
         return kind(fraction=FRACTIONS[kind_of(kind)])
 
+    def test_a_plan_knows_its_number_of_training_images(self, data: DataSet) -> None:
+        declared = data.num_training_images
+        assert declared is not None
+        assert abs(len(data.load("cpu").train) - declared) <= data.num_classes / 2 + 1
+
 
 class TestOtherParts(PartContract):
     @pytest.fixture(params=OTHER_PARTS, ids=lambda part: f"{part.family}-{kind_of(part)}")
