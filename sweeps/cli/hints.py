@@ -47,7 +47,8 @@ def resume_hint(words: Sequence[str], folder: Path | None, sweep: str) -> str:
     """
     if not words:
         return f"the same call or command again, of the sweep '{sweep}'."
-    place = "" if folder in {None, Path.cwd()} else f"   (in {folder})"
+    is_here = words[0] == "submit" or folder in {None, Path.cwd()}  # a job's folder is its own
+    place = "" if is_here else f"   (in {folder})"
     return one_line(resume_command(words) + place)
 
 

@@ -54,8 +54,15 @@ def is_passed_on(
         return False
     head = _head_of(submission)
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    code = head.run([*words, *_places(submission)], _print, columns=columns)
-    if code:
+    printed: list[Text | Frame] = []
+    code = head.run([*words, *_places(submission)], printed.append, columns=columns)
+    waiting = head.waiting_message(submission)
+    if not (code and waiting):  # before its first launch, only the queue knows the sweep
+        for reply in printed:
+            _print(reply)
+    if waiting and not is_json_requested():
+        say(waiting)
+    if code and not waiting:
         _print_if_starting(head, submission)
         raise typer.Exit(code)
     leave_report(head, submission)
@@ -69,11 +76,15 @@ def _print_if_starting(head: "Head", submission: Submission) -> None:
     try:
         state, _ = job_state(head, submission)
     except BadInput:
-        up = f"{head.cluster.start_command}, and then " if head.cluster else ""
-        complain(f"Ray does not answer there. If its head was lost: {up}submit the sweep again.")
+        up = f"{head.start_command}, and then " if head.start_command else ""
+        complain(
+            f"{head.scheduler} does not answer there. If its head was lost: {up}submit the sweep "
+            f"again."
+        )
         return
     if not state.has_ended:
-        complain(f"Job {submission.job_id} is {state.status.lower()}: its launch begins.")
+        begins = f"Job {submission.job_id} is {state.status.lower()}: its launch begins."
+        complain(state.message or begins)
 
 
 def stop_there(submission: Submission, *, is_now: bool) -> None:
@@ -86,9 +97,13 @@ def stop_there(submission: Submission, *, is_now: bool) -> None:
     Raises:
         Exit: With the exit code of the command there, unless that is 0.
     """
-    from sweeps.remote.submit import end_job, goes_on
+    from sweeps.remote.head import SlurmLogin
+    from sweeps.remote.submit import goes_on
 
     head = _head_of(submission)
+    if isinstance(head, SlurmLogin):
+        _stop_in_slurm(head, submission, is_now=is_now)
+        return
     words = ["stop", submission.sweep, *["--now"] * is_now, "--quiet", *_places(submission)]
     started_at = time.monotonic()
     is_starting = False
@@ -98,7 +113,7 @@ def stop_there(submission: Submission, *, is_now: bool) -> None:
         if not code or not goes_on(head, submission):
             break
         if time.monotonic() - started_at > _START_SECONDS:
-            end_job(head, submission)
+            head.end(submission)
             say(f"Job {submission.job_id} has begun no launch, so Ray ends it.")
             return
         if not is_starting and not is_quiet():
@@ -113,13 +128,31 @@ def stop_there(submission: Submission, *, is_now: bool) -> None:
     leave_report(head, submission)
 
 
+def _stop_in_slurm(head: "Head", submission: Submission, *, is_now: bool) -> None:
+    """End the job of a sweep and wait until it has ended."""
+    state = head.end(submission, is_now=is_now)
+    if state.has_ended:
+        say(f"No job of '{submission.sweep}' waits or runs.")
+        return
+    if not is_quiet():
+        typer.echo("Slurm ends the job. Waiting until it has; Ctrl-C ends only the waiting.")
+    while not state.has_ended:
+        time.sleep(_POLL_SECONDS)
+        state = head.follow(submission, lambda _: None, to_its_end=False)
+    leave_report(head, submission)
+
+
 @contextmanager
 def place_of_records(
     name: str, storage: str | None, tracking_uri: str | None
 ) -> Generator[tuple[str | None, str | None]]:
     """Yield the tracking store and the storage folder of a sweep while the block runs.
 
-    Those that the command names are taken; else, of a submitted sweep, those of its cluster.
+    Those that the command names are taken; else, of a submitted sweep, those of its cluster. Where
+    these cannot be read from here, the whole command runs there.
+
+    Raises:
+        Exit: With the exit code of a command that ran there.
     """
     submission = submission_of(name, storage, tracking_uri)
     if not submission:
@@ -128,6 +161,10 @@ def place_of_records(
         return
     head = _head_of(submission)
     with head.records(submission.tracking_uri) as uri:
+        if uri is None:
+            code = head.run([*sys.argv[1:], *_places(submission)], _print)
+            leave_report(head, submission)
+            raise typer.Exit(code)
         yield uri, None
     leave_report(head, submission)
 
@@ -157,10 +194,12 @@ def follow_to_end(head: "Head", submission: Submission, *, is_live: bool = True)
         state = ended
     if state.status == "UNKNOWN":
         complain(
-            f"Ray has lost job {submission.job_id}, as after the loss of the head. What was "
-            f"trained is not lost: submit the sweep again."
+            f"{head.scheduler} has lost job {submission.job_id}, as after the loss of the head. "
+            f"What was trained is not lost: submit the sweep again."
         )
         return 3
+    if state.exit_code is None and state.message:
+        complain(state.message)
     leave_report(head, submission)
     return exit_code_of(state)
 
@@ -216,6 +255,9 @@ def leave_report(head: "Head", submission: Submission) -> None:
         if not has_ended(head, submission):
             return
         with head.records(submission.tracking_uri) as uri:
+            if uri is None:
+                _copy_report(head, submission)
+                return
             report = write_report_here(submission, uri, tables_of(submission))
     except SweepError as error:
         complain(f"The report of '{submission.sweep}' is not here yet: {error}")
@@ -225,8 +267,19 @@ def leave_report(head: "Head", submission: Submission) -> None:
         print_place(report)
 
 
+def _copy_report(head: "Head", submission: Submission) -> None:
+    """Copy the report of an ended sweep from where its records lie."""
+    from sweeps.remote.head import SlurmLogin
+    from sweeps.remote.submit import copy_report_here
+
+    assert isinstance(head, SlurmLogin)
+    folder = copy_report_here(head, submission)
+    if not is_json_requested() and not is_quiet():
+        say(f"On this machine, of '{submission.sweep}': {folder / 'report.html'}")
+
+
 def _head_of(submission: Submission) -> "Head":
-    from sweeps.remote.submit import head_of
+    from sweeps.remote.head import head_of
 
     head = head_of(submission)
     if not is_quiet() and not is_json_requested():

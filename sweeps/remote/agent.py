@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from sweeps.execution.channel import Channel, channel_to_parent
 from sweeps.execution.periodic import every
 from sweeps.records.errors import SweepError
-from sweeps.remote import jobs, node, probes
+from sweeps.remote import jobs, node, probes, slurm
 from sweeps.remote.messages import REQUEST, Answer, Failed, Pulse
 
 _PULSE_SECONDS = 5.0
@@ -37,6 +37,11 @@ CALLS: Mapping[str, Callable[[Any, Say], BaseModel]] = {
     "follow": jobs.follow,
     "hold_lock": probes.hold_lock,
     "probe": probes.probe,
+    "slurm": slurm.look,
+    "submit_to_slurm": slurm.submit,
+    "follow_slurm_job": slurm.follow,
+    "stop_slurm_job": slurm.stop,
+    "files": node.read_files,
 }
 
 

@@ -1,60 +1,57 @@
-"""The machine that runs the drivers of a cluster's sweeps, from the machine of a command."""
+"""The machine that takes a cluster's sweeps, from the machine of a command."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from sweeps.records.errors import BadInput
-from sweeps.remote.cluster_file import ClusterFile, read_cluster_file
+from sweeps.remote.cluster_file import ClusterFile, Machine, read_cluster_file
 from sweeps.remote.link import Link, link_to, link_to_here, tunnel
-from sweeps.remote.messages import Ended, Frame, GetNodes, Node, Nodes, RunCommand, RunJob, Text
+from sweeps.remote.messages import (
+    Ended,
+    FollowJob,
+    FollowSlurmJob,
+    Frame,
+    GetNodes,
+    GetRunning,
+    GetSlurm,
+    JobState,
+    Node,
+    Nodes,
+    RunCommand,
+    RunJob,
+    Running,
+    SlurmFacts,
+    SlurmJob,
+    StopJob,
+    StopSlurmJob,
+    Text,
+)
+from sweeps.remote.submissions import Submission
+from sweeps.storage.locations import Storage
 
 Show = Callable[[Text | Frame], None]
 
 
-class Head:
-    """The head of a cluster, reached by ssh or by the address of Ray's dashboard alone.
-
-    Args:
-        on: The cluster's file.
-        address: The dashboard's address, where there is no file.
+class Head(ABC):
+    """The machine that takes sweeps: Ray's head, or a login node of Slurm.
 
     Attributes:
-        cluster: The cluster of the file; None where there is only an address.
-        link: Leads to an agent that reaches the dashboard.
-        dashboard: The dashboard's address, as that agent reaches it.
-
-    Raises:
-        BadInput: If not just one of both is given, or cannot be used.
+        link: Leads to an agent that reaches the scheduler.
+        scheduler: Its name.
+        place: The fields of a submission that lead to it.
+        start_command: What starts the scheduler again; "" where a user cannot.
     """
 
-    cluster: ClusterFile | None
     link: Link
-    dashboard: str
+    scheduler: str
+    place: Mapping[str, Any]
+    start_command: str = ""
 
-    def __init__(self, on: str | None = None, address: str | None = None) -> None:
-        if (on is None) == (address is None):
-            raise BadInput(
-                "Where is the cluster? Give --on with its file (machines.txt or cluster.yaml), or "
-                "--address with the address of Ray's dashboard, such as http://127.0.0.1:8265."
-            )
-        if on is not None:
-            self.cluster = read_cluster_file(on)
-            self.link = link_to(self.cluster.head)
-            self.dashboard = f"http://127.0.0.1:{self.cluster.dashboard_port}"
-        else:
-            self.cluster, self.dashboard = None, _dashboard(address or "")
-            self.link = link_to_here(self.dashboard)
-
-    def nodes(self) -> tuple[Node, ...]:
-        """Return the machines that Ray's head knows.
-
-        Raises:
-            BadInput: If it does not answer.
-        """
-        down = self.cluster.down if self.cluster else ""
-        return self.link.call(GetNodes(dashboard=self.dashboard, down=down), Nodes).nodes
-
+    @abstractmethod
     def run(
         self,
         words: Sequence[str],
@@ -74,6 +71,120 @@ class Head:
         Raises:
             BadInput: If it cannot be run there.
         """
+
+    @abstractmethod
+    def records(self, tracking_uri: str | None) -> AbstractContextManager[str | None]:
+        """Yield the address of the tracking store while the block runs.
+
+        It is None where the records can only be read there.
+
+        Args:
+            tracking_uri: The one that the launch was given, None for the cluster's own.
+
+        Raises:
+            BadInput: If it cannot be reached from here.
+        """
+
+    @abstractmethod
+    def follow(
+        self, submission: Submission, show: Show, position: int = 0, *, to_its_end: bool = True
+    ) -> JobState:
+        """Show what the job of a submission prints; return its state.
+
+        Args:
+            submission: The submission.
+            show: Takes what the job prints, and its live view.
+            position: How many characters of it are known.
+            to_its_end: Until the job ends; else what there is now.
+
+        Raises:
+            BadInput: If the scheduler does not answer.
+        """
+
+    @abstractmethod
+    def end(self, submission: Submission, *, is_now: bool = False) -> JobState:
+        """Have the scheduler end a job.
+
+        Args:
+            submission: The submission of the job.
+            is_now: Whether its trials are ended at once.
+
+        Raises:
+            BadInput: If the scheduler does not answer.
+        """
+
+    def waiting_message(self, submission: Submission) -> str:
+        """Return what a job waits for in the scheduler's queue, "" if it does not.
+
+        Raises:
+            BadInput: If the scheduler does not answer.
+        """
+        del submission
+        return ""
+
+    @abstractmethod
+    def is_launching(self, submission: Submission) -> bool:
+        """Return whether a launch of the sweep is known to run, by its job or otherwise.
+
+        Raises:
+            BadInput: If the machine does not answer.
+        """
+
+
+class RayHead(Head):
+    """The head of a Ray cluster, reached by ssh or by the address of Ray's dashboard alone.
+
+    Args:
+        on: The cluster's file.
+        address: The dashboard's address, where there is no file.
+
+    Attributes:
+        cluster: The cluster of the file; None where there is only an address.
+        dashboard: The dashboard's address, as the agent reaches it.
+
+    Raises:
+        BadInput: If not just one of both is given, or cannot be used.
+    """
+
+    scheduler = "Ray"
+    cluster: ClusterFile | None
+    dashboard: str
+
+    def __init__(self, on: str | None = None, address: str | None = None) -> None:
+        if (on is None) == (address is None):
+            raise BadInput(
+                "Where is the cluster? Give --on with its file (machines.txt or cluster.yaml), "
+                "--address with the address of Ray's dashboard, such as http://127.0.0.1:8265, or "
+                "--to slurm."
+            )
+        if on is not None:
+            self.cluster = read_cluster_file(on)
+            self.link = link_to(self.cluster.head)
+            self.dashboard = f"http://127.0.0.1:{self.cluster.dashboard_port}"
+            self.start_command = self.cluster.start_command
+            self.place = {"on": str(self.cluster.path)}
+        else:
+            self.cluster, self.dashboard = None, _dashboard(address or "")
+            self.link = link_to_here(self.dashboard)
+            self.place = {"address": self.dashboard}
+
+    def nodes(self) -> tuple[Node, ...]:
+        """Return the machines that Ray's head knows.
+
+        Raises:
+            BadInput: If it does not answer.
+        """
+        down = self.cluster.down if self.cluster else ""
+        return self.link.call(GetNodes(dashboard=self.dashboard, down=down), Nodes).nodes
+
+    def run(
+        self,
+        words: Sequence[str],
+        show: Show,
+        files: Mapping[str, str] | None = None,
+        *,
+        columns: int | None = None,
+    ) -> int:
         words, files = tuple(words), files or {}
         request = (
             RunCommand(words=words, files=files, columns=columns)
@@ -84,14 +195,6 @@ class Head:
 
     @contextmanager
     def records(self, tracking_uri: str | None) -> Generator[str]:
-        """Yield an address of the cluster's tracking store while the block runs.
-
-        Args:
-            tracking_uri: The one that the launch was given, None for the cluster's own.
-
-        Raises:
-            BadInput: If it cannot be reached from here.
-        """
         if tracking_uri:
             place = nullcontext(tracking_uri)
         elif self.cluster:
@@ -105,6 +208,106 @@ class Head:
     def _tunnelled(self, cluster: ClusterFile) -> Generator[str]:
         with tunnel(cluster.head, cluster.mlflow_port) as port:
             yield f"http://127.0.0.1:{port}"
+
+    def follow(
+        self, submission: Submission, show: Show, position: int = 0, *, to_its_end: bool = True
+    ) -> JobState:
+        request = FollowJob(
+            dashboard=self.dashboard,
+            job_id=submission.job_id,
+            sweep=submission.sweep if to_its_end else "",
+            position=position,
+            is_followed=to_its_end,
+        )
+        return self.link.call(request, JobState, show)
+
+    def end(self, submission: Submission, *, is_now: bool = False) -> JobState:
+        request = StopJob(dashboard=self.dashboard, job_id=submission.job_id)
+        return self.link.call(request, JobState)
+
+    def is_launching(self, submission: Submission) -> bool:
+        if not self.cluster:
+            return False
+        request = GetRunning(sweep=submission.sweep, storage=submission.storage)
+        return self.link.call(request, Running).is_running
+
+
+class SlurmLogin(Head):
+    """A login node of Slurm: this machine, or one that ssh reaches.
+
+    Args:
+        on: Its name as `ssh` takes it; None for this machine.
+        storage: The storage folder; None for that of the login node.
+        job: What a job asks for; None where none is submitted.
+
+    Attributes:
+        on: The same.
+        storage: The storage folder there, absolute.
+        job: The same.
+
+    Raises:
+        BadInput: If it cannot be reached, or there is no Slurm, or no partition for the job.
+    """
+
+    scheduler = "Slurm"
+
+    def __init__(
+        self, on: str | None = None, storage: str | None = None, job: SlurmJob | None = None
+    ) -> None:
+        self.on, self.job = on, job
+        self.link = link_to(Machine(on)) if on else link_to_here("Slurm")
+        request = GetSlurm(storage=storage, job=job)
+        self.storage = self.link.call(request, SlurmFacts).storage
+        self.place = {"to": "slurm", "on": on, "storage": self.storage}
+
+    def run(
+        self,
+        words: Sequence[str],
+        show: Show,
+        files: Mapping[str, str] | None = None,
+        *,
+        columns: int | None = None,
+    ) -> int:
+        request = RunCommand(words=tuple(words), files=files or {}, columns=columns)
+        return self.link.call(request, Ended, show).exit_code
+
+    @contextmanager
+    def records(self, tracking_uri: str | None) -> Generator[str | None]:
+        here = None if self.on else Storage(Path(self.storage)).default_tracking_uri
+        yield tracking_uri or here
+
+    def follow(
+        self, submission: Submission, show: Show, position: int = 0, *, to_its_end: bool = True
+    ) -> JobState:
+        request = FollowSlurmJob(
+            sweep=submission.sweep,
+            storage=self.storage,
+            position=position,
+            is_followed=to_its_end,
+        )
+        return self.link.call(request, JobState, show)
+
+    def end(self, submission: Submission, *, is_now: bool = False) -> JobState:
+        request = StopSlurmJob(sweep=submission.sweep, storage=self.storage, is_now=is_now)
+        return self.link.call(request, JobState)
+
+    def waiting_message(self, submission: Submission) -> str:
+        state = self.follow(submission, lambda _: None, to_its_end=False)
+        return state.message if state.status == "PENDING" else ""
+
+    def is_launching(self, submission: Submission) -> bool:
+        return False  # its job says it
+
+
+def head_of(submission: Submission) -> Head:
+    """Return the machine to which a sweep was submitted.
+
+    Raises:
+        BadInput: If it cannot be found any more.
+    """
+    if submission.to == "slurm":
+        return SlurmLogin(submission.on, submission.storage)
+    return RayHead(submission.on, submission.address)
 
 
 def _dashboard(address: str) -> str:

@@ -4,6 +4,7 @@ A connection has one request. The agent answers with any number of `Text`, `Fram
 and then with `Answer` or `Failed`.
 """
 
+import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
@@ -220,6 +221,138 @@ class Probe(_Request):
     mlflow_port: int | None = None
 
 
+_SLURM_TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d\d))?(?::(\d\d))?")
+"""D-HH, D-HH:MM, D-HH:MM:SS, HH:MM:SS, MM:SS or MM."""
+
+
+def slurm_seconds(text: str) -> float | None:
+    """Return the seconds of a time as Slurm writes it; None if it is none."""
+    if not (match := _SLURM_TIME.fullmatch(text.strip())):
+        return None
+    days, first, second, third = match.groups()
+    if days is not None:
+        parts = (days, first, second, third)
+    elif third is not None:
+        parts = (0, first, second, third)
+    else:
+        parts = (0, 0, first, second)
+    units = (86400, 3600, 60, 1)
+    return float(sum(unit * int(part or 0) for unit, part in zip(units, parts, strict=True)))
+
+
+class SlurmJob(_Message):
+    """What a job asks of Slurm; the options of the command line are made from it.
+
+    Attributes:
+        options: More lines for `#SBATCH`, as sbatch takes them.
+    """
+
+    nodes: Annotated[int, Field(ge=1)] = Field(default=1, description="Slurm: number of nodes.")
+    gpus_per_node: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="Slurm: GPUs of each node."
+    )
+    cpus_per_node: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="Slurm: cores of each node [default: 4 a GPU, or 4]."
+    )
+    seconds: Annotated[float, Field(ge=300)] = Field(
+        description="Slurm: time of a job: 4h, 90m, 04:00:00 or 1-12:00:00."
+    )
+    partition: str | None = Field(
+        default=None, description="Slurm: partition [default: Slurm's own]."
+    )
+    attempts: Annotated[int, Field(ge=1)] = Field(
+        default=10,
+        description="Slurm: maximum number of jobs, one after another, while trials are missing.",
+    )
+    options: tuple[str, ...] = ()
+
+    @property
+    def cores(self) -> int:
+        """Cores of each node."""
+        return self.cpus_per_node or 4 * max(1, self.gpus_per_node)
+
+    @property
+    def words(self) -> str:
+        """What it asks for, in words."""
+        nodes = f"{self.nodes} node{'s' * (self.nodes > 1)}"
+        gpus = f" and {self.gpus_per_node} GPU{'s' * (self.gpus_per_node > 1)}"
+        each = f"{self.cores} core{'s' * (self.cores > 1)}{gpus * bool(self.gpus_per_node)}"
+        return f"{nodes} with {each}{' each' * (self.nodes > 1)}, {self.seconds / 60:.0f} minutes"
+
+
+class GetSlurm(_Request):
+    """Whether jobs can be submitted to Slurm there. Answer: `SlurmFacts`.
+
+    Attributes:
+        storage: The storage folder; None for that of the machine.
+        job: What a job will ask for, None where none is submitted.
+    """
+
+    call: Literal["slurm"] = "slurm"
+    storage: str | None = None
+    job: SlurmJob | None = None
+
+
+class SubmitToSlurm(_Request):
+    """Submit `capsweep run` as a job, unless one of the sweep is queued. Answer: `Submitted`.
+
+    Attributes:
+        sweep: Name of the sweep.
+        words: After `capsweep run`.
+        resume: The command that submits it again.
+        storage: The storage folder, absolute.
+        job: What the job asks for.
+        files: As of `RunCommand`.
+    """
+
+    call: Literal["submit_to_slurm"] = "submit_to_slurm"
+    sweep: str
+    words: tuple[str, ...]
+    resume: str
+    storage: str
+    job: SlurmJob
+    files: Mapping[str, str] = {}
+
+
+class FollowSlurmJob(_Request):
+    """Send what the job of a sweep prints as `Text`, its live view as `Frame`. Answer: `JobState`.
+
+    Attributes:
+        sweep: Name of the sweep.
+        storage: The storage folder, absolute.
+        position: How many characters of its output are known.
+        is_followed: Until it ends; else what there is now.
+    """
+
+    call: Literal["follow_slurm_job"] = "follow_slurm_job"
+    sweep: str
+    storage: str
+    position: int = 0
+    is_followed: bool = True
+
+
+class StopSlurmJob(_Request):
+    """End the job of a sweep. Answer: `JobState`.
+
+    Attributes:
+        sweep: Name of the sweep.
+        storage: The storage folder, absolute.
+        is_now: Whether running trials are ended at once.
+    """
+
+    call: Literal["stop_slurm_job"] = "stop_slurm_job"
+    sweep: str
+    storage: str
+    is_now: bool = False
+
+
+class GetFiles(_Request):
+    """The files of a folder, without its subfolders. Answer: `Files`."""
+
+    call: Literal["files"] = "files"
+    folder: str
+
+
 RequestOfAny = (
     GetFacts
     | RunCommand
@@ -235,6 +368,11 @@ RequestOfAny = (
     | StopServices
     | HoldLock
     | Probe
+    | GetSlurm
+    | SubmitToSlurm
+    | FollowSlurmJob
+    | StopSlurmJob
+    | GetFiles
 )
 REQUEST: TypeAdapter[RequestOfAny] = TypeAdapter(
     Annotated[RequestOfAny, Field(discriminator="call")]
@@ -416,3 +554,19 @@ class Probed(_Message):
     free_bytes: int
     free_scratch_bytes: int
     mlflow: bool | None = None
+
+
+class SlurmFacts(_Message):
+    """Where jobs can be submitted to Slurm.
+
+    Attributes:
+        storage: The storage folder there, absolute.
+    """
+
+    storage: str
+
+
+class Files(_Message):
+    """Files of a folder: name -> content in base64."""
+
+    files: Mapping[str, str]

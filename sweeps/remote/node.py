@@ -11,6 +11,7 @@ import shlex
 import socket
 import subprocess
 import tempfile
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -24,7 +25,9 @@ from sweeps.records.plain_text import one_line
 from sweeps.remote.messages import (
     Ended,
     Facts,
+    Files,
     GetFacts,
+    GetFiles,
     GetRunning,
     PrepareData,
     Ready,
@@ -127,6 +130,23 @@ def write_files(folder: str | Path, files: Mapping[str, str]) -> None:
         if Path(name).name != name:
             raise BadInput(f"'{name}' is no name of a file.")
         Path(folder, name).write_text(text, encoding="utf-8")
+
+
+def read_files(request: GetFiles, _say: _Say) -> Files:
+    """Return the files of a folder.
+
+    Raises:
+        BadInput: If it cannot be read.
+    """
+    try:
+        paths = [path for path in Path(request.folder).iterdir() if path.is_file()]
+        contents = {path.name: b64encode(path.read_bytes()).decode() for path in paths}
+    except OSError as error:
+        raise BadInput(
+            f"The folder {request.folder} cannot be read on {socket.gethostname()} "
+            f"({error.strerror})."
+        ) from error
+    return Files(files=contents)
 
 
 # Ray and MLflow.

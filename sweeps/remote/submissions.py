@@ -4,6 +4,7 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -19,8 +20,10 @@ class Submission(BaseModel):
 
     Attributes:
         sweep: Its name.
-        job_id: Ray's id of its job, "" before it has one.
-        on: The cluster's file, None where only an address was given.
+        job_id: The scheduler's id of its job, "" before it has one.
+        to: Which scheduler takes it.
+        on: The cluster's file, None where only an address was given; for Slurm the login node as
+            ssh takes it, None for this machine.
         address: Address of the cluster's dashboard, None where there is a file.
         words: The options of the launch, after `capsweep run SWEEP`.
         file: The sweep's own file on this machine, None for a sweep of the package.
@@ -36,6 +39,7 @@ class Submission(BaseModel):
 
     sweep: str
     job_id: str = ""
+    to: Literal["ray", "slurm"] = "ray"
     on: str | None = None
     address: str | None = None
     words: tuple[str, ...] = ()
@@ -46,11 +50,6 @@ class Submission(BaseModel):
     resume: str = ""
     submitted_at: float = Field(default_factory=time.time)
     is_reported: bool = False
-
-    @property
-    def place(self) -> str:
-        """Where it was submitted, in a command's words."""
-        return f"--on {self.on}" if self.on else f"--address {self.address}"
 
     def write(self) -> None:
         """Note it, in place of an earlier one of that name."""
@@ -64,7 +63,8 @@ def submission_of(
 ) -> Submission | None:
     """Return where a sweep was submitted, None if it was not or a place is given.
 
-    A sweep that was launched later over the storage folder here is that one.
+    A sweep that was launched later over the storage folder here is that one, unless it was
+    submitted over that folder.
     """
     if storage or tracking_uri or not valid_names([sweep]):
         return None
@@ -72,8 +72,11 @@ def submission_of(
         noted = Submission.model_validate_json(_path(sweep).read_bytes())
     except (OSError, ValidationError):
         return None
+    here = resolve_storage()
+    if noted.storage == str(here.root):
+        return noted
     try:
-        launched_at = (resolve_storage().journals / f"{sweep}.jsonl").stat().st_mtime
+        launched_at = (here.journals / f"{sweep}.jsonl").stat().st_mtime
     except OSError:  # it was not launched here
         return noted
     return noted if noted.submitted_at > launched_at else None

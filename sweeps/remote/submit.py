@@ -3,31 +3,33 @@
 import json
 import math
 import time
+from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
 from sweeps.remote.cluster import facts_of_alike
 from sweeps.remote.cluster_file import Machine
-from sweeps.remote.head import Head, Show
+from sweeps.remote.head import Head, RayHead, Show, SlurmLogin
 from sweeps.remote.link import MachineUnreachable, link_to
 from sweeps.remote.messages import (
     Facts,
-    FollowJob,
+    Files,
     Frame,
-    GetRunning,
+    GetFiles,
     JobState,
     Node,
     PrepareData,
     Ready,
-    Running,
-    StopJob,
+    SlurmJob,
     SubmitSweep,
     Submitted,
+    SubmitToSlurm,
     Text,
 )
 from sweeps.remote.submissions import Submission, submissions
@@ -101,8 +103,8 @@ class RemotePlan:
         return None if self.seconds is None else self.seconds / 3600 * self.num_machines
 
 
-def remote_plan(head: Head, sent: Sendable, words: Sequence[str], cpus: int) -> RemotePlan:
-    """Ask a cluster what a launch would do.
+def remote_plan(head: RayHead, sent: Sendable, words: Sequence[str], cpus: int) -> RemotePlan:
+    """Ask a cluster of Ray what a launch would do.
 
     Args:
         head: The cluster's head.
@@ -114,14 +116,94 @@ def remote_plan(head: Head, sent: Sendable, words: Sequence[str], cpus: int) -> 
         BadInput: If it would be refused.
     """
     nodes = head.nodes()
+    answer = _planned(head, sent, ["--address", "auto", *words])
+    return RemotePlan(
+        sweep=answer["sweep"],
+        num_cells=answer["num_cells"],
+        num_to_train=_num_to_train(answer),
+        gpus_per_trial=answer["gpus_per_trial"],
+        num_concurrent=answer["num_concurrent"],
+        seconds=answer["estimate_seconds"],
+        num_machines=_num_machines(head, nodes, answer, cpus),
+    )
+
+
+def slurm_plan(
+    login: SlurmLogin, sent: Sendable, words: Sequence[str], launch: "LaunchOptions"
+) -> RemotePlan:
+    """Ask a login node what a launch would do on the nodes of a job.
+
+    The login node's own cores and GPUs do not count: its estimate is carried over to the job's.
+
+    Args:
+        login: The login node.
+        sent: The sweep.
+        words: The options of the launch that `capsweep plan` takes, without those on cores, GPUs
+            and numbers of trials.
+        launch: All options of the launch.
+
+    Raises:
+        BadInput: If it would be refused, no trial fits on a node or in the job's time.
+    """
+    job = login.job
+    assert job is not None
+    at_once, gpus = _fit(job, launch)
+    answer = _planned(login, sent, ["--gpus-per-trial=0", f"--storage={login.storage}", *words])
+    num_to_train, seconds = _num_to_train(answer), answer["estimate_seconds"]
+    if seconds is not None and num_to_train:
+        of_one = seconds * answer["num_concurrent"] / num_to_train
+        seconds = of_one * max(1.0, num_to_train / at_once)
+        if of_one > job.seconds:
+            raise BadInput(
+                f"One trial takes about {of_one / 60:.0f} minutes and the job has "
+                f"{job.seconds / 60:.0f}: give a --time in which a trial ends."
+            )
+    return RemotePlan(
+        sweep=answer["sweep"],
+        num_cells=answer["num_cells"],
+        num_to_train=num_to_train,
+        gpus_per_trial=gpus,
+        num_concurrent=at_once,
+        seconds=seconds,
+        num_machines=job.nodes,
+    )
+
+
+def _fit(job: SlurmJob, launch: "LaunchOptions") -> tuple[int, float]:
+    """Return how many trials a job takes at once, and the GPUs of each.
+
+    Raises:
+        BadInput: If no trial fits on a node.
+    """
+    gpus = launch.gpus_per_trial
+    if gpus is None:
+        gpus = 1.0 if job.gpus_per_node else 0.0
+    fit = job.cores // launch.cpus_per_trial
+    if gpus:
+        fit = min(fit, int(job.gpus_per_node / gpus))
+    if not fit:
+        raise BadInput(
+            f"No trial fits on a node: it takes {launch.cpus_per_trial} cores and {gpus:g} GPUs, "
+            f"and the job has {job.cores} cores and {job.gpus_per_node} GPUs a node. Give "
+            f"--cpus-per-node or --gpus-per-node."
+        )
+    return min(launch.max_concurrent or fit * job.nodes, fit * job.nodes), gpus
+
+
+def _planned(head: Head, sent: Sendable, words: Sequence[str]) -> Mapping[str, Any]:
+    """Return the answer of `capsweep plan` there.
+
+    Raises:
+        BadInput: If the launch would be refused, or its disk is too small.
+    """
     printed: list[str] = []
-    plan = ["plan", sent.word, "--json", "--address", "auto", *words]
+    plan = ["plan", sent.word, "--json", *words]
     code = head.run(plan, lambda reply: printed.append(reply.text), sent.files)
     answer = _answer("".join(printed))
+    if answer and answer.get("refusal"):
+        raise BadInput(f"run would refuse: {answer['refusal']}")
     if code or answer is None or answer.get("error"):
         raise BadInput(str((answer or {}).get("error") or _last_line("".join(printed))))
-    if answer.get("refusal"):
-        raise BadInput(f"run would refuse: {answer['refusal']}")
     disk = answer["disk"]
     if disk["most_bytes"] > disk["free_bytes"]:
         raise BadInput(
@@ -129,17 +211,12 @@ def remote_plan(head: Head, sent: Sendable, words: Sequence[str], cpus: int) -> 
             f"takes {in_words(disk['most_bytes'])} at most: make room there, such as by capsweep "
             f"clean, or give another --storage."
         )
-    states = answer["counts"]
+    return answer
+
+
+def _num_to_train(answer: Mapping[str, Any]) -> int:
     filled = ("recorded", "to record", "stopped early")
-    return RemotePlan(
-        sweep=answer["sweep"],
-        num_cells=answer["num_cells"],
-        num_to_train=answer["num_cells"] - sum(states.get(state, 0) for state in filled),
-        gpus_per_trial=answer["gpus_per_trial"],
-        num_concurrent=answer["num_concurrent"],
-        seconds=answer["estimate_seconds"],
-        num_machines=_num_machines(head, nodes, answer, cpus),
-    )
+    return answer["num_cells"] - sum(answer["counts"].get(state, 0) for state in filled)
 
 
 def check_machines(
@@ -163,7 +240,11 @@ def check_machines(
         BadInput: Naming the machine that differs or lacks data, or if the head or all workers are
             not reached.
     """
-    if not head.cluster:
+    if isinstance(head, SlurmLogin):  # its nodes see the same disk
+        request = PrepareData(sweep=sent.word, files=sent.files, settings=settings)
+        head.link.call(request, Ready)
+        return ()
+    if not isinstance(head, RayHead) or not head.cluster:
         return ()
     machines = head.cluster.machines
     facts = facts_of_alike(machines, [link_to(machine) for machine in machines])
@@ -178,14 +259,16 @@ def check_machines(
         except BadInput as error:
             raise BadInput(f"On {machine.name}: {error}") from error
 
-    prepared(head.cluster.head)
+    prepared(machines[0])
     there = [one for one, has in zip(machines, facts, strict=True) if isinstance(has, Facts)]
     with ThreadPoolExecutor() as pool:
         list(pool.map(prepared, there[1:]))
     return lost
 
 
-def _num_machines(head: Head, nodes: Sequence[Node], answer: Mapping[str, Any], cpus: int) -> int:
+def _num_machines(
+    head: RayHead, nodes: Sequence[Node], answer: Mapping[str, Any], cpus: int
+) -> int:
     """Return on how many machines the trials run: those there, or those that Ray would start."""
     if there := sum(node.is_alive and node.cpus >= cpus for node in nodes):
         return there
@@ -222,10 +305,10 @@ def submit(
     resume: str,
     options: "LaunchOptions",
 ) -> tuple[Submission, bool]:
-    """Submit a sweep as a job, unless a job of it runs; note it here.
+    """Submit a sweep as a job, unless a job of it is queued or runs; note it here.
 
     Args:
-        head: The cluster's head.
+        head: The machine that takes it.
         sent: The sweep.
         sweep: Its name.
         words: The options of the launch, as the command line writes them.
@@ -239,32 +322,34 @@ def submit(
         BadInput: If the cluster does not take it, or the sweep runs with other options.
     """
     storage = str(options.storage) if options.storage else None
-    request = SubmitSweep(
-        dashboard=head.dashboard,
-        sweep=sweep,
-        words=(sent.word, *words),
-        resume=resume,
-        files=sent.files,
-        storage=storage,
-    )
+    given: dict[str, Any] = {
+        "sweep": sweep,
+        "words": (sent.word, *words),
+        "resume": resume,
+        "files": sent.files,
+    }
+    if isinstance(head, SlurmLogin):
+        assert head.job is not None
+        request = SubmitToSlurm(**given, storage=head.storage, job=head.job)
+    else:
+        assert isinstance(head, RayHead)
+        request = SubmitSweep(**given, dashboard=head.dashboard, storage=storage)
     answer = head.link.call(request, Submitted)
     if not answer.is_new and answer.words != request.words:
         raise BadInput(
             f"'{sweep}' is running there as job {answer.job_id} with other options: stop it first "
             f"(capsweep stop {sweep}), or give this one a --name."
         )
-    submission = Submission(
-        sweep=sweep,
-        job_id=answer.job_id,
-        on=str(head.cluster.path) if head.cluster else None,
-        address=None if head.cluster else head.dashboard,
-        words=words,
-        file=str(sent.file) if sent.file else None,
-        storage=storage,
-        tracking_uri=options.tracking_uri,
-        folder=str(Path.cwd()),
-        resume=resume,
-    )
+    noted = {
+        **given,
+        "job_id": answer.job_id,
+        "words": words,
+        "file": str(sent.file) if sent.file else None,
+        "storage": storage,
+        "tracking_uri": options.tracking_uri,
+        "folder": str(Path.cwd()),
+    }
+    submission = Submission.model_validate({**noted, **head.place})
     submission.write()
     return submission, answer.is_new
 
@@ -282,15 +367,6 @@ def running_submission(head: Head, resume: str, words: Sequence[str]) -> Submiss
         if is_same and goes_on(head, submission):
             return submission
     return None
-
-
-def head_of(submission: Submission) -> Head:
-    """Return the head of the cluster to which a sweep was submitted.
-
-    Raises:
-        BadInput: If it cannot be found any more.
-    """
-    return Head(submission.on, submission.address)
 
 
 def follow(head: Head, submission: Submission, show: Show, say: Callable[[str], None]) -> JobState:
@@ -314,14 +390,8 @@ def follow(head: Head, submission: Submission, show: Show, say: Callable[[str], 
         show(reply)
 
     while True:
-        request = FollowJob(
-            dashboard=head.dashboard,
-            job_id=submission.job_id,
-            sweep=submission.sweep,
-            position=position,
-        )
         try:
-            state = head.link.call(request, JobState, shown)
+            state = head.follow(submission, shown, position)
         except BadInput as error:
             num_lost += 1
             if num_lost > _MOST_RETRIES:
@@ -336,13 +406,12 @@ def follow(head: Head, submission: Submission, show: Show, say: Callable[[str], 
 def job_state(head: Head, submission: Submission) -> tuple[JobState, str]:
     """Return the state of a job, and what it has printed so far."""
     printed: list[str] = []
-    request = FollowJob(dashboard=head.dashboard, job_id=submission.job_id, is_followed=False)
-    state = head.link.call(request, JobState, lambda reply: printed.append(reply.text))
+    state = head.follow(submission, lambda reply: printed.append(reply.text), to_its_end=False)
     return state, "".join(printed)
 
 
 def goes_on(head: Head, submission: Submission) -> bool:
-    """Return whether a job goes on; False if Ray does not answer.
+    """Return whether a job goes on; False if the scheduler does not answer.
 
     Raises:
         MachineUnreachable: If the head cannot be reached.
@@ -355,27 +424,13 @@ def goes_on(head: Head, submission: Submission) -> bool:
         return False
 
 
-def end_job(head: Head, submission: Submission) -> None:
-    """Have Ray end a job whose launch has not begun.
-
-    Raises:
-        BadInput: If the cluster does not answer.
-    """
-    request = StopJob(dashboard=head.dashboard, job_id=submission.job_id)
-    head.link.call(request, JobState)
-
-
 def has_ended(head: Head, submission: Submission) -> bool:
     """Return whether no launch of a submitted sweep runs any more.
 
     Raises:
         BadInput: If the cluster does not answer.
     """
-    if head.cluster:
-        request = GetRunning(sweep=submission.sweep, storage=submission.storage)
-        if head.link.call(request, Running).is_running:
-            return False
-    return job_state(head, submission)[0].has_ended
+    return not head.is_launching(submission) and job_state(head, submission)[0].has_ended
 
 
 def tables_of(submission: Submission) -> tuple[type[Any], ...]:
@@ -409,3 +464,19 @@ def write_report_here(
     made = report(submission.sweep, tracking_uri, reports=folder, tables=tables)
     submission.model_copy(update={"is_reported": True}).write()
     return made
+
+
+def copy_report_here(head: SlurmLogin, submission: Submission) -> Path:
+    """Copy the report that a launch has written there, and note that; return its folder.
+
+    Raises:
+        BadInput: If it is not there.
+    """
+    there = GetFiles(folder=f"{head.storage}/reports/{submission.sweep}")
+    folder = Path(submission.folder, "reports", submission.sweep)
+    files = head.link.call(there, Files).files
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        write_whole(folder / Path(name).name, b64decode(content))
+    submission.model_copy(update={"is_reported": True}).write()
+    return folder

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.hosts import Hosts, why_no_hosts
-from tests.end_to_end.storage_view import outboxes, trial_runs
+from tests.end_to_end.storage_view import expect_each_epoch_trained_once
 from tests.waiting import wait_until
 
 pytestmark = [
@@ -102,7 +102,8 @@ def test_a_cluster_that_loses_a_worker_a_connection_and_its_head_gives_the_same_
     followed = cluster(*_SUBMIT, "--follow", "--price=3")
     assert re.search(r"Estimate: about .* on 2 machines, .* machine hours, which cost ", followed)
     assert f"{_NUM_CELLS} of {_NUM_CELLS} cells filled" in followed
-    expect_each_epoch_trained_once(cluster.storage)
+    mlflow = cluster.storage / "mlflow" / "mlflow.db"
+    expect_each_epoch_trained_once(cluster.storage, mlflow, _NUM_CELLS, _NUM_EPOCHS)
     unbroken = cluster("run", "quickstart", *_OPTIONS, "--storage=local", "--reports=unbroken")
     assert f"{_NUM_CELLS} trained now" in unbroken
     for name in ("ablation.csv", "ablation-pairs.csv", "ablation.md", "ablation.tex"):
@@ -113,15 +114,6 @@ def test_a_cluster_that_loses_a_worker_a_connection_and_its_head_gives_the_same_
         assert there.read_bytes() == here.read_bytes(), name
     cluster("cluster", "down", "machines.txt")
     assert not ray_processes(cluster.hosts)
-
-
-def expect_each_epoch_trained_once(storage: Path) -> None:
-    """Check that each cell has one finished run, and was trained once from end to end."""
-    runs = trial_runs(storage / "mlflow" / "mlflow.db")
-    assert [run.status for run in runs] == ["FINISHED"] * _NUM_CELLS
-    assert len({run.tags["capsweep.trial_key"] for run in runs}) == _NUM_CELLS
-    for key, facts in outboxes(storage).items():
-        assert [epoch for epoch, _ in facts.epochs] == list(range(1, _NUM_EPOCHS + 1)), key
 
 
 def ray_processes(hosts: Hosts) -> list[str]:

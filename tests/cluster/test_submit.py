@@ -2,16 +2,16 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from tests.cluster.hosts import Hosts, why_no_hosts
+from tests.cluster.refusals import Wrong, complaint
 from tests.waiting import wait_until
 
 pytestmark = [
@@ -20,19 +20,6 @@ pytestmark = [
     pytest.mark.timeout(900),
 ]
 _AT_ONCE = 3
-_MOST_SECONDS = 90.0  # on two busy cores; most end within seconds
-
-
-class Wrong(NamedTuple):
-    """A command that is refused.
-
-    Attributes:
-        words: The command's, after `env`.
-        sentence: A part of what it says.
-    """
-
-    words: str
-    sentence: str
 
 
 _BIN = Path(sys.executable).parent
@@ -219,27 +206,12 @@ def test_a_check_names_the_machine_that_has_another_release_of_ray(hosts: Hosts)
 
 @pytest.mark.usefixtures("tunnel")
 def test_each_wrong_input_is_one_sentence_and_leaves_nothing_running(hosts: Hosts) -> None:
-    before = len(hosts.processes())
+    before, run = len(hosts.processes()), partial(hosts.run, "laptop")
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        wrong = [one for one in pool.map(lambda one: complaint(hosts, one), WRONG) if one]
+        wrong = [one for one in pool.map(lambda one: complaint(run, one), WRONG) if one]
     assert not wrong, "\n".join(wrong)
     assert len(hosts.processes()) <= before
     hosts.kill("w1")
     alone = Wrong(f"{SUBMIT} --on m.txt", "The cluster has no machine for trials now")
-    wait_until(lambda: not complaint(hosts, alone))
+    wait_until(lambda: not complaint(run, alone))
     assert not list((hosts.folder / "shared").glob("cells/*"))
-
-
-def complaint(hosts: Hosts, wrong: Wrong) -> str:
-    """Return what is not right about how a command is refused, "" if all is."""
-    started = time.monotonic()
-    try:
-        ended = hosts.run("laptop", "env", *wrong.words.split(), timeout=_MOST_SECONDS)
-    except subprocess.TimeoutExpired:
-        return f"{wrong.words}: hangs"
-    said = ended.stderr.strip().splitlines()
-    is_right = ended.returncode == 2 and len(said) == 1 and said[0].startswith("capsweep: ")
-    if is_right and wrong.sentence in said[0]:
-        return ""
-    took = time.monotonic() - started
-    return f"{wrong.words}: {took:.0f} s, {ended.returncode}: {ended.stdout[-300:]} {said}"

@@ -196,3 +196,14 @@ def _folder(uri: str, artifacts: Path) -> Path:
     parts = urlsplit(uri)
     is_served = parts.scheme == "mlflow-artifacts"
     return artifacts / parts.path.lstrip("/") if is_served else Path(parts.path)
+
+
+def expect_each_epoch_trained_once(
+    storage: Path, database: Path, num_cells: int, num_epochs: int
+) -> None:
+    """Check that each cell has one finished run, and was trained once from end to end."""
+    runs = trial_runs(database)
+    assert [run.status for run in runs] == ["FINISHED"] * num_cells
+    assert len({run.tags["capsweep.trial_key"] for run in runs}) == num_cells
+    for key, facts in outboxes(storage).items():
+        assert [epoch for epoch, _ in facts.epochs] == list(range(1, num_epochs + 1)), key

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic.fields import FieldInfo
 
-from sweeps.cli.declared_options import ONLY_RUN, launch_fields, option_words, with_options
+from capsmodel.spelling import unknown
+from sweeps.cli.declared_options import ONLY_RUN, WORDS, launch_fields, option_words, with_options
 from sweeps.cli.hints import program_name, resume_command
 from sweeps.cli.options import SweepArgument
+from sweeps.cli.slurm_job import JOB_WORDS, job_fields, job_words, refuse_job_options, slurm_job
 from sweeps.cli.terminal import say
 from sweeps.cli.verbosity import is_quiet
 from sweeps.records.errors import BadInput
 
 if TYPE_CHECKING:
+    from sweeps.execution.launch_options import LaunchOptions
     from sweeps.remote.head import Head
     from sweeps.remote.submissions import Submission
     from sweeps.remote.submit import RemotePlan, Sendable
@@ -25,6 +28,7 @@ _PLACES = {
     "tracking_uri": "MLflow tracking store, as seen from there and from here [default: the "
     "cluster's].",
 }
+_SCHEDULERS = ("ray", "slurm")
 _OF_THIS_MACHINE = ("address", "engine", "reports")
 
 
@@ -37,13 +41,25 @@ def _fields() -> dict[str, FieldInfo]:
     return fields
 
 
+_To = Annotated[str, typer.Option("--to", metavar="ray|slurm", help="What runs jobs there.")]
 _On = Annotated[
     str | None,
-    typer.Option("--on", metavar="FILE", help="The cluster: machines.txt or cluster.yaml."),
+    typer.Option(
+        "--on",
+        metavar="FILE",
+        help="The cluster: machines.txt or cluster.yaml; for Slurm its login node as ssh takes "
+        "it [default: this machine].",
+    ),
 ]
 _Address = Annotated[
     str | None,
     typer.Option("--address", metavar="URL", help="Ray's dashboard, where there is no file."),
+]
+_Sbatch = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="-- SBATCH", help="Slurm: more options of sbatch, such as -- --account=lab."
+    ),
 ]
 _Price = Annotated[
     float | None,
@@ -55,10 +71,12 @@ _Follow = Annotated[
 ]
 
 
-@with_options(_fields(), reads_environment=False)
+@with_options({**job_fields(), **_fields()}, {**WORDS, **JOB_WORDS}, reads_environment=False)
 def submit(
     sweep: SweepArgument,
     *,
+    sbatch: _Sbatch = None,
+    to: _To = "ray",
     on: _On = None,
     address: _Address = None,
     price: _Price = None,
@@ -69,34 +87,94 @@ def submit(
     """Run a sweep on a cluster; repeated, follow it, or train what is missing."""
     from sweeps.cli.remote_sweeps import follow_to_end
     from sweeps.execution.launch_options import options_of
-    from sweeps.remote.head import Head
-    from sweeps.remote.submit import remote_plan, sendable
+    from sweeps.remote.submit import sendable
     from sweeps.remote.submit import submit as submit_sweep
 
+    given = {name: options[name] for name in job_fields()}
+    options = {name: value for name, value in options.items() if name not in given}
     launch = options_of(options)
-    head = Head(on, address)
-    if head.cluster is None and not (launch.storage and launch.tracking_uri):
-        raise BadInput(
-            "An address alone does not say where the cluster keeps things: give --storage and "
-            "--tracking-uri too, or --on with the cluster's file."
-        )
-    sent = sendable(sweep)
-    words = tuple(option_words(options))
-    where = ("--on", str(head.cluster.path)) if head.cluster else ("--address", head.dashboard)
-    again = resume_command(["submit", str(sent.file or sweep), *where, *words])
+    head = _head(launch, to=to, on=on, address=address, job=given, sbatch=sbatch or ())
+    where, last = _where(head)
+    sent, words = sendable(sweep), tuple(option_words(options))
+    again = resume_command(["submit", str(sent.file or sweep), *where, *words, *last])
     _follow_what_runs(head, again, words)
-    planned = {name: value for name, value in options.items() if name not in ONLY_RUN}
-    plan = remote_plan(head, sent, option_words(planned), launch.cpus_per_trial)
-    _print_plan(plan, head.link.name, price)
+    plan = _plan(head, sent, options, launch)
+    _print_plan(plan, head, price)
     if plan.num_to_train:
         _check(head, sent, launch.settings or {})
         _ask(is_sure=is_sure)
+    if (
+        to == "slurm" and not launch.max_concurrent
+    ):  # Ray has no node to count when the launch begins
+        words += (f"--max-concurrent={plan.num_concurrent}",)
     submission, is_new = submit_sweep(
         head, sent, sweep=plan.sweep, words=words, resume=again, options=launch
     )
     _print_submitted(submission, head.link.name, is_new=is_new)
     if is_followed or not is_new:
         raise typer.Exit(follow_to_end(head, submission))
+
+
+def _head(
+    launch: "LaunchOptions",
+    *,
+    to: str,
+    on: str | None,
+    address: str | None,
+    job: Mapping[str, Any],
+    sbatch: Sequence[str],
+) -> "Head":
+    """Return the machine that takes the sweep.
+
+    Raises:
+        BadInput: If none is named, or it cannot be used.
+    """
+    from sweeps.remote.head import RayHead, SlurmLogin
+
+    if to not in _SCHEDULERS:
+        raise BadInput(unknown("scheduler", to, _SCHEDULERS))
+    if to == "slurm":
+        if address is not None:
+            raise BadInput("--address is of Ray: leave it out, or leave out --to slurm.")
+        storage = str(launch.storage) if launch.storage else None
+        return SlurmLogin(on, storage, slurm_job(job, sbatch))
+    refuse_job_options(job, sbatch)
+    head = RayHead(on, address)
+    if head.cluster is None and not (launch.storage and launch.tracking_uri):
+        raise BadInput(
+            "An address alone does not say where the cluster keeps things: give --storage and "
+            "--tracking-uri too, or --on with the cluster's file."
+        )
+    return head
+
+
+def _where(head: "Head") -> tuple[list[str], list[str]]:
+    """Return the words that lead to the machine: options, and what comes last."""
+    from sweeps.remote.head import RayHead, SlurmLogin
+
+    if isinstance(head, SlurmLogin):
+        assert head.job is not None
+        words, last = job_words(head.job)
+        return ["--to=slurm", *[f"--on={head.on}"] * bool(head.on), *words], last
+    assert isinstance(head, RayHead)
+    words = ["--on", str(head.cluster.path)] if head.cluster else ["--address", head.dashboard]
+    return words, []
+
+
+def _plan(
+    head: "Head", sent: "Sendable", options: Mapping[str, Any], launch: "LaunchOptions"
+) -> "RemotePlan":
+    """Ask the machine what the launch would do."""
+    from sweeps.remote.head import RayHead, SlurmLogin
+    from sweeps.remote.submit import remote_plan, slurm_plan
+
+    planned = {name: value for name, value in options.items() if name not in ONLY_RUN}
+    if isinstance(head, SlurmLogin):
+        of_nodes = ("cpus_per_trial", "gpus_per_trial", "max_concurrent", "storage")
+        words = option_words({n: value for n, value in planned.items() if n not in of_nodes})
+        return slurm_plan(head, sent, words, launch)
+    assert isinstance(head, RayHead)
+    return remote_plan(head, sent, option_words(planned), launch.cpus_per_trial)
 
 
 def _follow_what_runs(head: "Head", again: str, words: Sequence[str]) -> None:
@@ -119,7 +197,7 @@ def _check(head: "Head", sent: "Sendable", settings: Mapping[str, Any]) -> None:
         say(f"{unreachable} The sweep runs on the others.")
 
 
-def _print_plan(plan: "RemotePlan", place: str, price: float | None) -> None:
+def _print_plan(plan: "RemotePlan", head: "Head", price: float | None) -> None:
     """Print what the launch will do, and what it costs."""
     from sweeps.records.plain_text import duration_text
 
@@ -127,11 +205,12 @@ def _print_plan(plan: "RemotePlan", place: str, price: float | None) -> None:
     known = f", {there:,} of them there" if there else ""
     gpus = f"{plan.gpus_per_trial:g} GPU{'s' * (plan.gpus_per_trial > 1)}"
     say(
-        f"{plan.sweep} on {place}: {plan.num_cells:,} cells{known}; {plan.num_concurrent} trials "
-        f"at once, {gpus if plan.gpus_per_trial else 'no GPU'} each."
+        f"{plan.sweep} on {head.link.name}: {plan.num_cells:,} cells{known}; "
+        f"{plan.num_concurrent} trials at once, {gpus if plan.gpus_per_trial else 'no GPU'} each."
     )
     if not plan.num_to_train:
         return
+    _print_job(head)
     if plan.seconds is None or plan.machine_hours is None:
         say("No estimate, as nothing like it was trained there yet.")
         return
@@ -141,6 +220,14 @@ def _print_plan(plan: "RemotePlan", place: str, price: float | None) -> None:
         f"Estimate: about {duration_text(plan.seconds)} on {machines}, "
         f"{plan.machine_hours:.2g} machine hours{costs}."
     )
+
+
+def _print_job(head: "Head") -> None:
+    """Print what each job asks of Slurm."""
+    from sweeps.remote.head import SlurmLogin
+
+    if isinstance(head, SlurmLogin) and head.job:
+        say(f"Each job: {head.job.words}; at most {head.job.attempts} of them, one after another.")
 
 
 def _ask(*, is_sure: bool) -> None:

@@ -191,7 +191,7 @@ def test_a_sweep_is_submitted_without_a_worker_that_is_not_reached(
     file = tmp_path / "m.txt"
     file.write_text("storage = /s\nhead\nw1\nw2\n")
     sent = submit.Sendable("quickstart", None, {})
-    (unreachable,) = submit.check_machines(head.Head(str(file)), sent, {})
+    (unreachable,) = submit.check_machines(head.RayHead(str(file)), sent, {})
     assert str(unreachable) == "w1 cannot be reached by ssh."
     prepared = [name for name, call in one_lost.asked if call == "prepare_data"]
     assert prepared == ["head", "w2"]
@@ -203,7 +203,7 @@ def test_a_sweep_is_not_submitted_where_no_worker_is_reached(
     file = tmp_path / "m.txt"
     file.write_text("storage = /s\nhead\nw1\n")
     with pytest.raises(MachineUnreachable, match="w1 cannot be reached"):
-        submit.check_machines(head.Head(str(file)), submit.Sendable("quickstart", None, {}), {})
+        submit.check_machines(head.RayHead(str(file)), submit.Sendable("quickstart", None, {}), {})
     assert [call for _, call in one_lost.asked] == ["facts"]
 
 

@@ -1,0 +1,105 @@
+"""The options of `capsweep submit --to slurm`: what a job asks of Slurm."""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from capsmodel.settings.messages import allowed
+from sweeps.cli.arguments import read_duration
+from sweeps.cli.declared_options import Words
+from sweeps.records.errors import BadInput
+from sweeps.remote.messages import SlurmJob, slurm_seconds
+
+
+def job_fields() -> dict[str, FieldInfo]:
+    """Return the options of a job, name -> declaration."""
+    fields = {n: copy(field) for n, field in SlurmJob.model_fields.items() if n != "options"}
+    fields["seconds"].default = None  # nothing but Slurm needs it
+    return fields
+
+
+def slurm_job(given: Mapping[str, Any], sbatch: Sequence[str]) -> SlurmJob:
+    """Return what a job asks for.
+
+    Args:
+        given: Options of `job_fields`, name -> value.
+        sbatch: Options of sbatch.
+
+    Raises:
+        BadInput: If there is no time, or one is not valid.
+    """
+    if given["seconds"] is None:
+        raise BadInput("Slurm needs the time of a job: give --time, such as --time 4h.")
+    try:
+        return SlurmJob(**given, options=_lines(sbatch))
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        name = str(detail["loc"][0])
+        if name == "seconds":
+            raise BadInput(
+                f"--time takes at least 5 minutes, got {detail['input']:g} seconds: a job starts "
+                f"Ray first, and ends a minute before its time is over."
+            ) from error
+        what = allowed(SlurmJob.model_fields[name])
+        flag = name.replace("_", "-")
+        raise BadInput(f"--{flag} must be {what}, got {detail['input']!r}.") from error
+
+
+def job_words(job: SlurmJob) -> tuple[list[str], list[str]]:
+    """Return the words of a command line that ask for a job: options, and those after `--`."""
+    words = [
+        f"--{name.replace('_', '-')}={value}"
+        for name, value in job.model_dump(exclude_defaults=True).items()
+        if name not in {"seconds", "options"}
+    ]
+    last = [word for line in job.options for word in line.split(" ")]
+    return [*words, f"--time={job.seconds / 60:g}m"], ["--", *last] if last else []
+
+
+def refuse_job_options(given: Mapping[str, Any], sbatch: Sequence[str]) -> None:
+    """Refuse options of a job of Slurm where it does not go there.
+
+    Raises:
+        BadInput: Naming one.
+    """
+    fields = job_fields()
+    names = [name for name, value in given.items() if value != fields[name].default]
+    if not names and not sbatch:
+        return
+    flags = ["--time" if name == "seconds" else f"--{name.replace('_', '-')}" for name in names]
+    what = flags[0] if flags else "what follows --"
+    raise BadInput(f"Only Slurm takes {what}: give --to slurm with it, or leave it out.")
+
+
+def _seconds(flag: str, text: str | None) -> float | None:
+    if text is None or (seconds := slurm_seconds(text)) is None:
+        return read_duration(flag, text)
+    return seconds
+
+
+def _lines(words: Sequence[str]) -> tuple[str, ...]:
+    """Return one option a line: a word without a dash belongs to the one before it.
+
+    Raises:
+        BadInput: If the first is no option, or one would break the line.
+    """
+    lines: list[str] = []
+    for word in words:
+        if any(letter in word for letter in "\n\r"):
+            raise BadInput("An option of sbatch is one line: give it without line breaks.")
+        if word.startswith("-"):
+            lines.append(word)
+        elif lines:
+            lines[-1] += f" {word}"
+        else:
+            raise BadInput(
+                f"'{word}' is one word too many: options of sbatch come after --, such as "
+                f"-- --account=lab."
+            )
+    return tuple(lines)
+
+
+JOB_WORDS: Mapping[str, Words] = {"seconds": Words("--time", given=str | None, read=_seconds)}

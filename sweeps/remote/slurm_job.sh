@@ -1,0 +1,83 @@
+# What follows is the same for every sweep. It starts Ray on the nodes of this job alone, runs the
+# sweep, and queues the job again when its time was over before the sweep was done.
+set -u
+log() { printf '%s\n' "capsweep: $*"; }
+end() {
+  printf '%s\n' "$1" > "$folder/exit" || true
+  exit "$1"
+}
+on() { srun --overlap --cpus-per-task="$SLURM_CPUS_PER_TASK" --ntasks-per-node=1 "$@"; }
+
+cd "$folder"
+attempt=${CAPSWEEP_ATTEMPT:-$((${SLURM_RESTART_COUNT:-0} + 1))}
+log "job $SLURM_JOB_ID, attempt $attempt of $attempts, on $SLURM_JOB_NODELIST"
+printf '%s\n' "$SLURM_JOB_ID" > job
+rm -f exit
+
+# Each node has to see the storage folder and this Python.
+if ! on --nodes="$SLURM_NNODES" --ntasks="$SLURM_NNODES" bash -c '
+  [ -e "$0/job.sbatch" ] || { echo "capsweep: $(hostname) does not see $0: give --storage a folder that all nodes see."; exit 2; }
+  [ -x "$1/capsweep" ] || { echo "capsweep: $(hostname) does not see $1: install capsweep where all nodes see it."; exit 2; }
+  ' "$folder" "$bin"; then
+  end 2
+fi
+
+# Ports, token and temporary folder are this job's alone: another job may share a node.
+export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0
+RAY_AUTH_TOKEN=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
+export RAY_AUTH_TOKEN
+address=$(getent ahostsv4 "$(hostname)" | awk 'NR == 1 {print $1}')
+port=$((20000 + SLURM_JOB_ID % 2000 * 5))
+scratch=/tmp/capsweep-$SLURM_JOB_ID
+ray_options=(--num-cpus="$SLURM_CPUS_PER_TASK" --object-store-memory=268435456 --block
+  --min-worker-port=0 --max-worker-port=0 --dashboard-agent-listen-port=$((port + 1))
+  --metrics-export-port=$((port + 2)))
+on --nodes=1 --ntasks=1 -w "$(hostname)" "$bin/ray" start --head --node-ip-address="$address" \
+  --port="$port" --include-dashboard=false --temp-dir="$scratch" \
+  "${ray_options[@]}" > ray-head.log 2>&1 &
+head=$!
+until (exec 3<> "/dev/tcp/$address/$port") 2> /dev/null; do
+  if ! kill -0 "$head" 2> /dev/null; then
+    log "Ray has not started on $(hostname): see $folder/ray-head.log."
+    end 3
+  fi
+  sleep 0.5
+done
+if [ "$SLURM_NNODES" -gt 1 ]; then
+  on --nodes=$((SLURM_NNODES - 1)) --ntasks=$((SLURM_NNODES - 1)) --exclude="$(hostname)" \
+    "$bin/ray" start --address="$address:$port" "${ray_options[@]}" > ray-workers.log 2>&1 &
+fi
+
+# Shortly before its time is over, or when it is preempted, the job ends the sweep as Ctrl-C does.
+is_over=
+"$bin/capsweep" run "${run[@]}" --address "$address:$port" --reports "$storage/reports" &
+driver=$!
+interrupt() { kill -ALRM "$driver" 2> /dev/null; }
+preempted() { scontrol show job "$SLURM_JOB_ID" | grep -q 'PreemptTime=[0-9]'; }
+trap 'is_over=yes; log "the time of the job is nearly over"; interrupt' USR1
+trap 'if preempted; then is_over=yes; fi; interrupt' TERM
+trap 'interrupt' INT
+code=0
+wait "$driver" || code=$?
+while kill -0 "$driver" 2> /dev/null; do # a signal ends only the waiting
+  code=0
+  wait "$driver" || code=$?
+done
+trap '' USR1 TERM INT
+jobs -p | xargs -r kill 2> /dev/null
+wait
+on --nodes="$SLURM_NNODES" --ntasks="$SLURM_NNODES" rm -rf "$scratch" 2> /dev/null
+
+if [ "$code" != 130 ] || [ -z "$is_over" ]; then
+  end "$code"
+elif [ "$attempt" -ge "$attempts" ]; then
+  log "this was attempt $attempt of $attempts: submit the sweep again to train what is missing."
+  end "$code"
+fi
+log "trials are missing, so the job is queued again."
+scontrol requeue "$SLURM_JOB_ID" 2> /dev/null && sleep 60 # requeueing ends this script
+export CAPSWEEP_ATTEMPT=$((attempt + 1))
+if ! sbatch --parsable "$folder/job.sbatch" > job; then
+  log "Slurm does not take the job again: submit the sweep again to train what is missing."
+  end "$code"
+fi

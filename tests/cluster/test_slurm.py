@@ -1,0 +1,183 @@
+"""Sweeps on a real Slurm of two nodes: requeued, out of time, next to each other, refused."""
+
+import re
+import sys
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.refusals import Wrong, complaint
+from tests.cluster.slurm import LAPTOP, LOGIN, Slurm, running_slurm, why_no_slurm
+from tests.end_to_end.storage_view import expect_each_epoch_trained_once, outboxes
+from tests.waiting import wait_until
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.skipif(bool(why_no_slurm()), reason=why_no_slurm()),
+    pytest.mark.timeout(900),
+]
+_NUM_CELLS, _NUM_EPOCHS = 6, 30  # Slurm looks at the time of jobs twice a minute
+_OPTIONS = (f"--epochs={_NUM_EPOCHS}", "--seeds=0")
+_AT_ONCE = 3
+_SMALL = ("--epochs=1", "--seeds=0", "--yes")
+_ON_TWO_NODES = ("--to=slurm", "--nodes=2", "--cpus-per-node=2", "--time=10m")
+_TO = "capsweep submit quickstart --name refused --yes --to slurm"
+_JOB = f"{_TO} --time 10m --cpus-per-node 1"
+WRONG = (
+    Wrong(_TO, "Slurm needs the time of a job: give --time, such as --time 4h."),
+    Wrong(f"{_TO} --time 2m", "--time takes at least 5 minutes, got 120 seconds"),
+    Wrong(f"{_TO} --time soon", "--time takes a time such as 90s, 30m, 2h, 1h30m or 30d, got"),
+    Wrong(f"{_TO} --time 0-0:00", "--time takes at least 5 minutes, got 0 seconds"),
+    Wrong(f"{_JOB} --nodes 0", "--nodes must be an integer at least 1, got 0"),
+    Wrong(f"{_JOB} --gpus-per-node=-1", "--gpus-per-node must be an integer at least 0"),
+    Wrong(f"{_JOB} --attempts 0", "--attempts must be an integer at least 1"),
+    Wrong(f"{_JOB} --to slrum", "Unknown scheduler 'slrum'. Did you mean 'slurm'?"),
+    Wrong(f"{_JOB} --address http://h:8265", "--address is of Ray: leave it out"),
+    Wrong("capsweep submit quickstart --on m.txt --nodes 2", "Only Slurm takes --nodes"),
+    Wrong("capsweep submit quickstart --on m.txt -- --qos=x", "Only Slurm takes what follows --"),
+    Wrong(f"{_JOB} digits", "'digits' is one word too many: options of sbatch come after --"),
+    Wrong(f"{_JOB} --partition shrt", "no partition 'shrt'. Did you mean 'short'? It has: main"),
+    Wrong(f"{_JOB} --partition short --time 1h", "Partition 'short' takes jobs of at most 10"),
+    Wrong(f"{_JOB} --nodes 3", "sbatch was refused: "),
+    Wrong(f"{_JOB} --gpus-per-node 1", "sbatch was refused: "),
+    Wrong(f"{_JOB} --cpus-per-node 64", "sbatch was refused: "),
+    Wrong(f"{_JOB} -- --acount=x", "sbatch was refused: "),
+    Wrong(f"{_JOB} -- --begin=never", "sbatch was refused: "),
+    Wrong(f"{_JOB} -- --mem=1T", "sbatch was refused: "),
+    Wrong(f"{_JOB} --cpus-per-trial 2", "No trial fits on a node: it takes 2 cores and 0 GPUs"),
+    Wrong(f"{_JOB} --gpus-per-trial 1", "No trial fits on a node: it takes 1 cores and 1 GPUs"),
+    Wrong(_JOB.replace("quickstart", "quikstart"), "Did you mean 'quickstart'?"),
+    Wrong(_JOB.replace("quickstart", "none.py"), "There is no sweep file 'none.py'"),
+    Wrong(f"{_JOB} --epochs 0", "must be an integer from 1 to 100000, got 0"),
+    Wrong(f"{_JOB} --set batch_sise=3", "Did you mean 'batch_size'?"),
+    Wrong(f"{_JOB} --storage /proc/store", "The storage folder"),
+    Wrong(f"{_JOB} --on nowhere.invalid", "nowhere.invalid cannot be reached by ssh"),
+    Wrong(_JOB.replace(" --yes", ""), "Nobody can be asked here"),
+    Wrong(f"SLURM_CONF=/none/slurm.conf {_JOB}", "sinfo was refused: "),
+    Wrong(f"PATH={Path(sys.executable).parent} {_JOB}", "There is no sbatch on login: give the"),
+    Wrong(_JOB.replace("--name refused ", ""), "run would refuse: "),
+    Wrong("capsweep stop quickstart --storage none", "There is no storage folder"),
+)
+
+
+@pytest.fixture(scope="module")
+def slurm() -> Generator[Slurm]:
+    with running_slurm() as started:
+        yield started
+
+
+def test_a_sweep_that_slurm_requeues_and_whose_time_runs_out_gives_the_same_tables(
+    slurm: Slurm,
+) -> None:
+    submitted = capsweep(slurm, "submit", "quickstart", *_ON_TWO_NODES, *_OPTIONS, "--yes")
+    assert f"quickstart on Slurm: {_NUM_CELLS} cells; 4 trials at once, no GPU each." in submitted
+    job = re.search(r"Submitted to Slurm as job (\d+)", submitted)
+    assert job
+
+    storage = slurm.shared / "capsweep-store"
+    wait_until(lambda: any(facts.epochs for facts in outboxes(storage).values()))
+    assert "A launch runs now." in capsweep(slurm, "status", "quickstart")
+    slurm.on(LOGIN, "scontrol", "requeuehold", job[1])
+    waiting = f"Job {job[1]} is waiting in Slurm's queue: job requeued in held state."
+    wait_until(lambda: waiting in capsweep(slurm, "status", "quickstart"))
+    slurm.on(LOGIN, "scontrol", "release", job[1])
+
+    printed = storage / "slurm/quickstart/job.out"
+    wait_until(lambda: "attempt 2 of 10" in printed.read_text())
+    wait_until(lambda: num_filled(slurm) > 0)
+    let_its_time_run_out(slurm, job[1])
+    wait_until(lambda: "the time of the job is nearly over" in printed.read_text())
+    slurm.on(LOGIN, "scontrol", "update", f"JobId={job[1]}", "TimeLimit=10")
+    followed = capsweep(
+        slurm, "submit", "quickstart", *_ON_TWO_NODES, *_OPTIONS, "--yes", "--follow"
+    )
+    assert "attempt 3 of 10" in followed
+    assert f"{_NUM_CELLS} of {_NUM_CELLS} cells filled" in followed
+    expect_each_epoch_trained_once(storage, storage / "mlflow.db", _NUM_CELLS, _NUM_EPOCHS)
+    capsweep(slurm, "run", "quickstart", *_OPTIONS, "--storage=local", "--reports=unbroken")
+    for name in ("ablation.csv", "ablation-pairs.csv", "ablation.md", "ablation.tex"):
+        here, there = (
+            slurm.shared / folder / "quickstart" / name for folder in ("unbroken", "reports")
+        )
+        assert there.read_bytes() == here.read_bytes(), name
+
+
+@pytest.fixture(scope="module")
+def two_jobs(slurm: Slurm) -> tuple[str, str]:
+    """Return what two launches print whose jobs run on one node at the same time."""
+    one_core = ("--to=slurm", "--cpus-per-node=1", "--time=10m", "--", "--nodelist=n1")
+    names = ("left", "right")
+    for name in names:
+        capsweep(slurm, "submit", "quickstart", f"--name={name}", *_SMALL, *one_core)
+    wait_until(
+        lambda: slurm.on(LOGIN, "squeue", "-h", "-t", "RUNNING", "-o", "%N").split() == ["n1"] * 2
+    )
+    left, right = (
+        capsweep(slurm, "submit", "quickstart", f"--name={name}", *_SMALL, "--follow", *one_core)
+        for name in names
+    )
+    return left, right
+
+
+def test_two_jobs_on_one_node_at_once_do_not_meet(slurm: Slurm, two_jobs: tuple[str, str]) -> None:
+    for printed in two_jobs:
+        assert f"{_NUM_CELLS} of {_NUM_CELLS} cells filled" in printed
+    assert not [line for line in slurm.hosts.processes() if "raylet" in line]
+
+
+def test_a_laptop_submits_through_ssh_and_asks_by_name(slurm: Slurm) -> None:
+    storage = f"--storage={slurm.shared}/of-laptop"
+    submit = ("submit", "quickstart", "--to=slurm", f"--on={LOGIN}", "--cpus-per-node=2")
+    submit += ("--time=10m", "--name=far", storage, *_SMALL)
+    assert "far on login: 6 cells; 2 trials at once" in capsweep(slurm, *submit, host=LAPTOP)
+    wait_until(
+        lambda: "A launch runs now." in slurm.run("capsweep", "status", "far", host=LAPTOP).stdout
+    )
+    assert "Slurm ends the job." in capsweep(slurm, "stop", "far", host=LAPTOP)
+    assert not slurm.on(LOGIN, "squeue", "-h")
+    followed = capsweep(slurm, *submit, "--follow", host=LAPTOP)
+    assert f"{_NUM_CELLS} of {_NUM_CELLS} cells filled" in followed
+    assert "capsweep: job" in capsweep(slurm, "logs", "far", host=LAPTOP)
+    assert "CNN of equal size" in capsweep(slurm, "best", "far", host=LAPTOP)
+    assert "Ablation far: test error by arm" in capsweep(slurm, "report", "far", host=LAPTOP)
+    assert (slurm.hosts.root(LAPTOP) / "reports/far/report.html").exists()
+
+
+def test_each_wrong_input_is_one_sentence_and_submits_nothing(slurm: Slurm) -> None:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        wrong = [one for one in pool.map(lambda one: complaint(slurm.run, one), WRONG) if one]
+    assert not wrong, "\n".join(wrong)
+    assert not slurm.on(LOGIN, "squeue", "-h")
+
+
+def test_a_storage_folder_that_the_nodes_do_not_see_is_named(slurm: Slurm) -> None:
+    words = ("submit", "quickstart", "--name=alone", *_SMALL, "--to=slurm", "--time=10m")
+    words += ("--cpus-per-node=1", "--storage=/root/alone", "--follow")
+    ended = slurm.run("capsweep", *words)
+    assert ended.returncode == 3
+    assert "It has printed nothing: do the nodes see /root/alone?" in ended.stderr
+
+
+def capsweep(slurm: Slurm, *words: str, host: str = LOGIN) -> str:
+    """Run capsweep on a host and return what it prints."""
+    ended = slurm.run("capsweep", *words, host=host)
+    assert ended.returncode == 0, (words, ended.stdout + ended.stderr)
+    return ended.stdout
+
+
+def let_its_time_run_out(slurm: Slurm, job: str) -> None:
+    """Set the time limit of a job so that it has less than a minute left, and more than half."""
+
+    def seconds() -> int:
+        minutes, rest = slurm.on(LOGIN, "squeue", "-h", "-o", "%M", "-j", job).strip().split(":")
+        return 60 * int(minutes) + int(rest)
+
+    wait_until(lambda: seconds() % 60 < 20)
+    slurm.on(LOGIN, "scontrol", "update", f"JobId={job}", f"TimeLimit={seconds() // 60 + 1}")
+
+
+def num_filled(slurm: Slurm) -> int:
+    """Return how many cells are filled."""
+    return len(list((slurm.shared / "capsweep-store").glob("cells/*/final.json")))

@@ -1,0 +1,141 @@
+"""What a job of Slurm asks for, and what a launch on its nodes would do."""
+
+import subprocess
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from sweeps.cli.slurm_job import JOB_WORDS, job_fields, job_words, slurm_job
+from sweeps.execution.launch_options import options_of
+from sweeps.records.errors import BadInput
+from sweeps.remote import submit
+from sweeps.remote.head import SlurmLogin
+from sweeps.remote.messages import SlurmJob, SubmitToSlurm, Text
+from sweeps.remote.slurm import job_file
+
+NOTHING = {name: field.default for name, field in job_fields().items()}
+READ = JOB_WORDS["seconds"].read
+
+
+@pytest.mark.parametrize(
+    ("text", "minutes"),
+    [
+        ("90m", 90),
+        ("4h", 240),
+        ("30", 30),
+        ("30:00", 30),
+        ("04:00:00", 240),
+        ("1-12", 36 * 60),
+        ("1-12:30", 36 * 60 + 30),
+        ("1-12:30:00", 36 * 60 + 30),
+    ],
+)
+def test_a_time_is_written_as_everywhere_or_as_sbatch_takes_it(text: str, minutes: int) -> None:
+    assert READ is not None
+    assert READ("--time", text) == 60 * minutes
+
+
+def test_a_node_has_four_cores_a_gpu() -> None:
+    assert slurm_job({**NOTHING, "seconds": 3600.0}, ()).cores == 4
+    assert slurm_job({**NOTHING, "seconds": 3600.0, "gpus_per_node": 2}, ()).cores == 8
+
+
+def test_a_job_is_said_in_words() -> None:
+    one = SlurmJob(seconds=3600, cpus_per_node=1)
+    two = SlurmJob(seconds=5400, nodes=2, gpus_per_node=1)
+    assert one.words == "1 node with 1 core, 60 minutes"
+    assert two.words == "2 nodes with 4 cores and 1 GPU each, 90 minutes"
+
+
+def test_options_of_sbatch_are_a_line_each_and_are_given_again() -> None:
+    job = slurm_job({**NOTHING, "seconds": 3600.0, "nodes": 2}, ("-A", "lab", "--mem=8G"))
+    assert job.options == ("-A lab", "--mem=8G")
+    assert job_words(job) == (["--nodes=2", "--time=60m"], ["--", "-A", "lab", "--mem=8G"])
+    with pytest.raises(BadInput, match="without line breaks"):
+        slurm_job({**NOTHING, "seconds": 3600.0}, ("--comment=a\nrm -r x",))
+
+
+def test_the_file_of_a_job_is_valid_bash_in_which_no_word_is_read_by_the_shell() -> None:
+    job = SlurmJob(cpus_per_node=8, gpus_per_node=2, seconds=90 * 60, attempts=3, options=("-A x",))
+    request = SubmitToSlurm(
+        sweep="mine",
+        words=("mine.py", "--set=model.name='$(touch x)'", "--storage=near"),
+        resume="capsweep submit mine.py\nrm -r /",
+        storage="/a b/store",
+        job=job,
+        files={"mine.py": "SWEEP = 1"},
+    )
+    text = job_file(request)
+    asked = [line.removeprefix("#SBATCH ") for line in text.splitlines() if "#SBATCH" in line]
+    assert asked == [
+        "--job-name=mine",
+        "--nodes=1",
+        "--ntasks-per-node=1",
+        "--cpus-per-task=8",
+        "--gpus-per-node=2",
+        "--time=0-01:30:00",
+        "--signal=B:USR1@270",
+        "--requeue",
+        "--open-mode=append",
+        "--output='/a b/store/slurm/mine/job.out'",
+        "-A x",
+    ]
+    checked = subprocess.run(["bash", "-n"], input=text, text=True, check=False)
+    assert checked.returncode == 0
+    head = text[: text.index("# What follows")]
+    script = f'{head}\nprintf "%s\\n" "${{run[@]}}"'
+    run = subprocess.run(["bash"], input=script, text=True, capture_output=True, check=True).stdout
+    assert run.splitlines() == [
+        "./mine.py",
+        "--storage=/a b/store",
+        "--set=model.name='$(touch x)'",
+    ]
+
+
+@pytest.fixture
+def login(monkeypatch: pytest.MonkeyPatch) -> SlurmLogin:
+    """A login node that estimates an hour for 10 cells, two at once."""
+    answer = {
+        "sweep": "mine",
+        "num_cells": 12,
+        "counts": {"recorded": 2},
+        "estimate_seconds": 3600.0,
+        "num_concurrent": 2,
+    }
+    monkeypatch.setattr(submit, "_planned", lambda *_: answer)
+    job = SlurmJob(nodes=2, cpus_per_node=8, gpus_per_node=2, seconds=1800)
+    return cast("SlurmLogin", SimpleNamespace(job=job, storage="/store"))
+
+
+def plan(login: SlurmLogin, **options: Any) -> submit.RemotePlan:
+    """Return what a launch on a job's nodes would do."""
+    sent = submit.Sendable("mine", None, {})
+    return submit.slurm_plan(login, sent, [], options_of(options))
+
+
+def test_trials_fill_the_nodes_of_a_job_and_the_estimate_is_theirs(login: SlurmLogin) -> None:
+    planned = plan(login)
+    assert (planned.num_to_train, planned.num_concurrent, planned.gpus_per_trial) == (10, 4, 1.0)
+    assert planned.seconds == pytest.approx(3600 * 2 / 4)
+    assert plan(login, gpus_per_trial=0.25).num_concurrent == 16
+    assert plan(login, gpus_per_trial=0.25, cpus_per_trial=4).num_concurrent == 4
+    assert plan(login, max_concurrent=3).num_concurrent == 3
+
+
+def test_a_job_in_which_no_trial_ends_is_refused(login: SlurmLogin) -> None:
+    assert login.job is not None
+    login.job = login.job.model_copy(update={"seconds": 600.0})
+    with pytest.raises(BadInput, match="One trial takes about 12 minutes and the job has 10"):
+        plan(login)
+
+
+def test_what_a_launch_there_would_refuse_is_said() -> None:
+    def run(words: Any, show: Any, files: Any) -> int:
+        del words, files
+        show(Text(text='{\n "refusal": "it would drop seed 2."\n}\n'))
+        return 2
+
+    head = cast("SlurmLogin", SimpleNamespace(run=run))
+    with pytest.raises(BadInput, match="run would refuse: it would drop seed 2"):
+        submit._planned(head, submit.Sendable("mine", None, {}), [])
