@@ -82,7 +82,9 @@ def test_the_front_stands_first_the_smallest_at_its_head_and_programs_read_all()
     assert shown[3][5] == "dominated, by how much is not known, by proposal 1"
     assert shown[1][6] == "1.67 (0.29)"
     assert shown[3][6] == "1.33 (0.00)"
-    assert any(note.startswith("In brackets: the spread over seeds") for note in table.notes)
+    assert any(
+        note.startswith("In brackets: the standard deviation over seeds") for note in table.notes
+    )
     assert table.lead == (
         "3 of 4 proposals that ran to full length are on the front. Better than the base in both: "
         "proposal 1."
