@@ -97,12 +97,12 @@ def stop_there(submission: Submission, *, is_now: bool) -> None:
     Raises:
         Exit: With the exit code of the command there, unless that is 0.
     """
-    from sweeps.remote.head import SlurmLogin
+    from sweeps.remote.head import RayHead
     from sweeps.remote.submit import goes_on
 
     head = _head_of(submission)
-    if isinstance(head, SlurmLogin):
-        _stop_in_slurm(head, submission, is_now=is_now)
+    if not isinstance(head, RayHead):
+        _stop_job(head, submission, is_now=is_now)
         return
     words = ["stop", submission.sweep, *["--now"] * is_now, "--quiet", *_places(submission)]
     started_at = time.monotonic()
@@ -128,14 +128,18 @@ def stop_there(submission: Submission, *, is_now: bool) -> None:
     leave_report(head, submission)
 
 
-def _stop_in_slurm(head: "Head", submission: Submission, *, is_now: bool) -> None:
+def _stop_job(head: "Head", submission: Submission, *, is_now: bool) -> None:
     """End the job of a sweep and wait until it has ended."""
-    state = head.end(submission, is_now=is_now)
-    if state.has_ended:
+    from sweeps.remote.submit import has_ended
+
+    if has_ended(head, submission):
         say(f"No job of '{submission.sweep}' waits or runs.")
         return
     if not is_quiet():
-        typer.echo("Slurm ends the job. Waiting until it has; Ctrl-C ends only the waiting.")
+        typer.echo(
+            f"{head.scheduler} ends the job. Waiting until it has; Ctrl-C ends only the waiting."
+        )
+    state = head.end(submission, is_now=is_now)
     while not state.has_ended:
         time.sleep(_POLL_SECONDS)
         state = head.follow(submission, lambda _: None, to_its_end=False)
@@ -279,7 +283,7 @@ def _copy_report(head: "Head", submission: Submission) -> None:
 
 
 def _head_of(submission: Submission) -> "Head":
-    from sweeps.remote.head import head_of
+    from sweeps.remote.submit import head_of
 
     head = head_of(submission)
     if not is_quiet() and not is_json_requested():

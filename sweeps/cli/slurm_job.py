@@ -1,8 +1,8 @@
-"""The options of `capsweep submit --to slurm`: what a job asks of Slurm."""
+"""The options of `capsweep submit --to slurm` and `--to k8s`: what a job asks for."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
@@ -11,7 +11,9 @@ from capsmodel.settings.messages import allowed
 from sweeps.cli.arguments import read_duration
 from sweeps.cli.declared_options import Words
 from sweeps.records.errors import BadInput
-from sweeps.remote.messages import SlurmJob, slurm_seconds
+from sweeps.remote.messages import NodeJob, SlurmJob, slurm_seconds
+
+_Job = TypeVar("_Job", bound=NodeJob)
 
 
 def job_fields() -> dict[str, FieldInfo]:
@@ -33,8 +35,27 @@ def slurm_job(given: Mapping[str, Any], sbatch: Sequence[str]) -> SlurmJob:
     """
     if given["seconds"] is None:
         raise BadInput("Slurm needs the time of a job: give --time, such as --time 4h.")
+    return _valid(SlurmJob, {**given, "options": _lines(sbatch)})
+
+
+def kube_job(given: Mapping[str, Any], sbatch: Sequence[str]) -> NodeJob:
+    """Return what a job asks of Kubernetes.
+
+    Args:
+        given: Options of `job_fields`, name -> value.
+        sbatch: Options of sbatch.
+
+    Raises:
+        BadInput: If one is of Slurm alone, or not valid.
+    """
+    of_nodes = {name: given[name] for name in NodeJob.model_fields}
+    refuse_job_options({n: v for n, v in given.items() if n not in of_nodes}, sbatch)
+    return _valid(NodeJob, of_nodes)
+
+
+def _valid(kind: type[_Job], given: Mapping[str, Any]) -> _Job:
     try:
-        return SlurmJob(**given, options=_lines(sbatch))
+        return kind(**given)
     except ValidationError as error:
         detail = error.errors(include_url=False)[0]
         name = str(detail["loc"][0])
@@ -43,24 +64,26 @@ def slurm_job(given: Mapping[str, Any], sbatch: Sequence[str]) -> SlurmJob:
                 f"--time takes at least 5 minutes, got {detail['input']:g} seconds: a job starts "
                 f"Ray first, and ends a minute before its time is over."
             ) from error
-        what = allowed(SlurmJob.model_fields[name])
+        what = allowed(kind.model_fields[name])
         flag = name.replace("_", "-")
         raise BadInput(f"--{flag} must be {what}, got {detail['input']!r}.") from error
 
 
-def job_words(job: SlurmJob) -> tuple[list[str], list[str]]:
+def job_words(job: NodeJob) -> tuple[list[str], list[str]]:
     """Return the words of a command line that ask for a job: options, and those after `--`."""
     words = [
         f"--{name.replace('_', '-')}={value}"
         for name, value in job.model_dump(exclude_defaults=True).items()
         if name not in {"seconds", "options"}
     ]
+    if not isinstance(job, SlurmJob):
+        return words, []
     last = [word for line in job.options for word in line.split(" ")]
     return [*words, f"--time={job.seconds / 60:g}m"], ["--", *last] if last else []
 
 
 def refuse_job_options(given: Mapping[str, Any], sbatch: Sequence[str]) -> None:
-    """Refuse options of a job of Slurm where it does not go there.
+    """Refuse options of a job where it does not go there.
 
     Raises:
         BadInput: Naming one.
@@ -71,7 +94,11 @@ def refuse_job_options(given: Mapping[str, Any], sbatch: Sequence[str]) -> None:
         return
     flags = ["--time" if name == "seconds" else f"--{name.replace('_', '-')}" for name in names]
     what = flags[0] if flags else "what follows --"
-    raise BadInput(f"Only Slurm takes {what}: give --to slurm with it, or leave it out.")
+    also, where = ("", "--to slurm")
+    if names and names[0] in NodeJob.model_fields:
+        also, where = " and Kubernetes", "--to slurm or --to k8s"
+    takes = "take" if also else "takes"
+    raise BadInput(f"Only Slurm{also} {takes} {what}: give {where} with it, or leave it out.")
 
 
 def _seconds(flag: str, text: str | None) -> float | None:

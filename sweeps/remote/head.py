@@ -37,7 +37,7 @@ Show = Callable[[Text | Frame], None]
 
 
 class Head(ABC):
-    """The machine that takes sweeps: Ray's head, or a login node of Slurm.
+    """What takes sweeps: Ray's head, a login node of Slurm, or Kubernetes.
 
     Attributes:
         link: Leads to an agent that reaches the scheduler.
@@ -155,7 +155,7 @@ class RayHead(Head):
             raise BadInput(
                 "Where is the cluster? Give --on with its file (machines.txt or cluster.yaml), "
                 "--address with the address of Ray's dashboard, such as http://127.0.0.1:8265, or "
-                "--to slurm."
+                "--to slurm or --to k8s."
             )
         if on is not None:
             self.cluster = read_cluster_file(on)
@@ -297,17 +297,6 @@ class SlurmLogin(Head):
 
     def is_launching(self, submission: Submission) -> bool:
         return False  # its job says it
-
-
-def head_of(submission: Submission) -> Head:
-    """Return the machine to which a sweep was submitted.
-
-    Raises:
-        BadInput: If it cannot be found any more.
-    """
-    if submission.to == "slurm":
-        return SlurmLogin(submission.on, submission.storage)
-    return RayHead(submission.on, submission.address)
 
 
 def _dashboard(address: str) -> str:

@@ -240,20 +240,35 @@ def slurm_seconds(text: str) -> float | None:
     return float(sum(unit * int(part or 0) for unit, part in zip(units, parts, strict=True)))
 
 
-class SlurmJob(_Message):
-    """What a job asks of Slurm; the options of the command line are made from it.
+class NodeJob(_Message):
+    """What a job asks of nodes of its own; the options of the command line are made from it.
+
+    A node of Kubernetes is a pod for trials here.
+    """
+
+    nodes: Annotated[int, Field(ge=1)] = Field(
+        default=1, description="Slurm, k8s: number of nodes; of pods, at most."
+    )
+    gpus_per_node: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="Slurm, k8s: GPUs of each node."
+    )
+    cpus_per_node: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="Slurm, k8s: cores of each node [default: 4 a GPU, or 4]."
+    )
+
+    @property
+    def cores(self) -> int:
+        """Cores of each node."""
+        return self.cpus_per_node or 4 * max(1, self.gpus_per_node)
+
+
+class SlurmJob(NodeJob):
+    """What a job asks of Slurm.
 
     Attributes:
         options: More lines for `#SBATCH`, as sbatch takes them.
     """
 
-    nodes: Annotated[int, Field(ge=1)] = Field(default=1, description="Slurm: number of nodes.")
-    gpus_per_node: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="Slurm: GPUs of each node."
-    )
-    cpus_per_node: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="Slurm: cores of each node [default: 4 a GPU, or 4]."
-    )
     seconds: Annotated[float, Field(ge=300)] = Field(
         description="Slurm: time of a job: 4h, 90m, 04:00:00 or 1-12:00:00."
     )
@@ -265,11 +280,6 @@ class SlurmJob(_Message):
         description="Slurm: maximum number of jobs, one after another, while trials are missing.",
     )
     options: tuple[str, ...] = ()
-
-    @property
-    def cores(self) -> int:
-        """Cores of each node."""
-        return self.cpus_per_node or 4 * max(1, self.gpus_per_node)
 
     @property
     def words(self) -> str:

@@ -23,7 +23,8 @@ class Submission(BaseModel):
         job_id: The scheduler's id of its job, "" before it has one.
         to: Which scheduler takes it.
         on: The cluster's file, None where only an address was given; for Slurm the login node as
-            ssh takes it, None for this machine.
+            ssh takes it, None for this machine; for Kubernetes the context of kubectl.
+        namespace: Of Kubernetes, None for that of the context.
         address: Address of the cluster's dashboard, None where there is a file.
         words: The options of the launch, after `capsweep run SWEEP`.
         file: The sweep's own file on this machine, None for a sweep of the package.
@@ -39,8 +40,9 @@ class Submission(BaseModel):
 
     sweep: str
     job_id: str = ""
-    to: Literal["ray", "slurm"] = "ray"
+    to: Literal["ray", "slurm", "k8s"] = "ray"
     on: str | None = None
+    namespace: str | None = None
     address: str | None = None
     words: tuple[str, ...] = ()
     file: str | None = None

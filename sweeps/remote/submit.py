@@ -16,6 +16,7 @@ from sweeps.records.plain_text import one_line
 from sweeps.remote.cluster import facts_of_alike
 from sweeps.remote.cluster_file import Machine
 from sweeps.remote.head import Head, RayHead, Show, SlurmLogin
+from sweeps.remote.kube import KubeHead
 from sweeps.remote.link import MachineUnreachable, link_to
 from sweeps.remote.messages import (
     Facts,
@@ -24,6 +25,7 @@ from sweeps.remote.messages import (
     GetFiles,
     JobState,
     Node,
+    NodeJob,
     PrepareData,
     Ready,
     SlurmJob,
@@ -128,15 +130,16 @@ def remote_plan(head: RayHead, sent: Sendable, words: Sequence[str], cpus: int) 
     )
 
 
-def slurm_plan(
-    login: SlurmLogin, sent: Sendable, words: Sequence[str], launch: "LaunchOptions"
+def plan_of_nodes(
+    head: SlurmLogin | KubeHead, sent: Sendable, words: Sequence[str], launch: "LaunchOptions"
 ) -> RemotePlan:
-    """Ask a login node what a launch would do on the nodes of a job.
+    """Ask what a launch would do on the nodes of a job.
 
-    The login node's own cores and GPUs do not count: its estimate is carried over to the job's.
+    The answering machine's own cores and GPUs do not count: its estimate is carried over to the
+    job's.
 
     Args:
-        login: The login node.
+        head: The login node, or MLflow's pod.
         sent: The sweep.
         words: The options of the launch that `capsweep plan` takes, without those on cores, GPUs
             and numbers of trials.
@@ -145,15 +148,15 @@ def slurm_plan(
     Raises:
         BadInput: If it would be refused, no trial fits on a node or in the job's time.
     """
-    job = login.job
+    job = head.job
     assert job is not None
     at_once, gpus = _fit(job, launch)
-    answer = _planned(login, sent, ["--gpus-per-trial=0", f"--storage={login.storage}", *words])
+    answer = _planned(head, sent, ["--gpus-per-trial=0", f"--storage={head.storage}", *words])
     num_to_train, seconds = _num_to_train(answer), answer["estimate_seconds"]
     if seconds is not None and num_to_train:
         of_one = seconds * answer["num_concurrent"] / num_to_train
         seconds = of_one * max(1.0, num_to_train / at_once)
-        if of_one > job.seconds:
+        if isinstance(job, SlurmJob) and of_one > job.seconds:
             raise BadInput(
                 f"One trial takes about {of_one / 60:.0f} minutes and the job has "
                 f"{job.seconds / 60:.0f}: give a --time in which a trial ends."
@@ -169,7 +172,7 @@ def slurm_plan(
     )
 
 
-def _fit(job: SlurmJob, launch: "LaunchOptions") -> tuple[int, float]:
+def _fit(job: NodeJob, launch: "LaunchOptions") -> tuple[int, float]:
     """Return how many trials a job takes at once, and the GPUs of each.
 
     Raises:
@@ -240,7 +243,7 @@ def check_machines(
         BadInput: Naming the machine that differs or lacks data, or if the head or all workers are
             not reached.
     """
-    if isinstance(head, SlurmLogin):  # its nodes see the same disk
+    if isinstance(head, SlurmLogin | KubeHead):  # its nodes see the same disk
         request = PrepareData(sweep=sent.word, files=sent.files, settings=settings)
         head.link.call(request, Ready)
         return ()
@@ -328,14 +331,8 @@ def submit(
         "resume": resume,
         "files": sent.files,
     }
-    if isinstance(head, SlurmLogin):
-        assert head.job is not None
-        request = SubmitToSlurm(**given, storage=head.storage, job=head.job)
-    else:
-        assert isinstance(head, RayHead)
-        request = SubmitSweep(**given, dashboard=head.dashboard, storage=storage)
-    answer = head.link.call(request, Submitted)
-    if not answer.is_new and answer.words != request.words:
+    answer = _submitted(head, given, storage)
+    if not answer.is_new and answer.words != given["words"]:
         raise BadInput(
             f"'{sweep}' is running there as job {answer.job_id} with other options: stop it first "
             f"(capsweep stop {sweep}), or give this one a --name."
@@ -352,6 +349,31 @@ def submit(
     submission = Submission.model_validate({**noted, **head.place})
     submission.write()
     return submission, answer.is_new
+
+
+def _submitted(head: Head, given: Mapping[str, Any], storage: str | None) -> Submitted:
+    if isinstance(head, SlurmLogin):
+        assert head.job is not None
+        to_slurm = SubmitToSlurm(**given, storage=head.storage, job=head.job)
+        return head.link.call(to_slurm, Submitted)
+    if isinstance(head, KubeHead):
+        return head.submit(SubmitSweep(**given, dashboard="", storage=storage))
+    assert isinstance(head, RayHead)
+    to_ray = SubmitSweep(**given, dashboard=head.dashboard, storage=storage)
+    return head.link.call(to_ray, Submitted)
+
+
+def head_of(submission: Submission) -> Head:
+    """Return where a sweep was submitted.
+
+    Raises:
+        BadInput: If it cannot be found any more.
+    """
+    if submission.to == "slurm":
+        return SlurmLogin(submission.on, submission.storage)
+    if submission.to == "k8s":
+        return KubeHead(submission.on, submission.namespace, submission.storage)
+    return RayHead(submission.on, submission.address)
 
 
 def running_submission(head: Head, resume: str, words: Sequence[str]) -> Submission | None:

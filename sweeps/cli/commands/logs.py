@@ -54,8 +54,7 @@ def logs(
 def _print_there(submission: "Submission", lines: int | None, *, is_followed: bool) -> None:
     """Print what the launch of a submitted sweep has printed."""
     from sweeps.cli.remote_sweeps import OF_RAY, follow_to_end, leave_report
-    from sweeps.remote.head import head_of
-    from sweeps.remote.submit import job_state
+    from sweeps.remote.submit import head_of, job_state
 
     head = head_of(submission)
     if is_followed:

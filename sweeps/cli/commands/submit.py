@@ -12,7 +12,14 @@ from capsmodel.spelling import unknown
 from sweeps.cli.declared_options import ONLY_RUN, WORDS, launch_fields, option_words, with_options
 from sweeps.cli.hints import program_name, resume_command
 from sweeps.cli.options import SweepArgument
-from sweeps.cli.slurm_job import JOB_WORDS, job_fields, job_words, refuse_job_options, slurm_job
+from sweeps.cli.slurm_job import (
+    JOB_WORDS,
+    job_fields,
+    job_words,
+    kube_job,
+    refuse_job_options,
+    slurm_job,
+)
 from sweeps.cli.terminal import say
 from sweeps.cli.verbosity import is_quiet
 from sweeps.records.errors import BadInput
@@ -28,7 +35,7 @@ _PLACES = {
     "tracking_uri": "MLflow tracking store, as seen from there and from here [default: the "
     "cluster's].",
 }
-_SCHEDULERS = ("ray", "slurm")
+_SCHEDULERS = ("ray", "slurm", "k8s")
 _OF_THIS_MACHINE = ("address", "engine", "reports")
 
 
@@ -41,15 +48,19 @@ def _fields() -> dict[str, FieldInfo]:
     return fields
 
 
-_To = Annotated[str, typer.Option("--to", metavar="ray|slurm", help="What runs jobs there.")]
+_To = Annotated[str, typer.Option("--to", metavar="ray|slurm|k8s", help="What runs jobs there.")]
 _On = Annotated[
     str | None,
     typer.Option(
         "--on",
         metavar="FILE",
         help="The cluster: machines.txt or cluster.yaml; for Slurm its login node as ssh takes "
-        "it [default: this machine].",
+        "it [default: this machine]; for k8s kubectl's context [default: the current one].",
     ),
+]
+_Namespace = Annotated[
+    str | None,
+    typer.Option("--namespace", metavar="NAME", help="k8s: namespace [default: the context's]."),
 ]
 _Address = Annotated[
     str | None,
@@ -78,6 +89,7 @@ def submit(
     sbatch: _Sbatch = None,
     to: _To = "ray",
     on: _On = None,
+    namespace: _Namespace = None,
     address: _Address = None,
     price: _Price = None,
     is_sure: _Yes = False,
@@ -93,7 +105,8 @@ def submit(
     given = {name: options[name] for name in job_fields()}
     options = {name: value for name, value in options.items() if name not in given}
     launch = options_of(options)
-    head = _head(launch, to=to, on=on, address=address, job=given, sbatch=sbatch or ())
+    place = {"on": on, "address": address, "namespace": namespace}
+    head = _head(launch, to=to, place=place, job=given, sbatch=sbatch or ())
     where, last = _where(head)
     sent, words = sendable(sweep), tuple(option_words(options))
     again = resume_command(["submit", str(sent.file or sweep), *where, *words, *last])
@@ -103,10 +116,7 @@ def submit(
     if plan.num_to_train:
         _check(head, sent, launch.settings or {})
         _ask(is_sure=is_sure)
-    if (
-        to == "slurm" and not launch.max_concurrent
-    ):  # Ray has no node to count when the launch begins
-        words += (f"--max-concurrent={plan.num_concurrent}",)
+    words += _added_words(to, plan, launch)
     submission, is_new = submit_sweep(
         head, sent, sweep=plan.sweep, words=words, resume=again, options=launch
     )
@@ -119,8 +129,7 @@ def _head(
     launch: "LaunchOptions",
     *,
     to: str,
-    on: str | None,
-    address: str | None,
+    place: Mapping[str, str | None],
     job: Mapping[str, Any],
     sbatch: Sequence[str],
 ) -> "Head":
@@ -130,16 +139,21 @@ def _head(
         BadInput: If none is named, or it cannot be used.
     """
     from sweeps.remote.head import RayHead, SlurmLogin
+    from sweeps.remote.kube import KubeHead
 
     if to not in _SCHEDULERS:
         raise BadInput(unknown("scheduler", to, _SCHEDULERS))
+    for option, of, scheduler in (("address", "ray", "Ray"), ("namespace", "k8s", "Kubernetes")):
+        if place[option] is not None and to != of:
+            instead = f"leave out --to {to}" if of == "ray" else f"give --to {of}"
+            raise BadInput(f"--{option} is of {scheduler}: leave it out, or {instead}.")
+    storage = str(launch.storage) if launch.storage else None
     if to == "slurm":
-        if address is not None:
-            raise BadInput("--address is of Ray: leave it out, or leave out --to slurm.")
-        storage = str(launch.storage) if launch.storage else None
-        return SlurmLogin(on, storage, slurm_job(job, sbatch))
+        return SlurmLogin(place["on"], storage, slurm_job(job, sbatch))
+    if to == "k8s":
+        return KubeHead(place["on"], place["namespace"], storage, kube_job(job, sbatch))
     refuse_job_options(job, sbatch)
-    head = RayHead(on, address)
+    head = RayHead(place["on"], place["address"])
     if head.cluster is None and not (launch.storage and launch.tracking_uri):
         raise BadInput(
             "An address alone does not say where the cluster keeps things: give --storage and "
@@ -151,11 +165,14 @@ def _head(
 def _where(head: "Head") -> tuple[list[str], list[str]]:
     """Return the words that lead to the machine: options, and what comes last."""
     from sweeps.remote.head import RayHead, SlurmLogin
+    from sweeps.remote.kube import KubeHead
 
-    if isinstance(head, SlurmLogin):
+    if isinstance(head, SlurmLogin | KubeHead):
         assert head.job is not None
         words, last = job_words(head.job)
-        return ["--to=slurm", *[f"--on={head.on}"] * bool(head.on), *words], last
+        names = ("to", "on", "namespace")
+        where = [f"--{name}={value}" for name in names if (value := head.place.get(name))]
+        return [*where, *words], last
     assert isinstance(head, RayHead)
     words = ["--on", str(head.cluster.path)] if head.cluster else ["--address", head.dashboard]
     return words, []
@@ -166,15 +183,26 @@ def _plan(
 ) -> "RemotePlan":
     """Ask the machine what the launch would do."""
     from sweeps.remote.head import RayHead, SlurmLogin
-    from sweeps.remote.submit import remote_plan, slurm_plan
+    from sweeps.remote.kube import KubeHead
+    from sweeps.remote.submit import plan_of_nodes, remote_plan
 
     planned = {name: value for name, value in options.items() if name not in ONLY_RUN}
-    if isinstance(head, SlurmLogin):
-        of_nodes = ("cpus_per_trial", "gpus_per_trial", "max_concurrent", "storage")
-        words = option_words({n: value for n, value in planned.items() if n not in of_nodes})
-        return slurm_plan(head, sent, words, launch)
-    assert isinstance(head, RayHead)
-    return remote_plan(head, sent, option_words(planned), launch.cpus_per_trial)
+    if isinstance(head, RayHead):
+        return remote_plan(head, sent, option_words(planned), launch.cpus_per_trial)
+    of_nodes = ("cpus_per_trial", "gpus_per_trial", "max_concurrent", "storage")
+    words = option_words({n: value for n, value in planned.items() if n not in of_nodes})
+    assert isinstance(head, SlurmLogin | KubeHead)
+    return plan_of_nodes(head, sent, words, launch)
+
+
+def _added_words(to: str, plan: "RemotePlan", launch: "LaunchOptions") -> tuple[str, ...]:
+    """Return options that a launch needs where Ray has no node to count when it begins."""
+    words: list[str] = []
+    if to != "ray" and not launch.max_concurrent:
+        words.append(f"--max-concurrent={plan.num_concurrent}")
+    if to == "k8s" and launch.gpus_per_trial is None:  # pods for trials come only when some wait
+        words.append(f"--gpus-per-trial={plan.gpus_per_trial:g}")
+    return tuple(words)
 
 
 def _follow_what_runs(head: "Head", again: str, words: Sequence[str]) -> None:
@@ -247,6 +275,10 @@ def _print_submitted(submission: "Submission", place: str, *, is_new: bool) -> N
     if is_quiet():
         return
     name, program = submission.sweep, program_name()
+    if submission.to == "k8s":
+        from sweeps.remote.kube import JOBS
+
+        typer.echo(f"  {'file:':8}{JOBS / submission.job_id}.yaml")
     for what, command in (
         ("look:", f"{program} status {name}"),
         ("follow:", f"{submission.resume} --follow"),

@@ -111,7 +111,7 @@ def login(monkeypatch: pytest.MonkeyPatch) -> SlurmLogin:
 def plan(login: SlurmLogin, **options: Any) -> submit.RemotePlan:
     """Return what a launch on a job's nodes would do."""
     sent = submit.Sendable("mine", None, {})
-    return submit.slurm_plan(login, sent, [], options_of(options))
+    return submit.plan_of_nodes(login, sent, [], options_of(options))
 
 
 def test_trials_fill_the_nodes_of_a_job_and_the_estimate_is_theirs(login: SlurmLogin) -> None:
