@@ -198,7 +198,7 @@ class KubeHead(Head):
             time.sleep(_POLL_SECONDS)
 
     def end(self, submission: Submission, *, is_now: bool = False) -> JobState:
-        state, _ = self._seen(submission.job_id)
+        state = self._state(submission.job_id)
         if state.has_ended:
             return state
         # a launch that is stopped has failed for KubeRay, which would start it again
@@ -213,7 +213,7 @@ class KubeHead(Head):
         return self._seen(submission.job_id)[0]
 
     def waiting_message(self, submission: Submission) -> str:
-        state, _ = self._seen(submission.job_id)
+        state = self._state(submission.job_id)
         return state.message if state.status == "PENDING" else ""
 
     def is_launching(self, submission: Submission) -> bool:
@@ -221,8 +221,7 @@ class KubeHead(Head):
 
     def _seen(self, name: str) -> tuple[JobState, Mapping[str, str]]:
         """Return the state of a job, and its files on the volume."""
-        printed = self.kubectl("get", "rayjob", name, "--ignore-not-found", "--output=json")
-        state = _state(json.loads(printed)) if printed.strip() else JobState(status="UNKNOWN")
+        state = self._state(name)
         left: dict[str, str] = {}
         with suppress(BadInput):  # there are none before it has begun
             found = self.link.call(GetFiles(folder=f"{self.storage}/k8s/{name}"), Files).files
@@ -232,6 +231,10 @@ class KubeHead(Head):
         code = int(left["exit"])
         status = {0: "SUCCEEDED", 130: "STOPPED"}.get(code, "FAILED")
         return state.model_copy(update={"status": status, "exit_code": code}), left
+
+    def _state(self, name: str) -> JobState:
+        printed = self.kubectl("get", "rayjob", name, "--ignore-not-found", "--output=json")
+        return _state(json.loads(printed)) if printed.strip() else JobState(status="UNKNOWN")
 
     def _head_pod(self, name: str) -> str:
         """Return the pod of the head of a job's cluster, "" if there is none."""
@@ -302,6 +305,7 @@ def _entrypoint(name: str, request: SubmitSweep, storage: str) -> str:
         f"mkdir -p {shlex.quote(folder)} && cd {shlex.quote(folder)} || exit 2",
         "rm -f exit",
         "exec >> job.out 2>&1",
+        "trap : TERM  # the launch ends by itself, and then this script",
         *(
             f"printf %s {shlex.quote(text)} > {shlex.quote(file)}"
             for file, text in request.files.items()
@@ -351,14 +355,10 @@ def _free_name(sweep: str, names: set[str]) -> str:
 class _Plain(yaml.SafeDumper):
     """Writes texts of several lines as such, and nothing by reference."""
 
+    def represent_scalar(self, tag: str, value: Any, style: str | None = None) -> yaml.ScalarNode:
+        style = "|" if "\n" in str(value) else style
+        return super().represent_scalar(tag, value, style)
+
     def ignore_aliases(self, data: Any) -> bool:
         del data
         return True
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Plain.add_representer(str, _text)

@@ -49,6 +49,6 @@ def test_the_policy_is_json_and_allows_no_more_than_ec2() -> None:
 
 
 def test_files_that_are_mentioned_exist() -> None:
-    for name in ("deploy/prepare_node.sh", "cluster.yaml"):
+    for name in ("deploy/prepare_node.sh", "cluster.yaml", "deploy/kube/cluster.yaml"):
         assert f"`{name}`" in TEXT or f"bash {name}" in TEXT
         assert (ROOT / name).exists()
