@@ -35,7 +35,9 @@ WRONG = (
     Wrong(f"{_JOB} --attempts 0", "--attempts must be an integer at least 1"),
     Wrong(f"{_JOB} --to slrum", "Unknown scheduler 'slrum'. Did you mean 'slurm'?"),
     Wrong(f"{_JOB} --address http://h:8265", "--address is of Ray: leave it out"),
-    Wrong("capsweep submit quickstart --on m.txt --nodes 2", "Only Slurm takes --nodes"),
+    Wrong(
+        "capsweep submit quickstart --on m.txt --nodes 2", "Only Slurm and Kubernetes take --nodes"
+    ),
     Wrong("capsweep submit quickstart --on m.txt -- --qos=x", "Only Slurm takes what follows --"),
     Wrong(f"{_JOB} digits", "'digits' is one word too many: options of sbatch come after --"),
     Wrong(f"{_JOB} --partition shrt", "no partition 'shrt'. Did you mean 'short'? It has: main"),
