@@ -37,6 +37,12 @@ def resume_command(words: Sequence[str] | None = None) -> str:
     return shlex.join([program_name(), *(public(word) for word in given if word not in _ONLY_ONCE)])
 
 
+def followed(command: str) -> str:
+    """Return the command that submits a sweep, with --follow before what is for sbatch."""
+    options, separator, sbatch = command.partition(" -- ")
+    return f"{options} --follow{separator}{sbatch}"
+
+
 def resume_hint(words: Sequence[str], folder: Path | None, sweep: str) -> str:
     """Return the command that resumes somebody's launch, and the folder in which to give it.
 

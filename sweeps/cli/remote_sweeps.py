@@ -12,7 +12,7 @@ import typer
 from rich.live import Live
 from rich.text import Text as Lines
 
-from sweeps.cli.hints import program_name
+from sweeps.cli.hints import followed, program_name
 from sweeps.cli.json_output import is_json_requested
 from sweeps.cli.terminal import complain, console, print_place, say
 from sweeps.cli.verbosity import is_quiet
@@ -191,7 +191,7 @@ def follow_to_end(head: "Head", submission: Submission, *, is_live: bool = True)
             state = follow(head, submission, _print, complain)
     except KeyboardInterrupt:
         if not (ended := _ended_state(head, submission)):
-            again = f" Follow it again: {submission.resume} --follow." * bool(submission.resume)
+            again = f" Follow it again: {followed(submission.resume)}." * bool(submission.resume)
             stop = f"{program_name()} stop {submission.sweep}"
             say(f"'{submission.sweep}' goes on.{again} Stop it: {stop}.")
             return _INTERRUPTED

@@ -390,11 +390,15 @@ REQUEST: TypeAdapter[RequestOfAny] = TypeAdapter(
 
 
 class Text(_Message):
-    """Something to print."""
+    """Something to print.
+
+    Attributes:
+        is_note: Whether the agent says it, and no job has printed it.
+    """
 
     type: Literal["text"] = "text"
     text: str
-    is_error: bool = False
+    is_note: bool = False
 
 
 class Frame(_Message):

@@ -191,7 +191,7 @@ def follow(request: FollowSlurmJob, say: _Say) -> JobState:
                 say(Frame(text=view.read_text(encoding="utf-8")))
         if state.status == "PENDING" and state.message != waiting:
             waiting = state.message
-            say(Frame(text=waiting))
+            say(Text(text=f"{waiting}\n", is_note=True))
         time.sleep(_POLL_SECONDS)
         if time.monotonic() - asked_at > _STATE_SECONDS:  # what the job prints is read after that
             state, asked_at = _state(folder), time.monotonic()

@@ -408,7 +408,8 @@ def follow(head: Head, submission: Submission, show: Show, say: Callable[[str], 
     def shown(reply: Text | Frame) -> None:
         nonlocal position, num_lost
         num_lost = 0
-        position += len(reply.text) if isinstance(reply, Text) else 0
+        if isinstance(reply, Text) and not reply.is_note:
+            position += len(reply.text)
         show(reply)
 
     while True:

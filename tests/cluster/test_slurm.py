@@ -147,6 +147,16 @@ def test_a_laptop_submits_through_ssh_and_asks_by_name(slurm: Slurm) -> None:
     assert (slurm.hosts.root(LAPTOP) / "reports/far/report.html").exists()
 
 
+def test_a_job_that_waits_says_for_what_and_can_be_stopped(slurm: Slurm) -> None:
+    later = ("--name=later", *_SMALL, "--to=slurm", "--cpus-per-node=1", "--time=10m")
+    submitted = capsweep(slurm, "submit", "quickstart", *later, "--", "--begin=now+1hour")
+    assert "--epochs=1 --follow -- --begin=now+1hour" in submitted
+    waiting = "is waiting in Slurm's queue: BeginTime, starts about"
+    assert waiting in capsweep(slurm, "status", "later")
+    assert "No job of 'later' waits or runs." in capsweep(slurm, "stop", "later")
+    assert not slurm.on(LOGIN, "squeue", "-h")
+
+
 def test_each_wrong_input_is_one_sentence_and_submits_nothing(slurm: Slurm) -> None:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         wrong = [one for one in pool.map(lambda one: complaint(slurm.run, one), WRONG) if one]

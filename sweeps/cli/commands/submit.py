@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from capsmodel.spelling import unknown
 from sweeps.cli.declared_options import ONLY_RUN, WORDS, launch_fields, option_words, with_options
-from sweeps.cli.hints import program_name, resume_command
+from sweeps.cli.hints import followed, program_name, resume_command
 from sweeps.cli.options import SweepArgument
 from sweeps.cli.slurm_job import (
     JOB_WORDS,
@@ -281,7 +281,7 @@ def _print_submitted(submission: "Submission", place: str, *, is_new: bool) -> N
         typer.echo(f"  {'file:':8}{JOBS / submission.job_id}.yaml")
     for what, command in (
         ("look:", f"{program} status {name}"),
-        ("follow:", f"{submission.resume} --follow"),
+        ("follow:", followed(submission.resume)),
         ("stop:", f"{program} stop {name}"),
         ("tables:", f"{program} report {name}"),
     ):
