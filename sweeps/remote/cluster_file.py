@@ -9,6 +9,7 @@ settings:
     worker2
 """
 
+import math
 import re
 import shlex
 import subprocess
@@ -62,6 +63,8 @@ class ClusterFile:
         ray_port: Port of Ray's head.
         dashboard_port: Port of Ray's dashboard on the head, on the loopback.
         worker_resources: What each worker has that Ray would start; empty without such.
+        price: What an hour of a worker costs, None if the file does not say it.
+        max_price: What a submitted sweep may cost, None for any.
     """
 
     path: Path
@@ -73,6 +76,8 @@ class ClusterFile:
     ray_port: int = 6379
     dashboard_port: int = 8265
     worker_resources: Mapping[str, float] = field(default_factory=dict[str, float])
+    price: float | None = None
+    max_price: float | None = None
 
     @property
     def start_command(self) -> str:
@@ -211,7 +216,27 @@ def _of_ray(path: Path) -> ClusterFile:
         for name, one in types.items()
         if name != config.get("head_node_type") and one.get("max_workers", 1)
     ]
-    return ClusterFile(path, head, worker_resources=resources[0] if resources else {})
+    yours = provider.get("yours") or {}
+    return ClusterFile(
+        path,
+        head,
+        worker_resources=resources[0] if resources else {},
+        price=_price(path, yours, "price"),
+        max_price=_price(path, yours, "max_price"),
+    )
+
+
+def _price(path: Path, yours: Mapping[str, Any], name: str) -> float | None:
+    """Return a price that a cluster's file names, None if it does not.
+
+    Raises:
+        BadInput: If it is no price.
+    """
+    value = yours.get(name)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is None or (is_number and 0 < value < math.inf):
+        return value
+    raise BadInput(f"{path}: '{name}' is '{one_line(str(value))}': give a price, such as 1.01.")
 
 
 def _yaml(path: Path) -> dict[str, Any]:

@@ -42,12 +42,14 @@ class Head(ABC):
     Attributes:
         link: Leads to an agent that reaches the scheduler.
         scheduler: Its name.
+        cluster: The cluster of its file; None where there is no file.
         place: The fields of a submission that lead to it.
         start_command: What starts the scheduler again; "" where a user cannot.
     """
 
     link: Link
     scheduler: str
+    cluster: ClusterFile | None = None
     place: Mapping[str, Any]
     start_command: str = ""
 

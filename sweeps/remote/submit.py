@@ -104,6 +104,32 @@ class RemotePlan:
         """Hours of machines, without the head; None if that is not known."""
         return None if self.seconds is None else self.seconds / 3600 * self.num_machines
 
+    def check_costs(self, price: float | None, most: float, limit: float | None) -> None:
+        """Make sure that a launch costs no more than it may.
+
+        Args:
+            price: What an hour of a machine costs, None if that is not known.
+            most: What the launch may cost.
+            limit: Its time limit in seconds, None for none.
+
+        Raises:
+            BadInput: If it would cost more, or nothing tells what it costs.
+        """
+        seconds = min((one for one in (self.seconds, limit) if one is not None), default=None)
+        if price is None or seconds is None:
+            missing = "price in its file or --price" if price is None else "a --time-limit"
+            raise BadInput(
+                f"The cluster has a max_price of {most:,.2f}, and what this sweep costs is not "
+                f"known: give {missing}."
+            )
+        costs = seconds / 3600 * self.num_machines * price
+        if costs > most:
+            raise BadInput(
+                f"It would cost about {costs:,.2f} ({seconds / 3600:.1f} hours of "
+                f"{self.num_machines} machines at {price:,.2f}), and the cluster's max_price is "
+                f"{most:,.2f}: give fewer seeds or a --time-limit, or raise max_price in its file."
+            )
+
 
 def remote_plan(head: RayHead, sent: Sendable, words: Sequence[str], cpus: int) -> RemotePlan:
     """Ask a cluster of Ray what a launch would do.

@@ -11,8 +11,7 @@ from pydantic.fields import FieldInfo
 from capsmodel.spelling import unknown
 from sweeps.cli.declared_options import ONLY_RUN, WORDS, launch_fields, option_words, with_options
 from sweeps.cli.hints import followed, program_name, resume_command
-from sweeps.cli.options import SweepArgument
-from sweeps.cli.slurm_job import (
+from sweeps.cli.job_options import (
     JOB_WORDS,
     job_fields,
     job_words,
@@ -20,6 +19,7 @@ from sweeps.cli.slurm_job import (
     refuse_job_options,
     slurm_job,
 )
+from sweeps.cli.options import SweepArgument
 from sweeps.cli.terminal import say
 from sweeps.cli.verbosity import is_quiet
 from sweeps.records.errors import BadInput
@@ -74,7 +74,11 @@ _Sbatch = Annotated[
 ]
 _Price = Annotated[
     float | None,
-    typer.Option("--price", min=0, help="What an hour of a machine costs; shows the costs."),
+    typer.Option(
+        "--price",
+        min=0,
+        help="What an hour of a machine costs; shows the costs [default: as the file says].",
+    ),
 ]
 _Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 _Follow = Annotated[
@@ -112,8 +116,10 @@ def submit(
     again = resume_command(["submit", str(sent.file or sweep), *where, *words, *last])
     _follow_what_runs(head, again, words)
     plan = _plan(head, sent, options, launch)
+    price = head.cluster.price if price is None and head.cluster else price
     _print_plan(plan, head, price)
     if plan.num_to_train:
+        _check_costs(plan, head, price, launch.time_limit_seconds)
         _check(head, sent, launch.settings or {})
         _ask(is_sure=is_sure)
     words += _added_words(to, plan, launch)
@@ -215,6 +221,14 @@ def _follow_what_runs(head: "Head", again: str, words: Sequence[str]) -> None:
     if running := running_submission(head, again, words):
         _print_submitted(running, head.link.name, is_new=False)
         raise typer.Exit(follow_to_end(head, running))
+
+
+def _check_costs(
+    plan: "RemotePlan", head: "Head", price: float | None, limit: float | None
+) -> None:
+    """Make sure that the launch costs no more than the cluster's file allows."""
+    if head.cluster and head.cluster.max_price is not None:
+        plan.check_costs(price, head.cluster.max_price, limit)
 
 
 def _check(head: "Head", sent: "Sendable", settings: Mapping[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """The file of a cluster: what it says, and what is refused in it."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from sweeps.records.errors import BadInput
 from sweeps.remote import cluster_file
 from sweeps.remote.cluster_file import Machine, read_cluster_file
+from sweeps.remote.submit import RemotePlan
 
 
 def test_a_file_of_machines_has_settings_and_a_machine_a_line(tmp_path: Path) -> None:
@@ -105,3 +107,47 @@ def test_a_cluster_of_rays_on_machines_of_ones_own_says_where_its_head_is(tmp_pa
     assert cluster.head == Machine("me@10.0.0.1", ssh_options=("-i", "/keys/mine"))
     assert (cluster.storage, cluster.workers) == (None, ())
     assert cluster.worker_resources == {"CPU": 4, "GPU": 1}
+
+
+AWS = """\
+provider: {{type: aws, region: us-west-2, yours: {{{prices}}}}}
+auth: {{ssh_user: ubuntu}}
+"""
+
+
+def test_a_file_for_aws_says_what_an_hour_costs_and_a_sweep_may_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_file, "_head_address", lambda *_: "10.0.0.1")
+    path = tmp_path / "cluster.yaml"
+    path.write_text(AWS.format(prices="price: 1.01, max_price: 20"))
+    cluster = read_cluster_file(path)
+    assert (cluster.price, cluster.max_price) == (1.01, 20)
+    path.write_text(AWS.format(prices="max_price: cheap"))
+    with pytest.raises(BadInput, match="'max_price' is 'cheap': give a price"):
+        read_cluster_file(path)
+
+
+def plan(seconds: float | None) -> RemotePlan:
+    """Return the plan of a launch on 4 machines."""
+    return RemotePlan("mine", 10, 10, 1.0, 4, seconds=seconds, num_machines=4)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "price", "limit", "sentence"),
+    [
+        (7200.0, 1.0, None, r"It would cost about 8.00 \(2.0 hours of 4 machines at 1.00\)"),
+        (None, 1.0, None, "is not known: give a --time-limit"),
+        (7200.0, None, None, "is not known: give price in its file or --price"),
+        (None, 1.0, 7200.0, "It would cost about 8.00"),
+        (3600.0, 1.0, None, ""),
+        (7200.0, 1.0, 3600.0, ""),
+    ],
+    ids=["too dear", "no estimate", "no price", "long limit", "cheap", "ended by its limit"],
+)
+def test_a_sweep_that_may_cost_more_than_allowed_is_refused(
+    seconds: float | None, price: float | None, limit: float | None, sentence: str
+) -> None:
+    refused = pytest.raises(BadInput, match=sentence) if sentence else nullcontext()
+    with refused:
+        plan(seconds).check_costs(price, 5.0, limit)

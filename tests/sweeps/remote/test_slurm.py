@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from sweeps.cli.slurm_job import JOB_WORDS, job_fields, job_words, slurm_job
+from sweeps.cli.job_options import JOB_WORDS, job_fields, job_words, slurm_job
 from sweeps.execution.launch_options import options_of
 from sweeps.records.errors import BadInput
 from sweeps.remote import submit
