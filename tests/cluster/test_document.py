@@ -42,10 +42,11 @@ def test_there_are_commands_of_both_programs() -> None:
     assert {line.split()[0] for line in lines_of("ray")} >= {"up", "down", "get-auth-token"}
 
 
-def test_the_policy_is_json_and_allows_no_more_than_ec2() -> None:
+def test_the_policy_is_json_and_allows_no_more_than_ec2_under_a_condition() -> None:
     (policy,) = re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)
-    (statement,) = json.loads(policy)["Statement"]
-    assert all(action.startswith("ec2:") for action in statement["Action"])
+    for statement in json.loads(policy)["Statement"]:
+        assert all(action.startswith("ec2:") for action in statement["Action"])
+        assert statement["Condition"]
 
 
 def test_files_that_are_mentioned_exist() -> None:

@@ -1,0 +1,42 @@
+"""A worker that does not reach its head ends itself."""
+
+import os
+import socket
+import subprocess
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from tests.pages import ROOT
+from tests.waiting import PATIENCE_SECONDS, wait_until
+
+_MOST_SECONDS = 2
+_LOOKS = 30  # of 20 within that time
+
+
+def test_a_worker_ends_itself_once_its_head_is_gone_and_not_before(tmp_path: Path) -> None:
+    ended = tmp_path / "ended"
+    sudo = tmp_path / "sudo"
+    sudo.write_text(f'#!/bin/sh\necho "$@" > {ended}\n')
+    sudo.chmod(0o755)
+    looks: list[int] = []
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        threading.Thread(target=_accept, args=(head, looks), daemon=True).start()
+        port = str(head.getsockname()[1])
+        words = ["bash", str(ROOT / "deploy/end_without_head.sh"), "127.0.0.1", port]
+        path = f"{tmp_path}:{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "HOME": str(tmp_path)}
+        watch = subprocess.Popen([*words, str(_MOST_SECONDS)], env=environment)
+        wait_until(lambda: len(looks) >= _LOOKS)
+        assert not ended.exists()
+        subprocess.run([*words, "600"], env=environment, check=True)  # one is enough
+        head.shutdown(socket.SHUT_RDWR)
+    assert watch.wait(PATIENCE_SECONDS) == 0
+    assert ended.read_text() == "shutdown -h now\n"
+
+
+def _accept(head: socket.socket, looks: list[int]) -> None:
+    with suppress(OSError):  # the head is gone
+        while True:
+            head.accept()[0].close()
+            looks.append(1)
