@@ -265,7 +265,7 @@ def check_cluster(cluster: ClusterFile) -> Iterator[CheckedMachine]:
         probed = _at_once(list(looked), lambda one: _tried(one[0], one[1], Probed))
         window = (sent_at, time.time())
     for machine, has, shared in zip(cluster.machines, facts, probed, strict=True):
-        found = _Findings(cluster.start_command)
+        found = Findings(cluster.start_command)
         if isinstance(has, BadInput) or isinstance(shared, BadInput):
             found.wrong.append(str(has if isinstance(has, BadInput) else shared))
             found.not_checked.append("all else")
@@ -292,7 +292,7 @@ def _locked(connections: ExitStack, link: Link, request: HoldLock) -> str | None
     return request.name
 
 
-class _Findings:
+class Findings:
     """What is found of one machine.
 
     Args:
@@ -319,7 +319,7 @@ class _Findings:
 
 
 def _look_at_facts(
-    found: _Findings, has: Facts, head: Facts | None, nodes: Sequence[Node] | None
+    found: Findings, has: Facts, head: Facts | None, nodes: Sequence[Node] | None
 ) -> None:
     difference = differences(has, head) if head else None
     found.note(
@@ -365,7 +365,7 @@ def _node_of(has: Facts, head: Facts | None, nodes: Sequence[Node]) -> Node | No
 
 
 def _look_at_shares(
-    found: _Findings, shared: Probed, of_head: Probed | BadInput, window: tuple[float, float]
+    found: Findings, shared: Probed, of_head: Probed | BadInput, window: tuple[float, float]
 ) -> None:
     is_head = shared is of_head
     found.note("storage", shared.is_writable, "its storage folder cannot be written to.")
@@ -394,7 +394,7 @@ def _look_at_shares(
     )
 
 
-def _look_at_sight(found: _Findings, shared: Probed) -> None:
+def _look_at_sight(found: Findings, shared: Probed) -> None:
     """Note whether a worker sees the head's files and locks."""
     seen = shared.seen_after_seconds
     found.note(

@@ -196,6 +196,27 @@ def _machine(place: str, line: str) -> Machine:
 # Ray's own file.
 
 
+def of_aws(file: str | Path) -> dict[str, Any] | None:
+    """Return what a file of Ray's says of a cluster on AWS, None if it is none.
+
+    Raises:
+        BadInput: If it is a file of Ray's that cannot be read.
+    """
+    path = Path(file).expanduser().absolute()
+    if path.suffix not in {".yaml", ".yml"}:
+        return None
+    config = _yaml(path)
+    return config if (config.get("provider") or {}).get("type") == "aws" else None
+
+
+def has_head(path: Path, config: Mapping[str, Any]) -> bool:
+    """Return whether the head of a cluster of Ray's runs."""
+    try:
+        return bool(_head_address(path, config["provider"]))
+    except BadInput:
+        return False
+
+
 def _of_ray(path: Path) -> ClusterFile:
     config = _yaml(path)
     auth, provider = config.get("auth") or {}, config.get("provider") or {}

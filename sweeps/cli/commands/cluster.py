@@ -1,6 +1,7 @@
 """`capsweep cluster`: machines of one's own become a cluster, are checked, are released."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +14,7 @@ from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
 
 if TYPE_CHECKING:
+    from sweeps.remote.cluster import CheckedMachine
     from sweeps.remote.cluster_file import ClusterFile
 
 
@@ -34,7 +36,43 @@ def cluster(
         raise BadInput(unknown("action", action, [*_ACTIONS]))
     if action != "check" and file.endswith((".yaml", ".yml")):
         raise BadInput(f"Ray starts and ends the machines of {file}: ray {action} {file}.")
+    num_wrong = _check_account(file) if action == "check" else 0
     _ACTIONS[action](read_cluster_file(file))
+    if num_wrong:
+        raise typer.Exit(1)
+
+
+def _check_account(file: str) -> int:
+    """Look at the account of a cluster on AWS before its head is looked at; return what is wrong.
+
+    Raises:
+        Exit: If there is no head yet, with 1 if anything is wrong.
+    """
+    from sweeps.remote.aws import check_account
+    from sweeps.remote.cluster_file import has_head, of_aws
+
+    path, config = Path(file).expanduser().absolute(), of_aws(file)
+    if config is None:
+        return 0
+    account = check_account(path, config)
+    _print_checked([account], len(account.name))
+    if not has_head(path, config):
+        say(f"The cluster has no head yet. Start it with: ray up {file}")
+        raise typer.Exit(1 if account.wrong else 0)
+    return len(account.wrong)
+
+
+def _print_checked(machines: "Iterable[CheckedMachine]", width: int) -> int:
+    """Print what was found of each machine; return how much is wrong."""
+    num_wrong = 0
+    for machine in machines:
+        num_wrong += len(machine.wrong)
+        parts = [f"ok: {', '.join(machine.right)}"] * bool(machine.right)
+        parts += [f"not checked: {', '.join(machine.not_checked)}"] * bool(machine.not_checked)
+        lines = ["; ".join(parts)] if parts else []
+        for line in [*lines, *(f"WRONG: {sentence}" for sentence in machine.wrong)]:
+            typer.echo(f"{machine.name:{width}}  {one_line(line)}")
+    return num_wrong
 
 
 def _up(cluster: "ClusterFile") -> None:
@@ -61,14 +99,8 @@ def _up(cluster: "ClusterFile") -> None:
 def _check(cluster: "ClusterFile") -> None:
     from sweeps.remote.cluster import check_cluster
 
-    width, num_wrong = max(len(machine.name) for machine in cluster.machines), 0
-    for machine in check_cluster(cluster):
-        num_wrong += len(machine.wrong)
-        parts = [f"ok: {', '.join(machine.right)}"] * bool(machine.right)
-        parts += [f"not checked: {', '.join(machine.not_checked)}"] * bool(machine.not_checked)
-        lines = ["; ".join(parts)] if parts else []
-        for line in [*lines, *(f"WRONG: {sentence}" for sentence in machine.wrong)]:
-            typer.echo(f"{machine.name:{width}}  {one_line(line)}")
+    width = max(len(machine.name) for machine in cluster.machines)
+    num_wrong = _print_checked(check_cluster(cluster), width)
     if cluster.storage is None:
         say("Workers come and go with the trials, so only the head was looked at: not checked.")
     if num_wrong:

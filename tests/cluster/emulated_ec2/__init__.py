@@ -16,7 +16,7 @@ from tests.cluster.hosts import Hosts
 from tests.waiting import wait_until
 
 _ROOT = Path(__file__).parents[3]
-_PYTHON = _ROOT / ".venv-moto" / "bin" / "python"
+PYTHON = _ROOT / ".venv-moto" / "bin" / "python"
 _PORT = 5555
 _PROGRAMS = {
     "bin/sudo": 'exec env "$@"',
@@ -30,7 +30,7 @@ _COMMANDS = ("capsweep", "capsweep-agent", "mlflow", "ray")
 
 def why_no_ec2() -> str:
     """Return why there is no emulated EC2 here, "" if there is."""
-    return "" if _PYTHON.exists() else "moto is not installed: make .venv-moto/installed"
+    return "" if PYTHON.exists() else "moto is not installed: make .venv-moto/installed"
 
 
 @dataclass
@@ -77,7 +77,7 @@ class EmulatedEc2:
     def __enter__(self) -> "EmulatedEc2":
         self._make_image()
         words = ["setpriv", "--pdeathsig", "KILL"]  # the kill of nsenter would leave it
-        words += [str(_PYTHON), str(Path(__file__).with_name("server.py"))]
+        words += [str(PYTHON), str(Path(__file__).with_name("server.py"))]
         words += [self.hosts.address("aws"), str(_PORT)]
         with (self.hosts.folder / "moto.log").open("wb") as log:
             self._server = subprocess.Popen(

@@ -54,6 +54,11 @@ def _account(ec2, iam) -> dict:
     iam.add_role_to_instance_profile(InstanceProfileName="capsweep-head", RoleName="capsweep-head")
     network = ec2.describe_vpcs()["Vpcs"][0]["VpcId"]
     group = ec2.create_security_group(GroupName="capsweep", Description="-", VpcId=network)
+    rules = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group["GroupId"]}]}]
+    laptop = [{"CidrIp": "10.77.0.10/32"}]
+    rules += [{"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "IpRanges": laptop}]
+    ec2.authorize_security_group_ingress(GroupId=group["GroupId"], IpPermissions=rules)
+    iam.create_role(RoleName="AWSServiceRoleForEC2Spot", AssumeRolePolicyDocument="{}")
     subnets = ec2.describe_subnets()["Subnets"]
     return {
         "image": ec2.describe_images()["Images"][0]["ImageId"],
