@@ -95,6 +95,9 @@ def test_three_commands_lead_from_ray_up_to_the_report_and_workers_come_and_go(
         assert "6 of 6 cells filled" in submitted
         assert [one.type for one in ec2.machines.values()] == ["m6i.xlarge"] + ["g5.xlarge"] * 2
 
+        for worker in ("i1", "i2"):  # where each looks for its head, and ends itself without one
+            assert (hosts.root(worker) / "capsweep-head").read_text().strip() == hosts.address("i0")
+
         assert "Ablation quickstart" in laptop("capsweep report quickstart")
         assert (laptop.folder / "reports/quickstart/ablation.md").exists()
 
