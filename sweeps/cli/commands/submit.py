@@ -116,7 +116,6 @@ def submit(
     again = resume_command(["submit", str(sent.file or sweep), *where, *words, *last])
     _follow_what_runs(head, again, words)
     plan = _plan(head, sent, options, launch)
-    price = head.cluster.price if price is None and head.cluster else price
     _print_plan(plan, head, price)
     if plan.num_to_train:
         _check_costs(plan, head, price, launch.time_limit_seconds)
@@ -223,12 +222,17 @@ def _follow_what_runs(head: "Head", again: str, words: Sequence[str]) -> None:
         raise typer.Exit(follow_to_end(head, running))
 
 
+def _price_of(head: "Head", price: float | None) -> float | None:
+    """Return what an hour of a machine costs: as given, or as the cluster's file says."""
+    return head.cluster.price if price is None and head.cluster else price
+
+
 def _check_costs(
     plan: "RemotePlan", head: "Head", price: float | None, limit: float | None
 ) -> None:
     """Make sure that the launch costs no more than the cluster's file allows."""
     if head.cluster and head.cluster.max_price is not None:
-        plan.check_costs(price, head.cluster.max_price, limit)
+        plan.check_costs(_price_of(head, price), head.cluster.max_price, limit)
 
 
 def _check(head: "Head", sent: "Sendable", settings: Mapping[str, Any]) -> None:
@@ -253,6 +257,7 @@ def _print_plan(plan: "RemotePlan", head: "Head", price: float | None) -> None:
     if not plan.num_to_train:
         return
     _print_job(head)
+    price = _price_of(head, price)
     if plan.seconds is None or plan.machine_hours is None:
         say("No estimate, as nothing like it was trained there yet.")
         return
