@@ -7,9 +7,13 @@ echo "$1" > ~/capsweep-head
 exec 9> ~/capsweep-head.lock
 flock --nonblock 9 || exit 0 # the one that runs reads the new head
 reached=$SECONDS
-while ((SECONDS - reached < most)); do
+while true; do
   head=$(< ~/capsweep-head)
-  if timeout 5 bash -c "exec 3<> /dev/tcp/$head/$port" 2> /dev/null; then reached=$SECONDS; fi
+  if timeout 5 bash -c "exec 3<> /dev/tcp/$head/$port" 2> /dev/null; then
+    reached=$SECONDS
+  elif ((SECONDS - reached >= most)); then # only a look that failed ends a machine
+    break
+  fi
   sleep "$(awk "BEGIN {print $most / 20}")"
 done
 echo "$head has not been reached for $most seconds: this machine ends."

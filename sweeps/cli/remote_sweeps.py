@@ -56,13 +56,13 @@ def is_passed_on(
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     printed: list[Text | Frame] = []
     code = head.run([*words, *_places(submission)], printed.append, columns=columns)
-    waiting = head.waiting_message(submission)
+    waiting = "" if is_json_requested() else head.waiting_message(submission)
     if not (code and waiting):  # before its first launch, only the queue knows the sweep
         for reply in printed:
             _print(reply)
-    if waiting and not is_json_requested():
+    if waiting:
         say(waiting)
-    if code and not waiting:
+    elif code:
         _print_if_starting(head, submission)
         raise typer.Exit(code)
     leave_report(head, submission)

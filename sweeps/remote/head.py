@@ -53,7 +53,6 @@ class Head(ABC):
     place: Mapping[str, Any]
     start_command: str = ""
 
-    @abstractmethod
     def run(
         self,
         words: Sequence[str],
@@ -73,6 +72,8 @@ class Head(ABC):
         Raises:
             BadInput: If it cannot be run there.
         """
+        request = RunCommand(words=tuple(words), files=files or {}, columns=columns)
+        return self.link.call(request, Ended, show).exit_code
 
     @abstractmethod
     def records(self, tracking_uri: str | None) -> AbstractContextManager[str | None]:
@@ -124,13 +125,14 @@ class Head(ABC):
         del submission
         return ""
 
-    @abstractmethod
     def is_launching(self, submission: Submission) -> bool:
-        """Return whether a launch of the sweep is known to run, by its job or otherwise.
+        """Return whether a launch of the sweep runs there that its job does not show.
 
         Raises:
             BadInput: If the machine does not answer.
         """
+        del submission
+        return False
 
 
 class RayHead(Head):
@@ -187,11 +189,10 @@ class RayHead(Head):
         *,
         columns: int | None = None,
     ) -> int:
-        words, files = tuple(words), files or {}
-        request = (
-            RunCommand(words=words, files=files, columns=columns)
-            if self.cluster
-            else RunJob(dashboard=self.dashboard, words=words, files=files, columns=columns)
+        if self.cluster:
+            return super().run(words, show, files, columns=columns)
+        request = RunJob(
+            dashboard=self.dashboard, words=tuple(words), files=files or {}, columns=columns
         )
         return self.link.call(request, Ended, show).exit_code
 
@@ -262,17 +263,6 @@ class SlurmLogin(Head):
         self.storage = self.link.call(request, SlurmFacts).storage
         self.place = {"to": "slurm", "on": on, "storage": self.storage}
 
-    def run(
-        self,
-        words: Sequence[str],
-        show: Show,
-        files: Mapping[str, str] | None = None,
-        *,
-        columns: int | None = None,
-    ) -> int:
-        request = RunCommand(words=tuple(words), files=files or {}, columns=columns)
-        return self.link.call(request, Ended, show).exit_code
-
     @contextmanager
     def records(self, tracking_uri: str | None) -> Generator[str | None]:
         here = None if self.on else Storage(Path(self.storage)).default_tracking_uri
@@ -296,9 +286,6 @@ class SlurmLogin(Head):
     def waiting_message(self, submission: Submission) -> str:
         state = self.follow(submission, lambda _: None, to_its_end=False)
         return state.message if state.status == "PENDING" else ""
-
-    def is_launching(self, submission: Submission) -> bool:
-        return False  # its job says it
 
 
 def _dashboard(address: str) -> str:

@@ -9,7 +9,7 @@ import re
 import shlex
 import time
 from base64 import b64decode
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
@@ -24,13 +24,11 @@ from sweeps.records.plain_text import one_line
 from sweeps.remote.head import Head, Show
 from sweeps.remote.kubectl import Kubectl, KubectlLink, current_context
 from sweeps.remote.messages import (
-    Ended,
     Files,
     Frame,
     GetFiles,
     JobState,
     NodeJob,
-    RunCommand,
     SubmitSweep,
     Submitted,
     Text,
@@ -158,17 +156,6 @@ class KubeHead(Head):
             raise
         return Submitted(job_id=name, is_new=True, words=request.words)
 
-    def run(
-        self,
-        words: Sequence[str],
-        show: Show,
-        files: Mapping[str, str] | None = None,
-        *,
-        columns: int | None = None,
-    ) -> int:
-        request = RunCommand(words=tuple(words), files=files or {}, columns=columns)
-        return self.link.call(request, Ended, show).exit_code
-
     @contextmanager
     def records(self, tracking_uri: str | None) -> Generator[str]:
         if tracking_uri:
@@ -215,9 +202,6 @@ class KubeHead(Head):
     def waiting_message(self, submission: Submission) -> str:
         state = self._state(submission.job_id)
         return state.message if state.status == "PENDING" else ""
-
-    def is_launching(self, submission: Submission) -> bool:
-        return False  # its job says it
 
     def _seen(self, name: str) -> tuple[JobState, Mapping[str, str]]:
         """Return the state of a job, and its files on the volume."""

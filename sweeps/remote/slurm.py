@@ -108,18 +108,18 @@ def submit(request: SubmitToSlurm, _say: _Say) -> Submitted:
         folder.mkdir(parents=True, exist_ok=True)
         Path(request.storage, "logs").mkdir(exist_ok=True)
         write_files(folder, request.files)
-        (folder / "words").write_text(words)
         for name in ("job.out", "exit"):
             (folder / name).unlink(missing_ok=True)
-        (folder / "job.sbatch").write_text(text)
+        for name, content in (("words", words), ("job.sbatch", text)):
+            (folder / name).touch(mode=0o600)  # an address of records may have a password
+            (folder / name).write_text(content)
     except OSError as error:
         raise BadInput(
             f"The storage folder {request.storage} cannot be written to on "
             f"{os.uname().nodename} ({error.strerror}): give another --storage."
         ) from error
-    job_id = _slurm("sbatch", "--parsable", str(folder / "job.sbatch")).strip().split(";")[0]
-    (folder / "job").write_text(f"{job_id}\n")
-    return Submitted(job_id=job_id, is_new=True, words=request.words)
+    (folder / "job").write_text(_slurm("sbatch", "--parsable", str(folder / "job.sbatch")))
+    return Submitted(job_id=_job_id(folder), is_new=True, words=request.words)
 
 
 def job_file(request: SubmitToSlurm) -> str:
@@ -244,9 +244,12 @@ def _queued(folder: Path) -> JobState | None:
 
 
 def _job_id(folder: Path) -> str:
-    """Return the number of a sweep's last job, "" if there was none."""
+    """Return the number of a sweep's last job, "" if there was none.
+
+    sbatch writes the name of a cluster behind it where there are several.
+    """
     try:
-        return (folder / "job").read_text().strip()
+        return (folder / "job").read_text().strip().partition(";")[0]
     except OSError:
         return ""
 

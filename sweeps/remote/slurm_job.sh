@@ -75,7 +75,8 @@ elif [ "$attempt" -ge "$attempts" ]; then
   end "$code"
 fi
 log "trials are missing, so the job is queued again."
-scontrol requeue "$SLURM_JOB_ID" 2> /dev/null && sleep 60 # requeueing ends this script
+trap - TERM
+scontrol requeue "$SLURM_JOB_ID" 2> /dev/null && sleep infinity # requeueing ends this script
 export CAPSWEEP_ATTEMPT=$((attempt + 1))
 if ! sbatch --parsable "$folder/job.sbatch" > job; then
   log "Slurm does not take the job again: submit the sweep again to train what is missing."

@@ -151,6 +151,8 @@ def test_a_job_that_waits_says_for_what_and_can_be_stopped(slurm: Slurm) -> None
     later = ("--name=later", *_SMALL, "--to=slurm", "--cpus-per-node=1", "--time=10m")
     submitted = capsweep(slurm, "submit", "quickstart", *later, "--", "--begin=now+1hour")
     assert "--epochs=1 --follow -- --begin=now+1hour" in submitted
+    job = slurm.shared / "capsweep-store/slurm/later/job.sbatch"
+    assert not job.stat().st_mode & 0o077  # an address of records may have a password
     waiting = "is waiting in Slurm's queue: BeginTime, starts about"
     assert waiting in capsweep(slurm, "status", "later")
     assert "Slurm ends the job." in capsweep(slurm, "stop", "later")
