@@ -1,6 +1,7 @@
 """A worker that does not reach its head ends itself."""
 
 import os
+import shutil
 import socket
 import subprocess
 import threading
@@ -10,7 +11,8 @@ from pathlib import Path
 from tests.pages import ROOT
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
-_MOST_SECONDS = 2
+_MOST_SECONDS = 3
+_TIMEOUT = shutil.which("timeout")
 _LOOKS = 30  # of 20 within that time
 
 
@@ -19,6 +21,10 @@ def test_a_worker_ends_itself_once_its_head_is_gone_and_not_before(tmp_path: Pat
     sudo = tmp_path / "sudo"
     sudo.write_text(f'#!/bin/sh\necho "$@" > {ended}\n')
     sudo.chmod(0o755)
+    miss = tmp_path / "miss"
+    timeout = tmp_path / "timeout"  # one look fails where the file is there
+    timeout.write_text(f'#!/bin/sh\nrm {miss} 2> /dev/null && exit 1\nexec {_TIMEOUT} "$@"\n')
+    timeout.chmod(0o755)
     looks: list[int] = []
     with socket.create_server(("127.0.0.1", 0)) as head:
         threading.Thread(target=_accept, args=(head, looks), daemon=True).start()
@@ -28,6 +34,10 @@ def test_a_worker_ends_itself_once_its_head_is_gone_and_not_before(tmp_path: Pat
         environment = {**os.environ, "PATH": path, "HOME": str(tmp_path)}
         watch = subprocess.Popen([*words, str(_MOST_SECONDS)], env=environment)
         wait_until(lambda: len(looks) >= _LOOKS)
+        miss.touch()
+        wait_until(lambda: not miss.exists())
+        seen = len(looks)
+        wait_until(lambda: len(looks) > seen or watch.poll() is not None)
         assert not ended.exists()
         subprocess.run([*words, "600"], env=environment, check=True)  # one is enough
         head.shutdown(socket.SHUT_RDWR)
