@@ -266,7 +266,7 @@ def ray_job(
         (container,) = spec["containers"]
         keys = ("image", "imagePullPolicy", "volumeMounts")
         container |= {key: of_pod[key] for key in keys if key in of_pod}
-    has = {"cpu": str(job.cores), "memory": f"{4 * job.cores}Gi"}
+    has = {"cpu": str(job.cores), "memory": f"{job.memory_gib}Gi"}
     gpus = {"nvidia.com/gpu": str(job.gpus_per_node)} if job.gpus_per_node else {}
     (container,) = workers["template"]["spec"]["containers"]
     container["resources"] = {"requests": has, "limits": has | gpus}

@@ -261,6 +261,17 @@ class NodeJob(_Message):
         """Cores of each node."""
         return self.cpus_per_node or 4 * max(1, self.gpus_per_node)
 
+    @property
+    def node_words(self) -> str:
+        """What each node has, in words."""
+        gpus = f" and {self.gpus_per_node} GPU{'s' * (self.gpus_per_node > 1)}"
+        return f"{self.cores} core{'s' * (self.cores > 1)}{gpus * bool(self.gpus_per_node)}"
+
+    @property
+    def memory_gib(self) -> int:
+        """Memory of each pod in GiB."""
+        return 4 * self.cores
+
 
 class SlurmJob(NodeJob):
     """What a job asks of Slurm.
@@ -285,9 +296,8 @@ class SlurmJob(NodeJob):
     def words(self) -> str:
         """What it asks for, in words."""
         nodes = f"{self.nodes} node{'s' * (self.nodes > 1)}"
-        gpus = f" and {self.gpus_per_node} GPU{'s' * (self.gpus_per_node > 1)}"
-        each = f"{self.cores} core{'s' * (self.cores > 1)}{gpus * bool(self.gpus_per_node)}"
-        return f"{nodes} with {each}{' each' * (self.nodes > 1)}, {self.seconds / 60:.0f} minutes"
+        each = f"{self.node_words}{' each' * (self.nodes > 1)}"
+        return f"{nodes} with {each}, {self.seconds / 60:.0f} minutes"
 
 
 class GetSlurm(_Request):

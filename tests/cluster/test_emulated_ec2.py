@@ -93,10 +93,17 @@ def test_three_commands_lead_from_ray_up_to_the_report_and_workers_come_and_go(
             "--cpus-per-trial=4 --gpus-per-trial=0.0 --max-concurrent=2 --follow\n"
         ) in submitted
         assert "6 of 6 cells filled" in submitted
-        assert [one.type for one in ec2.machines.values()] == ["m6i.xlarge"] + ["g5.xlarge"] * 2
+        head, *workers = [one.type for one in ec2.machines.values()]
+        # two trials at once need two; in one of a dozen runs Ray has started a third
+        assert (head, {*workers}) == ("m6i.xlarge", {"g5.xlarge"})
+        (log,) = (hosts.folder / "i0/tmp/ray").glob("session_2*/logs/monitor.log")
+        assert len(workers) in (2, 3), log.read_text()
 
-        for worker in ("i1", "i2"):  # where each looks for its head, and ends itself without one
-            assert (hosts.root(worker) / "capsweep-head").read_text().strip() == hosts.address("i0")
+        # where each looks for its head, and ends itself without one
+        looks = [hosts.root(f"i{n}") / "capsweep-head" for n in range(1, 1 + len(workers))]
+        addresses = [look.read_text().strip() for look in looks if look.exists()]
+        assert len(addresses) >= 2
+        assert {*addresses} == {hosts.address("i0")}
 
         assert "Ablation quickstart" in laptop("capsweep report quickstart")
         assert (laptop.folder / "reports/quickstart/ablation.md").exists()

@@ -270,11 +270,17 @@ def _print_plan(plan: "RemotePlan", head: "Head", price: float | None) -> None:
 
 
 def _print_job(head: "Head") -> None:
-    """Print what each job asks of Slurm."""
+    """Print what is asked of Slurm or Kubernetes."""
     from sweeps.remote.head import SlurmLogin
+    from sweeps.remote.kube import KubeHead
 
     if isinstance(head, SlurmLogin) and head.job:
         say(f"Each job: {head.job.words}; at most {head.job.attempts} of them, one after another.")
+    if isinstance(head, KubeHead) and head.job:
+        say(
+            f"Pods for trials: at most {head.job.nodes}, each with {head.job.memory_gib} GiB of "
+            f"memory, {head.job.node_words}; one more for Ray's head."
+        )
 
 
 def _ask(*, is_sure: bool) -> None:

@@ -162,6 +162,8 @@ def test_a_submitted_sweep_is_a_job_whose_file_stays_here(shell: Shell, cluster:
     assert answer.out == (
         "Asking Kubernetes ...\n"
         "quickstart on Kubernetes: 35 cells; 2 trials at once, 1 GPU each.\n"
+        "Pods for trials: at most 2, each with 16 GiB of memory, 4 cores and 1 GPU; one more "
+        "for Ray's head.\n"
         "No estimate, as nothing like it was trained there yet.\n"
         "Submitted to Kubernetes as job quickstart-1; this machine may be switched off.\n"
         "  file:   capsweep-jobs/quickstart-1.yaml\n"
