@@ -16,10 +16,18 @@ dpkg -s nfs-common python3-venv >/dev/null 2>&1 ||
 # Whether a cell is filled or locked is read on other nodes than it was written on, so nothing about
 # files may be remembered: actimeo=0 and lookupcache=positive. `hard` waits where the disk is away.
 sudo mkdir -p /mnt/capsweep
-mountpoint -q /mnt/capsweep || sudo mount -t nfs4 -o \
-  nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,noresvport,actimeo=0,lookupcache=positive \
-  "$SHARE" /mnt/capsweep
-sudo chown "$USER" /mnt/capsweep
+if ! mountpoint -q /mnt/capsweep; then
+  if [ -n "${ACCESS_POINT:-}" ]; then # AWS's own client encrypts; it sets the other options as below
+    dpkg -s amazon-efs-utils >/dev/null 2>&1 ||
+      curl -fsS https://amazon-efs-utils.aws.com/efs-utils-installer.sh | sudo sh -s -- --install
+    sudo mount -t efs -o "tls,accesspoint=$ACCESS_POINT,actimeo=0,lookupcache=positive" "$SHARE" /mnt/capsweep
+  else
+    sudo mount -t nfs4 -o \
+      nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,noresvport,actimeo=0,lookupcache=positive \
+      "$SHARE" /mnt/capsweep
+  fi
+fi
+[ -w /mnt/capsweep ] || sudo chown "$USER" /mnt/capsweep
 mkdir -p /mnt/capsweep/store /mnt/capsweep/data
 
 [ -x ~/venv/bin/pip ] || python3 -m venv --clear ~/venv

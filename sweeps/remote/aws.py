@@ -58,8 +58,10 @@ class _Account:
         workers = [one for name, one in types.items() if name != head and one.get("max_workers")]
         self.workers = [(one.get("node_config") or {}, one["max_workers"]) for one in workers]
         self.nodes: list[_Json] = [self.head, *(node for node, _ in self.workers)]
-        shares = re.findall(r"\bfs-[0-9a-f]+", str(config.get("setup_commands")))
-        self.share: str | None = shares[0] if shares else None
+        settings = str(config.get("setup_commands"))
+        share, point = (re.search(rf"\b{one}-[0-9a-f]+", settings) for one in ("fs", "fsap"))
+        self.share = share[0] if share else None
+        self.access_point = point[0] if point else None
 
     def all_of(self, key: str) -> list[str]:
         """Return the values of a key of the machines' settings, each once."""
@@ -186,6 +188,13 @@ def _look_at_disk(account: _Account, found: Findings) -> None:
         found.not_checked.append("shared disk (SHARE names no EFS disk)")
         return
     efs = account.client("efs")
+    (disk,) = efs.describe_file_systems(FileSystemId=account.share)["FileSystems"]
+    found.note(
+        "encrypted disk",
+        disk.get("Encrypted", False),
+        f"shared disk: {account.share} is not encrypted: make one that is, as AWS encrypts no disk "
+        f"later.",
+    )
     targets = efs.describe_mount_targets(FileSystemId=account.share)["MountTargets"]
     reached = {target.get("AvailabilityZoneName") for target in targets}
     zones = sorted({subnet["AvailabilityZone"] for subnet in _subnets(account)} - reached)
@@ -195,6 +204,13 @@ def _look_at_disk(account: _Account, found: Findings) -> None:
         f"shared disk: {account.share} has no mount target in {', '.join(zones)}, where a subnet "
         f"lies.",
     )
+    if account.access_point:
+        listed = efs.describe_access_points(AccessPointId=account.access_point)["AccessPoints"]
+        found.note(
+            "access point",
+            [one["FileSystemId"] for one in listed] == [account.share],
+            f"access point: {account.access_point} does not belong to {account.share}.",
+        )
 
 
 def _look_at_profile(account: _Account, found: Findings) -> None:

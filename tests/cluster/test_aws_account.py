@@ -49,7 +49,9 @@ class Account:
         self.allow({"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": self.group}]})
         self.allow(port_22("198.51.100.7/32"))
         subnets = [one["SubnetId"] for one in self.ec2.describe_subnets()["Subnets"][:2]]
-        disk = efs.create_file_system()["FileSystemId"]
+        self.efs = efs
+        disk = efs.create_file_system(Encrypted=True)["FileSystemId"]
+        point = efs.create_access_point(ClientToken="-", FileSystemId=disk)["AccessPointId"]
         for subnet in subnets:
             efs.create_mount_target(FileSystemId=disk, SubnetId=subnet)
         self.iam.create_instance_profile(InstanceProfileName="capsweep-head")
@@ -59,6 +61,7 @@ class Account:
             "sg-0123456789abcdef0": self.group,
             "subnet-0123456789abcdef0, subnet-0123456789abcdef1": ", ".join(subnets),
             "fs-0123456789abcdef0": disk,
+            "fsap-0123456789abcdef0": point,
         }
 
     def allow(self, rule: Mapping[str, Any]) -> None:
@@ -140,9 +143,10 @@ def test_an_account_that_has_all_is_said_to_be_ready(account: Account, tmp_path:
         ("sg-", "sg-9", "security group: "),
         ("[subnet-", "[subnet-9", "subnets: "),
         ("fs-", "fs-9", "shared disk: "),
+        ("fsap-", "fsap-9", "shared disk: "),
         ("Name: capsweep-head", "Name: other", "head's instance profile: "),
     ],
-    ids=["image", "security group", "subnet", "disk", "profile"],
+    ids=["image", "security group", "subnet", "disk", "access point", "profile"],
 )
 def test_what_the_account_lacks_is_named(
     old: str,
@@ -166,6 +170,19 @@ def test_a_group_that_is_open_to_all_is_wrong(
     assert "lets the whole world in (port 22): allow port 22 from your address alone" in sentence
 
 
+def test_a_disk_that_is_not_encrypted_or_another_ones_access_point_is_wrong(
+    account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = account.efs.create_file_system()["FileSystemId"]
+    disk = account.ids["fs-0123456789abcdef0"]
+    found = found_in(account, account.file(tmp_path, **{disk: other}), monkeypatch)
+    for sentence in (
+        f"shared disk: {other} is not encrypted: make one that is, as AWS encrypts no disk later.",
+        f"access point: {account.ids['fsap-0123456789abcdef0']} does not belong to {other}.",
+    ):
+        assert sentence in found.wrong
+
+
 @pytest.mark.parametrize(("vcpus", "is_enough"), [(16.0, True), (15.0, False)])
 def test_a_quota_is_compared_with_the_machines_of_the_file(
     vcpus: float,
@@ -186,11 +203,11 @@ def test_what_may_not_be_looked_at_is_not_checked(
     account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forbidden(**_: object) -> None:
-        raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "DescribeMountTargets")
+        raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "DescribeFileSystems")
 
-    replace_client(monkeypatch, "efs", SimpleNamespace(describe_mount_targets=forbidden))
+    replace_client(monkeypatch, "efs", SimpleNamespace(describe_file_systems=forbidden))
     found = found_in(account, account.file(tmp_path), monkeypatch)
-    assert "shared disk (no right to look: DescribeMountTargets)" in found.not_checked
+    assert "shared disk (no right to look: DescribeFileSystems)" in found.not_checked
     assert not found.wrong
 
 

@@ -170,7 +170,8 @@ def expect_taken(config: Config) -> None:
     for remote, local in config["file_mounts"].items():
         assert local.startswith("~") or (ROOT / local).exists(), remote
     for name, machine in types.items():
-        assert set(machine["resources"]) == {"CPU", "GPU"}, name
+        marker = {"on_demand"} if name == "on_demand" else set[str]()
+        assert set(machine["resources"]) == {"CPU", "GPU"} | marker, name
         assert machine["max_workers"] <= prepared["max_workers"], name
         expect_known_to_ec2(machine["node_config"])
 

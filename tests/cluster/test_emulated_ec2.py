@@ -1,8 +1,9 @@
-"""`ray up` of the shipped cluster.yaml on an emulated EC2, and a sweep submitted to it."""
+"""`ray up` of the shipped cluster.yaml on an emulated EC2, and sweeps submitted to it."""
 
 import shutil
 import subprocess
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,22 @@ pytestmark = [
 _ROOT = Path(__file__).parents[2]
 _SENT = ("capsmodel", "search_spaces", "sweeps", "deploy", "pyproject.toml", "requirements.txt")
 _SENT += ("README.md", "LICENSE")  # what cluster.yaml mounts
+_SUBMIT = (
+    "capsweep submit quickstart --on cluster.yaml --gpus-per-trial 0 --cpus-per-trial 4 "
+    "--max-concurrent 2 --price 1.01 --epochs 1"
+)
+_ASKED = {
+    "InstanceInitiatedShutdownBehavior": "terminate",
+    "BlockDeviceMapping.1.Ebs.Encrypted": "true",
+    "BlockDeviceMapping.1.Ebs.DeleteOnTermination": "true",
+    "BlockDeviceMapping.2.Ebs.Encrypted": None,  # one disk
+    "MetadataOptions.HttpTokens": "required",
+    "InstanceType": "",
+    "InstanceMarketOptions.MarketType": None,
+    "IamInstanceProfile.Name": None,
+    "IamInstanceProfile.Arn": None,
+    "ImageId": "",
+}
 
 
 class Laptop:
@@ -57,8 +74,10 @@ def edited_cluster(ec2: EmulatedEc2, storage: Path) -> str:
         "ami-0123456789abcdef0": ec2.account["image"],
         "sg-0123456789abcdef0": ec2.account["security_group"],
         "subnet-0123456789abcdef0, subnet-0123456789abcdef1": ", ".join(ec2.account["subnets"]),
-        "fs-0123456789abcdef0.efs.us-west-2.amazonaws.com:/": str(storage),
+        "SHARE=fs-0123456789abcdef0": f"SHARE={storage}",
+        "&max_on_demand_workers 0": "&max_on_demand_workers 1",
         "idle_timeout_minutes: 10": "idle_timeout_minutes: 0.5",
+        "end_without_head.sh $RAY_HEAD_IP": "end_without_head.sh $RAY_HEAD_IP 6379 15",
     }.items():
         assert text.count(shipped) == 1
         text = text.replace(shipped, edited)
@@ -80,35 +99,61 @@ def test_three_commands_lead_from_ray_up_to_the_report_and_workers_come_and_go(
         laptop = Laptop(hosts, ec2, storage)
         laptop("umask 077; ray get-auth-token --generate")
 
-        laptop("ray up cluster.yaml --disable-usage-stats -y")
-        assert (ec2.num_heads, ec2.num_workers) == (1, 0)
+        started = laptop("ray up cluster.yaml --disable-usage-stats -y")
+        assert "Next: capsweep submit quickstart --on cluster.yaml" in started
+        assert ec2.kinds == ["head"]
         assert "Nothing is wrong." in laptop("capsweep cluster check cluster.yaml")
 
-        submitted = laptop(
-            "capsweep submit quickstart --on cluster.yaml --gpus-per-trial 0 --cpus-per-trial 4 "
-            "--max-concurrent 2 --price 1.01 --seeds 0 --epochs 1 --yes --follow"
-        )
+        ec2.no_spot.touch()
+        with ThreadPoolExecutor() as pool:
+            following = pool.submit(laptop, f"{_SUBMIT} --seeds 0 --yes --follow")
+            wait_until(lambda: "on_demand" in ec2.kinds or following.done())
+            ec2.no_spot.unlink()
+            submitted = following.result()
         assert (
             "capsweep submit quickstart --on /root/capsweep/cluster.yaml --seeds=0 --epochs=1 "
             "--cpus-per-trial=4 --gpus-per-trial=0.0 --max-concurrent=2 --follow\n"
         ) in submitted
         assert "6 of 6 cells filled" in submitted
-        head, *workers = [one.type for one in ec2.machines.values()]
-        # two trials at once need two; in one of a dozen runs Ray has started a third
-        assert (head, {*workers}) == ("m6i.xlarge", {"g5.xlarge"})
-        (log,) = (hosts.folder / "i0/tmp/ray").glob("session_2*/logs/monitor.log")
-        assert len(workers) in (2, 3), log.read_text()
+        expect_what_the_file_says(hosts, ec2)
 
         # where each looks for its head, and ends itself without one
-        looks = [hosts.root(f"i{n}") / "capsweep-head" for n in range(1, 1 + len(workers))]
+        looks = [hosts.root(one.host) / "capsweep-head" for one in [*ec2.machines.values()][1:]]
         addresses = [look.read_text().strip() for look in looks if look.exists()]
         assert len(addresses) >= 2
         assert {*addresses} == {hosts.address("i0")}
 
         assert "Ablation quickstart" in laptop("capsweep report quickstart")
         assert (laptop.folder / "reports/quickstart/ablation.md").exists()
+        wait_until(lambda: ec2.kinds == ["head"])
 
-        wait_until(lambda: ec2.num_workers == 0)
-        assert ec2.num_heads == 1
+        laptop(f"{_SUBMIT} --add-seeds 1 --yes")
+        wait_until(lambda: ec2.kinds != ["head"])
+        newest = [*ec2.machines.values()][-1]
+        wait_until((hosts.root(newest.host) / "capsweep-head").exists)
+        hosts.run("i0", "ray", "stop", "--force")
+        wait_until(lambda: ec2.kinds == ["head"])
+
         laptop("ray down cluster.yaml -y")
-        wait_until(lambda: ec2.num_heads == 0)
+        wait_until(lambda: not ec2.kinds)
+
+
+def expect_what_the_file_says(hosts: Hosts, ec2: EmulatedEc2) -> None:
+    """Check the number of machines, and what each was asked for."""
+    head, *workers = ec2.machines.values()
+    # two trials at once need two; in one of a dozen runs Ray has started a third
+    (log,) = (hosts.folder / "i0/tmp/ray").glob("session_2*/logs/monitor.log")
+    assert len(workers) in (2, 3), log.read_text()
+    assert [one.kind for one in workers].count("on_demand") == 1, log.read_text()
+    for one in (head, *workers):
+        asked = {name: one.request.get(name) for name in _ASKED}
+        assert asked == _ASKED | {
+            "InstanceType": "m6i.xlarge" if one is head else "g5.xlarge",
+            "InstanceMarketOptions.MarketType": "spot" if one.kind == "spot" else None,
+            "IamInstanceProfile.Name": "capsweep-head" if one is head else None,
+            "ImageId": ec2.account["image"],
+        }
+        groups = {asked for name, asked in one.request.items() if "SecurityGroupId" in name}
+        assert groups == {ec2.account["security_group"]}  # and none of Ray's, open to the world
+        assert one.tags["ray-cluster-name"] == "capsweep"  # the page's policy rests on this tag
+        assert one.tags["ray-node-type"] == ("head" if one is head else "worker")

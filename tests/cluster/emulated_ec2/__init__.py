@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ _PORT = 5555
 _PROGRAMS = {
     "bin/sudo": 'exec env "$@"',
     "bin/dpkg": "exit 0",  # Debian's packages are there
-    "bin/mount": 'exec /bin/mount --bind "${@: -2:1}" "${@: -1}"',
+    "bin/mount": '[[ $* = "-t efs -o tls,"* ]] && exec /bin/mount --bind "${@: -2:1}" "${@: -1}"',
+    "bin/shutdown": f"exec {sys.executable} {Path(__file__).with_name('shutdown.py')}",
     "venv/bin/pip": "exit 0",  # so are Python's
     "venv/bin/python": f'exec {sys.executable} "$@"',  # a link would have no packages
 }
@@ -39,15 +41,20 @@ class Ec2Machine:
 
     Attributes:
         host: Name of its host.
-        type: EC2's name of its kind.
-        is_spot: Whether it was asked for as a spot machine.
+        request: The request that has started it, name -> value.
+        tags: Its tags.
         is_there: Whether it has not ended.
     """
 
     host: str
-    type: str
-    is_spot: bool
+    request: Mapping[str, str]
+    tags: Mapping[str, str]
     is_there: bool = True
+
+    @property
+    def kind(self) -> str:
+        """The name of its type in the cluster's file."""
+        return self.tags["ray-user-node-type"]
 
 
 @dataclass
@@ -65,6 +72,11 @@ class EmulatedEc2:
     account: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def no_spot(self) -> Path:
+        """While this file is there, no spot machine can be had."""
+        return self.hosts.folder / "no_spot"
+
+    @property
     def environment(self) -> dict[str, str]:
         """The variables that lead `aws` and Ray here."""
         return {
@@ -78,7 +90,7 @@ class EmulatedEc2:
         self._make_image()
         words = ["setpriv", "--pdeathsig", "KILL"]  # the kill of nsenter would leave it
         words += [str(PYTHON), str(Path(__file__).with_name("server.py"))]
-        words += [self.hosts.address("aws"), str(_PORT)]
+        words += [self.hosts.address("aws"), str(_PORT), str(self.no_spot)]
         with (self.hosts.folder / "moto.log").open("wb") as log:
             self._server = subprocess.Popen(
                 self.hosts.command("aws", words),
@@ -100,14 +112,9 @@ class EmulatedEc2:
             pass
 
     @property
-    def num_heads(self) -> int:
-        """How many machines there are that are no spot machines."""
-        return sum(one.is_there and not one.is_spot for one in list(self.machines.values()))
-
-    @property
-    def num_workers(self) -> int:
-        """How many spot machines there are."""
-        return sum(one.is_there and one.is_spot for one in list(self.machines.values()))
+    def kinds(self) -> list[str]:
+        """The kinds of the machines that there are, the oldest first."""
+        return [one.kind for one in list(self.machines.values()) if one.is_there]
 
     @property
     def _image(self) -> Path:
@@ -139,7 +146,7 @@ class EmulatedEc2:
                 if one["is_there"] and not machine:
                     host = f"i{len(self.machines)}"
                     self.hosts.add(host, one["addresses"], self._image)
-                    self.machines[one["id"]] = Ec2Machine(host, one["type"], one["is_spot"])
+                    self.machines[one["id"]] = Ec2Machine(host, one["request"], one["tags"])
                 elif machine and machine.is_there and not one["is_there"]:
                     self.hosts.remove(machine.host)
                     machine.is_there = False
