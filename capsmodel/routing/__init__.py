@@ -18,6 +18,7 @@ from capsmodel.routing.agreement import ZeroLogits as ZeroLogits
 from capsmodel.routing.base import Fan as Fan
 from capsmodel.routing.base import Router as Router
 from capsmodel.routing.base import Routing as Routing
+from capsmodel.routing.base import RoutingFacts as RoutingFacts
 from capsmodel.routing.base import VectorRouting as VectorRouting
 from capsmodel.routing.controls import RandomRouting as RandomRouting
 from capsmodel.routing.controls import UniformRouting as UniformRouting

@@ -13,7 +13,7 @@ from capsmodel.functional import Routed, dynamic_routing, leaky_routing
 from capsmodel.functional.controls import equal_routing
 from capsmodel.functional.sharing import ShareCompetition, Shares
 from capsmodel.functional.votes import LinearVotes, Votes
-from capsmodel.routing.base import BiasedRouter, Fan, Routing
+from capsmodel.routing.base import BiasedRouter, Fan, Routing, RoutingFacts
 from capsmodel.routing.inverse_temperature import (
     INVERSE_TEMPERATURES,
     ConstantInverseTemperature,
@@ -215,6 +215,17 @@ class DynamicRouting(AgreementRouting):
     Difference: none with the defaults, except for the logits, see `AgreementRouting`.
     """
 
+    facts: ClassVar[RoutingFacts | None] = RoutingFacts(
+        competition="the parents of a child",
+        learned="nothing; optionally a bias, first logits, an inverse temperature",
+        passes="3 rounds",
+        cost="2r - 1",
+        memory="1 share",
+        gradient="through all rounds, or the last alone",
+        failures="without a bias, several capsule layers hardly train (Peer, Stabinger and "
+        "Rodríguez-Sánchez 2021)",
+        published="MNIST 0.25 ± 0.005 % error, 3 trainings (Sabour, Frosst and Hinton 2017)",
+    )
     kind: Literal["dynamic"] = "dynamic"
 
 
@@ -230,6 +241,16 @@ class LeakyRouting(AgreementRouting):
     Difference: none with a bias, which the paper does not have.
     """
 
+    facts: ClassVar[RoutingFacts | None] = RoutingFacts(
+        competition="the parents of a child, and its leak",
+        learned="nothing; optionally as dynamic routing",
+        passes="3 rounds",
+        cost="2r - 1",
+        memory="1 share",
+        gradient="through all rounds, or the last alone",
+        failures="as dynamic routing",
+        published="CIFAR-10 10.6 % error, 7 networks together (Sabour, Frosst and Hinton 2017)",
+    )
     has_leak: ClassVar[bool] = True
     kind: Literal["leaky"] = "leaky"
 

@@ -29,6 +29,30 @@ class Fan(NamedTuple):
     neighbourhood: Neighbourhood = Neighbourhood()
 
 
+class RoutingFacts(NamedTuple):
+    """What people compare routings by, a few words each; `docs/routings.md` is made from it.
+
+    Attributes:
+        competition: What competes with what.
+        learned: What the routing learns besides the matrices of the votes.
+        passes: How often it looks at the votes.
+        cost: Multiply-adds for each number of a vote, r being the rounds.
+        memory: Numbers held for each vote besides the vote itself.
+        gradient: Where the gradient flows.
+        failures: What is known to go wrong.
+        published: Results of its source, with the data, and whose they are.
+    """
+
+    competition: str
+    learned: str
+    passes: str
+    cost: str
+    memory: str
+    gradient: str
+    failures: str
+    published: str
+
+
 class Router(InitialisedModule, ABC):
     """A routing in a layer, with the values that it learns there, if any."""
 
@@ -54,11 +78,13 @@ class Routing(Part, ABC):
             permutes the result. A routing that distinguishes capsules by their place says False.
         reads_activations: Whether capsules have an activation as well as a pose. Where they have
             none, the length of the pose is the activation.
+        facts: What people compare it by; None for a routing of one's own that does not say it.
     """
 
     family: ClassVar[str] = "routing"
     is_symmetric: ClassVar[bool] = True
     reads_activations: ClassVar[bool] = False
+    facts: ClassVar[RoutingFacts | None] = None
 
     @property
     def shares_out_once(self) -> bool:

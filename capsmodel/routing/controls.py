@@ -9,7 +9,7 @@ from capsmodel.functional import Routed, random_routing, uniform_routing
 from capsmodel.functional.controls import equal_routing, random_linear_routing
 from capsmodel.functional.sharing import Shares
 from capsmodel.functional.votes import LinearVotes, Votes
-from capsmodel.routing.base import BiasedRouter, Fan, Router, Routing
+from capsmodel.routing.base import BiasedRouter, Fan, Router, Routing, RoutingFacts
 from capsmodel.search_range import Choices
 
 
@@ -23,6 +23,16 @@ class UniformRouting(Routing):
         bias: Whether a learned vector is added to each sum of votes, as in dynamic routing.
     """
 
+    facts: ClassVar[RoutingFacts | None] = RoutingFacts(
+        competition="nothing",
+        learned="nothing; optionally a bias",
+        passes="1",
+        cost="1",
+        memory="none",
+        gradient="through the sum",
+        failures="a control: what a routing adds is its difference to this",
+        published="often as good as routing (Paik, Kwak and Kim 2019)",
+    )
     kind: Literal["uniform"] = "uniform"
     bias: Annotated[bool, Choices(False, True)] = False
 
@@ -58,6 +68,16 @@ class RandomRouting(Routing):
         bias: Whether a learned vector is added to each sum of votes, as in dynamic routing.
     """
 
+    facts: ClassVar[RoutingFacts | None] = RoutingFacts(
+        competition="nothing: shares are drawn",
+        learned="nothing; optionally a bias",
+        passes="1",
+        cost="1",
+        memory="1 share",
+        gradient="through the sum",
+        failures="a control",
+        published="often as good as routing (Paik, Kwak and Kim 2019)",
+    )
     kind: Literal["random"] = "random"
     is_symmetric: ClassVar[bool] = False
     low: Annotated[float, Field(gt=0)] = 0.8
