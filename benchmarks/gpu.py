@@ -55,6 +55,7 @@ from capsmodel.routing import (
     NormalLogits,
     RandomRouting,
     Routing,
+    SelfAttentionRouting,
     UniformRouting,
 )
 from capsmodel.squash import ExponentialSquash
@@ -83,6 +84,7 @@ ROUTINGS: dict[str, Routing] = {
     "em, official": EMRouting.of_profile("official"),
     "em, normalised": EMRouting.of_profile("normalised"),
     "em, last gradient": EMRouting(gradient="last"),
+    "self_attention": SelfAttentionRouting(),
 }
 LOSSES: dict[str, Loss] = {
     "margin": MarginLoss(),
@@ -202,7 +204,7 @@ def cases(scale: Scale) -> Iterator[tuple[str, Callable[[], Case]]]:
     """Yield the name of each thing that is compared, and what builds it."""
     for name, routing in ROUTINGS.items():
         yield f"capsules, {name}", partial(capsules_case, routing)
-        for stride in (1, 2):
+        for stride in (1, 2) if routing.takes_grids else ():
             yield (
                 f"convolutional capsules, stride {stride}, {name}",
                 partial(conv_capsules_case, routing, stride),

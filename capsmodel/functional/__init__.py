@@ -25,6 +25,7 @@ from capsmodel.functional.poses import keep_class as keep_class
 from capsmodel.functional.poses import lengths as lengths
 from capsmodel.functional.poses import squash as squash
 from capsmodel.functional.poses import squash_with_epsilon as squash_with_epsilon
+from capsmodel.functional.self_attention import self_attention_routing as self_attention_routing
 from capsmodel.functional.votes import Couplings as Couplings
 from capsmodel.functional.votes import Routed as Routed
 

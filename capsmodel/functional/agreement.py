@@ -1,7 +1,6 @@
 """Routing by agreement: votes flow to the outputs that already agree with them."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, cast, get_args
@@ -18,6 +17,7 @@ from capsmodel.functional.differentiation import (
 )
 from capsmodel.functional.neighbourhood import ONE_PLACE, Neighbourhood
 from capsmodel.functional.poses import lengths, squash
+from capsmodel.functional.precision import in_own_type
 from capsmodel.functional.sharing import ShareCompetition, Shares, agreement_with, shared_out
 from capsmodel.functional.votes import Couplings, Routed, output_first, share_out
 
@@ -138,10 +138,7 @@ def leaky_routing(
 def _routed(votes: Tensor, rounds: "_Rounds") -> Routed:
     check_votes(votes, rounds.iterations)
     rounds.check_options(votes)
-    device = votes.device.type
-    if not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
-        return rounds.routed(votes)
-    with torch.autocast(device, enabled=False):
+    with in_own_type(votes.device.type):
         return rounds.routed(votes)
 
 
@@ -320,7 +317,7 @@ class _AllRounds(torch.autograd.Function):
         votes, bias, *saved = ctx.saved_tensors
         if of_poses is None:
             return None, None, None
-        with _in_own_type(votes.device.type):
+        with in_own_type(votes.device.type):
             if torch.is_grad_enabled():  # this gradient may be differentiated in its turn
                 return None, *_plain_gradients(plain, votes, bias, of_poses)
             slope = of_poses.contiguous()
@@ -395,9 +392,3 @@ def _plain_gradients(
     given = (votes,) if bias is None else (votes, bias)
     pull: Any = torch.func.vjp(poses, *given)[1]
     return (*pull(of_poses), None)[:2]
-
-
-def _in_own_type(device: str) -> AbstractContextManager[Any]:
-    """Compute in the type of what is given in the block, also within a block of autocast."""
-    is_cast = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
-    return torch.autocast(device, enabled=False) if is_cast else nullcontext()

@@ -31,5 +31,13 @@ from capsmodel.routing.inverse_temperature import InverseTemperature as InverseT
 from capsmodel.routing.inverse_temperature import (
     RisingInverseTemperature as RisingInverseTemperature,
 )
+from capsmodel.routing.self_attention import SelfAttentionRouting as SelfAttentionRouting
 
-ROUTINGS = (DynamicRouting, LeakyRouting, UniformRouting, RandomRouting, EMRouting)
+ROUTINGS = (
+    DynamicRouting,
+    LeakyRouting,
+    UniformRouting,
+    RandomRouting,
+    EMRouting,
+    SelfAttentionRouting,
+)

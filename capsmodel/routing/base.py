@@ -79,12 +79,14 @@ class Routing(Part, ABC):
         reads_activations: Whether capsules have an activation as well as a pose. Where they have
             none, the length of the pose is the activation.
         facts: What people compare it by; None for a routing of one's own that does not say it.
+        takes_grids: Whether it routes in layers of several places, as convolutional ones are.
     """
 
     family: ClassVar[str] = "routing"
     is_symmetric: ClassVar[bool] = True
     reads_activations: ClassVar[bool] = False
     facts: ClassVar[RoutingFacts | None] = None
+    takes_grids: ClassVar[bool] = True
 
     @property
     def shares_out_once(self) -> bool:
@@ -98,6 +100,20 @@ class Routing(Part, ABC):
         Raises:
             ValueError: If it cannot route poses of this size.
         """
+
+    def check_places(self, fan: Fan) -> None:
+        """Check that a layer has one place, for a routing that takes no grids.
+
+        Raises:
+            ValueError: If it has several.
+        """
+        places = fan.neighbourhood.num_places
+        if places > 1:
+            raise ValueError(
+                f"The routing '{self.kind}' is for layers of one place, got a convolutional layer "
+                f"of {places}: choose fully connected capsules, as those of the model 'capsnet', "
+                f"or another routing."
+            )
 
 
 class VectorRouting(Routing, ABC):

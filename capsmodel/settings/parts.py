@@ -34,12 +34,15 @@ class Part(Settings):
         epoch_metrics: Metrics that `measure` returns after each epoch, all of the validation split.
         not_in_key: Settings that no trial key depends on, as they change no result: where files
             lie, or what a class is called.
+        needs_naming: Whether a search proposes it only where its space names it. Members that came
+            later say so: a search that varies its family without naming kinds stays what it was.
     """
 
     family: ClassVar[str] = "part"
     protocol_version: ClassVar[int | str] = 1
     epoch_metrics: ClassVar[tuple[Metric, ...]] = ()
     not_in_key: ClassVar[frozenset[str]] = frozenset()
+    needs_naming: ClassVar[bool] = False
     kind: Any  # each member narrows it to its Literal, which a `str` would forbid
 
     @property

@@ -31,8 +31,8 @@ class RoutingContract(PartContract):
                 return MyRouting()
 
     The two laws of permutation are skipped if the routing says that it is not symmetric, the law of
-    shares if it says that it does not share each child out once. A routing of votes alone must also
-    obey `VectorRoutingContract`.
+    shares if it says that it does not share each child out once, convolutional layers if it says
+    that it takes none. A routing of votes alone must also obey `VectorRoutingContract`.
     """
 
     @pytest.fixture
@@ -46,9 +46,18 @@ class RoutingContract(PartContract):
         return routing
 
     @pytest.fixture(params=LAYERS)
-    def layer(self, request: pytest.FixtureRequest) -> str:
-        """Return the name of a layer."""
+    def layer(self, request: pytest.FixtureRequest, routing: Routing) -> str:
+        """Return the name of a layer that the routing is for."""
+        if LAYERS[request.param].num_places > 1 and not routing.takes_grids:
+            pytest.skip(f"{routing.kind} routing says that it is for layers of one place")
         return cast(str, request.param)
+
+    def test_a_routing_for_one_place_refuses_several(self, routing: Routing) -> None:
+        """One sentence says so."""
+        if routing.takes_grids:
+            pytest.skip(f"{routing.kind} routing takes them")
+        with pytest.raises(ValueError, match=f"^The routing '{routing.kind}' is for layers of one"):
+            routing.build(fan_of("convolutional"))
 
     def test_each_site_gets_the_capsules_of_its_layer(self, routing: Routing, layer: str) -> None:
         """Shapes are [sites out_caps pose] and [sites out_caps]."""

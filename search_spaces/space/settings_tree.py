@@ -133,11 +133,14 @@ def root_of(settings: Settings | type[Settings], at: str) -> Root:
 
 
 def searchable_settings(root: Root) -> Iterator[Setting]:
-    """Yield all settings below a root that declare a range, and all choices of a part."""
+    """Yield all settings below a root that declare a range, and all choices of a part.
+
+    Members that need naming are no choice, but their settings are there for who names them.
+    """
     for field in settings_of(root.settings_class):
         place = (*root.place, (field, None))
         if members := _members(root, field):
-            yield Setting(place, tuple(map(kind_of, members)))
+            yield Setting(place, tuple(kind_of(one) for one in members if not one.needs_naming))
             for member in members:
                 yield from searchable_settings(_below(root, field, member))
         elif values := search_range(root.settings_class, field):

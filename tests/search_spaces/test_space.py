@@ -55,6 +55,13 @@ def test_names_are_all_different_and_parents_come_first() -> None:
         assert {name for name, _ in one.conditions} <= set(selected[:index])
 
 
+def test_a_part_that_came_later_is_varied_where_it_is_named() -> None:
+    assert "model.routing[self_attention].bias" not in names(WHOLE)
+    assert "self_attention" not in dimension(WHOLE, "model[capsnet].routing").values()
+    space = Space.of(CapsNet, at="model").varied({"model.routing": ("dynamic", "self_attention")})
+    assert {"model.routing[self_attention].bias", "model.routing[dynamic].bias"} < set(names(space))
+
+
 def test_a_field_with_one_kind_of_part_is_no_choice() -> None:
     assert "optimiser" in names(WHOLE)
     assert "optimiser" not in names(WHOLE.varied({"optimiser": ("adam",)}))

@@ -14,6 +14,7 @@ from capsmodel.functional import (
     leaky_routing,
     margin_loss,
     random_routing,
+    self_attention_routing,
     spread_loss,
     uniform_routing,
 )
@@ -74,6 +75,15 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: DYNAMIC(VOTES, logits=torch.ones(1, 3)),
         "logits must be of shape [in_caps 5, out_caps 3], got [1, 3].",
     ),
+    "a bias of shares for each number of the pose": (
+        lambda: self_attention_routing(VOTES, bias=torch.ones(3, 4)),
+        "bias must be of shape [in_caps 5, out_caps 3], got [3, 4].",
+    ),
+    "attention in a grid": (
+        lambda: CONV(2, 3, (3, 3), 2, pose=4, routing="self_attention"),
+        "The routing 'self_attention' is for layers of one place, got a convolutional layer of 4: "
+        "choose fully connected capsules, as those of the model 'capsnet', or another routing.",
+    ),
     "activations of one image": (
         lambda: EM(VOTES, SEEN[:1]),
         "activations must be of 2 images, got 1.",
@@ -125,7 +135,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a routing that is none": (
         lambda: Capsules(5, 4, 3, 6, routing="dynamc"),
         "Unknown routing 'dynamc'. Did you mean 'dynamic'? Known: dynamic, leaky, uniform, random, "
-        "em.",
+        "em, self_attention.",
     ),
     "a routing of another type": (
         lambda: CAPSULES(5, 4, 3, 6, routing=None),

@@ -15,19 +15,16 @@ from capsmodel.functional import (
     leaky_routing,
     margin_loss,
     random_routing,
+    self_attention_routing,
     spread_loss,
     squash,
     uniform_routing,
 )
 from capsmodel.routing import (
-    DynamicRouting,
-    EMRouting,
+    ROUTINGS,
     GivenVotes,
-    LeakyRouting,
     Neighbourhood,
-    RandomRouting,
     Routing,
-    UniformRouting,
 )
 from tests.capsmodel.routing.em_examples import Layer, Procedure, route_literally
 from tests.capsmodel.routing.routed import router_for, seeded, some_votes
@@ -75,7 +72,7 @@ def test_em_is_the_printed_procedure(iterations: int) -> None:
 
 @pytest.mark.parametrize(
     "routing",
-    [DynamicRouting(), LeakyRouting(), UniformRouting(), RandomRouting(), EMRouting()],
+    [routing() for routing in ROUTINGS],
     ids=lambda routing: routing.kind,
 )
 def test_settings_compute_what_the_functions_do(routing: Routing) -> None:
@@ -87,6 +84,7 @@ def test_settings_compute_what_the_functions_do(routing: Routing) -> None:
         "uniform": lambda: uniform_routing(votes),
         "random": lambda: random_routing(votes, seeded(7)),
         "em": lambda: em_routing(votes, activations),
+        "self_attention": lambda: self_attention_routing(votes),
     }
     given = GivenVotes(activations.t(), Neighbourhood(), votes)
     routed = router_for(routing, votes)(given, seeded(7))
