@@ -33,6 +33,7 @@ from capsmodel.augmentation import Shift
 from capsmodel.config import num_parameters
 from capsmodel.data import Mnist
 from capsmodel.layers import (
+    CapsuleCell,
     Capsules,
     Classifier,
     ConvCapsules,
@@ -40,12 +41,14 @@ from capsmodel.layers import (
     ConvolutionStack,
     Decoder,
     GridPrimaryCapsules,
+    NormalisedStack,
     PrimaryCapsules,
+    RoutedGrid,
     Window,
 )
 from capsmodel.layers.capsule_grid import CapsuleGrid
 from capsmodel.losses import CrossEntropy, Loss, MarginLoss, Sigmoid, SigmoidMargins, SpreadLoss
-from capsmodel.models import CapsNet, ConvNet, MatrixCapsNet, Model, Network
+from capsmodel.models import CapsNet, ConvNet, DeepCaps, MatrixCapsNet, Model, Network
 from capsmodel.reconstruction import FullyConnectedDecoder
 from capsmodel.routing import (
     DynamicRouting,
@@ -105,6 +108,12 @@ MODELS: dict[str, tuple[Model, int]] = {  # and the side of its images
     ),
     "matrix_capsnet, official": (
         MatrixCapsNet.of_profile("official", primary_types=8, first_types=8, second_types=8),
+        32,
+    ),
+    "deepcaps, official": (
+        DeepCaps.of_profile(
+            "official", conv_channels=32, types=8, reconstruction=FullyConnectedDecoder()
+        ),
         32,
     ),
     "cnn": (ConvNet(conv_channels=(64, 64), dropout=0.0), 28),
@@ -267,6 +276,14 @@ def layer_cases() -> dict[str, Callable[[], Case]]:
         "grid of primary capsules": case(lambda: GridPrimaryCapsules(6, 4, 16), *shape),
         "grid of squashed capsules": case(
             lambda: GridPrimaryCapsules(6, 4, 16, with_activations=False), *shape
+        ),
+        "cell of capsule maps": case(lambda: CapsuleCell(6, 4, 8), *shape),
+        "cell of capsule maps, routed": case(
+            lambda: CapsuleCell(6, 4, 8, RoutedGrid(4, 8, 4, 8)), *shape
+        ),
+        "normalised convolutions": case(lambda: NormalisedStack((6, 8, 4), 3, (1, 2)), *shape),
+        "normalised instances": case(
+            lambda: NormalisedStack((6, 8, 4), (3, 2), norm="instance"), *shape
         ),
         "decoder": case(lambda: Decoder(160, (32, 64), (1, 9, 9)), 5, 160),
         "classifier": case(lambda: Classifier(40, (32,), 10, 0.0), 5, 40),

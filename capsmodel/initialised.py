@@ -89,3 +89,28 @@ def set_biases(module: nn.Module, value: float) -> None:
     for layer in plain_layers(module):
         assert layer.bias is not None
         nn.init.constant_(layer.bias, value)
+
+
+_CUT_DEVIATION = 0.87962566  # of a standard normal number that is cut at 2
+
+
+def set_keras_normal(weight: Tensor, fan_in: int, generator: torch.Generator | None) -> None:
+    """Draw a weight truncated normally in place, with variance 2 / fan-in after the cut.
+
+    Source: He and others 2015, arXiv:1502.01852, equation 10, as "he_normal" of Keras draws it.
+    Difference: none.
+    """
+    set_truncated(weight, (2.0 / fan_in) ** 0.5 / _CUT_DEVIATION, generator)
+
+
+def set_glorot(
+    weight: Tensor, fan_in: float, fan_out: float, generator: torch.Generator | None
+) -> None:
+    """Draw a weight evenly in place, with variance 2 / (fan-in + fan-out).
+
+    Source: Glorot and Bengio 2010, "Understanding the difficulty of training deep feedforward
+    neural networks", equation 16, as "glorot_uniform" of Keras draws it.
+    Difference: none.
+    """
+    bound = (6.0 / (fan_in + fan_out)) ** 0.5
+    nn.init.uniform_(weight, -bound, bound, generator=generator)

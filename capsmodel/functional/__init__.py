@@ -14,6 +14,7 @@ from capsmodel.functional.em import em_routing as em_routing
 from capsmodel.functional.em import (
     rising_inverse_temperature as rising_inverse_temperature,
 )
+from capsmodel.functional.grid_routing import grid_routing as grid_routing
 from capsmodel.functional.labels import one_hot as one_hot
 from capsmodel.functional.losses import Margins as Margins
 from capsmodel.functional.losses import margin_loss as margin_loss

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
-from capsmodel.initialised import InitialisedModule
+from capsmodel.initialised import InitialisedModule, set_keras_normal
 
 Padding = Annotated[int, Field(ge=0)] | Literal["same"]
 
@@ -52,9 +52,11 @@ class Window(NamedTuple):
             )
         return room // self.stride + 1
 
-    def convolution(self, in_channels: int, out_channels: int) -> nn.Conv2d:
+    def convolution(self, in_channels: int, out_channels: int, groups: int = 1) -> nn.Conv2d:
         """Return the convolution of padded images, with bias, its weights not yet set."""
-        return nn.Conv2d(in_channels, out_channels, self.kernel, self.stride, self.padding)
+        return nn.Conv2d(
+            in_channels, out_channels, self.kernel, self.stride, self.padding, groups=groups
+        )
 
     def padded(
         self, images: Float[Tensor, "batch channels height width"]
@@ -143,7 +145,77 @@ class ConvolutionStack(InitialisedModule):
         return features
 
 
-_MOMENTUM = 0.1  # of the running statistics
+class NormalisedStack(InitialisedModule):
+    """Convolutions with bias, rectified and then normalised.
+
+    Source: the released code of Mazzia, Salvetti and Chiaberge 2021, arXiv:2101.12491.
+    Difference: none.
+    """
+
+    def __init__(
+        self,
+        channels: tuple[int, ...],
+        kernel: int | tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        *,
+        padding: int = 0,
+        norm: Literal["batch", "instance"] = "batch",
+    ) -> None:
+        """Take the channels of the images and of each convolution, kernels and strides.
+
+        Args:
+            channels: Of the images and of each convolution.
+            kernel: Of all convolutions, or of each.
+            stride: Likewise.
+            padding: Zeros on each side, of all convolutions.
+            norm: Whether maps are normalised over the "batch", or over each "instance", where
+                what is below zero is shrunk to 0.3 of it instead of being cut.
+        """
+        super().__init__()
+        count = len(channels) - 1
+        kernels = (kernel,) * count if isinstance(kernel, int) else kernel
+        strides = (stride,) * count if isinstance(stride, int) else stride
+        self.windows = [Window(*sizes, padding) for sizes in zip(kernels, strides, strict=True)]
+        self.slope = 0.0 if norm == "batch" else 0.3
+        self.convolutions = nn.ModuleList(
+            window.convolution(before, after)
+            for (before, after), window in zip(pairwise(channels), self.windows, strict=True)
+        )
+        self.norms = nn.ModuleList(
+            BatchNorm(after, momentum=0.01, epsilon=1e-3)
+            if norm == "batch"
+            else InstanceNorm(after, epsilon=1e-3)
+            for after in channels[1:]
+        )
+
+    def initialise(self, generator: torch.Generator | None) -> None:
+        """Draw weights truncated normally with variance 2 / fan-in; biases start at zero."""
+        for layer, norm in zip(self.convolutions, self.norms, strict=True):
+            assert isinstance(layer, nn.Conv2d)
+            assert isinstance(norm, BatchNorm | InstanceNorm)
+            set_keras_normal(layer.weight, layer.weight[0].numel(), generator)
+            assert layer.bias is not None
+            nn.init.zeros_(layer.bias)
+            norm.initialise(generator)
+
+    def positions(self, size: int) -> int:
+        """Return how many places the last features have along an axis of the images.
+
+        Raises:
+            ValueError: If a window does not fit.
+        """
+        for window in self.windows:
+            size = window.positions(size)
+        return size
+
+    def forward(
+        self, images: Float[Tensor, "batch channels height width"]
+    ) -> Float[Tensor, "batch features out_height out_width"]:
+        """Return the last features."""
+        features = images
+        for layer, norm in zip(self.convolutions, self.norms, strict=True):
+            features = norm(F.leaky_relu(layer(features), self.slope))
+        return features
 
 
 class BatchNorm(InitialisedModule):
@@ -158,8 +230,16 @@ class BatchNorm(InitialisedModule):
     Difference: running statistics stand for those of all training images.
     """
 
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int, *, momentum: float = 0.1, epsilon: float = 1e-5) -> None:
+        """Take the channels of the maps.
+
+        Args:
+            channels: Number of maps.
+            momentum: Weight of a batch in the running statistics.
+            epsilon: Added to the variance.
+        """
         super().__init__()
+        self.momentum, self.epsilon = momentum, epsilon
         self.weight = nn.Parameter(torch.empty(channels))
         self.bias = nn.Parameter(torch.empty(channels))
         self.running_mean: Tensor
@@ -186,8 +266,38 @@ class BatchNorm(InitialisedModule):
             self.weight,
             self.bias,
             training=self.training and has_variance,
-            momentum=_MOMENTUM,
+            momentum=self.momentum,
+            eps=self.epsilon,
         )
+
+
+class InstanceNorm(InitialisedModule):
+    """Each channel of each image is brought to mean 0 and variance 1, then scaled and shifted.
+
+    Source: Ulyanov, Vedaldi and Lempitsky 2016, arXiv:1607.08022.
+    Difference: none. Scale and shift start as TensorFlow's "random_uniform" draws them, as in the
+    released code of Mazzia, Salvetti and Chiaberge 2021.
+    """
+
+    def __init__(self, channels: int, *, epsilon: float = 1e-5) -> None:
+        """Take the channels of the maps, and what is added to the variance."""
+        super().__init__()
+        self.epsilon = epsilon
+        self.weight = nn.Parameter(torch.empty(channels))
+        self.bias = nn.Parameter(torch.empty(channels))
+
+    def initialise(self, generator: torch.Generator | None) -> None:
+        """Draw scale and shift from -0.05 to 0.05."""
+        for value in (self.weight, self.bias):
+            nn.init.uniform_(value, -0.05, 0.05, generator=generator)
+
+    def forward(
+        self, features: Float[Tensor, "batch channels height width"]
+    ) -> Float[Tensor, "batch channels height width"]:
+        """Return the normalised maps; a map of one pixel becomes its shift."""
+        variance, mean = torch.var_mean(features, dim=(2, 3), correction=0, keepdim=True)
+        scale = (variance + self.epsilon).rsqrt() * self.weight.view(-1, 1, 1)
+        return (features - mean) * scale + self.bias.view(-1, 1, 1)
 
 
 def set_weights(

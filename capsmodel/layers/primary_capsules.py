@@ -44,6 +44,7 @@ class PrimaryCapsules(InitialisedModule):
         squash: Squash | None = None,
         coupling: Coupling = "none",
         grouping: Grouping = "channels",
+        depthwise: bool = False,
     ) -> None:
         """Take channels of the features, types at each position, length of a pose, and the window.
 
@@ -60,11 +61,18 @@ class PrimaryCapsules(InitialisedModule):
             grouping: What makes a pose: neighbouring "channels" at one position; or as many
                 "pixels" as they lie in memory, mostly of one channel, as reimplementations do that
                 forget to bring the channels last.
+            depthwise: Whether each number of a pose sees one feature map alone.
 
         Raises:
-            ValueError: If coupling or grouping has no such value.
+            ValueError: If coupling or grouping has no such value, or there are not as many feature
+                maps as numbers of poses where each sees one alone.
         """
         super().__init__()
+        if depthwise and in_channels != types * pose:
+            raise ValueError(
+                f"Depthwise primary capsules need as many feature maps as types times pose, "
+                f"{types * pose}, got {in_channels}."
+            )
         check_choice("coupling", coupling, get_args(Coupling))
         check_choice("grouping", grouping, get_args(Grouping))
         self.types, self.pose = types, pose
@@ -73,7 +81,8 @@ class PrimaryCapsules(InitialisedModule):
         self.grouping = grouping
         shares = {"none": 1.0, "uniform": 1 / types, "leaky": 1 / (types + 1)}
         self.share = shares[coupling]
-        self.convolution = self.window.convolution(in_channels, types * pose)
+        groups = in_channels if depthwise else 1
+        self.convolution = self.window.convolution(in_channels, types * pose, groups)
 
     def initialise(self, generator: torch.Generator | None) -> None:
         """Draw the weights normally with variance 1 / fan-in; the bias starts at zero."""
@@ -95,7 +104,8 @@ class PrimaryCapsules(InitialisedModule):
             return layer(features)
         # a share of the weights is far less to multiply than one of the maps
         weight = share * layer.weight
-        return F.conv2d(features, weight, layer.bias, self.window.stride, layer.padding)
+        step = self.window.stride
+        return F.conv2d(features, weight, layer.bias, step, layer.padding, groups=layer.groups)
 
 
 def drop_capsules(

@@ -6,7 +6,8 @@ from capsmodel.models.base import Network as Network
 from capsmodel.models.base import Outputs as Outputs
 from capsmodel.models.capsnet import CapsNet as CapsNet
 from capsmodel.models.cnn import ConvNet as ConvNet
+from capsmodel.models.deepcaps import DeepCaps as DeepCaps
 from capsmodel.models.drawing import perturbed as perturbed
 from capsmodel.models.matrix_capsnet import MatrixCapsNet as MatrixCapsNet
 
-MODELS = (CapsNet, MatrixCapsNet, ConvNet)
+MODELS = (CapsNet, MatrixCapsNet, DeepCaps, ConvNet)

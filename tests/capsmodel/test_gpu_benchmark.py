@@ -100,6 +100,8 @@ def test_nothing_is_left_out_of_the_agreement(part: str) -> None:
             "ConvolutionStack",
             "PrimaryCapsules",
             "GridPrimaryCapsules",
+            "CapsuleCell",
+            "NormalisedStack",
             "Decoder",
             "Classifier",
         },

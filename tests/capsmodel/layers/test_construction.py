@@ -10,12 +10,15 @@ from torch import Tensor, nn
 
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers import (
+    CapsuleCell,
     Capsules,
     Classifier,
     Convolution,
     ConvolutionStack,
     Decoder,
+    NormalisedStack,
     PrimaryCapsules,
+    RoutedGrid,
 )
 from capsmodel.layers.capsule_grid import CapsuleGrid, GridPrimaryCapsules, PrimaryStart
 from capsmodel.layers.conv_capsules import ConvCapsules
@@ -39,6 +42,9 @@ LAYERS: dict[str, Callable[[], nn.Module]] = {
     "classifier": lambda: Classifier(5, (4,), 3, 0.5),
     "decoder": lambda: Decoder(5, (4,), (1, 3, 3)),
     "batch normalisation": lambda: BatchNorm(3),
+    "normalised convolutions": lambda: NormalisedStack((2, 3, 4), 3),
+    "normalised instances": lambda: NormalisedStack((2, 3, 4), 3, norm="instance"),
+    "cell of capsule maps": lambda: CapsuleCell(3, 2, 4, RoutedGrid(2, 4, 2, 4)),
     **{
         f"capsules, {kind_of(routing)}": lambda routing=routing: Capsules(
             6, 4, 3, 5, routing=routing()

@@ -30,6 +30,13 @@ SMALL: dict[str, dict[str, Any]] = {
         "second_types": 3,
         "pose_size": 4,
     },
+    "deepcaps": {
+        "conv_channels": 4,
+        "types": 2,
+        "poses": (2, 3, 3),
+        "class_dim": 4,
+        "reconstruction": FullyConnectedDecoder(hidden=(6,)),
+    },
     "cnn": {"conv_channels": (4, 3), "conv_kernel": 3, "hidden": (8, 6), "pooling": 2},
 }
 VARIANTS: dict[str, Model] = {

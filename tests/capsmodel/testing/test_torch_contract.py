@@ -18,6 +18,7 @@ from capsmodel.functional import (
     uniform_routing,
 )
 from capsmodel.layers import (
+    CapsuleCell,
     CapsuleGrid,
     Capsules,
     Classifier,
@@ -26,7 +27,9 @@ from capsmodel.layers import (
     ConvolutionStack,
     Decoder,
     GridPrimaryCapsules,
+    NormalisedStack,
     PrimaryCapsules,
+    RoutedGrid,
     Window,
 )
 from capsmodel.models import MODELS
@@ -71,6 +74,12 @@ LAYERS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "grid of primary capsules": (lambda: GridPrimaryCapsules(2, 3, 4), (2, 5, 4)),
     "convolution": (lambda: Convolution(2, 3, Window(3), batch_norm=True), (2, 5, 6)),
     "stack of convolutions": (lambda: ConvolutionStack((2, 3, 4), 3, 2), (2, 8, 8)),
+    "normalised convolutions": (lambda: NormalisedStack((2, 3, 4), 3, (1, 2)), (2, 8, 8)),
+    "normalised instances": (lambda: NormalisedStack((2, 3), 3, norm="instance"), (2, 8, 8)),
+    "cell of capsule maps": (
+        lambda: CapsuleCell(2, 2, 3, RoutedGrid(2, 3, 2, 3, votes="scrambled")),
+        (2, 5, 6),
+    ),
     "classifier": (lambda: Classifier(5, (4,), 3, 0.5), (5,)),
     "decoder": (lambda: Decoder(5, (4,), (1, 3, 3)), (5,)),
 }
