@@ -48,7 +48,15 @@ from capsmodel.layers import (
 )
 from capsmodel.layers.capsule_grid import CapsuleGrid
 from capsmodel.losses import CrossEntropy, Loss, MarginLoss, Sigmoid, SigmoidMargins, SpreadLoss
-from capsmodel.models import CapsNet, ConvNet, DeepCaps, MatrixCapsNet, Model, Network
+from capsmodel.models import (
+    CapsNet,
+    ConvNet,
+    DeepCaps,
+    EfficientCapsNet,
+    MatrixCapsNet,
+    Model,
+    Network,
+)
 from capsmodel.reconstruction import FullyConnectedDecoder
 from capsmodel.routing import (
     DynamicRouting,
@@ -109,6 +117,11 @@ MODELS: dict[str, tuple[Model, int]] = {  # and the side of its images
     "matrix_capsnet, official": (
         MatrixCapsNet.of_profile("official", primary_types=8, first_types=8, second_types=8),
         32,
+    ),
+    "efficient_capsnet": (EfficientCapsNet(), 28),
+    "efficient_capsnet, instances": (
+        EfficientCapsNet(conv_stride=(1, 1, 1, 2), norm="instance", primary_kernel=9),
+        28,
     ),
     "deepcaps, official": (
         DeepCaps.of_profile(

@@ -8,6 +8,7 @@ from capsmodel.models.capsnet import CapsNet as CapsNet
 from capsmodel.models.cnn import ConvNet as ConvNet
 from capsmodel.models.deepcaps import DeepCaps as DeepCaps
 from capsmodel.models.drawing import perturbed as perturbed
+from capsmodel.models.efficient_capsnet import EfficientCapsNet as EfficientCapsNet
 from capsmodel.models.matrix_capsnet import MatrixCapsNet as MatrixCapsNet
 
-MODELS = (CapsNet, MatrixCapsNet, DeepCaps, ConvNet)
+MODELS = (CapsNet, MatrixCapsNet, EfficientCapsNet, DeepCaps, ConvNet)

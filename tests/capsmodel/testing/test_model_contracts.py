@@ -30,6 +30,15 @@ SMALL: dict[str, dict[str, Any]] = {
         "second_types": 3,
         "pose_size": 4,
     },
+    "efficient_capsnet": {
+        "conv_channels": (3, 8),
+        "conv_kernel": 3,
+        "conv_stride": (1, 2),
+        "primary_dim": 4,
+        "primary_kernel": 3,
+        "class_dim": 4,
+        "reconstruction": FullyConnectedDecoder(hidden=(6,)),
+    },
     "deepcaps": {
         "conv_channels": 4,
         "types": 2,
