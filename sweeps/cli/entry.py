@@ -104,7 +104,13 @@ def _with_file(error: UnknownSweep) -> str:
 
 def _not_understood(error: TyperException) -> int:
     """Print in one sentence which word is wrong, or the help if no command was given."""
-    removed = _REMOVED_OPTIONS.get(getattr(error, "option_name", ""))
+    option = getattr(error, "option_name", "")
+    removed = _REMOVED_OPTIONS.get(option)
+    if option and {"submit", "slurm"} <= {*" ".join(sys.argv).replace("=", " ").split()}:
+        removed = (
+            f"capsweep has no option {option}: give an option of sbatch after --, as in "
+            f"-- {option}."
+        )
     sentence = removed or error.format_message()
     if "\n" in sentence:  # the help
         typer.echo(sentence, err=True)

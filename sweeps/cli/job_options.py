@@ -79,7 +79,9 @@ def job_words(job: NodeJob) -> tuple[list[str], list[str]]:
     if not isinstance(job, SlurmJob):
         return words, []
     last = [word for line in job.options for word in line.split(" ")]
-    return [*words, f"--time={job.seconds / 60:g}m"], ["--", *last] if last else []
+    minutes = job.seconds / 60
+    time = f"{minutes / 60:g}h" if minutes % 60 == 0 else f"{minutes:g}m"
+    return [*words, f"--time={time}"], ["--", *last] if last else []
 
 
 def refuse_job_options(given: Mapping[str, Any], sbatch: Sequence[str]) -> None:
@@ -102,9 +104,16 @@ def refuse_job_options(given: Mapping[str, Any], sbatch: Sequence[str]) -> None:
 
 
 def _seconds(flag: str, text: str | None) -> float | None:
-    if text is None or (seconds := slurm_seconds(text)) is None:
+    if text is None:
+        return None
+    if (seconds := slurm_seconds(text)) is not None:
+        return seconds
+    try:
         return read_duration(flag, text)
-    return seconds
+    except BadInput as error:
+        raise BadInput(
+            f"{flag} takes 4h, 1h30m, 04:00:00, 1-12:00:00 or a number of minutes, got '{text}'."
+        ) from error
 
 
 def _lines(words: Sequence[str]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 _INTERRUPTED = 130
 _START_SECONDS = 60.0  # until a launch has begun; most do within ten
 _POLL_SECONDS = 1.0
+_RESUMING = re.compile(r"^Go on with: .*\n", re.MULTILINE)
 OF_RAY = re.compile(
     r"^(?:Running entrypoint for job .*|.*\sINFO job_manager\.py:\d+ -- .*)\n", re.MULTILINE
 )
 
 
-def is_passed_on(
-    name: str, words: Sequence[str], storage: str | None = None, tracking_uri: str | None = None
+def prints_status_there(
+    name: str, storage: str | None = None, tracking_uri: str | None = None
 ) -> bool:
-    """Run a command where a sweep was submitted, and show what it prints.
+    """Print the status of a submitted sweep: of its job, and of its cells.
 
     Args:
         name: Of the sweep.
-        words: The command.
         storage: The command's storage folder.
         tracking_uri: The command's tracking store.
 
@@ -55,18 +55,27 @@ def is_passed_on(
     head = _head_of(submission)
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     printed: list[Text | Frame] = []
-    code = head.run([*words, *_places(submission)], printed.append, columns=columns)
-    waiting = "" if is_json_requested() else head.waiting_message(submission)
-    if not (code and waiting):  # before its first launch, only the queue knows the sweep
+    words = ["status", name, *["--json"] * is_json_requested(), *_places(submission)]
+    code = head.run(words, printed.append, columns=columns)
+    job = None if is_json_requested() else head.queued_job(submission)
+    message = job.message if job else ""
+    goes_on = bool(message and job and not job.has_ended)
+    if message:
+        say(message)
+    if not (code and message):  # before its first launch, only the queue knows the sweep
         for reply in printed:
-            _print(reply)
-    if waiting:
-        say(waiting)
-    elif code:
-        _print_if_starting(head, submission)
+            _print(_without_resuming(reply) if goes_on else reply)
+    if code and not goes_on:
+        if not message:
+            _print_if_starting(head, submission)
         raise typer.Exit(code)
     leave_report(head, submission)
     return True
+
+
+def _without_resuming(reply: "Text | Frame") -> "Text | Frame":
+    """Return what a status prints without the command that resumes: the job resumes by itself."""
+    return reply.model_copy(update={"text": _RESUMING.sub("", reply.text)})
 
 
 def _print_if_starting(head: "Head", submission: Submission) -> None:
@@ -87,12 +96,15 @@ def _print_if_starting(head: "Head", submission: Submission) -> None:
         complain(state.message or begins)
 
 
-def stop_there(submission: Submission, *, is_now: bool) -> None:
+def stop_there(submission: Submission, *, is_now: bool) -> bool:
     """End the launch of a submitted sweep where it runs; one that is starting, once it has begun.
 
     Args:
         submission: The submission.
         is_now: Whether to end it at once.
+
+    Returns:
+        Whether there was anything to end.
 
     Raises:
         Exit: With the exit code of the command there, unless that is 0.
@@ -102,8 +114,7 @@ def stop_there(submission: Submission, *, is_now: bool) -> None:
 
     head = _head_of(submission)
     if not isinstance(head, RayHead):
-        _stop_job(head, submission, is_now=is_now)
-        return
+        return _stop_job(head, submission, is_now=is_now)
     words = ["stop", submission.sweep, *["--now"] * is_now, "--quiet", *_places(submission)]
     started_at = time.monotonic()
     is_starting = False
@@ -115,7 +126,7 @@ def stop_there(submission: Submission, *, is_now: bool) -> None:
         if time.monotonic() - started_at > _START_SECONDS:
             head.end(submission)
             say(f"Job {submission.job_id} has begun no launch, so Ray ends it.")
-            return
+            return True
         if not is_starting and not is_quiet():
             say(f"Job {submission.job_id} is starting: it is stopped once its launch has begun.")
         is_starting = True
@@ -126,15 +137,16 @@ def stop_there(submission: Submission, *, is_now: bool) -> None:
         _print_if_starting(head, submission)
         raise typer.Exit(code)
     leave_report(head, submission)
+    return True
 
 
-def _stop_job(head: "Head", submission: Submission, *, is_now: bool) -> None:
-    """End the job of a sweep and wait until it has ended."""
+def _stop_job(head: "Head", submission: Submission, *, is_now: bool) -> bool:
+    """End the job of a sweep and wait until it has ended; return whether there was one."""
     from sweeps.remote.submit import has_ended
 
     if has_ended(head, submission):
         say(f"No job of '{submission.sweep}' waits or runs.")
-        return
+        return False
     if not is_quiet():
         typer.echo(
             f"{head.scheduler} ends the job. Waiting until it has; Ctrl-C ends only the waiting."
@@ -144,6 +156,7 @@ def _stop_job(head: "Head", submission: Submission, *, is_now: bool) -> None:
         time.sleep(_POLL_SECONDS)
         state = head.follow(submission, lambda _: None, to_its_end=False)
     leave_report(head, submission)
+    return True
 
 
 @contextmanager

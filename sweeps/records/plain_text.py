@@ -66,6 +66,11 @@ def duration_text(seconds: float) -> str:
     return " ".join(f"{number} {unit}" for number, unit in parts if number)
 
 
+def counted(count: float, what: str) -> str:
+    """Return a number of things: 1 core, 2 cores, 0.5 GPUs."""
+    return f"{count:g} {what}{'s' * (count != 1)}"
+
+
 def in_ranges(seeds: Iterable[int]) -> str:
     """Return seeds as the command line takes them: `0-4`, or `0,2,5-7`."""
     runs = [

@@ -116,14 +116,14 @@ class Head(ABC):
             BadInput: If the scheduler does not answer.
         """
 
-    def waiting_message(self, submission: Submission) -> str:
-        """Return what a job waits for in the scheduler's queue, "" if it does not.
+    def queued_job(self, submission: Submission) -> JobState | None:
+        """Return the state of a job as the scheduler's queue has it; None where there is no queue.
 
         Raises:
             BadInput: If the scheduler does not answer.
         """
         del submission
-        return ""
+        return None
 
     def is_launching(self, submission: Submission) -> bool:
         """Return whether a launch of the sweep runs there that its job does not show.
@@ -260,7 +260,10 @@ class SlurmLogin(Head):
         self.on, self.job = on, job
         self.link = link_to(Machine(on)) if on else link_to_here("Slurm")
         request = GetSlurm(storage=storage, job=job)
-        self.storage = self.link.call(request, SlurmFacts).storage
+        facts = self.link.call(request, SlurmFacts)
+        self.storage = facts.storage
+        if job and not job.cpus_per_node and job.cores > (facts.most_cores or job.cores):
+            self.job = job.model_copy(update={"cpus_per_node": facts.most_cores})
         self.place = {"to": "slurm", "on": on, "storage": self.storage}
 
     @contextmanager
@@ -283,9 +286,8 @@ class SlurmLogin(Head):
         request = StopSlurmJob(sweep=submission.sweep, storage=self.storage, is_now=is_now)
         return self.link.call(request, JobState)
 
-    def waiting_message(self, submission: Submission) -> str:
-        state = self.follow(submission, lambda _: None, to_its_end=False)
-        return state.message if state.status == "PENDING" else ""
+    def queued_job(self, submission: Submission) -> JobState | None:
+        return self.follow(submission, lambda _: None, to_its_end=False)
 
 
 def _dashboard(address: str) -> str:

@@ -199,9 +199,9 @@ class KubeHead(Head):
         self.kubectl("delete", "rayjob", submission.job_id, "--ignore-not-found", seconds=None)
         return self._seen(submission.job_id)[0]
 
-    def waiting_message(self, submission: Submission) -> str:
+    def queued_job(self, submission: Submission) -> JobState | None:
         state = self._state(submission.job_id)
-        return state.message if state.status == "PENDING" else ""
+        return state if state.status == "PENDING" else None
 
     def _seen(self, name: str) -> tuple[JobState, Mapping[str, str]]:
         """Return the state of a job, and its files on the volume."""

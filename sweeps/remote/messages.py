@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from sweeps.records.plain_text import counted, duration_text
+
 
 class _Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -253,7 +255,8 @@ class NodeJob(_Message):
         default=0, description="Slurm, k8s: GPUs of each node."
     )
     cpus_per_node: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="Slurm, k8s: cores of each node [default: 4 a GPU, or 4]."
+        default=None,
+        description="Slurm, k8s: cores of each node [default: 4 for each GPU, or 4].",
     )
 
     @property
@@ -264,8 +267,8 @@ class NodeJob(_Message):
     @property
     def node_words(self) -> str:
         """What each node has, in words."""
-        gpus = f" and {self.gpus_per_node} GPU{'s' * (self.gpus_per_node > 1)}"
-        return f"{self.cores} core{'s' * (self.cores > 1)}{gpus * bool(self.gpus_per_node)}"
+        gpus = f" and {counted(self.gpus_per_node, 'GPU')}" if self.gpus_per_node else ""
+        return counted(self.cores, "core") + gpus
 
     @property
     def memory_gib(self) -> int:
@@ -281,23 +284,23 @@ class SlurmJob(NodeJob):
     """
 
     seconds: Annotated[float, Field(ge=300)] = Field(
-        description="Slurm: time of a job: 4h, 90m, 04:00:00 or 1-12:00:00."
+        description="Slurm: time of a job, 5m or more: 4h, 90m, 04:00:00 or 1-12:00:00."
     )
     partition: str | None = Field(
         default=None, description="Slurm: partition [default: Slurm's own]."
     )
     attempts: Annotated[int, Field(ge=1)] = Field(
         default=10,
-        description="Slurm: maximum number of jobs, one after another, while trials are missing.",
+        description="Slurm: how often a job is started at most while trials are missing.",
     )
     options: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
         """What it asks for, in words."""
-        nodes = f"{self.nodes} node{'s' * (self.nodes > 1)}"
+        nodes = counted(self.nodes, "node")
         each = f"{self.node_words}{' each' * (self.nodes > 1)}"
-        return f"{nodes} with {each}, {self.seconds / 60:.0f} minutes"
+        return f"{nodes} with {each}, {duration_text(self.seconds)}"
 
 
 class GetSlurm(_Request):
@@ -585,9 +588,11 @@ class SlurmFacts(_Message):
 
     Attributes:
         storage: The storage folder there, absolute.
+        most_cores: Cores of the largest node that a job may get, None if that is not known.
     """
 
     storage: str
+    most_cores: int | None = None
 
 
 class Files(_Message):

@@ -5,6 +5,7 @@ the jobs print in `job.out`, the number of the last one in `job`, and its exit c
 """
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import BaseModel
 
@@ -22,7 +24,7 @@ from capsmodel.spelling import hint
 from sweeps.execution.view.live_view import VIEW_VARIABLE
 from sweeps.records.errors import BadInput
 from sweeps.records.launch_command import RESUME_VARIABLE
-from sweeps.records.plain_text import one_line
+from sweeps.records.plain_text import counted, duration_text, one_line
 from sweeps.remote.messages import (
     FollowSlurmJob,
     Frame,
@@ -44,6 +46,8 @@ _STATE_SECONDS = 5.0  # between two questions to Slurm's controller, which all u
 _ANSWER_SECONDS = 60.0
 _WAITING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"}
 _AT_WORK = {"RUNNING", "COMPLETING", "STAGE_OUT", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING"}
+_UP = {"idle", "mixed", "allocated", "completing", "planned", "reserved"}
+_OF_NODES = re.compile(r"-[pwxcNCn]\b|--(partition|node|cpus|gpus|gres|constraint|exclude|ntasks)")
 _VARIABLES = ("CAPSWEEP_DATA", "CAPSWEEP_TRACKING_URI")  # which the job has like this shell
 _Say = Callable[[BaseModel], None]
 
@@ -59,9 +63,11 @@ def look(request: GetSlurm, _say: _Say) -> SlurmFacts:
             f"There is no sbatch on {os.uname().nodename}: give the command on a login node of "
             f"Slurm, or name one with --on."
         )
+    cores = None
     if request.job:
         _check_partition(request.job)
-    return SlurmFacts(storage=str(resolve_storage(request.storage).root))
+        cores = _most_cores(request.job)
+    return SlurmFacts(storage=str(resolve_storage(request.storage).root), most_cores=cores)
 
 
 def _check_partition(job: SlurmJob) -> None:
@@ -83,9 +89,74 @@ def _check_partition(job: SlurmJob) -> None:
             )
         if (limit := limits[name]) and job.seconds > limit:
             raise BadInput(
-                f"Partition '{name}' takes jobs of at most {limit / 60:.0f} minutes, and --time "
-                f"asks for {job.seconds / 60:.0f}: give a shorter one, or another --partition."
+                f"Partition '{name}' takes jobs of at most {duration_text(limit)}, and --time asks "
+                f"for {duration_text(job.seconds)}: give a shorter one, or another --partition."
             )
+
+
+class _Nodes(NamedTuple):
+    """Nodes of a partition that are alike.
+
+    Attributes:
+        partition: Name of the partition.
+        number: How many there are.
+        cores: Cores of each.
+        gpus: GPUs of each that Slurm knows.
+        is_up: Whether they take jobs now.
+    """
+
+    partition: str
+    number: int
+    cores: int
+    gpus: int
+    is_up: bool
+
+
+def _nodes_for(job: SlurmJob) -> list[_Nodes]:
+    """Return the nodes on which a job may run, whether or not they take jobs now."""
+    found: list[_Nodes] = []
+    for line in _slurm("sinfo", "--noheader", "--exact", "--format=%P|%D|%c|%G|%T").splitlines():
+        partition, count, cores, gres, state = line.strip().split("|")
+        name = partition.rstrip("*")
+        if name in job.partition.split(",") if job.partition else partition.endswith("*"):
+            gpus = sum(map(int, re.findall(r"\bgpu(?::[^:,(]+)?:(\d+)", gres)))
+            is_up = state.rstrip("*~#!%$@^-") in _UP
+            found.append(_Nodes(name, int(count), int(cores.rstrip("+")), gpus, is_up))
+    return found
+
+
+def _most_cores(job: SlurmJob) -> int | None:
+    """Return how many cores a node of a job's partition has at most; None if that is not known.
+
+    Raises:
+        BadInput: If no node is such as the job asks for, naming the option that asks for more.
+    """
+    if any(_OF_NODES.match(option) for option in job.options):
+        return None  # sbatch alone knows what they ask for together
+    nodes = _nodes_for(job)
+    where = f"partition '{nodes[0].partition}'" if nodes else "that partition"
+    most_gpus = max((one.gpus for one in nodes), default=0)
+    if job.gpus_per_node > most_gpus:
+        most = f"at most {counted(most_gpus, 'GPU')}" if most_gpus else "no GPU that Slurm knows"
+        instead = "give a smaller number" if most_gpus else "leave it out"
+        raise BadInput(
+            f"The nodes of {where} have {most}, and --gpus-per-node asks for {job.gpus_per_node}: "
+            f"{instead}, or name another --partition."
+        )
+    nodes = [one for one in nodes if one.gpus >= job.gpus_per_node]
+    most_cores = max((one.cores for one in nodes), default=0)
+    if (job.cpus_per_node or 1) > most_cores:
+        raise BadInput(
+            f"The nodes of {where} have at most {counted(most_cores, 'core')}, and a job asks for "
+            f"{job.cores} of each: give --cpus-per-node {most_cores} or less."
+        )
+    count = sum(one.number for one in nodes if one.cores >= min(job.cores, most_cores))
+    if job.nodes > count:
+        raise BadInput(
+            f"Only {counted(count, 'such node')} of {where}, and --nodes asks for "
+            f"{job.nodes}: give a smaller number."
+        )
+    return most_cores
 
 
 def submit(request: SubmitToSlurm, _say: _Say) -> Submitted:
@@ -96,14 +167,12 @@ def submit(request: SubmitToSlurm, _say: _Say) -> Submitted:
     """
     folder = _folder(request.storage, request.sweep)
     words = shlex.join(request.words)
+    text = job_file(request)
     if (state := _queued(folder)) and not state.has_ended:
+        _check_same_job(folder, text, request)
         noted = tuple(shlex.split((folder / "words").read_text()))
         return Submitted(job_id=_job_id(folder), words=noted)
-    text = job_file(request)
-    with tempfile.NamedTemporaryFile("w", prefix="capsweep-", suffix=".sbatch") as file:
-        file.write(text)
-        file.flush()
-        _slurm("sbatch", "--test-only", file.name)
+    _test(text, request.job)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         Path(request.storage, "logs").mkdir(exist_ok=True)
@@ -120,6 +189,45 @@ def submit(request: SubmitToSlurm, _say: _Say) -> Submitted:
         ) from error
     (folder / "job").write_text(_slurm("sbatch", "--parsable", str(folder / "job.sbatch")))
     return Submitted(job_id=_job_id(folder), is_new=True, words=request.words)
+
+
+def _check_same_job(folder: Path, text: str, request: SubmitToSlurm) -> None:
+    """Make sure that a job asks of Slurm what the one does that waits or runs.
+
+    Raises:
+        BadInput: If it asks for something else, which would have no effect.
+    """
+    now, given = (_asked(one) for one in ((folder / "job.sbatch").read_text(), text))
+    if now == given:
+        return
+    has, asks = (", ".join(sorted(one)) or "nothing" for one in (now - given, given - now))
+    raise BadInput(
+        f"'{request.sweep}' is there already as job {_job_id(folder)}, with {has}, and this asks "
+        f"for {asks}: give the same options, or stop it first (capsweep stop {request.sweep})."
+    )
+
+
+def _asked(text: str) -> set[str]:
+    """Return the options of sbatch in a job's file."""
+    lines = text.splitlines()
+    return {line.removeprefix("#SBATCH ") for line in lines if line.startswith("#SBATCH ")}
+
+
+def _test(text: str, job: SlurmJob) -> None:
+    """Have Slurm look at a job's file without submitting it.
+
+    Raises:
+        BadInput: If Slurm does not take it. That all nodes are drained is no reason: it then waits.
+    """
+    with tempfile.NamedTemporaryFile("w", prefix="capsweep-", suffix=".sbatch") as file:
+        file.write(text)
+        file.flush()
+        try:
+            _slurm("sbatch", "--test-only", file.name)
+        except BadInput as error:
+            up = sum(one.number for one in _nodes_for(job) if one.is_up)
+            if "node configuration is not available" not in str(error) or up >= job.nodes:
+                raise
 
 
 def job_file(request: SubmitToSlurm) -> str:
@@ -230,17 +338,35 @@ def _queued(folder: Path) -> JobState | None:
     if not (job_id := _job_id(folder)):
         return None
     try:
-        listed = _slurm("squeue", "--noheader", f"--jobs={job_id}", "--format=%T|%r|%S")
+        listed = _slurm("squeue", "--noheader", f"--jobs={job_id}", "--format=%T|%r|%S|%N")
     except BadInput as error:
         if "Invalid job id" in str(error):
             return None
         raise
-    status, reason, start = (*listed.strip().split("|"), "", "")[:3]
+    status, reason, start, nodes = (*listed.strip().split("|"), "", "", "")[:4]
     if status in _WAITING:
-        when = "" if start in {"", "N/A"} else f", starts about {start.replace('T', ' ')}"
-        message = f"Job {job_id} is waiting in Slurm's queue: {reason}{when}."
+        message = f"Job {job_id} {_waiting_words(job_id, reason, start)}"
         return JobState(status="PENDING", message=message)
-    return JobState(status="RUNNING") if status in _AT_WORK else None
+    message = f"Job {job_id} runs on {nodes}."
+    return JobState(status="RUNNING", message=message) if status in _AT_WORK else None
+
+
+def _waiting_words(job_id: str, reason: str, start: str) -> str:
+    """Return why a job waits, in words.
+
+    Args:
+        job_id: Its number.
+        reason: As Slurm gives it.
+        start: When it is expected to start, as Slurm gives it.
+    """
+    if "held" in reason.lower():
+        return f"is held ({reason}) and does not start by itself: scontrol release {job_id}."
+    when = "" if start in {"", "N/A"} else start.replace("T", " ")
+    if reason == "BeginTime":
+        return f"is queued, and starts by itself after {when}."
+    expected = f", expected to start about {when}" if when else ""
+    why = "Slurm has not looked at it yet" if reason in {"", "None"} else reason
+    return f"is waiting in Slurm's queue: {why}{expected}."
 
 
 def _job_id(folder: Path) -> str:

@@ -58,11 +58,12 @@ trap 'is_over=yes; log "the time of the job is nearly over"; interrupt' USR1
 trap 'if preempted; then is_over=yes; fi; interrupt' TERM
 trap 'interrupt' INT
 code=0
-wait "$driver" || code=$?
+wait "$driver" 2> /dev/null || code=$?
 while kill -0 "$driver" 2> /dev/null; do # a signal ends only the waiting
   code=0
-  wait "$driver" || code=$?
+  wait "$driver" 2> /dev/null || code=$?
 done
+if [ "$code" = 142 ]; then code=130; fi # interrupted before it could say so
 trap '' USR1 TERM INT
 jobs -p | xargs -r kill 2> /dev/null
 wait
@@ -74,7 +75,7 @@ elif [ "$attempt" -ge "$attempts" ]; then
   log "this was attempt $attempt of $attempts: submit the sweep again to train what is missing."
   end "$code"
 fi
-log "trials are missing, so the job is queued again."
+log "trials are missing, so the job is queued again: nothing is to be done."
 trap - TERM
 scontrol requeue "$SLURM_JOB_ID" 2> /dev/null && sleep infinity # requeueing ends this script
 export CAPSWEEP_ATTEMPT=$((attempt + 1))

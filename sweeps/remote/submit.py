@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
-from sweeps.records.plain_text import one_line
+from sweeps.records.plain_text import counted, one_line
 from sweeps.remote.cluster import facts_of_alike
 from sweeps.remote.cluster_file import Machine
 from sweeps.remote.head import Head, RayHead, Show, SlurmLogin
@@ -212,9 +212,9 @@ def _fit(job: NodeJob, launch: "LaunchOptions") -> tuple[int, float]:
         fit = min(fit, int(job.gpus_per_node / gpus))
     if not fit:
         raise BadInput(
-            f"No trial fits on a node: it takes {launch.cpus_per_trial} cores and {gpus:g} GPUs, "
-            f"and the job has {job.cores} cores and {job.gpus_per_node} GPUs a node. Give "
-            f"--cpus-per-node or --gpus-per-node."
+            f"No trial fits on a node: it takes {counted(launch.cpus_per_trial, 'core')} and "
+            f"{counted(gpus, 'GPU')}, and each node of the job has {counted(job.cores, 'core')} "
+            f"and {counted(job.gpus_per_node, 'GPU')}. Give --cpus-per-node or --gpus-per-node."
         )
     return min(launch.max_concurrent or fit * job.nodes, fit * job.nodes), gpus
 
@@ -230,7 +230,7 @@ def _planned(head: Head, sent: Sendable, words: Sequence[str]) -> Mapping[str, A
     code = head.run(plan, lambda reply: printed.append(reply.text), sent.files)
     answer = _answer("".join(printed))
     if answer and answer.get("refusal"):
-        raise BadInput(f"run would refuse: {answer['refusal']}")
+        raise BadInput(answer["refusal"])
     if code or answer is None or answer.get("error"):
         raise BadInput(str((answer or {}).get("error") or _last_line("".join(printed))))
     disk = answer["disk"]
@@ -357,10 +357,11 @@ def submit(
         "resume": resume,
         "files": sent.files,
     }
+    _check_not_elsewhere(head, sweep)
     answer = _submitted(head, given, storage)
     if not answer.is_new and answer.words != given["words"]:
         raise BadInput(
-            f"'{sweep}' is running there as job {answer.job_id} with other options: stop it first "
+            f"'{sweep}' is there already as job {answer.job_id} with other options: stop it first "
             f"(capsweep stop {sweep}), or give this one a --name."
         )
     noted = {
@@ -375,6 +376,25 @@ def submit(
     submission = Submission.model_validate({**noted, **head.place})
     submission.write()
     return submission, answer.is_new
+
+
+def _check_not_elsewhere(head: Head, sweep: str) -> None:
+    """Make sure that no job of a sweep goes on over another storage folder under Slurm.
+
+    Its note here would be replaced, and no command would find it again.
+
+    Raises:
+        BadInput: If one does.
+    """
+    if not isinstance(head, SlurmLogin):
+        return
+    for noted in submissions():
+        is_elsewhere = noted.to == "slurm" and (noted.on, noted.storage) != (head.on, head.storage)
+        if noted.sweep == sweep and is_elsewhere and goes_on(head_of(noted), noted):
+            raise BadInput(
+                f"'{sweep}' was submitted to {noted.storage} as job {noted.job_id}, which has not "
+                f"ended: give --storage {noted.storage}, or stop it first (capsweep stop {sweep})."
+            )
 
 
 def _submitted(head: Head, given: Mapping[str, Any], storage: str | None) -> Submitted:

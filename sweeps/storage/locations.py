@@ -1,6 +1,7 @@
 """Where things lie: the storage folder and the tracking store, from arguments or environment."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +76,11 @@ def resolve_storage(storage: str | Path | None = None) -> Storage:
     if storage == "":
         raise BadInput("The storage folder is '': name one, or leave --storage out.")
     chosen = storage or os.environ.get("CAPSWEEP_STORAGE") or DEFAULT_STORAGE
+    if re.match(r"\w+:/", str(chosen)):  # Path has made one slash of two
+        raise BadInput(
+            f"The storage folder is '{chosen}': give a folder on a disk with locks, as buckets and "
+            f"other addresses have none."
+        )
     try:
         root = Path(chosen).expanduser().resolve()
     except (RuntimeError, ValueError) as error:

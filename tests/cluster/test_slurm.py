@@ -22,19 +22,20 @@ _NUM_CELLS, _NUM_EPOCHS = 6, 20  # enough for both losses, also on a quick machi
 _OPTIONS = (f"--epochs={_NUM_EPOCHS}", "--seeds=0")
 _AT_ONCE = 3
 _SMALL = ("--epochs=1", "--seeds=0", "--yes")
+_NOT_TRAINED = ("--epochs=1", "--seeds=9", "--yes")  # of which nothing is there
 _ON_TWO_NODES = ("--to=slurm", "--nodes=2", "--cpus-per-node=2", "--time=10m")
 _TO = "capsweep submit quickstart --name refused --yes --to slurm"
 _JOB = f"{_TO} --time 10m --cpus-per-node 1"
 WRONG = (
     Wrong(_TO, "Slurm needs the time of a job: give --time, such as --time 4h."),
     Wrong(f"{_TO} --time 2m", "--time takes at least 5 minutes, got 120 seconds"),
-    Wrong(f"{_TO} --time soon", "--time takes a time such as 90s, 30m, 2h, 1h30m or 30d, got"),
+    Wrong(f"{_TO} --time soon", "--time takes 4h, 1h30m, 04:00:00, 1-12:00:00 or a number of"),
     Wrong(f"{_TO} --time 0-0:00", "--time takes at least 5 minutes, got 0 seconds"),
     Wrong(f"{_JOB} --nodes 0", "--nodes must be an integer at least 1, got 0"),
     Wrong(f"{_JOB} --gpus-per-node=-1", "--gpus-per-node must be an integer at least 0"),
     Wrong(f"{_JOB} --attempts 0", "--attempts must be an integer at least 1"),
     Wrong(f"{_JOB} --to slrum", "Unknown scheduler 'slrum'. Did you mean 'slurm'?"),
-    Wrong(f"{_JOB} --address http://h:8265", "--address is of Ray: leave it out"),
+    Wrong(f"{_JOB} --address http://h:8265", "--address is for Ray alone: leave it out"),
     Wrong(
         "capsweep submit quickstart --on m.txt --nodes 2", "Only Slurm and Kubernetes take --nodes"
     ),
@@ -42,14 +43,17 @@ WRONG = (
     Wrong(f"{_JOB} digits", "'digits' is one word too many: options of sbatch come after --"),
     Wrong(f"{_JOB} --partition shrt", "no partition 'shrt'. Did you mean 'short'? It has: main"),
     Wrong(f"{_JOB} --partition short --time 1h", "Partition 'short' takes jobs of at most 10"),
-    Wrong(f"{_JOB} --nodes 3", "sbatch was refused: "),
-    Wrong(f"{_JOB} --gpus-per-node 1", "sbatch was refused: "),
-    Wrong(f"{_JOB} --cpus-per-node 64", "sbatch was refused: "),
+    Wrong(f"{_JOB} --nodes 3", "Only 2 such nodes of partition 'main', and --nodes asks for 3"),
+    Wrong(f"{_JOB} --gpus-per-node 1", "The nodes of partition 'main' have no GPU that Slurm"),
+    Wrong(f"{_JOB} --cpus-per-node 64", "have at most 2 cores, and a job asks for 64 of each"),
+    Wrong(f"{_JOB} -- --gres=gpu:1", "sbatch was refused: "),
+    Wrong(f"{_JOB} --account lab", "give an option of sbatch after --, as in -- --account."),
+    Wrong(f"{_JOB} --storage s3://mine/x", "give a folder on a disk with locks"),
     Wrong(f"{_JOB} -- --acount=x", "sbatch was refused: "),
     Wrong(f"{_JOB} -- --begin=never", "sbatch was refused: "),
     Wrong(f"{_JOB} -- --mem=1T", "sbatch was refused: "),
     Wrong(f"{_JOB} --cpus-per-trial 2", "No trial fits on a node: it takes 2 cores and 0 GPUs"),
-    Wrong(f"{_JOB} --gpus-per-trial 1", "No trial fits on a node: it takes 1 cores and 1 GPUs"),
+    Wrong(f"{_JOB} --gpus-per-trial 1", "No trial fits on a node: it takes 1 core and 1 GPU, and"),
     Wrong(_JOB.replace("quickstart", "quikstart"), "Did you mean 'quickstart'?"),
     Wrong(_JOB.replace("quickstart", "none.py"), "There is no sweep file 'none.py'"),
     Wrong(f"{_JOB} --epochs 0", "must be an integer from 1 to 100000, got 0"),
@@ -59,7 +63,7 @@ WRONG = (
     Wrong(_JOB.replace(" --yes", ""), "Nobody can be asked here"),
     Wrong(f"SLURM_CONF=/none/slurm.conf {_JOB}", "sinfo was refused: "),
     Wrong(f"PATH={Path(sys.executable).parent} {_JOB}", "There is no sbatch on login: give the"),
-    Wrong(_JOB.replace("--name refused ", ""), "run would refuse: "),
+    Wrong(_JOB.replace("--name refused ", ""), "The sweep 'quickstart' exists already"),
     Wrong("capsweep stop quickstart --storage none", "There is no storage folder"),
 )
 
@@ -82,8 +86,9 @@ def test_a_sweep_that_slurm_requeues_and_whose_time_runs_out_gives_the_same_tabl
     wait_until(lambda: any(facts.epochs for facts in outboxes(storage).values()))
     assert "A launch runs now." in capsweep(slurm, "status", "quickstart")
     slurm.on(LOGIN, "scontrol", "requeuehold", job[1])
-    waiting = f"Job {job[1]} is waiting in Slurm's queue: job requeued in held state."
-    wait_until(lambda: waiting in capsweep(slurm, "status", "quickstart"))
+    held = f"Job {job[1]} is held (job requeued in held state) and does not start by itself"
+    wait_until(lambda: held in capsweep(slurm, "status", "quickstart"))
+    assert "Go on with" not in capsweep(slurm, "status", "quickstart")
     slurm.on(LOGIN, "scontrol", "release", job[1])
 
     printed = storage / "slurm/quickstart/job.out"
@@ -148,15 +153,37 @@ def test_a_laptop_submits_through_ssh_and_asks_by_name(slurm: Slurm) -> None:
 
 
 def test_a_job_that_waits_says_for_what_and_can_be_stopped(slurm: Slurm) -> None:
-    later = ("--name=later", *_SMALL, "--to=slurm", "--cpus-per-node=1", "--time=10m")
+    later = ("--name=later", *_NOT_TRAINED, "--to=slurm", "--cpus-per-node=1", "--time=10m")
     submitted = capsweep(slurm, "submit", "quickstart", *later, "--", "--begin=now+1hour")
     assert "--epochs=1 --follow -- --begin=now+1hour" in submitted
     job = slurm.shared / "capsweep-store/slurm/later/job.sbatch"
     assert not job.stat().st_mode & 0o077  # an address of records may have a password
-    waiting = "is waiting in Slurm's queue: BeginTime, starts about"
-    assert waiting in capsweep(slurm, "status", "later")
-    assert "Slurm ends the job." in capsweep(slurm, "stop", "later")
+    assert "is queued, and starts by itself after" in capsweep(slurm, "status", "later")
+    other = slurm.run("capsweep", "submit", "quickstart", *later, "--", "--begin=now+2hour")
+    assert other.returncode == 2
+    assert "with --begin=now+1hour, and this asks for --begin=now+2hour" in other.stderr
+    elsewhere = slurm.run("capsweep", "submit", "quickstart", *later, "--storage=other")
+    assert elsewhere.returncode == 2
+    assert f"'later' was submitted to {slurm.shared}/capsweep-store as job" in elsewhere.stderr
+    assert "The job: 1 node with 1 core, 10 min; started at most 10 times" in submitted
+    stopped = capsweep(slurm, "stop", "later")
+    assert "Slurm ends the job." in stopped
+    assert "Submit it again to go on." in stopped
+    assert "Submit it again" not in capsweep(slurm, "stop", "later")
     assert not slurm.on(LOGIN, "squeue", "-h")
+
+
+def test_a_job_is_queued_while_all_nodes_are_drained(slurm: Slurm) -> None:
+    slurm.on(LOGIN, "scontrol", "update", "nodename=n[1-2]", "state=drain", "reason=test")
+    later = ("--name=drained", *_NOT_TRAINED, "--to=slurm", "--time=10m")
+    try:
+        submitted = capsweep(slurm, "submit", "quickstart", *later)
+        assert "The job: 1 node with 2 cores, 10 min" in submitted  # these have fewer than 4
+        assert "Submitted to Slurm as job" in submitted
+        assert "is waiting in Slurm's queue: " in capsweep(slurm, "status", "drained")
+        capsweep(slurm, "stop", "drained")
+    finally:
+        slurm.on(LOGIN, "scontrol", "update", "nodename=n[1-2]", "state=resume")
 
 
 def test_each_wrong_input_is_one_sentence_and_submits_nothing(slurm: Slurm) -> None:
@@ -172,6 +199,9 @@ def test_a_storage_folder_that_the_nodes_do_not_see_is_named(slurm: Slurm) -> No
     ended = slurm.run("capsweep", *words)
     assert ended.returncode == 3
     assert "It has printed nothing: do the nodes see /root/alone?" in ended.stderr
+    status = slurm.run("capsweep", "status", "alone")
+    assert "It has printed nothing: do the nodes see /root/alone?" in status.stdout
+    assert "no tracking store" not in status.stderr
 
 
 def capsweep(slurm: Slurm, *words: str, host: str = LOGIN) -> str:

@@ -11,7 +11,7 @@ from sweeps.cli.hints import program_name
 from sweeps.cli.terminal import say
 from sweeps.cli.verbosity import is_quiet
 from sweeps.records.errors import BadInput
-from sweeps.records.plain_text import one_line
+from sweeps.records.plain_text import counted, one_line
 
 if TYPE_CHECKING:
     from sweeps.remote.cluster import CheckedMachine
@@ -89,7 +89,7 @@ def _up(cluster: "ClusterFile") -> None:
         typer.echo(f"{machine.name:{width}}  {machine.address:15}  {started}")
     alive = [node for node in cluster_nodes(cluster) if node.is_alive]
     cpus, gpus = sum(node.cpus for node in alive), sum(node.gpus for node in alive)
-    say(f"For trials: {_number(cpus, 'core')} and {_number(gpus, 'GPU')}.")
+    say(f"For trials: {counted(cpus, 'core')} and {counted(gpus, 'GPU')}.")
     if num_left_out:
         raise typer.Exit(1)
     if not is_quiet():
@@ -121,10 +121,6 @@ def _down(cluster: "ClusterFile") -> None:
         raise typer.Exit(1)
     if not is_quiet():
         say(f"Records and reports stay in {cluster.storage}.")
-
-
-def _number(count: float, what: str) -> str:
-    return f"{count:g} {what}{'s' * (count != 1)}"
 
 
 _ACTIONS: Mapping[str, Callable[["ClusterFile"], None]] = {

@@ -60,10 +60,9 @@ def status(
         else:
             _print_list(listed)
         return
-    from sweeps.cli.remote_sweeps import is_passed_on
+    from sweeps.cli.remote_sweeps import prints_status_there
 
-    words = ["status", name, *["--json"] * as_json]
-    if is_passed_on(name, words, storage, tracking_uri):
+    if prints_status_there(name, storage, tracking_uri):
         return
     from sweeps.execution.survey.status import sweep_status
 
@@ -228,7 +227,8 @@ def _last_launch(status: "SweepStatus") -> str:
     if launch is None or launch.ended is None:
         return "The last launch was killed."
     took = duration_text(launch.ended - launch.started)
-    return f"The last launch took {took} and ended with code {launch.exit_code}."
+    how = "was interrupted" if launch.exit_code == 130 else f"ended with code {launch.exit_code}"
+    return f"The last launch took {took} and {how}."
 
 
 def _resume_hint(status: "SweepStatus") -> str | None:

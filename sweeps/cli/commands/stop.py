@@ -24,8 +24,7 @@ def stop(
     if submission := submission_of(name, storage):
         from sweeps.cli.remote_sweeps import stop_there
 
-        stop_there(submission, is_now=now)
-        if not is_quiet():
+        if stop_there(submission, is_now=now) and not is_quiet():
             typer.echo("Submit it again to go on.")
         return
     check_known(name, storage)

@@ -151,7 +151,7 @@ def _head(
     for option, of, scheduler in (("address", "ray", "Ray"), ("namespace", "k8s", "Kubernetes")):
         if place[option] is not None and to != of:
             instead = f"leave out --to {to}" if of == "ray" else f"give --to {of}"
-            raise BadInput(f"--{option} is of {scheduler}: leave it out, or {instead}.")
+            raise BadInput(f"--{option} is for {scheduler} alone: leave it out, or {instead}.")
     storage = str(launch.storage) if launch.storage else None
     if to == "slurm":
         return SlurmLogin(place["on"], storage, slurm_job(job, sbatch))
@@ -245,14 +245,15 @@ def _check(head: "Head", sent: "Sendable", settings: Mapping[str, Any]) -> None:
 
 def _print_plan(plan: "RemotePlan", head: "Head", price: float | None) -> None:
     """Print what the launch will do, and what it costs."""
-    from sweeps.records.plain_text import duration_text
+    from sweeps.records.plain_text import counted, duration_text
 
     there = plan.num_cells - plan.num_to_train
     known = f", {there:,} of them there" if there else ""
-    gpus = f"{plan.gpus_per_trial:g} GPU{'s' * (plan.gpus_per_trial > 1)}"
+    gpus = counted(plan.gpus_per_trial, "GPU")
     say(
         f"{plan.sweep} on {head.link.name}: {plan.num_cells:,} cells{known}; "
-        f"{plan.num_concurrent} trials at once, {gpus if plan.gpus_per_trial else 'no GPU'} each."
+        f"{counted(plan.num_concurrent, 'trial')} at once, "
+        f"{gpus if plan.gpus_per_trial else 'no GPU'} each."
     )
     if not plan.num_to_train:
         return
@@ -271,11 +272,13 @@ def _print_plan(plan: "RemotePlan", head: "Head", price: float | None) -> None:
 
 def _print_job(head: "Head") -> None:
     """Print what is asked of Slurm or Kubernetes."""
+    from sweeps.records.plain_text import counted
     from sweeps.remote.head import SlurmLogin
     from sweeps.remote.kube import KubeHead
 
     if isinstance(head, SlurmLogin) and head.job:
-        say(f"Each job: {head.job.words}; at most {head.job.attempts} of them, one after another.")
+        times = counted(head.job.attempts, "time")
+        say(f"The job: {head.job.words}; started at most {times} while trials are missing.")
     if isinstance(head, KubeHead) and head.job:
         say(
             f"Pods for trials: at most {head.job.nodes}, each with {head.job.memory_gib} GiB of "
@@ -294,7 +297,7 @@ def _ask(*, is_sure: bool) -> None:
 
 def _print_submitted(submission: "Submission", place: str, *, is_new: bool) -> None:
     if not is_new:
-        say(f"It is running there as job {submission.job_id}.")
+        say(f"It is there already, as job {submission.job_id}.")
         return
     say(f"Submitted to {place} as job {submission.job_id}; this machine may be switched off.")
     if is_quiet():

@@ -101,7 +101,7 @@ def test_one_that_is_run_is_said_to_be(shell: Shell) -> None:
         assert json.loads(shell("status", "small_design", "--json").out)["is_running"]
     again = "the same call or command again, of the sweep 'small_design'."
     ended = shell("status", "small_design").out
-    assert ended.endswith(f"ended with code 130.\nGo on with: {again}\n")
+    assert ended.endswith(f"was interrupted.\nGo on with: {again}\n")
     assert not json.loads(shell("status", "small_design", "--json").out)["is_running"]
 
 

@@ -126,7 +126,7 @@ def test_the_same_submit_follows_a_running_launch_without_a_plan_and_a_question(
     cluster.answers["follow"] = [RUNNING, ("quickstart: 5 trained now\n", done)]
     answer = shell("submit", "quickstart", "--on", "m.txt", "--seeds=0", "--follow")
     assert answer.code == 0, answer.err
-    assert "It is running there as job quickstart-1." in answer.out
+    assert "It is there already, as job quickstart-1." in answer.out
     assert "5 trained now" in answer.out
     assert cluster.calls() == ["follow", "follow"]
 

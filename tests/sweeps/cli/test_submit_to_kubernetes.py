@@ -223,7 +223,7 @@ def test_the_same_submit_follows_the_job_to_its_table(shell: Shell, cluster: Clu
     assert (answer.code, answer.out) == (
         0,
         "Asking Kubernetes ...\n"
-        "It is running there as job quickstart-1.\n"
+        "It is there already, as job quickstart-1.\n"
         "quickstart: 35 trained now\n",
     )
     assert cluster.calls("apply") == []
@@ -434,13 +434,19 @@ OPTIONS = {
     "partition": (("--partition=x",), "Only Slurm takes --partition"),
     "sbatch": (("--", "--qos=x"), "Only Slurm takes what follows --"),
     "nodes": (("--nodes=0",), "--nodes must be an integer at least 1, got 0."),
-    "address": (("--address=http://h:1",), "--address is of Ray: leave it out, or leave out --to"),
+    "address": (
+        ("--address=http://h:1",),
+        "--address is for Ray alone: leave it out, or leave out --to",
+    ),
     "namespace": (("--namespace=Lab A",), "'Lab A' is no namespace of Kubernetes"),
     "storage": (("--storage=store",), "--storage store: give the whole path"),
-    "GPUs": (("--gpus-per-trial=1",), "No trial fits on a node: it takes 1 cores and 1 GPUs"),
+    "GPUs": (("--gpus-per-trial=1",), "No trial fits on a node: it takes 1 core and 1 GPU, and"),
     "cores": (("--cpus-per-trial=8",), "No trial fits on a node: it takes 8 cores and 0 GPUs"),
     "scheduler": (("--to=k9s",), "Unknown scheduler 'k9s'. Did you mean 'k8s'?"),
-    "namespace of Ray": (("--to=ray", "--namespace=x"), "--namespace is of Kubernetes: leave it"),
+    "namespace of Ray": (
+        ("--to=ray", "--namespace=x"),
+        "--namespace is for Kubernetes alone: leave it",
+    ),
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 from sweeps.cli.job_options import JOB_WORDS, job_fields, job_words, slurm_job
 from sweeps.execution.launch_options import options_of
 from sweeps.records.errors import BadInput
-from sweeps.remote import submit
+from sweeps.remote import slurm, submit
 from sweeps.remote.head import SlurmLogin
 from sweeps.remote.messages import SlurmJob, SubmitToSlurm, Text
 from sweeps.remote.slurm import job_file
@@ -44,14 +44,14 @@ def test_a_node_has_four_cores_a_gpu() -> None:
 def test_a_job_is_said_in_words() -> None:
     one = SlurmJob(seconds=3600, cpus_per_node=1)
     two = SlurmJob(seconds=5400, nodes=2, gpus_per_node=1)
-    assert one.words == "1 node with 1 core, 60 minutes"
-    assert two.words == "2 nodes with 4 cores and 1 GPU each, 90 minutes"
+    assert one.words == "1 node with 1 core, 1 h"
+    assert two.words == "2 nodes with 4 cores and 1 GPU each, 1 h 30 min"
 
 
 def test_options_of_sbatch_are_a_line_each_and_are_given_again() -> None:
     job = slurm_job({**NOTHING, "seconds": 3600.0, "nodes": 2}, ("-A", "lab", "--mem=8G"))
     assert job.options == ("-A lab", "--mem=8G")
-    assert job_words(job) == (["--nodes=2", "--time=60m"], ["--", "-A", "lab", "--mem=8G"])
+    assert job_words(job) == (["--nodes=2", "--time=1h"], ["--", "-A", "lab", "--mem=8G"])
     with pytest.raises(BadInput, match="without line breaks"):
         slurm_job({**NOTHING, "seconds": 3600.0}, ("--comment=a\nrm -r x",))
 
@@ -137,5 +137,50 @@ def test_what_a_launch_there_would_refuse_is_said() -> None:
         return 2
 
     head = cast("SlurmLogin", SimpleNamespace(run=run))
-    with pytest.raises(BadInput, match="run would refuse: it would drop seed 2"):
+    with pytest.raises(BadInput, match=r"^it would drop seed 2"):
         submit._planned(head, submit.Sendable("mine", None, {}), [])
+
+
+NODES = """\
+main*|4|64|gpu:a100:4(S:0-1),gpu:v100:2|idle
+main*|2|128|(null)|drained
+small|8|16|gpu:1|mixed
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "most_cores", "sentence"),
+    [
+        ({"gpus_per_node": 6}, 64, ""),
+        ({"gpus_per_node": 7}, 0, "The nodes of partition 'main' have at most 6 GPUs, and"),
+        ({"cpus_per_node": 128}, 128, ""),
+        ({"cpus_per_node": 128, "gpus_per_node": 1}, 0, "have at most 64 cores, and a job asks"),
+        ({"nodes": 6}, 128, ""),
+        ({"nodes": 5, "gpus_per_node": 1}, 0, "Only 4 such nodes of partition 'main', and --nodes"),
+        ({"gpus_per_node": 2, "partition": "small"}, 0, "'small' have at most 1 GPU, and"),
+        ({"gpus_per_node": 9, "options": ("--gres=gpu:9",)}, None, ""),
+    ],
+)
+def test_what_a_partition_has_is_compared_with_what_a_job_asks_for(
+    asked: dict[str, Any], most_cores: int | None, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm, "_slurm", lambda *_: NODES)
+    job = SlurmJob(seconds=3600, **asked)
+    if sentence:
+        with pytest.raises(BadInput, match=sentence):
+            slurm._most_cores(job)
+    else:
+        assert slurm._most_cores(job) == most_cores
+
+
+@pytest.mark.parametrize(
+    ("reason", "start", "words"),
+    [
+        ("JobHeldUser", "N/A", "is held (JobHeldUser) and does not start by itself: scontrol rel"),
+        ("BeginTime", "2026-11-27T10:00:00", "is queued, and starts by itself after 2026-11-27 10"),
+        ("None", "N/A", "is waiting in Slurm's queue: Slurm has not looked at it yet."),
+        ("Resources", "2026-11-27T10:00:00", "queue: Resources, expected to start about 2026-11"),
+    ],
+)
+def test_what_a_job_waits_for_is_said_in_words(reason: str, start: str, words: str) -> None:
+    assert words in slurm._waiting_words("7", reason, start)
