@@ -82,4 +82,22 @@ class ExponentialSquash(Squash):
         return exponential_squash(poses)
 
 
+def chosen_squash(
+    squash: Squash | Callable[[Tensor], Tensor] | None,
+) -> Squash | Callable[[Tensor], Tensor]:
+    """Return a squash, by settings or as a function, or the default one for None.
+
+    Raises:
+        TypeError: If it is neither.
+    """
+    if squash is None:
+        return SabourSquash()
+    if not isinstance(squash, Squash) and not callable(squash):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            f"squash must be settings or a function of poses, such as SabourSquash() or "
+            f"capsmodel.functional.squash, got {squash!r}."
+        )
+    return squash
+
+
 SQUASHES = (SabourSquash, ExponentialSquash)

@@ -55,6 +55,17 @@ def constant(cls: type[_T]) -> type[_T]:
     return cls
 
 
+def is_replica(module: nn.Module) -> bool:
+    """Return whether a module is a copy that `DataParallel` has made for a device.
+
+    Read in: torch 2.15.0, torch/nn/parallel/replicate.py.
+    Buys: outputs that `DataParallel` can gather: a replica's have no couplings, whose first axis is
+        not the batch.
+    Without it: `torch.nn.parallel.DistributedDataParallel`, which gathers nothing.
+    """
+    return bool(getattr(module, "_is_replica", False))
+
+
 def replica_of(module: nn.Module, weights: Mapping[str, Tensor], prefix: str = "") -> nn.Module:
     """Return a copy as `DataParallel` makes it for a device, with these weights.
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from capsmodel.functional.checks import check_choice, check_shape, check_votes
 from capsmodel.functional.differentiation import (
+    differentiable_gradients,
     is_plain,
     raise_forward_mode_error,
     stops_at_last_round,
@@ -33,7 +34,7 @@ def dynamic_routing(
     bias: Float[Tensor, "out_caps pose"] | None = None,
     logits: Float[Tensor, "in_caps out_caps"] | None = None,
     squash: Callable[[Tensor], Tensor] = squash,
-    inverse_temperature: Callable[[int], float] | None = None,
+    inverse_temperature: Callable[[int], float | Tensor] | None = None,
     gradient: Rounds = "all",
     competition: ShareCompetition = "parents",
     neighbourhood: Neighbourhood = ONE_PLACE,
@@ -55,7 +56,7 @@ def dynamic_routing(
         logits: Where the logits start, the same for all images; None for zero.
         squash: Turns lengths into beliefs, by default n^2 / (1 + n^2).
         inverse_temperature: Multiplier of the logits by iteration, counted from 0; None for
-            1.
+            1. It may be a tensor, which is then differentiated too.
         gradient: Whether gradients flow through "all" rounds, or through the "last" alone, which
             takes the shares as given.
         competition: The group over which shares add up to 1, see `Shares`.
@@ -87,7 +88,7 @@ def leaky_routing(
     bias: Float[Tensor, "out_caps pose"] | None = None,
     logits: Float[Tensor, "in_caps out_caps"] | None = None,
     squash: Callable[[Tensor], Tensor] = squash,
-    inverse_temperature: Callable[[int], float] | None = None,
+    inverse_temperature: Callable[[int], float | Tensor] | None = None,
     gradient: Rounds = "all",
     competition: ShareCompetition = "parents",
     neighbourhood: Neighbourhood = ONE_PLACE,
@@ -170,7 +171,7 @@ class _Rounds:
     bias: Tensor | None
     logits: Tensor | None
     squash: Callable[[Tensor], Tensor]
-    inverse_temperature: Callable[[int], float] | None
+    inverse_temperature: Callable[[int], float | Tensor] | None
     gradient: Rounds
     competition: ShareCompetition
     neighbourhood: Neighbourhood
@@ -210,7 +211,7 @@ class _Rounds:
         """Return whether the rounds are those whose gradient is written by hand."""
         later = range(1, self.iterations)
         is_usual = self.logits is None and self.squash is squash
-        is_usual = is_usual and all(self._inverse_temperature(one) == 1 for one in later)
+        is_usual = is_usual and all(_is_one(self._inverse_temperature(one)) for one in later)
         is_wide = votes.dtype in (torch.float32, torch.float64)
         has_more = self.iterations > 1 and not stops_at_last_round(self.gradient)
         return is_usual and is_wide and has_more and not is_plain()
@@ -265,10 +266,15 @@ class _Rounds:
 
     def _tempered(self, logits: Tensor, iteration: int) -> Tensor:
         inverse_temperature = self._inverse_temperature(iteration)
-        return logits if inverse_temperature == 1 else inverse_temperature * logits
+        return logits if _is_one(inverse_temperature) else inverse_temperature * logits
 
-    def _inverse_temperature(self, iteration: int) -> float:
+    def _inverse_temperature(self, iteration: int) -> float | Tensor:
         return 1.0 if self.inverse_temperature is None else self.inverse_temperature(iteration)
+
+
+def _is_one(multiplier: float | Tensor) -> bool:
+    """Return whether a multiplier changes nothing; a tensor may need its gradient."""
+    return not isinstance(multiplier, Tensor) and multiplier == 1
 
 
 def rounds_at_once(
@@ -390,5 +396,4 @@ def _plain_gradients(
         return plain(votes, bias).poses
 
     given = (votes,) if bias is None else (votes, bias)
-    pull: Any = torch.func.vjp(poses, *given)[1]
-    return (*pull(of_poses), None)[:2]
+    return (*differentiable_gradients(poses, given, of_poses), None)[:2]

@@ -1,12 +1,12 @@
 """How routings are differentiated: by hand, which saves time and memory, or automatically."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 _IS_PLAIN = ContextVar("capsmodel_plain_autograd", default=False)
 _TAKES_ALL_ROUNDS = ContextVar("capsmodel_gradient_through_all_rounds", default=False)
@@ -18,10 +18,8 @@ def plain_autograd() -> Generator[None]:
 
     By default routings have hand-written gradients, which take less memory and time. They support
     first derivatives, and second ones by `create_graph` or `torch.func`. They do not support
-    forward mode: `torch.func.jvp`, `jacfwd` and `hessian` need this block. Those of EM support
-    neither all rows of a Jacobian at once (`is_grads_batched`) nor second derivatives inside
-    saved-tensor hooks; both need it too. Values are the same up to rounding. What is compiled or
-    exported is always differentiated automatically.
+    forward mode: `torch.func.jvp`, `jacfwd` and `hessian` need this block. Values are the same up
+    to rounding. What is compiled or exported is always differentiated automatically.
     """
     token = _IS_PLAIN.set(True)
     try:
@@ -52,19 +50,53 @@ def stops_at_last_round(gradient: str) -> bool:
 
 def is_plain() -> bool:
     """Return whether PyTorch is to differentiate, compile or trace what is computed now."""
-    is_traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # pyright: ignore[reportPrivateImportUsage]
-    return is_traced or _IS_PLAIN.get()
+    return is_traced() or _IS_PLAIN.get()
+
+
+def is_traced() -> bool:
+    """Return whether PyTorch compiles, exports or traces what is computed now."""
+    return torch.compiler.is_compiling() or torch.jit.is_tracing()  # pyright: ignore[reportPrivateImportUsage]
 
 
 def has_storage(tensor: Tensor) -> bool:
     """Return whether a tensor is an ordinary one: not wrapped by `torch.func`, and not a fake."""
-    if type(tensor) is not Tensor:
+    if type(tensor) not in (Tensor, nn.Parameter):
         return False
     try:
         tensor.data_ptr()
     except RuntimeError:  # the tensors of torch.func have no storage of their own
         return False
     return True
+
+
+def differentiable_gradients(
+    function: Callable[..., Any],
+    inputs: tuple[Tensor, ...],
+    slopes: Tensor | tuple[Tensor, ...],
+) -> tuple[Tensor, ...]:
+    """Return the gradients of a function's inputs, which can be differentiated in their turn.
+
+    Args:
+        function: Returns a tensor, or a tuple of them.
+        inputs: Where it is differentiated.
+        slopes: The gradients of its results.
+    """
+    several = slopes if isinstance(slopes, tuple) else (slopes,)
+    if all(has_storage(tensor) for tensor in (*inputs, *several)):
+        # torch.func knows no hooks on saved tensors; this does not know the tensors of torch.func
+        # views, since one input may be made of another, whose gradient is then not through it
+        seen = tuple(
+            one.view_as(one) if one.requires_grad else one.detach().requires_grad_()
+            for one in inputs
+        )
+        results = function(*seen) if isinstance(slopes, tuple) else (function(*seen),)
+        pairs = zip(results, several, strict=True)
+        moved, their_slopes = zip(*(pair for pair in pairs if pair[0].requires_grad), strict=True)
+        return torch.autograd.grad(
+            moved, seen, their_slopes, create_graph=True, materialize_grads=True
+        )
+    pull: Any = torch.func.vjp(function, *inputs)[1]
+    return pull(slopes)
 
 
 def raise_forward_mode_error(ctx: Any, *tangents: Any) -> Any:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from capsmodel.functional.checks import check_choice, check_shape, check_votes
 from capsmodel.functional.differentiation import (
+    has_storage,
     is_plain,
     raise_forward_mode_error,
     stops_at_last_round,
@@ -23,6 +24,7 @@ from capsmodel.functional.em_statistics import (
     tiled_statistics,
 )
 from capsmodel.functional.neighbourhood import ONE_PLACE, Neighbourhood
+from capsmodel.functional.precision import HALVES
 from capsmodel.functional.votes import Couplings, GivenVotes, ProductVotes, Routed, Votes
 
 Competition = Literal["parents", "places", "types"]
@@ -46,7 +48,7 @@ def em_routing(
     *,
     activation_bias: float | Tensor = 0.0,
     cost_bias: float | Tensor = 0.0,
-    inverse_temperature: Callable[[int], float] = rising_inverse_temperature,
+    inverse_temperature: Callable[[int], float | Tensor] = rising_inverse_temperature,
     variance_floor: float = 1e-4,
     centre_momentum: float = 1.0,
     log_variance_weight: float = 0.5,
@@ -80,6 +82,8 @@ def em_routing(
             see it; or at each place on its own the "types".
         gradient: Whether "all" rounds pass gradients on, or the "last" alone.
 
+    The result has the votes' type.
+
     Raises:
         ValueError: If there are no rounds, a shape does not fit, or an option is unknown.
     """
@@ -104,7 +108,9 @@ def em_routing(
         competition=competition,
         gradient=gradient,
     )
-    return route_by_em(GivenVotes(activations.t(), ONE_PLACE, votes), rounds)
+    common = torch.promote_types(activations.dtype, votes.dtype)
+    given = GivenVotes(activations.t(), ONE_PLACE, votes).to(common)
+    return _of_type(votes.dtype, route_by_em(given, rounds))
 
 
 def route_by_em(votes: Votes, rounds: "EMRounds") -> Routed:
@@ -114,12 +120,16 @@ def route_by_em(votes: Votes, rounds: "EMRounds") -> Routed:
     variances span more than half precision holds. The result has the votes' type.
     """
     dtype, device = votes.activations.dtype, votes.activations.device.type
-    is_half = dtype in {torch.bfloat16, torch.float16}
+    is_half = dtype in HALVES
     has_autocast = torch.amp.is_autocast_available(device)
     if not is_half and not (has_autocast and torch.is_autocast_enabled(device)):
         return rounds.routed(votes)
     with torch.autocast(device, enabled=False) if has_autocast else nullcontext():
         routed = rounds.routed(votes.to(torch.float32 if is_half else dtype))
+    return _of_type(dtype, routed)
+
+
+def _of_type(dtype: torch.dtype, routed: Routed) -> Routed:
     return routed._replace(poses=routed.poses.to(dtype), activations=routed.activations.to(dtype))
 
 
@@ -131,7 +141,7 @@ class EMRounds:
     iterations: int
     activation_bias: float | Tensor
     cost_bias: float | Tensor
-    inverse_temperature: Callable[[int], float]
+    inverse_temperature: Callable[[int], float | Tensor]
     variance_floor: float
     centre_momentum: float
     log_variance_weight: float
@@ -273,7 +283,9 @@ class _Sharing(torch.autograd.Function):
         (shares,) = cast(tuple[Tensor], ctx.saved_tensors)
         of_logits = shares * gradients[0]
         mean = _sum(of_logits, *ctx.among)
-        if torch.is_grad_enabled():  # this gradient may be differentiated, or mapped, in its turn
+        if torch.is_grad_enabled() or not has_storage(
+            gradients[0]
+        ):  # this gradient may be differentiated, or mapped, in its turn
             of_logits = of_logits - shares * mean
         else:
             of_logits.addcmul_(shares, mean, value=-1)

@@ -9,7 +9,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.functional.differentiation import is_plain, raise_forward_mode_error
+from capsmodel.functional.differentiation import (
+    differentiable_gradients,
+    has_storage,
+    is_plain,
+    raise_forward_mode_error,
+)
 from capsmodel.functional.neighbourhood import ONE_PLACE
 from capsmodel.functional.votes import ProductVotes, Votes
 
@@ -195,7 +200,8 @@ class _Tiled(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         saved, needed = _Saved(*ctx.saved_tensors), ctx.needs_input_grad[1:]
-        if torch.is_grad_enabled():  # this gradient may be differentiated in its turn
+        is_mapped = not all(has_storage(one) for one in gradients if one is not None)
+        if torch.is_grad_enabled() or is_mapped:  # this gradient may be differentiated in its turn
             return None, *_plain_gradients(ctx.asked, saved[:6], needed, gradients)
         mass_once = saved.mass[:, : saved.assignment.shape[2]]
         backward = _Backward(saved._replace(mass=mass_once), ctx.asked[0], needed)
@@ -237,8 +243,10 @@ def _plain_gradients(
             given[place] = value
         return _plain(asked, *given)
 
-    pull: Any = torch.func.vjp(of_needed, *(inputs[place] for place in places))[1]
-    by_place = dict(zip(places, pull(tuple(g for g in gradients if g is not None)), strict=True))
+    given = cast(tuple[Tensor, ...], tuple(inputs[place] for place in places))
+    slopes = tuple(gradient for gradient in gradients if gradient is not None)
+    found = differentiable_gradients(of_needed, given, slopes)
+    by_place = dict(zip(places, found, strict=True))
     return [by_place.get(place) for place in range(len(inputs))]
 
 

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Integer, Shaped
 from torch import Tensor
 
-from capsmodel.functional.checks import check_choice
+from capsmodel.functional.checks import check_choice, check_shape
 from capsmodel.functional.labels import TrueClasses, multi_hot, true_classes
 
 
@@ -28,6 +28,7 @@ class Margins(NamedTuple):
 PAPER_MARGINS = Margins()
 
 
+ClassWeights = Sequence[float | int] | Float[Tensor, " weights"]
 Reduction = Literal["mean", "sum", "none"]
 """Of the images' losses: their mean, their sum, or one value an image."""
 
@@ -39,7 +40,7 @@ def margin_loss(
     *,
     over_classes: Literal["sum", "half_mean"] = "sum",
     reduction: Reduction = "mean",
-    class_weights: Sequence[float] = (),
+    class_weights: ClassWeights = (),
 ) -> Float[Tensor, "*batch"]:
     """Return the squared shortfalls of the classes, reduced, mean over the images.
 
@@ -56,8 +57,9 @@ def margin_loss(
         over_classes: "sum" adds up the classes, as the paper does; "half_mean" takes half their
             mean, as the authors' code does.
         reduction: Over the images: "mean", "sum", or "none" for one value an image.
-        class_weights: Multiplier of an image's loss for each class that it may have; none
-            for 1. The mean is the plain one. An image of several classes has their mean weight.
+        class_weights: Multiplier of an image's loss for each class that it may have, a sequence or
+            a tensor; none for 1. The mean is the plain one. An image of several
+            classes has their mean weight.
 
     Raises:
         ValueError: If the labels are neither one integer an image nor one number an image and
@@ -80,7 +82,7 @@ def spread_loss(
     *,
     over_classes: Literal["sum", "mean"] = "sum",
     reduction: Reduction = "mean",
-    class_weights: Sequence[float] = (),
+    class_weights: ClassWeights = (),
 ) -> Float[Tensor, "*batch"]:
     """Return the squared shortfalls of the wrong classes, reduced, mean over the images.
 
@@ -125,7 +127,7 @@ def sigmoid_loss(
     halved_labels: bool = False,
     over_classes: Literal["sum", "mean"] = "sum",
     reduction: Reduction = "mean",
-    class_weights: Sequence[float] = (),
+    class_weights: ClassWeights = (),
 ) -> Float[Tensor, "*batch"]:
     """Return the binary cross-entropy of each class, reduced, mean over the images.
 
@@ -176,29 +178,46 @@ class _Truth(NamedTuple):
         return cls(classes.one_hot(lengths.shape[1]), classes)
 
     def reduced(
-        self, losses: Float[Tensor, " batch"], reduction: Reduction, class_weights: Sequence[float]
+        self, losses: Float[Tensor, " batch"], reduction: Reduction, class_weights: ClassWeights
     ) -> Float[Tensor, "*batch"]:
+        by_class = weights_as(class_weights, losses, self.is_true.shape[1])
         if self.classes is not None:
-            return reduced(losses, self.classes, reduction, class_weights)
-        if class_weights:
-            weights = self.is_true * losses.new_tensor(class_weights)
+            return reduced(losses, self.classes, reduction, by_class)
+        if by_class is not None:
+            weights = self.is_true * by_class
             losses = losses * weights.sum(dim=1) / self.is_true.sum(dim=1).clamp(min=1)
         return reduced(losses, None, reduction)
+
+
+def weights_as(
+    class_weights: ClassWeights, like: Tensor, num_classes: int
+) -> Float[Tensor, " classes"] | None:
+    """Return the weights of classes as numbers like others, or None where there are none.
+
+    Raises:
+        ValueError: If there is not one weight for each class.
+    """
+    if len(class_weights) == 0:
+        return None
+    is_tensor = isinstance(class_weights, Tensor)
+    weights = class_weights.to(like) if is_tensor else like.new_tensor(class_weights)
+    check_shape("class_weights", weights, classes=num_classes)
+    return weights
 
 
 def reduced(
     losses: Float[Tensor, " batch"],
     truth: TrueClasses | None,
     reduction: Reduction,
-    class_weights: Sequence[float] = (),
+    class_weights: Float[Tensor, " classes"] | None = None,
 ) -> Float[Tensor, "*batch"]:
     """Return the mean or sum of the images' losses, or each, times the weight of its true class.
 
     It is NaN if a label is no class.
     """
     check_choice("reduction", reduction, ("mean", "sum", "none"))
-    if truth is not None and class_weights:
-        losses = losses * losses.new_tensor(class_weights)[truth.indices]
+    if truth is not None and class_weights is not None:
+        losses = losses * class_weights[truth.indices]
     if reduction == "none":
         return losses if truth is None else truth.checked_each(losses)
     loss = losses.mean() if reduction == "mean" else losses.sum()

@@ -113,7 +113,9 @@ class Neighbourhood:
         window, places = self.window_size, self.num_places
         edges, sites = values.shape
         by_edge = values.reshape(window, edges // window, sites // places, places)
-        flat = by_edge.permute(1, 2, 3, 0).flatten(2)
+        flat = by_edge.permute(1, 2, 3, 0).reshape(
+            edges // window, sites // places, places * window
+        )
         by_child = F.pad(flat, (0, 1), value=filling)[:, :, self._parents(values.device)]
         # A child that nothing sees has no edge that would read its row.
         read = reduce(by_child)[:, :, self._children(values.device)]

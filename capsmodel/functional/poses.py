@@ -1,9 +1,12 @@
 """Pure functions on the poses of capsules."""
 
+from typing import Any, cast
+
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
+from capsmodel.functional.differentiation import is_traced
 from capsmodel.functional.labels import check_different, true_classes
 
 _SHORT = 1e-8  # below it 1 - n / 2 is (1 - exp(-n)) / n to the last bit
@@ -14,8 +17,8 @@ def squash(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
 
     No small constant is added: the length's gradient at a zero pose is taken as zero, so that
     both value and gradient are finite there. This holds up to lengths whose square the number type
-    holds, 1e19 in float32; half precision is computed in single. A second derivative at a zero pose
-    is not a number.
+    holds, 1e19 in float32; half precision is computed in single. The second derivative at a zero
+    pose, which depends on the direction it is taken in, is taken as zero.
 
     Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, equation 1.
     Difference: none.
@@ -55,9 +58,48 @@ def exponential_squash(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*ax
 def lengths(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes"]:
     """Return the Euclidean length of each pose.
 
-    Its gradient at a zero pose is zero, its second derivative there is not a number.
+    At a zero pose its gradient and its second derivative are taken as zero.
     """
-    return torch.linalg.vector_norm(poses, dim=-1)
+    if not torch.is_grad_enabled() or is_traced():
+        return torch.linalg.vector_norm(poses, dim=-1)
+    return cast(Tensor, _Lengths.apply(poses))
+
+
+class _Lengths(torch.autograd.Function):
+    """Lengths whose second derivative is a number at a zero pose, where PyTorch's own is none.
+
+    Values and first gradients are PyTorch's own to the bit.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(poses: Tensor) -> Tensor:
+        return torch.linalg.vector_norm(poses, dim=-1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(*inputs, output)
+        ctx.save_for_forward(*inputs, output)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return gradients[0].unsqueeze(-1) * _directions(*ctx.saved_tensors)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Tensor:
+        return (tangents[0] * _directions(*ctx.saved_tensors)).sum(dim=-1)
+
+
+def _directions(
+    poses: Float[Tensor, "*axes pose"], lengths: Float[Tensor, "*axes"]
+) -> Float[Tensor, "*axes pose"]:
+    """Return the poses over their lengths, zero with all derivatives where that is zero."""
+    length = lengths.unsqueeze(-1)
+    is_zero = length == 0
+    if torch.is_grad_enabled():
+        length = length.masked_fill(is_zero, 1.0)
+    return (poses / length).masked_fill(is_zero, 0.0)
 
 
 def keep_class(

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from capsmodel.functional.votes import Routed
 
-_HALVES = (torch.bfloat16, torch.float16)
+HALVES = (torch.bfloat16, torch.float16)
 
 
 def in_own_type(device: str) -> AbstractContextManager[Any]:
@@ -25,7 +25,7 @@ def in_single(route: Callable[[Tensor], Routed], votes: Tensor) -> Routed:
     more than half precision holds.
     """
     with in_own_type(votes.device.type):
-        if votes.dtype not in _HALVES:
+        if votes.dtype not in HALVES:
             return route(votes)
         routed = route(votes.float())
     poses, activations = routed.poses.to(votes.dtype), routed.activations.to(votes.dtype)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from capsmodel.functional.differentiation import is_plain, raise_forward_mode_error
 from capsmodel.functional.neighbourhood import Neighbourhood
+from capsmodel.functional.precision import HALVES
 from capsmodel.functional.votes import share_out
 
 ShareCompetition = Literal["parents", "types", "children"]
@@ -54,11 +55,17 @@ class Shares:
     def of(
         self, logits: Float[Tensor, "sites out_caps edges"]
     ) -> Float[Tensor, "sites out_caps edges"]:
-        """Return the shares of logits: their softmax over all competitors."""
+        """Return the shares of logits: their softmax over all competitors.
+
+        Those of half precision are computed in single, as softmax does by itself: else the
+        shares of a child would not add up to 1.
+        """
         if self.competition == "children":
             return logits.softmax(dim=2)
         if not self._is_over_places and not self.with_leak:
             return logits.softmax(dim=1)
+        if logits.dtype in HALVES:
+            return self.of(logits.float()).to(logits.dtype)
         whole = logits.logsumexp(dim=1)
         if self._is_over_places:
             whole = self.neighbourhood.logsumexp_over_parents(whole.t()).t()

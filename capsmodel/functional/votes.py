@@ -166,7 +166,8 @@ class Routed(NamedTuple):
     Attributes:
         poses: Place and appearance of what each capsule stands for.
         activations: The belief that it is present, in [0, 1].
-        couplings: Couplings of the last iteration; None if a routing has none.
+        couplings: Couplings of the last iteration; None if a routing has none, and from a replica
+            of `DataParallel`.
     """
 
     poses: Float[Tensor, "sites out_caps pose"]

@@ -19,6 +19,7 @@ from capsmodel.routing import (
 )
 from capsmodel.settings.parts import kind_of
 from capsmodel.spelling import unknown
+from capsmodel.torch_internals import is_replica
 
 
 class Capsules(InitialisedModule):
@@ -90,7 +91,7 @@ class Capsules(InitialisedModule):
         """
         in_caps, in_dim, _ = self.weight.shape
         check_shape("poses", poses, batch=None, in_caps=in_caps, in_dim=in_dim)
-        return self.router(self._votes_for_router(poses), generator)
+        return reported(self, self.router(self._votes_for_router(poses), generator))
 
     def votes(
         self, poses: Float[Tensor, "batch in_caps in_dim"]
@@ -116,6 +117,11 @@ class Capsules(InitialisedModule):
             poses.transpose(0, 1).unsqueeze(2),
             votes.weight.transpose(2, 3),
         )
+
+
+def reported(layer: nn.Module, routed: Routed) -> Routed:
+    """Return what a layer reports: all, or in a replica what `DataParallel` can gather."""
+    return routed._replace(couplings=None) if is_replica(layer) else routed
 
 
 def chosen_routing(routing: Routing | str) -> Routing:

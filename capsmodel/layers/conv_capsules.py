@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from capsmodel.functional.checks import check_choice, check_shape
 from capsmodel.initialised import InitialisedModule, set_truncated
 from capsmodel.layers.capsule_grid import CapsuleGrid
-from capsmodel.layers.capsules import chosen_routing
+from capsmodel.layers.capsules import chosen_routing, reported
 from capsmodel.layers.convolution import Window
 from capsmodel.routing import Fan, Neighbourhood, ProductVotes, Routed, Routing
 
@@ -148,7 +148,7 @@ class ConvCapsules(InitialisedModule):
             ValueError: If the children are of another shape.
         """
         self._check_children(children)
-        return self.router(self.votes(children), generator)
+        return reported(self, self.router(self.votes(children), generator))
 
     def _check_children(self, children: CapsuleGrid) -> None:
         places = self.all_places or self.neighbourhood.num_child_places

@@ -1,17 +1,18 @@
 """The first capsules: a convolution whose channels are read as poses."""
 
+from collections.abc import Callable
 from typing import Literal, get_args
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from capsmodel.functional.checks import check_choice
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.convolution import Padding, Window, set_weights
 from capsmodel.layers.linear import drop
-from capsmodel.squash import SabourSquash, Squash
+from capsmodel.squash import Squash, chosen_squash
 
 Coupling = Literal["none", "uniform", "leaky"]
 Grouping = Literal["channels", "pixels"]
@@ -29,7 +30,7 @@ class PrimaryCapsules(InitialisedModule):
     or "leaky" where its routing is.
 
     Attributes:
-        convolution: From the features to the poses.
+        convolution: From the features to the poses. Another module may take its place.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class PrimaryCapsules(InitialisedModule):
         *,
         stride: int = 1,
         padding: Padding = 0,
-        squash: Squash | None = None,
+        squash: Squash | Callable[[Tensor], Tensor] | None = None,
         coupling: Coupling = "none",
         grouping: Grouping = "channels",
         depthwise: bool = False,
@@ -55,7 +56,8 @@ class PrimaryCapsules(InitialisedModule):
             kernel: Side of the convolution's window in pixels.
             stride: Its step.
             padding: Zeros on each side of the features, or "same".
-            squash: Turns lengths into beliefs, by default `SabourSquash()`.
+            squash: Turns lengths into beliefs: settings, or a function of poses; by default
+                `SabourSquash()`.
             coupling: What the convolution, without its bias, is divided by: "none" leaves it as it
                 is, "uniform" divides by the number of types, "leaky" by one more.
             grouping: What makes a pose: neighbouring "channels" at one position; or as many
@@ -66,6 +68,7 @@ class PrimaryCapsules(InitialisedModule):
         Raises:
             ValueError: If coupling or grouping has no such value, or there are not as many feature
                 maps as numbers of poses where each sees one alone.
+            TypeError: If the squash is neither settings nor a function.
         """
         super().__init__()
         if depthwise and in_channels != types * pose:
@@ -77,7 +80,7 @@ class PrimaryCapsules(InitialisedModule):
         check_choice("grouping", grouping, get_args(Grouping))
         self.types, self.pose = types, pose
         self.window = Window.of(kernel, stride, padding)
-        self.squash = squash or SabourSquash()
+        self.squash = chosen_squash(squash)
         self.grouping = grouping
         shares = {"none": 1.0, "uniform": 1 / types, "leaky": 1 / (types + 1)}
         self.share = shares[coupling]
@@ -94,18 +97,29 @@ class PrimaryCapsules(InitialisedModule):
         """Return the squashed poses, all of one type before all of the next."""
         maps = self._maps(self.window.padded(features))
         if self.grouping == "pixels":
-            return self.squash.squash(maps.reshape(maps.shape[0], -1, self.pose))
-        poses = maps.view(maps.shape[0], self.types, self.pose, -1).transpose(2, 3)
-        return self.squash.squash(poses.flatten(1, 2))
+            positions = maps.shape[2] * maps.shape[3]  # counted, as a batch may have no image
+            return self._squashed(maps.reshape(-1, self.types * positions, self.pose))
+        poses = maps.flatten(2).unflatten(1, (self.types, self.pose)).transpose(2, 3)
+        return self._squashed(poses.flatten(1, 2))
+
+    def _squashed(self, poses: Tensor) -> Tensor:
+        squash = self.squash
+        return squash.squash(poses) if isinstance(squash, Squash) else squash(poses)
 
     def _maps(self, features: Tensor) -> Tensor:
         layer, share = self.convolution, self.share
         if share == 1:
             return layer(features)
+        is_usual = type(layer) is nn.Conv2d and layer.padding_mode == "zeros"
+        if not is_usual or isinstance(layer.padding, str):  # another in its place
+            bias = getattr(layer, "bias", None)
+            if not isinstance(bias, Tensor):
+                return share * layer(features)
+            bias = bias.unflatten(0, (-1, 1, 1))
+            return share * (layer(features) - bias) + bias
         # a share of the weights is far less to multiply than one of the maps
-        weight = share * layer.weight
-        step = self.window.stride
-        return F.conv2d(features, weight, layer.bias, step, layer.padding, groups=layer.groups)
+        weight, around = share * layer.weight, (layer.stride, layer.padding, layer.dilation)
+        return F.conv2d(features, weight, layer.bias, *around, layer.groups)
 
 
 def drop_capsules(

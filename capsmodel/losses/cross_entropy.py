@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor
 
 from capsmodel.functional.labels import true_classes
-from capsmodel.functional.losses import Reduction, reduced
+from capsmodel.functional.losses import Reduction, reduced, weights_as
 from capsmodel.losses.base import ClassWeightedLoss
 from capsmodel.models.base import Outputs
 from capsmodel.search_range import Floats
@@ -73,4 +73,5 @@ class CrossEntropy(ClassWeightedLoss):
         ):  # one kernel, which rounds otherwise than a mean of its own
             return truth.checked(F.cross_entropy(logits, truth.indices))
         losses = F.cross_entropy(logits, truth.indices, reduction="none")
-        return reduced(losses, truth, reduction, self.class_weights)
+        weights = weights_as(self.class_weights, losses, logits.shape[1])
+        return reduced(losses, truth, reduction, weights)

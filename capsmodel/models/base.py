@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from itertools import count
-from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import torch
@@ -30,14 +29,15 @@ class Outputs(NamedTuple):
             of several classes one for each class of an image.
         logits: Logits whose softmax the beliefs are; None if beliefs are not probabilities.
         poses: Poses of the class capsules, or None where there are none.
-        couplings: Name of a layer -> its last couplings, if its routing reports them.
+        couplings: Name of a layer -> its last couplings, if its routing reports them; none from a
+            replica of `DataParallel`.
     """
 
     lengths: Float[Tensor, "batch classes"]
     reconstructions: Float[Tensor, "batch *several channels height width"] | None
     logits: Float[Tensor, "batch classes"] | None = None
     poses: Float[Tensor, "batch classes pose"] | None = None
-    couplings: Mapping[str, Couplings] = MappingProxyType({})
+    couplings: Mapping[str, Couplings] = {}
 
     __repr__ = shapes_repr
 

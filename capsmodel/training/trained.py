@@ -1,6 +1,7 @@
 """A trained network, ready to predict."""
 
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
@@ -185,14 +186,18 @@ class Trained:
             drawn = self._network.decode(moved, classes.to(self.device).repeat_interleave(repeated))
         return None if drawn is None else drawn.unflatten(0, (len(poses), -1, len(offsets)))
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Write the weights to a safetensors file, atomically."""
         facts = {"schema_version": _SCHEMA_VERSION}
-        tensor_file.write(path, self._network.state_dict(), facts)
+        tensor_file.write(Path(path), self._network.state_dict(), facts)
 
     @classmethod
     def load(
-        cls, path: Path, config: TrainingConfig, seed: int, device: str | torch.device = "cpu"
+        cls,
+        path: str | PathLike[str],
+        config: TrainingConfig,
+        seed: int,
+        device: str | torch.device = "cpu",
     ) -> "Trained":
         """Return the network of a weights file, its settings and its seed.
 
@@ -203,7 +208,7 @@ class Trained:
         """
         network = build_model(config)
         layout = tensor_file.layout_of(network.state_dict())
-        tensors, _ = tensor_file.read(path, layout, _SCHEMA_VERSION)
+        tensors, _ = tensor_file.read(Path(path), layout, _SCHEMA_VERSION)
         network.to_empty(device=device).load_state_dict(tensors)
         return cls(config, seed, torch.device(device), network)
 

@@ -137,6 +137,11 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         "Unknown routing 'dynamc'. Did you mean 'dynamic'? Known: dynamic, leaky, uniform, random, "
         "em, self_attention.",
     ),
+    "a squash of another type": (
+        lambda: PRIMARY(1, 2, 4, 3, squash="sabour"),
+        "squash must be settings or a function of poses, such as SabourSquash() or "
+        "capsmodel.functional.squash, got 'sabour'.",
+    ),
     "a routing of another type": (
         lambda: CAPSULES(5, 4, 3, 6, routing=None),
         "routing must be a name or settings, such as 'dynamic' or DynamicRouting(), got None.",

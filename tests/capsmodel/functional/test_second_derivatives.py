@@ -166,3 +166,12 @@ def test_elsewhere_it_is_refused_in_one_sentence(
 ) -> None:
     with pytest.raises(NotImplementedError, match=r"compute the routing within `with capsmodel"):
         torch.func.jvp(function, inputs, inputs)
+
+
+def test_an_input_may_be_made_of_another() -> None:
+    def rounds(votes: Tensor) -> tuple[Tensor, ...]:
+        return dynamic_routing(votes, 3, bias=votes.mean(dim=(0, 1)))[:2]
+
+    with plain_autograd():
+        expected = curvature(rounds, (some_votes(2, 4, 3, 5),))
+    assert_close(curvature(rounds, (some_votes(2, 4, 3, 5),)), expected)

@@ -112,8 +112,9 @@ def test_a_trained_network_stays_as_it_is_when_its_training_goes_on() -> None:
 
 
 def test_saved_weights_predict_the_same(trained: Trained, tmp_path: Path) -> None:
-    trained.save(tmp_path / "weights.safetensors")
-    loaded = Trained.load(tmp_path / "weights.safetensors", RANDOM, seed=3)
+    path = str(tmp_path / "weights.safetensors")  # a text or a `Path`
+    trained.save(path)
+    loaded = Trained.load(path, RANDOM, seed=3)
     assert torch.equal(loaded.predict(IMAGES).lengths, trained.predict(IMAGES).lengths)
 
 
