@@ -42,9 +42,11 @@ class Step(NamedTuple):
 class Process:
     """A contender in a process of its own, which makes a step when it is asked to."""
 
-    def __init__(self, workload: str, name: str, folder: Path, malloc: dict[str, str]) -> None:
+    def __init__(
+        self, words: tuple[str, ...], folder: Path, malloc: dict[str, str], program: str = __file__
+    ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, __file__, "--serve", workload, name],
+            [sys.executable, program, "--serve", *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -110,11 +112,15 @@ def step_of(workload: str, name: str) -> Callable[[], None]:
     return step
 
 
-def serve(workload: str, name: str) -> None:
-    """Make a step a line of the input, and say what it took."""
+def serve(make: Callable[[], Callable[[], None]]) -> None:
+    """Make a step a line of the input, and say what it took.
+
+    Args:
+        make: Returns what makes a step.
+    """
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    step = step_of(workload, name)
+    step = make()
     start = peak()
     for _ in sys.stdin:
         wall, processor = time.perf_counter(), time.process_time()
@@ -130,7 +136,7 @@ def peak() -> float:
 
 def measured(workload: str, folders: dict[str, Path], malloc: dict[str, str]) -> list[str]:
     """Return a row for each contender."""
-    processes = {name: Process(workload, name, at, malloc) for name, at in folders.items()}
+    processes = {name: Process((workload, name), at, malloc) for name, at in folders.items()}
     steps: dict[str, list[Step]] = {name: [] for name in processes}
     for _ in range(STEPS + 2):
         for name, process in processes.items():
@@ -174,4 +180,4 @@ if __name__ == "__main__":
     parser.add_argument("--before", type=Path, help="a checkout of an earlier state")
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    serve(*given.serve) if given.serve else main(given.before)
+    serve(lambda: step_of(*given.serve)) if given.serve else main(given.before)
