@@ -65,6 +65,11 @@ class InitialisedModule(SetModule):
         if self._has_values():
             self.initialise(None)
 
+    def _place(self, device: str | torch.device | None, dtype: torch.dtype | None) -> None:
+        """Bring all to a device and a type before values are set; None leaves it."""
+        if device is not None or dtype is not None:
+            self.to(device=device, dtype=dtype)
+
 
 _ENDS = 2.0  # deviations beyond which TensorFlow draws again
 

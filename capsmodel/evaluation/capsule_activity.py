@@ -225,9 +225,9 @@ def _seen_layer(trained: Trained, name: str) -> _SeenLayer:
                 "capsule_activity is for capsules of several types, got primary capsules with the "
                 "grouping 'pixels', which have none."
             )
-        return _SeenLayer(name, router, layer.types, is_by_type=True)
+        return _SeenLayer(name, router, layer.out_types, is_by_type=True)
     if isinstance(layer, GridPrimaryCapsules):
-        return _SeenLayer(name, router, layer.types, is_by_type=False)
+        return _SeenLayer(name, router, layer.out_types, is_by_type=False)
     assert isinstance(layer, ConvCapsules)
     return _SeenLayer(name, router, layer.weight.shape[-1], is_by_type=False)
 
@@ -306,10 +306,10 @@ def _by_type(module: nn.Module, gradients: Iterable[Tensor]) -> Float[Tensor, "t
             rows.append(values.movedim(-1, 0).flatten(1))
             continue
         assert isinstance(module, PrimaryCapsules | GridPrimaryCapsules)
-        num_poses = module.types * module.pose
-        rows.append(values[:num_poses].reshape(module.types, -1))
+        num_poses = module.out_types * module.pose_dim
+        rows.append(values[:num_poses].reshape(module.out_types, -1))
         if len(values) > num_poses:  # the logits of activations
-            rows.append(values[num_poses:].reshape(module.types, -1))
+            rows.append(values[num_poses:].reshape(module.out_types, -1))
     return torch.cat(rows, dim=1).double().cpu()
 
 

@@ -62,19 +62,21 @@ class GridPrimaryCapsules(InitialisedModule):
     def __init__(
         self,
         in_channels: int,
-        types: int,
-        pose: int,
+        out_types: int,
+        pose_dim: int,
         start: PrimaryStart | None = None,
         *,
         with_activations: bool = True,
+        device: str | torch.device | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.types = types
-        self.pose = pose
+        self.in_channels, self.out_types, self.pose_dim = in_channels, out_types, pose_dim
         self.start = start or PrimaryStart()
         self.with_activations = with_activations
-        out_channels = types * (pose + with_activations)
+        out_channels = out_types * (pose_dim + with_activations)
         self.convolution = nn.Conv2d(in_channels, out_channels, 1, bias=self.start.has_bias)
+        self._place(device, dtype)
 
     def initialise(self, generator: torch.Generator | None) -> None:
         """Draw the weights about zero; the bias starts at zero."""
@@ -88,19 +90,30 @@ class GridPrimaryCapsules(InitialisedModule):
             nn.init.zeros_(self.convolution.bias)
 
     def _truncated(self, drawn: Tensor, generator: torch.Generator | None) -> Tensor:
-        num_poses = self.types * self.pose
+        num_poses = self.out_types * self.pose_dim
         set_truncated(drawn[:num_poses], _POSE_DEVIATION, generator)
         if not self.with_activations:
             return drawn
         set_truncated(drawn[num_poses:], _LOGIT_DEVIATION, generator)
-        by_type = drawn.unflatten(0, (self.types, self.pose + 1))
+        by_type = drawn.unflatten(0, (self.out_types, self.pose_dim + 1))
         return torch.cat([by_type[:, :-1].flatten(0, 1), by_type[:, -1]])
+
+    def num_capsules(self, height: int, width: int) -> int:
+        """Return how many capsules features of a height and width become."""
+        return self.out_types * height * width
+
+    def extra_repr(self) -> str:
+        """Return what is set, for the module's `repr`."""
+        return (
+            f"{self.in_channels}, out_types={self.out_types}, pose_dim={self.pose_dim}, "
+            f"with_activations={self.with_activations}"
+        )
 
     def forward(self, features: Float[Tensor, "batch channels height width"]) -> CapsuleGrid:
         """Return the capsules of every place, row after row."""
         values = self.convolution(features).flatten(2).transpose(1, 2)
-        num_poses = self.types * self.pose
-        poses = values[:, :, :num_poses].unflatten(2, (self.types, self.pose))
+        num_poses = self.out_types * self.pose_dim
+        poses = values[:, :, :num_poses].unflatten(2, (self.out_types, self.pose_dim))
         if self.with_activations:
             return CapsuleGrid(poses, torch.sigmoid(values[:, :, num_poses:] - self.start.shift))
         poses = squash(poses)

@@ -1,5 +1,8 @@
 """Fully connected capsules: every input capsule votes for the pose of every output."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -10,6 +13,7 @@ from capsmodel.initialised import InitialisedModule
 from capsmodel.routing import (
     ROUTINGS,
     Fan,
+    FunctionRouting,
     LinearVotes,
     Neighbourhood,
     ProductVotes,
@@ -20,6 +24,8 @@ from capsmodel.routing import (
 from capsmodel.settings.parts import kind_of
 from capsmodel.spelling import unknown
 from capsmodel.torch_internals import is_replica
+
+RoutingGiven = Routing | str | Callable[[Tensor], Tensor | Routed]
 
 
 class Capsules(InitialisedModule):
@@ -41,30 +47,37 @@ class Capsules(InitialisedModule):
         out_caps: int,
         out_dim: int,
         *,
-        routing: Routing | str = "dynamic",
-        deviation: float = 0.1,
+        routing: RoutingGiven = "dynamic",
+        std: float = 0.1,
+        device: str | torch.device | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
-        """Take the capsules' numbers and lengths of pose, the routing, and the weights' deviation.
+        """Take the capsules' numbers and lengths of pose, the routing, and how weights begin.
 
         Args:
             in_caps: Number of inputs.
             in_dim: Length of an input's pose.
             out_caps: Number of outputs.
             out_dim: Length of an output's pose.
-            routing: The routing, by name or as settings.
-            deviation: Standard deviation of the initial weights.
+            routing: The routing, by name, as settings, or as a function of votes [batch, in_caps,
+                out_caps, pose], which returns poses [batch, out_caps, pose], or `Routed`.
+            std: Standard deviation of the initial weights.
+            device: Where the weights are, by default PyTorch's own default.
+            dtype: Their type, likewise.
 
         Raises:
             ValueError: If there is no routing of that name, or it cannot route such poses.
         """
         super().__init__()
-        routing = chosen_routing(routing)
-        self.deviation = deviation
+        chosen = chosen_routing(routing)
+        self.in_caps, self.in_dim, self.out_caps, self.out_dim = in_caps, in_dim, out_caps, out_dim
+        self.std = std
         self.out_shape = (out_caps, out_dim)
         self.neighbourhood = Neighbourhood()
-        self.reads_activations = routing.reads_activations
+        self.reads_activations = chosen.reads_activations
         self.weight = nn.Parameter(torch.empty(in_caps, in_dim, out_caps * out_dim))
-        self.router = routing.build(Fan(in_caps, out_caps, out_dim))
+        self.router = chosen.build(Fan(in_caps, out_caps, out_dim))
+        self._place(device, dtype)
 
     def initialise(self, generator: torch.Generator | None) -> None:
         """Draw the weights normally; the routing sets its own values.
@@ -72,26 +85,38 @@ class Capsules(InitialisedModule):
         By default with a deviation of 0.1, as the authors' code does. From 0.03 to 0.3 the
         validation error on the digits does not distinguish them (8 seeds).
         """
-        nn.init.normal_(self.weight, std=self.deviation, generator=generator)
+        nn.init.normal_(self.weight, std=self.std, generator=generator)
         self.router.initialise(generator)
 
     def forward(
         self,
-        poses: Float[Tensor, "batch in_caps in_dim"],
+        poses: Float[Tensor, "batch in_caps in_dim"] | Routed,
         generator: torch.Generator | None = None,
     ) -> Routed:
         """Return the routed capsules; an input's activation is the length of its pose.
 
         Args:
-            poses: Poses of the input capsules.
+            poses: Poses of the input capsules; or what another such layer returns, whose
+                activations then stand for those lengths.
             generator: Source of all chance, by default PyTorch's own.
 
         Raises:
             ValueError: If the poses are of another shape.
         """
         in_caps, in_dim, _ = self.weight.shape
-        check_shape("poses", poses, batch=None, in_caps=in_caps, in_dim=in_dim)
-        return reported(self, self.router(self._votes_for_router(poses), generator))
+        given, activations = poses[:2] if isinstance(poses, Routed) else (poses, None)
+        check_shape("poses", given, batch=None, in_caps=in_caps, in_dim=in_dim)
+        votes = self._votes_for_router(given)
+        if activations is not None:
+            votes = replace(votes, activations=activations.t())
+        return reported(self, self.router(votes, generator))
+
+    def extra_repr(self) -> str:
+        """Return what is set, for the module's `repr`."""
+        return (
+            f"in_caps={self.in_caps}, in_dim={self.in_dim}, out_caps={self.out_caps}, "
+            f"out_dim={self.out_dim}"
+        )
 
     def votes(
         self, poses: Float[Tensor, "batch in_caps in_dim"]
@@ -124,8 +149,8 @@ def reported(layer: nn.Module, routed: Routed) -> Routed:
     return routed._replace(couplings=None) if is_replica(layer) else routed
 
 
-def chosen_routing(routing: Routing | str) -> Routing:
-    """Return a routing as it is, or the one of a name ("dynamic", "em", ...) with its defaults.
+def chosen_routing(routing: RoutingGiven) -> Routing | FunctionRouting:
+    """Return a routing as it is, of a function, or of a name ("dynamic", ...) with its defaults.
 
     Raises:
         ValueError: If there is no routing of that name.
@@ -133,10 +158,12 @@ def chosen_routing(routing: Routing | str) -> Routing:
     """
     if isinstance(routing, Routing):
         return routing
-    if not isinstance(routing, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if callable(routing) and not isinstance(routing, type):
+        return FunctionRouting(routing)
+    if not isinstance(routing, str):
         raise TypeError(
-            f"routing must be a name or settings, such as 'dynamic' or DynamicRouting(), got "
-            f"{routing!r}."
+            f"routing must be a name, settings or a function of votes, such as 'dynamic', "
+            f"DynamicRouting() or capsmodel.functional.dynamic_routing, got {routing!r}."
         )
     members = {kind_of(member): member for member in ROUTINGS}
     if routing not in members:

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from capsmodel.functional.checks import check_choice, check_shape
 from capsmodel.initialised import InitialisedModule, set_truncated
 from capsmodel.layers.capsule_grid import CapsuleGrid
-from capsmodel.layers.capsules import chosen_routing, reported
+from capsmodel.layers.capsules import RoutingGiven, chosen_routing, reported
 from capsmodel.layers.convolution import Window
-from capsmodel.routing import Fan, Neighbourhood, ProductVotes, Routed, Routing
+from capsmodel.routing import Fan, Neighbourhood, ProductVotes, Routed
 
 PoseKind = Literal["matrix", "vector"]
 
@@ -58,14 +58,16 @@ class ConvCapsules(InitialisedModule):
         in_types: int,
         out_types: int,
         size: tuple[int, int],
-        kernel: int | Literal["all"],
+        kernel_size: int | Literal["all"],
         *,
-        routing: Routing | str = "em",
+        routing: RoutingGiven = "em",
         stride: int = 1,
-        pose: int = 16,
+        pose_dim: int = 16,
         pose_kind: PoseKind = "matrix",
         start: MatrixStart | None = None,
         offsets: Float[Tensor, "places pose"] | None = None,
+        device: str | torch.device | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         """Take types and places of the children, types of parents, the window and the routing.
 
@@ -73,38 +75,45 @@ class ConvCapsules(InitialisedModule):
             in_types: Types of children.
             out_types: Types of parents.
             size: Rows and columns of the children's places.
-            kernel: Side of the window; "all" sees all places at once, with the same matrices.
-            routing: The routing, by name or as settings.
+            kernel_size: Side of the window; "all" sees all places at once, with the same matrices.
+            routing: The routing, by name, as settings, or as a function of the votes of each
+                site, see `Capsules`.
             stride: Step of the window.
-            pose: Numbers of a pose.
+            pose_dim: Numbers of a pose.
             pose_kind: Whether poses are a "matrix" or a "vector".
             start: Initial values of the matrices, by default `MatrixStart()`.
             offsets: Added to the votes from each place, as by coordinate addition; only where all
                 places are seen at once.
+            device: Where the weights are, by default PyTorch's own default.
+            dtype: Their type, likewise.
 
         Raises:
             ValueError: If the window does not fit, a matrix is not square, there is no routing of
                 that name, or it cannot take the pose.
         """
         super().__init__()
-        if not isinstance(kernel, int):
-            check_choice("kernel", kernel, ("all",))
-        self.in_types = in_types
-        self.rows, self.inner = pose_shape(pose_kind, pose)
+        if not isinstance(kernel_size, int):
+            check_choice("kernel_size", kernel_size, ("all",))
+        self.in_types, self.out_types, self.size = in_types, out_types, size
+        self.kernel_size, self.stride, self.pose_dim = kernel_size, stride, pose_dim
+        self.pose_kind: PoseKind = pose_kind
+        self.rows, self.inner = pose_shape(pose_kind, pose_dim)
         self.start = start or MatrixStart()
-        self.all_places = size[0] * size[1] if kernel == "all" else 0
+        self.all_places = size[0] * size[1] if kernel_size == "all" else 0
         self.neighbourhood = (
-            Neighbourhood() if kernel == "all" else Neighbourhood(*size, kernel, stride)
+            Neighbourhood() if kernel_size == "all" else Neighbourhood(*size, kernel_size, stride)
         )
         edges = in_types * (self.all_places or self.neighbourhood.window_size)
         num_matrices = in_types if self.all_places else edges
         self.weight = nn.Parameter(torch.empty(num_matrices, self.inner, self.inner, out_types))
         self._given_offsets = self._of_each_edge(offsets, edges)
-        empty = None if self._given_offsets is None else torch.empty(edges, pose)
+        empty = None if self._given_offsets is None else torch.empty(edges, pose_dim)
         self.register_buffer("offsets", empty, persistent=False)
         self.register_load_state_dict_post_hook(self._after_loading)
-        routing = chosen_routing(routing)
-        self.router = routing.build(Fan(edges, out_types, pose, self.neighbourhood))
+        self.router = chosen_routing(routing).build(
+            Fan(edges, out_types, pose_dim, self.neighbourhood)
+        )
+        self._place(device, dtype)
 
     def _of_each_edge(self, offsets: Tensor | None, edges: int) -> Tensor | None:
         if offsets is None:
@@ -137,18 +146,46 @@ class ConvCapsules(InitialisedModule):
         self._set_offsets()
         self.router.initialise(generator)
 
-    def forward(self, children: CapsuleGrid, generator: torch.Generator | None = None) -> Routed:
+    def num_capsules(self) -> int:
+        """Return how many capsules it makes of an image."""
+        return self.out_types * self.neighbourhood.num_places
+
+    def extra_repr(self) -> str:
+        """Return what is set, for the module's `repr`."""
+        return (
+            f"in_types={self.in_types}, out_types={self.out_types}, size={self.size}, "
+            f"kernel_size={self.kernel_size!r}, stride={self.stride}, pose_dim={self.pose_dim}, "
+            f"pose_kind={self.pose_kind!r}"
+        )
+
+    def forward(
+        self, children: CapsuleGrid | Routed, generator: torch.Generator | None = None
+    ) -> Routed:
         """Return the routed capsules.
 
         Args:
-            children: Capsules of the previous layer.
+            children: Capsules of the previous layer: its grid, or what a layer like this returns.
             generator: Source of all chance, by default PyTorch's own.
 
         Raises:
             ValueError: If the children are of another shape.
         """
+        if isinstance(children, Routed):
+            children = self._places_of(children)
         self._check_children(children)
         return reported(self, self.router(self.votes(children), generator))
+
+    def _places_of(self, routed: Routed) -> CapsuleGrid:
+        poses, activations = routed.poses, routed.activations
+        sites, places = len(poses), self.size[0] * self.size[1]
+        if sites % places:
+            raise ValueError(
+                f"children must be routed at the {places} places of each image, a multiple of "
+                f"sites, got {sites}: set size to the places of the layer before."
+            )
+        images = sites // places  # counted, as a batch may have no image
+        shape = (images, places)
+        return CapsuleGrid(poses.unflatten(0, shape), activations.unflatten(0, shape))
 
     def _check_children(self, children: CapsuleGrid) -> None:
         places = self.all_places or self.neighbourhood.num_child_places

@@ -36,9 +36,9 @@ class PrimaryCapsules(InitialisedModule):
     def __init__(
         self,
         in_channels: int,
-        types: int,
-        pose: int,
-        kernel: int,
+        out_types: int,
+        pose_dim: int,
+        kernel_size: int,
         *,
         stride: int = 1,
         padding: Padding = 0,
@@ -46,14 +46,16 @@ class PrimaryCapsules(InitialisedModule):
         coupling: Coupling = "none",
         grouping: Grouping = "channels",
         depthwise: bool = False,
+        device: str | torch.device | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         """Take channels of the features, types at each position, length of a pose, and the window.
 
         Args:
             in_channels: Channels of the features.
-            types: Types of capsules at each position.
-            pose: Length of a pose.
-            kernel: Side of the convolution's window in pixels.
+            out_types: Types of capsules at each position.
+            pose_dim: Length of a pose.
+            kernel_size: Side of the convolution's window in pixels.
             stride: Its step.
             padding: Zeros on each side of the features, or "same".
             squash: Turns lengths into beliefs: settings, or a function of poses; by default
@@ -64,6 +66,8 @@ class PrimaryCapsules(InitialisedModule):
                 "pixels" as they lie in memory, mostly of one channel, as reimplementations do that
                 forget to bring the channels last.
             depthwise: Whether each number of a pose sees one feature map alone.
+            device: Where the weights are, by default PyTorch's own default.
+            dtype: Their type, likewise.
 
         Raises:
             ValueError: If coupling or grouping has no such value, or there are not as many feature
@@ -71,25 +75,42 @@ class PrimaryCapsules(InitialisedModule):
             TypeError: If the squash is neither settings nor a function.
         """
         super().__init__()
-        if depthwise and in_channels != types * pose:
+        if depthwise and in_channels != out_types * pose_dim:
             raise ValueError(
-                f"Depthwise primary capsules need as many feature maps as types times pose, "
-                f"{types * pose}, got {in_channels}."
+                f"Depthwise primary capsules need as many feature maps as out_types times "
+                f"pose_dim, {out_types * pose_dim}, got {in_channels}."
             )
         check_choice("coupling", coupling, get_args(Coupling))
         check_choice("grouping", grouping, get_args(Grouping))
-        self.types, self.pose = types, pose
-        self.window = Window.of(kernel, stride, padding)
+        self.in_channels, self.out_types, self.pose_dim = in_channels, out_types, pose_dim
+        self.window = Window.of(kernel_size, stride, padding)
+        self.coupling = coupling
         self.squash = chosen_squash(squash)
         self.grouping = grouping
-        shares = {"none": 1.0, "uniform": 1 / types, "leaky": 1 / (types + 1)}
+        shares = {"none": 1.0, "uniform": 1 / out_types, "leaky": 1 / (out_types + 1)}
         self.share = shares[coupling]
         groups = in_channels if depthwise else 1
-        self.convolution = self.window.convolution(in_channels, types * pose, groups)
+        self.convolution = self.window.convolution(in_channels, out_types * pose_dim, groups)
+        self._place(device, dtype)
 
     def initialise(self, generator: torch.Generator | None) -> None:
         """Draw the weights normally with variance 1 / fan-in; the bias starts at zero."""
         set_weights(self.convolution, generator, gain=1.0)
+
+    def num_capsules(self, height: int, width: int) -> int:
+        """Return how many capsules features of a height and width become.
+
+        Raises:
+            ValueError: If the window does not fit.
+        """
+        return self.out_types * self.window.positions(height) * self.window.positions(width)
+
+    def extra_repr(self) -> str:
+        """Return what is set, for the module's `repr`."""
+        return (
+            f"{self.in_channels}, out_types={self.out_types}, pose_dim={self.pose_dim}, "
+            f"coupling={self.coupling!r}, grouping={self.grouping!r}"
+        )
 
     def forward(
         self, features: Float[Tensor, "batch channels height width"]
@@ -98,8 +119,8 @@ class PrimaryCapsules(InitialisedModule):
         maps = self._maps(self.window.padded(features))
         if self.grouping == "pixels":
             positions = maps.shape[2] * maps.shape[3]  # counted, as a batch may have no image
-            return self._squashed(maps.reshape(-1, self.types * positions, self.pose))
-        poses = maps.flatten(2).unflatten(1, (self.types, self.pose)).transpose(2, 3)
+            return self._squashed(maps.reshape(-1, self.out_types * positions, self.pose_dim))
+        poses = maps.flatten(2).unflatten(1, (self.out_types, self.pose_dim)).transpose(2, 3)
         return self._squashed(poses.flatten(1, 2))
 
     def _squashed(self, poses: Tensor) -> Tensor:

@@ -171,7 +171,7 @@ class CapsuleNetwork(DrawingNetwork):
             num_classes,
             settings.class_dim,
             routing=settings.routing,
-            deviation=settings.init_scale * _DEVIATION,
+            std=settings.init_scale * _DEVIATION,
         )
         self.decoder = settings.reconstruction.build(num_classes * settings.class_dim, image_shape)
 
@@ -208,7 +208,7 @@ class CapsuleNetwork(DrawingNetwork):
         if self.settings.initialisation == "truncated":
             capsules = self.capsules
             generator = stream(seed, "initialisation", "capsules")
-            set_truncated(capsules.weight, capsules.deviation, generator)
+            set_truncated(capsules.weight, capsules.std, generator)
 
     def _dropped(
         self, primary: Float[Tensor, "batch in_caps pose"], generator: torch.Generator | None

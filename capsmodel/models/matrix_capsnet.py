@@ -163,7 +163,7 @@ class MatrixCapsNet(Model):
             window.kernel,
             routing=self.routing,
             stride=window.stride,
-            pose=self.pose_size,
+            pose_dim=self.pose_size,
             pose_kind=self.pose_kind,
             start=self.matrix_start(of_classes=False),
         )
@@ -178,7 +178,7 @@ class MatrixCapsNet(Model):
             places,
             "all",
             routing=self.routing,
-            pose=self.pose_size,
+            pose_dim=self.pose_size,
             pose_kind=self.pose_kind,
             start=self.matrix_start(of_classes=True),
             offsets=self.offsets(size),

@@ -23,6 +23,8 @@ from capsmodel.routing.base import VectorRouting as VectorRouting
 from capsmodel.routing.controls import RandomRouting as RandomRouting
 from capsmodel.routing.controls import UniformRouting as UniformRouting
 from capsmodel.routing.em_routing import EMRouting as EMRouting
+from capsmodel.routing.function import FunctionRouter as FunctionRouter
+from capsmodel.routing.function import FunctionRouting as FunctionRouting
 from capsmodel.routing.inverse_temperature import INVERSE_TEMPERATURES as INVERSE_TEMPERATURES
 from capsmodel.routing.inverse_temperature import (
     ConstantInverseTemperature as ConstantInverseTemperature,

@@ -160,19 +160,26 @@ class SiteRouter(Router):
         Raises:
             ValueError: If the routing returns no poses, or poses of another shape.
         """
-        poses: Any = self.routing.route(votes.values, generator=generator)
-        batch, _, out_caps, pose = votes.values.shape
-        if not isinstance(poses, Tensor) or poses.shape != (batch, out_caps, pose):
-            given = (
-                f"a tensor of shape {list(poses.shape)}"
-                if isinstance(poses, Tensor)
-                else f"{poses!r}"
-            )
-            raise ValueError(
-                f"The routing '{self.routing.kind}' must return poses of shape "
-                f"{[batch, out_caps, pose]}: batch, out_caps, pose; got {given}."
-            )
+        values = votes.values
+        poses = self.routing.route(values, generator=generator)
+        check_routed_poses(f"The routing '{self.routing.kind}'", poses, values)
         return Routed(poses, lengths(poses))
+
+
+def check_routed_poses(what: str, poses: Any, votes: Tensor) -> None:
+    """Check that a routing has returned one pose for each output.
+
+    Raises:
+        ValueError: Naming what it has returned.
+    """
+    batch, _, out_caps, pose = votes.shape
+    if isinstance(poses, Tensor) and poses.shape == (batch, out_caps, pose):
+        return
+    given = f"a tensor of shape {list(poses.shape)}" if isinstance(poses, Tensor) else f"{poses!r}"
+    raise ValueError(
+        f"{what} must return poses of shape {[batch, out_caps, pose]}: batch, out_caps, pose; got "
+        f"{given}."
+    )
 
 
 _INITIAL = 0.1

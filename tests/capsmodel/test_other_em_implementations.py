@@ -129,7 +129,7 @@ def test_types_compete_at_each_place_on_its_own(stride: int) -> None:
                 "variance_floor": 1e-8,
             }
         )
-        built = ConvCapsules(2, 3, (5, 5), 3, routing=routing, stride=stride, pose=4).double()
+        built = ConvCapsules(2, 3, (5, 5), 3, routing=routing, stride=stride, pose_dim=4).double()
         built.weight.data = theirs[0].permute(0, 2, 3, 1)
         return built
 
@@ -159,7 +159,7 @@ def test_classes_see_all_places_with_the_same_matrices() -> None:
     theirs = torch.randn(1, 2, 3, 2, 2, generator=seeded(2), dtype=torch.float64)
     poses = torch.randn(2, 9, 2, 4, generator=seeded(1), dtype=torch.float64)
     routing = EMRouting(variance_floor=1e-8)
-    layer = ConvCapsules(2, 3, (3, 3), "all", routing=routing, pose=4).double()
+    layer = ConvCapsules(2, 3, (3, 3), "all", routing=routing, pose_dim=4).double()
     layer.weight.data = theirs[0].permute(0, 2, 3, 1)
     nothing = torch.zeros(3, 1, dtype=torch.float64)
     by = Procedure([5e-4, 9.75e-4, 1.42625e-3], nothing[:, 0], nothing)

@@ -122,7 +122,7 @@ def test_types_that_compete_are_routed_at_each_place_on_its_own(stride: int) -> 
     def layer(competition: Any) -> ConvCapsules:
         routing = DynamicRouting(competition=competition)
         built = ConvCapsules(
-            2, 3, (5, 5), 3, routing=routing, stride=stride, pose=4, pose_kind="vector"
+            2, 3, (5, 5), 3, routing=routing, stride=stride, pose_dim=4, pose_kind="vector"
         ).double()
         built.weight.data = theirs.unflatten(1, (3, 4)).permute(0, 3, 2, 1)
         return built

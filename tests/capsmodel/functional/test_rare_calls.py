@@ -58,7 +58,7 @@ def test_forward_mode_too_goes_through_the_last_round_alone(
 @pytest.mark.parametrize("routing", ["em", "dynamic"])
 def test_a_first_call_inside_a_transform_leaves_nothing_behind(routing: str) -> None:
     neighbourhood._TABLES.clear()  # pyright: ignore[reportPrivateUsage]
-    layer = ConvCapsules(2, 3, (4, 4), 2, routing=routing, pose=4)
+    layer = ConvCapsules(2, 3, (4, 4), 2, routing=routing, pose_dim=4)
     poses, seen = torch.rand(3, 16, 2, 4), torch.rand(3, 16, 2)
 
     def loss(weights: dict[str, Tensor], poses: Tensor, seen: Tensor) -> Tensor:
@@ -139,9 +139,9 @@ def test_all_rows_of_a_jacobian_may_be_made_at_once(
 
 def test_offsets_are_there_where_weights_were_assigned() -> None:
     offsets = torch.rand(9, 4)
-    source = ConvCapsules(2, 3, (3, 3), "all", pose=4, offsets=offsets)
+    source = ConvCapsules(2, 3, (3, 3), "all", pose_dim=4, offsets=offsets)
     with torch.device("meta"):
-        layer = ConvCapsules(2, 3, (3, 3), "all", pose=4, offsets=offsets)
+        layer = ConvCapsules(2, 3, (3, 3), "all", pose_dim=4, offsets=offsets)
     layer.load_state_dict(source.state_dict(), assign=True)
     grid = CapsuleGrid(torch.rand(2, 9, 2, 4), torch.rand(2, 9, 2))
     assert torch.equal(layer(grid).poses, source(grid).poses)
@@ -158,7 +158,7 @@ def test_a_convolutional_layer_multiplies_its_votes_out_once(
         return multiplied(votes, sites)
 
     monkeypatch.setattr(ProductVotes, "multiplied", counted)
-    layer = ConvCapsules(2, 3, (3, 3), 2, routing="dynamic", pose=4)
+    layer = ConvCapsules(2, 3, (3, 3), 2, routing="dynamic", pose_dim=4)
     layer(CapsuleGrid(torch.rand(2, 9, 2, 4), torch.rand(2, 9, 2)))
     assert len(calls) == 1
 
@@ -205,7 +205,7 @@ def test_lengths_work_under_every_transform() -> None:
 
 @pytest.mark.parametrize("routing", ["dynamic", "leaky", "em"])
 def test_second_derivatives_are_the_same_inside_hooks_on_saved_tensors(routing: str) -> None:
-    layer = ConvCapsules(2, 3, (3, 3), 2, routing=routing, pose=4)
+    layer = ConvCapsules(2, 3, (3, 3), 2, routing=routing, pose_dim=4)
     grid = CapsuleGrid(torch.rand(2, 9, 2, 4), torch.rand(2, 9, 2))
 
     def curvature() -> Tensor:
@@ -221,7 +221,7 @@ def test_second_derivatives_are_the_same_inside_hooks_on_saved_tensors(routing: 
 
 @pytest.mark.parametrize("routing", ["dynamic", "leaky", "uniform", "em"])
 def test_all_rows_of_a_convolutional_layer_may_be_made_at_once(routing: str) -> None:
-    layer, seen = ConvCapsules(2, 3, (3, 3), 2, routing=routing, pose=4), torch.rand(1, 9, 2)
+    layer, seen = ConvCapsules(2, 3, (3, 3), 2, routing=routing, pose_dim=4), torch.rand(1, 9, 2)
 
     def poses(children: Tensor) -> Tensor:
         return layer(CapsuleGrid(children, seen)).poses

@@ -80,7 +80,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         "bias must be of shape [in_caps 5, out_caps 3], got [3, 4].",
     ),
     "attention in a grid": (
-        lambda: CONV(2, 3, (3, 3), 2, pose=4, routing="self_attention"),
+        lambda: CONV(2, 3, (3, 3), 2, pose_dim=4, routing="self_attention"),
         "The routing 'self_attention' is for layers of one place, got a convolutional layer of 4: "
         "choose fully connected capsules, as those of the model 'capsnet', or another routing.",
     ),
@@ -122,7 +122,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a kernel that is none": (
         lambda: CONV(2, 3, (3, 3), "al"),
-        "kernel must be one of 'all', got 'al'.",
+        "kernel_size must be one of 'all', got 'al'.",
     ),
     "a grouping that is none": (
         lambda: PRIMARY(2, 2, 4, 3, grouping="pixel"),
@@ -144,14 +144,15 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a routing of another type": (
         lambda: CAPSULES(5, 4, 3, 6, routing=None),
-        "routing must be a name or settings, such as 'dynamic' or DynamicRouting(), got None.",
+        "routing must be a name, settings or a function of votes, such as 'dynamic', "
+        "DynamicRouting() or capsmodel.functional.dynamic_routing, got None.",
     ),
     "capsules of another number": (
         lambda: Capsules(5, 4, 3, 6)(torch.rand(2, 6, 4)),
         "poses must be of shape [batch, in_caps 5, in_dim 4], got [2, 6, 4].",
     ),
     "a grid of another size": (
-        lambda: CONV(2, 3, (3, 3), 2, pose=4)(
+        lambda: CONV(2, 3, (3, 3), 2, pose_dim=4)(
             CapsuleGrid(torch.rand(1, 16, 2, 4), torch.rand(1, 16, 2))
         ),
         "poses must be of shape [batch, places 9, types 2, pose 4], got [1, 16, 2, 4].",

@@ -30,11 +30,11 @@ WINDOW = Window(3, 2, 0)
 
 
 def conv_capsules(routing: type[Routing]) -> ConvCapsules:
-    return ConvCapsules(2, 3, (4, 4), 2, routing=routing(), stride=2, pose=4)
+    return ConvCapsules(2, 3, (4, 4), 2, routing=routing(), stride=2, pose_dim=4)
 
 
 LAYERS: dict[str, Callable[[], nn.Module]] = {
-    "primary capsules": lambda: PrimaryCapsules(2, types=2, pose=3, kernel=3),
+    "primary capsules": lambda: PrimaryCapsules(2, out_types=2, pose_dim=3, kernel_size=3),
     "grid of primary capsules": lambda: GridPrimaryCapsules(2, 3, 4, PrimaryStart()),
     "grid of truncated ones": lambda: GridPrimaryCapsules(2, 3, 4, PrimaryStart(is_truncated=True)),
     "convolution": lambda: Convolution(2, 3, WINDOW, batch_norm=True),
@@ -130,7 +130,9 @@ def test_the_signature_of_a_layer_is_that_of_its_constructor() -> None:
         "out_caps",
         "out_dim",
         "routing",
-        "deviation",
+        "std",
+        "device",
+        "dtype",
     ]
     assert signature.parameters["routing"].default == "dynamic"
-    assert inspect.signature(ConvCapsules).parameters["pose"].default == 16
+    assert inspect.signature(ConvCapsules).parameters["pose_dim"].default == 16

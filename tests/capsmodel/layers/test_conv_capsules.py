@@ -54,7 +54,7 @@ def test_a_vote_is_the_childs_matrix_times_the_layers() -> None:
 
 
 def test_a_vector_is_one_row_and_its_matrix_is_full() -> None:
-    capsules = layer(3, 4, (2, 2), 2, pose_kind="vector", pose=6)
+    capsules = layer(3, 4, (2, 2), 2, pose_kind="vector", pose_dim=6)
     assert capsules.weight.shape == (12, 6, 6, 4)
     below = children(2, 4, 3, 6)
     expected = torch.einsum("bpte,pteho->bptoh", below.poses, capsules.weight.view(4, 3, 6, 6, 4))
@@ -74,7 +74,7 @@ def test_matrices_of_the_classes_are_shared_and_places_told_apart_by_offsets() -
 
 
 def test_offsets_come_back_where_storage_is_made_anew_and_are_in_no_file() -> None:
-    capsules = layer(3, 5, (2, 2), "all", pose=4, offsets=torch.rand(4, 4))
+    capsules = layer(3, 5, (2, 2), "all", pose_dim=4, offsets=torch.rand(4, 4))
     assert capsules.offsets is not None
     expected = capsules.offsets.clone()
     state = capsules.state_dict()
@@ -91,11 +91,11 @@ def test_offsets_come_back_where_storage_is_made_anew_and_are_in_no_file() -> No
 
 def test_offsets_are_one_for_each_place() -> None:
     with pytest.raises(ValueError, match="one for each place that is seen, 4, got 3"):
-        layer(3, 5, (2, 2), "all", pose=4, offsets=torch.rand(3, 4))
+        layer(3, 5, (2, 2), "all", pose_dim=4, offsets=torch.rand(3, 4))
 
 
 def test_activations_go_the_way_of_their_poses() -> None:
-    capsules = layer(2, 3, (3, 3), 2, pose=4)
+    capsules = layer(2, 3, (3, 3), 2, pose_dim=4)
     below = children(2, 9, 2, 4)
     posed = CapsuleGrid(below.activations.unsqueeze(-1).repeat(1, 1, 1, 4), below.activations)
     votes = capsules.votes(posed)
@@ -133,11 +133,11 @@ def test_matrices_begin_about_the_identity_or_zero(at_identity: bool) -> None:
 @pytest.mark.parametrize(("size", "kind"), [(12, "matrix"), (15, "matrix")])
 def test_a_matrix_that_is_not_square_is_refused(size: int, kind: PoseKind) -> None:
     with pytest.raises(ValueError, match=f"A matrix pose is square, got {size} numbers"):
-        layer(2, 2, (1, 1), 1, pose_kind=kind, pose=size)
+        layer(2, 2, (1, 1), 1, pose_kind=kind, pose_dim=size)
 
 
 def test_constant_channels_become_the_poses_and_logits_of_their_types() -> None:
-    primary = GridPrimaryCapsules(1, types=3, pose=4, start=PrimaryStart(shift=1.0))
+    primary = GridPrimaryCapsules(1, out_types=3, pose_dim=4, start=PrimaryStart(shift=1.0))
     torch.nn.init.zeros_(primary.convolution.weight)
     assert primary.convolution.bias is not None
     with torch.no_grad():

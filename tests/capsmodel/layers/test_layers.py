@@ -24,7 +24,7 @@ def seeded(seed: int = 0) -> torch.Generator:
 
 
 def test_a_primary_capsule_is_made_of_its_types_neighbouring_channels() -> None:
-    primary = PrimaryCapsules(1, types=4, pose=8, kernel=3, stride=2)
+    primary = PrimaryCapsules(1, out_types=4, pose_dim=8, kernel_size=3, stride=2)
     nn.init.zeros_(primary.convolution.weight)
     assert primary.convolution.bias is not None
     with torch.no_grad():
@@ -35,7 +35,7 @@ def test_a_primary_capsule_is_made_of_its_types_neighbouring_channels() -> None:
 
 
 def test_primary_capsules_are_ordered_by_type_row_and_column() -> None:
-    primary = PrimaryCapsules(1, types=2, pose=1, kernel=1)
+    primary = PrimaryCapsules(1, out_types=2, pose_dim=1, kernel_size=1)
     nn.init.ones_(primary.convolution.weight)
     assert primary.convolution.bias is not None
     nn.init.zeros_(primary.convolution.bias)
@@ -49,7 +49,7 @@ def test_primary_capsules_divide_their_convolution_but_not_its_bias(
     coupling: Any, divisor: int
 ) -> None:
     primary = PrimaryCapsules(
-        2, 4, 3, kernel=3, stride=2, coupling=coupling, squash=ExponentialSquash()
+        2, 4, 3, kernel_size=3, stride=2, coupling=coupling, squash=ExponentialSquash()
     ).double()
     primary.initialise(seeded())
     nn.init.normal_(primary.convolution.bias, generator=seeded(1))
@@ -79,7 +79,7 @@ def test_capsules_have_no_bias() -> None:
 
 
 def test_matrices_begin_with_the_deviation_that_is_given() -> None:
-    drawn = [Capsules(60, 8, 10, 16, routing=UniformRouting(), deviation=d) for d in (0.1, 0.3)]
+    drawn = [Capsules(60, 8, 10, 16, routing=UniformRouting(), std=d) for d in (0.1, 0.3)]
     for capsules in drawn:
         capsules.initialise(seeded())
     assert drawn[0].weight.std().item() == pytest.approx(0.1, rel=0.02)

@@ -66,9 +66,9 @@ FUNCTIONS: dict[str, Callable[[Tensor], Routed]] = {
     "em_routing": lambda votes: em_routing(votes, votes.square().mean(dim=(2, 3)).sigmoid()),
 }
 LAYERS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
-    "primary capsules": (lambda: PrimaryCapsules(2, 2, 4, kernel=3, stride=2), (2, 7, 8)),
+    "primary capsules": (lambda: PrimaryCapsules(2, 2, 4, kernel_size=3, stride=2), (2, 7, 8)),
     "primary capsules of pixels": (
-        lambda: PrimaryCapsules(2, 2, 4, kernel=3, grouping="pixels"),
+        lambda: PrimaryCapsules(2, 2, 4, kernel_size=3, grouping="pixels"),
         (2, 6, 6),
     ),
     "grid of primary capsules": (lambda: GridPrimaryCapsules(2, 3, 4), (2, 5, 4)),
@@ -90,7 +90,7 @@ class OfGrid(nn.Module):
 
     def __init__(self, routing: Routing) -> None:
         super().__init__()
-        self.capsules = ConvCapsules(2, 3, (4, 5), 2, routing=routing, stride=1, pose=4)
+        self.capsules = ConvCapsules(2, 3, (4, 5), 2, routing=routing, stride=1, pose_dim=4)
 
     def forward(self, poses: Tensor, activations: Tensor) -> Routed:
         """Return the routed capsules."""
