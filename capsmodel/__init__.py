@@ -18,6 +18,22 @@ if TYPE_CHECKING:
     from capsmodel.training.training import TestResult as TestResult
     from capsmodel.training.training import Training as Training
 
+    __version__: str
+
+__all__ = [
+    "EpochMetrics",
+    "OneOf",
+    "Part",
+    "Prediction",
+    "Settings",
+    "TestResult",
+    "Trained",
+    "Training",
+    "TrainingConfig",
+    "build_model",
+    "num_parameters",
+]
+
 _HOMES = {
     "EpochMetrics": "capsmodel.metrics",
     "OneOf": "capsmodel.settings.parts",
@@ -35,10 +51,12 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its home."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'capsmodel' has no attribute '{name}'")
     from importlib import import_module
 
+    if name == "__version__":
+        return import_module("importlib.metadata").version("capsweep")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'capsmodel' has no attribute '{name}'")
     return getattr(import_module(_HOMES[name]), name)
 
 
