@@ -61,13 +61,17 @@ from capsmodel.reconstruction import FullyConnectedDecoder
 from capsmodel.routing import (
     DynamicRouting,
     EMRouting,
+    HeinsenRouting,
+    InvertedAttentionRouting,
     LeakyRouting,
     LearnedLogits,
     NormalLogits,
     RandomRouting,
     Routing,
     SelfAttentionRouting,
+    SelfRouting,
     UniformRouting,
+    VariationalBayesRouting,
 )
 from capsmodel.squash import ExponentialSquash
 from capsmodel.stopping import FixedEpochs
@@ -95,6 +99,10 @@ ROUTINGS: dict[str, Routing] = {
     "em, official": EMRouting.of_profile("official"),
     "em, normalised": EMRouting.of_profile("normalised"),
     "em, last gradient": EMRouting(gradient="last"),
+    "heinsen": HeinsenRouting(),
+    "inverted_attention": InvertedAttentionRouting(iterations=3),
+    "self_routing": SelfRouting(),
+    "variational_bayes": VariationalBayesRouting(),
     "self_attention": SelfAttentionRouting(),
 }
 LOSSES: dict[str, Loss] = {

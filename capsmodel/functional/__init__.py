@@ -15,6 +15,10 @@ from capsmodel.functional.em import (
     rising_inverse_temperature as rising_inverse_temperature,
 )
 from capsmodel.functional.grid_routing import grid_routing as grid_routing
+from capsmodel.functional.heinsen import heinsen_routing as heinsen_routing
+from capsmodel.functional.inverted_attention import (
+    inverted_attention_routing as inverted_attention_routing,
+)
 from capsmodel.functional.labels import one_hot as one_hot
 from capsmodel.functional.losses import Margins as Margins
 from capsmodel.functional.losses import margin_loss as margin_loss
@@ -27,6 +31,10 @@ from capsmodel.functional.poses import lengths as lengths
 from capsmodel.functional.poses import squash as squash
 from capsmodel.functional.poses import squash_with_epsilon as squash_with_epsilon
 from capsmodel.functional.self_attention import self_attention_routing as self_attention_routing
+from capsmodel.functional.self_routing import self_routing as self_routing
+from capsmodel.functional.variational_bayes import (
+    variational_bayes_routing as variational_bayes_routing,
+)
 from capsmodel.functional.votes import Couplings as Couplings
 from capsmodel.functional.votes import Routed as Routed
 

@@ -7,15 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from capsmodel.functional.votes import Routed
+from capsmodel.functional.votes import Routed, Votes
 
 HALVES = (torch.bfloat16, torch.float16)
 
 
 def in_own_type(device: str) -> AbstractContextManager[Any]:
     """Compute in the type of what is given in the block, also within a block of autocast."""
-    is_cast = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
-    return torch.autocast(device, enabled=False) if is_cast else nullcontext()
+    return torch.autocast(device, enabled=False) if _is_cast(device) else nullcontext()
 
 
 def in_single(route: Callable[[Tensor], Routed], votes: Tensor) -> Routed:
@@ -27,6 +26,27 @@ def in_single(route: Callable[[Tensor], Routed], votes: Tensor) -> Routed:
     with in_own_type(votes.device.type):
         if votes.dtype not in HALVES:
             return route(votes)
-        routed = route(votes.float())
-    poses, activations = routed.poses.to(votes.dtype), routed.activations.to(votes.dtype)
-    return routed._replace(poses=poses, activations=activations)
+        return _of_type(route(votes.float()), votes.dtype)
+
+
+def multiplied_in_single(route: Callable[[Votes], Routed], votes: Votes) -> Routed:
+    """Return the capsules of a layer's votes, multiplied out and routed in single precision.
+
+    This is so if they are of half precision, and under autocast. Where sums of votes are
+    normalised, the rounding of each vote would grow. The result has the type of the activations.
+    """
+    dtype, device = votes.activations.dtype, votes.activations.device.type
+    if dtype not in HALVES and not _is_cast(device):
+        return route(votes)
+    with in_own_type(device):
+        return _of_type(route(votes.to(torch.promote_types(dtype, torch.float32))), dtype)
+
+
+def _of_type(routed: Routed, dtype: torch.dtype) -> Routed:
+    poses, activations = routed.poses.to(dtype), routed.activations.to(dtype)
+    scores = routed.scores.to(dtype) if isinstance(routed.scores, Tensor) else routed.scores
+    return routed._replace(poses=poses, activations=activations, scores=scores)
+
+
+def _is_cast(device: str) -> bool:
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)

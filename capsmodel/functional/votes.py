@@ -10,6 +10,7 @@ from torch import Tensor
 
 from capsmodel.functional.neighbourhood import Neighbourhood
 from capsmodel.functional.tensor_repr import shapes_repr
+from capsmodel.torch_internals import constant
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,18 @@ class Votes(ABC):
     @abstractmethod
     def values(self) -> Float[Tensor, "sites edges out_caps pose"]:
         """All votes: the pose of each parent that each edge predicts."""
+
+    @property
+    def children(self) -> Float[Tensor, "edges sites child_pose"]:
+        """The poses of the children.
+
+        Raises:
+            ValueError: If the votes were given without them.
+        """
+        raise ValueError(
+            "The children's poses are unknown where votes are given: route the votes of a layer, "
+            "or call the routing's function."
+        )
 
 
 @dataclass(frozen=True)
@@ -64,17 +77,20 @@ class LinearVotes(Votes):
     Attributes:
         poses: The children's poses.
         weight: The layer's matrices.
+        is_shared: Whether the matrices of all edges are the same ones: what is computed from them
+            takes those of the first.
     """
 
     poses: Float[Tensor, "sites edges in_dim"]
     weight: Float[Tensor, "edges in_dim out_caps pose"]
+    is_shared: bool = False
 
     def to(self, dtype: torch.dtype) -> "LinearVotes":
         """Return the same votes as numbers of a type."""
         activations, poses, weight = (
             tensor.to(dtype) for tensor in (self.activations, self.poses, self.weight)
         )
-        return LinearVotes(activations, self.neighbourhood, poses, weight)
+        return LinearVotes(activations, self.neighbourhood, poses, weight, self.is_shared)
 
     @property
     def values(self) -> Float[Tensor, "sites edges out_caps pose"]:
@@ -85,14 +101,25 @@ class LinearVotes(Votes):
         """
         sites, edges, _ = self.poses.shape
         out_caps, pose = self.weight.shape[2:]
+        if self.is_shared:
+            alike = (self.poses @ self.weight[0].flatten(1)).unflatten(2, (out_caps, pose))
+            return alike.transpose(1, 2).contiguous().transpose(1, 2)
         products = torch.bmm(self.poses.transpose(0, 1), self.weight.flatten(2))
         by_output = products.view(edges, sites * out_caps, pose).transpose(0, 1).contiguous()
         return by_output.view(sites, out_caps, edges, pose).transpose(1, 2)
+
+    @property
+    def children(self) -> Float[Tensor, "edges sites child_pose"]:
+        """The poses of the children."""
+        return self.poses.transpose(0, 1)
 
     def summed(
         self, shares: Float[Tensor, "edges out_caps"] | None = None
     ) -> Float[Tensor, "sites out_caps pose"]:
         """Return each parent's sum of the votes for it, each times its share, None being 1."""
+        if self.is_shared and shares is None:
+            sums = self.poses.sum(dim=1) @ self.weight[0].flatten(1)
+            return sums.unflatten(1, self.weight.shape[2:])
         weight = self.weight if shares is None else self.weight * shares[:, None, :, None]
         sums = self.poses.flatten(1) @ weight.flatten(2).flatten(0, 1)
         return sums.unflatten(1, self.weight.shape[2:])
@@ -128,6 +155,11 @@ class ProductVotes(Votes):
         """All votes, multiplied out."""
         return self.multiplied(slice(None)).permute(1, 0, 3, 2)
 
+    @property
+    def children(self) -> Float[Tensor, "edges sites child_pose"]:
+        """The poses of the children, matrices row after row."""
+        return self.poses.flatten(2)
+
     def multiplied(self, sites: slice) -> Float[Tensor, "edges some_sites pose out_caps"]:
         """Return the votes for some sites, types of parents innermost.
 
@@ -160,6 +192,15 @@ class Couplings(NamedTuple):
     __repr__ = shapes_repr
 
 
+@constant
+@dataclass(frozen=True)
+class NoScores:
+    """Stands where capsules have no scores."""
+
+
+NO_SCORES = NoScores()
+
+
 class Routed(NamedTuple):
     """The capsules that votes form.
 
@@ -168,11 +209,25 @@ class Routed(NamedTuple):
         activations: The belief that it is present, in [0, 1].
         couplings: Couplings of the last iteration; None if a routing has none, and from a replica
             of `DataParallel`.
+        scores: Where capsules are classes, logits whose softmax the beliefs in these are;
+            where activations are beliefs `NO_SCORES`, as `vmap` cannot return None, and from a
+            replica of `DataParallel` None.
     """
 
     poses: Float[Tensor, "sites out_caps pose"]
     activations: Float[Tensor, "sites out_caps"]
     couplings: Couplings | None = None
+    scores: Float[Tensor, "sites out_caps"] | NoScores | None = NO_SCORES
+
+    @property
+    def logits(self) -> Float[Tensor, "sites out_caps"] | None:
+        """The scores; None where there are none."""
+        return self.scores if isinstance(self.scores, Tensor) else None
+
+    @property
+    def beliefs(self) -> Float[Tensor, "sites out_caps"]:
+        """The belief in each class, where capsules are classes."""
+        return self.activations if self.logits is None else self.logits.softmax(dim=1)
 
     __repr__ = shapes_repr
 

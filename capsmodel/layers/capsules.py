@@ -29,13 +29,16 @@ RoutingGiven = Routing | str | Callable[[Tensor], Tensor | Routed]
 
 
 class Capsules(InitialisedModule):
-    """Each pair of an input and an output capsule has a matrix of its own.
+    """Each pair of an input and an output capsule has a matrix of its own, or each output one.
 
     Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, equation 2.
     Difference: none. The authors' code adds a bias to each sum of votes: a setting of the routing.
+    Matrices that all inputs share are those of Gu and Tresp 2020, arXiv:1911.07968, who also leave
+    out the routing: the routing "uniform", up to the scale of the matrices.
 
     Attributes:
-        weight: Matrices of shape [in_caps, in_dim, out_caps * out_dim].
+        weight: Matrices of shape [in_caps, in_dim, out_caps * out_dim]; where all inputs share
+            them, [1, in_dim, out_caps * out_dim].
         router: Turns the votes into capsules.
         neighbourhood: The neighbourhood of one place.
     """
@@ -49,6 +52,7 @@ class Capsules(InitialisedModule):
         *,
         routing: RoutingGiven = "dynamic",
         std: float = 0.1,
+        shared: bool = False,
         device: str | torch.device | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -62,6 +66,7 @@ class Capsules(InitialisedModule):
             routing: The routing, by name, as settings, or as a function of votes [batch, in_caps,
                 out_caps, pose], which returns poses [batch, out_caps, pose], or `Routed`.
             std: Standard deviation of the initial weights.
+            shared: Whether all inputs share one matrix for each output.
             device: Where the weights are, by default PyTorch's own default.
             dtype: Their type, likewise.
 
@@ -75,8 +80,10 @@ class Capsules(InitialisedModule):
         self.out_shape = (out_caps, out_dim)
         self.neighbourhood = Neighbourhood()
         self.reads_activations = chosen.reads_activations
-        self.weight = nn.Parameter(torch.empty(in_caps, in_dim, out_caps * out_dim))
-        self.router = chosen.build(Fan(in_caps, out_caps, out_dim))
+        self.weight = nn.Parameter(
+            torch.empty(1 if shared else in_caps, in_dim, out_caps * out_dim)
+        )
+        self.router = chosen.build(Fan(in_caps, out_caps, out_dim, child_pose=in_dim))
         self._place(device, dtype)
 
     def initialise(self, generator: torch.Generator | None) -> None:
@@ -103,9 +110,8 @@ class Capsules(InitialisedModule):
         Raises:
             ValueError: If the poses are of another shape.
         """
-        in_caps, in_dim, _ = self.weight.shape
         given, activations = poses[:2] if isinstance(poses, Routed) else (poses, None)
-        check_shape("poses", given, batch=None, in_caps=in_caps, in_dim=in_dim)
+        check_shape("poses", given, batch=None, in_caps=self.in_caps, in_dim=self.in_dim)
         votes = self._votes_for_router(given)
         if activations is not None:
             votes = replace(votes, activations=activations.t())
@@ -128,8 +134,9 @@ class Capsules(InitialisedModule):
         return self._linear(poses).values
 
     def _linear(self, poses: Float[Tensor, "batch in_caps in_dim"]) -> LinearVotes:
-        weight = self.weight.unflatten(2, self.out_shape)
-        return LinearVotes(lengths(poses).t(), self.neighbourhood, poses, weight)
+        is_shared = len(self.weight) < self.in_caps
+        weight = self.weight.expand(self.in_caps, -1, -1).unflatten(2, self.out_shape)
+        return LinearVotes(lengths(poses).t(), self.neighbourhood, poses, weight, is_shared)
 
     def _votes_for_router(self, poses: Float[Tensor, "batch in_caps in_dim"]) -> Votes:
         """Return the votes as the routing needs them: with activations if it reads them."""
@@ -146,7 +153,9 @@ class Capsules(InitialisedModule):
 
 def reported(layer: nn.Module, routed: Routed) -> Routed:
     """Return what a layer reports: all, or in a replica what `DataParallel` can gather."""
-    return routed._replace(couplings=None) if is_replica(layer) else routed
+    if not is_replica(layer):
+        return routed
+    return routed._replace(couplings=None, scores=routed.logits)
 
 
 def chosen_routing(routing: RoutingGiven) -> Routing | FunctionRouting:

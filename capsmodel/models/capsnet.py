@@ -60,6 +60,8 @@ class CapsNet(Model):
         primary_squash: Turns their lengths into beliefs.
         primary_grouping: What makes a pose: neighbouring "channels" at one position; or "pixels" as
             they lie in memory, which is a widespread mistake and a control.
+        shared_transforms: Whether all primary capsules share one matrix for each class, as in Gu
+            and Tresp 2020, arXiv:1911.07968; they also leave out the routing, as "uniform" does.
         dropout: Share of the primary capsules that is dropped whole in training.
         class_dim: Length of a class capsule's pose.
         initialisation: How weights begin: "scaled" draws normally with variance 2 / fan-in before
@@ -107,6 +109,7 @@ class CapsNet(Model):
     routing: Annotated[Routing, OneOf(ROUTINGS)] = DynamicRouting()
     reconstruction: Annotated[Reconstruction, OneOf(RECONSTRUCTIONS)] = FullyConnectedDecoder()
     primary_grouping: Grouping = later("channels")
+    shared_transforms: bool = later(False)
 
     @classmethod
     def official_cifar10(cls) -> "CapsNet":
@@ -172,6 +175,7 @@ class CapsuleNetwork(DrawingNetwork):
             settings.class_dim,
             routing=settings.routing,
             std=settings.init_scale * _DEVIATION,
+            shared=settings.shared_transforms,
         )
         self.decoder = settings.reconstruction.build(num_classes * settings.class_dim, image_shape)
 
@@ -186,7 +190,7 @@ class CapsuleNetwork(DrawingNetwork):
         primary = self._dropped(self.primary(self.convolution(images)), generator)
         routed = self.recomputable(self.capsules, primary, generator=generator)
         couplings = couplings_of({"capsules": routed})
-        outputs = Outputs(routed.activations, None, None, routed.poses, couplings)
+        outputs = Outputs(routed.beliefs, None, routed.logits, routed.poses, couplings)
         return self.drawn(outputs, routed.poses, labels)
 
     def child_grid(self) -> ChildGrid | None:

@@ -130,7 +130,7 @@ class DeepCapsuleNetwork(DrawingNetwork):
         children = torch.cat([self._as_children(one) for one in last], dim=1)
         routed = self.recomputable(self.capsules, children, generator=generator)
         couplings = couplings_of({"capsules": routed})
-        outputs = Outputs(routed.activations, None, None, routed.poses, couplings)
+        outputs = Outputs(routed.beliefs, None, routed.logits, routed.poses, couplings)
         return self.drawn(outputs, routed.poses, labels)
 
     def initialise(self, seed: int) -> None:

@@ -156,7 +156,7 @@ class EfficientCapsuleNetwork(DrawingNetwork):
         primary = self.primary(self.convolutions(images))
         routed = self.recomputable(self.capsules, primary, generator=generator)
         couplings = couplings_of({"capsules": routed})
-        outputs = Outputs(routed.activations, None, None, routed.poses, couplings)
+        outputs = Outputs(routed.beliefs, None, routed.logits, routed.poses, couplings)
         return self.drawn(outputs, routed.poses, labels)
 
     def initialise(self, seed: int) -> None:

@@ -241,7 +241,8 @@ class MatrixCapsuleNetwork(DrawingNetwork):
             routed[name] = self.recomputable(layer, grid, generator=generator)
             grid = layer.grid(routed[name])
         routed["classes"] = classes = self.recomputable(self.classes, grid, generator=generator)
-        outputs = Outputs(classes.activations, None, None, classes.poses, couplings_of(routed))
+        couplings = couplings_of(routed)
+        outputs = Outputs(classes.beliefs, None, classes.logits, classes.poses, couplings)
         return self.drawn(outputs, classes.poses, labels)
 
     @property

@@ -25,6 +25,7 @@ from capsmodel.routing.controls import UniformRouting as UniformRouting
 from capsmodel.routing.em_routing import EMRouting as EMRouting
 from capsmodel.routing.function import FunctionRouter as FunctionRouter
 from capsmodel.routing.function import FunctionRouting as FunctionRouting
+from capsmodel.routing.heinsen_routing import HeinsenRouting as HeinsenRouting
 from capsmodel.routing.inverse_temperature import INVERSE_TEMPERATURES as INVERSE_TEMPERATURES
 from capsmodel.routing.inverse_temperature import (
     ConstantInverseTemperature as ConstantInverseTemperature,
@@ -33,7 +34,14 @@ from capsmodel.routing.inverse_temperature import InverseTemperature as InverseT
 from capsmodel.routing.inverse_temperature import (
     RisingInverseTemperature as RisingInverseTemperature,
 )
+from capsmodel.routing.inverted_attention import (
+    InvertedAttentionRouting as InvertedAttentionRouting,
+)
 from capsmodel.routing.self_attention import SelfAttentionRouting as SelfAttentionRouting
+from capsmodel.routing.self_routing import SelfRouting as SelfRouting
+from capsmodel.routing.variational_bayes import (
+    VariationalBayesRouting as VariationalBayesRouting,
+)
 
 ROUTINGS = (
     DynamicRouting,
@@ -42,4 +50,8 @@ ROUTINGS = (
     RandomRouting,
     EMRouting,
     SelfAttentionRouting,
+    InvertedAttentionRouting,
+    SelfRouting,
+    HeinsenRouting,
+    VariationalBayesRouting,
 )

@@ -21,12 +21,14 @@ class Fan(NamedTuple):
         out_caps: Types of parents at a place.
         pose: Numbers of a parent's pose.
         neighbourhood: Which edges belong to one child.
+        child_pose: Numbers of a child's pose; None for as many as a parent's.
     """
 
     edges: int
     out_caps: int
     pose: int
     neighbourhood: Neighbourhood = Neighbourhood()
+    child_pose: int | None = None
 
 
 class RoutingFacts(NamedTuple):

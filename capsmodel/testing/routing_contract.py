@@ -113,8 +113,9 @@ class RoutingContract(PartContract):
 
     def test_the_global_chance_is_left_alone(self, routing: Routing, layer: str) -> None:
         """All random numbers come from the generator."""
+        router = router_of(routing, layer)  # which draws where its values are drawn
         before = torch.get_rng_state()
-        routed_by(router_of(routing, layer), example_votes(layer))
+        routed_by(router, example_votes(layer))
         assert torch.equal(torch.get_rng_state(), before)
 
     def test_a_router_is_built_without_storage(self, routing: Routing, layer: str) -> None:

@@ -11,12 +11,16 @@ from capsmodel.functional import (
     Neighbourhood,
     dynamic_routing,
     em_routing,
+    heinsen_routing,
+    inverted_attention_routing,
     leaky_routing,
     margin_loss,
     random_routing,
     self_attention_routing,
+    self_routing,
     spread_loss,
     uniform_routing,
+    variational_bayes_routing,
 )
 from capsmodel.layers import CapsuleGrid, Capsules, ConvCapsules, PrimaryCapsules
 
@@ -84,6 +88,26 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         "The routing 'self_attention' is for layers of one place, got a convolutional layer of 4: "
         "choose fully connected capsules, as those of the model 'capsnet', or another routing.",
     ),
+    "a scale for each output": (
+        lambda: inverted_attention_routing(VOTES, scale=torch.ones(3)),
+        "scale must be of shape [pose 4], got [3].",
+    ),
+    "attention in no rounds": (
+        lambda: inverted_attention_routing(VOTES, 0),
+        "iterations must be 1 or more, got 0.",
+    ),
+    "logits of one image": (
+        lambda: self_routing(VOTES, SEEN, torch.rand(1, 5, 3)),
+        "logits must be of shape [batch 2, in_caps 5, out_caps 3], got [1, 5, 3].",
+    ),
+    "worths of one child": (
+        lambda: heinsen_routing(VOTES, SEEN, use=torch.ones(1, 3)),
+        "use must be of shape [in_caps 5, out_caps 3], got [1, 3].",
+    ),
+    "a prior of nothing": (
+        lambda: variational_bayes_routing(VOTES, SEEN, mean_precision=0.0),
+        "mean_precision must be above 0, got 0.0.",
+    ),
     "activations of one image": (
         lambda: EM(VOTES, SEEN[:1]),
         "activations must be of 2 images, got 1.",
@@ -135,7 +159,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a routing that is none": (
         lambda: Capsules(5, 4, 3, 6, routing="dynamc"),
         "Unknown routing 'dynamc'. Did you mean 'dynamic'? Known: dynamic, leaky, uniform, random, "
-        "em, self_attention.",
+        "em, self_attention, inverted_attention, self_routing, heinsen, variational_bayes.",
     ),
     "a squash of another type": (
         lambda: PRIMARY(1, 2, 4, 3, squash="sabour"),

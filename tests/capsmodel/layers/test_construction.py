@@ -131,6 +131,7 @@ def test_the_signature_of_a_layer_is_that_of_its_constructor() -> None:
         "out_dim",
         "routing",
         "std",
+        "shared",
         "device",
         "dtype",
     ]
