@@ -13,11 +13,12 @@ from capsmodel.routing import (
     ROUTINGS,
     DynamicRouting,
     RandomRouting,
+    Routing,
     UniformRouting,
     VectorRouting,
 )
 from capsmodel.settings.messages import settings_of
-from capsmodel.settings.parts import kind_of
+from capsmodel.settings.parts import built_in_members, kind_of
 
 
 class Tempered(VectorRouting):
@@ -34,7 +35,9 @@ class Tempered(VectorRouting):
 
 CONFIG = TrainingConfig()
 KNOWN = ", ".join(map(kind_of, ROUTINGS))
-ITERATED = ", ".join(kind_of(part) for part in ROUTINGS if "iterations" in part.model_fields)
+ITERATED = ", ".join(
+    kind_of(part) for part in built_in_members(Routing) if "iterations" in part.model_fields
+)
 
 
 def refusal(changes: Mapping[str, Any], config: TrainingConfig = CONFIG, *parts: Any) -> str:
