@@ -177,6 +177,7 @@ class TorchContract:
     ) -> None:
         """The graph includes its gradients, which equal those of a plain call."""
         self._skip_unless_it_compiles()
+        torch.compiler.reset()  # one function is compiled for a limited number of modules
         compiled = torch.compile(module.eval(), fullgraph=True, backend="aot_eager")
         assert_close(_said(compiled, *inputs), _said(module, *inputs), rtol=1e-5, atol=1e-5)
         weights = list(module.parameters())
