@@ -14,6 +14,7 @@ from capsmodel.losses import LOSSES, Loss, MarginLoss
 from capsmodel.models import MODELS, CapsNet, Model, Network
 from capsmodel.optimisers import OPTIMISERS, Adam, ExponentialRate, Optimiser
 from capsmodel.reconstruction import NoReconstruction
+from capsmodel.routing import Routing
 from capsmodel.search_range import Choices
 from capsmodel.settings.measures import own_metrics
 from capsmodel.settings.parts import OneOf, Settings, kind_of
@@ -133,12 +134,36 @@ def build_model(config: TrainingConfig) -> Network:
         return config.model.build(shape, config.data.num_classes)
 
 
+def check_judged(config: TrainingConfig) -> None:
+    """Check that the loss judges what the routing gives the classes: scores, or also lengths.
+
+    It is no check of the settings themselves, so that records of such pairs stay readable.
+
+    Raises:
+        ValueError: If the classes have scores and the loss sees lengths alone.
+    """
+    routing = getattr(config.model, "routing", None)
+    if not isinstance(routing, Routing) or not routing.judged_by_scores:
+        return
+    if config.loss.judges_logits():
+        return
+    form = config.data.task.label_form
+    able = [kind_of(one) for one in LOSSES if one.judges_logits() and form in one.takes]
+    choices = " or ".join(f"loss={kind}" for kind in able)
+    raise ValueError(
+        f"The loss '{config.loss.kind}' judges lengths of class capsules, but the routing "
+        f"'{routing.kind}' gives them scores, the logits of a softmax: set {choices}, or choose "
+        f"another routing."
+    )
+
+
 def why_unbuildable(config: TrainingConfig) -> str:
-    """Return why the network of a config cannot be built, on one line, "" if it can.
+    """Return why the network of a config cannot be built or trained, on one line, "" if it can.
 
     A model is built once for all configs that differ in other settings, as points of a search do.
     """
     try:
+        check_judged(config)
         shape = config.augmentation.shape(config.data.image_shape)
     except ValueError as error:
         return _reason(error)

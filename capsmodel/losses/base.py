@@ -39,6 +39,11 @@ class Loss(Part, ABC):
             progress: Share of the training that is done, in [0, 1]: what schedules go by.
         """
 
+    @classmethod
+    def judges_logits(cls) -> bool:
+        """Return whether a network's own logits are what it judges, where there are any."""
+        return cls.judge is not Loss.judge
+
     def check_classes(self, num_classes: int) -> None:
         """Check that the settings fit the number of classes; by default any number does.
 

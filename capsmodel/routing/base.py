@@ -82,6 +82,8 @@ class Routing(Part, ABC):
             none, the length of the pose is the activation.
         facts: What people compare it by; None for a routing of one's own that does not say it.
         takes_grids: Whether it routes in layers of several places, as convolutional ones are.
+        judged_by_scores: Whether class capsules are to be judged by their scores, as its source
+            does; a loss of lengths is then refused.
     """
 
     family: ClassVar[str] = "routing"
@@ -89,6 +91,7 @@ class Routing(Part, ABC):
     reads_activations: ClassVar[bool] = False
     facts: ClassVar[RoutingFacts | None] = None
     takes_grids: ClassVar[bool] = True
+    judged_by_scores: ClassVar[bool] = False
 
     @property
     def shares_out_once(self) -> bool:

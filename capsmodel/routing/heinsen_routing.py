@@ -19,8 +19,8 @@ class HeinsenRouting(Routing):
     A parent's score is the sum over the children of what it uses of each times what using is worth,
     less what it ignores times what ignoring costs; both are learned for each pair and start at
     zero. The sigmoid of the score is the activation; the classes' scores are logits of a softmax,
-    for cross-entropy. Time grows with the rounds times the number of votes; gradients flow through
-    all rounds. It is for layers of one place, as published.
+    for a loss of logits such as cross-entropy. Time grows with the rounds times the number of
+    votes; gradients flow through all rounds. It is for layers of one place, as published.
 
     Source: Heinsen 2019, arXiv:1911.00792, and the released code.
     Difference: votes have no learned bias. What using is worth is learned for each pair; the code
@@ -39,12 +39,14 @@ class HeinsenRouting(Routing):
         cost="5r - 2",
         memory="3 numbers of the vote's size a round, 1 share",
         gradient="through all rounds",
-        failures="a loss of lengths does not suit scores; only for layers of one place",
+        failures="a loss of lengths does not suit scores and is refused; only for layers of one "
+        "place",
         published="smallNORB 99.1 % right, the best of 10 trainings by crops of the test images "
         "(Heinsen 2019)",
     )
     needs_naming: ClassVar[bool] = True
     takes_grids: ClassVar[bool] = False
+    judged_by_scores: ClassVar[bool] = True
     reads_activations: ClassVar[bool] = True
     kind: Literal["heinsen"] = "heinsen"
     iterations: Annotated[int, Field(ge=1, le=100), Ints(1, 5)] = 3

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from capsmodel import tensor_file
 from capsmodel.chance import stream
-from capsmodel.config import TrainingConfig, build_model
+from capsmodel.config import TrainingConfig, build_model, check_judged
 from capsmodel.data import Images
 from capsmodel.health import routing_metrics
 from capsmodel.models import Outputs
@@ -71,8 +71,10 @@ class Learner:
         """Set the initial weights.
 
         Raises:
-            ValueError: If the images are too small for the model.
+            ValueError: If the images are too small for the model, or the loss does not suit the
+                routing.
         """
+        check_judged(config)
         self.config = config
         self.seed = seed
         self.device = device

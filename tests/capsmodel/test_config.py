@@ -4,12 +4,12 @@ from typing import Literal
 
 import pytest
 
-from capsmodel import TrainingConfig, build_model, num_parameters
+from capsmodel import Training, TrainingConfig, build_model, num_parameters
 from capsmodel.augmentation import Shift
 from capsmodel.config import num_multiply_adds, why_unbuildable
-from capsmodel.losses import CrossEntropy
+from capsmodel.losses import LOSSES, CrossEntropy, MarginLoss, Sigmoid, SpreadLoss
 from capsmodel.models import MODELS, CapsNet
-from capsmodel.routing import ROUTINGS, DynamicRouting, RandomRouting
+from capsmodel.routing import ROUTINGS, DynamicRouting, HeinsenRouting, RandomRouting
 from tests.capsmodel.small_config import small_config, small_model
 
 
@@ -123,3 +123,44 @@ def test_a_model_whose_settings_have_no_hash_is_built_too() -> None:
     with pytest.raises(TypeError, match="unhashable"):
         hash(config.model)
     assert "99" in why_unbuildable(config)
+
+
+def of_scores(**changes: object) -> TrainingConfig:
+    return small_config(
+        model=small_model(routing=HeinsenRouting(), reconstruction="none"), **changes
+    )
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_scores_of_classes_are_judged_by_a_loss_of_logits_alone(loss: type) -> None:
+    config = of_scores(loss=loss())
+    if loss in {CrossEntropy, Sigmoid}:
+        assert why_unbuildable(config) == ""
+        Training(config, seed=0)
+        return
+    sentence = (
+        f"The loss '{config.loss.kind}' judges lengths of class capsules, but the routing "
+        f"'heinsen' gives them scores, the logits of a softmax: set loss=cross_entropy or "
+        f"loss=sigmoid, or choose another routing."
+    )
+    assert why_unbuildable(config) == sentence
+    with pytest.raises(ValueError, match="judges lengths of class capsules") as refused:
+        Training(config, seed=0)
+    assert str(refused.value) == sentence
+    assert build_model(config), "a network that was trained so can still be loaded"
+
+
+class OwnLoss(MarginLoss):
+    """A user's own loss of lengths."""
+
+    kind: Literal["own"] = "own"  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+def test_a_loss_of_ones_own_sees_lengths_unless_it_judges_outputs() -> None:
+    assert "The loss 'own' judges lengths" in why_unbuildable(of_scores(loss=OwnLoss()))
+
+
+@pytest.mark.parametrize("routing", [one for one in ROUTINGS if one is not HeinsenRouting])
+@pytest.mark.parametrize("loss", [MarginLoss, SpreadLoss])
+def test_every_other_routing_takes_a_loss_of_lengths(routing: type, loss: type) -> None:
+    assert why_unbuildable(small_config(model=small_model(routing=routing()), loss=loss())) == ""

@@ -12,6 +12,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from capsmodel import EpochMetrics, Training, TrainingConfig, build_model
 from capsmodel.chance import stream
 from capsmodel.data import Digits
+from capsmodel.losses import CrossEntropy, MarginLoss
 from capsmodel.models import CapsNet, MatrixCapsNet, Network
 from capsmodel.models.base import recomputed
 from capsmodel.models.capsnet import CapsuleNetwork
@@ -108,7 +109,8 @@ def same(one: tuple[Any, dict[str, Tensor]], other: tuple[Any, dict[str, Tensor]
 
 
 def config_of(routing: Routing) -> TrainingConfig:
-    return small_config(model=small_model(routing=routing))
+    loss = CrossEntropy() if routing.judged_by_scores else MarginLoss()
+    return small_config(model=small_model(routing=routing), loss=loss)
 
 
 def matrix_config(routing: Routing) -> TrainingConfig:

@@ -49,6 +49,22 @@ def test_a_grid_is_refused_with_every_combination_that_cannot_be_built() -> None
     )
 
 
+PAIRS: dict[str, tuple[Any, ...]] = {
+    "model.routing": ("dynamic", "heinsen"),
+    "loss": ("margin", "cross_entropy"),
+}
+
+
+def test_a_grid_is_refused_with_the_pair_of_a_routing_and_a_loss_that_do_not_suit() -> None:
+    assert refusal(FullFactorial(factors=PAIRS)) == (
+        "Arm 'routing=heinsen, loss=margin': The loss 'margin' judges lengths of class capsules, "
+        "but the routing 'heinsen' gives them scores, the logits of a softmax: set "
+        "loss=cross_entropy or loss=sigmoid, or choose another routing. To train the other 3 "
+        "alone, give skip_unbuildable=True."
+    )
+    assert len(manifest_of(FullFactorial(factors=PAIRS, skip_unbuildable=True)).arms) == 3
+
+
 def test_the_sentence_names_twenty_arms_and_counts_the_rest() -> None:
     arms = {f"arm {size}": {"model.conv_kernel": size} for size in range(9, 35)}
     sentence = refusal(ListedArms(arms={"base": {}, **arms}, baseline="base"))
