@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Integer, Shaped
 from torch import Tensor
@@ -31,6 +32,7 @@ PAPER_MARGINS = Margins()
 ClassWeights = Sequence[float | int] | Float[Tensor, " weights"]
 Reduction = Literal["mean", "sum", "none"]
 """Of the images' losses: their mean, their sum, or one value an image."""
+REDUCTIONS = ("mean", "sum", "none")
 
 
 def margin_loss(
@@ -184,9 +186,31 @@ class _Truth(NamedTuple):
         if self.classes is not None:
             return reduced(losses, self.classes, reduction, by_class)
         if by_class is not None:
-            weights = self.is_true * by_class
-            losses = losses * weights.sum(dim=1) / self.is_true.sum(dim=1).clamp(min=1)
+            losses = losses * (self.is_true * by_class).sum(dim=1) / self._num_true()
         return reduced(losses, None, reduction)
+
+    def weights(self, by_class: Float[Tensor, " classes"]) -> Float[Tensor, " batch"]:
+        if self.classes is not None:
+            return by_class[self.classes.indices]
+        return (self.is_true * by_class).sum(dim=1) / self._num_true()
+
+    def _num_true(self) -> Tensor:
+        return self.is_true.sum(dim=1).clamp(min=1)
+
+
+def weights_of_images(
+    class_weights: ClassWeights,
+    labels: Integer[Tensor, " batch"] | Shaped[Tensor, "batch classes"],
+    beliefs: Float[Tensor, "batch classes"],
+) -> Float[Tensor, " batch"]:
+    """Return the weight of each image's class, or the mean weight of its classes.
+
+    Raises:
+        ValueError: If labels or weights do not fit the beliefs.
+    """
+    truth = _Truth.of(labels, beliefs)
+    by_class = weights_as(class_weights, beliefs, beliefs.shape[1])
+    return torch.ones_like(beliefs[:, 0]) if by_class is None else truth.weights(by_class)
 
 
 def weights_as(
@@ -215,7 +239,7 @@ def reduced(
 
     It is NaN if a label is no class.
     """
-    check_choice("reduction", reduction, ("mean", "sum", "none"))
+    check_choice("reduction", reduction, REDUCTIONS)
     if truth is not None and class_weights is not None:
         losses = losses * class_weights[truth.indices]
     if reduction == "none":

@@ -2,6 +2,7 @@
 
 from capsmodel.losses.base import ClassWeightedLoss as ClassWeightedLoss
 from capsmodel.losses.base import Loss as Loss
+from capsmodel.losses.base import LossModule as LossModule
 from capsmodel.losses.cross_entropy import CrossEntropy as CrossEntropy
 from capsmodel.losses.margin import MARGIN_SCHEDULES as MARGIN_SCHEDULES
 from capsmodel.losses.margin import ConstantMargins as ConstantMargins

@@ -1,13 +1,23 @@
-"""The interface of every loss, and the base of losses with class weights."""
+"""The interface of every loss, its form as a module, and the base of losses with class weights."""
 
 from abc import ABC, abstractmethod
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, cast
 
+import torch
 from jaxtyping import Float, Shaped
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
+from capsmodel.functional.checks import check_choice
+from capsmodel.functional.losses import (
+    REDUCTIONS,
+    ClassWeights,
+    Reduction,
+    reduced,
+    weights_of_images,
+)
 from capsmodel.models.base import Outputs
+from capsmodel.routing import Routed
 from capsmodel.settings.parts import Part
 
 
@@ -52,14 +62,127 @@ class Loss(Part, ABC):
         """
 
     def judge(
-        self, outputs: Outputs, labels: Shaped[Tensor, "batch ..."], progress: float
-    ) -> Float[Tensor, ""]:
+        self,
+        outputs: Outputs,
+        labels: Shaped[Tensor, "batch ..."],
+        progress: float,
+        reduction: Reduction = "mean",
+    ) -> Float[Tensor, "*batch"]:
         """Return the loss of a network's outputs, by default the loss of the lengths.
 
-        The losses of this package take a `reduction` here and in `loss`: "mean", "sum", or "none"
-        for one value an image.
+        Args:
+            outputs: Of the network.
+            labels: As of `loss`.
+            progress: As of `loss`.
+            reduction: "mean", as in a training; or "sum", or "none" for one value an image, which
+                the losses of this package take here and in `loss`.
         """
-        return self.loss(outputs.lengths, labels, progress)
+        if reduction == "mean":
+            return self.loss(outputs.lengths, labels, progress)
+        return cast(Any, self.loss)(outputs.lengths, labels, progress, reduction)
+
+    def module(
+        self,
+        *,
+        reduction: Reduction = "mean",
+        class_weights: ClassWeights = (),
+        from_logits: bool = False,
+    ) -> "LossModule":
+        """Return the loss as a module, to be called with beliefs and labels as PyTorch's own are.
+
+        Args:
+            reduction: Over the images: "mean", "sum", or "none" for one value an image.
+            class_weights: Multiplier of an image's loss for each class that it may have, a sequence
+                or a tensor; none for 1. The mean is the plain one. An image of several classes has
+                their mean weight.
+            from_logits: Whether tensors that are handed are logits, not lengths.
+
+        Raises:
+            ValueError: If there is no such reduction, the settings have class weights too, or the
+                loss sees lengths alone.
+        """
+        return LossModule(self, reduction, class_weights, from_logits=from_logits)
+
+    def __call__(
+        self,
+        beliefs: Float[Tensor, "batch classes"] | Routed | Outputs,
+        labels: Shaped[Tensor, "batch ..."],
+    ) -> Float[Tensor, ""]:
+        """Return the mean over the images, as `module()` does."""
+        return self.module()(beliefs, labels)
+
+
+class LossModule(nn.Module):
+    """A loss as a module, which its settings make: `MarginLoss().module(reduction="none")`.
+
+    Attributes:
+        loss: The settings.
+        reduction: Over the images.
+        class_weights: A buffer, which moves with the module; or None.
+        from_logits: Whether tensors are logits.
+    """
+
+    class_weights: Tensor | None
+
+    def __init__(
+        self, loss: Loss, reduction: Reduction, class_weights: ClassWeights, *, from_logits: bool
+    ) -> None:
+        super().__init__()
+        check_choice("reduction", reduction, REDUCTIONS)
+        if from_logits and not loss.judges_logits():
+            raise ValueError(
+                f"The loss '{loss.kind}' judges lengths, not logits: leave out from_logits and "
+                f"hand lengths, or take cross-entropy or the sigmoid loss."
+            )
+        has_weights = len(class_weights) > 0
+        if has_weights and getattr(loss, "class_weights", ()):
+            raise ValueError(
+                "class_weights are given twice, in the settings and for the module: leave out one."
+            )
+        self.loss, self.from_logits = loss, from_logits
+        self.reduction: Reduction = reduction
+        weights = torch.as_tensor(class_weights) * 1.0 if has_weights else None  # never integers
+        self.register_buffer("class_weights", weights)
+
+    def forward(
+        self,
+        beliefs: Float[Tensor, "batch classes"] | Routed | Outputs,
+        labels: Shaped[Tensor, "batch ..."],
+        progress: float = 1.0,
+    ) -> Float[Tensor, "*batch"]:
+        """Return the loss of the images, reduced.
+
+        Args:
+            beliefs: Lengths of class capsules, in [0, 1], or logits; or what a capsule layer or a
+                network returns, whose logits then count where it has them.
+            labels: The true class of each image; or, where it may be of several, whether it is of
+                each, for the losses that take that.
+            progress: Share of the training that is done, in [0, 1], for schedules; by default they
+                are at their end.
+
+        Raises:
+            ValueError: If labels or class weights do not fit the beliefs.
+        """
+        outputs = self._outputs(beliefs)
+        if self.reduction == "mean" and self.class_weights is None:  # which a loss of one's own can
+            return self.loss.judge(outputs, labels, progress)
+        losses = self.loss.judge(outputs, labels, progress, "none")
+        if self.class_weights is not None:
+            losses = losses * weights_of_images(self.class_weights, labels, outputs.lengths)
+        return reduced(losses, None, self.reduction)
+
+    def _outputs(self, beliefs: Tensor | Routed | Outputs) -> Outputs:
+        if isinstance(beliefs, Routed):
+            return Outputs(beliefs.beliefs, None, beliefs.logits)
+        if isinstance(beliefs, Outputs):
+            return beliefs
+        if self.from_logits:
+            return Outputs(beliefs.softmax(dim=1), None, beliefs)
+        return Outputs(beliefs, None)
+
+    def extra_repr(self) -> str:
+        """Return what is set, for the module's `repr`."""
+        return f"{self.loss!r}, reduction={self.reduction!r}, from_logits={self.from_logits}"
 
 
 class ClassWeightedLoss(Loss, ABC):
