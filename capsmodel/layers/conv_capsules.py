@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -12,7 +13,7 @@ from capsmodel.functional.checks import check_choice, check_shape
 from capsmodel.initialised import InitialisedModule, set_truncated
 from capsmodel.layers.capsule_grid import CapsuleGrid
 from capsmodel.layers.capsules import RoutingGiven, chosen_routing, reported
-from capsmodel.layers.convolution import Window
+from capsmodel.layers.convolution import Padding, Window
 from capsmodel.routing import Fan, Neighbourhood, ProductVotes, Routed
 
 PoseKind = Literal["matrix", "vector"]
@@ -36,7 +37,8 @@ class ConvCapsules(InitialisedModule):
 
     With matrices a pose is square and so is its matrix, with vectors it is one row and its matrix
     has pose * pose numbers. The classes see all places at once, with the same matrices at all of
-    them: there offsets distinguish the places.
+    them: there offsets distinguish the places. Padding adds capsules whose poses and activations
+    are zero. The matrices do not depend on the places, so that each call may be of other sizes.
 
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", section 4.
     Difference: the paper does not say what matrix a vector has; here it is a full one, so that
@@ -62,6 +64,7 @@ class ConvCapsules(InitialisedModule):
         *,
         routing: RoutingGiven = "em",
         stride: int = 1,
+        padding: Padding | tuple[int, int] = 0,
         pose_dim: int = 16,
         pose_kind: PoseKind = "matrix",
         start: MatrixStart | None = None,
@@ -74,11 +77,13 @@ class ConvCapsules(InitialisedModule):
         Args:
             in_types: Types of children.
             out_types: Types of parents.
-            size: Rows and columns of the children's places.
+            size: Rows and columns of the children's places, of a call that names no others.
             kernel_size: Side of the window; "all" sees all places at once, with the same matrices.
             routing: The routing, by name, as settings, or as a function of the votes of each
                 site, see `Capsules`.
             stride: Step of the window.
+            padding: Absent capsules on each side, of rows and of columns where two are given; or
+                "same" for as many as give every step of `stride` places one place.
             pose_dim: Numbers of a pose.
             pose_kind: Whether poses are a "matrix" or a "vector".
             start: Initial values of the matrices, by default `MatrixStart()`.
@@ -88,8 +93,8 @@ class ConvCapsules(InitialisedModule):
             dtype: Their type, likewise.
 
         Raises:
-            ValueError: If the window does not fit, a matrix is not square, there is no routing of
-                that name, or it cannot take the pose.
+            ValueError: If the window does not fit, all places are to be padded, a matrix is not
+                square, there is no routing of that name, or it cannot take the pose.
         """
         super().__init__()
         if not isinstance(kernel_size, int):
@@ -99,10 +104,10 @@ class ConvCapsules(InitialisedModule):
         self.pose_kind: PoseKind = pose_kind
         self.rows, self.inner = pose_shape(pose_kind, pose_dim)
         self.start = start or MatrixStart()
+        self.padding = padding
         self.all_places = size[0] * size[1] if kernel_size == "all" else 0
-        self.neighbourhood = (
-            Neighbourhood() if kernel_size == "all" else Neighbourhood(*size, kernel_size, stride)
-        )
+        self.windows = axis_windows(kernel_size, stride, padding)
+        self.neighbourhood = self._around(size)
         edges = in_types * (self.all_places or self.neighbourhood.window_size)
         num_matrices = in_types if self.all_places else edges
         self.weight = nn.Parameter(torch.empty(num_matrices, self.inner, self.inner, out_types))
@@ -146,38 +151,61 @@ class ConvCapsules(InitialisedModule):
         self._set_offsets()
         self.router.initialise(generator)
 
-    def num_capsules(self) -> int:
-        """Return how many capsules it makes of an image."""
-        return self.out_types * self.neighbourhood.num_places
+    def num_capsules(self, size: tuple[int, int] | None = None) -> int:
+        """Return how many capsules it makes of an image, of a size where one is given."""
+        return self.out_types * self._around(size).num_places
+
+    def out_size(self, size: tuple[int, int] | None = None) -> tuple[int, int]:
+        """Return rows and columns of its places, above children of a size where one is given."""
+        around = self._around(size)
+        return around.out_height, around.out_width
+
+    def _around(self, size: tuple[int, int] | None) -> Neighbourhood:
+        """Return the neighbourhood of children of a size, padded."""
+        if size is None:
+            return self.neighbourhood
+        if self.windows is None:
+            return Neighbourhood()
+        height, width = (
+            sides + sum(window.margins(sides))
+            for window, sides in zip(self.windows, size, strict=True)
+        )
+        return Neighbourhood(height, width, self.windows[0].kernel, self.stride)
 
     def extra_repr(self) -> str:
         """Return what is set, for the module's `repr`."""
+        padding = f"padding={self.padding!r}, " if self.padding else ""
         return (
             f"in_types={self.in_types}, out_types={self.out_types}, size={self.size}, "
-            f"kernel_size={self.kernel_size!r}, stride={self.stride}, pose_dim={self.pose_dim}, "
+            f"kernel_size={self.kernel_size!r}, stride={self.stride}, {padding}"
+            f"pose_dim={self.pose_dim}, "
             f"pose_kind={self.pose_kind!r}"
         )
 
     def forward(
-        self, children: CapsuleGrid | Routed, generator: torch.Generator | None = None
+        self,
+        children: CapsuleGrid | Routed,
+        generator: torch.Generator | None = None,
+        *,
+        size: tuple[int, int] | None = None,
     ) -> Routed:
         """Return the routed capsules.
 
         Args:
             children: Capsules of the previous layer: its grid, or what a layer like this returns.
             generator: Source of all chance, by default PyTorch's own.
+            size: Rows and columns of the children's places, by default those it was built with.
 
         Raises:
-            ValueError: If the children are of another shape.
+            ValueError: If the children are of another shape, or the window does not fit.
         """
         if isinstance(children, Routed):
-            children = self._places_of(children)
-        self._check_children(children)
-        return reported(self, self.router(self.votes(children), generator))
+            children = self._places_of(children, size or self.size)
+        return reported(self, self.router(self.votes(children, size=size), generator))
 
-    def _places_of(self, routed: Routed) -> CapsuleGrid:
+    def _places_of(self, routed: Routed, size: tuple[int, int]) -> CapsuleGrid:
         poses, activations = routed.poses, routed.activations
-        sites, places = len(poses), self.size[0] * self.size[1]
+        sites, places = len(poses), size[0] * size[1]
         if sites % places:
             raise ValueError(
                 f"children must be routed at the {places} places of each image, a multiple of "
@@ -187,32 +215,76 @@ class ConvCapsules(InitialisedModule):
         shape = (images, places)
         return CapsuleGrid(poses.unflatten(0, shape), activations.unflatten(0, shape))
 
-    def _check_children(self, children: CapsuleGrid) -> None:
-        places = self.all_places or self.neighbourhood.num_child_places
-        axes = {"batch": None, "places": places, "types": self.in_types}
+    def _check_children(self, children: CapsuleGrid, size: tuple[int, int]) -> None:
+        axes = {"batch": None, "places": size[0] * size[1], "types": self.in_types}
         pose = self.rows * self.inner
         check_shape("poses", children.poses, **axes, pose=pose)
         check_shape("activations", children.activations, **axes)
 
-    def votes(self, children: CapsuleGrid) -> ProductVotes:
-        """Return the votes as products that are not multiplied out."""
-        matrices, around = self.weight, self.neighbourhood
+    def votes(self, children: CapsuleGrid, *, size: tuple[int, int] | None = None) -> ProductVotes:
+        """Return the votes as products that are not multiplied out, of children of a size."""
+        matrices, around = self.weight, self._around(size)
+        size = size or self.size
+        self._check_children(children, size)
         poses, activations = children.poses, children.activations.unsqueeze(-1)
-        if self.all_places:
-            matrices = matrices.repeat(self.all_places, 1, 1, 1)
+        if self.windows is None:
+            matrices = matrices.repeat(size[0] * size[1], 1, 1, 1)
             poses, activations = (
                 values.flatten(1, 2).unsqueeze(1) for values in (poses, activations)
             )
+        else:
+            poses, activations = (self._padded(values, size) for values in (poses, activations))
         offsets = None if self.offsets is None else self.offsets.to(poses)
         poses = around.edges(poses).unflatten(2, (self.rows, self.inner))
         activations = around.edges(activations).squeeze(-1)
         return ProductVotes(activations, around, poses, matrices, offsets)
 
-    def grid(self, routed: Routed) -> CapsuleGrid:
-        """Return the routed capsules image by image, as children of the next layer."""
-        places = self.neighbourhood.num_places
+    def _padded(
+        self, values: Float[Tensor, "batch places types values"], size: tuple[int, int]
+    ) -> Float[Tensor, "batch padded_places types values"]:
+        """Return what capsules have, with zeros at the places around them."""
+        if not self.padding or self.windows is None:
+            return values
+        rows, columns = (
+            window.margins(sides) for window, sides in zip(self.windows, size, strict=True)
+        )
+        return F.pad(values.unflatten(1, size), (0, 0, 0, 0, *columns, *rows)).flatten(1, 2)
+
+    def grid(self, routed: Routed, *, size: tuple[int, int] | None = None) -> CapsuleGrid:
+        """Return the routed capsules image by image, as children of the next layer.
+
+        Args:
+            routed: What it returned.
+            size: The size that it was called with, if any.
+        """
+        places = self._around(size).num_places
         poses = routed.poses.unflatten(0, (-1, places))
         return CapsuleGrid(poses, routed.activations.unflatten(0, (-1, places)))
+
+
+def axis_windows(
+    kernel_size: int | Literal["all"], stride: int, padding: Padding | tuple[int, int]
+) -> tuple[Window, Window] | None:
+    """Return the windows along rows and columns; None where all places are seen at once.
+
+    Raises:
+        ValueError: If padding is below zero, or there is any where all places are seen at once.
+    """
+    pair = padding if isinstance(padding, tuple) else (padding, padding)
+    is_number = (isinstance(one, int) and one >= 0 for one in pair)
+    if padding != "same" and not (len(pair) == 2 and all(is_number)):
+        raise ValueError(
+            f"padding must be an integer at least 0, two of them, or 'same', got {padding!r}."
+        )
+    if kernel_size != "all":
+        rows, columns = (Window.of(kernel_size, stride, one) for one in pair)
+        return rows, columns
+    if padding:
+        raise ValueError(
+            f"kernel_size 'all' sees all places at once and pads none, got padding={padding!r}: "
+            f"leave it out."
+        )
+    return None
 
 
 def pose_shape(kind: PoseKind, size: int) -> tuple[int, int]:

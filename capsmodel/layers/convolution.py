@@ -64,11 +64,15 @@ class Window(NamedTuple):
         """Return the images with the zeros that a convolution does not add by itself."""
         if not self.is_same:
             return images
-        before: list[int] = []
-        for size in (images.shape[3], images.shape[2]):  # the last axis comes first
-            room = max((self.positions(size) - 1) * self.stride + self.kernel - size, 0)
-            before += [room // 2, room - room // 2]
-        return F.pad(images, before)
+        height, width = images.shape[2:]
+        return F.pad(images, self.margins(width) + self.margins(height))  # the last axis first
+
+    def margins(self, size: int) -> tuple[int, int]:
+        """Return how many zeros stand before and behind an axis of a size."""
+        if not self.is_same:
+            return self.padding, self.padding
+        room = max((self.positions(size) - 1) * self.stride + self.kernel - size, 0)
+        return room // 2, room - room // 2
 
 
 class Convolution(InitialisedModule):

@@ -14,6 +14,8 @@ from capsmodel.layers.capsule_grid import (
 )
 from capsmodel.layers.conv_capsules import ConvCapsules, MatrixStart, PoseKind, coordinate_offsets
 from capsmodel.layers.convolution import Window
+from capsmodel.routing import ROUTINGS, RandomRouting, Routed
+from capsmodel.settings.parts import kind_of
 
 WINDOWS_OF_THE_PAPER = (Window(5, 2, 0), Window(3, 2, 0), Window(3, 1, 0))
 
@@ -36,21 +38,122 @@ def layer(
     return built
 
 
-def test_a_vote_is_the_childs_matrix_times_the_layers() -> None:
-    capsules = layer(2, 3, (4, 5), 3)
-    below = children(2, 20, 2, 16)
-    votes = capsules.votes(below).values  # [sites edges out_caps pose]
+GEOMETRIES = [
+    pytest.param((4, 5), 3, 1, 0, id="plain"),
+    pytest.param((4, 5), 3, 1, 1, id="padded"),
+    pytest.param((5, 3), 2, 2, (0, 1), id="padded-columns"),
+    pytest.param((2, 5), 3, 1, (1, 0), id="padded-rows-narrower-than-the-window"),
+    pytest.param((5, 6), 3, 2, "same", id="same"),
+    pytest.param((3, 4), 2, 1, "same", id="same-uneven"),
+]
+
+
+def margins(size: int, kernel: int, stride: int, padding: Any) -> tuple[int, int]:
+    """Return the places before an axis and the number of windows along it."""
+    if padding != "same":
+        return padding, (size + 2 * padding - kernel) // stride + 1
+    positions = -(-size // stride)
+    return max((positions - 1) * stride + kernel - size, 0) // 2, positions
+
+
+@pytest.mark.parametrize(("size", "kernel", "stride", "padding"), GEOMETRIES)
+def test_a_vote_is_the_childs_matrix_times_the_layers(
+    size: tuple[int, int], kernel: int, stride: int, padding: Any
+) -> None:
+    capsules = layer(2, 3, size, kernel, stride=stride, padding=padding)
+    below = children(2, size[0] * size[1], 2, 16)
+    votes = capsules.votes(below)
+    values = votes.values  # [sites edges out_caps pose]
+    pads = padding if isinstance(padding, tuple) else (padding, padding)
+    (top, rows), (left, columns) = (
+        margins(sides, kernel, stride, pad) for sides, pad in zip(size, pads, strict=True)
+    )
+    assert capsules.out_size() == (rows, columns)
+    assert capsules.num_capsules() == 3 * rows * columns
+    assert values.shape[:2] == (2 * rows * columns, 2 * kernel * kernel)
     for image in range(2):
-        for row in range(2):
-            for column in range(3):
-                site = image * 6 + row * 3 + column
-                for edge in range(18):
+        for row in range(rows):
+            for column in range(columns):
+                site = (image * rows + row) * columns + column
+                for edge in range(2 * kernel * kernel):
                     window, kind = divmod(edge, 2)
-                    place = (row + window // 3) * 5 + column + window % 3
-                    pose = below.poses[image, place, kind].view(4, 4)
+                    y = row * stride + window // kernel - top
+                    x = column * stride + window % kernel - left
+                    if not (0 <= y < size[0] and 0 <= x < size[1]):
+                        assert votes.activations[edge, site] == 0
+                        assert not values[site, edge].any()
+                        continue
+                    child = image, y * size[1] + x, kind
+                    assert votes.activations[edge, site] == below.activations[child]
                     for out in range(3):
-                        expected = pose @ capsules.weight[edge, :, :, out]
-                        assert_close(votes[site, edge, out], expected.flatten())
+                        expected = below.poses[child].view(4, 4) @ capsules.weight[edge, :, :, out]
+                        assert_close(values[site, edge, out], expected.flatten())
+
+
+@pytest.mark.parametrize("padding", [0, 1, (2, 0), "same"])
+@pytest.mark.parametrize("size", [(5, 5), (3, 8)])
+def test_it_has_the_places_of_pytorchs_convolution(size: tuple[int, int], padding: Any) -> None:
+    plain = torch.nn.Conv2d(1, 1, 3, padding=padding, device="meta")
+    expected = plain(torch.empty(1, 1, *size, device="meta")).shape[2:]
+    assert layer(2, 3, size, 3, padding=padding).out_size() == tuple(expected)
+
+
+@pytest.mark.parametrize(
+    "routing", [kind_of(one) for one in ROUTINGS if one.takes_grids and one is not RandomRouting]
+)
+def test_padding_is_absent_to_every_routing(routing: str) -> None:
+    padded = ConvCapsules(2, 3, (1, 1), 3, routing=routing, padding=1, pose_dim=4).double()
+    alone = ConvCapsules(2, 3, (1, 1), 1, routing=routing, pose_dim=4).double()
+    learned = dict(padded.named_parameters())
+    with torch.no_grad():
+        for name, values in alone.named_parameters():
+            middle = slice(8, 10) if len(learned[name]) == 18 else slice(None)
+            values.copy_(learned[name][middle])
+    below = children(3, 1, 2, 4)
+    ours, theirs = padded(below), alone(below)
+    assert_close(ours.poses, theirs.poses)
+    assert_close(ours.activations, theirs.activations)
+
+
+@pytest.mark.parametrize("options", [{}, {"padding": 1}, {"padding": "same", "stride": 2}])
+@pytest.mark.parametrize("kernel", [3, "all"])
+def test_a_call_may_be_of_other_sizes_than_the_layer_was_built_with(
+    kernel: Any, options: dict[str, Any]
+) -> None:
+    if kernel == "all" and options:
+        pytest.skip("all places are not padded")
+    free = ConvCapsules(2, 3, (4, 5), kernel, routing="em", **options).double()
+    built = ConvCapsules(2, 3, (6, 3), kernel, routing="em", **options).double()
+    built.load_state_dict(free.state_dict())
+    below = children(2, 18, 2, 16)
+    ours, theirs = free(below, size=(6, 3)), built(below)
+    assert torch.equal(ours.poses, theirs.poses)
+    assert torch.equal(ours.activations, theirs.activations)
+    assert free.out_size((6, 3)) == built.out_size()
+    assert free.num_capsules((6, 3)) == built.num_capsules()
+    assert torch.equal(free.grid(ours, size=(6, 3)).poses, built.grid(theirs).poses)
+    routed = Routed(below.poses.flatten(0, 1), below.activations.flatten(0, 1))
+    assert torch.equal(free(routed, size=(6, 3)).poses, theirs.poses)
+    with pytest.raises(ValueError, match=r"poses must be of shape \[batch, places 20, types 2"):
+        free(below)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "padding", "sentence"),
+    [
+        (3, -1, "padding must be an integer at least 0, two of them, or 'same', got -1"),
+        (3, (1, -1), r"padding must be an integer at least 0, two of them, or 'same', got \(1, -1"),
+        ("all", 1, "kernel_size 'all' sees all places at once and pads none, got padding=1"),
+    ],
+)
+def test_padding_that_cannot_be_is_refused(kernel: Any, padding: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        layer(2, 3, (4, 4), kernel, padding=padding)
+
+
+def test_padding_stands_in_its_repr_where_there_is_some() -> None:
+    assert "stride=1, padding=(1, 0), pose_dim" in repr(layer(2, 3, (4, 4), 3, padding=(1, 0)))
+    assert "padding" not in repr(layer(2, 3, (4, 4), 3))
 
 
 def test_a_vector_is_one_row_and_its_matrix_is_full() -> None:
