@@ -29,38 +29,38 @@ class Neighbourhood:
     Attributes:
         height: Rows of the children's places.
         width: Columns of the children's places.
-        kernel: Side of the window.
+        kernel_size: Side of the window.
         stride: Its step.
     """
 
     height: int = 1
     width: int = 1
-    kernel: int = 1
+    kernel_size: int = 1
     stride: int = 1
 
     def __post_init__(self) -> None:
         """Check that the window is not larger than the grid of children."""
-        if min(self.kernel, self.stride) < 1:
+        if min(self.kernel_size, self.stride) < 1:
             raise ValueError(
-                f"A window has a kernel and a stride of at least 1, got {self.kernel} and "
+                f"A window has a kernel and a stride of at least 1, got {self.kernel_size} and "
                 f"{self.stride}."
             )
-        if self.kernel > min(self.height, self.width):
+        if self.kernel_size > min(self.height, self.width):
             raise ValueError(
-                f"A kernel of {self.kernel} by {self.kernel} capsules does not fit a layer of "
-                f"{self.height} by {self.width}: choose a kernel of at most "
+                f"A kernel of {self.kernel_size} by {self.kernel_size} capsules does not fit a "
+                f"layer of {self.height} by {self.width}: choose a kernel of at most "
                 f"{min(self.height, self.width)}, smaller strides before it, or larger images."
             )
 
     @property
     def out_height(self) -> int:
         """Rows of the parents' places."""
-        return (self.height - self.kernel) // self.stride + 1
+        return (self.height - self.kernel_size) // self.stride + 1
 
     @property
     def out_width(self) -> int:
         """Columns of the parents' places."""
-        return (self.width - self.kernel) // self.stride + 1
+        return (self.width - self.kernel_size) // self.stride + 1
 
     @property
     def num_places(self) -> int:
@@ -75,7 +75,7 @@ class Neighbourhood:
     @property
     def window_size(self) -> int:
         """Places in the window."""
-        return self.kernel * self.kernel
+        return self.kernel_size * self.kernel_size
 
     def edges(
         self, children: Float[Tensor, "batch child_places types values"]
@@ -156,7 +156,7 @@ def _table(
 
 def _children(neighbourhood: Neighbourhood) -> list[list[int]]:
     """Return the child's place that each place of the parents sees at each place of its window."""
-    window, width = range(neighbourhood.kernel), neighbourhood.width
+    window, width = range(neighbourhood.kernel_size), neighbourhood.width
     return [
         [
             (row * neighbourhood.stride + down) * width + column * neighbourhood.stride + along

@@ -24,7 +24,7 @@ class SquashedConvolution(InitialisedModule):
     """
 
     def __init__(
-        self, in_channels: int, out_types: int, pose: int, kernel: int = 3, *, stride: int = 1
+        self, in_channels: int, out_types: int, pose: int, kernel_size: int = 3, *, stride: int = 1
     ) -> None:
         """Take channels of the maps, types and length of the poses, and the window.
 
@@ -32,13 +32,15 @@ class SquashedConvolution(InitialisedModule):
             in_channels: Channels of the maps that come in.
             out_types: Types of capsules.
             pose: Length of their poses.
-            kernel: Side of the window, padded as TensorFlow pads "same".
+            kernel_size: Side of the window, padded as TensorFlow pads "same".
             stride: Its step.
         """
         super().__init__()
         self.out_types, self.pose = out_types, pose
-        self.window = Window.of(kernel, stride, "same")
-        self.weight = nn.Parameter(torch.empty(out_types * pose, in_channels, kernel, kernel))
+        self.window = Window.of(kernel_size, stride, "same")
+        self.weight = nn.Parameter(
+            torch.empty(out_types * pose, in_channels, kernel_size, kernel_size)
+        )
 
     def initialise(self, generator: torch.Generator | None) -> None:
         """Draw the weights evenly, between the bounds that Keras takes in the code.
@@ -68,7 +70,7 @@ class RoutedGrid(InitialisedModule):
     order than they lie there, so that types, elements of poses and places are mixed: "scrambled".
 
     Attributes:
-        weight: The kernel, [out_types * pose, in_pose, kernel, kernel].
+        weight: The kernel, [out_types * pose, in_pose, kernel_size, kernel_size].
         bias: Added to the sums of votes, [out_types, pose].
     """
 
@@ -79,7 +81,7 @@ class RoutedGrid(InitialisedModule):
         out_types: int,
         pose: int,
         *,
-        kernel: int = 3,
+        kernel_size: int = 3,
         iterations: int = 3,
         votes: GridVotes = "true",
     ) -> None:
@@ -90,14 +92,14 @@ class RoutedGrid(InitialisedModule):
             in_pose: Length of their poses.
             out_types: Types of parents.
             pose: Length of their poses.
-            kernel: Side of the window, odd, so that the maps keep their size.
+            kernel_size: Side of the window, odd, so that the maps keep their size.
             iterations: Rounds of routing.
             votes: Whether a vote is made of the pose of a child, "true", or "scrambled".
         """
         super().__init__()
         self.in_types, self.in_pose = in_types, in_pose
         self.iterations, self.is_scrambled = iterations, votes == "scrambled"
-        self.weight = nn.Parameter(torch.empty(out_types * pose, in_pose, kernel, kernel))
+        self.weight = nn.Parameter(torch.empty(out_types * pose, in_pose, kernel_size, kernel_size))
         self.bias = nn.Parameter(torch.empty(out_types, pose))
 
     def initialise(self, generator: torch.Generator | None) -> None:

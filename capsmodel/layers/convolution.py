@@ -107,14 +107,15 @@ class ConvolutionStack(InitialisedModule):
     """
 
     def __init__(
-        self, channels: tuple[int, ...], kernel: int | tuple[int, ...], pooling: int
+        self, channels: tuple[int, ...], kernel_size: int | tuple[int, ...], pooling: int
     ) -> None:
         """Take the channels of the images and of each convolution, odd kernels, the pooling.
 
         A single kernel is that of all convolutions.
         """
         super().__init__()
-        kernels = (kernel,) * (len(channels) - 1) if isinstance(kernel, int) else kernel
+        count = len(channels) - 1
+        kernels = (kernel_size,) * count if isinstance(kernel_size, int) else kernel_size
         self.pooling = Window(pooling, stride=pooling, padding=0)
         self.layers = nn.ModuleList(
             Convolution(before, after, Window(side, stride=1, padding=side // 2))
@@ -159,7 +160,7 @@ class NormalisedStack(InitialisedModule):
     def __init__(
         self,
         channels: tuple[int, ...],
-        kernel: int | tuple[int, ...],
+        kernel_size: int | tuple[int, ...],
         stride: int | tuple[int, ...] = 1,
         *,
         padding: int = 0,
@@ -169,7 +170,7 @@ class NormalisedStack(InitialisedModule):
 
         Args:
             channels: Of the images and of each convolution.
-            kernel: Of all convolutions, or of each.
+            kernel_size: Of all convolutions, or of each.
             stride: Likewise.
             padding: Zeros on each side, of all convolutions.
             norm: Whether maps are normalised over the "batch", or over each "instance", where
@@ -177,7 +178,7 @@ class NormalisedStack(InitialisedModule):
         """
         super().__init__()
         count = len(channels) - 1
-        kernels = (kernel,) * count if isinstance(kernel, int) else kernel
+        kernels = (kernel_size,) * count if isinstance(kernel_size, int) else kernel_size
         strides = (stride,) * count if isinstance(stride, int) else stride
         self.windows = [Window(*sizes, padding) for sizes in zip(kernels, strides, strict=True)]
         self.slope = 0.0 if norm == "batch" else 0.3

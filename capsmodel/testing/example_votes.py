@@ -13,8 +13,8 @@ _SIDE = 2  # poses are matrices of 2 by 2
 
 LAYERS = {
     "fully connected": Neighbourhood(),
-    "convolutional": Neighbourhood(height=3, width=3, kernel=2),
-    "strided": Neighbourhood(height=4, width=5, kernel=2, stride=2),
+    "convolutional": Neighbourhood(height=3, width=3, kernel_size=2),
+    "strided": Neighbourhood(height=4, width=5, kernel_size=2, stride=2),
 }
 _TYPES = {"fully connected": 7, "convolutional": 2, "strided": 2}
 

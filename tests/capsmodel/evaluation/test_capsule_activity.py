@@ -74,8 +74,8 @@ def literal(activations: Tensor, values: Tensor, around: Neighbourhood) -> dict[
     lengths: dict[tuple[int, ...], float] = {}
     for edge, site in itertools.product(range(edges), range(sites)):
         (window, kind), (image, place) = divmod(edge, types), divmod(site, places)
-        row = place // around.out_width * around.stride + window // around.kernel
-        column = place % around.out_width * around.stride + window % around.kernel
+        row = place // around.out_width * around.stride + window // around.kernel_size
+        column = place % around.out_width * around.stride + window % around.kernel_size
         child = (image, row, column, kind)
         shares[child] += values[edge, site].tolist()
         lengths[child] = float(activations[edge, site])

@@ -28,8 +28,8 @@ def neighbourhoods(draw: st.DrawFn) -> Neighbourhood:
 def edge_children(of: Neighbourhood, types: int, batch: int) -> list[list[tuple[int, int, int]]]:
     """Return for each edge and site the child: image, place, type."""
     rows: list[list[tuple[int, int, int]]] = []
-    for window_row in range(of.kernel):
-        for window_column in range(of.kernel):
+    for window_row in range(of.kernel_size):
+        for window_column in range(of.kernel_size):
             for kind in range(types):
                 row: list[tuple[int, int, int]] = []
                 for image in range(batch):
@@ -90,7 +90,7 @@ def test_exponentials_are_summed_in_the_same_way(of: Neighbourhood) -> None:
 
 
 def test_gradients_through_the_sums_are_finite_where_a_child_is_seen_by_nobody() -> None:
-    of = Neighbourhood(4, 4, kernel=1, stride=3)
+    of = Neighbourhood(4, 4, kernel_size=1, stride=3)
     values = random_edges(of, 2, 2).requires_grad_()
     (of.logsumexp_over_parents(values).sum() + of.sum_over_parents(values).sum()).backward()
     assert values.grad is not None
@@ -98,7 +98,7 @@ def test_gradients_through_the_sums_are_finite_where_a_child_is_seen_by_nobody()
 
 
 def test_the_children_in_the_middle_are_seen_most_often() -> None:
-    seen = Neighbourhood(3, 3, kernel=2, stride=1).num_parent_places(4, 4)
+    seen = Neighbourhood(3, 3, kernel_size=2, stride=1).num_parent_places(4, 4)
     assert seen[3, 0] == 4  # the middle, at the lower right of the first window
     assert seen[0, 0] == 1  # the corner
 
@@ -124,4 +124,4 @@ def test_what_a_prediction_has_kept_serves_a_training() -> None:
 
 def test_a_window_that_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match=r"A kernel of 3 by 3 capsules does not fit .* 2 by 4"):
-        Neighbourhood(2, 4, kernel=3)
+        Neighbourhood(2, 4, kernel_size=3)

@@ -137,7 +137,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         "labels must be of shape [batch 4], got [1].",
     ),
     "a window of nothing": (
-        lambda: Neighbourhood(kernel=0),
+        lambda: Neighbourhood(kernel_size=0),
         "A window has a kernel and a stride of at least 1, got 0 and 1.",
     ),
     "a kind of pose that is none": (

@@ -115,7 +115,7 @@ def test_children_may_compete_for_each_parent() -> None:
 
 
 def test_types_may_compete_at_each_place_on_its_own() -> None:
-    around = Neighbourhood(3, 3, kernel=2)
+    around = Neighbourhood(3, 3, kernel_size=2)
     votes = some_votes(8, 8, 3, 4)  # two images of 4 places, two types in windows of 4
     routed = dynamic_routing(votes, competition="types", neighbourhood=around)
     assert_close(routed.poses, dynamic_routing(votes).poses)
@@ -127,7 +127,7 @@ def test_types_may_compete_at_each_place_on_its_own() -> None:
 def test_the_gradient_of_every_competition_is_that_of_finite_differences(
     competition: str, kernel: int
 ) -> None:
-    around = Neighbourhood(2, 2, kernel=kernel)
+    around = Neighbourhood(2, 2, kernel_size=kernel)
 
     def route(votes: Tensor) -> Tensor:
         return dynamic_routing(votes, competition=competition, neighbourhood=around).poses  # pyright: ignore

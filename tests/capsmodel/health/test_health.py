@@ -100,13 +100,13 @@ def by_hand(couplings: Couplings, num_images: int = 2) -> tuple[float, float]:
     around, values = couplings.neighbourhood, couplings.values
     shares: dict[tuple[int, int, int, int], list[float]] = {}
     rows, columns = range(around.out_height), range(around.out_width)
-    window = range(around.kernel)
+    window = range(around.kernel_size)
     for image, row, column, i, j, kind in product(
         range(num_images), rows, columns, window, window, range(2)
     ):
         child = (image, row * around.stride + i, column * around.stride + j, kind)
         site = (image * around.out_height + row) * around.out_width + column
-        edge = (i * around.kernel + j) * 2 + kind
+        edge = (i * around.kernel_size + j) * 2 + kind
         shares.setdefault(child, []).extend(values[edge, site].tolist())
     entropies: list[float] = []
     distances: list[float] = []

@@ -10,8 +10,8 @@ from torch import Tensor
 from capsmodel.routing import Fan, GivenVotes, Neighbourhood, ProductVotes, Routed
 from capsmodel.routing.em_routing import EMRouter, EMRouting
 
-STRIDE_1 = Neighbourhood(height=5, width=4, kernel=3, stride=1)
-STRIDE_2 = Neighbourhood(height=5, width=7, kernel=3, stride=2)
+STRIDE_1 = Neighbourhood(height=5, width=4, kernel_size=3, stride=1)
+STRIDE_2 = Neighbourhood(height=5, width=7, kernel_size=3, stride=2)
 ONE_PLACE = Neighbourhood()
 
 
@@ -211,11 +211,11 @@ def _edges(layer: Layer) -> Iterator[tuple[int, Child, int]]:
     of, types = layer.neighbourhood, layer.poses.shape[2]
     for row in range(of.out_height):
         for column in range(of.out_width):
-            for y in range(of.kernel):
-                for x in range(of.kernel):
+            for y in range(of.kernel_size):
+                for x in range(of.kernel_size):
                     seen = (row * of.stride + y) * of.width + column * of.stride + x
                     for i in range(types):
-                        edge = (y * of.kernel + x) * types + i
+                        edge = (y * of.kernel_size + x) * types + i
                         yield edge, (seen, i), row * of.out_width + column
 
 

@@ -22,7 +22,7 @@ from tests.capsmodel.routing.routed import poses_of, routed_by, router_for, seed
 
 PLACES = {
     "fully connected": Neighbourhood(),
-    "convolutional": Neighbourhood(height=3, width=2, kernel=2),
+    "convolutional": Neighbourhood(height=3, width=2, kernel_size=2),
 }
 SETTINGS: dict[str, dict[str, Any]] = {
     "paper": {},

@@ -38,7 +38,7 @@ neighbourhoods = st.builds(
     Neighbourhood,
     height=st.integers(3, 6),
     width=st.integers(3, 6),
-    kernel=st.integers(1, 3),
+    kernel_size=st.integers(1, 3),
     stride=st.integers(1, 3),
 )
 

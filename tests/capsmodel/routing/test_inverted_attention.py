@@ -97,7 +97,7 @@ def test_larger_votes_change_the_first_round_by_epsilon_alone() -> None:
 
 
 def test_places_do_not_compete() -> None:
-    around = Neighbourhood(3, 3, kernel=2)
+    around = Neighbourhood(3, 3, kernel_size=2)
     votes = some_votes(8, 8, 3, 4)  # two images of 4 places, two types in windows of 4
     routed = inverted_attention_routing(votes, 3, neighbourhood=around)
     assert_close(routed.poses, inverted_attention_routing(votes, 3).poses)

@@ -105,7 +105,7 @@ def test_the_poses_are_the_squashed_sums_by_the_couplings_that_are_told(routing:
 
 @pytest.mark.parametrize("routing", [*WHOLE, LeakyRouting()], ids=kind)
 def test_a_child_of_a_convolution_is_shared_among_all_that_see_it(routing: Routing) -> None:
-    neighbourhood = Neighbourhood(height=4, width=5, kernel=3)
+    neighbourhood = Neighbourhood(height=4, width=5, kernel_size=3)
     votes = some_votes(2 * neighbourhood.num_places, 2 * 9, 3, 4)
     routed = routed_by(router_for(routing, votes, neighbourhood), votes, neighbourhood)
     assert routed.couplings is not None
@@ -119,7 +119,7 @@ def test_a_child_of_a_convolution_is_shared_among_all_that_see_it(routing: Routi
 
 
 def test_the_leak_of_a_convolution_is_one_more_parent_of_a_child() -> None:
-    neighbourhood = Neighbourhood(height=2, width=3, kernel=2)  # two places, which share two
+    neighbourhood = Neighbourhood(height=2, width=3, kernel_size=2)  # two places, which share two
     votes = some_votes(2, 4, 3, 5)
     router = router_for(LeakyRouting(iterations=1), votes, neighbourhood)
     couplings = routed_by(router, votes, neighbourhood).couplings
@@ -131,7 +131,7 @@ def test_the_leak_of_a_convolution_is_one_more_parent_of_a_child() -> None:
 
 
 def test_a_window_that_sees_all_is_a_fully_connected_layer() -> None:
-    neighbourhood = Neighbourhood(height=3, width=3, kernel=3)
+    neighbourhood = Neighbourhood(height=3, width=3, kernel_size=3)
     votes = some_votes(2, 9, 3, 4)
     of_window = routed_by(router_for(DynamicRouting(), votes, neighbourhood), votes, neighbourhood)
     assert torch.equal(of_window.poses, poses_of(DynamicRouting(), votes))

@@ -101,7 +101,7 @@ def test_it_equals_the_printed_formulae_and_so_do_its_gradients(
 
 
 def test_in_a_convolution_all_places_that_see_a_child_compete_for_it() -> None:
-    assert_same_in(Neighbourhood(2, 3, kernel=2), some_votes(4, 4, 2, 3), 3)
+    assert_same_in(Neighbourhood(2, 3, kernel_size=2), some_votes(4, 4, 2, 3), 3)
 
 
 def assert_same_in(around: Neighbourhood, votes: Tensor, iterations: int) -> None:
