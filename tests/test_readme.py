@@ -19,8 +19,8 @@ from tests.waiting import PATIENCE_SECONDS
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TOUR, SWEEPS = page("tour"), page("sweeps")
 SHARES, FROM_PYTHON = snippets(README)
-DECODERS, SHARPNESS, CONTRACT, DEPTH = snippets(SWEEPS)
-FILES = {"shares": SHARES, "decoders": DECODERS, "sharpness": SHARPNESS, "depth": DEPTH}
+DECODERS, SHARPNESS, CONTRACT, ROUNDS = snippets(SWEEPS)
+FILES = {"shares": SHARES, "decoders": DECODERS, "sharpness": SHARPNESS, "rounds": ROUNDS}
 LONG = "run capsule_search"
 
 
@@ -83,7 +83,7 @@ def test_the_script_has_fewer_than_ten_lines() -> None:
         ("shares", "10 are new and will be trained"),
         ("decoders", "decoders: 4 arms x 5 seeds = 20 cells"),
         ("sharpness", "15 are new and will be trained"),
-        ("depth", "depth: 30 proposals by tpe"),
+        ("rounds", "rounds: 30 proposals by tpe"),
     ],
 )
 def test_ones_own_sweep_is_planned_from_its_file(
@@ -135,7 +135,7 @@ def test_the_pages_run_in_their_order(folder: Path) -> None:
     assert "36 finished" in printed["status quickstart --storage kept"]
 
     printed = typed(folder, SWEEPS)
-    assert "depth: 6 proposals by tpe" in printed["plan depth.py --trials 6 --epochs 2"]
+    assert "rounds: 6 proposals by tpe" in printed["plan rounds.py --trials 6 --epochs 2"]
     assert "sharpness: 15 trained now" in printed["run sharpness.py --epochs 3"]
     assert "mine: 5 arms x 5 seeds" in printed["plan mine.py"]
 

@@ -22,7 +22,7 @@ from capsmodel.evaluation.routers import (
     totals,
 )
 from capsmodel.evaluation.shifted_test_error import shifted
-from capsmodel.layers import ConvCapsules, PrimaryCapsules
+from capsmodel.layers import Capsules, ConvCapsules, PrimaryCapsules
 from capsmodel.layers.capsule_grid import GridPrimaryCapsules
 from capsmodel.metrics import Metric
 from capsmodel.models import Network
@@ -66,7 +66,7 @@ class CapsuleActivity(Evaluation):
 
     Attributes:
         layer: Name of the layer: "primary", or in a network with more layers of capsules the name
-            of another one below the classes, such as "first".
+            of another one below the classes, such as "first" or "hidden.layers.0".
         pixels: The largest shift of `length_spread`, down or up and to the right or left.
         num_images: The most test images that are looked at, the first ones.
     """
@@ -228,6 +228,8 @@ def _seen_layer(trained: Trained, name: str) -> _SeenLayer:
         return _SeenLayer(name, router, layer.out_types, is_by_type=True)
     if isinstance(layer, GridPrimaryCapsules):
         return _SeenLayer(name, router, layer.out_types, is_by_type=False)
+    if isinstance(layer, Capsules):
+        return _SeenLayer(name, router, layer.out_caps, is_by_type=True)
     assert isinstance(layer, ConvCapsules)
     return _SeenLayer(name, router, layer.weight.shape[-1], is_by_type=False)
 
@@ -304,6 +306,9 @@ def _by_type(module: nn.Module, gradients: Iterable[Tensor]) -> Float[Tensor, "t
     for values in gradients:
         if isinstance(module, ConvCapsules):
             rows.append(values.movedim(-1, 0).flatten(1))
+            continue
+        if isinstance(module, Capsules):
+            rows.append(values.unflatten(-1, module.out_shape).movedim(-2, 0).flatten(1))
             continue
         assert isinstance(module, PrimaryCapsules | GridPrimaryCapsules)
         num_poses = module.out_types * module.pose_dim

@@ -6,6 +6,7 @@ from capsmodel.layers.capsule_grid import PrimaryStart as PrimaryStart
 from capsmodel.layers.capsule_maps import CapsuleCell as CapsuleCell
 from capsmodel.layers.capsule_maps import RoutedGrid as RoutedGrid
 from capsmodel.layers.capsule_maps import SquashedConvolution as SquashedConvolution
+from capsmodel.layers.capsule_stack import CapsuleStack as CapsuleStack
 from capsmodel.layers.capsules import Capsules as Capsules
 from capsmodel.layers.conv_capsules import ConvCapsules as ConvCapsules
 from capsmodel.layers.conv_capsules import MatrixStart as MatrixStart

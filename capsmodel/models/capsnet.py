@@ -11,7 +11,14 @@ from torch import Tensor
 
 from capsmodel.chance import stream
 from capsmodel.initialised import plain_layers, set_biases, set_truncated
-from capsmodel.layers import Capsules, Convolution, Padding, PrimaryCapsules, Window
+from capsmodel.layers import (
+    Capsules,
+    CapsuleStack,
+    Convolution,
+    Padding,
+    PrimaryCapsules,
+    Window,
+)
 from capsmodel.layers.primary_capsules import Coupling, Grouping, drop_capsules
 from capsmodel.models.base import ChildGrid, Model, Outputs, couplings_of
 from capsmodel.models.drawing import DrawingNetwork
@@ -21,7 +28,7 @@ from capsmodel.reconstruction import (
     NoReconstruction,
     Reconstruction,
 )
-from capsmodel.routing import ROUTINGS, DynamicRouting, LeakyRouting, Routing
+from capsmodel.routing import ROUTINGS, DynamicRouting, LeakyRouting, Routed, Routing
 from capsmodel.search_range import Choices, Floats
 from capsmodel.settings.parts import OneOf, later
 from capsmodel.squash import SQUASHES, SabourSquash, Squash
@@ -71,6 +78,11 @@ class CapsNet(Model):
         init_scale: Multiplier of the class capsules' initial standard deviation, 0.1.
         routing: How votes of primary capsules become poses of class capsules.
         reconstruction: What the class capsules must encode of the image besides its class.
+        hidden_capsules: Numbers of capsules in each layer between the primary and the class
+            capsules, as `CapsuleStack`; all are routed alike.
+        hidden_dim: Length of their poses.
+        hidden_batch_norm: Whether their poses are normalised over the batch.
+        hidden_skip: Whether poses are added to those of the next layer with as many.
     """
 
     profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
@@ -110,6 +122,10 @@ class CapsNet(Model):
     reconstruction: Annotated[Reconstruction, OneOf(RECONSTRUCTIONS)] = FullyConnectedDecoder()
     primary_grouping: Grouping = later("channels")
     shared_transforms: bool = later(False)
+    hidden_capsules: tuple[Size, ...] = later(())
+    hidden_dim: Size = later(8)
+    hidden_batch_norm: bool = later(False)
+    hidden_skip: bool = later(False)
 
     @classmethod
     def official_cifar10(cls) -> "CapsNet":
@@ -157,24 +173,25 @@ class CapsuleNetwork(DrawingNetwork):
         self.convolution = Convolution(
             channels, settings.conv_channels, first, batch_norm=settings.batch_norm
         )
-        self.primary = PrimaryCapsules(
-            settings.conv_channels,
-            settings.primary_types,
-            settings.primary_dim,
-            settings.primary_kernel,
-            stride=settings.primary_stride,
-            padding=settings.primary_padding,
-            squash=settings.primary_squash,
-            coupling=settings.primary_coupling,
-            grouping=settings.primary_grouping,
-        )
-        self.capsules = Capsules(
+        self.primary = _primary_capsules(settings)
+        std = settings.init_scale * _DEVIATION
+        self.hidden = CapsuleStack(
             settings.primary_types * rows * columns,
             settings.primary_dim,
+            settings.hidden_capsules,
+            settings.hidden_dim,
+            routing=settings.routing,
+            std=std,
+            batch_norm=settings.hidden_batch_norm,
+            skip=settings.hidden_skip,
+        )
+        self.capsules = Capsules(
+            self.hidden.out_caps,
+            self.hidden.out_dim,
             num_classes,
             settings.class_dim,
             routing=settings.routing,
-            std=settings.init_scale * _DEVIATION,
+            std=std,
             shared=settings.shared_transforms,
         )
         self.decoder = settings.reconstruction.build(num_classes * settings.class_dim, image_shape)
@@ -188,14 +205,17 @@ class CapsuleNetwork(DrawingNetwork):
         """Return the lengths of the class capsules and images drawn from one of them each."""
         self.check_images(images)
         primary = self._dropped(self.primary(self.convolution(images)), generator)
-        routed = self.recomputable(self.capsules, primary, generator=generator)
-        couplings = couplings_of({"capsules": routed})
+        hidden: list[Routed] = self.hidden(primary, generator)
+        below = hidden[-1] if hidden else primary
+        routed = self.recomputable(self.capsules, below, generator=generator)
+        layers = {f"hidden.layers.{place}": layer for place, layer in enumerate(hidden)}
+        couplings = couplings_of({**layers, "capsules": routed})
         outputs = Outputs(routed.beliefs, None, routed.logits, routed.poses, couplings)
         return self.drawn(outputs, routed.poses, labels)
 
     def child_grid(self) -> ChildGrid | None:
-        """Return the places of the primary capsules; None if they consist of scrambled pixels."""
-        if self.settings.primary_grouping == "pixels":
+        """Return the places of the primary capsules; None if the classes have other children."""
+        if self.settings.primary_grouping == "pixels" or self.settings.hidden_capsules:
             return None
         return ChildGrid("capsules", self.settings.primary_types, *self.places, is_by_type=True)
 
@@ -210,9 +230,10 @@ class CapsuleNetwork(DrawingNetwork):
                     deviation = 0.05 if child is self.convolution else 0.1
                     set_truncated(layer.weight, deviation, generator)
         if self.settings.initialisation == "truncated":
-            capsules = self.capsules
-            generator = stream(seed, "initialisation", "capsules")
-            set_truncated(capsules.weight, capsules.std, generator)
+            for name, child in self.named_children():
+                generator = stream(seed, "initialisation", name)
+                for capsules in (one for one in child.modules() if isinstance(one, Capsules)):
+                    set_truncated(capsules.weight, capsules.std, generator)
 
     def _dropped(
         self, primary: Float[Tensor, "batch in_caps pose"], generator: torch.Generator | None
@@ -227,3 +248,17 @@ class CapsuleNetwork(DrawingNetwork):
         return drop_capsules(
             primary, self.settings.dropout, generator, are_raised=not reads_activations
         )
+
+
+def _primary_capsules(settings: CapsNet) -> PrimaryCapsules:
+    return PrimaryCapsules(
+        settings.conv_channels,
+        settings.primary_types,
+        settings.primary_dim,
+        settings.primary_kernel,
+        stride=settings.primary_stride,
+        padding=settings.primary_padding,
+        squash=settings.primary_squash,
+        coupling=settings.primary_coupling,
+        grouping=settings.primary_grouping,
+    )

@@ -8,7 +8,7 @@ import pytest
 
 from capsmodel import TrainingConfig
 from capsmodel.data import Digits, Viewpoints
-from capsmodel.models import CapsNet, ConvNet, MatrixCapsNet, Model
+from capsmodel.models import CapsNet, ConvNet, EfficientCapsNet, MatrixCapsNet, Model
 from capsmodel.overrides import with_settings
 from capsmodel.stopping import TargetMetric
 from capsmodel.training.training import Training
@@ -56,6 +56,17 @@ def small_model(model: Model) -> dict[str, Any]:
                 "second_types": min(2, model.second_types),
                 "pose_size": 4,
             }
+        case EfficientCapsNet():
+            changes = {
+                "conv_channels": [4, 8],
+                "conv_kernel": 3,
+                "conv_stride": 1,
+                "primary_dim": 4,
+                "primary_kernel": 4,
+                "class_dim": 4,
+            }
+            if model.reconstruction.kind != "none":
+                changes["reconstruction.hidden"] = [4]
         case ConvNet():
             changes = {
                 "conv_channels": [2] * len(model.conv_channels),

@@ -20,7 +20,7 @@ from pydantic import Field
 from capsmodel import OneOf, Part, TrainingConfig
 from capsmodel.data import Digits
 from capsmodel.losses import LOSSES, CrossEntropy, Loss, MarginLoss
-from capsmodel.models import CapsNet, ConvNet, MatrixCapsNet, Model
+from capsmodel.models import CapsNet, ConvNet, EfficientCapsNet, MatrixCapsNet, Model
 from capsmodel.optimisers import Adam
 from capsmodel.overrides import with_settings
 from capsmodel.reconstruction import FullyConnectedDecoder, NoReconstruction
@@ -118,12 +118,16 @@ class LaterMatrixCapsNet(MatrixCapsNet):
     bias: bool = False
 
 
+class LaterEfficientCapsNet(EfficientCapsNet):
+    bias: bool = False
+
+
 class LaterConfig(TrainingConfig):
     precision: Literal["float32", "bfloat16"] = "float32"
     schedule: Annotated[Part, OneOf((NewPart,))] = Field(default_factory=NewPart)
-    model: Annotated[Model, OneOf((LaterCapsNet, LaterMatrixCapsNet, LaterConvNet))] = (
-        LaterCapsNet()
-    )
+    model: Annotated[
+        Model, OneOf((LaterCapsNet, LaterMatrixCapsNet, LaterEfficientCapsNet, LaterConvNet))
+    ] = LaterCapsNet()
 
 
 def later(config: TrainingConfig) -> LaterConfig:

@@ -240,6 +240,21 @@ def test_the_gradient_of_each_type_is_that_of_its_weights() -> None:
     assert norms[0].item() == pytest.approx(expected)
 
 
+def test_each_capsule_of_a_hidden_layer_is_a_type_with_its_own_gradient() -> None:
+    network = trained(small_model(hidden_capsules=(5, 4), hidden_dim=6), loss=CrossEntropy())
+    found = found_in(network, layer="hidden.layers.1").metrics
+    assert (4 * found["starving"]) % 1 == pytest.approx(0, abs=1e-9)
+    split = network.config.data.load("cpu").test.take(slice(1))
+    norms = gradient_norms(network, "hidden.layers.0", split)
+    loss = network.config.loss.judge(network.outputs(split.images), split.labels, 1.0)
+    loss.backward()
+    gradient = network.network.get_parameter("hidden.layers.0.weight").grad
+    assert gradient is not None
+    assert norms.tolist() == pytest.approx(
+        [float(gradient[:, :, 6 * capsule : 6 * capsule + 6].norm()) for capsule in range(5)]
+    )
+
+
 def test_a_type_starves_far_below_the_median_gradient() -> None:
     norms = torch.tensor([1.0, 2.0, 3.0, 0.0019, 0.0021, 4.0, 2.0])
     assert is_starving(norms).tolist() == [False, False, False, True, False, False, False]

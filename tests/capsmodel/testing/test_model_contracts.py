@@ -62,6 +62,10 @@ VARIANTS: dict[str, Model] = {
             "routing": LeakyRouting(bias=True, initial_logits=LearnedLogits()),
         }
     ),
+    "hidden capsules": CapsNet(
+        **SMALL["capsnet"]
+        | {"hidden_capsules": (5, 5), "hidden_batch_norm": True, "hidden_skip": True}
+    ),
     "random, no decoder": CapsNet(
         **SMALL["capsnet"] | {"routing": RandomRouting(), "reconstruction": NoReconstruction()}
     ),
