@@ -47,6 +47,11 @@ class TrainingConfig(Settings):
         optimiser: The optimiser of its weights.
         stopping: When the training is done.
         batch_size: Images a step; the last batch of an epoch may be smaller and is kept.
+
+    Example:
+        >>> config = TrainingConfig(data="mnist", loss="spread", batch_size=64)
+        >>> num_parameters(config), config.loss.margin
+        (8215568, 0.9)
     """
 
     protocol_version: ClassVar[int] = 1
@@ -128,6 +133,10 @@ def build_model(config: TrainingConfig) -> Network:
 
     Raises:
         ValueError: If the images are too small for the augmentation or the model.
+
+    Example:
+        >>> build_model(TrainingConfig(data="mnist")).image_shape
+        (1, 28, 28)
     """
     with torch.device("meta"):
         shape = config.augmentation.shape(config.data.image_shape)

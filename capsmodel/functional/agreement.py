@@ -66,6 +66,12 @@ def dynamic_routing(
 
     Raises:
         ValueError: If there are no rounds, a shape does not fit, or an option is unknown.
+
+    Example:
+        >>> votes = torch.rand(2, 6, 3, 8)  # 2 images, 6 children, 3 parents, poses of 8 numbers
+        >>> routed = dynamic_routing(votes, iterations=2)
+        >>> routed.poses.shape, routed.activations.shape
+        (torch.Size([2, 3, 8]), torch.Size([2, 3]))
     """
     rounds = _Rounds(
         iterations=iterations,
@@ -116,6 +122,11 @@ def leaky_routing(
     Raises:
         ValueError: If there are no rounds, a shape does not fit, an option is unknown, or the
             competition is "children".
+
+    Example:
+        >>> votes = torch.zeros(1, 6, 3, 8)
+        >>> leaky_routing(votes).couplings.values[0, 0]  # a fourth leaks
+        tensor([0.2500, 0.2500, 0.2500])
     """
     if competition == "children":
         raise ValueError(

@@ -29,6 +29,11 @@ def uniform_routing(
 
     Raises:
         ValueError: If the votes are of another shape, or the bounds are none.
+
+    Example:
+        >>> votes = torch.rand(2, 6, 3, 8)  # 2 images, 6 children, 3 parents, poses of 8 numbers
+        >>> uniform_routing(votes).poses.shape
+        torch.Size([2, 3, 8])
     """
     check_votes(votes, iterations=1)
     grouped, shares = output_first(votes), Shares(neighbourhood)
@@ -83,6 +88,11 @@ def random_routing(
 
     Raises:
         ValueError: If the votes are of another shape, or the bounds are none.
+
+    Example:
+        >>> votes = torch.rand(2, 6, 3, 8)  # 2 images, 6 children, 3 parents, poses of 8 numbers
+        >>> random_routing(votes, torch.Generator().manual_seed(0)).poses.shape
+        torch.Size([2, 3, 8])
     """
     check_votes(votes, iterations=1)
     grouped = output_first(votes)

@@ -20,6 +20,14 @@ def plain_autograd() -> Generator[None]:
     first derivatives, and second ones by `create_graph` or `torch.func`. They do not support
     forward mode: `torch.func.jvp`, `jacfwd` and `hessian` need this block. Values are the same up
     to rounding. What is compiled or exported is always differentiated automatically.
+
+    Example:
+        >>> with plain_autograd():
+        ...     slopes = torch.func.jacfwd(lambda votes: dynamic_routing(votes).activations)(
+        ...         torch.rand(1, 6, 3, 8)
+        ...     )
+        >>> slopes.shape
+        torch.Size([1, 3, 1, 6, 3, 8])
     """
     token = _IS_PLAIN.set(True)
     try:
@@ -35,6 +43,11 @@ def gradient_through_all_rounds() -> Generator[None]:
     The routings that are set to differentiate the last round alone (`gradient="last"`) do so in
     training. An attack that followed their gradient would miss what the shares do. Values are the
     same up to rounding.
+
+    Example:
+        >>> votes = torch.rand(1, 6, 3, 8, requires_grad=True)
+        >>> with gradient_through_all_rounds():
+        ...     dynamic_routing(votes, gradient="last").activations.sum().backward()
     """
     token = _TAKES_ALL_ROUNDS.set(True)
     try:

@@ -37,6 +37,10 @@ def rising_inverse_temperature(iteration: int, final: float = 0.01, decay: float
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", the authors' answers
     in the open review.
     Difference: none.
+
+    Example:
+        >>> [round(rising_inverse_temperature(i), 6) for i in range(3)]
+        [0.0005, 0.000975, 0.001426]
     """
     return final * (1 - decay ** (iteration + 1))
 
@@ -86,6 +90,12 @@ def em_routing(
 
     Raises:
         ValueError: If there are no rounds, a shape does not fit, or an option is unknown.
+
+    Example:
+        >>> votes = torch.rand(2, 6, 3, 16)  # 2 images, 6 children, 3 parents, matrices of 4 by 4
+        >>> routed = em_routing(votes, activations=torch.ones(2, 6), iterations=2)
+        >>> routed.poses.shape, routed.activations.shape
+        (torch.Size([2, 3, 16]), torch.Size([2, 3]))
     """
     check_votes(votes, iterations)
     batch, in_caps, out_caps, _ = votes.shape

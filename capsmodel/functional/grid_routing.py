@@ -32,6 +32,11 @@ def grid_routing(
 
     Raises:
         ValueError: If a shape or a number of rounds does not fit.
+
+    Example:
+        >>> votes = torch.rand(2, 4, 3, 8, 5, 5)  # of 4 types of children, at 5 by 5 places
+        >>> grid_routing(votes).shape
+        torch.Size([2, 3, 8, 5, 5])
     """
     axes = ("batch", "in_types", "out_types", "pose", "height", "width")
     check_shape("votes", votes, **dict.fromkeys(axes))

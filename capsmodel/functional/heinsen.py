@@ -47,6 +47,12 @@ def heinsen_routing(
 
     Raises:
         ValueError: If there are no rounds, or a shape does not fit.
+
+    Example:
+        >>> votes = torch.rand(2, 6, 3, 8)  # 2 images, 6 children, 3 parents, poses of 8 numbers
+        >>> routed = heinsen_routing(votes, torch.ones(2, 6), use=torch.ones(6, 3))
+        >>> routed.logits.shape
+        torch.Size([2, 3])
     """
     check_votes(votes, iterations)
     batch, in_caps, out_caps, _ = votes.shape

@@ -149,6 +149,11 @@ def one_hot(
     Raises:
         ValueError: If the labels are not one integer an image, or one of them, in a plain tensor on
             the CPU, is no class.
+
+    Example:
+        >>> one_hot(torch.tensor([2, 0]), 3)
+        tensor([[False, False,  True],
+                [ True, False, False]])
     """
     check_label_type(labels)
     if _has_plain_values(labels):

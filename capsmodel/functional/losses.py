@@ -19,6 +19,10 @@ class Margins(NamedTuple):
         positive: Length that the true class should reach.
         negative: Length that the other classes should stay under, below `positive`.
         down_weight: Weight of the other classes.
+
+    Example:
+        >>> margin_loss(torch.tensor([[0.9, 0.1]]), torch.tensor([0]), Margins(positive=1.0))
+        tensor(0.0100)
     """
 
     positive: float = 0.9
@@ -67,6 +71,13 @@ def margin_loss(
         ValueError: If the labels are neither one integer an image nor one number an image and
             class. In plain tensors on the CPU also if a label is no class; elsewhere the loss is
             NaN then.
+
+    Example:
+        >>> lengths = torch.tensor([[0.9, 0.1, 0.1], [0.5, 0.6, 0.1]])
+        >>> margin_loss(lengths, torch.tensor([0, 1]), reduction="none")
+        tensor([0.0000, 0.1700])
+        >>> margin_loss(lengths, torch.tensor([[1, 0, 0], [1, 1, 0]]))  # images of several classes
+        tensor(0.1250)
     """
     check_choice("over_classes", over_classes, ("sum", "half_mean"))
     truth = _Truth.of(labels, lengths)
@@ -106,6 +117,11 @@ def spread_loss(
 
     Raises:
         ValueError: As of `margin_loss`.
+
+    Example:
+        >>> lengths = torch.tensor([[0.9, 0.1, 0.1], [0.5, 0.6, 0.1]])
+        >>> spread_loss(lengths, torch.tensor([0, 1]), margin=0.5, reduction="none")
+        tensor([0.0000, 0.1600])
     """
     check_choice("over_classes", over_classes, ("sum", "mean"))
     truth = _Truth.of(labels, lengths)
@@ -147,6 +163,11 @@ def sigmoid_loss(
 
     Raises:
         ValueError: As of `margin_loss`.
+
+    Example:
+        >>> logits = torch.tensor([[9.0, -9.0], [0.0, 0.0]])
+        >>> sigmoid_loss(logits, torch.tensor([0, 1]), from_logits=True, reduction="none")
+        tensor([2.4643e-04, 1.3863e+00])
     """
     check_choice("over_classes", over_classes, ("sum", "mean"))
     truth = _Truth.of(labels, beliefs)

@@ -31,6 +31,11 @@ class Neighbourhood:
         width: Columns of the children's places.
         kernel_size: Side of the window.
         stride: Its step.
+
+    Example:
+        >>> around = Neighbourhood(height=5, width=4, kernel_size=3)
+        >>> around.out_height, around.out_width, around.window_size
+        (3, 2, 9)
     """
 
     height: int = 1

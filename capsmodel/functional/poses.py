@@ -22,6 +22,10 @@ def squash(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
 
     Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, equation 1.
     Difference: none.
+
+    Example:
+        >>> squash(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).norm(dim=1)
+        tensor([0.9615, 0.0000])
     """
     if poses.dtype is torch.float16:
         return squash(poses.float()).to(poses.dtype)
@@ -35,6 +39,10 @@ def squash_with_epsilon(
     """Return the poses squashed as widespread reimplementations do it.
 
     They divide a pose by sqrt(n^2 + epsilon) in the place of its length n.
+
+    Example:
+        >>> squash_with_epsilon(torch.tensor([3.0, 4.0]), epsilon=1e-7)
+        tensor([0.5769, 0.7692])
     """
     if poses.dtype is torch.float16:
         return squash_with_epsilon(poses.float(), epsilon).to(poses.dtype)
@@ -48,6 +56,10 @@ def exponential_squash(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*ax
     Source: Xi, Bing and Jin 2017, arXiv:1712.03480, and the released code of Mazzia, Salvetti and
     Chiaberge 2021, arXiv:2101.12491.
     Difference: none.
+
+    Example:
+        >>> exponential_squash(torch.tensor([0.3, 0.4])).norm()
+        tensor(0.3935)
     """
     length = lengths(poses).unsqueeze(-1)
     is_short = length < _SHORT
@@ -59,6 +71,10 @@ def lengths(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes"]:
     """Return the Euclidean length of each pose.
 
     At a zero pose its gradient and its second derivative are taken as zero.
+
+    Example:
+        >>> lengths(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
+        tensor([5., 0.])
     """
     if not torch.is_grad_enabled() or is_traced():
         return torch.linalg.vector_norm(poses, dim=-1)
@@ -116,6 +132,10 @@ def keep_class(
     Raises:
         ValueError: If the labels are not integers of such a shape. In plain tensors on the CPU also
             if a label is no class; elsewhere the row is NaN then.
+
+    Example:
+        >>> keep_class(torch.ones(1, 3, 2), torch.tensor([1]))
+        tensor([[0., 0., 1., 1., 0., 0.]])
     """
     if isinstance(labels, Tensor) and labels.ndim == 2:  # pyright: ignore[reportUnnecessaryIsInstance]
         check_different(labels)

@@ -42,6 +42,11 @@ def self_attention_routing(
 
     Raises:
         ValueError: If a shape does not fit.
+
+    Example:
+        >>> votes = torch.rand(2, 6, 3, 8)  # 2 images, 6 children, 3 parents, poses of 8 numbers
+        >>> self_attention_routing(votes).poses.shape
+        torch.Size([2, 3, 8])
     """
     check_votes(votes, iterations=1)
     _, in_caps, out_caps, _ = votes.shape

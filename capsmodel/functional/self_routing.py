@@ -44,6 +44,12 @@ def self_routing(
 
     Raises:
         ValueError: If a shape does not fit.
+
+    Example:
+        >>> votes = torch.rand(2, 6, 3, 8)  # 2 images, 6 children, 3 parents, poses of 8 numbers
+        >>> routed = self_routing(votes, activations=torch.ones(2, 6), logits=torch.zeros(2, 6, 3))
+        >>> routed.activations[0]  # they add up to 1
+        tensor([0.3333, 0.3333, 0.3333])
     """
     check_votes(votes, iterations=1)
     batch, in_caps, out_caps, _ = votes.shape

@@ -57,6 +57,11 @@ def variational_bayes_routing(
 
     Raises:
         ValueError: If there are no rounds, a shape does not fit, or a prior is not above 0.
+
+    Example:
+        >>> votes = torch.rand(2, 6, 3, 8)  # 2 images, 6 children, 3 parents, poses of 8 numbers
+        >>> variational_bayes_routing(votes, torch.ones(2, 6)).activations.shape
+        torch.Size([2, 3])
     """
     check_votes(votes, iterations)
     batch, in_caps, out_caps, _ = votes.shape

@@ -184,6 +184,11 @@ class Couplings(NamedTuple):
         values: The share of each child that goes to each parent; over all edges of a child they
             add up to at most 1, unless the routing lets others than all its parents compete.
         neighbourhood: Which edges belong to one child.
+
+    Example:
+        >>> couplings = dynamic_routing(torch.rand(2, 6, 3, 8)).couplings
+        >>> couplings.values.shape  # of each child, in each image, with each parent
+        torch.Size([6, 2, 3])
     """
 
     values: Float[Tensor, "edges sites out_caps"]
@@ -212,6 +217,12 @@ class Routed(NamedTuple):
         scores: Where capsules are classes, logits whose softmax the beliefs in these are;
             where activations are beliefs `NO_SCORES`, as `vmap` cannot return None, and from a
             replica of `DataParallel` None.
+
+    Example:
+        >>> Routed(torch.zeros(2, 3, 8), torch.zeros(2, 3))
+        Routed(poses=float32[2, 3, 8], activations=float32[2, 3], couplings=None, scores=NoScores())
+        >>> Routed(torch.zeros(1, 2, 8), torch.zeros(1, 2), scores=torch.zeros(1, 2)).beliefs
+        tensor([[0.5000, 0.5000]])
     """
 
     poses: Float[Tensor, "sites out_caps pose"]

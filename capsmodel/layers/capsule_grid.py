@@ -20,6 +20,10 @@ class CapsuleGrid(NamedTuple):
     Attributes:
         poses: Matrices are written row after row.
         activations: The belief that each is present, in [0, 1].
+
+    Example:
+        >>> CapsuleGrid(torch.rand(2, 36, 8, 16), torch.rand(2, 36, 8))  # 8 types at 6 by 6 places
+        CapsuleGrid(poses=float32[2, 36, 8, 16], activations=float32[2, 36, 8])
     """
 
     poses: Float[Tensor, "batch places types pose"]
@@ -57,6 +61,11 @@ class GridPrimaryCapsules(InitialisedModule):
 
     Attributes:
         convolution: A 1 x 1 convolution from features to poses and logits.
+
+    Example:
+        >>> primary = GridPrimaryCapsules(in_channels=32, out_types=8, pose_dim=16)
+        >>> primary(torch.rand(2, 32, 6, 6)).poses.shape
+        torch.Size([2, 36, 8, 16])
     """
 
     def __init__(

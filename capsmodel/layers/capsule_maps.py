@@ -21,6 +21,11 @@ class SquashedConvolution(InitialisedModule):
     Source: Rajasegaran and others 2019, arXiv:1904.09546, and the layer "Conv2DCaps" of their
     released code.
     Difference: that code divides by the root of the squared length plus 1e-7.
+
+    Example:
+        >>> layer = SquashedConvolution(in_channels=16, out_types=4, pose=8, stride=2)
+        >>> layer(torch.rand(2, 16, 6, 6)).shape
+        torch.Size([2, 32, 3, 3])
     """
 
     def __init__(
@@ -72,6 +77,11 @@ class RoutedGrid(InitialisedModule):
     Attributes:
         weight: The kernel, [out_types * pose, in_pose, kernel_size, kernel_size].
         bias: Added to the sums of votes, [out_types, pose].
+
+    Example:
+        >>> layer = RoutedGrid(in_types=4, in_pose=8, out_types=3, pose=6)
+        >>> layer(torch.rand(2, 32, 5, 5)).shape
+        torch.Size([2, 18, 5, 5])
     """
 
     def __init__(
@@ -124,6 +134,10 @@ class CapsuleCell(InitialisedModule):
 
     Source: Rajasegaran and others 2019, arXiv:1904.09546, figure 1, and their released code.
     Difference: none.
+
+    Example:
+        >>> CapsuleCell(in_channels=16, types=4, pose=8)(torch.rand(2, 16, 6, 6)).shape
+        torch.Size([2, 32, 3, 3])
     """
 
     def __init__(

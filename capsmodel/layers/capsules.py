@@ -41,6 +41,12 @@ class Capsules(InitialisedModule):
             them, [1, in_dim, out_caps * out_dim].
         router: Turns the votes into capsules.
         neighbourhood: The neighbourhood of one place.
+
+    Example:
+        >>> capsules = Capsules(in_caps=72, in_dim=8, out_caps=10, out_dim=16, routing="dynamic")
+        >>> routed = capsules(torch.rand(2, 72, 8))
+        >>> routed.poses.shape, routed.activations.shape
+        (torch.Size([2, 10, 16]), torch.Size([2, 10]))
     """
 
     def __init__(

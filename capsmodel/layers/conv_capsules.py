@@ -51,6 +51,12 @@ class ConvCapsules(InitialisedModule):
         all_places: Places of the children where they all are seen at once; the neighbourhood is
             then of one place. 0 elsewhere.
         offsets: Added to the votes of each edge, [edges, pose], or None; no weight.
+
+    Example:
+        >>> capsules = ConvCapsules(8, 16, size=(6, 6), kernel_size=3, stride=2, pose_dim=4)
+        >>> children = CapsuleGrid(torch.rand(2, 36, 8, 4), torch.rand(2, 36, 8))
+        >>> capsules.grid(capsules(children)).poses.shape, capsules.out_size()
+        (torch.Size([2, 4, 16, 4]), (2, 2))
     """
 
     offsets: Tensor | None

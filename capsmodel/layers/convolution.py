@@ -23,6 +23,10 @@ class Window(NamedTuple):
         padding: Zeros on each side.
         is_same: Whether there are instead as many zeros as give every step of `stride` pixels one
             place, the odd one of them behind, as TensorFlow pads.
+
+    Example:
+        >>> Window(9, stride=2).positions(28)
+        10
     """
 
     kernel: int
@@ -76,7 +80,12 @@ class Window(NamedTuple):
 
 
 class Convolution(InitialisedModule):
-    """A convolution with bias and ReLU, and optional batch normalisation between them."""
+    """A convolution with bias and ReLU, and optional batch normalisation between them.
+
+    Example:
+        >>> Convolution(1, 8, Window(3, padding=1), batch_norm=True)(torch.rand(2, 1, 6, 6)).shape
+        torch.Size([2, 8, 6, 6])
+    """
 
     def __init__(
         self, in_channels: int, out_channels: int, window: Window, *, batch_norm: bool = False
@@ -104,6 +113,10 @@ class ConvolutionStack(InitialisedModule):
     """Convolutions with bias and ReLU, each followed by max-pooling.
 
     The features keep height and width, but for the pooling.
+
+    Example:
+        >>> ConvolutionStack((1, 8, 16), 3, pooling=2)(torch.rand(2, 1, 8, 8)).shape
+        torch.Size([2, 16, 2, 2])
     """
 
     def __init__(
@@ -155,6 +168,10 @@ class NormalisedStack(InitialisedModule):
 
     Source: the released code of Mazzia, Salvetti and Chiaberge 2021, arXiv:2101.12491.
     Difference: none.
+
+    Example:
+        >>> NormalisedStack((1, 8, 16), 3, stride=(1, 2))(torch.rand(2, 1, 8, 8)).shape
+        torch.Size([2, 16, 2, 2])
     """
 
     def __init__(

@@ -35,7 +35,12 @@ class LinearStack(InitialisedModule):
 
 
 class Classifier(LinearStack):
-    """Linear layers with ReLU between them, and dropout before the last one."""
+    """Linear layers with ReLU between them, and dropout before the last one.
+
+    Example:
+        >>> Classifier(64, hidden=(32,), num_classes=10, dropout=0.5)(torch.rand(2, 64)).shape
+        torch.Size([2, 10])
+    """
 
     def __init__(
         self, num_values: int, hidden: tuple[int, ...], num_classes: int, dropout: float
@@ -69,7 +74,12 @@ def drop(
 
 
 class Decoder(LinearStack):
-    """Linear layers with ReLU between them and a sigmoid at the end."""
+    """Linear layers with ReLU between them and a sigmoid at the end.
+
+    Example:
+        >>> Decoder(160, hidden=(64,), image_shape=(1, 8, 8))(torch.rand(2, 160)).shape
+        torch.Size([2, 1, 8, 8])
+    """
 
     def __init__(
         self, num_values: int, hidden: tuple[int, ...], image_shape: tuple[int, int, int]

@@ -120,6 +120,11 @@ class LossModule(nn.Module):
         reduction: Over the images.
         class_weights: A buffer, which moves with the module; or None.
         from_logits: Whether tensors are logits.
+
+    Example:
+        >>> judge = CrossEntropy().module(class_weights=[1.0, 3.0], from_logits=True)
+        >>> judge(torch.zeros(2, 2), torch.tensor([0, 1]))
+        tensor(1.3863)
     """
 
     class_weights: Tensor | None

@@ -34,6 +34,10 @@ class CrossEntropy(ClassWeightedLoss):
             for 1. The mean over the images is not divided by them, as that of
             `torch.nn.CrossEntropyLoss` is.
         scale: Multiplier of the lengths of capsules.
+
+    Example:
+        >>> CrossEntropy(scale=5.0)(torch.tensor([[0.9, 0.1], [0.5, 0.6]]), torch.tensor([0, 1]))
+        tensor(0.2461)
     """
 
     kind: Literal["cross_entropy"] = "cross_entropy"

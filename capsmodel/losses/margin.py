@@ -141,6 +141,13 @@ class MarginLoss(ClassWeightedLoss):
         schedule: How margins and weight approach those above.
         reduction: "sum" adds up the classes, as the paper does; "half_mean" takes half their mean,
             as the authors' code does.
+
+    Example:
+        >>> lengths, labels = torch.tensor([[0.9, 0.1], [0.5, 0.6]]), torch.tensor([0, 1])
+        >>> MarginLoss(positive_margin=0.8)(lengths, labels)
+        tensor(0.0600)
+        >>> MarginLoss().module(reduction="none")(lengths, labels)
+        tensor([0.0000, 0.1700])
     """
 
     profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(

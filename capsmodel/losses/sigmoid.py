@@ -29,6 +29,11 @@ class Sigmoid(ClassWeightedLoss):
             for 1. The mean over the images is not divided by them.
         halved_labels: Whether a class of the image is to be believed in by one half.
         reduction: "sum" adds up the classes, "mean" takes their mean.
+
+    Example:
+        >>> judge = Sigmoid().module(from_logits=True, reduction="none")
+        >>> judge(torch.tensor([[9.0, -9.0], [0.0, 0.0]]), torch.tensor([[1, 0], [1, 1]]))
+        tensor([2.4643e-04, 1.3863e+00])
     """
 
     profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(

@@ -110,6 +110,10 @@ class SpreadLoss(ClassWeightedLoss):
         schedule: Schedule of the margin.
         reduction: "sum" adds up the classes, as the paper does; "mean" divides that by their
             number, as the authors' code does.
+
+    Example:
+        >>> SpreadLoss(margin=0.5)(torch.tensor([[0.9, 0.1], [0.5, 0.6]]), torch.tensor([0, 1]))
+        tensor(0.0800)
     """
 
     profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
