@@ -2,6 +2,8 @@
 
 gradient_norm           mean over the steps of the Euclidean norm of the whole gradient
 gradient_norm_max       the largest of them
+vanished_gradient.LAYER only of the first layers whose gradient is nearly zero: the largest root
+                        mean square of its numbers in any step, below 1e-10
 class_loss              validation loss without what the model itself adds, such as the
                         penalty of the reconstruction
 dead_capsules           share of the classes whose belief stays below 0.05 in all images
@@ -17,5 +19,7 @@ loss_swing              mean step of the training loss in them, as a share of it
 from capsmodel.health.alarms import warnings_of as warnings_of
 from capsmodel.health.metrics import belief_metrics as belief_metrics
 from capsmodel.health.metrics import gradient_metrics as gradient_metrics
+from capsmodel.health.metrics import largest_gradients as largest_gradients
 from capsmodel.health.metrics import loss_metrics as loss_metrics
 from capsmodel.health.metrics import routing_metrics as routing_metrics
+from capsmodel.health.metrics import vanished_gradients as vanished_gradients

@@ -9,7 +9,7 @@ from jaxtyping import Shaped
 from torch import Tensor
 
 from capsmodel.config import TrainingConfig
-from capsmodel.health.metrics import HIGH_BELIEF, LOW_BELIEF, WINDOW
+from capsmodel.health.metrics import HIGH_BELIEF, LOW_BELIEF, VANISHED, WINDOW
 from capsmodel.metrics import VALIDATION_ERROR, EpochMetrics, Objective, percent
 
 _NUM_EPOCHS = 3  # that a state must last for
@@ -25,7 +25,10 @@ def warnings_of(
 ) -> tuple[str, ...]:
     """Return the problems of a training, one sentence each; none if it is sound.
 
-    A state is named where the last three epochs were in it, so a shorter training has none:
+    After each epoch, the first one too, the first layers are named whose gradient was nearly zero
+    in all of its steps, unless the loss has fallen below a tenth of its first.
+
+    Another state is named where the last three epochs were in it:
 
     - the loss is within 1 % of its value where all beliefs are alike, and those are
       0, 1 or another number: with default settings 0.81 or 3.645 of the margin loss, and
@@ -44,15 +47,31 @@ def warnings_of(
         history: The epochs done.
     """
     last = history[-_NUM_EPOCHS:]
+    vanished = _vanished(history)
     if len(last) < _NUM_EPOCHS or not _are_finite(last):
-        return ()
+        return tuple(vanished)
     by_guessing = config.data.task.chance(labels)
     states = (
         _stuck(config, labels, last, by_guessing)
         or _dead(config, last)
         or _guessing(last, by_guessing)
     )
-    return (*states, *_without_gradient(last), *_oscillation(history))
+    return (*states, *(_without_gradient(last) or vanished), *_oscillation(history))
+
+
+def _vanished(history: Sequence[EpochMetrics]) -> list[str]:
+    if not history or history[-1].train_loss <= _LEARNT * history[0].train_loss:
+        return []
+    names = [name for name in history[-1].health if name.startswith(VANISHED)]
+    if not names:
+        return []
+    layers = ", ".join(name.removeprefix(VANISHED) for name in names)
+    are, they = ("layer", "it does") if len(names) == 1 else ("layers", "they do")
+    return [
+        f"The gradient of the first {are} ({layers}) is nearly zero in every step, so that {they} "
+        f"not learn: a bias of the routing, connections that skip capsule layers, best with batch "
+        f"normalisation, or EM routing help."
+    ]
 
 
 def _are_finite(history: Sequence[EpochMetrics]) -> bool:

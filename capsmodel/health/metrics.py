@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import torch
 from jaxtyping import Float
@@ -14,12 +14,46 @@ LOW_BELIEF, HIGH_BELIEF = 0.05, 0.95
 WINDOW = 8
 """Epochs that the movement of the loss is judged by."""
 
+VANISHED = "vanished_gradient."
+
+_NEARLY_ZERO = 1e-10  # a hundredth of Adam's epsilon, below which even Adam hardly moves a weight
 _MOST_IMAGES = 32  # of those whose couplings are looked at: in a large layer they take gigabytes
 
 
 def gradient_metrics(norms: Float[Tensor, " steps"]) -> dict[str, Tensor]:
     """Return mean and maximum of the norms of an epoch's gradients."""
     return {"gradient_norm": norms.mean(), "gradient_norm_max": norms.max()}
+
+
+def largest_gradients(
+    norms: Sequence[Float[Tensor, " _"]], sizes: Mapping[str, Sequence[int]]
+) -> dict[str, Float[Tensor, ""]]:
+    """Return the largest root mean square of each layer's gradient in any of some steps.
+
+    Args:
+        norms: Of each step, the norm of the gradient of each parameter that has one.
+        sizes: Layers -> the sizes of these parameters, in their order.
+    """
+    layers = [name for name, of_layer in sizes.items() for _ in of_layer]
+    if any(len(of_step) != len(layers) for of_step in norms):
+        return {}  # not all steps had a gradient of the same parameters
+    by_step = torch.stack(list(norms))
+    largest: dict[str, Float[Tensor, ""]] = {}
+    for name, of_layer in sizes.items():
+        places = [place for place, layer in enumerate(layers) if layer == name]
+        norm = torch.linalg.vector_norm(by_step[:, places], dim=1).max()
+        largest[name] = norm / math.sqrt(sum(of_layer))
+    return largest
+
+
+def vanished_gradients(largest: Mapping[str, float]) -> dict[str, float]:
+    """Return the metrics of the first layers whose gradient is nearly zero in all steps.
+
+    Args:
+        largest: Layers, first to last -> what `largest_gradients` says of each.
+    """
+    vanished = takewhile(lambda layer: largest[layer] < _NEARLY_ZERO, largest)
+    return {f"{VANISHED}{layer}": largest[layer] for layer in vanished}
 
 
 def belief_metrics(beliefs: Float[Tensor, "images classes"]) -> dict[str, Tensor]:

@@ -107,11 +107,22 @@ class Learner:
         loss.backward()
         return loss.detach()
 
-    def gradient_norm(self) -> Float[Tensor, ""]:
-        """Return the Euclidean norm of the whole gradient."""
+    def gradient_norms(self) -> Float[Tensor, " parameters"]:
+        """Return the Euclidean norm of the gradient of each parameter that has one."""
         # One by one costs half of torch's own total norm, which sorts them by device first.
         norms = [torch.linalg.vector_norm(p.grad) for p in self.parameters if p.grad is not None]
-        return torch.linalg.vector_norm(torch.stack(norms))
+        return torch.stack(norms)
+
+    def sizes_with_gradient(self) -> dict[str, list[int]]:
+        """Return the network's layers -> the sizes of their parameters that have a gradient.
+
+        The parameters are those of `gradient_norms`, in their order.
+        """
+        sizes: dict[str, list[int]] = {}
+        for name, parameter in self.network.named_parameters():
+            if parameter.grad is not None:
+                sizes.setdefault(name.partition(".")[0], []).append(parameter.numel())
+        return sizes
 
     def move(self, moment: Moment) -> None:
         """Move the weights along their gradients."""

@@ -53,7 +53,7 @@ def origin_in_epoch(learner: Learner, data: DataSplits, epoch: int) -> Origin | 
     for step, (batch, moment) in enumerate(learner.batches(data.train, epoch), start=1):
         chance = learner.chance["routing"].get_state()
         loss = learner.differentiate(batch, moment)
-        if not _is_finite([loss, learner.gradient_norm()]):
+        if not _is_finite([loss, learner.gradient_norms()]):
             learner.chance["routing"].set_state(chance)
             return _in_gradient(learner, batch, moment, step)
         learner.move(moment)

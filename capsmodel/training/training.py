@@ -16,7 +16,14 @@ from capsmodel import tensor_file
 from capsmodel.config import TrainingConfig
 from capsmodel.data import DataSplits, Images, load_checked
 from capsmodel.functional.tensor_repr import shapes_repr
-from capsmodel.health import belief_metrics, gradient_metrics, loss_metrics, warnings_of
+from capsmodel.health import (
+    belief_metrics,
+    gradient_metrics,
+    largest_gradients,
+    loss_metrics,
+    vanished_gradients,
+    warnings_of,
+)
 from capsmodel.metrics import EpochMetrics as EpochMetrics
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.settings.measures import parts_in
@@ -99,14 +106,14 @@ class _Step(NamedTuple):
         is_last: Whether the epoch has no other.
         num_images: Of its batch.
         loss: Mean over these images, before the step.
-        gradient_norm: Euclidean norm of the whole gradient.
+        gradient_norms: Euclidean norm of the gradient of each parameter that has one.
     """
 
     num_done: int
     is_last: bool
     num_images: int
     loss: Float[Tensor, ""]
-    gradient_norm: Float[Tensor, ""]
+    gradient_norms: Float[Tensor, " parameters"]
 
 
 class Training:
@@ -348,10 +355,10 @@ class Training:
         learner = self._learner
         for batch, moment in learner.batches(self._data.train, epoch):
             loss = learner.differentiate(batch, moment)
-            norm = learner.gradient_norm()
+            norms = learner.gradient_norms()
             learner.move(moment)
             done = moment.step + 1
-            yield _Step(done, done % moment.steps_per_epoch == 0, len(batch), loss, norm)
+            yield _Step(done, done % moment.steps_per_epoch == 0, len(batch), loss, norms)
 
     def _judged_epoch(self, steps: Sequence[_Step], started: float) -> EpochMetrics:
         """Return the metrics of an epoch that ends after some steps."""
@@ -359,7 +366,9 @@ class Training:
         for step in steps:
             total += step.num_images * step.loss
         train_loss = total / sum(step.num_images for step in steps)
-        health = gradient_metrics(torch.stack([step.gradient_norm for step in steps]))
+        norms = [step.gradient_norms for step in steps]
+        health = gradient_metrics(torch.stack([torch.linalg.vector_norm(one) for one in norms]))
+        layers = largest_gradients(norms, self._learner.sizes_with_gradient())
         judged = self._learner.evaluate(self._data.validation, self._progress)
         labels = self._data.validation.labels
         task = self.config.data.task
@@ -368,9 +377,12 @@ class Training:
         health |= judged.routing
         measures = measured(self.config, judged.beliefs, labels)
         numbers = [train_loss, judged.loss, num_wrong, *health.values(), *measures.values()]
+        numbers += layers.values()
         # The one wait for a GPU in an epoch, or between two judgements.
         train_loss, validation_loss, num_wrong, *others = torch.stack(numbers).tolist()
         losses = [metrics.train_loss for metrics in self.history]
+        of_layers = others[len(health) + len(measures) :]
+        vanished = vanished_gradients(dict(zip(layers, of_layers, strict=True)))
         self._validated = judged.beliefs
         return EpochMetrics(
             epoch=self.epoch + 1,
@@ -378,8 +390,10 @@ class Training:
             validation_loss=validation_loss,
             validation_error=num_wrong / len(labels),
             duration_seconds=time.perf_counter() - started,
-            health=dict(zip(health, others, strict=False)) | loss_metrics([*losses, train_loss]),
-            metrics=dict(zip(measures, others[len(health) :], strict=True)),
+            health=dict(zip(health, others, strict=False))
+            | loss_metrics([*losses, train_loss])
+            | vanished,
+            metrics=dict(zip(measures, others[len(health) :], strict=False)),
         )
 
     def _judged(self, split: Images, progress: float) -> SplitResult:

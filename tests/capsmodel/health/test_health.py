@@ -17,15 +17,27 @@ from capsmodel.data import Digits
 from capsmodel.health import (
     belief_metrics,
     gradient_metrics,
+    largest_gradients,
     loss_metrics,
     routing_metrics,
+    vanished_gradients,
     warnings_of,
 )
 from capsmodel.losses import CrossEntropy, Loss, MarginLoss, SpreadLoss
-from capsmodel.models import ConvNet
+from capsmodel.models import MODELS, ConvNet
 from capsmodel.optimisers import Adam
 from capsmodel.reconstruction import NoReconstruction
-from capsmodel.routing import Couplings, Neighbourhood, RandomRouting, VectorRouting
+from capsmodel.routing import (
+    Couplings,
+    DynamicRouting,
+    EMRouting,
+    Neighbourhood,
+    RandomRouting,
+    Routing,
+    UniformRouting,
+    VectorRouting,
+)
+from capsmodel.settings.parts import kind_of
 from capsmodel.stopping import FixedEpochs
 from capsmodel.training import learner
 from capsmodel.training.learner import Learner
@@ -307,6 +319,83 @@ def test_a_training_that_learns_is_sound(changes: dict[str, Any]) -> None:
     training = finished(stopping=FixedEpochs(epochs=10), batch_size=100, **changes)
     assert training.history[-1].validation_error < 0.5
     assert training.warnings() == ()
+
+
+DEEP: dict[str, Any] = {"hidden_capsules": (16, 16), "reconstruction": NoReconstruction()}
+
+
+def after_an_epoch(**changes: Any) -> Training:
+    training = Training(small_config(model=small_model(**DEEP, **changes)), seed=0)
+    next(iter(training))
+    return training
+
+
+@pytest.mark.parametrize("routing", [DynamicRouting(), UniformRouting()])
+def test_layers_that_no_gradient_reaches_are_named_after_the_first_epoch(routing: Routing) -> None:
+    training = after_an_epoch(routing=routing)
+    assert training.warnings() == (
+        "The gradient of the first layers (convolution, primary, hidden, capsules) is nearly zero "
+        "in every step, so that they do not learn: a bias of the routing, connections that skip "
+        "capsule layers, best with batch normalisation, or EM routing help.",
+    )
+    assert training.history[0].health["vanished_gradient.hidden"] < 1e-10
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"routing": DynamicRouting(bias=True)},
+        {"hidden_skip": True},
+        {"hidden_skip": True, "hidden_batch_norm": True},
+        {"routing": EMRouting()},
+    ],
+)
+def test_what_the_sentence_proposes_lets_the_gradient_through(changes: dict[str, Any]) -> None:
+    assert after_an_epoch(**changes).warnings() == ()
+
+
+FEW_CHANNELS: dict[str, dict[str, Any]] = {
+    "capsnet": {"conv_channels": 32, "primary_types": 4, "reconstruction": "none"},
+    "deepcaps": {"conv_channels": 16, "types": 4},
+    "matrix_capsnet": {"primary_types": 8, "first_types": 8, "second_types": 8},
+    "cnn": {"conv_channels": (32, 32, 16)},
+}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=kind_of)
+def test_no_model_of_the_package_starts_without_a_gradient(model: Any) -> None:
+    changes = {"data": Digits(fraction=0.06, padding=10), "stopping": FixedEpochs(epochs=1)}
+    training = finished(model=model(**FEW_CHANNELS.get(kind_of(model), {})), **changes)
+    assert not [name for name in training.history[0].health if name.startswith("vanished")]
+    assert training.warnings() == ()
+
+
+def vanished(gradients: dict[str, float]) -> list[str]:
+    names = vanished_gradients(gradients)
+    return [name.removeprefix("vanished_gradient.") for name in names]
+
+
+def test_only_the_first_layers_count_and_only_where_they_are_nearly_zero() -> None:
+    assert vanished({"a": 1e-11, "b": 0.0, "c": 1e-9, "d": 0.0}) == ["a", "b"]
+    assert vanished({"a": 1e-9, "b": 0.0}) == []
+    assert vanished({"a": math.nan, "b": 0.0}) == []
+
+
+def test_a_layers_gradient_is_the_root_mean_square_of_its_numbers_at_its_largest() -> None:
+    first, second = torch.tensor([3.0, 4.0, 6.0]), torch.tensor([0.0, 0.0, 8.0])
+    largest = largest_gradients([first, second], {"a": [20, 5], "b": [4]})
+    assert numbers(largest) == {"a": 1.0, "b": 4.0}
+    assert largest_gradients([first, second[:2]], {"a": [20, 5], "b": [4]}) == {}
+
+
+def test_one_layer_without_a_gradient_is_one() -> None:
+    (warning,) = warned([0.5, 0.4], **{"vanished_gradient.convolution": 0.0})
+    assert warning.startswith("The gradient of the first layer (convolution) is nearly zero in ev")
+    assert "so that it does not learn" in warning
+
+
+def test_a_gradient_of_zero_is_no_alarm_where_the_loss_has_fallen_to_it() -> None:
+    assert warned([0.5, 0.4, 0.0], **{"vanished_gradient.convolution": 0.0}) == ()
 
 
 def history(losses: list[float], **health: float) -> tuple[EpochMetrics, ...]:
