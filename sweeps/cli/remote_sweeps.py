@@ -232,6 +232,12 @@ def _ended_state(head: "Head", submission: Submission) -> "JobState | None":
     return state if state.has_ended else None
 
 
+def _never_began(head: "Head", submission: Submission) -> bool:
+    """Return whether a job ended before its launch began, so that nothing is recorded."""
+    state = _ended_state(head, submission)
+    return state is not None and state.status == "FAILED" and state.exit_code is None
+
+
 def exit_code_of(state: "JobState") -> int:
     """Return the exit code of the launch in a job."""
     if state.exit_code is not None:
@@ -277,7 +283,8 @@ def leave_report(head: "Head", submission: Submission) -> None:
                 return
             report = write_report_here(submission, uri, tables_of(submission))
     except SweepError as error:
-        complain(f"The report of '{submission.sweep}' is not here yet: {error}")
+        if not _never_began(head, submission):
+            complain(f"The report of '{submission.sweep}' is not here yet: {error}")
         return
     if not is_json_requested() and not is_quiet():
         typer.echo(f"On this machine, of '{submission.sweep}':")

@@ -328,8 +328,11 @@ def _state(folder: Path) -> JobState:
     if not _job_id(folder):
         return JobState(status="UNKNOWN")
     if not (folder / "job.out").exists():
-        why = f"It has printed nothing: do the nodes see {folder.parents[1]}?"
-        return JobState(status="FAILED", message=f"Slurm has ended job {_job_id(folder)}. {why}")
+        message = (
+            f"Slurm has ended job {_job_id(folder)} before it printed anything. The nodes may not "
+            f"see {folder.parents[1]}: give a folder that all of them share, --storage=FOLDER."
+        )
+        return JobState(status="FAILED", message=message)
     return JobState(status="STOPPED", message=f"Slurm has ended job {_job_id(folder)}.")
 
 

@@ -198,9 +198,11 @@ def test_a_storage_folder_that_the_nodes_do_not_see_is_named(slurm: Slurm) -> No
     words += ("--cpus-per-node=1", "--storage=/root/alone", "--follow")
     ended = slurm.run("capsweep", *words)
     assert ended.returncode == 3
-    assert "It has printed nothing: do the nodes see /root/alone?" in ended.stderr
+    assert "The nodes may not see /root/alone: give a folder that all of them share" in ended.stderr
+    assert "The report of" not in ended.stderr
+    assert "you may log out." in ended.stdout
     status = slurm.run("capsweep", "status", "alone")
-    assert "It has printed nothing: do the nodes see /root/alone?" in status.stdout
+    assert "The nodes may not see /root/alone: give a folder that all of them" in status.stdout
     assert "no tracking store" not in status.stderr
 
 

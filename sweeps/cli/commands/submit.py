@@ -299,7 +299,9 @@ def _print_submitted(submission: "Submission", place: str, *, is_new: bool) -> N
     if not is_new:
         say(f"It is there already, as job {submission.job_id}.")
         return
-    say(f"Submitted to {place} as job {submission.job_id}; this machine may be switched off.")
+    is_here = submission.to == "slurm" and not submission.on
+    may = "you may log out" if is_here else "this machine may be switched off"
+    say(f"Submitted to {place} as job {submission.job_id}; {may}.")
     if is_quiet():
         return
     name, program = submission.sweep, program_name()
