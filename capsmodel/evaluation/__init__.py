@@ -25,6 +25,7 @@ from capsmodel.evaluation.pictures import shares_of_children as shares_of_childr
 from capsmodel.evaluation.shifted_test_error import ShiftedTestError as ShiftedTestError
 from capsmodel.evaluation.swapped_routing import SwappedRouting as SwappedRouting
 from capsmodel.evaluation.test_error import TestError as TestError
+from capsmodel.evaluation.top_k_error import TopKError as TopKError
 from capsmodel.evaluation.transfer_error import TransferError as TransferError
 from capsmodel.evaluation.undetected_error import UndetectedError as UndetectedError
 
@@ -41,5 +42,6 @@ EVALUATIONS = (
     CapsuleActivity,
     Confidence,
     Confusion,
+    TopKError,
     Pictures,
 )
