@@ -18,6 +18,9 @@ from sweeps.aggregation.rendering.notebook_pieces import (
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.records.plain_text import one_line, shortened
 
+ALONE_MARK = "\N{DOUBLE DAGGER}"
+"""Behind an interval, and before the note that says what it means."""
+
 Value = str | int | float | bool | None
 
 

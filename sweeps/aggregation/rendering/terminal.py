@@ -5,7 +5,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sweeps.aggregation.rendering.fitted_table import FittedColumn, FittedTable, from_the_right
-from sweeps.aggregation.rendering.table import Table, shown
+from sweeps.aggregation.rendering.table import ALONE_MARK, Table, shown
 from sweeps.records.plain_text import one_line
 
 MOST_NOTES = 5
@@ -54,9 +54,10 @@ def _columns(table: Table) -> list[FittedColumn]:
 
 
 def _numbered(table: Table) -> list[str]:
-    """Return the first notes, numbered, and the file that holds the others."""
+    """Return the first notes and that of a mark, numbered, and the file that holds the others."""
     notes = [one_line(note) for note in table.notes]
     if len(notes) > MOST_NOTES:
         first = notes[: MOST_NOTES - 1]
+        first += [note for note in notes[MOST_NOTES - 1 :] if note.startswith(ALONE_MARK)]
         notes = [*first, f"{len(notes) - len(first)} more notes: see {table.name}.md."]
     return [f"({number}) {note}" for number, note in enumerate(notes, start=1)]

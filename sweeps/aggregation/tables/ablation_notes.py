@@ -8,7 +8,7 @@ from typing import Any
 from capsmodel.metrics import TEST_ERROR, non_finite_words, percent
 from capsmodel.spelling import names_by_reason, short_names
 from sweeps.aggregation.rendering.measured import shown_value
-from sweeps.aggregation.rendering.table import Cell, Column
+from sweeps.aggregation.rendering.table import ALONE_MARK, Cell, Column
 from sweeps.aggregation.results.arms import ArmResults, identical_groups
 from sweeps.aggregation.results.comparisons import (
     MOST_WITH_ADDED,
@@ -44,7 +44,6 @@ _LETTERS = string.ascii_uppercase.replace("I", "")
 _TUNING_LONGEST = 600
 _MOST_EDGES = 6
 _LEARNING_RATE = "optimiser.learning_rate"
-ALONE_MARK = "\N{DOUBLE DAGGER}"
 DIVERGED_COLUMN = Column(
     "Diverged",
     ("num_diverged", "diverged_share_low", "diverged_share_high"),

@@ -12,6 +12,7 @@ from search_spaces.tables import AblationTable
 from sweeps.aggregation.rendering.contents import Figure, Section
 from sweeps.aggregation.rendering.measured import measured_spread_cell, shown_interval, shown_value
 from sweeps.aggregation.rendering.table import (
+    ALONE_MARK,
     Cell,
     Column,
     Table,
@@ -33,7 +34,6 @@ from sweeps.aggregation.statistics.exact_tests import better_share, mcnemar_p
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.tables.ablation_figure import ablation_figure
 from sweeps.aggregation.tables.ablation_notes import (
-    ALONE_MARK,
     DIVERGED_COLUMN,
     ablation_words,
     diverged_cell,

@@ -1,6 +1,7 @@
 """On a narrow terminal no word of a table is broken: columns give way, and that is said."""
 
 import re
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -199,3 +200,11 @@ def test_no_command_breaks_a_word(
         body = re.sub(r"(?s)Left out at this width:.*?shows\s+(it|them)\.", "", answer.out)
         broken = {word for word in body.split() if word not in known and not set(word) <= {"─"}}
         assert not broken, (words, broken)
+
+
+def test_the_note_of_a_mark_is_shown_however_many_stand_before_it() -> None:
+    notes = (*(f"note {number}" for number in range(1, 8)), "‡ the interval of this arm alone")
+    out = StringIO()
+    Console(file=out, width=100, color_system=None).print(to_rich(replace(OF_SHIFTS, notes=notes)))
+    assert "(5) ‡ the interval of this arm alone" in out.getvalue()
+    assert "(6) 3 more notes" in out.getvalue()
