@@ -33,6 +33,7 @@ from capsmodel.augmentation import Shift
 from capsmodel.config import num_parameters
 from capsmodel.data import Mnist
 from capsmodel.layers import (
+    Backbone,
     CapsuleCell,
     Capsules,
     Classifier,
@@ -43,6 +44,7 @@ from capsmodel.layers import (
     GridPrimaryCapsules,
     NormalisedStack,
     PrimaryCapsules,
+    ResidualBlock,
     RoutedGrid,
     Window,
 )
@@ -56,6 +58,7 @@ from capsmodel.models import (
     MatrixCapsNet,
     Model,
     Network,
+    SelfRoutingNet,
 )
 from capsmodel.reconstruction import FullyConnectedDecoder
 from capsmodel.routing import (
@@ -137,6 +140,19 @@ MODELS: dict[str, tuple[Model, int]] = {  # and the side of its images
         ),
         32,
     ),
+    "self_routing_net": (SelfRoutingNet(depth=2), 32),
+    "self_routing_net, small": (
+        SelfRoutingNet(
+            backbone="small",
+            channels=64,
+            types=8,
+            depth=2,
+            pose_kind="matrix",
+            routing=EMRouting(),
+        ),
+        32,
+    ),
+    "self_routing_net, linear": (SelfRoutingNet(backbone="conv", head="linear"), 32),
     "cnn": (ConvNet(conv_channels=(64, 64), dropout=0.0), 28),
 }
 
@@ -301,6 +317,15 @@ def layer_cases() -> dict[str, Callable[[], Case]]:
         "cell of capsule maps": case(lambda: CapsuleCell(6, 4, 8), *shape),
         "cell of capsule maps, routed": case(
             lambda: CapsuleCell(6, 4, 8, RoutedGrid(4, 8, 4, 8)), *shape
+        ),
+        "residual blocks": case(
+            lambda: Backbone(
+                [ResidualBlock(6, 8, 2), ResidualBlock(8, 12, 2, shortcut="projected")]
+            ),
+            *shape,
+        ),
+        "grid of normalised capsules": case(
+            lambda: GridPrimaryCapsules(6, 4, 16, window=Window(3, 1, 1), batch_norm=True), *shape
         ),
         "normalised convolutions": case(lambda: NormalisedStack((6, 8, 4), 3, (1, 2)), *shape),
         "normalised instances": case(

@@ -257,5 +257,5 @@ def share_out(
     """Return each output's sum of the votes for it, each times its coupling."""
     batch, out_caps, in_caps, pose = votes.shape
     rows = couplings.reshape(batch * out_caps, 1, in_caps)
-    sums = torch.bmm(rows, votes.reshape(-1, in_caps, pose))
+    sums = torch.bmm(rows, votes.reshape(batch * out_caps, in_caps, pose))
     return sums.view(batch, out_caps, pose)

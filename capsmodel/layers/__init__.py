@@ -1,5 +1,7 @@
 """Layers of capsule networks, and of the plain ones that they are compared with."""
 
+from capsmodel.layers.backbone import Backbone as Backbone
+from capsmodel.layers.backbone import ResidualBlock as ResidualBlock
 from capsmodel.layers.capsule_grid import CapsuleGrid as CapsuleGrid
 from capsmodel.layers.capsule_grid import GridPrimaryCapsules as GridPrimaryCapsules
 from capsmodel.layers.capsule_grid import PrimaryStart as PrimaryStart

@@ -10,6 +10,7 @@ from capsmodel.chance import uniform
 from capsmodel.functional import lengths, squash
 from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.initialised import InitialisedModule, set_truncated
+from capsmodel.layers.convolution import BatchNorm, Window
 
 _POSE_DEVIATION, _LOGIT_DEVIATION = 0.5, 3.0  # of the authors' code
 
@@ -57,10 +58,12 @@ class GridPrimaryCapsules(InitialisedModule):
     activations.
 
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", section 4.
-    Difference: none. The authors' code has no bias and lowers the logits by 1.
+    Difference: none. The authors' code has no bias and lowers the logits by 1. A larger window and
+    the normalisation are those of Hahn, Pyeon and Kim 2019, "Self-routing capsule networks".
 
     Attributes:
-        convolution: A 1 x 1 convolution from features to poses and logits.
+        convolution: From features to poses and logits, by default 1 x 1.
+        norm: Normalises poses and logits over the batch; or None.
 
     Example:
         >>> primary = GridPrimaryCapsules(in_channels=32, out_types=8, pose_dim=16)
@@ -76,6 +79,8 @@ class GridPrimaryCapsules(InitialisedModule):
         start: PrimaryStart | None = None,
         *,
         with_activations: bool = True,
+        window: Window | None = None,
+        batch_norm: bool = False,
         device: str | torch.device | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -84,7 +89,11 @@ class GridPrimaryCapsules(InitialisedModule):
         self.start = start or PrimaryStart()
         self.with_activations = with_activations
         out_channels = out_types * (pose_dim + with_activations)
-        self.convolution = nn.Conv2d(in_channels, out_channels, 1, bias=self.start.has_bias)
+        self.window = window or Window(1)
+        self.convolution = self.window.convolution(
+            in_channels, out_channels, bias=self.start.has_bias
+        )
+        self.norm = BatchNorm(out_channels) if batch_norm else None
         self._place(device, dtype)
 
     def initialise(self, generator: torch.Generator | None) -> None:
@@ -93,10 +102,11 @@ class GridPrimaryCapsules(InitialisedModule):
         if self.start.is_truncated:
             weight.copy_(self._truncated(torch.empty_like(weight), generator))
         else:
-            deviation = self.convolution.in_channels**-0.5
-            nn.init.normal_(weight, std=deviation, generator=generator)
+            nn.init.normal_(weight, std=weight[0].numel() ** -0.5, generator=generator)
         if self.convolution.bias is not None:
             nn.init.zeros_(self.convolution.bias)
+        if self.norm is not None:
+            self.norm.initialise(generator)
 
     def _truncated(self, drawn: Tensor, generator: torch.Generator | None) -> Tensor:
         num_poses = self.out_types * self.pose_dim
@@ -109,7 +119,7 @@ class GridPrimaryCapsules(InitialisedModule):
 
     def num_capsules(self, height: int, width: int) -> int:
         """Return how many capsules features of a height and width become."""
-        return self.out_types * height * width
+        return self.out_types * self.window.positions(height) * self.window.positions(width)
 
     def extra_repr(self) -> str:
         """Return what is set, for the module's `repr`."""
@@ -120,13 +130,27 @@ class GridPrimaryCapsules(InitialisedModule):
 
     def forward(self, features: Float[Tensor, "batch channels height width"]) -> CapsuleGrid:
         """Return the capsules of every place, row after row."""
-        values = self.convolution(features).flatten(2).transpose(1, 2)
+        maps = self.convolution(self.window.padded(features))
+        values = maps.flatten(2).transpose(1, 2)
+        if self.norm is not None:
+            values = normalised(self.norm, values)
         num_poses = self.out_types * self.pose_dim
         poses = values[:, :, :num_poses].unflatten(2, (self.out_types, self.pose_dim))
         if self.with_activations:
             return CapsuleGrid(poses, torch.sigmoid(values[:, :, num_poses:] - self.start.shift))
         poses = squash(poses)
         return CapsuleGrid(poses, lengths(poses))
+
+
+def normalised(
+    norm: BatchNorm, values: Float[Tensor, "batch places values"]
+) -> Float[Tensor, "batch places values"]:
+    """Return values, each normalised over all places of the batch.
+
+    Places are rows for that: mapped over examples, PyTorch's derivative of an evaluated
+    normalisation is wrong where the gradient lies in another order than the maps (2.15).
+    """
+    return norm(values.flatten(0, 1)).unflatten(0, values.shape[:2])
 
 
 def drop_capsules(grid: CapsuleGrid, rate: float, generator: torch.Generator | None) -> CapsuleGrid:

@@ -14,7 +14,14 @@ from capsmodel.initialised import InitialisedModule, set_truncated
 from capsmodel.layers.capsule_grid import CapsuleGrid
 from capsmodel.layers.capsules import RoutingGiven, chosen_routing, reported
 from capsmodel.layers.convolution import Padding, Window
-from capsmodel.routing import Fan, Neighbourhood, ProductVotes, Routed
+from capsmodel.routing import (
+    Fan,
+    FunctionRouting,
+    Neighbourhood,
+    ProductVotes,
+    Routed,
+    Routing,
+)
 
 PoseKind = Literal["matrix", "vector"]
 
@@ -45,7 +52,8 @@ class ConvCapsules(InitialisedModule):
     vectors of 16 numbers have 16 times the weights of matrices of 4 by 4.
 
     Attributes:
-        weight: Matrices of shape [edges or types, inner, columns, out_caps].
+        weight: Matrices of shape [edges or types, inner, columns, out_caps]; without poses, of no
+            columns, and no weight.
         router: Turns the votes into capsules.
         neighbourhood: The children that each place sees.
         all_places: Places of the children where they all are seen at once; the neighbourhood is
@@ -59,6 +67,7 @@ class ConvCapsules(InitialisedModule):
         (torch.Size([2, 4, 16, 4]), (2, 2))
     """
 
+    weight: Tensor
     offsets: Tensor | None
 
     def __init__(
@@ -75,6 +84,7 @@ class ConvCapsules(InitialisedModule):
         pose_kind: PoseKind = "matrix",
         start: MatrixStart | None = None,
         offsets: Float[Tensor, "places pose"] | None = None,
+        with_poses: bool = True,
         device: str | torch.device | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -95,12 +105,14 @@ class ConvCapsules(InitialisedModule):
             start: Initial values of the matrices, by default `MatrixStart()`.
             offsets: Added to the votes from each place, as by coordinate addition; only where all
                 places are seen at once.
+            with_poses: Whether its capsules have poses, or activations alone: for a routing whose
+                activations do not depend on votes.
             device: Where the weights are, by default PyTorch's own default.
             dtype: Their type, likewise.
 
         Raises:
             ValueError: If the window does not fit, all places are to be padded, a matrix is not
-                square, there is no routing of that name, or it cannot take the pose.
+                square, there is no routing of that name, or it cannot take the pose or its absence.
         """
         super().__init__()
         if not isinstance(kernel_size, int):
@@ -116,15 +128,27 @@ class ConvCapsules(InitialisedModule):
         self.neighbourhood = self._around(size)
         edges = in_types * (self.all_places or self.neighbourhood.window_size)
         num_matrices = in_types if self.all_places else edges
-        self.weight = nn.Parameter(torch.empty(num_matrices, self.inner, self.inner, out_types))
+        chosen = chosen_routing(routing)
+        self._add_matrices(num_matrices, None if with_poses else chosen)
         self._given_offsets = self._of_each_edge(offsets, edges)
         empty = None if self._given_offsets is None else torch.empty(edges, pose_dim)
         self.register_buffer("offsets", empty, persistent=False)
         self.register_load_state_dict_post_hook(self._after_loading)
-        self.router = chosen_routing(routing).build(
-            Fan(edges, out_types, pose_dim, self.neighbourhood)
-        )
+        self.router = chosen.build(Fan(edges, out_types, pose_dim, self.neighbourhood))
         self._place(device, dtype)
+
+    def _add_matrices(self, number: int, poseless: Routing | FunctionRouting | None) -> None:
+        """Add so many matrices of votes; of no columns where a routing goes without poses."""
+        shape = (number, self.inner, self.inner if poseless is None else 0, self.out_types)
+        if poseless is None:
+            self.weight = nn.Parameter(torch.empty(shape))
+        elif poseless.reads_votes:
+            raise ValueError(
+                f"Capsules without poses need a routing whose activations do not depend on votes, "
+                f"such as 'self_routing', got {poseless!r}: set with_poses=True."
+            )
+        else:
+            self.register_buffer("weight", torch.empty(shape), persistent=False)
 
     def _of_each_edge(self, offsets: Tensor | None, edges: int) -> Tensor | None:
         if offsets is None:
@@ -151,7 +175,8 @@ class ConvCapsules(InitialisedModule):
         """Draw the matrices, then set the router."""
         if self.start.at_identity:
             nn.init.normal_(self.weight, std=self.start.deviation, generator=generator)
-            self.weight.data += torch.eye(self.inner, device=self.weight.device).unsqueeze(-1)
+            sides = self.weight.shape[1:3]
+            self.weight.data += torch.eye(*sides, device=self.weight.device).unsqueeze(-1)
         else:
             set_truncated(self.weight, self.start.deviation, generator)
         self._set_offsets()

@@ -56,10 +56,18 @@ class Window(NamedTuple):
             )
         return room // self.stride + 1
 
-    def convolution(self, in_channels: int, out_channels: int, groups: int = 1) -> nn.Conv2d:
-        """Return the convolution of padded images, with bias, its weights not yet set."""
+    def convolution(
+        self, in_channels: int, out_channels: int, groups: int = 1, *, bias: bool = True
+    ) -> nn.Conv2d:
+        """Return the convolution of padded images, its weights not yet set."""
         return nn.Conv2d(
-            in_channels, out_channels, self.kernel, self.stride, self.padding, groups=groups
+            in_channels,
+            out_channels,
+            self.kernel,
+            self.stride,
+            self.padding,
+            groups=groups,
+            bias=bias,
         )
 
     def padded(
@@ -88,11 +96,18 @@ class Convolution(InitialisedModule):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, window: Window, *, batch_norm: bool = False
+        self,
+        in_channels: int,
+        out_channels: int,
+        window: Window,
+        *,
+        batch_norm: bool = False,
+        bias: bool = True,
+        rectified: bool = True,
     ) -> None:
         super().__init__()
-        self.window = window
-        self.convolution = window.convolution(in_channels, out_channels)
+        self.window, self.rectified = window, rectified
+        self.convolution = window.convolution(in_channels, out_channels, bias=bias)
         self.norm = BatchNorm(out_channels) if batch_norm else None
 
     def initialise(self, generator: torch.Generator | None) -> None:
@@ -104,9 +119,10 @@ class Convolution(InitialisedModule):
     def forward(
         self, images: Float[Tensor, "batch channels height width"]
     ) -> Float[Tensor, "batch features out_height out_width"]:
-        """Return the rectified feature maps."""
+        """Return the feature maps, rectified or not."""
         features = self.convolution(self.window.padded(images))
-        return F.relu(features if self.norm is None else self.norm(features))
+        features = features if self.norm is None else self.norm(features)
+        return F.relu(features) if self.rectified else features
 
 
 class ConvolutionStack(InitialisedModule):
@@ -277,8 +293,8 @@ class BatchNorm(InitialisedModule):
             nn.init.zeros_(value)
 
     def forward(
-        self, features: Float[Tensor, "batch channels height width"]
-    ) -> Float[Tensor, "batch channels height width"]:
+        self, features: Float[Tensor, "batch channels *places"]
+    ) -> Float[Tensor, "batch channels *places"]:
         """Return the normalised maps; in training the running statistics move."""
         has_variance = features.numel() > features.shape[1]
         return F.batch_norm(
@@ -325,12 +341,12 @@ class InstanceNorm(InitialisedModule):
 def set_weights(
     layer: nn.Conv2d | nn.Linear, generator: torch.Generator | None, gain: float
 ) -> None:
-    """Draw a layer's weights normally with variance gain / fan-in and set its bias to zero.
+    """Draw a layer's weights normally with variance gain / fan-in; a bias starts at zero.
 
     Source: He and others 2015, arXiv:1502.01852, equation 10 (gain 2, for ReLU).
     Difference: none.
     """
-    assert layer.bias is not None
     fan_in = layer.weight[0].numel()
     nn.init.normal_(layer.weight, std=(gain / fan_in) ** 0.5, generator=generator)
-    nn.init.zeros_(layer.bias)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)

@@ -80,6 +80,8 @@ class Routing(Part, ABC):
             permutes the result. A routing that distinguishes capsules by their place says False.
         reads_activations: Whether capsules have an activation as well as a pose. Where they have
             none, the length of the pose is the activation.
+        reads_votes: Whether activations depend on votes. Where they do not, class capsules need no
+            poses.
         facts: What people compare it by; None for a routing of one's own that does not say it.
         takes_grids: Whether it routes in layers of several places, as convolutional ones are.
         judged_by_scores: Whether class capsules are to be judged by their scores, as its source
@@ -89,6 +91,7 @@ class Routing(Part, ABC):
     family: ClassVar[str] = "routing"
     is_symmetric: ClassVar[bool] = True
     reads_activations: ClassVar[bool] = False
+    reads_votes: ClassVar[bool] = True
     facts: ClassVar[RoutingFacts | None] = None
     takes_grids: ClassVar[bool] = True
     judged_by_scores: ClassVar[bool] = False

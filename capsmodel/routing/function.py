@@ -19,6 +19,7 @@ class FunctionRouting:
     """
 
     reads_activations: ClassVar[bool] = False
+    reads_votes: ClassVar[bool] = True
 
     def __init__(self, function: Callable[[Tensor], Tensor | Routed]) -> None:
         """Take a function or module from votes [batch, in_caps, out_caps, pose] to poses."""

@@ -39,6 +39,7 @@ class SelfRouting(Routing):
     needs_naming: ClassVar[bool] = True
     is_symmetric: ClassVar[bool] = False
     reads_activations: ClassVar[bool] = True
+    reads_votes: ClassVar[bool] = False
     kind: Literal["self_routing"] = "self_routing"
 
     @property

@@ -101,6 +101,7 @@ def test_nothing_is_left_out_of_the_agreement(part: str) -> None:
             "PrimaryCapsules",
             "GridPrimaryCapsules",
             "CapsuleCell",
+            "Backbone",
             "NormalisedStack",
             "Decoder",
             "Classifier",

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers import (
+    Backbone,
     CapsuleCell,
     Capsules,
     Classifier,
@@ -18,6 +19,7 @@ from capsmodel.layers import (
     Decoder,
     NormalisedStack,
     PrimaryCapsules,
+    ResidualBlock,
     RoutedGrid,
 )
 from capsmodel.layers.capsule_grid import CapsuleGrid, GridPrimaryCapsules, PrimaryStart
@@ -44,6 +46,10 @@ LAYERS: dict[str, Callable[[], nn.Module]] = {
     "batch normalisation": lambda: BatchNorm(3),
     "normalised convolutions": lambda: NormalisedStack((2, 3, 4), 3),
     "normalised instances": lambda: NormalisedStack((2, 3, 4), 3, norm="instance"),
+    "residual blocks": lambda: Backbone(
+        [ResidualBlock(2, 3), ResidualBlock(3, 4, 2, shortcut="projected")]
+    ),
+    "grid of normalised capsules": lambda: GridPrimaryCapsules(2, 3, 4, batch_norm=True),
     "cell of capsule maps": lambda: CapsuleCell(3, 2, 4, RoutedGrid(2, 4, 2, 4)),
     **{
         f"capsules, {kind_of(routing)}": lambda routing=routing: Capsules(

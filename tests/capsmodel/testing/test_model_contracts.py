@@ -6,7 +6,7 @@ import pytest
 
 from capsmodel.models import MODELS, CapsNet, ConvNet, Model
 from capsmodel.reconstruction import FullyConnectedDecoder, NoReconstruction
-from capsmodel.routing import LeakyRouting, LearnedLogits, RandomRouting
+from capsmodel.routing import DynamicRouting, LeakyRouting, LearnedLogits, RandomRouting
 from capsmodel.settings.parts import kind_of
 from capsmodel.squash import ExponentialSquash
 from capsmodel.testing import ModelContract
@@ -45,6 +45,14 @@ SMALL: dict[str, dict[str, Any]] = {
         "poses": (2, 3, 3),
         "class_dim": 4,
         "reconstruction": FullyConnectedDecoder(hidden=(6,)),
+    },
+    "self_routing_net": {
+        "backbone": "conv",
+        "channels": 4,
+        "types": 2,
+        "pose_size": 4,
+        "depth": 2,
+        "routing": DynamicRouting(),
     },
     "cnn": {"conv_channels": (4, 3), "conv_kernel": 3, "hidden": (8, 6), "pooling": 2},
 }

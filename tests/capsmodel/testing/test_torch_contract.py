@@ -22,6 +22,7 @@ from capsmodel.functional import (
     variational_bayes_routing,
 )
 from capsmodel.layers import (
+    Backbone,
     CapsuleCell,
     CapsuleGrid,
     Capsules,
@@ -33,6 +34,7 @@ from capsmodel.layers import (
     GridPrimaryCapsules,
     NormalisedStack,
     PrimaryCapsules,
+    ResidualBlock,
     RoutedGrid,
     Window,
 )
@@ -93,6 +95,14 @@ LAYERS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "stack of convolutions": (lambda: ConvolutionStack((2, 3, 4), 3, 2), (2, 8, 8)),
     "normalised convolutions": (lambda: NormalisedStack((2, 3, 4), 3, (1, 2)), (2, 8, 8)),
     "normalised instances": (lambda: NormalisedStack((2, 3), 3, norm="instance"), (2, 8, 8)),
+    "grid of normalised capsules": (
+        lambda: GridPrimaryCapsules(2, 3, 4, window=Window(3, 1, 1), batch_norm=True),
+        (2, 5, 4),
+    ),
+    "residual blocks": (
+        lambda: Backbone([ResidualBlock(2, 4, 2), ResidualBlock(4, 3, shortcut="projected")]),
+        (2, 6, 8),
+    ),
     "cell of capsule maps": (
         lambda: CapsuleCell(2, 2, 3, RoutedGrid(2, 3, 2, 3, votes="scrambled")),
         (2, 5, 6),
