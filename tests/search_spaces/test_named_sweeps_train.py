@@ -7,8 +7,16 @@ from typing import Any
 import pytest
 
 from capsmodel import TrainingConfig
+from capsmodel.augmentation import NoAugmentation, Steps
 from capsmodel.data import Digits, Viewpoints
-from capsmodel.models import CapsNet, ConvNet, EfficientCapsNet, MatrixCapsNet, Model
+from capsmodel.models import (
+    CapsNet,
+    ConvNet,
+    EfficientCapsNet,
+    MatrixCapsNet,
+    Model,
+    SelfRoutingNet,
+)
 from capsmodel.overrides import with_settings
 from capsmodel.stopping import TargetMetric
 from capsmodel.training.training import Training
@@ -31,6 +39,8 @@ def small(config: TrainingConfig) -> TrainingConfig:
         changes["data.fraction"] = 0.001 if config.data.views == "all" else 0.003
     else:
         changes["data"] = Digits(fraction=0.06)
+        if isinstance(config.augmentation, Steps):
+            changes["augmentation"] = NoAugmentation()  # it may be made for colours
     return with_settings(config, changes | small_model(config.model))
 
 
@@ -67,6 +77,8 @@ def small_model(model: Model) -> dict[str, Any]:
             }
             if model.reconstruction.kind != "none":
                 changes["reconstruction.hidden"] = [4]
+        case SelfRoutingNet():
+            changes = {"channels": 2, "types": 2, "pose_size": 4}
         case ConvNet():
             changes = {
                 "conv_channels": [2] * len(model.conv_channels),

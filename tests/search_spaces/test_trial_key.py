@@ -20,7 +20,14 @@ from pydantic import Field
 from capsmodel import OneOf, Part, TrainingConfig
 from capsmodel.data import Digits
 from capsmodel.losses import LOSSES, CrossEntropy, Loss, MarginLoss
-from capsmodel.models import CapsNet, ConvNet, EfficientCapsNet, MatrixCapsNet, Model
+from capsmodel.models import (
+    CapsNet,
+    ConvNet,
+    EfficientCapsNet,
+    MatrixCapsNet,
+    Model,
+    SelfRoutingNet,
+)
 from capsmodel.optimisers import Adam
 from capsmodel.overrides import with_settings
 from capsmodel.reconstruction import FullyConnectedDecoder, NoReconstruction
@@ -122,12 +129,23 @@ class LaterEfficientCapsNet(EfficientCapsNet):
     bias: bool = False
 
 
+class LaterSelfRoutingNet(SelfRoutingNet):
+    bias: bool = False
+
+
+LATER_MODELS = (
+    LaterCapsNet,
+    LaterMatrixCapsNet,
+    LaterEfficientCapsNet,
+    LaterSelfRoutingNet,
+    LaterConvNet,
+)
+
+
 class LaterConfig(TrainingConfig):
     precision: Literal["float32", "bfloat16"] = "float32"
     schedule: Annotated[Part, OneOf((NewPart,))] = Field(default_factory=NewPart)
-    model: Annotated[
-        Model, OneOf((LaterCapsNet, LaterMatrixCapsNet, LaterEfficientCapsNet, LaterConvNet))
-    ] = LaterCapsNet()
+    model: Annotated[Model, OneOf(LATER_MODELS)] = LaterCapsNet()
 
 
 def later(config: TrainingConfig) -> LaterConfig:
