@@ -225,6 +225,7 @@ class DynamicRouting(AgreementRouting):
         failures="without a bias, several capsule layers hardly train (Peer, Stabinger and "
         "Rodríguez-Sánchez 2021)",
         published="MNIST 0.25 ± 0.005 % error, 3 trainings (Sabour, Frosst and Hinton 2017)",
+        ours="digits 1.72 (0.23) %, MNIST 2.59 (0.09) %",
     )
     kind: Literal["dynamic"] = "dynamic"
 

@@ -43,6 +43,8 @@ class RoutingFacts(NamedTuple):
         gradient: Where the gradient flows.
         failures: What is known to go wrong.
         published: Results of its source, with the data, and whose they are.
+        ours: Mean test error and standard deviation over five seeds in the sweep `six_routings` on
+            digits, and over three on MNIST at half resolution with 5,000 training images.
     """
 
     competition: str
@@ -53,6 +55,7 @@ class RoutingFacts(NamedTuple):
     gradient: str
     failures: str
     published: str
+    ours: str = "not in that comparison"
 
 
 class Router(InitialisedModule, ABC):

@@ -32,6 +32,7 @@ class UniformRouting(Routing):
         gradient="through the sum",
         failures="a control: what a routing adds is its difference to this",
         published="often as good as routing (Paik, Kwak and Kim 2019)",
+        ours="digits 1.11 (0.39) %, MNIST 2.32 (0.08) %",
     )
     kind: Literal["uniform"] = "uniform"
     bias: Annotated[bool, Choices(False, True)] = False

@@ -115,6 +115,7 @@ class EMRouting(Routing):
         "no reimplementation reaches the published error",
         published="smallNORB 1.8 % error (Hinton, Sabour and Frosst 2018); the best "
         "reimplementation 4.6 %",
+        ours="digits 2.17 (0.12) %, MNIST 2.96 (0.06) %",
     )
     profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": _PAPER,

@@ -43,6 +43,7 @@ class HeinsenRouting(Routing):
         "place",
         published="smallNORB 99.1 % right, the best of 10 trainings by crops of the test images "
         "(Heinsen 2019)",
+        ours="digits 2.56 (0.69) %, MNIST 3.18 (0.07) %",
     )
     needs_naming: ClassVar[bool] = True
     takes_grids: ClassVar[bool] = False

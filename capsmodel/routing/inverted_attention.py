@@ -43,6 +43,7 @@ class InvertedAttentionRouting(Routing):
         failures="lengths say nothing: a loss sees the logits alone",
         published="CIFAR-10 94.85 % right, the mean of several trainings (Tsai, Srivastava, Goh "
         "and Salakhutdinov 2020, released code)",
+        ours="digits 2.72 (0.36) %, MNIST 2.70 (0.09) %",
     )
     needs_naming: ClassVar[bool] = True
     kind: Literal["inverted_attention"] = "inverted_attention"

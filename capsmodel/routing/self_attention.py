@@ -40,6 +40,7 @@ class SelfAttentionRouting(Routing):
         failures="twice the children are sharper shares; only for fully connected layers",
         published="MNIST 99.74 % right, the best epoch by test images (Mazzia, Salvetti and "
         "Chiaberge 2021)",
+        ours="digits 1.33 (0.12) %, MNIST 2.43 (0.10) %",
     )
     needs_naming: ClassVar[bool] = True
     takes_grids: ClassVar[bool] = False

@@ -35,6 +35,7 @@ class SelfRouting(Routing):
         gradient="through shares, activations and the mean",
         failures="votes do not matter to the shares: nothing has to agree",
         published="CIFAR-10 92.14 % right, smallNORB 92.38 % (Hahn, Pyeon and Kim 2019)",
+        ours="digits 3.67 (0.50) %, MNIST 9.91 (0.31) %",
     )
     needs_naming: ClassVar[bool] = True
     is_symmetric: ClassVar[bool] = False

@@ -44,6 +44,7 @@ class VariationalBayesRouting(Routing):
         failures="the released code is said to give NaN after some 200 epochs; without batch "
         "normalisation activations begin far from one half",
         published="smallNORB 98.7 % right (Ribeiro, Leontidis and Kollias 2020, released code)",
+        ours="digits 4.00 (1.57) %, MNIST 4.43 (0.55) %",
     )
     needs_naming: ClassVar[bool] = True
     reads_activations: ClassVar[bool] = True
