@@ -112,7 +112,14 @@ def hint_at_sweeps(name: str, known: Iterable[str], *, is_near: bool = True) -> 
             return f" It is defined in '{file}': run that."
     if (file := f"{name}{_ENDING}") in with_sweep:
         return f" Did you mean '{file}'?"
-    return (hint(name, known) or hint(name, with_sweep)) if is_near else ""
+    if not is_near:
+        return ""
+    by_stem = {file.removesuffix(_ENDING): file for file in with_sweep}
+    sweeps = [*known]
+    near = get_close_matches(name, [*sweeps, *by_stem], n=1)
+    if near and near[0] not in sweeps:
+        return f" Did you mean '{by_stem[near[0]]}'?"
+    return hint(name, sweeps)
 
 
 def _hint_at_file(path: Path) -> str:

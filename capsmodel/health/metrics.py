@@ -17,6 +17,7 @@ WINDOW = 8
 VANISHED = "vanished_gradient."
 
 _NEARLY_ZERO = 1e-10  # a hundredth of Adam's epsilon, below which even Adam hardly moves a weight
+_FEWEST_STEPS = 2  # in the first, weights that start at zero let no gradient through
 _MOST_IMAGES = 32  # of those whose couplings are looked at: in a large layer they take gigabytes
 
 
@@ -35,7 +36,7 @@ def largest_gradients(
         sizes: Layers -> the sizes of these parameters, in their order.
     """
     layers = [name for name, of_layer in sizes.items() for _ in of_layer]
-    if any(len(of_step) != len(layers) for of_step in norms):
+    if len(norms) < _FEWEST_STEPS or any(len(of_step) != len(layers) for of_step in norms):
         return {}  # not all steps had a gradient of the same parameters
     by_step = torch.stack(list(norms))
     largest: dict[str, Float[Tensor, ""]] = {}
