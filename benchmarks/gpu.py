@@ -55,6 +55,7 @@ from capsmodel.models import (
     ConvNet,
     DeepCaps,
     EfficientCapsNet,
+    InvertedAttentionNet,
     MatrixCapsNet,
     Model,
     Network,
@@ -153,6 +154,7 @@ MODELS: dict[str, tuple[Model, int]] = {  # and the side of its images
         32,
     ),
     "self_routing_net, linear": (SelfRoutingNet(backbone="conv", head="linear"), 32),
+    "inverted_attention_net": (InvertedAttentionNet(channels=16, types=8), 32),
     "cnn": (ConvNet(conv_channels=(64, 64), dropout=0.0), 28),
 }
 
@@ -326,6 +328,9 @@ def layer_cases() -> dict[str, Callable[[], Case]]:
         ),
         "grid of normalised capsules": case(
             lambda: GridPrimaryCapsules(6, 4, 16, window=Window(3, 1, 1), batch_norm=True), *shape
+        ),
+        "grid of normalised poses": case(
+            lambda: GridPrimaryCapsules(6, 4, 16, with_activations=False, pose_norm=True), *shape
         ),
         "normalised convolutions": case(lambda: NormalisedStack((6, 8, 4), 3, (1, 2)), *shape),
         "normalised instances": case(

@@ -19,6 +19,7 @@ def inverted_attention_routing(
     shift: Float[Tensor, " pose"] | None = None,
     epsilon: float = 1e-5,
     neighbourhood: Neighbourhood = ONE_PLACE,
+    previous: Float[Tensor, "batch out_caps pose"] | None = None,
 ) -> Routed:
     """Return normalised sums of the votes, shared by their products with the poses before.
 
@@ -41,6 +42,8 @@ def inverted_attention_routing(
         shift: Added to each of them.
         epsilon: Added to the variance of a pose's numbers.
         neighbourhood: Which votes belong to one child, for the couplings that are returned.
+        previous: The parents' poses of an earlier round: the first round then shares by their
+            products with the votes.
 
     Returns:
         The poses; activations of one, as there are none; and the last shares.
@@ -58,16 +61,22 @@ def inverted_attention_routing(
     for name, tensor in {"scale": scale, "shift": shift}.items():
         if tensor is not None:
             check_shape(name, tensor, pose=pose)
+    if previous is not None:
+        check_shape("previous", previous, batch=len(votes), out_caps=out_caps, pose=pose)
     shares = Shares(neighbourhood, competition="types")
 
     def route(votes: Tensor) -> Routed:
         grouped = output_first(votes)
         affine = [None if one is None else one.to(grouped) for one in (scale, shift)]
-        sums, couplings = shares.share_equally(grouped), shares.equal(grouped)
-        poses = F.layer_norm(sums, (pose,), *affine, eps=epsilon)
-        for _ in range(iterations - 1):
-            sums, couplings = shared_out(grouped, poses * pose**-0.5, None, shares)
+        poses, couplings = previous, shares.equal(grouped)
+        for _ in range(iterations):
+            if poses is None:
+                sums = shares.share_equally(grouped)
+            else:
+                queries = poses.to(grouped) * pose**-0.5
+                sums, couplings = shared_out(grouped, queries, None, shares)
             poses = F.layer_norm(sums, (pose,), *affine, eps=epsilon)
+        assert poses is not None
         last = couplings.detach().expand(grouped.shape[:3]).permute(2, 0, 1)
         ones = poses.new_ones(poses.shape[0], out_caps)
         return Routed(poses, ones, Couplings(last, neighbourhood))

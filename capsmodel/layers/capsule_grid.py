@@ -59,11 +59,14 @@ class GridPrimaryCapsules(InitialisedModule):
 
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", section 4.
     Difference: none. The authors' code has no bias and lowers the logits by 1. A larger window and
-    the normalisation are those of Hahn, Pyeon and Kim 2019, "Self-routing capsule networks".
+    the normalisation over the batch are those of Hahn, Pyeon and Kim 2019, "Self-routing capsule
+    networks"; that of each pose is that of Tsai, Srivastava, Goh and Salakhutdinov 2020,
+    arXiv:2002.04764, whose capsules have no activations: they are 1.
 
     Attributes:
         convolution: From features to poses and logits, by default 1 x 1.
         norm: Normalises poses and logits over the batch; or None.
+        pose_norm: Normalises the numbers of each pose, which is then not squashed; or None.
 
     Example:
         >>> primary = GridPrimaryCapsules(in_channels=32, out_types=8, pose_dim=16)
@@ -81,6 +84,7 @@ class GridPrimaryCapsules(InitialisedModule):
         with_activations: bool = True,
         window: Window | None = None,
         batch_norm: bool = False,
+        pose_norm: bool = False,
         device: str | torch.device | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -94,6 +98,7 @@ class GridPrimaryCapsules(InitialisedModule):
             in_channels, out_channels, bias=self.start.has_bias
         )
         self.norm = BatchNorm(out_channels) if batch_norm else None
+        self.pose_norm = nn.LayerNorm(pose_dim) if pose_norm else None
         self._place(device, dtype)
 
     def initialise(self, generator: torch.Generator | None) -> None:
@@ -107,6 +112,8 @@ class GridPrimaryCapsules(InitialisedModule):
             nn.init.zeros_(self.convolution.bias)
         if self.norm is not None:
             self.norm.initialise(generator)
+        if self.pose_norm is not None:
+            self.pose_norm.reset_parameters()
 
     def _truncated(self, drawn: Tensor, generator: torch.Generator | None) -> Tensor:
         num_poses = self.out_types * self.pose_dim
@@ -136,8 +143,12 @@ class GridPrimaryCapsules(InitialisedModule):
             values = normalised(self.norm, values)
         num_poses = self.out_types * self.pose_dim
         poses = values[:, :, :num_poses].unflatten(2, (self.out_types, self.pose_dim))
+        if self.pose_norm is not None:
+            poses = self.pose_norm(poses)
         if self.with_activations:
             return CapsuleGrid(poses, torch.sigmoid(values[:, :, num_poses:] - self.start.shift))
+        if self.pose_norm is not None:
+            return CapsuleGrid(poses, poses.new_ones(poses.shape[:3]))
         poses = squash(poses)
         return CapsuleGrid(poses, lengths(poses))
 

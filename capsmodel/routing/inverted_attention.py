@@ -3,8 +3,9 @@
 from typing import Annotated, ClassVar, Literal
 
 import torch
+from jaxtyping import Float
 from pydantic import Field
-from torch import nn
+from torch import Tensor, nn
 
 from capsmodel.functional import Routed, inverted_attention_routing
 from capsmodel.functional.precision import multiplied_in_single
@@ -25,9 +26,9 @@ class InvertedAttentionRouting(Routing):
 
     Source: Tsai, Srivastava, Goh and Salakhutdinov 2020, arXiv:2002.04764, with sequential routing,
     and their released code.
-    Difference: in concurrent routing, which is not here, all layers are updated together. In
-    networks with one routed layer the two are equal. Every layer of one place has a map to logits,
-    those below the classes too, where it has no effect.
+    Difference: none. In concurrent routing, a setting of the model `inverted_attention_net`, all
+    layers are updated together; in networks with one routed layer the two are equal. Every layer of
+    one place has a map to logits, unless the network says that it is not the classes'.
 
     Attributes:
         iterations: Rounds in all. One round shares every vote equally.
@@ -90,16 +91,37 @@ class InvertedAttentionRouter(Router):
 
     def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
         """Return the routed poses, and at one place logits; the generator is not used."""
-        return multiplied_in_single(self._routed, votes)
+        return self.after(None, votes, self.routing.iterations)
 
-    def _routed(self, votes: Votes) -> Routed:
-        routed = inverted_attention_routing(
-            votes.values,
-            self.routing.iterations,
-            scale=self.scale,
-            shift=self.shift,
-            neighbourhood=votes.neighbourhood,
-        )
+    def after(
+        self, previous: Float[Tensor, "sites out_caps pose"] | None, votes: Votes, iterations: int
+    ) -> Routed:
+        """Return what `forward` does, after some rounds that go on from earlier poses.
+
+        Args:
+            previous: The poses of the round before; None where there was none.
+            votes: Predictions of the children.
+            iterations: How many rounds are made.
+        """
+
+        def route(votes: Votes) -> Routed:
+            routed = inverted_attention_routing(
+                votes.values,
+                iterations,
+                scale=self.scale,
+                shift=self.shift,
+                neighbourhood=votes.neighbourhood,
+                previous=previous,
+            )
+            return self._with_logits(routed)
+
+        return multiplied_in_single(route, votes)
+
+    def drop_logits(self) -> None:
+        """Go without the map to logits, in a layer of one place that is not the classes'."""
+        self.head = self.head_bias = None
+
+    def _with_logits(self, routed: Routed) -> Routed:
         if self.head is None or self.head_bias is None:
             return routed
         logits = routed.poses @ self.head.to(routed.poses) + self.head_bias

@@ -50,6 +50,9 @@ LAYERS: dict[str, Callable[[], nn.Module]] = {
         [ResidualBlock(2, 3), ResidualBlock(3, 4, 2, shortcut="projected")]
     ),
     "grid of normalised capsules": lambda: GridPrimaryCapsules(2, 3, 4, batch_norm=True),
+    "grid of normalised poses": lambda: GridPrimaryCapsules(
+        2, 3, 4, with_activations=False, pose_norm=True
+    ),
     "cell of capsule maps": lambda: CapsuleCell(3, 2, 4, RoutedGrid(2, 4, 2, 4)),
     **{
         f"capsules, {kind_of(routing)}": lambda routing=routing: Capsules(

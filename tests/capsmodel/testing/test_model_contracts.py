@@ -54,6 +54,15 @@ SMALL: dict[str, dict[str, Any]] = {
         "depth": 2,
         "routing": DynamicRouting(),
     },
+    "inverted_attention_net": {
+        "backbone": "simple",
+        "channels": 4,
+        "types": 2,
+        "pose_size": 4,
+        "hidden_capsules": 3,
+        "update": "sequential",
+        "routing": DynamicRouting(),
+    },
     "cnn": {"conv_channels": (4, 3), "conv_kernel": 3, "hidden": (8, 6), "pooling": 2},
 }
 VARIANTS: dict[str, Model] = {

@@ -99,6 +99,10 @@ LAYERS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
         lambda: GridPrimaryCapsules(2, 3, 4, window=Window(3, 1, 1), batch_norm=True),
         (2, 5, 4),
     ),
+    "grid of normalised poses": (
+        lambda: GridPrimaryCapsules(2, 3, 4, with_activations=False, pose_norm=True),
+        (2, 5, 4),
+    ),
     "residual blocks": (
         lambda: Backbone([ResidualBlock(2, 4, 2), ResidualBlock(4, 3, shortcut="projected")]),
         (2, 6, 8),
@@ -205,11 +209,11 @@ class TestModels(TorchContract):
     @pytest.fixture(params=MODELS, ids=kind_of)
     def module(self, request: pytest.FixtureRequest) -> nn.Module:
         settings = request.param(**SMALL[kind_of(request.param)])
-        return built(lambda: settings.build((1, 12, 12), 3))
+        return built(lambda: settings.build((1, 14, 14), 3))
 
     @pytest.fixture
     def inputs(self) -> tuple[Tensor, ...]:
-        return (drawn(BATCH, 1, 12, 12),)
+        return (drawn(BATCH, 1, 14, 14),)
 
 
 @pytest.mark.slow
