@@ -1,4 +1,4 @@
-r"""How fast each routing is beside its formulas, at the size and batch of its source.
+r"""How fast each routing is compared with a literal implementation, at published sizes.
 
     python benchmarks/routing_speed.py > benchmarks/reports/<date>_routing_speed_<machine>.md
 
@@ -122,7 +122,7 @@ def measured(case: str) -> str:
 
 def main() -> None:
     """Measure all cases and print the report."""
-    print("# Routings beside their formulas\n")
+    print("# Routings compared with literal implementations\n")
     print(f"- machine: {os.cpu_count()} cores, {platform.system()}, no GPU; one thread each")
     print(f"- PyTorch {torch.__version__}; {STEPS} steps after 2 that do not count, in turn")
     print("- milliseconds of the processor, medians; literal / ours is the median over pairs\n")

@@ -95,7 +95,7 @@ class Loss(Part, ABC):
             class_weights: Multiplier of an image's loss for each class that it may have, a sequence
                 or a tensor; none for 1. The mean is the plain one. An image of several classes has
                 their mean weight.
-            from_logits: Whether tensors that are handed are logits, not lengths.
+            from_logits: Whether tensors that are passed are logits, not lengths.
 
         Raises:
             ValueError: If there is no such reduction, the settings have class weights too, or the
@@ -137,7 +137,7 @@ class LossModule(nn.Module):
         if from_logits and not loss.judges_logits():
             raise ValueError(
                 f"The loss '{loss.kind}' judges lengths, not logits: leave out from_logits and "
-                f"hand lengths, or take cross-entropy or the sigmoid loss."
+                f"pass lengths, or take cross-entropy or the sigmoid loss."
             )
         has_weights = len(class_weights) > 0
         if has_weights and getattr(loss, "class_weights", ()):

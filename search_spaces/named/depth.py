@@ -9,7 +9,7 @@ gradient, and whether their shares depend on the image.
 Source: Peer, Stabinger and Rodriguez-Sanchez 2021, arXiv:1905.08744, for the limit and the bias;
 Gugglberger, Peer and Rodriguez-Sanchez 2021, arXiv:2104.07393, for connections that skip layers;
 Everett, Zhong and Leontidis 2023, arXiv:2305.11178, for capsules that die with depth.
-Difference: a small network on digits, so that figures do not stand beside theirs.
+Difference: a small network on digits, so figures do not compare with theirs.
 
 In three layers without a remedy, poses are so short that the error stays that of chance: the
 gradient of the first layers is zero from the first step. An arm takes 5 to 25 s a seed on one core.

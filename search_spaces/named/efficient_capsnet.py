@@ -1,7 +1,7 @@
 """Is a step of self-attention as good as rounds of routing? Efficient-CapsNet on MNIST, for GPUs.
 
 The small network of that paper with its own routing, with dynamic routing, with equal shares, and
-without its decoder; beside it the first capsule network, fifty times as large, and a CNN of the
+without its decoder; then the first capsule network, fifty times as large, and a CNN of the
 small network's size without the decoder.
 
 Source: Mazzia, Salvetti and Chiaberge 2021, arXiv:2101.12491, section 4.2, and the released code

@@ -13,6 +13,7 @@ from capsmodel.models import (
     CapsNet,
     ConvNet,
     EfficientCapsNet,
+    InvertedAttentionNet,
     MatrixCapsNet,
     Model,
     SelfRoutingNet,
@@ -38,7 +39,8 @@ def small(config: TrainingConfig) -> TrainingConfig:
     if isinstance(config.data, Viewpoints):
         changes["data.fraction"] = 0.001 if config.data.views == "all" else 0.003
     else:
-        changes["data"] = Digits(fraction=0.06)
+        has_windows = isinstance(config.model, InvertedAttentionNet)
+        changes["data"] = Digits(fraction=0.06, padding=4 if has_windows else 0)
         if isinstance(config.augmentation, Steps):
             changes["augmentation"] = NoAugmentation()  # it may be made for colours
     return with_settings(config, changes | small_model(config.model))
@@ -77,7 +79,7 @@ def small_model(model: Model) -> dict[str, Any]:
             }
             if model.reconstruction.kind != "none":
                 changes["reconstruction.hidden"] = [4]
-        case SelfRoutingNet():
+        case SelfRoutingNet() | InvertedAttentionNet():
             changes = {"channels": 2, "types": 2, "pose_size": 4}
         case ConvNet():
             changes = {

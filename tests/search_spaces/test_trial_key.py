@@ -24,6 +24,7 @@ from capsmodel.models import (
     CapsNet,
     ConvNet,
     EfficientCapsNet,
+    InvertedAttentionNet,
     MatrixCapsNet,
     Model,
     SelfRoutingNet,
@@ -133,11 +134,16 @@ class LaterSelfRoutingNet(SelfRoutingNet):
     bias: bool = False
 
 
+class LaterInvertedAttentionNet(InvertedAttentionNet):
+    bias: bool = False
+
+
 LATER_MODELS = (
     LaterCapsNet,
     LaterMatrixCapsNet,
     LaterEfficientCapsNet,
     LaterSelfRoutingNet,
+    LaterInvertedAttentionNet,
     LaterConvNet,
 )
 

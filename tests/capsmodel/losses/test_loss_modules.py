@@ -117,7 +117,7 @@ def test_weights_are_a_buffer_that_moves_and_is_copied_with_the_module() -> None
     [
         (
             lambda: MarginLoss().module(from_logits=True),
-            "The loss 'margin' judges lengths, not logits: leave out from_logits and hand lengths, "
+            "The loss 'margin' judges lengths, not logits: leave out from_logits and pass lengths, "
             "or take cross-entropy or the sigmoid loss.",
         ),
         (
