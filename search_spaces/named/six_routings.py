@@ -19,8 +19,9 @@ attention); Hahn, Pyeon and Kim 2019 (self-routing); Heinsen 2019; Ribeiro, Leon
 Difference: each paper has a body, data and a training of its own. Here the body is that of dynamic
 routing's paper, made small; so the sweep compares routings in that body, and no papers.
 
-130 trainings of 4 to 12 s on one core, 20 minutes. For MNIST, on a GPU: `--set data.kind=mnist`.
-For solids from new sides: `--set data.kind=viewpoints --set data.views=azimuth`.
+130 trainings of 5 to 40 s on one core, 25 minutes on two that others share. For MNIST, on a GPU:
+`--set data.kind=mnist`. For solids from new sides: `--set data.kind=viewpoints --set
+data.views=azimuth --set model.conv_kernel=9 --set model.conv_stride=3`.
 """
 
 from typing import Any
