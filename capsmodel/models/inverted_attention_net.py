@@ -223,7 +223,8 @@ class InvertedAttentionNetwork(Network):
 
     def _routed(self, primary: CapsuleGrid, generator: torch.Generator | None) -> dict[str, Routed]:
         """Return each layer's capsules, routed one layer after the other."""
-        grid, routed = primary, dict[str, Routed]()
+        grid = primary
+        routed: dict[str, Routed] = {}
         for name in self.names:
             layer = self._layer(name)
             children = self._children(name, grid)
@@ -240,7 +241,8 @@ class InvertedAttentionNetwork(Network):
 
     def _updated(self, primary: CapsuleGrid, before: Mapping[str, Routed]) -> dict[str, Routed]:
         """Return all layers after a round, from those before it or, in the first, each other."""
-        grid, routed = primary, dict[str, Routed]()
+        grid = primary
+        routed: dict[str, Routed] = {}
         for name in self.names:
             layer = self._layer(name)
             router = cast(InvertedAttentionRouter, layer.router)
