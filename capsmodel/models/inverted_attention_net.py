@@ -1,6 +1,7 @@
 """The networks of the paper on inverted attention, with any routing that takes grids."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Annotated, ClassVar, Literal, cast
 
 import torch
@@ -19,6 +20,7 @@ from capsmodel.layers import (
     ResidualBlock,
     Window,
 )
+from capsmodel.layers.capsules import reported
 from capsmodel.layers.conv_capsules import pose_shape
 from capsmodel.models.base import ChildGrid, Model, Network, Outputs, couplings_of
 from capsmodel.routing import ROUTINGS, InvertedAttentionRouting, Routed, Routing
@@ -234,8 +236,8 @@ class InvertedAttentionNetwork(Network):
 
     def _concurrent(self, primary: CapsuleGrid) -> dict[str, Routed]:
         """Return each layer's capsules, all layers updated together after the first round."""
-        routed = self._updated(primary, {})
-        for _ in range(self._rounds - 1):
+        routed: dict[str, Routed] = {}
+        for _ in range(self._rounds):
             routed = self._updated(primary, routed)
         return routed
 
@@ -244,10 +246,21 @@ class InvertedAttentionNetwork(Network):
         grid = primary
         routed: dict[str, Routed] = {}
         for name in self.names:
-            layer = self._layer(name)
-            router = cast(InvertedAttentionRouter, layer.router)
             previous = before[name].poses if before else None
-            votes = layer.votes(self._children(name, grid))
-            routed[name] = router.after(previous, votes, 1)
-            grid = layer.grid((before or routed)[name])
+            children = self._children(name, grid)
+            update = partial(self._round, name)
+            routed[name] = self.recomputable(update, children, previous, generator=None)
+            grid = self._layer(name).grid((before or routed)[name])
         return routed
+
+    def _round(
+        self,
+        name: str,
+        children: CapsuleGrid,
+        previous: Float[Tensor, "sites out_caps pose"] | None,
+        _: torch.Generator | None,
+    ) -> Routed:
+        """Return a layer after one round; inverted attention draws nothing."""
+        layer = self._layer(name)
+        router = cast(InvertedAttentionRouter, layer.router)
+        return reported(layer, router.after(previous, layer.votes(children), 1))

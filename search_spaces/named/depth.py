@@ -3,7 +3,7 @@
 One to six layers of capsules above the primary ones, routed by agreement; then three and six of
 them with each remedy that was published: a bias in the routing, normalisation of poses over the
 batch, poses that skip a layer, the last two together, and routing by expectation maximisation.
-Beside the error stands what becomes of the primary capsules: which are dead, which starve of
+The tables also show what becomes of the primary capsules: which are dead, which starve of
 gradient, and whether their shares depend on the image.
 
 Source: Peer, Stabinger and Rodriguez-Sanchez 2021, arXiv:1905.08744, for the limit and the bias;
