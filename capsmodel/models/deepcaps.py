@@ -53,6 +53,7 @@ class DeepCaps(Model):
         {"paper": {}, "official": {"grid_votes": "scrambled"}}
     )
     takes: ClassVar[frozenset[str]] = frozenset({"class", "classes"})
+    needs_naming: ClassVar[bool] = True
     kind: Literal["deepcaps"] = "deepcaps"
     conv_channels: Annotated[Size, Choices(32, 64, 128)] = 128
     types: Annotated[Size, Choices(8, 16, 32)] = 32

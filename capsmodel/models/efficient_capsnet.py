@@ -54,6 +54,7 @@ class EfficientCapsNet(Model):
     """
 
     takes: ClassVar[frozenset[str]] = frozenset({"class", "classes"})
+    needs_naming: ClassVar[bool] = True
     kind: Literal["efficient_capsnet"] = "efficient_capsnet"
     conv_channels: Sizes = (32, 64, 64, 128)
     conv_kernel: Size | Sizes = (5, 3, 3, 3)

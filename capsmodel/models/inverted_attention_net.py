@@ -60,15 +60,14 @@ class InvertedAttentionNet(Model):
     """
 
     takes: ClassVar[frozenset[str]] = frozenset({"class", "classes"})
+    needs_naming: ClassVar[bool] = True
     kind: Literal["inverted_attention_net"] = "inverted_attention_net"
     backbone: Annotated[Literal["resnet", "simple"], Choices("resnet", "simple")] = "resnet"
     channels: Annotated[Size, Choices(16, 32, 64)] = 64
     types: Annotated[Size, Choices(8, 16, 32)] = 32
     pose_size: Annotated[Size, Choices(4, 9, 16, 36)] = 16
     hidden_capsules: Annotated[int, Field(ge=0)] = 0
-    update: Annotated[Literal["concurrent", "sequential"], Choices("concurrent", "sequential")] = (
-        "concurrent"
-    )
+    update: Literal["concurrent", "sequential"] = "concurrent"
     routing: Annotated[Routing, OneOf(ROUTINGS)] = InvertedAttentionRouting()
 
     @classmethod

@@ -93,6 +93,7 @@ class SelfRoutingNet(Model):
     """
 
     takes: ClassVar[frozenset[str]] = frozenset({"class", "classes"})
+    needs_naming: ClassVar[bool] = True
     kind: Literal["self_routing_net"] = "self_routing_net"
     backbone: Annotated[BackboneKind, Choices("small", "conv", "resnet20")] = "resnet20"
     channels: Annotated[Size, Choices(8, 16, 32)] = 16

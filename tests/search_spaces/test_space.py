@@ -58,6 +58,7 @@ def test_names_are_all_different_and_parents_come_first() -> None:
 def test_a_part_that_came_later_is_varied_where_it_is_named() -> None:
     assert "model.routing[self_attention].bias" not in names(WHOLE)
     assert "self_attention" not in dimension(WHOLE, "model[capsnet].routing").values()
+    assert dimension(WHOLE, "model").values() == ("capsnet", "matrix_capsnet", "cnn")
     space = Space.of(CapsNet, at="model").varied({"model.routing": ("dynamic", "self_attention")})
     assert {"model.routing[self_attention].bias", "model.routing[dynamic].bias"} < set(names(space))
 
