@@ -5,9 +5,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capsmodel.functional.checks import check_shape, check_votes
+from capsmodel.functional.moments import MomentsOfVotes
 from capsmodel.functional.neighbourhood import ONE_PLACE
 from capsmodel.functional.precision import in_single
-from capsmodel.functional.sharing import agreement_with
 from capsmodel.functional.votes import Couplings, Routed, output_first, share_out
 
 
@@ -63,42 +63,41 @@ def heinsen_routing(
 
     def route(votes: Tensor) -> Routed:
         grouped, present = output_first(votes), activations.to(votes).unsqueeze(1)
+        of_votes = MomentsOfVotes(grouped, 2 * (iterations - 1))
         nothing = votes.new_zeros(in_caps, out_caps)
         worth, cost = ((nothing if one is None else one.to(votes)).t() for one in (use, ignore))
+        gain, price = worth + cost, (cost * present).sum(dim=2)
+
         shares = present.new_full((1, 1, 1), 1 / out_caps).expand(grouped.shape[:3])
-        centres, scores = _gaussians(grouped, shares, present, epsilon), nothing
-        for iteration in range(iterations):
-            if iteration:
-                shares = _shares(grouped, centres, scores)
-                centres = _gaussians(grouped, shares, present, epsilon)
+        for _ in range(iterations - 1):
             used = present * shares
-            scores = (worth * used - cost * (present - used)).sum(dim=2)
+            scores = (gain * used).sum(dim=2) - price
+            shares = _shares(of_votes, _weights(used, epsilon), scores, epsilon)
+        used = present * shares
+        scores = (gain * used).sum(dim=2) - price
         couplings = Couplings(shares.detach().permute(2, 0, 1), ONE_PLACE)
-        return Routed(centres[0], scores.sigmoid(), couplings, scores)
+        centre = share_out(grouped, _weights(used, epsilon))
+        return Routed(centre, scores.sigmoid(), couplings, scores)
 
     return in_single(route, votes)
 
 
-def _gaussians(
-    votes: Float[Tensor, "sites out_caps edges pose"],
-    shares: Float[Tensor, "sites out_caps edges"],
-    present: Float[Tensor, "sites one edges"],
-    epsilon: float,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return each parent's centre and variance, and the squared distances of the votes from it."""
-    used = present * shares
-    weights = used / (used.sum(dim=2, keepdim=True) + epsilon)
-    centre = share_out(votes, weights)
-    squares = (votes - centre.unsqueeze(2)).square()
-    return centre, share_out(squares, weights) + epsilon, squares
+def _weights(
+    used: Float[Tensor, "sites out_caps edges"], epsilon: float
+) -> Float[Tensor, "sites out_caps edges"]:
+    """Return the weight of each child in the mean of each parent."""
+    return used / (used.sum(dim=2, keepdim=True) + epsilon)
 
 
 def _shares(
-    votes: Float[Tensor, "sites out_caps edges pose"],
-    gaussians: tuple[Tensor, Tensor, Tensor],
+    votes: MomentsOfVotes,
+    weights: Float[Tensor, "sites out_caps edges"],
     scores: Float[Tensor, "sites out_caps"],
+    epsilon: float,
 ) -> Float[Tensor, "sites out_caps edges"]:
     """Return the share of each child that goes to each parent."""
-    _, variance, squares = gaussians
+    moments = votes.moments(weights)
+    variance = moments.scatter + epsilon
     heights = F.logsigmoid(scores) - 0.5 * variance.log().sum(dim=2)
-    return (heights.unsqueeze(2) - 0.5 * agreement_with(squares, 1 / variance)).softmax(dim=1)
+    distances = votes.distances(moments, 1 / variance)
+    return (heights.unsqueeze(2) - 0.5 * distances).softmax(dim=1)

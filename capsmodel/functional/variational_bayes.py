@@ -8,10 +8,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capsmodel.functional.checks import check_shape, check_votes
+from capsmodel.functional.moments import Moments, MomentsOfVotes
 from capsmodel.functional.neighbourhood import ONE_PLACE, Neighbourhood
 from capsmodel.functional.precision import in_single
-from capsmodel.functional.sharing import Shares, agreement_with
-from capsmodel.functional.votes import Couplings, Routed, output_first, share_out
+from capsmodel.functional.sharing import Shares
+from capsmodel.functional.votes import Couplings, Routed, output_first
 
 
 def variational_bayes_routing(
@@ -77,15 +78,16 @@ def variational_bayes_routing(
 
     def route(votes: Tensor) -> Routed:
         grouped, present = output_first(votes), activations.to(votes).unsqueeze(1)
+        of_votes = MomentsOfVotes(grouped, 2 * iterations - 1)
         shares = present.new_full((1, 1, 1), 1 / out_caps).expand(grouped.shape[:3])
-        posterior = prior.updated(grouped, present * shares)
+        posterior = prior.updated(of_votes, present * shares)
         for _ in range(iterations - 1):
-            shares = competing.of(posterior.log_densities())
-            posterior = prior.updated(grouped, present * shares)
+            shares = competing.of(posterior.log_densities(of_votes))
+            posterior = prior.updated(of_votes, present * shares)
         worth, price = _as(votes, activation_bias), _as(votes, cost_bias)
         logits = worth - (posterior.log_weight.exp() * posterior.entropy + price)
         couplings = Couplings(shares.detach().permute(2, 0, 1), neighbourhood)
-        return Routed(posterior.mean, logits.sigmoid(), couplings)
+        return Routed(posterior.moments.centre, logits.sigmoid(), couplings)
 
     return in_single(route, votes)
 
@@ -98,17 +100,15 @@ class _Posterior(NamedTuple):
     """What is known of the parents at each site.
 
     Attributes:
-        mean: Expected mean of each Gaussian.
+        moments: Of the votes; the centre is the expected mean of each Gaussian.
         scale: Of the diagonal of the inverse of the Wishart distribution's scale.
-        squares: Squared distances of the votes from the mean.
         mean_precision: How many children the mean counts for.
         freedom: Degrees of freedom of the Wishart distribution.
         log_weight: Expected logarithm of the weight in the mixture.
     """
 
-    mean: Float[Tensor, "sites out_caps pose"]
+    moments: Moments
     scale: Float[Tensor, "sites out_caps pose"]
-    squares: Float[Tensor, "sites out_caps edges pose"]
     mean_precision: Float[Tensor, "sites out_caps"]
     freedom: Float[Tensor, "sites out_caps"]
     log_weight: Float[Tensor, "sites out_caps"]
@@ -116,22 +116,22 @@ class _Posterior(NamedTuple):
     @property
     def log_precision(self) -> Float[Tensor, "sites out_caps"]:
         """Expected logarithm of the determinant of the precision."""
-        pose = self.mean.shape[2]
-        numbers = torch.arange(pose, device=self.mean.device)
+        pose = self.scale.shape[2]
+        numbers = torch.arange(pose, device=self.scale.device)
         halves = (self.freedom.unsqueeze(2) - numbers) / 2
         return halves.digamma().sum(dim=2) + pose * math.log(2) - self.scale.log().sum(dim=2)
 
     @property
     def entropy(self) -> Float[Tensor, "sites out_caps"]:
         """Expected entropy of each Gaussian."""
-        pose = self.mean.shape[2]
+        pose = self.scale.shape[2]
         return 0.5 * (pose * math.log(2 * math.pi * math.e) - self.log_precision)
 
-    def log_densities(self) -> Float[Tensor, "sites out_caps edges"]:
+    def log_densities(self, votes: MomentsOfVotes) -> Float[Tensor, "sites out_caps edges"]:
         """Expected log-density of each vote, times the weight, up to one number for all of them."""
-        pose = self.mean.shape[2]
+        pose = self.scale.shape[2]
         heights = self.log_weight + 0.5 * (self.log_precision - pose / self.mean_precision)
-        distances = agreement_with(self.squares, self.freedom.unsqueeze(2) / self.scale)
+        distances = votes.distances(self.moments, self.freedom.unsqueeze(2) / self.scale)
         return heights.unsqueeze(2) - 0.5 * distances
 
 
@@ -142,9 +142,7 @@ class _Prior(NamedTuple):
     mean_precision: float
 
     def updated(
-        self,
-        votes: Float[Tensor, "sites out_caps edges pose"],
-        given: Float[Tensor, "sites out_caps edges"],
+        self, votes: MomentsOfVotes, given: Float[Tensor, "sites out_caps edges"]
     ) -> _Posterior:
         """Return what is known once children are given to the parents.
 
@@ -153,10 +151,10 @@ class _Prior(NamedTuple):
         """
         mass = given.sum(dim=2)
         mean_precision = self.mean_precision + mass
-        mean = share_out(votes, given) / mean_precision.unsqueeze(2)
-        squares = (votes - mean.unsqueeze(2)).square()
-        scale = 1 + share_out(squares, given) + self.mean_precision * mean.square()
+        moments = votes.moments(given, mean_precision.unsqueeze(2))
+        mean = moments.centre
+        scale = 1 + moments.scatter + self.mean_precision * mean.square()
         counts = self.concentration + mass
         log_weight = counts.digamma() - counts.sum(dim=1, keepdim=True).digamma()
-        freedom = votes.shape[3] + 1 + mass
-        return _Posterior(mean, scale, squares, mean_precision, freedom, log_weight)
+        freedom = mean.shape[2] + 1 + mass
+        return _Posterior(moments, scale, mean_precision, freedom, log_weight)

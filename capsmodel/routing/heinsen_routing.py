@@ -37,7 +37,7 @@ class HeinsenRouting(Routing):
         learned="2 numbers a pair of a child and a parent",
         passes="3 rounds",
         cost="5r - 2",
-        memory="3 numbers of the vote's size a round, 1 share",
+        memory="1 number of the vote's size a round but the last, 1 share",
         gradient="through all rounds",
         failures="a loss of lengths does not suit scores and is refused; only for layers of one "
         "place",

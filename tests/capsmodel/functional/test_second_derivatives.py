@@ -10,11 +10,14 @@ from torch.testing import assert_close
 from capsmodel.functional import (
     Neighbourhood,
     dynamic_routing,
+    heinsen_routing,
     leaky_routing,
     plain_autograd,
+    variational_bayes_routing,
 )
 from capsmodel.functional.em import share_out_children
 from capsmodel.functional.em_statistics import Question, tiled_statistics
+from capsmodel.functional.moments import MomentsOfVotes
 from capsmodel.functional.sharing import Shares, shared_out
 from capsmodel.functional.votes import ProductVotes
 from capsmodel.testing.example_votes import BATCH, OUT_CAPS, POSE, example_votes
@@ -57,6 +60,30 @@ def by_tiles(
     return tuple(tensor for tensor in tiled_statistics(votes, question) if tensor is not None)
 
 
+def by_moments(
+    votes: Tensor, weights: Tensor, divisor: Tensor, precision: Tensor
+) -> tuple[Tensor, ...]:
+    of_votes = MomentsOfVotes(votes, uses=4)  # one of them is not needed
+    moments = of_votes.moments(weights, divisor.exp())
+    distances = of_votes.distances(moments, precision)
+    again = of_votes.moments(distances.softmax(dim=2))
+    return moments.centre, moments.scatter, distances, again.scatter
+
+
+def by_heinsen(
+    votes: Tensor, activations: Tensor, use: Tensor, ignore: Tensor
+) -> tuple[Tensor, ...]:
+    routed = heinsen_routing(votes, activations.sigmoid(), 3, use=use, ignore=ignore)
+    return routed.poses, routed.activations
+
+
+def by_variational_bayes(votes: Tensor, activations: Tensor, cost: Tensor) -> tuple[Tensor, ...]:
+    around = Neighbourhood(2, 2, 1, 1)
+    return variational_bayes_routing(
+        votes, activations.sigmoid(), cost_bias=cost, neighbourhood=around
+    )[:2]
+
+
 EXAMPLE = example_votes("fully connected")
 EDGES = EXAMPLE.activations.shape[0]
 CASES: dict[str, tuple[Function, tuple[Tensor, ...]]] = {
@@ -72,6 +99,23 @@ CASES: dict[str, tuple[Function, tuple[Tensor, ...]]] = {
     "rounds with a leak": (by_rounds_with_a_leak, (some_votes(4, 2, 3, 5),)),
     "rounds of children": (by_rounds_of_children, (some_votes(2, 4, 3, 5),)),
     "competition": (by_competition, (some_votes(4, 3), some_votes(5, 4, 3))),
+    "moments": (
+        by_moments,
+        (
+            some_votes(2, 3, 4, 5),
+            some_votes(2, 3, 4),
+            some_votes(2, 3, 1),
+            some_votes(2, 3, 5),
+        ),
+    ),
+    "Heinsen": (
+        by_heinsen,
+        (some_votes(2, 4, 3, 5), some_votes(2, 4), some_votes(4, 3), some_votes(4, 3)),
+    ),
+    "variational Bayes": (
+        by_variational_bayes,
+        (some_votes(4, 2, 3, 5), some_votes(4, 2), some_votes(3)),
+    ),
     "tiles": (
         by_tiles,
         (EXAMPLE.poses, EXAMPLE.matrices, EXAMPLE.activations, some_votes(EDGES, BATCH, OUT_CAPS)),
