@@ -130,6 +130,7 @@ MODELS: dict[str, tuple[Model, int]] = {  # and the side of its images
         MatrixCapsNet.of_profile("official", primary_types=8, first_types=8, second_types=8),
         32,
     ),
+    "matrix_capsnet, variational Bayes": (MatrixCapsNet.variational_bayes(), 32),
     "efficient_capsnet": (EfficientCapsNet(), 28),
     "efficient_capsnet, instances": (
         EfficientCapsNet(conv_stride=(1, 1, 1, 2), norm="instance", primary_kernel=9),
@@ -328,6 +329,9 @@ def layer_cases() -> dict[str, Callable[[], Case]]:
         ),
         "grid of normalised capsules": case(
             lambda: GridPrimaryCapsules(6, 4, 16, window=Window(3, 1, 1), batch_norm=True), *shape
+        ),
+        "grid of capsules normalised by type": case(
+            lambda: GridPrimaryCapsules(6, 4, 16, type_norm=True), *shape
         ),
         "grid of normalised poses": case(
             lambda: GridPrimaryCapsules(6, 4, 16, with_activations=False, pose_norm=True), *shape

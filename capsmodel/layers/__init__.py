@@ -3,6 +3,7 @@
 from capsmodel.layers.backbone import Backbone as Backbone
 from capsmodel.layers.backbone import ResidualBlock as ResidualBlock
 from capsmodel.layers.capsule_grid import CapsuleGrid as CapsuleGrid
+from capsmodel.layers.capsule_grid import CapsuleNorm as CapsuleNorm
 from capsmodel.layers.capsule_grid import GridPrimaryCapsules as GridPrimaryCapsules
 from capsmodel.layers.capsule_grid import PrimaryStart as PrimaryStart
 from capsmodel.layers.capsule_maps import CapsuleCell as CapsuleCell

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from capsmodel.chance import uniform
 from capsmodel.functional import lengths, squash
 from capsmodel.functional.tensor_repr import shapes_repr
-from capsmodel.initialised import InitialisedModule, set_truncated
+from capsmodel.initialised import InitialisedModule, set_glorot, set_truncated
 from capsmodel.layers.convolution import BatchNorm, Window
 
 _POSE_DEVIATION, _LOGIT_DEVIATION = 0.5, 3.0  # of the authors' code
@@ -43,11 +43,54 @@ class PrimaryStart(NamedTuple):
             only the last types get the wide ones, most of them for their poses.
         has_bias: Whether poses and logits have biases, which start at zero.
         shift: Amount subtracted from the logits.
+        is_even: Whether weights are drawn evenly with variance 2 / (fan-in + fan-out) instead, all
+            poses being one fan-out and all logits another.
     """
 
     is_truncated: bool = False
     has_bias: bool = True
     shift: float = 0.0
+    is_even: bool = False
+
+
+class CapsuleNorm(InitialisedModule):
+    """Poses and logits of activations are normalised over the batch, those of each type together.
+
+    A type has one mean and variance of all numbers of its poses at all places, and one of its
+    logits, as of `BatchNorm`.
+
+    Source: the released code of Ribeiro, Leontidis and Kollias 2020, arXiv:1905.11455.
+    Difference: none. That code learns scale and shift in primary capsules alone.
+
+    Attributes:
+        poses: Normalises poses.
+        logits: Normalises logits; or None.
+
+    Example:
+        >>> norm = CapsuleNorm(types=3)
+        >>> poses, logits = norm(torch.rand(2, 20, 3, 16), torch.rand(2, 20, 3))
+        >>> poses.shape, logits.shape
+        (torch.Size([2, 20, 3, 16]), torch.Size([2, 20, 3]))
+    """
+
+    def __init__(self, types: int, *, learned: bool = False, with_logits: bool = True) -> None:
+        """Take the types, whether scale and shift of each are learned, and if there are logits."""
+        super().__init__()
+        self.poses = BatchNorm(types, scale=learned, shift=learned)
+        self.logits = BatchNorm(types, scale=learned, shift=learned) if with_logits else None
+
+    def initialise(self, generator: torch.Generator | None) -> None:
+        """Set what leaves mean 0 and variance 1 as they are."""
+        for norm in (self.poses, self.logits):
+            if norm is not None:
+                norm.initialise(generator)
+
+    def forward(
+        self, poses: Float[Tensor, "*places types pose"], logits: Float[Tensor, "*places kinds"]
+    ) -> tuple[Float[Tensor, "*places types pose"], Float[Tensor, "*places kinds"]]:
+        """Return the normalised poses and logits; kinds are the types, or none without logits."""
+        poses = normalised(self.poses, poses.transpose(-1, -2)).transpose(-1, -2)
+        return poses, logits if self.logits is None else normalised(self.logits, logits)
 
 
 class GridPrimaryCapsules(InitialisedModule):
@@ -60,12 +103,14 @@ class GridPrimaryCapsules(InitialisedModule):
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", section 4.
     Difference: none. The authors' code has no bias and lowers the logits by 1. A larger window and
     the normalisation over the batch are those of Hahn, Pyeon and Kim 2019, "Self-routing capsule
-    networks"; that of each pose is that of Tsai, Srivastava, Goh and Salakhutdinov 2020,
-    arXiv:2002.04764, whose capsules have no activations: they are 1.
+    networks"; that of each type is that of Ribeiro, Leontidis and Kollias 2020; that of each pose
+    is that of Tsai, Srivastava, Goh and Salakhutdinov 2020, arXiv:2002.04764, whose capsules have
+    no activations: they are 1.
 
     Attributes:
         convolution: From features to poses and logits, by default 1 x 1.
         norm: Normalises poses and logits over the batch; or None.
+        type_norm: Normalises the poses of each type over the batch, and their logits; or None.
         pose_norm: Normalises the numbers of each pose, which is then not squashed; or None.
 
     Example:
@@ -85,6 +130,7 @@ class GridPrimaryCapsules(InitialisedModule):
         window: Window | None = None,
         batch_norm: bool = False,
         pose_norm: bool = False,
+        type_norm: bool = False,
         device: str | torch.device | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -99,6 +145,11 @@ class GridPrimaryCapsules(InitialisedModule):
         )
         self.norm = BatchNorm(out_channels) if batch_norm else None
         self.pose_norm = nn.LayerNorm(pose_dim) if pose_norm else None
+        self.type_norm = (
+            CapsuleNorm(out_types, learned=True, with_logits=with_activations)
+            if type_norm
+            else None
+        )
         self._place(device, dtype)
 
     def initialise(self, generator: torch.Generator | None) -> None:
@@ -106,6 +157,8 @@ class GridPrimaryCapsules(InitialisedModule):
         weight = self.convolution.weight.data
         if self.start.is_truncated:
             weight.copy_(self._truncated(torch.empty_like(weight), generator))
+        elif self.start.is_even:
+            self._set_evenly(weight, generator)
         else:
             nn.init.normal_(weight, std=weight[0].numel() ** -0.5, generator=generator)
         if self.convolution.bias is not None:
@@ -114,6 +167,13 @@ class GridPrimaryCapsules(InitialisedModule):
             self.norm.initialise(generator)
         if self.pose_norm is not None:
             self.pose_norm.reset_parameters()
+        if self.type_norm is not None:
+            self.type_norm.initialise(generator)
+
+    def _set_evenly(self, weight: Tensor, generator: torch.Generator | None) -> None:
+        num_poses = self.out_types * self.pose_dim
+        for part in (weight[:num_poses], weight[num_poses:]):
+            set_glorot(part, weight[0].numel(), part[:, 0].numel(), generator)
 
     def _truncated(self, drawn: Tensor, generator: torch.Generator | None) -> Tensor:
         num_poses = self.out_types * self.pose_dim
@@ -143,10 +203,13 @@ class GridPrimaryCapsules(InitialisedModule):
             values = normalised(self.norm, values)
         num_poses = self.out_types * self.pose_dim
         poses = values[:, :, :num_poses].unflatten(2, (self.out_types, self.pose_dim))
+        logits = values[:, :, num_poses:]
         if self.pose_norm is not None:
             poses = self.pose_norm(poses)
+        if self.type_norm is not None:
+            poses, logits = self.type_norm(poses, logits)
         if self.with_activations:
-            return CapsuleGrid(poses, torch.sigmoid(values[:, :, num_poses:] - self.start.shift))
+            return CapsuleGrid(poses, torch.sigmoid(logits - self.start.shift))
         if self.pose_norm is not None:
             return CapsuleGrid(poses, poses.new_ones(poses.shape[:3]))
         poses = squash(poses)
@@ -154,14 +217,14 @@ class GridPrimaryCapsules(InitialisedModule):
 
 
 def normalised(
-    norm: BatchNorm, values: Float[Tensor, "batch places values"]
-) -> Float[Tensor, "batch places values"]:
+    norm: BatchNorm, values: Float[Tensor, "*places values"]
+) -> Float[Tensor, "*places values"]:
     """Return values, each normalised over all places of the batch.
 
     Places are rows for that: mapped over examples, PyTorch's derivative of an evaluated
     normalisation is wrong where the gradient lies in another order than the maps (2.15).
     """
-    return norm(values.flatten(0, 1)).unflatten(0, values.shape[:2])
+    return norm(values.flatten(0, -2)).unflatten(0, values.shape[:-1])
 
 
 def drop_capsules(grid: CapsuleGrid, rate: float, generator: torch.Generator | None) -> CapsuleGrid:

@@ -33,10 +33,12 @@ class MatrixStart(NamedTuple):
         deviation: Standard deviation of their numbers.
         at_identity: Whether they are drawn normally about the identity: votes then begin as the
             children's poses, with what is drawn added. If not, truncated normally about zero.
+        is_even: Whether they are drawn evenly about zero instead.
     """
 
     deviation: float = 0.3
     at_identity: bool = True
+    is_even: bool = False
 
 
 class ConvCapsules(InitialisedModule):
@@ -44,8 +46,9 @@ class ConvCapsules(InitialisedModule):
 
     With matrices a pose is square and so is its matrix, with vectors it is one row and its matrix
     has pose * pose numbers. The classes see all places at once, with the same matrices at all of
-    them: there offsets distinguish the places. Padding adds capsules whose poses and activations
-    are zero. The matrices do not depend on the places, so that each call may be of other sizes.
+    them, where offsets distinguish the places; or with matrices of each place. Padding adds
+    capsules whose poses and activations are zero. Shared matrices do not depend on the places, so
+    that each call may be of other sizes.
 
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", section 4.
     Difference: the paper does not say what matrix a vector has; here it is a full one, so that
@@ -85,6 +88,7 @@ class ConvCapsules(InitialisedModule):
         start: MatrixStart | None = None,
         offsets: Float[Tensor, "places pose"] | None = None,
         with_poses: bool = True,
+        shared: bool = True,
         device: str | torch.device | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -107,6 +111,8 @@ class ConvCapsules(InitialisedModule):
                 places are seen at once.
             with_poses: Whether its capsules have poses, or activations alone: for a routing whose
                 activations do not depend on votes.
+            shared: Whether all places have the same matrices where they all are seen at once; if
+                not, each has its own, and the layer is for one size.
             device: Where the weights are, by default PyTorch's own default.
             dtype: Their type, likewise.
 
@@ -121,13 +127,12 @@ class ConvCapsules(InitialisedModule):
         self.kernel_size, self.stride, self.pose_dim = kernel_size, stride, pose_dim
         self.pose_kind: PoseKind = pose_kind
         self.rows, self.inner = pose_shape(pose_kind, pose_dim)
-        self.start = start or MatrixStart()
-        self.padding = padding
+        self.start, self.padding, self.shared = start or MatrixStart(), padding, shared
         self.all_places = size[0] * size[1] if kernel_size == "all" else 0
         self.windows = axis_windows(kernel_size, stride, padding)
         self.neighbourhood = self._around(size)
         edges = in_types * (self.all_places or self.neighbourhood.window_size)
-        num_matrices = in_types if self.all_places else edges
+        num_matrices = in_types if self.all_places and shared else edges
         chosen = chosen_routing(routing)
         self._add_matrices(num_matrices, None if with_poses else chosen)
         self._given_offsets = self._of_each_edge(offsets, edges)
@@ -173,7 +178,10 @@ class ConvCapsules(InitialisedModule):
 
     def initialise(self, generator: torch.Generator | None) -> None:
         """Draw the matrices, then set the router."""
-        if self.start.at_identity:
+        if self.start.is_even:
+            bound = 3**0.5 * self.start.deviation
+            nn.init.uniform_(self.weight, -bound, bound, generator=generator)
+        elif self.start.at_identity:
             nn.init.normal_(self.weight, std=self.start.deviation, generator=generator)
             sides = self.weight.shape[1:3]
             self.weight.data += torch.eye(*sides, device=self.weight.device).unsqueeze(-1)
@@ -247,6 +255,11 @@ class ConvCapsules(InitialisedModule):
         return CapsuleGrid(poses.unflatten(0, shape), activations.unflatten(0, shape))
 
     def _check_children(self, children: CapsuleGrid, size: tuple[int, int]) -> None:
+        if not self.shared and self.all_places not in {0, size[0] * size[1]}:
+            raise ValueError(
+                f"The layer has matrices of each of {self.size[0]} by {self.size[1]} places, got "
+                f"size={size}: build it with shared=True, or for that size."
+            )
         axes = {"batch": None, "places": size[0] * size[1], "types": self.in_types}
         pose = self.rows * self.inner
         check_shape("poses", children.poses, **axes, pose=pose)
@@ -259,7 +272,8 @@ class ConvCapsules(InitialisedModule):
         self._check_children(children, size)
         poses, activations = children.poses, children.activations.unsqueeze(-1)
         if self.windows is None:
-            matrices = matrices.repeat(size[0] * size[1], 1, 1, 1)
+            if self.shared:
+                matrices = matrices.repeat(size[0] * size[1], 1, 1, 1)
             poses, activations = (
                 values.flatten(1, 2).unsqueeze(1) for values in (poses, activations)
             )
@@ -336,7 +350,7 @@ def pose_shape(kind: PoseKind, size: int) -> tuple[int, int]:
     return side, side
 
 
-Coordinates = Literal["none", "paper", "official"]
+Coordinates = Literal["none", "paper", "official", "tenths"]
 
 
 def coordinate_offsets(
@@ -345,13 +359,15 @@ def coordinate_offsets(
     """Return what is added to the votes of the capsules at each place, row after row.
 
     "paper" adds row and column of the place, scaled to (0, 1), to the first two elements of the
-    right-hand column of a matrix. "official", which is what the authors' code does, adds the pixel
+    right-hand column of a matrix. "tenths" adds them there too, counted from 1 and scaled to
+    (0, 0.1]. "official", which is what the authors' code does, adds the pixel
     that the capsule looks at the centre of, from the middle of the image in hundreds of pixels, to
-    the first two elements of the first row. Both take the first two elements of a vector.
+    the first two elements of the first row. All take the first two elements of a vector.
 
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", section 4.
     Difference: the paper does not state the scale; (place + 0.5) / places is taken. The authors'
     code swaps the two elements with each convolution, which only renames two columns of weights.
+    "tenths" is what the released code of Ribeiro, Leontidis and Kollias 2020 adds.
 
     Args:
         kind: Which; "none" adds nothing.
@@ -389,4 +405,6 @@ def _places(kind: Coordinates, windows: Sequence[Window], pixels: int) -> list[f
         centres = [start + place * window.stride * step for place in range(positions)]
     if kind == "official":
         return [(centre - pixels // 2) / 100 for centre in centres]
+    if kind == "tenths":
+        return [(place + 1) / (10 * len(centres)) for place in range(len(centres))]
     return [(place + 0.5) / len(centres) for place in range(len(centres))]

@@ -259,6 +259,8 @@ class NormalisedStack(InitialisedModule):
 class BatchNorm(InitialisedModule):
     """Each channel is brought to mean 0 and variance 1, then scaled and shifted as is learned.
 
+    Without a learned scale or shift, the scale is 1 or the shift 0.
+
     Training uses mean and variance of the batch, evaluation the running ones, so that an image is
     then judged by itself. One image with maps of one pixel has no variance: training too judges it
     by the running statistics and leaves them unchanged. PyTorch's own module refuses it, and also
@@ -268,18 +270,31 @@ class BatchNorm(InitialisedModule):
     Difference: running statistics stand for those of all training images.
     """
 
-    def __init__(self, channels: int, *, momentum: float = 0.1, epsilon: float = 1e-5) -> None:
+    weight: nn.Parameter | None
+    bias: nn.Parameter | None
+
+    def __init__(
+        self,
+        channels: int,
+        *,
+        momentum: float = 0.1,
+        epsilon: float = 1e-5,
+        scale: bool = True,
+        shift: bool = True,
+    ) -> None:
         """Take the channels of the maps.
 
         Args:
             channels: Number of maps.
             momentum: Weight of a batch in the running statistics.
             epsilon: Added to the variance.
+            scale: Whether a scale is learned.
+            shift: Whether a shift is learned.
         """
         super().__init__()
         self.momentum, self.epsilon = momentum, epsilon
-        self.weight = nn.Parameter(torch.empty(channels))
-        self.bias = nn.Parameter(torch.empty(channels))
+        self.weight = nn.Parameter(torch.empty(channels)) if scale else None
+        self.bias = nn.Parameter(torch.empty(channels)) if shift else None
         self.running_mean: Tensor
         self.running_variance: Tensor
         self.register_buffer("running_mean", torch.empty(channels))
@@ -288,9 +303,11 @@ class BatchNorm(InitialisedModule):
     def initialise(self, generator: torch.Generator | None) -> None:
         """Set what leaves mean 0 and variance 1 as they are."""
         for value in (self.weight, self.running_variance):
-            nn.init.ones_(value)
+            if value is not None:
+                nn.init.ones_(value)
         for value in (self.bias, self.running_mean):
-            nn.init.zeros_(value)
+            if value is not None:
+                nn.init.zeros_(value)
 
     def forward(
         self, features: Float[Tensor, "batch channels *places"]

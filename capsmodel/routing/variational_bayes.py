@@ -26,7 +26,8 @@ class VariationalBayesRouting(Routing):
     released code.
     Difference: it is computed with logarithms, and without a division by a parent's mass, where the
     code has a floor of 1e-11 under normalised densities and divides. The code normalises logits and
-    means over the batch; here no image affects another one.
+    means over the batch; here no image affects another one, but where the model normalises its
+    capsules, as `MatrixCapsNet.variational_bayes()` does.
 
     Attributes:
         iterations: Rounds. One round shares every child equally among the types at each place.

@@ -23,7 +23,7 @@ from capsmodel.layers import (
     RoutedGrid,
 )
 from capsmodel.layers.capsule_grid import CapsuleGrid, GridPrimaryCapsules, PrimaryStart
-from capsmodel.layers.conv_capsules import ConvCapsules
+from capsmodel.layers.conv_capsules import ConvCapsules, MatrixStart
 from capsmodel.layers.convolution import BatchNorm, Window
 from capsmodel.routing import ROUTINGS, Routed, Routing
 from capsmodel.settings.parts import kind_of
@@ -52,6 +52,12 @@ LAYERS: dict[str, Callable[[], nn.Module]] = {
     "grid of normalised capsules": lambda: GridPrimaryCapsules(2, 3, 4, batch_norm=True),
     "grid of normalised poses": lambda: GridPrimaryCapsules(
         2, 3, 4, with_activations=False, pose_norm=True
+    ),
+    "grid of capsules normalised by type": lambda: GridPrimaryCapsules(
+        2, 3, 4, PrimaryStart(is_even=True), type_norm=True
+    ),
+    "matrices of each place": lambda: ConvCapsules(
+        2, 3, (3, 4), "all", pose_dim=4, start=MatrixStart(is_even=True), shared=False
     ),
     "cell of capsule maps": lambda: CapsuleCell(3, 2, 4, RoutedGrid(2, 4, 2, 4)),
     **{

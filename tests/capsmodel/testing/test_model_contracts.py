@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from capsmodel.models import MODELS, CapsNet, ConvNet, Model
+from capsmodel.models import MODELS, CapsNet, ConvNet, MatrixCapsNet, Model
 from capsmodel.reconstruction import FullyConnectedDecoder, NoReconstruction
 from capsmodel.routing import DynamicRouting, LeakyRouting, LearnedLogits, RandomRouting
 from capsmodel.settings.parts import kind_of
@@ -85,6 +85,10 @@ VARIANTS: dict[str, Model] = {
     ),
     "random, no decoder": CapsNet(
         **SMALL["capsnet"] | {"routing": RandomRouting(), "reconstruction": NoReconstruction()}
+    ),
+    "normalised matrix capsules": MatrixCapsNet.variational_bayes(**SMALL["matrix_capsnet"]),
+    "matrices of each place": MatrixCapsNet.small_variational_bayes(
+        conv_channels=4, primary_types=2, pose_size=4
     ),
     "kernels of their own": ConvNet(**SMALL["cnn"] | {"conv_kernel": (5, 3)}),
 }

@@ -99,6 +99,10 @@ LAYERS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
         lambda: GridPrimaryCapsules(2, 3, 4, window=Window(3, 1, 1), batch_norm=True),
         (2, 5, 4),
     ),
+    "grid of capsules normalised by type": (
+        lambda: GridPrimaryCapsules(2, 3, 4, type_norm=True),
+        (2, 5, 4),
+    ),
     "grid of normalised poses": (
         lambda: GridPrimaryCapsules(2, 3, 4, with_activations=False, pose_norm=True),
         (2, 5, 4),
