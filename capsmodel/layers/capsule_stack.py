@@ -87,17 +87,25 @@ class CapsuleStack(InitialisedModule):
         self,
         poses: Float[Tensor, "batch in_caps in_dim"] | Routed,
         generator: torch.Generator | None = None,
+        *,
+        compute: Callable[..., Routed] | None = None,
     ) -> list[Routed]:
         """Return the routed capsules of each layer, the lowest first.
 
         Args:
             poses: Poses of the input capsules, or what another layer returns.
             generator: Source of all chance, by default PyTorch's own.
+            compute: Called with each layer, its input and `generator=...`, for instance to compute
+                the layer anew in the backward pass; by default it is just called.
         """
         below = poses
         routed: list[Routed] = []
         for place, layer in enumerate(self.layers):
-            above: Routed = layer(below, generator)
+            above: Routed = (
+                layer(below, generator)
+                if compute is None
+                else compute(layer, below, generator=generator)
+            )
             below = self._with_skip(self._normalised(above, place), below)
             routed.append(below)
         return routed

@@ -205,7 +205,7 @@ class CapsuleNetwork(DrawingNetwork):
         """Return the lengths of the class capsules and images drawn from one of them each."""
         self.check_images(images)
         primary = self._dropped(self.primary(self.convolution(images)), generator)
-        hidden: list[Routed] = self.hidden(primary, generator)
+        hidden: list[Routed] = self.hidden(primary, generator, compute=self.recomputable)
         below = hidden[-1] if hidden else primary
         routed = self.recomputable(self.capsules, below, generator=generator)
         layers = {f"hidden.layers.{place}": layer for place, layer in enumerate(hidden)}

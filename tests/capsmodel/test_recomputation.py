@@ -16,7 +16,7 @@ from capsmodel.losses import CrossEntropy, MarginLoss
 from capsmodel.models import CapsNet, MatrixCapsNet, Network
 from capsmodel.models.base import recomputed
 from capsmodel.models.capsnet import CapsuleNetwork
-from capsmodel.routing import ROUTINGS, DynamicRouting, RandomRouting, Routing
+from capsmodel.routing import ROUTINGS, RandomRouting, Routing
 from capsmodel.settings.parts import kind_of
 from capsmodel.stopping import FixedEpochs
 from tests.capsmodel.small_config import small_config, small_model
@@ -200,11 +200,23 @@ def kept_bytes(network: Network) -> int:
     return sum(saved_sizes.values())
 
 
-def test_checkpointing_keeps_no_votes_and_no_shares_of_them() -> None:
-    network = build_model(config_of(DynamicRouting(iterations=3))).to_empty(device="cpu")
+@pytest.mark.parametrize("hidden", [(), (10, 10)], ids=["one layer", "three layers"])
+def test_checkpointing_keeps_no_votes_and_no_shares_of_them(hidden: tuple[int, ...]) -> None:
+    model = small_model(hidden_capsules=hidden, hidden_dim=4, hidden_batch_norm=True)
+    network = build_model(small_config(model=model)).to_empty(device="cpu")
     network.initialise(0)
     without = kept_bytes(network)
     network.checkpointing = True
-    votes = 32 * 8 * 10 * 4 * 4  # images, inputs, outputs, pose, bytes of a number
-    shares = 2 * 32 * 8 * 10 * 4  # of the two rounds that share by agreement
+    inputs = sum((8, *hidden))
+    votes = 32 * inputs * 10 * 4 * 4  # images, inputs, outputs, pose, bytes of a number
+    shares = 2 * 32 * inputs * 10 * 4  # of the two rounds that share by agreement
     assert kept_bytes(network) <= without - votes - shares
+
+
+def test_checkpointing_computes_hidden_layers_anew_and_counts_each_batch_once(
+    tmp_path: Path,
+) -> None:
+    model = small_model(hidden_capsules=(6, 6), hidden_batch_norm=True, hidden_skip=True)
+    config = small_config(model=model)
+    ours = finished(Training(config, seed=1, checkpointing=True), tmp_path)
+    assert same(ours, finished(Training(config, seed=1), tmp_path))
