@@ -36,9 +36,10 @@ test-plain-ray: .venv/installed-dev
 	CAPSWEEP_PLAIN_RAY=1 $(BIN)/pytest -q -m slow -n 2 tests/end_to_end/test_kills.py tests/end_to_end/test_environment.py
 
 # Several hosts with ssh servers on this machine, which takes root and Debian's openssh-server; for
-# the emulated EC2 also rsync, which Ray calls.
+# the emulated EC2 also rsync, which Ray calls. The tests of a file share its hosts, so each file
+# stays in one process; the longest files begin.
 test-cluster: .venv/installed-dev .venv-moto/installed
-	$(BIN)/pytest -q -m cluster --durations=8
+	$(BIN)/pytest -q -m cluster -n 2 --dist loadfile --no-loadscope-reorder --durations=8
 
 format: .venv/installed-dev
 	$(BIN)/ruff format .

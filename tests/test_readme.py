@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -52,10 +53,12 @@ def capsweep(folder: Path, *words: str) -> str:
     return run(folder, str(Path(sys.executable).with_name("capsweep")), *words)
 
 
-def typed(folder: Path, text: str) -> dict[str, str]:
-    """Run a page's commands in their order: words -> what they printed."""
+def typed(folder: Path, text: str, leave_out: Sequence[list[str]] = ()) -> dict[str, str]:
+    """Run a page's commands in their order, but for some: words -> what they printed."""
     printed: dict[str, str] = {}
     for program, *words in commands(text):
+        if [program, *words] in leave_out:
+            continue
         line = " ".join(words)
         shortened = ["--trials", "4", "--epochs", "1"] if line == LONG else []
         call = capsweep if program == "capsweep" else run
@@ -105,8 +108,9 @@ def test_ones_own_routing_keeps_the_laws_of_a_routing(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(7200)  # a dozen launches one after the other: minutes, more on a busy machine
-def test_the_pages_run_in_their_order(folder: Path) -> None:
+@pytest.mark.long
+@pytest.mark.timeout(7200)  # launches one after the other: minutes, more on a busy machine
+def test_readme_and_then_the_tour_run_in_their_order(folder: Path) -> None:
     script = folder / "script.py"
     script.write_text(FROM_PYTHON)
     assert re.search(r"sees a \d with length 0\.\d", run(folder, sys.executable, str(script)))
@@ -134,7 +138,12 @@ def test_the_pages_run_in_their_order(folder: Path) -> None:
     assert "Ranked by mean" in printed["best capsule_search"]
     assert "36 finished" in printed["status quickstart --storage kept"]
 
-    printed = typed(folder, SWEEPS)
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.timeout(7200)  # as above
+def test_the_page_on_sweeps_runs_in_its_order(folder: Path) -> None:
+    printed = typed(folder, SWEEPS, leave_out=commands(TOUR))  # whose launches are run there
     assert "rounds: 6 proposals by tpe" in printed["plan rounds.py --trials 6 --epochs 2"]
     assert "sharpness: 15 trained now" in printed["run sharpness.py --epochs 3"]
     assert "mine: 5 arms x 5 seeds" in printed["plan mine.py"]

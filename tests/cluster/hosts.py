@@ -57,11 +57,12 @@ def why_no_hosts(*programs: str) -> str:
         return "namespaces of networks need root"
     if missing := [name for name in (*_NEEDED, _SSHD, *programs) if not shutil.which(name)]:
         return f"not installed: {', '.join(missing)}"
+    tried = f"cs{os.getpid()}-try"  # two processes may try at the same time
     try:
-        _ip("netns", "add", "capsweep-try")
+        _ip("netns", "add", tried)
     except subprocess.CalledProcessError:
         return "no namespace of a network can be made here"
-    _ip("netns", "del", "capsweep-try")
+    _ip("netns", "del", tried)
     return ""
 
 

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,8 +16,9 @@ from tests.waiting import wait_until
 _WHY_NOT = why_no_hosts("rsync") or why_no_ec2()
 pytestmark = [
     pytest.mark.cluster,
+    pytest.mark.long,
     pytest.mark.skipif(bool(_WHY_NOT), reason=_WHY_NOT),
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1800),
 ]
 _ROOT = Path(__file__).parents[2]
 _SENT = ("capsmodel", "search_spaces", "sweeps", "deploy", "pyproject.toml", "requirements.txt")
@@ -85,9 +87,8 @@ def edited_cluster(ec2: EmulatedEc2, storage: Path) -> str:
 
 
 @pytest.fixture
-def storage(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
-    folder = Path("/var/tmp") / f"capsweep-{tmp_path_factory.mktemp('efs').parent.name}"
-    folder.mkdir()
+def storage() -> Generator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="capsweep-", dir="/var/tmp"))
     yield folder
     shutil.rmtree(folder)
 

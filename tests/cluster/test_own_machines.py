@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -15,8 +16,9 @@ from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.cluster,
+    pytest.mark.long,
     pytest.mark.skipif(bool(why_no_hosts()), reason=why_no_hosts()),
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1800),
 ]
 _NUM_EPOCHS, _NUM_CELLS = 12, 18  # enough for all of the losses, also on a quick machine
 _OPTIONS = (f"--epochs={_NUM_EPOCHS}", "--seeds=0,1,2")
@@ -53,9 +55,8 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[Cluster]:
-    storage = Path("/var/tmp") / f"capsweep-{tmp_path_factory.mktemp('shared').parent.name}"
-    storage.mkdir()
+def cluster() -> Generator[Cluster]:
+    storage = Path(tempfile.mkdtemp(prefix="capsweep-", dir="/var/tmp"))
     try:
         with Hosts(["laptop", "head", "w1", "w2"]) as hosts:
             yield Cluster(hosts, storage)

@@ -15,8 +15,9 @@ from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.cluster,
+    pytest.mark.long,
     pytest.mark.skipif(bool(why_no_slurm()), reason=why_no_slurm()),
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1800),
 ]
 _NUM_CELLS, _NUM_EPOCHS = 6, 20  # enough for both losses, also on a quick machine
 _OPTIONS = (f"--epochs={_NUM_EPOCHS}", "--seeds=0")

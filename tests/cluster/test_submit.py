@@ -16,8 +16,9 @@ from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.cluster,
+    pytest.mark.long,
     pytest.mark.skipif(bool(why_no_hosts()), reason=why_no_hosts()),
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1800),
 ]
 _AT_ONCE = 3
 
