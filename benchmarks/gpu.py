@@ -42,6 +42,7 @@ from capsmodel.layers import (
     ConvolutionStack,
     Decoder,
     GridPrimaryCapsules,
+    HomogeneousCapsules,
     NormalisedStack,
     PrimaryCapsules,
     ResidualBlock,
@@ -55,6 +56,7 @@ from capsmodel.models import (
     ConvNet,
     DeepCaps,
     EfficientCapsNet,
+    HomogeneousCapsNet,
     InvertedAttentionNet,
     MatrixCapsNet,
     Model,
@@ -156,6 +158,7 @@ MODELS: dict[str, tuple[Model, int]] = {  # and the side of its images
     ),
     "self_routing_net, linear": (SelfRoutingNet(backbone="conv", head="linear"), 32),
     "inverted_attention_net": (InvertedAttentionNet(channels=16, types=8), 32),
+    "homogeneous_capsnet": (HomogeneousCapsNet(branch_weights="ones"), 28),
     "cnn": (ConvNet(conv_channels=(64, 64), dropout=0.0), 28),
 }
 
@@ -340,6 +343,7 @@ def layer_cases() -> dict[str, Callable[[], Case]]:
         "normalised instances": case(
             lambda: NormalisedStack((6, 8, 4), (3, 2), norm="instance"), *shape
         ),
+        "homogeneous capsules": case(lambda: HomogeneousCapsules(40, 10, 16), 5, 40, 16),
         "decoder": case(lambda: Decoder(160, (32, 64), (1, 9, 9)), 5, 160),
         "classifier": case(lambda: Classifier(40, (32,), 10, 0.0), 5, 40),
     }

@@ -18,6 +18,7 @@ from capsmodel.layers.convolution import ConvolutionStack as ConvolutionStack
 from capsmodel.layers.convolution import NormalisedStack as NormalisedStack
 from capsmodel.layers.convolution import Padding as Padding
 from capsmodel.layers.convolution import Window as Window
+from capsmodel.layers.homogeneous_capsules import HomogeneousCapsules as HomogeneousCapsules
 from capsmodel.layers.linear import Classifier as Classifier
 from capsmodel.layers.linear import Decoder as Decoder
 from capsmodel.layers.primary_capsules import PrimaryCapsules as PrimaryCapsules

@@ -9,6 +9,7 @@ from capsmodel.models.cnn import ConvNet as ConvNet
 from capsmodel.models.deepcaps import DeepCaps as DeepCaps
 from capsmodel.models.drawing import perturbed as perturbed
 from capsmodel.models.efficient_capsnet import EfficientCapsNet as EfficientCapsNet
+from capsmodel.models.homogeneous_capsnet import HomogeneousCapsNet as HomogeneousCapsNet
 from capsmodel.models.inverted_attention_net import InvertedAttentionNet as InvertedAttentionNet
 from capsmodel.models.matrix_capsnet import MatrixCapsNet as MatrixCapsNet
 from capsmodel.models.self_routing_net import SelfRoutingNet as SelfRoutingNet
@@ -20,5 +21,6 @@ MODELS = (
     DeepCaps,
     SelfRoutingNet,
     InvertedAttentionNet,
+    HomogeneousCapsNet,
     ConvNet,
 )

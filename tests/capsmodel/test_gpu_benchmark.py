@@ -103,6 +103,7 @@ def test_nothing_is_left_out_of_the_agreement(part: str) -> None:
             "CapsuleCell",
             "Backbone",
             "NormalisedStack",
+            "HomogeneousCapsules",
             "Decoder",
             "Classifier",
         },

@@ -24,6 +24,7 @@ from capsmodel.models import (
     CapsNet,
     ConvNet,
     EfficientCapsNet,
+    HomogeneousCapsNet,
     InvertedAttentionNet,
     MatrixCapsNet,
     Model,
@@ -138,12 +139,17 @@ class LaterInvertedAttentionNet(InvertedAttentionNet):
     bias: bool = False
 
 
+class LaterHomogeneousCapsNet(HomogeneousCapsNet):
+    bias: bool = False
+
+
 LATER_MODELS = (
     LaterCapsNet,
     LaterMatrixCapsNet,
     LaterEfficientCapsNet,
     LaterSelfRoutingNet,
     LaterInvertedAttentionNet,
+    LaterHomogeneousCapsNet,
     LaterConvNet,
 )
 

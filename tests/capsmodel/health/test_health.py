@@ -358,6 +358,7 @@ FEW_CHANNELS: dict[str, dict[str, Any]] = {
     "capsnet": {"conv_channels": 32, "primary_types": 4, "reconstruction": "none"},
     "deepcaps": {"conv_channels": 16, "types": 4},
     "matrix_capsnet": {"primary_types": 8, "first_types": 8, "second_types": 8},
+    "homogeneous_capsnet": {"conv_channels": (8, 12, 16), "branches": (1, 3)},
     "cnn": {"conv_channels": (32, 32, 16)},
 }
 

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from capsmodel.models import MODELS, CapsNet, ConvNet, MatrixCapsNet, Model
+from capsmodel.models import (
+    MODELS,
+    CapsNet,
+    ConvNet,
+    HomogeneousCapsNet,
+    MatrixCapsNet,
+    Model,
+)
 from capsmodel.reconstruction import FullyConnectedDecoder, NoReconstruction
 from capsmodel.routing import DynamicRouting, LeakyRouting, LearnedLogits, RandomRouting
 from capsmodel.settings.parts import kind_of
@@ -63,6 +70,7 @@ SMALL: dict[str, dict[str, Any]] = {
         "update": "sequential",
         "routing": DynamicRouting(),
     },
+    "homogeneous_capsnet": {"conv_channels": (3, 4, 5), "branches": (1, 3)},
     "cnn": {"conv_channels": (4, 3), "conv_kernel": 3, "hidden": (8, 6), "pooling": 2},
 }
 VARIANTS: dict[str, Model] = {
@@ -89,6 +97,12 @@ VARIANTS: dict[str, Model] = {
     "normalised matrix capsules": MatrixCapsNet.variational_bayes(**SMALL["matrix_capsnet"]),
     "matrices of each place": MatrixCapsNet.small_variational_bayes(
         conv_channels=4, primary_types=2, pose_size=4
+    ),
+    "capsules of places, lengths, learned weights": HomogeneousCapsNet(
+        **SMALL["homogeneous_capsnet"],
+        capsules="places",
+        class_score="norm",
+        branch_weights="random",
     ),
     "kernels of their own": ConvNet(**SMALL["cnn"] | {"conv_kernel": (5, 3)}),
 }

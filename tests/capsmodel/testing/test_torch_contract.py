@@ -32,6 +32,7 @@ from capsmodel.layers import (
     ConvolutionStack,
     Decoder,
     GridPrimaryCapsules,
+    HomogeneousCapsules,
     NormalisedStack,
     PrimaryCapsules,
     ResidualBlock,
@@ -115,6 +116,7 @@ LAYERS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
         lambda: CapsuleCell(2, 2, 3, RoutedGrid(2, 3, 2, 3, votes="scrambled")),
         (2, 5, 6),
     ),
+    "homogeneous capsules": (lambda: HomogeneousCapsules(5, 3, 4), (5, 4)),
     "classifier": (lambda: Classifier(5, (4,), 3, 0.5), (5,)),
     "decoder": (lambda: Decoder(5, (4,), (1, 3, 3)), (5,)),
 }
