@@ -44,6 +44,8 @@ from capsmodel.layers import (
     GridPrimaryCapsules,
     HomogeneousCapsules,
     NormalisedStack,
+    PreNormConvolution,
+    PreNormPrimaryCapsules,
     PrimaryCapsules,
     ResidualBlock,
     RoutedGrid,
@@ -338,6 +340,12 @@ def layer_cases() -> dict[str, Callable[[], Case]]:
         ),
         "grid of normalised poses": case(
             lambda: GridPrimaryCapsules(6, 4, 16, with_activations=False, pose_norm=True), *shape
+        ),
+        "convolution of normalised maps": case(
+            lambda: PreNormConvolution(6, 8, Window(3, 2)), *shape
+        ),
+        "grid of capsules of normalised maps": case(
+            lambda: PreNormPrimaryCapsules(6, 4, 16), *shape
         ),
         "normalised convolutions": case(lambda: NormalisedStack((6, 8, 4), 3, (1, 2)), *shape),
         "normalised instances": case(

@@ -137,7 +137,7 @@ class _Saved(NamedTuple):
 
     poses: Float[Tensor, "edges sites rows inner"]
     matrices: Float[Tensor, "edges inner columns out_caps"]
-    offsets: Float[Tensor, "edges pose"] | None
+    offsets: Float[Tensor, "edges pose some_caps"] | None
     activations: Float[Tensor, "edges sites"]
     assignment: Float[Tensor, "edges sites some_caps"]
     previous: Float[Tensor, "sites pose out_caps"] | None
@@ -341,7 +341,7 @@ class _Backward:
             sums = of_matrices.view(edges, inner, -1)
             sums.baddbmm_(tile.factors.transpose(1, 2), of_products)
         if of_offsets is not None:
-            of_offsets += slope.sum(dim=(1, 3))
+            of_offsets += slope.sum(dim=1).sum_to_size(of_offsets.shape)
 
 
 def _tiles(poses: Tensor, matrices: Tensor, offsets: Tensor | None) -> Iterator[_Tile]:
@@ -363,5 +363,5 @@ def _tiles(poses: Tensor, matrices: Tensor, offsets: Tensor | None) -> Iterator[
         )
         torch.bmm(factors, flat, out=votes.view(edges, num * rows, columns * out_caps))
         if offsets is not None:
-            votes += offsets[:, None, :, None]
+            votes += offsets.unsqueeze(1)
         yield _Tile(at, votes, room, factors)

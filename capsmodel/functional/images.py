@@ -95,6 +95,31 @@ def squares_of(
     return windows[torch.arange(len(images), device=images.device), :, rows, columns]
 
 
+def with_coordinates(
+    images: Float[Tensor, "batch channels height width"],
+) -> Float[Tensor, "batch channels+2 height width"]:
+    """Return images with two more channels: row and column of each pixel, evenly from -1 to 1.
+
+    Source: Liu and others 2018, arXiv:1807.03247, section 3.
+    Difference: none.
+
+    Example:
+        >>> with_coordinates(torch.zeros(1, 1, 2, 3))[0, 1:]
+        tensor([[[-1., -1., -1.],
+                 [ 1.,  1.,  1.]],
+        <BLANKLINE>
+                [[-1.,  0.,  1.],
+                 [-1.,  0.,  1.]]])
+    """
+    batch, _, height, width = images.shape
+    rows, columns = (
+        torch.linspace(-1.0, 1.0, size, dtype=images.dtype, device=images.device)
+        for size in (height, width)
+    )
+    places = torch.stack(torch.meshgrid(rows, columns, indexing="ij"))
+    return torch.cat([images, places.expand(batch, -1, -1, -1)], dim=1)
+
+
 def channel_moments(
     images: Float[Tensor, "batch channels height width"],
 ) -> "tuple[tuple[float, ...], tuple[float, ...]]":

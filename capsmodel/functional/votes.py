@@ -135,12 +135,13 @@ class ProductVotes(Votes):
     Attributes:
         poses: The children's poses as matrices of `rows` by `inner`.
         matrices: One of `inner` by `columns` an edge and type of parent; pose = rows * columns.
-        offsets: Added to the votes: what coordinate addition adds. None adds nothing.
+        offsets: Added to the votes, for each type of parents or alike for all: a learned bias,
+            or what coordinate addition adds. None adds nothing.
     """
 
     poses: Float[Tensor, "edges sites rows inner"]
     matrices: Float[Tensor, "edges inner columns out_caps"]
-    offsets: Float[Tensor, "edges pose"] | None = None
+    offsets: Float[Tensor, "edges pose some_caps"] | None = None
 
     def to(self, dtype: torch.dtype) -> "ProductVotes":
         """Return the same votes as numbers of a type."""
@@ -174,7 +175,7 @@ class ProductVotes(Votes):
             self.matrices.reshape(edges, inner, columns * out_caps),
         )
         votes = products.view(edges, num_sites, rows * columns, out_caps)
-        return votes if self.offsets is None else votes + self.offsets[:, None, :, None]
+        return votes if self.offsets is None else votes + self.offsets.unsqueeze(1)
 
 
 class Couplings(NamedTuple):

@@ -5,6 +5,7 @@ from capsmodel.layers.backbone import ResidualBlock as ResidualBlock
 from capsmodel.layers.capsule_grid import CapsuleGrid as CapsuleGrid
 from capsmodel.layers.capsule_grid import CapsuleNorm as CapsuleNorm
 from capsmodel.layers.capsule_grid import GridPrimaryCapsules as GridPrimaryCapsules
+from capsmodel.layers.capsule_grid import PreNormPrimaryCapsules as PreNormPrimaryCapsules
 from capsmodel.layers.capsule_grid import PrimaryStart as PrimaryStart
 from capsmodel.layers.capsule_maps import CapsuleCell as CapsuleCell
 from capsmodel.layers.capsule_maps import RoutedGrid as RoutedGrid
@@ -17,6 +18,7 @@ from capsmodel.layers.convolution import Convolution as Convolution
 from capsmodel.layers.convolution import ConvolutionStack as ConvolutionStack
 from capsmodel.layers.convolution import NormalisedStack as NormalisedStack
 from capsmodel.layers.convolution import Padding as Padding
+from capsmodel.layers.convolution import PreNormConvolution as PreNormConvolution
 from capsmodel.layers.convolution import Window as Window
 from capsmodel.layers.homogeneous_capsules import HomogeneousCapsules as HomogeneousCapsules
 from capsmodel.layers.linear import Classifier as Classifier

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from capsmodel.initialised import InitialisedModule
-from capsmodel.layers.convolution import Convolution, Window
+from capsmodel.layers.convolution import Convolution, PreNormConvolution, Window
 
 Shortcut = Literal["padded", "projected"]
 
@@ -96,14 +96,14 @@ class Backbone(InitialisedModule):
         torch.Size([2, 8, 8, 8])
     """
 
-    def __init__(self, layers: Iterable[Convolution | ResidualBlock]) -> None:
+    def __init__(self, layers: Iterable[Convolution | PreNormConvolution | ResidualBlock]) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
 
     def initialise(self, generator: torch.Generator | None) -> None:
         """Set the layers, the first one first."""
         for layer in self.layers:
-            assert isinstance(layer, Convolution | ResidualBlock)
+            assert isinstance(layer, Convolution | PreNormConvolution | ResidualBlock)
             layer.initialise(generator)
 
     def positions(self, size: int) -> int:
@@ -113,7 +113,7 @@ class Backbone(InitialisedModule):
             ValueError: If a window does not fit.
         """
         for layer in self.layers:
-            assert isinstance(layer, Convolution | ResidualBlock)
+            assert isinstance(layer, Convolution | PreNormConvolution | ResidualBlock)
             size = layer.window.positions(size)
         return size
 

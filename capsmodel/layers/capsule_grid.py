@@ -10,7 +10,7 @@ from capsmodel.chance import uniform
 from capsmodel.functional import lengths, squash
 from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.initialised import InitialisedModule, set_glorot, set_truncated
-from capsmodel.layers.convolution import BatchNorm, Window
+from capsmodel.layers.convolution import BatchNorm, PreNormConvolution, Window
 
 _POSE_DEVIATION, _LOGIT_DEVIATION = 0.5, 3.0  # of the authors' code
 
@@ -214,6 +214,50 @@ class GridPrimaryCapsules(InitialisedModule):
             return CapsuleGrid(poses, poses.new_ones(poses.shape[:3]))
         poses = squash(poses)
         return CapsuleGrid(poses, lengths(poses))
+
+
+class PreNormPrimaryCapsules(InitialisedModule):
+    """Every place holds one capsule of each type, made linearly of normalised features there.
+
+    Features are normalised over the batch twice, with scales and shifts of their own: for poses,
+    and for the logits of the activations. Channel `type * pose + p` is element p of the type's
+    pose. Without activations the poses are squashed and their lengths are the activations.
+
+    Source: the released code of Heinsen 2019, arXiv:1911.00792.
+    Difference: none.
+
+    Example:
+        >>> primary = PreNormPrimaryCapsules(in_channels=32, out_types=8, pose_dim=16)
+        >>> primary(torch.rand(2, 32, 6, 6)).poses.shape
+        torch.Size([2, 36, 8, 16])
+    """
+
+    def __init__(
+        self, in_channels: int, out_types: int, pose_dim: int, *, with_activations: bool = True
+    ) -> None:
+        super().__init__()
+        window = Window(1)
+        self.shape = (out_types, pose_dim)
+        self.poses = PreNormConvolution(in_channels, out_types * pose_dim, window, swish=False)
+        self.logits = (
+            PreNormConvolution(in_channels, out_types, window, swish=False)
+            if with_activations
+            else None
+        )
+
+    def initialise(self, generator: torch.Generator | None) -> None:
+        """Draw the weights and biases evenly."""
+        self.poses.initialise(generator)
+        if self.logits is not None:
+            self.logits.initialise(generator)
+
+    def forward(self, features: Float[Tensor, "batch channels height width"]) -> CapsuleGrid:
+        """Return the capsules of every place, row after row."""
+        poses = self.poses(features).flatten(2).transpose(1, 2).unflatten(2, self.shape)
+        if self.logits is None:
+            poses = squash(poses)
+            return CapsuleGrid(poses, lengths(poses))
+        return CapsuleGrid(poses, self.logits(features).flatten(2).transpose(1, 2).sigmoid())
 
 
 def normalised(

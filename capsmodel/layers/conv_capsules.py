@@ -32,13 +32,15 @@ class MatrixStart(NamedTuple):
     Attributes:
         deviation: Standard deviation of their numbers.
         at_identity: Whether they are drawn normally about the identity: votes then begin as the
-            children's poses, with what is drawn added. If not, truncated normally about zero.
+            children's poses, with what is drawn added. If not, about zero.
         is_even: Whether they are drawn evenly about zero instead.
+        is_truncated: Whether normal ones about zero are truncated at two deviations.
     """
 
     deviation: float = 0.3
     at_identity: bool = True
     is_even: bool = False
+    is_truncated: bool = True
 
 
 class ConvCapsules(InitialisedModule):
@@ -52,11 +54,13 @@ class ConvCapsules(InitialisedModule):
 
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", section 4.
     Difference: the paper does not say what matrix a vector has; here it is a full one, so that
-    vectors of 16 numbers have 16 times the weights of matrices of 4 by 4.
+    vectors of 16 numbers have 16 times the weights of matrices of 4 by 4. A bias of the votes, and
+    matrices that all children share, are those of Heinsen 2019, arXiv:1911.00792.
 
     Attributes:
-        weight: Matrices of shape [edges or types, inner, columns, out_caps]; without poses, of no
-            columns, and no weight.
+        weight: Matrices of shape [edges or types, inner, columns, out_caps], of one edge where they
+            are shared; without poses, of no columns, and no weight.
+        bias: Added to the votes, [edges or types, pose, out_caps], or None.
         router: Turns the votes into capsules.
         neighbourhood: The children that each place sees.
         all_places: Places of the children where they all are seen at once; the neighbourhood is
@@ -71,6 +75,7 @@ class ConvCapsules(InitialisedModule):
     """
 
     weight: Tensor
+    bias: nn.Parameter | None
     offsets: Tensor | None
 
     def __init__(
@@ -87,6 +92,8 @@ class ConvCapsules(InitialisedModule):
         pose_kind: PoseKind = "matrix",
         start: MatrixStart | None = None,
         offsets: Float[Tensor, "places pose"] | None = None,
+        bias: bool = False,
+        one_matrix: bool = False,
         with_poses: bool = True,
         shared: bool = True,
         device: str | torch.device | None = None,
@@ -109,6 +116,9 @@ class ConvCapsules(InitialisedModule):
             start: Initial values of the matrices, by default `MatrixStart()`.
             offsets: Added to the votes from each place, as by coordinate addition; only where all
                 places are seen at once.
+            bias: Whether a learned bias is added to the votes, at first zero.
+            one_matrix: Whether all children, of whatever type and place, have one matrix, and bias,
+                for each type of parent.
             with_poses: Whether its capsules have poses, or activations alone: for a routing whose
                 activations do not depend on votes.
             shared: Whether all places have the same matrices where they all are seen at once; if
@@ -132,18 +142,22 @@ class ConvCapsules(InitialisedModule):
         self.windows = axis_windows(kernel_size, stride, padding)
         self.neighbourhood = self._around(size)
         edges = in_types * (self.all_places or self.neighbourhood.window_size)
-        num_matrices = in_types if self.all_places and shared else edges
+        self.one_matrix = one_matrix
         chosen = chosen_routing(routing)
-        self._add_matrices(num_matrices, None if with_poses else chosen)
-        self._given_offsets = self._of_each_edge(offsets, edges)
-        empty = None if self._given_offsets is None else torch.empty(edges, pose_dim)
-        self.register_buffer("offsets", empty, persistent=False)
-        self.register_load_state_dict_post_hook(self._after_loading)
-        self.router = chosen.build(Fan(edges, out_types, pose_dim, self.neighbourhood))
+        self._add_matrices(edges, None if with_poses else chosen, bias=bias)
+        self._add_offsets(edges, offsets)
+        fan = Fan(edges, out_types, pose_dim, self.neighbourhood, shared=one_matrix)
+        self.router = chosen.build(fan)
         self._place(device, dtype)
 
-    def _add_matrices(self, number: int, poseless: Routing | FunctionRouting | None) -> None:
-        """Add so many matrices of votes; of no columns where a routing goes without poses."""
+    def _add_matrices(
+        self, edges: int, poseless: Routing | FunctionRouting | None, *, bias: bool
+    ) -> None:
+        """Add matrices and bias of votes; of no columns where a routing goes without poses."""
+        number = self.in_types if self.all_places and self.shared else edges
+        number = 1 if self.one_matrix else number
+        biases = torch.empty(number, self.pose_dim, self.out_types)
+        self.bias = nn.Parameter(biases) if bias and poseless is None else None
         shape = (number, self.inner, self.inner if poseless is None else 0, self.out_types)
         if poseless is None:
             self.weight = nn.Parameter(torch.empty(shape))
@@ -154,6 +168,13 @@ class ConvCapsules(InitialisedModule):
             )
         else:
             self.register_buffer("weight", torch.empty(shape), persistent=False)
+
+    def _add_offsets(self, edges: int, offsets: Tensor | None) -> None:
+        """Add what is added to the votes from each place, which no file of weights holds."""
+        self._given_offsets = self._of_each_edge(offsets, edges)
+        empty = None if self._given_offsets is None else torch.empty(edges, self.pose_dim)
+        self.register_buffer("offsets", empty, persistent=False)
+        self.register_load_state_dict_post_hook(self._after_loading)
 
     def _of_each_edge(self, offsets: Tensor | None, edges: int) -> Tensor | None:
         if offsets is None:
@@ -185,8 +206,12 @@ class ConvCapsules(InitialisedModule):
             nn.init.normal_(self.weight, std=self.start.deviation, generator=generator)
             sides = self.weight.shape[1:3]
             self.weight.data += torch.eye(*sides, device=self.weight.device).unsqueeze(-1)
-        else:
+        elif self.start.is_truncated:
             set_truncated(self.weight, self.start.deviation, generator)
+        else:
+            nn.init.normal_(self.weight, std=self.start.deviation, generator=generator)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
         self._set_offsets()
         self.router.initialise(generator)
 
@@ -214,11 +239,13 @@ class ConvCapsules(InitialisedModule):
     def extra_repr(self) -> str:
         """Return what is set, for the module's `repr`."""
         padding = f"padding={self.padding!r}, " if self.padding else ""
+        added = ", bias=True" if self.bias is not None else ""
+        one_matrix = ", one_matrix=True" if self.one_matrix else ""
         return (
             f"in_types={self.in_types}, out_types={self.out_types}, size={self.size}, "
             f"kernel_size={self.kernel_size!r}, stride={self.stride}, {padding}"
             f"pose_dim={self.pose_dim}, "
-            f"pose_kind={self.pose_kind!r}"
+            f"pose_kind={self.pose_kind!r}{added}{one_matrix}"
         )
 
     def forward(
@@ -267,22 +294,39 @@ class ConvCapsules(InitialisedModule):
 
     def votes(self, children: CapsuleGrid, *, size: tuple[int, int] | None = None) -> ProductVotes:
         """Return the votes as products that are not multiplied out, of children of a size."""
-        matrices, around = self.weight, self._around(size)
-        size = size or self.size
+        around, size = self._around(size), size or self.size
         self._check_children(children, size)
         poses, activations = children.poses, children.activations.unsqueeze(-1)
         if self.windows is None:
-            if self.shared:
-                matrices = matrices.repeat(size[0] * size[1], 1, 1, 1)
             poses, activations = (
                 values.flatten(1, 2).unsqueeze(1) for values in (poses, activations)
             )
         else:
             poses, activations = (self._padded(values, size) for values in (poses, activations))
-        offsets = None if self.offsets is None else self.offsets.to(poses)
         poses = around.edges(poses).unflatten(2, (self.rows, self.inner))
         activations = around.edges(activations).squeeze(-1)
-        return ProductVotes(activations, around, poses, matrices, offsets)
+        return ProductVotes(
+            activations, around, poses, self._of_all_edges(self.weight, poses), self._added(poses)
+        )
+
+    def _of_all_edges(
+        self, values: Float[Tensor, "some_edges *axes"], poses: Float[Tensor, "edges sites *matrix"]
+    ) -> Float[Tensor, "edges *axes"]:
+        """Return what the edges of one place, or all of them, share, for each edge."""
+        if self.one_matrix:
+            return values.expand(len(poses), *values.shape[1:])
+        times = len(poses) // len(values)
+        return values if times == 1 else values.repeat(times, *(1,) * (values.ndim - 1))
+
+    def _added(
+        self, poses: Float[Tensor, "edges sites *matrix"]
+    ) -> Float[Tensor, "edges pose some_caps"] | None:
+        """Return what is added to the votes of each edge, of the type of the poses."""
+        offsets = None if self.offsets is None else self.offsets.to(poses).unsqueeze(-1)
+        if self.bias is None:
+            return offsets
+        bias = self._of_all_edges(self.bias.to(poses), poses)
+        return bias if offsets is None else bias + offsets
 
     def _padded(
         self, values: Float[Tensor, "batch places types values"], size: tuple[int, int]

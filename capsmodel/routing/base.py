@@ -22,6 +22,7 @@ class Fan(NamedTuple):
         pose: Numbers of a parent's pose.
         neighbourhood: Which edges belong to one child.
         child_pose: Numbers of a child's pose; None for as many as a parent's.
+        shared: Whether all children share the matrices of their votes.
     """
 
     edges: int
@@ -29,6 +30,7 @@ class Fan(NamedTuple):
     pose: int
     neighbourhood: Neighbourhood = Neighbourhood()
     child_pose: int | None = None
+    shared: bool = False
 
 
 class RoutingFacts(NamedTuple):

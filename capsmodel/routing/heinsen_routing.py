@@ -17,15 +17,15 @@ class HeinsenRouting(Routing):
     """Parents are Gaussians that are worth what they use of the children, and pay for the rest.
 
     A parent's score is the sum over the children of what it uses of each times what using is worth,
-    less what it ignores times what ignoring costs; both are learned for each pair and start at
-    zero. The sigmoid of the score is the activation; the classes' scores are logits of a softmax,
-    for a loss of logits such as cross-entropy. Time grows with the rounds times the number of
-    votes; gradients flow through all rounds. It is for layers of one place, as published.
+    less what it ignores times what ignoring costs; both are learned for each pair, or for each
+    parent where all children share their matrices, and start at zero. The sigmoid of the score is
+    the activation; the classes' scores are logits of a softmax, for a loss of logits such as
+    cross-entropy. Time grows with the rounds times the number of votes; gradients flow through all
+    rounds. It is for layers of one place, as published.
 
     Source: Heinsen 2019, arXiv:1911.00792, and the released code.
-    Difference: votes have no learned bias. What using is worth is learned for each pair; the code
-    has one number a parent where the number of children varies. Children's activations are given
-    where the code takes scores, of which they are the sigmoid.
+    Difference: children's activations are given where the code takes scores, of which they are the
+    sigmoid. A learned bias of the votes is the layer's, `ConvCapsules(bias=True)`.
 
     Attributes:
         iterations: Rounds. One round shares every child equally.
@@ -34,7 +34,7 @@ class HeinsenRouting(Routing):
 
     facts: ClassVar[RoutingFacts | None] = RoutingFacts(
         competition="the parents of a child, by density times activation",
-        learned="2 numbers a pair of a child and a parent",
+        learned="2 numbers a pair of a child and a parent; a parent where children share matrices",
         passes="3 rounds",
         cost="5r - 2",
         memory="1 number of the vote's size a round but the last, 1 share",
@@ -67,15 +67,17 @@ class HeinsenRouter(Router):
     """The routing of Heinsen 2019 in a layer.
 
     Attributes:
-        use: What using a child is worth to a parent, [edges, out_caps].
+        use: What using a child is worth to a parent, [edges, out_caps]; [1, out_caps] where all
+            children share their matrices.
         ignore: What ignoring it costs, likewise.
     """
 
     def __init__(self, routing: HeinsenRouting, fan: Fan) -> None:
         super().__init__()
         self.routing = routing
-        self.use = nn.Parameter(torch.empty(fan.edges, fan.out_caps))
-        self.ignore = nn.Parameter(torch.empty(fan.edges, fan.out_caps))
+        rows = 1 if fan.shared else fan.edges
+        self.use = nn.Parameter(torch.empty(rows, fan.out_caps))
+        self.ignore = nn.Parameter(torch.empty(rows, fan.out_caps))
 
     def initialise(self, generator: torch.Generator | None) -> None:
         """Set both to zero."""
@@ -87,11 +89,12 @@ class HeinsenRouter(Router):
         return multiplied_in_single(self._routed, votes)
 
     def _routed(self, votes: Votes) -> Routed:
+        edges = len(votes.activations)
         return heinsen_routing(
             votes.values,
             votes.activations.t(),
             self.routing.iterations,
-            use=self.use,
-            ignore=self.ignore,
+            use=self.use.expand(edges, -1),
+            ignore=self.ignore.expand(edges, -1),
             epsilon=self.routing.epsilon,
         )

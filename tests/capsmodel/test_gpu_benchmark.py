@@ -104,6 +104,8 @@ def test_nothing_is_left_out_of_the_agreement(part: str) -> None:
             "Backbone",
             "NormalisedStack",
             "HomogeneousCapsules",
+            "PreNormConvolution",
+            "PreNormPrimaryCapsules",
             "Decoder",
             "Classifier",
         },

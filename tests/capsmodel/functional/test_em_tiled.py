@@ -83,6 +83,13 @@ def test_tiles_change_nothing_in_class_layers(
     assert_same(routing, shared.to(dtype), tolerance)
 
 
+def test_tiles_change_nothing_where_votes_for_each_parent_have_a_bias() -> None:
+    layer = Layer.drawn(ONE_PLACE, types=32, side=3, batch=5, offset=True)
+    edges, out_caps = len(layer.matrices), layer.matrices.shape[3]
+    bias = torch.randn(edges, 9, out_caps, generator=torch.Generator().manual_seed(3)).double()
+    assert_same(EMRouting(), layer._replace(offsets=bias), 1e-12)
+
+
 @pytest.mark.parametrize("iterations", [1, 2, 3, 5])
 def test_tiles_change_nothing_in_any_iteration(iterations: int) -> None:
     routing = EMRouting(iterations=iterations, inverse_temperature=SHARP)

@@ -19,6 +19,8 @@ from capsmodel.layers import (
     Decoder,
     HomogeneousCapsules,
     NormalisedStack,
+    PreNormConvolution,
+    PreNormPrimaryCapsules,
     PrimaryCapsules,
     ResidualBlock,
     RoutedGrid,
@@ -60,6 +62,11 @@ LAYERS: dict[str, Callable[[], nn.Module]] = {
     ),
     "matrices of each place": lambda: ConvCapsules(
         2, 3, (3, 4), "all", pose_dim=4, start=MatrixStart(is_even=True), shared=False
+    ),
+    "convolution of normalised maps": lambda: PreNormConvolution(2, 3, WINDOW),
+    "grid of capsules of normalised maps": lambda: PreNormPrimaryCapsules(2, 3, 4),
+    "capsules with shared matrices and biases": lambda: ConvCapsules(
+        2, 3, (2, 2), "all", pose_dim=4, bias=True, one_matrix=True
     ),
     "cell of capsule maps": lambda: CapsuleCell(3, 2, 4, RoutedGrid(2, 4, 2, 4)),
     **{

@@ -176,6 +176,57 @@ def test_matrices_of_the_classes_are_shared_and_places_told_apart_by_offsets() -
         assert_close(votes[:, place], votes[:, 0] + place)
 
 
+@pytest.mark.parametrize("kernel", [2, "all"])
+@pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
+def test_a_bias_is_added_to_the_votes_of_each_matrix(kernel: Any, *, shared: bool) -> None:
+    capsules = layer(3, 5, (2, 4), kernel, pose_dim=4, bias=True, one_matrix=shared)
+    num_matrices = 1 if shared else 3 if kernel == "all" else 12
+    assert capsules.weight.shape == (num_matrices, 2, 2, 5)
+    assert capsules.bias is not None
+    assert capsules.bias.shape == (num_matrices, 4, 5)
+    assert not capsules.bias.any()
+    below = children(2, 8, 3, 4)
+    without = capsules.votes(below).values
+    edges = without.shape[1]
+    matrices = capsules.weight.repeat(edges // num_matrices, 1, 1, 1)
+    plain = layer(3 * 8 if kernel == "all" else 3, 5, (1, 1) if kernel == "all" else (2, 4),
+                  1 if kernel == "all" else 2, pose_dim=4)  # fmt: skip
+    plain.weight.data = matrices
+    seen = CapsuleGrid(*(one.flatten(1, 2).unsqueeze(1) for one in below))
+    assert_close(without, plain.votes(seen if kernel == "all" else below).values)
+    capsules.bias.data = torch.randn(num_matrices, 4, 5, generator=seeded(3)).double()
+    added = (capsules.votes(below).values - without).permute(0, 1, 3, 2)
+    expected = capsules.bias.repeat(edges // num_matrices, 1, 1)
+    assert_close(added, expected.expand(len(without), -1, -1, -1))
+    assert "bias=True" in repr(capsules)
+    assert ("one_matrix=True" in repr(capsules)) == shared
+
+
+def test_a_bias_and_offsets_add_up() -> None:
+    offsets = torch.rand(4, 4).double()
+    capsules = layer(3, 5, (2, 2), "all", pose_dim=4, offsets=offsets, bias=True)
+    assert capsules.bias is not None
+    capsules.bias.data += 1
+    without = layer(3, 5, (2, 2), "all", pose_dim=4, offsets=offsets)
+    below = children(2, 4, 3, 4)
+    assert_close(capsules.votes(below).values, without.votes(below).values + 1)
+
+
+def test_children_that_share_their_matrices_may_be_of_any_number() -> None:
+    capsules = ConvCapsules(
+        3, 5, (2, 2), "all", routing="heinsen", pose_dim=4, bias=True, one_matrix=True
+    ).double()
+    assert {tuple(one.shape) for one in capsules.router.parameters()} == {(1, 5)}
+    below = children(2, 6, 3, 4)
+    assert capsules(below, size=(2, 3)).poses.shape == (2, 5, 4)
+
+
+def test_matrices_about_zero_are_truncated_unless_it_says_not() -> None:
+    starts = (MatrixStart(0.5, False), MatrixStart(0.5, False, is_truncated=False))
+    largest, larger = (layer(20, 30, (1, 1), 1, start=one).weight.abs().max() for one in starts)
+    assert largest <= 1 < larger
+
+
 def test_offsets_come_back_where_storage_is_made_anew_and_are_in_no_file() -> None:
     capsules = layer(3, 5, (2, 2), "all", pose_dim=4, offsets=torch.rand(4, 4))
     assert capsules.offsets is not None

@@ -22,7 +22,7 @@ class Layer(NamedTuple):
     poses: Tensor  # [batch child_places types rows * inner]
     activations: Tensor  # [batch child_places types]
     matrices: Tensor  # [edges inner columns out_caps]
-    offsets: Tensor | None  # [edges pose]
+    offsets: Tensor | None  # [edges pose], or with one for each type of parent [edges pose types]
     activation_bias: Tensor
     cost_bias: Tensor
 
@@ -66,13 +66,15 @@ class Layer(NamedTuple):
         return [one for one in self if isinstance(one, Tensor)]
 
     def products(self) -> ProductVotes:
-        side = self.matrices.shape[1]
+        side, offsets = self.matrices.shape[1], self.offsets
+        if offsets is not None and offsets.ndim == 2:
+            offsets = offsets.unsqueeze(-1)
         return ProductVotes(
             self.neighbourhood.edges(self.activations.unsqueeze(-1)).squeeze(-1),
             self.neighbourhood,
             self.neighbourhood.edges(self.poses).unflatten(2, (side, side)),
             self.matrices,
-            self.offsets,
+            offsets,
         )
 
     def given(self) -> GivenVotes:

@@ -6,7 +6,10 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from capsmodel.functional import heinsen_routing
+from capsmodel.functional.neighbourhood import ONE_PLACE
+from capsmodel.functional.votes import GivenVotes
 from capsmodel.layers import Capsules
+from capsmodel.routing import Fan, HeinsenRouting
 from tests.capsmodel.routing.published_votes import CASES, VOTES, assert_alike, assert_golden
 from tests.capsmodel.routing.routed import some_votes
 
@@ -108,6 +111,19 @@ def test_a_child_that_is_absent_has_no_effect() -> None:
     )
     assert_close(routed.poses, without.poses)
     assert_close(routed.activations, without.activations)
+
+
+def test_children_that_share_their_matrices_have_one_worth_for_each_parent() -> None:
+    votes, present = some_votes(2, 6, 3, 4), some_votes(2, 6).sigmoid()
+    router = HeinsenRouting().build(Fan(6, 3, 4, shared=True)).double()
+    for seed, parameter in enumerate(router.parameters()):
+        assert parameter.shape == (1, 3)
+        parameter.data = some_votes(2, 3)[seed : seed + 1]
+    use, ignore = (one.repeat(6, 1) for one in router.parameters())
+    expected = heinsen_routing(votes, present, use=use, ignore=ignore)
+    routed = router(GivenVotes(present.t(), ONE_PLACE, votes))
+    assert_close(routed.logits, expected.logits)
+    assert_close(routed.poses, expected.poses)
 
 
 def test_a_layer_learns_both_worths_of_each_pair() -> None:

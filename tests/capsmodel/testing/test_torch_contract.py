@@ -34,6 +34,8 @@ from capsmodel.layers import (
     GridPrimaryCapsules,
     HomogeneousCapsules,
     NormalisedStack,
+    PreNormConvolution,
+    PreNormPrimaryCapsules,
     PrimaryCapsules,
     ResidualBlock,
     RoutedGrid,
@@ -108,6 +110,11 @@ LAYERS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
         lambda: GridPrimaryCapsules(2, 3, 4, with_activations=False, pose_norm=True),
         (2, 5, 4),
     ),
+    "convolution of normalised maps": (
+        lambda: PreNormConvolution(2, 3, Window(3, 2)),
+        (2, 7, 8),
+    ),
+    "grid of capsules of normalised maps": (lambda: PreNormPrimaryCapsules(2, 3, 4), (2, 5, 4)),
     "residual blocks": (
         lambda: Backbone([ResidualBlock(2, 4, 2), ResidualBlock(4, 3, shortcut="projected")]),
         (2, 6, 8),
