@@ -58,6 +58,7 @@ from capsmodel.models import (
     ConvNet,
     DeepCaps,
     EfficientCapsNet,
+    HeinsenNet,
     HomogeneousCapsNet,
     InvertedAttentionNet,
     MatrixCapsNet,
@@ -161,6 +162,7 @@ MODELS: dict[str, tuple[Model, int]] = {  # and the side of its images
     "self_routing_net, linear": (SelfRoutingNet(backbone="conv", head="linear"), 32),
     "inverted_attention_net": (InvertedAttentionNet(channels=16, types=8), 32),
     "homogeneous_capsnet": (HomogeneousCapsNet(branch_weights="ones"), 28),
+    "heinsen_net": (HeinsenNet(types=16, parts=16), 48),
     "cnn": (ConvNet(conv_channels=(64, 64), dropout=0.0), 28),
 }
 

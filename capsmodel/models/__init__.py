@@ -9,6 +9,7 @@ from capsmodel.models.cnn import ConvNet as ConvNet
 from capsmodel.models.deepcaps import DeepCaps as DeepCaps
 from capsmodel.models.drawing import perturbed as perturbed
 from capsmodel.models.efficient_capsnet import EfficientCapsNet as EfficientCapsNet
+from capsmodel.models.heinsen_net import HeinsenNet as HeinsenNet
 from capsmodel.models.homogeneous_capsnet import HomogeneousCapsNet as HomogeneousCapsNet
 from capsmodel.models.inverted_attention_net import InvertedAttentionNet as InvertedAttentionNet
 from capsmodel.models.matrix_capsnet import MatrixCapsNet as MatrixCapsNet
@@ -22,5 +23,6 @@ MODELS = (
     SelfRoutingNet,
     InvertedAttentionNet,
     HomogeneousCapsNet,
+    HeinsenNet,
     ConvNet,
 )

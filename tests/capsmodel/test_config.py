@@ -7,6 +7,7 @@ import pytest
 from capsmodel import Training, TrainingConfig, build_model, num_parameters
 from capsmodel.augmentation import Shift
 from capsmodel.config import num_multiply_adds, why_unbuildable
+from capsmodel.data import Digits
 from capsmodel.losses import LOSSES, CrossEntropy, MarginLoss, Sigmoid, SpreadLoss
 from capsmodel.models import MODELS, CapsNet
 from capsmodel.routing import ROUTINGS, DynamicRouting, HeinsenRouting, RandomRouting
@@ -71,7 +72,7 @@ def test_multiply_adds_are_counted_with_each_routing(routing: type) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_multiply_adds_are_counted_of_each_model(model: type) -> None:
-    assert num_multiply_adds(TrainingConfig(data="mnist", model=model())) > 1_000_000
+    assert num_multiply_adds(TrainingConfig(data=Digits(padding=12), model=model())) > 1_000_000
 
 
 def test_multiply_adds_hold_a_run_of_the_decoder_for_each_class_of_an_image() -> None:

@@ -16,11 +16,13 @@ from torch.testing import assert_close
 
 from capsmodel.layers import Capsules, Convolution, PrimaryCapsules, Window
 from tests.capsmodel.literal_forms import routed, squashed, with_gradient
+from tests.capsmodel.models.test_heinsen_net import released
 from tests.capsmodel.routing.routed import seeded, some_votes
 
 TESTS = Path(__file__).parents[1]
 PAGE = (TESTS.parent / "docs" / "implementations.md").read_text(encoding="utf-8")
 LINES = dict(re.findall(r"^\| `([^`|]+)` \|.*\| `([^`|]*theirs[^`|]*)` \|$", PAGE, re.MULTILINE))
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 SIZES = {"1": 1, "in": 6, "out": 3, "in_dim": 4, "out_dim": 2, "edges": 5, "rows": 2, "columns": 2}
 LETTERS = dict(zip(SIZES, "aiodperc", strict=True))
 MATRICES = [
@@ -196,7 +198,7 @@ def test_a_whole_network_gives_the_same_lengths_images_and_gradients() -> None:
         return poses[-1].norm(dim=-1)
 
     poses: list[Tensor] = []
-    (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    block, _ = BLOCKS
     names: dict[str, Any] = {"theirs": theirs}
     exec(block, names)
     network = names["network"].double()
@@ -211,6 +213,18 @@ def test_a_whole_network_gives_the_same_lengths_images_and_gradients() -> None:
         hidden = F.linear(hidden, weight, bias).relu()
     expected = F.linear(hidden, theirs["decoder.4.weight"], theirs["decoder.4.bias"]).sigmoid()
     assert_close(network(images).reconstructions.flatten(1), expected)
+
+
+def test_the_network_of_heinsen_loads_its_released_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = released(64, 64, 64, 4, strides=6)
+    torch.save(theirs, tmp_path / "smallNORB_pretrained_model_state_dict.pt")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(BLOCKS[1], names)
+    weight = names["network"].state_dict()["classes.router.use"]
+    assert_close(weight, theirs["routings.1.beta_use"].float())
 
 
 def test_batch_normalisation_stands_before_the_relu_as_in_plain_torch() -> None:

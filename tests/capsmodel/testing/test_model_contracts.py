@@ -71,6 +71,14 @@ SMALL: dict[str, dict[str, Any]] = {
         "routing": DynamicRouting(),
     },
     "homogeneous_capsnet": {"conv_channels": (3, 4, 5), "branches": (1, 3)},
+    "heinsen_net": {
+        "channels": 4,
+        "strides": (1, 2),
+        "types": 2,
+        "parts": 3,
+        "pose_size": 4,
+        "routing": DynamicRouting(),
+    },
     "cnn": {"conv_channels": (4, 3), "conv_kernel": 3, "hidden": (8, 6), "pooling": 2},
 }
 VARIANTS: dict[str, Model] = {
