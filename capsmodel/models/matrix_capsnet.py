@@ -82,7 +82,9 @@ class MatrixCapsNet(Model):
             places; if not, each place has its own.
         capsule_norm: Whether poses and logits of all capsules are normalised over the batch, those
             of each type together, see `CapsuleNorm`; those of primary capsules with a learned scale
-            and shift. Routed capsules whose lengths are their activations are not.
+            and shift. Routed capsules whose lengths are their activations are not. The classes'
+            logits vary less and less at first, which running statistics follow late: validation
+            may stay at chance for some hundred steps, though the network learns.
         coordinates: What is added to the votes for the classes to encode their place.
         initialisation: How weights begin: "identity" draws matrices normally about the identity
             with a deviation of 0.3, the others with variance 2 / fan-in before the ReLU, 1 / fan-in
