@@ -234,7 +234,7 @@ class ConvCapsules(InitialisedModule):
             sides + sum(window.margins(sides))
             for window, sides in zip(self.windows, size, strict=True)
         )
-        return Neighbourhood(height, width, self.windows[0].kernel, self.stride)
+        return Neighbourhood(height, width, self.windows[0].kernel_size, self.stride)
 
     def extra_repr(self) -> str:
         """Return what is set, for the module's `repr`."""
@@ -442,7 +442,7 @@ def _places(kind: Coordinates, windows: Sequence[Window], pixels: int) -> list[f
     """Return the coordinate of each place along an axis of the image."""
     centres = [float(pixel) for pixel in range(pixels)]
     for window in windows:
-        middle = (window.kernel - 1) / 2 - window.padding
+        middle = (window.kernel_size - 1) / 2 - window.padding
         positions = window.positions(len(centres))
         step = centres[1] - centres[0] if len(centres) > 1 else 1.0
         start = centres[0] + middle * step

@@ -15,10 +15,10 @@ Padding = Annotated[int, Field(ge=0)] | Literal["same"]
 
 
 class Window(NamedTuple):
-    """The window of a convolution: a square of `kernel` pixels, moved by `stride`.
+    """The window of a convolution: a square of `kernel_size` pixels, moved by `stride`.
 
     Attributes:
-        kernel: Its side.
+        kernel_size: Its side.
         stride: Its step.
         padding: Zeros on each side.
         is_same: Whether there are instead as many zeros as give every step of `stride` pixels one
@@ -29,15 +29,19 @@ class Window(NamedTuple):
         10
     """
 
-    kernel: int
+    kernel_size: int
     stride: int = 1
     padding: int = 0
     is_same: bool = False
 
     @classmethod
-    def of(cls, kernel: int, stride: int, padding: Padding) -> "Window":
+    def of(cls, kernel_size: int, stride: int, padding: Padding) -> "Window":
         """Return the window of settings, in which padding may be "same"."""
-        return cls(kernel, stride, 0, True) if padding == "same" else cls(kernel, stride, padding)
+        return (
+            cls(kernel_size, stride, 0, True)
+            if padding == "same"
+            else cls(kernel_size, stride, padding)
+        )
 
     def positions(self, size: int) -> int:
         """Return how many places the window has along an axis of a size.
@@ -47,10 +51,10 @@ class Window(NamedTuple):
         """
         if self.is_same:
             return -(-size // self.stride)
-        room = size + 2 * self.padding - self.kernel
+        room = size + 2 * self.padding - self.kernel_size
         if room < 0:
             raise ValueError(
-                f"A kernel of {self.kernel} pixels does not fit {size} pixels padded by "
+                f"A kernel of {self.kernel_size} pixels does not fit {size} pixels padded by "
                 f"{self.padding} on both sides: choose a kernel of at most "
                 f"{size + 2 * self.padding}, more padding, or larger images."
             )
@@ -63,7 +67,7 @@ class Window(NamedTuple):
         return nn.Conv2d(
             in_channels,
             out_channels,
-            self.kernel,
+            self.kernel_size,
             self.stride,
             self.padding,
             groups=groups,
@@ -83,7 +87,7 @@ class Window(NamedTuple):
         """Return how many zeros stand before and behind an axis of a size."""
         if not self.is_same:
             return self.padding, self.padding
-        room = max((self.positions(size) - 1) * self.stride + self.kernel - size, 0)
+        room = max((self.positions(size) - 1) * self.stride + self.kernel_size - size, 0)
         return room // 2, room - room // 2
 
 
@@ -219,8 +223,8 @@ class ConvolutionStack(InitialisedModule):
         features = images
         for layer in self.layers:
             features = layer(features)
-            if self.pooling.kernel > 1:
-                features = F.max_pool2d(features, self.pooling.kernel)
+            if self.pooling.kernel_size > 1:
+                features = F.max_pool2d(features, self.pooling.kernel_size)
         return features
 
 

@@ -252,12 +252,12 @@ class MatrixCapsNet(Model):
         self, in_types: int, out_types: int, places: tuple[int, int], window: Window
     ) -> ConvCapsules:
         """Return a layer of convolutional capsules above some places."""
-        seen = window.kernel**2
+        seen = window.kernel_size**2
         return ConvCapsules(
             in_types,
             out_types,
             places,
-            window.kernel,
+            window.kernel_size,
             routing=self.routing,
             stride=window.stride,
             pose_dim=self.pose_size,

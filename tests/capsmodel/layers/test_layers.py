@@ -95,14 +95,14 @@ def test_a_decoder_draws_values_between_zero_and_one() -> None:
 
 
 def test_a_window_counts_its_positions() -> None:
-    assert Window(kernel=9, stride=1, padding=0).positions(28) == 20
-    assert Window(kernel=9, stride=2, padding=0).positions(20) == 6
-    assert Window(kernel=3, stride=2, padding=1).positions(8) == 4
+    assert Window(kernel_size=9, stride=1, padding=0).positions(28) == 20
+    assert Window(kernel_size=9, stride=2, padding=0).positions(20) == 6
+    assert Window(kernel_size=3, stride=2, padding=1).positions(8) == 4
 
 
 def test_a_window_larger_than_its_axis_is_refused_with_the_largest_that_fits() -> None:
     with pytest.raises(ValueError, match="A kernel of 9 pixels does not fit 6 pixels padded by 1"):
-        Window(kernel=9, stride=1, padding=1).positions(6)
+        Window(kernel_size=9, stride=1, padding=1).positions(6)
 
 
 @pytest.mark.parametrize(
