@@ -24,6 +24,7 @@ from capsmodel.routing import (
 )
 
 PoseKind = Literal["matrix", "vector"]
+Patches = Literal["true", "scrambled"]
 
 
 class MatrixStart(NamedTuple):
@@ -41,6 +42,12 @@ class MatrixStart(NamedTuple):
     at_identity: bool = True
     is_even: bool = False
     is_truncated: bool = True
+
+
+def _check_choices(kernel_size: int | str, patches: str) -> None:
+    if not isinstance(kernel_size, int):
+        check_choice("kernel_size", kernel_size, ("all",))
+    check_choice("patches", patches, get_args(Patches))
 
 
 class ConvCapsules(InitialisedModule):
@@ -96,6 +103,7 @@ class ConvCapsules(InitialisedModule):
         one_matrix: bool = False,
         with_poses: bool = True,
         shared: bool = True,
+        patches: Patches = "true",
         device: str | torch.device | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -123,6 +131,9 @@ class ConvCapsules(InitialisedModule):
                 activations do not depend on votes.
             shared: Whether all places have the same matrices where they all are seen at once; if
                 not, each has its own, and the layer is for one size.
+            patches: Whether each place sees the poses in its window ("true"), or numbers of poses
+                at several places as one pose ("scrambled"), as in a release of Tsai and others
+                2020, which reads an array of poses by places as one of places by poses.
             device: Where the weights are, by default PyTorch's own default.
             dtype: Their type, likewise.
 
@@ -131,18 +142,17 @@ class ConvCapsules(InitialisedModule):
                 square, there is no routing of that name, or it cannot take the pose or its absence.
         """
         super().__init__()
-        if not isinstance(kernel_size, int):
-            check_choice("kernel_size", kernel_size, ("all",))
+        _check_choices(kernel_size, patches)
         self.in_types, self.out_types, self.size = in_types, out_types, size
         self.kernel_size, self.stride, self.pose_dim = kernel_size, stride, pose_dim
         self.pose_kind: PoseKind = pose_kind
         self.rows, self.inner = pose_shape(pose_kind, pose_dim)
-        self.start, self.padding, self.shared = start or MatrixStart(), padding, shared
+        self.start, self.padding = start or MatrixStart(), padding
+        self.shared, self.one_matrix, self.patches = shared, one_matrix, patches
         self.all_places = size[0] * size[1] if kernel_size == "all" else 0
         self.windows = axis_windows(kernel_size, stride, padding)
         self.neighbourhood = self._around(size)
         edges = in_types * (self.all_places or self.neighbourhood.window_size)
-        self.one_matrix = one_matrix
         chosen = chosen_routing(routing)
         self._add_matrices(edges, None if with_poses else chosen, bias=bias)
         self._add_offsets(edges, offsets)
@@ -303,7 +313,11 @@ class ConvCapsules(InitialisedModule):
             )
         else:
             poses, activations = (self._padded(values, size) for values in (poses, activations))
-        poses = around.edges(poses).unflatten(2, (self.rows, self.inner))
+        poses = around.edges(poses)
+        if self.patches == "scrambled":
+            by_image = poses.unflatten(1, (len(children.poses), around.num_places))
+            poses = by_image.transpose(2, 3).reshape(poses.shape)
+        poses = poses.unflatten(2, (self.rows, self.inner))
         activations = around.edges(activations).squeeze(-1)
         return ProductVotes(
             activations, around, poses, self._of_all_edges(self.weight, poses), self._added(poses)

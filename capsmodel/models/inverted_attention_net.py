@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Annotated, ClassVar, Literal, cast
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import torch
 from jaxtyping import Float, Integer
@@ -21,12 +22,12 @@ from capsmodel.layers import (
     Window,
 )
 from capsmodel.layers.capsules import reported
-from capsmodel.layers.conv_capsules import pose_shape
+from capsmodel.layers.conv_capsules import Patches, pose_shape
 from capsmodel.models.base import ChildGrid, Model, Network, Outputs, couplings_of
 from capsmodel.routing import ROUTINGS, InvertedAttentionRouting, Routed, Routing
 from capsmodel.routing.inverted_attention import InvertedAttentionRouter
 from capsmodel.search_range import Choices
-from capsmodel.settings.parts import OneOf
+from capsmodel.settings.parts import OneOf, later
 
 Size = Annotated[int, Field(ge=1)]
 _WIDENING = 2  # of the last feature maps
@@ -42,9 +43,10 @@ class InvertedAttentionNet(Model):
     computed anew from the poses that the layer below and itself had before the round.
 
     Source: Tsai, Srivastava, Goh and Salakhutdinov 2020, arXiv:2002.04764, and their released code.
-    Difference: one of its two releases has its patches scrambled; these are true patches, as in the
-    other. Matrices are drawn truncated normally, with the code's deviation. With other routings
-    primary poses are not layer-normalised, but squashed or given activations.
+    Difference: profile "paper" has true patches, as one of the two releases; profile "official"
+    mixes numbers of poses at several places, as the other one first did. Matrices are drawn
+    truncated normally, with the code's deviation. With other routings primary poses are not
+    layer-normalised, but squashed or given activations.
 
     Attributes:
         backbone: What makes the features: residual blocks ("resnet"), or one convolution
@@ -57,8 +59,13 @@ class InvertedAttentionNet(Model):
         update: Whether the layers are updated together ("concurrent"), which is for inverted
             attention alone, or one after the other ("sequential").
         routing: How votes become capsules, in every layer.
+        patches: Whether convolutional capsules see true patches, or "scrambled" ones, see
+            `ConvCapsules`.
     """
 
+    profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+        {"paper": {}, "official": {"patches": "scrambled"}}
+    )
     takes: ClassVar[frozenset[str]] = frozenset({"class", "classes"})
     needs_naming: ClassVar[bool] = True
     kind: Literal["inverted_attention_net"] = "inverted_attention_net"
@@ -69,6 +76,7 @@ class InvertedAttentionNet(Model):
     hidden_capsules: Annotated[int, Field(ge=0)] = 0
     update: Literal["concurrent", "sequential"] = "concurrent"
     routing: Annotated[Routing, OneOf(ROUTINGS)] = InvertedAttentionRouting()
+    patches: Patches = later("true")
 
     @classmethod
     def cifar100(cls) -> "InvertedAttentionNet":
@@ -133,6 +141,7 @@ class InvertedAttentionNet(Model):
             pose_dim=self.pose_size,
             start=MatrixStart(deviation, at_identity=False),
             with_poses=with_poses,
+            patches=self.patches,
         )
 
 

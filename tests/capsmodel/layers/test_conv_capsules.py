@@ -202,6 +202,28 @@ def test_a_bias_is_added_to_the_votes_of_each_matrix(kernel: Any, *, shared: boo
     assert ("one_matrix=True" in repr(capsules)) == shared
 
 
+def test_scrambled_patches_are_those_of_the_released_code() -> None:
+    true, scrambled = (
+        ConvCapsules(2, 3, (5, 4), 3, pose_dim=4, patches=patches)
+        for patches in ("true", "scrambled")
+    )
+    grid = children(2, 20, 2, 4)
+    maps = grid.poses.unflatten(1, (5, 4))  # [batch, rows, columns, types, pose]
+    windows = [maps[:, i : i + 3, j : j + 3] for i in range(3) for j in range(2)]
+    stacked = torch.stack(windows, dim=-1)  # [batch, 3, 3, types, pose, places]
+    seen = stacked.reshape(2, 3, 3, 2, 6, 4)  # as if it were [..., places, pose]
+    expected = seen.permute(1, 2, 3, 0, 4, 5).reshape(18, 12, 2, 2)
+    assert torch.equal(scrambled.votes(grid).poses, expected)
+    assert not torch.equal(true.votes(grid).poses, expected)
+    assert torch.equal(true.votes(grid).activations, scrambled.votes(grid).activations)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_patches_of_another_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="patches must be one of 'true', 'scrambled', got 'x'"):
+        ConvCapsules(2, 3, (5, 4), 3, patches="x")  # pyright: ignore[reportArgumentType]
+
+
 def test_a_bias_and_offsets_add_up() -> None:
     offsets = torch.rand(4, 4).double()
     capsules = layer(3, 5, (2, 2), "all", pose_dim=4, offsets=offsets, bias=True)

@@ -199,6 +199,14 @@ class TestEachRouting(SecondStepContract):
         return ROUTED[request.param]
 
 
+def test_the_official_profile_scrambles_patches_of_its_convolutional_layers_alone() -> None:
+    true, official = built(), built(profile="official")
+    official.load_state_dict(true.state_dict())
+    assert official.settings.patches == "scrambled"
+    assert not torch.equal(true(images()).lengths, official(images()).lengths)
+    assert InvertedAttentionNet.of_profile("paper") == InvertedAttentionNet()
+
+
 def test_only_inverted_attention_updates_all_layers_together() -> None:
     with pytest.raises(ValueError, match=r"got 'dynamic': set update='sequential'\."):
         InvertedAttentionNet(routing=DynamicRouting())
