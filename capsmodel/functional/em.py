@@ -59,6 +59,7 @@ def em_routing(
     mass_scale: float = 1.0,
     competition: Competition = "parents",
     gradient: Literal["all", "last"] = "all",
+    neighbourhood: Neighbourhood = ONE_PLACE,
 ) -> Routed:
     """Return the Gaussians that explain the votes best, and the activation of each.
 
@@ -85,6 +86,7 @@ def em_routing(
         competition: Who competes for a child: all its "parents"; in each type the "places" that
             see it; or at each place on its own the "types".
         gradient: Whether "all" rounds pass gradients on, or the "last" alone.
+        neighbourhood: Which votes belong to one child; by default each belongs to its own.
 
     The result has the votes' type.
 
@@ -119,7 +121,7 @@ def em_routing(
         gradient=gradient,
     )
     common = torch.promote_types(activations.dtype, votes.dtype)
-    given = GivenVotes(activations.t(), ONE_PLACE, votes).to(common)
+    given = GivenVotes(activations.t(), neighbourhood, votes).to(common)
     return _of_type(votes.dtype, route_by_em(given, rounds))
 
 

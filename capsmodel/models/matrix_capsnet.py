@@ -50,7 +50,9 @@ class MatrixCapsNet(Model):
     ones, has 206,154. That code's loss is `CrossEntropy(scale=1.0)`, of the activations.
 
     With a routing of vectors, such as dynamic routing, primary capsules have no activation of
-    their own: a pose is squashed and its length is the activation.
+    their own: a pose is squashed and its length is the activation. Matrices about the identity and
+    coordinates make sums of many votes long, so that with the defaults its classes start saturated,
+    with beliefs above 0.98: `CapsNet` is the network for these routings.
 
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", section 4, figure 1;
     Ribeiro, Leontidis and Kollias 2020, arXiv:1905.11455, and their released code.

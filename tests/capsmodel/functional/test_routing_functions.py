@@ -30,7 +30,13 @@ from capsmodel.routing import (
     Routing,
     SelfRouting,
 )
-from tests.capsmodel.routing.em_examples import Layer, Procedure, route_literally
+from tests.capsmodel.routing.em_examples import (
+    STRIDE_1,
+    STRIDE_2,
+    Layer,
+    Procedure,
+    route_literally,
+)
 from tests.capsmodel.routing.routed import router_for, seeded, some_votes
 from tests.capsmodel.routing.test_routing import GOLDEN
 from tests.capsmodel.routing.test_routing import route_literally as agree_literally
@@ -52,9 +58,12 @@ def test_agreement_is_the_printed_procedure(iterations: int, leak: bool) -> None
     assert_close(actual, agree_literally(votes, iterations, leak=leak), atol=1e-13, rtol=0)
 
 
+@pytest.mark.parametrize(
+    "around", [Neighbourhood(), STRIDE_1, STRIDE_2], ids=["one place", "stride 1", "stride 2"]
+)
 @pytest.mark.parametrize("iterations", [1, 2, 3])
-def test_em_is_the_printed_procedure(iterations: int) -> None:
-    layer = Layer.drawn(Neighbourhood(), types=5)
+def test_em_is_the_printed_procedure(iterations: int, around: Neighbourhood) -> None:
+    layer = Layer.drawn(around, types=2 if around.num_places > 1 else 5)
 
     def logit(_: Layer, mass: Tensor, variance: Tensor, parent: int, temperature: float) -> Tensor:
         cost = (0.7 + variance.log() / 2).sum() * mass
@@ -68,6 +77,7 @@ def test_em_is_the_printed_procedure(iterations: int) -> None:
         activation_bias=0.3,
         cost_bias=torch.full((3,), 0.7, dtype=torch.float64),
         inverse_temperature=temperatures.__getitem__,
+        neighbourhood=around,
     )
     poses, activations, _ = route_literally(layer, Procedure(logit), temperatures)
     assert_close(actual.poses, poses, atol=1e-12, rtol=1e-12)
