@@ -11,9 +11,9 @@ from torch import Tensor
 
 from capsmodel.functional.checks import check_choice, check_shape, check_votes
 from capsmodel.functional.differentiation import (
+    WrittenByHand,
     differentiable_gradients,
     is_plain,
-    raise_forward_mode_error,
     stops_at_last_round,
 )
 from capsmodel.functional.neighbourhood import ONE_PLACE, Neighbourhood
@@ -311,8 +311,8 @@ def rounds_at_once(
     return _rounds(cast(tuple[Tensor, ...], _AllRounds.apply((shares, plain), votes, bias)))
 
 
-class _AllRounds(torch.autograd.Function):
-    jvp = staticmethod(raise_forward_mode_error)
+class _AllRounds(WrittenByHand):
+    generate_vmap_rule = False
 
     @staticmethod
     def forward(

@@ -1,5 +1,6 @@
 """How routings are differentiated: by hand, which saves time and memory, or automatically."""
 
+import inspect
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -112,14 +113,29 @@ def differentiable_gradients(
     return pull(slopes)
 
 
-def raise_forward_mode_error(ctx: Any, *tangents: Any) -> Any:
-    """Raise an error in forward mode: the `jvp` of functions with hand-written gradients.
+class WrittenByHand(torch.autograd.Function):
+    """A function with a gradient written by hand, which knows no forward mode.
 
-    Raises:
-        NotImplementedError: Saying what to do.
+    Under `torch.func.vmap` it is mapped as its forward and backward are, unless a subclass sets
+    `generate_vmap_rule = False` and has a rule of its own.
     """
-    del ctx, tangents
-    raise NotImplementedError(
-        "Gradients written by hand know no forward mode: compute the routing within "
-        "`with capsmodel.functional.plain_autograd():`."
-    )
+
+    generate_vmap_rule = True
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # PyTorch asks for it in every call, and working it out takes as long as five operations
+        setattr(cls.forward, "__signature__", inspect.signature(cls.forward))  # noqa: B010
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Raise an error in forward mode.
+
+        Raises:
+            NotImplementedError: Saying what to do.
+        """
+        del ctx, tangents
+        raise NotImplementedError(
+            "Gradients written by hand know no forward mode: compute the routing within "
+            "`with capsmodel.functional.plain_autograd():`."
+        )

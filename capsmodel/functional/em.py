@@ -12,9 +12,9 @@ from torch import Tensor
 
 from capsmodel.functional.checks import check_choice, check_shape, check_votes
 from capsmodel.functional.differentiation import (
+    WrittenByHand,
     has_storage,
     is_plain,
-    raise_forward_mode_error,
     stops_at_last_round,
 )
 from capsmodel.functional.em_statistics import (
@@ -269,14 +269,11 @@ def share_out_children(
     return cast(Tensor, _Sharing.apply(scores, distances, neighbourhood, competition))
 
 
-class _Sharing(torch.autograd.Function):
+class _Sharing(WrittenByHand):
     """A softmax over a child's parents; of all that is as large, only the shares are kept.
 
     The gradient reads them as an output, and so can be differentiated once more.
     """
-
-    generate_vmap_rule = True
-    jvp = staticmethod(raise_forward_mode_error)
 
     @staticmethod
     def forward(

@@ -10,10 +10,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capsmodel.functional.differentiation import (
+    WrittenByHand,
     differentiable_gradients,
     has_storage,
     is_plain,
-    raise_forward_mode_error,
 )
 from capsmodel.functional.neighbourhood import ONE_PLACE
 from capsmodel.functional.votes import ProductVotes, Votes
@@ -163,8 +163,8 @@ class _Slopes(NamedTuple):
         return _Slopes(mass, centre, variance, distances)
 
 
-class _Tiled(torch.autograd.Function):
-    jvp = staticmethod(raise_forward_mode_error)
+class _Tiled(WrittenByHand):
+    generate_vmap_rule = False
 
     @staticmethod
     def forward(asked: tuple[float, float, bool], *inputs: Any) -> Any:

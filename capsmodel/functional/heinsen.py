@@ -1,5 +1,6 @@
 """The routing of Heinsen 2019: Gaussians that gain by what they use and pay for the rest."""
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
@@ -98,6 +99,6 @@ def _shares(
     """Return the share of each child that goes to each parent."""
     moments = votes.moments(weights)
     variance = moments.scatter + epsilon
-    heights = F.logsigmoid(scores) - 0.5 * variance.log().sum(dim=2)
-    distances = votes.distances(moments, 1 / variance)
-    return (heights.unsqueeze(2) - 0.5 * distances).softmax(dim=1)
+    heights = torch.sub(F.logsigmoid(scores), variance.log().sum(dim=2), alpha=0.5)
+    distances = votes.distances(moments, variance.reciprocal())
+    return torch.sub(heights.unsqueeze(2), distances, alpha=0.5).softmax(dim=1)

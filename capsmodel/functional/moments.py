@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.functional.differentiation import has_storage, is_plain, raise_forward_mode_error
+from capsmodel.functional.differentiation import WrittenByHand, has_storage, is_plain
 from capsmodel.functional.sharing import agreement_with
 from capsmodel.functional.votes import share_out
 
@@ -82,15 +82,12 @@ def _moments(
     return centre, share_out(squares, weights), squares
 
 
-class _Slots(torch.autograd.Function):
+class _Slots(WrittenByHand):
     """Makes the votes' gradient of what its outputs get as gradients; the outputs hold nothing.
 
     A slot is [sites, out_caps, edges + 2 * pose]: a row over the edges, what it is multiplied with
     before it is multiplied with the votes, and what it is multiplied with alone.
     """
-
-    generate_vmap_rule = True
-    jvp = staticmethod(raise_forward_mode_error)
 
     @staticmethod
     def forward(votes: Tensor, uses: int) -> tuple[Tensor, ...]:
@@ -122,10 +119,7 @@ class _Slots(torch.autograd.Function):
         return scaled.view_as(votes), None
 
 
-class _Moments(torch.autograd.Function):
-    generate_vmap_rule = True
-    jvp = staticmethod(raise_forward_mode_error)
-
+class _Moments(WrittenByHand):
     @staticmethod
     def forward(
         votes: Tensor, slot: Tensor, weights: Tensor, divisor: Tensor | None
@@ -147,19 +141,16 @@ class _Moments(torch.autograd.Function):
         of_centre, of_scatter = (_or_zeros(one, centre) for one in gradients[:2])
         squares = _differentiable(squares, votes, centre, of_scatter)
         divides_by = 1 if divisor is None else divisor
+        scales = 2 * of_scatter
         lag = centre * (divides_by - weights.sum(dim=2, keepdim=True))
-        of_sums = (of_centre - 2 * of_scatter * lag) / divides_by
+        of_sums = (of_centre - scales * lag) / divides_by
         of_divisor = None if divisor is None else -(of_sums * centre).sum(dim=2, keepdim=True)
         of_weights = agreement_with(squares, of_scatter) + agreement_with(votes, of_sums)
-        scales = 2 * of_scatter
         slot = torch.cat([weights, scales, of_sums - scales * centre], dim=2)
         return None, slot, of_weights, of_divisor
 
 
-class _Distances(torch.autograd.Function):
-    generate_vmap_rule = True
-    jvp = staticmethod(raise_forward_mode_error)
-
+class _Distances(WrittenByHand):
     @staticmethod
     def forward(*inputs: Tensor) -> Tensor:
         _, _, _, squares, precision = inputs

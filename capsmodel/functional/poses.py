@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from capsmodel.functional.differentiation import is_traced
+from capsmodel.functional.differentiation import WrittenByHand, is_traced
 from capsmodel.functional.labels import check_different, true_classes
 
 _SHORT = 1e-8  # below it 1 - n / 2 is (1 - exp(-n)) / n to the last bit
@@ -81,13 +81,11 @@ def lengths(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes"]:
     return cast(Tensor, _Lengths.apply(poses))
 
 
-class _Lengths(torch.autograd.Function):
+class _Lengths(WrittenByHand):
     """Lengths whose second derivative is a number at a zero pose, where PyTorch's own is none.
 
-    Values and first gradients are PyTorch's own to the bit.
+    Values and first gradients are PyTorch's own to the bit. It knows forward mode.
     """
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(poses: Tensor) -> Tensor:

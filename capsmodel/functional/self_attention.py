@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capsmodel.functional.checks import check_shape, check_votes
-from capsmodel.functional.differentiation import is_plain, raise_forward_mode_error
+from capsmodel.functional.differentiation import WrittenByHand, is_plain
 from capsmodel.functional.neighbourhood import ONE_PLACE
 from capsmodel.functional.poses import exponential_squash, lengths
 from capsmodel.functional.precision import in_single
@@ -79,7 +79,7 @@ def _computed(votes: Tensor, added: Tensor | None) -> tuple[Tensor, Tensor, Tens
     return share_out(votes, shares if added is None else shares + added), shares, key
 
 
-class _Attention(torch.autograd.Function):
+class _Attention(WrittenByHand):
     """Shared votes with a gradient written by hand.
 
     The gradient of the votes is a sum of three outer products of a row over `edges` with a row over
@@ -87,9 +87,6 @@ class _Attention(torch.autograd.Function):
     large as the votes for each. Shares and key are outputs, so that the gradient can be
     differentiated once more.
     """
-
-    generate_vmap_rule = True
-    jvp = staticmethod(raise_forward_mode_error)
 
     @staticmethod
     def forward(votes: Tensor, added: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:

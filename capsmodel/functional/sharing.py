@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.functional.differentiation import is_plain, raise_forward_mode_error
+from capsmodel.functional.differentiation import WrittenByHand, is_plain
 from capsmodel.functional.neighbourhood import Neighbourhood
 from capsmodel.functional.precision import HALVES
 from capsmodel.functional.votes import share_out
@@ -124,7 +124,7 @@ def _shared_out(
     return share_out(votes, couplings), couplings
 
 
-class _Sharing(torch.autograd.Function):
+class _Sharing(WrittenByHand):
     """Shared votes with a gradient written by hand.
 
     Both parts of the gradient of the votes, through the sum and through the shares, are outer
@@ -132,9 +132,6 @@ class _Sharing(torch.autograd.Function):
     together. Automatic differentiation would write a tensor as large as the votes for each. The
     gradient reads the shares as an output, and so can be differentiated once more.
     """
-
-    generate_vmap_rule = True
-    jvp = staticmethod(raise_forward_mode_error)
 
     @staticmethod
     def forward(
