@@ -212,12 +212,38 @@ def test_a_file_that_does_not_fit_is_refused_and_changes_nothing(case: str, tmp_
     assert all(torch.equal(value, before[name]) for name, value in built.state_dict().items())
 
 
-@pytest.mark.parametrize("content", [b"", b"weights", b"\x80\x02}q", b"PK\x03\x04" + bytes(64)])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"weights", b"\x80\x02}q", b"PK\x03\x04" + bytes(64)],
+    ids=["nothing", "text", "half a pickle", "half an archive"],
+)
 def test_a_file_of_something_else_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "weights.pt"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"weights\.pt is not a file of weights that PyTorch"):
         network().load_released(path)
+
+
+class Harmful:
+    """A pickle of it makes a folder when it is loaded."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.mkdir, (self.folder,)
+
+
+@pytest.mark.parametrize("is_archive", [False, True], ids=["format of 2019", "present format"])
+def test_what_is_in_a_file_is_not_run(tmp_path: Path, *, is_archive: bool) -> None:
+    path, folder = tmp_path / "weights.pt", tmp_path / "made"
+    harmful = {"weights": Harmful(folder)}
+    torch.save(harmful, path, _use_new_zipfile_serialization=is_archive)
+    with pytest.raises(ValueError, match="reads without running what is in it"):
+        network().load_released(path)
+    assert not folder.exists()
+    torch.load(path, weights_only=False)
+    assert folder.exists()
 
 
 def test_weights_are_not_loaded_into_a_network_of_another_routing(tmp_path: Path) -> None:
