@@ -1,6 +1,6 @@
 r"""What each routing costs in one layer of one network, all of them in turn on one machine.
 
-    python benchmarks/routing_costs.py > benchmarks/reports/<date>_routing_costs_<machine>.md
+    python -m benchmarks.routing_costs > benchmarks/reports/<date>_routing_costs_<machine>.md
 
 The layer is the class capsules of the first capsule network: 1,152 capsules of 8 numbers become 10
 of 16. A step is a forward and a backward pass. Each contender is a process of its own, with one

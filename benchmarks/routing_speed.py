@@ -1,6 +1,6 @@
 r"""How fast each routing is compared with a literal implementation, at published sizes.
 
-    python benchmarks/routing_speed.py > benchmarks/reports/<date>_routing_speed_<machine>.md
+    python -m benchmarks.routing_speed > benchmarks/reports/<date>_routing_speed_<machine>.md
 
 Each routing gets votes as its layer lays them, and makes a forward and a backward pass. The other
 form is that of the published code: einsum, softmax and automatic differentiation. Each form is a
