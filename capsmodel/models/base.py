@@ -128,16 +128,17 @@ class Network(SetModule):
                 or exported draws from that alone.
         """
 
-    @abstractmethod
     def penalty(
         self, outputs: Outputs, images: Float[Tensor, "batch *several channels height width"]
     ) -> Float[Tensor, ""]:
-        """Return what the model itself adds to the loss, mean over the images.
+        """Return what the model itself adds to the loss, mean over the images; by default zero.
 
         Args:
             outputs: For a batch.
             images: What reconstructions are compared with: the images, or the parts of each.
         """
+        del outputs
+        return images.new_zeros(())
 
     def decode(
         self, poses: Float[Tensor, "batch classes pose"], labels: Integer[Tensor, "batch *several"]

@@ -96,9 +96,3 @@ class ConvolutionalNetwork(Network):
         self.check_images(images)
         logits = self.classifier(self.convolutions(images).flatten(1), generator)
         return Outputs(logits.softmax(dim=1), None, logits)
-
-    def penalty(
-        self, outputs: Outputs, images: Float[Tensor, "batch *several channels height width"]
-    ) -> Float[Tensor, ""]:
-        """Return zero."""
-        return images.new_zeros(())

@@ -153,12 +153,6 @@ class HeinsenNetwork(Network):
         couplings = couplings_of({"parts": parts, "classes": classes})
         return Outputs(classes.beliefs, None, classes.logits, poses, couplings)
 
-    def penalty(
-        self, outputs: Outputs, images: Float[Tensor, "batch *several channels height width"]
-    ) -> Float[Tensor, ""]:
-        """Return zero."""
-        return images.new_zeros(())
-
     def load_released(self, path: str | os.PathLike[str]) -> None:
         """Set all weights to those of a file that the released code's network was saved in.
 

@@ -194,9 +194,3 @@ class HomogeneousNetwork(Network):
 
     def _score(self, poses: Float[Tensor, "batch classes pose"]) -> Float[Tensor, "batch classes"]:
         return poses.sum(dim=2) if self.settings.class_score == "sum" else lengths(poses)
-
-    def penalty(
-        self, outputs: Outputs, images: Float[Tensor, "batch *several channels height width"]
-    ) -> Float[Tensor, ""]:
-        """Return zero."""
-        return images.new_zeros(())

@@ -201,12 +201,6 @@ class InvertedAttentionNetwork(Network):
         poses = classes.poses if classes.poses.shape[-1] else None
         return Outputs(classes.beliefs, None, classes.logits, poses, couplings_of(routed))
 
-    def penalty(
-        self, outputs: Outputs, images: Float[Tensor, "batch *several channels height width"]
-    ) -> Float[Tensor, ""]:
-        """Return zero."""
-        return images.new_zeros(())
-
     def child_grid(self) -> ChildGrid | None:
         """Return the places of the capsules below the classes; None below a hidden layer."""
         if self.settings.hidden_capsules:

@@ -199,12 +199,6 @@ class _Undrawn(Network):
         self.num_features = settings.body.widening * settings.channels
         self.places = (self.backbone.positions(height), self.backbone.positions(width))
 
-    def penalty(
-        self, outputs: Outputs, images: Float[Tensor, "batch *several channels height width"]
-    ) -> Float[Tensor, ""]:
-        """Return zero."""
-        return images.new_zeros(())
-
 
 class SelfRoutingNetwork(_Undrawn):
     """The module that a `SelfRoutingNet` with capsules describes."""
