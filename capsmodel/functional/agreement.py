@@ -1,26 +1,33 @@
 """Routing by agreement: votes flow to the outputs that already agree with them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.functional.checks import check_choice, check_shape, check_votes
-from capsmodel.functional.differentiation import (
-    WrittenByHand,
-    differentiable_gradients,
-    is_plain,
-    stops_at_last_round,
+from capsmodel.functional.agreement_rounds import (
+    RoutedRounds,
+    needs_tiles,
+    rounds_at_once,
+    rounds_in_tiles,
 )
+from capsmodel.functional.checks import check_choice, check_shape, check_votes
+from capsmodel.functional.differentiation import is_plain, stops_at_last_round
 from capsmodel.functional.neighbourhood import ONE_PLACE, Neighbourhood
 from capsmodel.functional.poses import lengths, squash
-from capsmodel.functional.precision import in_own_type
+from capsmodel.functional.precision import in_own_type, is_cast
 from capsmodel.functional.sharing import ShareCompetition, Shares, agreement_with, shared_out
-from capsmodel.functional.votes import Couplings, Routed, output_first, share_out
+from capsmodel.functional.votes import (
+    Couplings,
+    LinearVotes,
+    Routed,
+    Votes,
+    output_first,
+    share_out,
+)
 
 Rounds = Literal["all", "last"]
 _GRADIENTS: tuple[str, ...] = get_args(Rounds)
@@ -73,7 +80,7 @@ def dynamic_routing(
         >>> routed.poses.shape, routed.activations.shape
         (torch.Size([2, 3, 8]), torch.Size([2, 3]))
     """
-    rounds = _Rounds(
+    rounds = AgreementRounds(
         iterations=iterations,
         has_leak=False,
         bias=bias,
@@ -128,12 +135,7 @@ def leaky_routing(
         >>> leaky_routing(votes).couplings.values[0, 0]  # a fourth leaks
         tensor([0.2500, 0.2500, 0.2500])
     """
-    if competition == "children":
-        raise ValueError(
-            "competition must be 'parents' or 'types' in leaky routing, got 'children': the leak "
-            "is one more parent."
-        )
-    rounds = _Rounds(
+    rounds = AgreementRounds(
         iterations=iterations,
         has_leak=True,
         bias=bias,
@@ -147,34 +149,25 @@ def leaky_routing(
     return _routed(votes, rounds)
 
 
-def _routed(votes: Tensor, rounds: "_Rounds") -> Routed:
+def _routed(votes: Tensor, rounds: "AgreementRounds") -> Routed:
     check_votes(votes, rounds.iterations)
-    rounds.check_options(votes)
+    rounds.check_options(*votes.shape[1:])
     with in_own_type(votes.device.type):
         return rounds.routed(votes)
 
 
-class RoutedRounds(NamedTuple):
-    """The results of the routing rounds.
-
-    Attributes:
-        poses: Poses of the outputs after the last round.
-        sums: Sums of the shared votes in each round, before they are squashed.
-        couplings: The shares of the votes in each round, equal ones in the first.
-        agreed: Sum of all earlier poses, which sets the shares of each round but the first.
-    """
-
-    poses: Float[Tensor, "sites out_caps pose"]
-    sums: tuple[Float[Tensor, "sites out_caps pose"], ...]
-    couplings: tuple[Float[Tensor, "#sites #out_caps #edges"], ...]
-    agreed: tuple[Float[Tensor, "sites out_caps pose"], ...]
-
-
-PlainRounds = Callable[[Tensor, Tensor | None], RoutedRounds]
+def route_by_agreement(votes: Votes, rounds: "AgreementRounds") -> Routed:
+    """Return the parents that the votes of a layer form, at all its places."""
+    is_linear = isinstance(votes, LinearVotes)
+    if not is_linear or is_cast(votes.poses.device.type) or not rounds.go_in_tiles(votes):
+        return _routed(votes.values, rounds)
+    edges, _, out_caps, pose = votes.weight.shape
+    rounds.check_options(edges, out_caps, pose)
+    return rounds.routed_in_tiles(votes)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Rounds:
+class AgreementRounds:
     """The rounds of routing by agreement, on votes for each output; see `dynamic_routing`."""
 
     iterations: int
@@ -192,11 +185,15 @@ class _Rounds:
         """How logits become shares."""
         return Shares(self.neighbourhood, self.has_leak, self.competition)
 
-    def check_options(self, votes: Tensor) -> None:
+    def check_options(self, in_caps: int, out_caps: int, pose: int) -> None:
         """Check that the options are valid and fit the sizes of the votes."""
-        _, in_caps, out_caps, pose = votes.shape
         check_choice("gradient", self.gradient, _GRADIENTS)
         check_choice("competition", self.competition, _COMPETITIONS)
+        if self.has_leak and self.competition == "children":
+            raise ValueError(
+                "competition must be 'parents' or 'types' in leaky routing, got 'children': the "
+                "leak is one more parent."
+            )
         if self.bias is not None:
             check_shape("bias", self.bias, out_caps=out_caps, pose=pose)
         if self.logits is not None:
@@ -206,7 +203,7 @@ class _Rounds:
         """Return the capsules after the last round."""
         grouped = output_first(votes)
         logits = None if self.logits is None else self.logits.to(grouped).t().unsqueeze(0)
-        if self._has_known_gradient(grouped):
+        if self._has_known_gradient(grouped.dtype):
             bias = None if self.bias is None else self.bias.to(grouped)
             rounds = rounds_at_once(grouped, bias, self.shares, self._plain)
             poses, couplings = rounds.poses, rounds.couplings[-1]
@@ -215,15 +212,28 @@ class _Rounds:
             poses, couplings = rounds.poses, rounds.couplings[-1]
         else:
             poses, couplings = self._last(grouped, logits)
-        shares = couplings.detach().expand(grouped.shape[:3]).permute(2, 0, 1)
+        return self._capsules(poses, couplings.expand(grouped.shape[:3]))
+
+    def go_in_tiles(self, votes: LinearVotes) -> bool:
+        """Return whether the votes are to be multiplied out a few sites at a time."""
+        return needs_tiles(votes) and self._has_known_gradient(votes.poses.dtype)
+
+    def routed_in_tiles(self, votes: LinearVotes) -> Routed:
+        """Return what `routed` does of votes that are not multiplied out."""
+        bias = None if self.bias is None else self.bias.to(votes.poses)
+        rounds = rounds_in_tiles(votes, bias, self.shares, self._plain)
+        return self._capsules(rounds.poses, rounds.couplings[-1])
+
+    def _capsules(self, poses: Tensor, couplings: Float[Tensor, "sites out_caps edges"]) -> Routed:
+        shares = couplings.detach().permute(2, 0, 1)
         return Routed(poses, lengths(poses), Couplings(shares, self.neighbourhood))
 
-    def _has_known_gradient(self, votes: Tensor) -> bool:
+    def _has_known_gradient(self, dtype: torch.dtype) -> bool:
         """Return whether the rounds are those whose gradient is written by hand."""
         later = range(1, self.iterations)
         is_usual = self.logits is None and self.squash is squash
         is_usual = is_usual and all(_is_one(self._inverse_temperature(one)) for one in later)
-        is_wide = votes.dtype in (torch.float32, torch.float64)
+        is_wide = dtype in (torch.float32, torch.float64)
         has_more = self.iterations > 1 and not stops_at_last_round(self.gradient)
         return is_usual and is_wide and has_more and not is_plain()
 
@@ -286,125 +296,3 @@ class _Rounds:
 def _is_one(multiplier: float | Tensor) -> bool:
     """Return whether a multiplier changes nothing; a tensor may need its gradient."""
     return not isinstance(multiplier, Tensor) and multiplier == 1
-
-
-def rounds_at_once(
-    votes: Float[Tensor, "sites out_caps edges pose"],
-    bias: Float[Tensor, "out_caps pose"] | None,
-    shares: Shares,
-    plain: PlainRounds,
-) -> RoutedRounds:
-    """Return the results of the rounds; only the poses have a gradient.
-
-    The gradient of the votes is a sum of outer products, of a row over `edges` with a row over
-    `pose`: one of the first round, two of each that follows. One matrix product makes all of it,
-    where round by round a tensor as large as the votes is written for each, and added up. For a
-    second derivative, and under `torch.func.vmap`, it is done round by round.
-
-    Args:
-        votes: For each output, contiguous.
-        bias: Added to each sum of votes; None adds nothing.
-        shares: Turns the logits, which start at zero, into shares.
-        plain: Computes the rounds: equal shares first, then those by the products of the votes
-            with the sum of all earlier poses, which are squashed as `squash` does.
-    """
-    return _rounds(cast(tuple[Tensor, ...], _AllRounds.apply((shares, plain), votes, bias)))
-
-
-class _AllRounds(WrittenByHand):
-    generate_vmap_rule = False
-
-    @staticmethod
-    def forward(
-        asked: tuple[Shares, PlainRounds], votes: Tensor, bias: Tensor | None
-    ) -> tuple[Tensor, ...]:
-        return _flat(asked[1], votes, bias)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.asked = inputs[0]
-        ctx.save_for_backward(*inputs[1:], *output[1:])
-        ctx.mark_non_differentiable(*output[1:])
-        ctx.set_materialize_grads(False)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return the gradients of the votes and of the bias."""
-        (shares, plain), of_poses = ctx.asked, gradients[0]
-        votes, bias, *saved = ctx.saved_tensors
-        if of_poses is None:
-            return None, None, None
-        with in_own_type(votes.device.type):
-            if torch.is_grad_enabled():  # this gradient may be differentiated in its turn
-                return None, *_plain_gradients(plain, votes, bias, of_poses)
-            slope = of_poses.contiguous()
-            of_votes, of_sums = _gradients(votes, _rounds([slope, *saved]), shares, slope)
-            return None, of_votes, None if bias is None else torch.stack(of_sums).sum(dim=(0, 1))
-
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple[Any, ...], *inputs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        (_, plain), *tensors = inputs
-        mapped = torch.vmap(partial(_flat, plain), in_dims[1:], randomness=info.randomness)
-        outputs = mapped(*tensors)
-        return outputs, (0,) * len(outputs)
-
-
-def _flat(plain: PlainRounds, votes: Tensor, bias: Tensor | None) -> tuple[Tensor, ...]:
-    rounds = plain(votes, bias)
-    return rounds.poses, *rounds.sums, *rounds.couplings, *rounds.agreed
-
-
-def _rounds(tensors: Sequence[Tensor]) -> RoutedRounds:
-    poses, *rest = tensors
-    number = (len(rest) + 1) // 3
-    sums, couplings, agreed = rest[:number], rest[number : 2 * number], rest[2 * number :]
-    return RoutedRounds(poses, tuple(sums), tuple(couplings), tuple(agreed))
-
-
-def _gradients(
-    votes: Tensor, rounds: RoutedRounds, shares: Shares, of_poses: Tensor
-) -> tuple[Tensor, list[Tensor]]:
-    """Return the gradients of the votes, and of the sums of each round, the last one first."""
-    rows, columns, of_sums = list[Tensor](), list[Tensor](), list[Tensor]()
-    slope = of_poses  # of the poses of a round
-    of_agreed: Tensor | None = None
-    later = zip(rounds.sums[1:], rounds.couplings[1:], rounds.agreed, strict=True)
-    for sums, couplings, agreed in reversed(list(later)):
-        of_sums.append(_before_squash(sums, slope))
-        of_shares = agreement_with(votes, of_sums[-1])
-        of_logits = shares.gradient_of_logits(couplings, of_shares)
-        rows += [couplings, of_logits]
-        columns += [of_sums[-1], agreed]
-        of_next = share_out(votes, of_logits)
-        slope = of_agreed = of_next if of_agreed is None else of_agreed + of_next
-    of_sums.append(_before_squash(rounds.sums[0], slope))
-    rows.append(rounds.couplings[0].expand(votes.shape[:3]))
-    columns.append(of_sums[-1])
-    left, right = torch.stack(rows, dim=-2), torch.stack(columns, dim=-2)
-    of_votes = torch.bmm(
-        left.reshape(-1, *left.shape[2:]).transpose(1, 2), right.reshape(-1, *right.shape[2:])
-    )
-    return of_votes.view_as(votes), of_sums
-
-
-def _before_squash(
-    sums: Float[Tensor, "*axes pose"], slope: Float[Tensor, "*axes pose"]
-) -> Float[Tensor, "*axes pose"]:
-    """Return the gradient of sums by that of their `squash`, zero at a sum of zero."""
-    length = torch.linalg.vector_norm(sums, dim=-1, keepdim=True)
-    rest = 1 + length.square()
-    along = (sums * slope).sum(dim=-1, keepdim=True) / length
-    along = along.masked_fill_(length == 0, 0.0)
-    return torch.addcmul(slope * (length / rest), sums, along * ((2 / rest - 1) / rest))
-
-
-def _plain_gradients(
-    plain: PlainRounds, votes: Tensor, bias: Tensor | None, of_poses: Tensor
-) -> tuple[Tensor | None, ...]:
-    """Return the gradients round by round, which PyTorch can differentiate once more."""
-
-    def poses(votes: Tensor, bias: Tensor | None = None) -> Tensor:
-        return plain(votes, bias).poses
-
-    given = (votes,) if bias is None else (votes, bias)
-    return (*differentiable_gradients(poses, given, of_poses), None)[:2]

@@ -14,7 +14,7 @@ HALVES = (torch.bfloat16, torch.float16)
 
 def in_own_type(device: str) -> AbstractContextManager[Any]:
     """Compute in the type of what is given in the block, also within a block of autocast."""
-    return torch.autocast(device, enabled=False) if _is_cast(device) else nullcontext()
+    return torch.autocast(device, enabled=False) if is_cast(device) else nullcontext()
 
 
 def in_single(route: Callable[[Tensor], Routed], votes: Tensor) -> Routed:
@@ -36,7 +36,7 @@ def multiplied_in_single(route: Callable[[Votes], Routed], votes: Votes) -> Rout
     normalised, the rounding of each vote would grow. The result has the type of the activations.
     """
     dtype, device = votes.activations.dtype, votes.activations.device.type
-    if dtype not in HALVES and not _is_cast(device):
+    if dtype not in HALVES and not is_cast(device):
         return route(votes)
     with in_own_type(device):
         return _of_type(route(votes.to(torch.promote_types(dtype, torch.float32))), dtype)
@@ -48,5 +48,6 @@ def _of_type(routed: Routed, dtype: torch.dtype) -> Routed:
     return routed._replace(poses=poses, activations=activations, scores=scores)
 
 
-def _is_cast(device: str) -> bool:
+def is_cast(device: str) -> bool:
+    """Return whether autocast is on."""
     return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)

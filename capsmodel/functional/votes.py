@@ -94,19 +94,12 @@ class LinearVotes(Votes):
 
     @property
     def values(self) -> Float[Tensor, "sites edges out_caps pose"]:
-        """All votes, multiplied out: in memory [sites out_caps edges pose], as routings read them.
-
-        One matrix product an edge, over the whole batch, then one copy into that order: far cheaper
-        than a small product for each image.
-        """
-        sites, edges, _ = self.poses.shape
-        out_caps, pose = self.weight.shape[2:]
+        """All votes, multiplied out; in memory they lie as [sites out_caps edges pose]."""
         if self.is_shared:
-            alike = (self.poses @ self.weight[0].flatten(1)).unflatten(2, (out_caps, pose))
+            product = self.poses @ self.weight[0].flatten(1)
+            alike = product.unflatten(2, self.weight.shape[2:])
             return alike.transpose(1, 2).contiguous().transpose(1, 2)
-        products = torch.bmm(self.poses.transpose(0, 1), self.weight.flatten(2))
-        by_output = products.view(edges, sites * out_caps, pose).transpose(0, 1).contiguous()
-        return by_output.view(sites, out_caps, edges, pose).transpose(1, 2)
+        return multiplied_out(self.poses, self.weight).transpose(1, 2)
 
     @property
     def children(self) -> Float[Tensor, "edges sites child_pose"]:
@@ -123,6 +116,22 @@ class LinearVotes(Votes):
         weight = self.weight if shares is None else self.weight * shares[:, None, :, None]
         sums = self.poses.flatten(1) @ weight.flatten(2).flatten(0, 1)
         return sums.unflatten(1, self.weight.shape[2:])
+
+
+def multiplied_out(
+    poses: Float[Tensor, "sites edges in_dim"],
+    weight: Float[Tensor, "edges in_dim out_caps pose"],
+) -> Float[Tensor, "sites out_caps edges pose"]:
+    """Return linear votes grouped by output and contiguous.
+
+    One matrix product an edge, over the whole batch, then one copy into that order: far cheaper
+    than a small product for each image.
+    """
+    sites, edges, _ = poses.shape
+    out_caps, pose = weight.shape[2:]
+    products = torch.bmm(poses.transpose(0, 1), weight.flatten(2))
+    by_output = products.view(edges, sites * out_caps, pose).transpose(0, 1).contiguous()
+    return by_output.view(sites, out_caps, edges, pose)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from capsmodel.chance import normal
-from capsmodel.functional import Routed, dynamic_routing, leaky_routing
+from capsmodel.functional import Routed
+from capsmodel.functional.agreement import AgreementRounds, route_by_agreement
 from capsmodel.functional.controls import equal_routing
 from capsmodel.functional.sharing import ShareCompetition, Shares
 from capsmodel.functional.votes import LinearVotes, Votes
@@ -182,10 +183,9 @@ class AgreementRouter(BiasedRouter):
         if isinstance(votes, LinearVotes) and routing.iterations == 1 and logits is None:
             shares = Shares(votes.neighbourhood, routing.has_leak, routing.competition)
             return equal_routing(votes, shares, bias=self.bias, squash=routing.squash.squash)
-        route = leaky_routing if routing.has_leak else dynamic_routing
-        return route(
-            votes.values,
-            routing.iterations,
+        rounds = AgreementRounds(
+            iterations=routing.iterations,
+            has_leak=routing.has_leak,
             bias=self.bias,
             logits=logits,
             squash=routing.squash.function,
@@ -194,6 +194,7 @@ class AgreementRouter(BiasedRouter):
             competition=routing.competition,
             neighbourhood=votes.neighbourhood,
         )
+        return route_by_agreement(votes, rounds)
 
     def squashed(
         self, sums: Float[Tensor, "sites out_caps pose"]
