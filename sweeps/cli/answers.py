@@ -150,6 +150,8 @@ class PlanAnswer(Shape):
     """Disk space that it takes."""
     unbuildable: PlannedUnbuildable | None
     """What is not trained, as its network cannot be built; null if all can."""
+    is_done: bool
+    """Whether all is trained, evaluated and recorded, so that `run` only rebuilds the report."""
 
 
 class FailedCell(Shape):

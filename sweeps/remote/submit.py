@@ -89,6 +89,7 @@ class RemotePlan:
         num_concurrent: Trials at once.
         seconds: How long it will take; None if that is not known.
         num_machines: Machines on which the trials run.
+        is_done: Whether it would only rebuild the report.
     """
 
     sweep: str
@@ -98,6 +99,7 @@ class RemotePlan:
     num_concurrent: int
     seconds: float | None
     num_machines: int
+    is_done: bool = False
 
     @property
     def machine_hours(self) -> float | None:
@@ -153,6 +155,7 @@ def remote_plan(head: RayHead, sent: Sendable, words: Sequence[str], cpus: int) 
         num_concurrent=answer["num_concurrent"],
         seconds=answer["estimate_seconds"],
         num_machines=_num_machines(head, nodes, answer, cpus),
+        is_done=answer["is_done"],
     )
 
 
@@ -195,6 +198,7 @@ def plan_of_nodes(
         num_concurrent=at_once,
         seconds=seconds,
         num_machines=job.nodes,
+        is_done=answer["is_done"],
     )
 
 

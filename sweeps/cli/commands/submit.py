@@ -1,5 +1,6 @@
 """`capsweep submit`: a sweep goes to a cluster, and this machine may be switched off."""
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -116,11 +117,10 @@ def submit(
     again = resume_command(["submit", str(sent.file or sweep), *where, *words, *last])
     _follow_what_runs(head, again, words)
     plan = _plan(head, sent, options, launch)
+    _end_if_done(head, plan, launch)
     _print_plan(plan, head, price)
-    if plan.num_to_train:
-        _check_costs(plan, head, price, launch.time_limit_seconds)
-        _check(head, sent, launch.settings or {})
-        _ask(is_sure=is_sure)
+    _check(plan, head, sent, launch, price=price)
+    _ask(is_sure=is_sure)
     words += _added_words(to, plan, launch)
     submission, is_new = submit_sweep(
         head, sent, sweep=plan.sweep, words=words, resume=again, options=launch
@@ -200,6 +200,37 @@ def _plan(
     return plan_of_nodes(head, sent, words, launch)
 
 
+def _end_if_done(head: "Head", plan: "RemotePlan", launch: "LaunchOptions") -> None:
+    """End the command if nothing is left to do, and say how to see the tables."""
+    if tables := _tables_there(head, plan, launch):
+        say(f"All {plan.num_cells:,} cells are there, so nothing is submitted. Tables: {tables}.")
+        raise typer.Exit
+
+
+def _tables_there(head: "Head", plan: "RemotePlan", launch: "LaunchOptions") -> str:
+    """Return the command that shows the tables of a sweep of which nothing is left to do.
+
+    It is "" if anything is left to do, or if no command here finds the sweep.
+    """
+    from sweeps.remote.head import SlurmLogin
+    from sweeps.remote.submissions import submission_of
+
+    if not plan.is_done or launch.keep_weights != "all":
+        return ""
+    report = f"{program_name()} report {plan.sweep}"
+    place = {
+        "storage": str(launch.storage) if launch.storage else None,
+        "tracking_uri": launch.tracking_uri,
+        **head.place,
+    }
+    noted = submission_of(plan.sweep)
+    if noted and place.items() <= noted.model_dump().items():
+        return report
+    if not isinstance(head, SlurmLogin) or head.on or launch.tracking_uri:
+        return ""
+    return f"{report} --storage {shlex.quote(head.storage)}"
+
+
 def _added_words(to: str, plan: "RemotePlan", launch: "LaunchOptions") -> tuple[str, ...]:
     """Return options that a launch needs where Ray has no node to count when it begins."""
     words: list[str] = []
@@ -227,19 +258,21 @@ def _price_of(head: "Head", price: float | None) -> float | None:
     return head.cluster.price if price is None and head.cluster else price
 
 
-def _check_costs(
-    plan: "RemotePlan", head: "Head", price: float | None, limit: float | None
+def _check(
+    plan: "RemotePlan",
+    head: "Head",
+    sent: "Sendable",
+    launch: "LaunchOptions",
+    *,
+    price: float | None,
 ) -> None:
-    """Make sure that the launch costs no more than the cluster's file allows."""
-    if head.cluster and head.cluster.max_price is not None:
-        plan.check_costs(_price_of(head, price), head.cluster.max_price, limit)
-
-
-def _check(head: "Head", sent: "Sendable", settings: Mapping[str, Any]) -> None:
-    """Make sure that the machines can run the sweep."""
+    """Make sure that the launch costs no more than it may, and that the machines can run it."""
     from sweeps.remote.submit import check_machines
 
-    for unreachable in check_machines(head, sent, settings):
+    if plan.num_to_train and head.cluster and head.cluster.max_price is not None:
+        limit = launch.time_limit_seconds
+        plan.check_costs(_price_of(head, price), head.cluster.max_price, limit)
+    for unreachable in check_machines(head, sent, launch.settings or {}):
         say(f"{unreachable} The sweep runs on the others.")
 
 
@@ -255,9 +288,10 @@ def _print_plan(plan: "RemotePlan", head: "Head", price: float | None) -> None:
         f"{counted(plan.num_concurrent, 'trial')} at once, "
         f"{gpus if plan.gpus_per_trial else 'no GPU'} each."
     )
-    if not plan.num_to_train:
-        return
     _print_job(head)
+    if not plan.num_to_train:
+        say("Nothing is left to train: the job records the cells and makes the tables.")
+        return
     price = _price_of(head, price)
     if plan.seconds is None or plan.machine_hours is None:
         say("No estimate, as nothing like it was trained there yet.")

@@ -219,6 +219,12 @@ class Survey:
         return self.definition.manifest.is_growing or not all(cell.is_filled for cell in self.cells)
 
     @property
+    def is_done(self) -> bool:
+        """Whether a launch would only rebuild the report: all is there, under the sweep's name."""
+        is_stored = bool(self.earlier.stored) and self.current == self.definition.manifest
+        return is_stored and not self.has_cells_to_fill and not self.has_evaluations_to_make
+
+    @property
     def needs_engine(self) -> bool:
         """Whether anything is left to train or to evaluate."""
         return self.has_work or self.has_evaluations_to_make

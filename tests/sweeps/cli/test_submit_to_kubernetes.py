@@ -28,6 +28,7 @@ PLAN: dict[str, Any] = {
     "estimate_seconds": None,
     "num_concurrent": 2,
     "disk": {"most_bytes": 1, "free_bytes": 2},
+    "is_done": False,
 }
 KUBECTL = '''#!{python}
 """Notes each call, and answers from the files of a folder."""
@@ -194,6 +195,27 @@ def test_a_submitted_sweep_is_a_job_whose_file_stays_here(shell: Shell, cluster:
     plan, prepared = cluster.noted("requests.jsonl")
     assert plan["words"][:4] == ["plan", "quickstart", "--json", "--gpus-per-trial=0"]
     assert prepared["call"] == "prepare_data"
+
+
+def test_a_sweep_of_which_all_is_there_is_not_submitted_again(
+    shell: Shell, cluster: Cluster
+) -> None:
+    cells = {"counts": {"recorded": 35}}
+    cluster.answers("run-plan", f"{json.dumps(PLAN | cells, indent=1)}\n", exit_code=0)
+    unrecorded = shell("submit", "quickstart", "--to", "k8s")  # cells of a sweep of another name
+    assert "Nothing is left to train: the job records the cells and makes the" in unrecorded.out
+    assert "Nobody can be asked here whether to submit it: give --yes." in unrecorded.err
+    note_submitted(shell, cluster)
+    cluster.has_state("Complete", "SUCCEEDED")
+    done = json.dumps(PLAN | cells | {"is_done": True}, indent=1)
+    cluster.answers("run-plan", f"{done}\n", exit_code=0)
+    answer = shell(*SUBMIT, "--quiet")
+    assert (answer.code, answer.out) == (
+        0,
+        "All 35 cells are there, so nothing is submitted. Tables: capsweep report quickstart.\n",
+    )
+    assert cluster.calls("apply") == []
+    assert "Submitted to Kubernetes" in shell(*SUBMIT, "--keep-weights=none").out
 
 
 def test_image_and_volume_of_a_job_are_those_of_mlflows_pod(shell: Shell, cluster: Cluster) -> None:

@@ -1,11 +1,13 @@
 """What a job of Slurm asks for, and what a launch on its nodes would do."""
 
 import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from sweeps.cli.commands.submit import _tables_there
 from sweeps.cli.job_options import JOB_WORDS, job_fields, job_words, slurm_job
 from sweeps.execution.launch_options import options_of
 from sweeps.records.errors import BadInput
@@ -13,6 +15,7 @@ from sweeps.remote import slurm, submit
 from sweeps.remote.head import SlurmLogin
 from sweeps.remote.messages import SlurmJob, SubmitToSlurm, Text
 from sweeps.remote.slurm import job_file
+from sweeps.remote.submissions import Submission
 
 NOTHING = {name: field.default for name, field in job_fields().items()}
 READ = JOB_WORDS["seconds"].read
@@ -102,6 +105,7 @@ def login(monkeypatch: pytest.MonkeyPatch) -> SlurmLogin:
         "counts": {"recorded": 2},
         "estimate_seconds": 3600.0,
         "num_concurrent": 2,
+        "is_done": False,
     }
     monkeypatch.setattr(submit, "_planned", lambda *_: answer)
     job = SlurmJob(nodes=2, cpus_per_node=8, gpus_per_node=2, seconds=1800)
@@ -184,3 +188,20 @@ def test_what_a_partition_has_is_compared_with_what_a_job_asks_for(
 )
 def test_what_a_job_waits_for_is_said_in_words(reason: str, start: str, words: str) -> None:
     assert words in slurm._waiting_words("7", reason, start)
+
+
+def test_the_tables_of_a_done_sweep_are_found_in_its_storage_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    login = object.__new__(SlurmLogin)
+    login.on, login.storage = None, "/a b"
+    login.place = {"to": "slurm", "on": None, "storage": "/a b"}
+    done = submit.RemotePlan("mine", 6, 0, 0.0, 1, seconds=0.0, num_machines=1, is_done=True)
+    trained_by_run = _tables_there(login, done, options_of({}))
+    assert trained_by_run.endswith(" report mine --storage '/a b'")
+    Submission(sweep="mine", folder="/x", **login.place).write()
+    assert _tables_there(login, done, options_of({})).endswith(" report mine")
+    other = options_of({"tracking_uri": "http://127.0.0.1:5000"})
+    assert _tables_there(login, done, other) == ""

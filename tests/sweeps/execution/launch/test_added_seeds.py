@@ -52,6 +52,13 @@ def test_a_seed_that_is_there_is_named_with_what_is_left_to_train(
     assert again.seeds_sentence.endswith("12 of 12 trials are left to train.")
 
 
+def test_a_sweep_is_done_if_all_is_trained_and_recorded_under_its_name(launches: Launches) -> None:
+    assert planned(launches).is_done
+    assert planned(launches, replace=True).is_done
+    for more in ({"name": "another"}, {"seeds": (0,)}, {"add_seeds": (2,)}, {"retrain": True}):
+        assert not planned(launches, **more).is_done, more
+
+
 def test_a_new_sweep_has_the_seeds_that_it_declares(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
