@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -14,7 +15,7 @@ from rich.text import Text as Lines
 
 from sweeps.cli.hints import followed, program_name
 from sweeps.cli.json_output import is_json_requested
-from sweeps.cli.terminal import complain, console, print_place, say
+from sweeps.cli.terminal import complain, console, print_place, print_tables, say
 from sweeps.cli.verbosity import is_quiet
 from sweeps.records.errors import BadInput, SweepError
 from sweeps.records.plain_text import showable
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
     from sweeps.remote.messages import Frame, JobState, Text
 
 _INTERRUPTED = 130
+_REPORTED = {0, 3}  # exit codes of launches that have come to their tables
 _START_SECONDS = 60.0  # until a launch has begun; most do within ten
 _POLL_SECONDS = 1.0
 _RESUMING = re.compile(r"^Go on with: .*\n", re.MULTILINE)
+_PLACE = re.compile(r"^Report: .*\n", re.MULTILINE)  # it is copied here
 OF_RAY = re.compile(
     r"^(?:Running entrypoint for job .*|.*\sINFO job_manager\.py:\d+ -- .*)\n", re.MULTILINE
 )
@@ -53,10 +56,9 @@ def prints_status_there(
         check_known(name, storage, tracking_uri)
         return False
     head = _head_of(submission)
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     printed: list[Text | Frame] = []
     words = ["status", name, *["--json"] * is_json_requested(), *_places(submission)]
-    code = head.run(words, printed.append, columns=columns)
+    code = head.run(words, printed.append, columns=_columns())
     job = None if is_json_requested() else head.queued_job(submission)
     message = job.message if job else ""
     goes_on = bool(message and job and not job.has_ended)
@@ -179,7 +181,8 @@ def place_of_records(
     head = _head_of(submission)
     with head.records(submission.tracking_uri) as uri:
         if uri is None:
-            code = head.run([*sys.argv[1:], *_places(submission)], _print)
+            words = [*sys.argv[1:], *_places(submission)]
+            code = head.run(words, _print, columns=_columns())
             leave_report(head, submission)
             raise typer.Exit(code)
         yield uri, None
@@ -217,7 +220,7 @@ def follow_to_end(head: "Head", submission: Submission, *, is_live: bool = True)
         return 3
     if state.exit_code is None and state.message:
         complain(state.message)
-    leave_report(head, submission)
+    leave_report(head, submission, shows_tables=state.exit_code in _REPORTED)
     return exit_code_of(state)
 
 
@@ -268,8 +271,14 @@ def _print(reply: "Text | Frame") -> None:
         typer.echo("\n".join(map(showable, text.split("\n"))), nl=False)
 
 
-def leave_report(head: "Head", submission: Submission) -> None:
-    """Write the report of a sweep here once it has ended, if that was not done."""
+def leave_report(head: "Head", submission: Submission, *, shows_tables: bool = False) -> None:
+    """Write the report of a sweep here once it has ended, if that was not done.
+
+    Args:
+        head: The cluster's head.
+        submission: The submission of the sweep.
+        shows_tables: Whether to print its tables too.
+    """
     from sweeps.remote.submit import has_ended, tables_of, write_report_here
 
     if submission.is_reported:
@@ -279,24 +288,46 @@ def leave_report(head: "Head", submission: Submission) -> None:
             return
         with head.records(submission.tracking_uri) as uri:
             if uri is None:
-                _copy_report(head, submission)
+                _copy_report(head, submission, shows_tables=shows_tables)
                 return
             report = write_report_here(submission, uri, tables_of(submission))
     except SweepError as error:
         if not _never_began(head, submission):
             complain(f"The report of '{submission.sweep}' is not here yet: {error}")
         return
+    if shows_tables:
+        print_tables(report)
     if not is_json_requested() and not is_quiet():
         typer.echo(f"On this machine, of '{submission.sweep}':")
         print_place(report)
 
 
-def _copy_report(head: "Head", submission: Submission) -> None:
+def _print_tables_there(head: "Head", submission: Submission) -> None:
+    """Print the tables of a sweep as wide as this terminal, from where its records lie."""
+    from sweeps.remote.submit import sendable
+
+    file = submission.file  # its own tables need it
+    sent = sendable(file if file and Path(file).exists() else submission.sweep)
+    words = ["report", sent.word, f"--name={submission.sweep}", *_places(submission)]
+    printed: list[str] = []
+    head.run(words, lambda reply: printed.append(reply.text), sent.files, columns=_columns())
+    tables = _PLACE.sub("", "".join(printed))
+    typer.echo("\n".join(map(showable, tables.split("\n"))), nl=False)
+
+
+def _columns() -> int | None:
+    """Return the width of what is printed there, None where no terminal shows it."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _copy_report(head: "Head", submission: Submission, *, shows_tables: bool) -> None:
     """Copy the report of an ended sweep from where its records lie."""
     from sweeps.remote.head import SlurmLogin
     from sweeps.remote.submit import copy_report_here
 
     assert isinstance(head, SlurmLogin)
+    if shows_tables:
+        _print_tables_there(head, submission)
     folder = copy_report_here(head, submission)
     if not is_json_requested() and not is_quiet():
         say(f"On this machine, of '{submission.sweep}': {folder / 'report.html'}")

@@ -77,6 +77,17 @@ def say(sentence: str) -> None:
     console().print(plain(sentence), soft_wrap=True)
 
 
+def print_tables(report: "Report") -> None:
+    """Print the tables that a terminal shows, with their notes."""
+    from sweeps.aggregation.rendering.renderers import for_terminal
+
+    out = console()
+    for part in for_terminal(report.shown):
+        out.print(part)
+    for sentence in (*report.mixtures, *report.left_out):
+        out.print(plain(sentence))
+
+
 def print_place(report: "Report") -> None:
     """Print where the whole report is."""
     page = next((path for path in report.paths if path.name == "report.html"), None)

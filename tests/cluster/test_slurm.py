@@ -122,10 +122,7 @@ def two_jobs(slurm: Slurm) -> tuple[str, str]:
     wait_until(
         lambda: slurm.on(LOGIN, "squeue", "-h", "-t", "RUNNING", "-o", "%N").split() == ["n1"] * 2
     )
-    left, right = (
-        capsweep(slurm, "submit", "quickstart", f"--name={name}", *_SMALL, "--follow", *one_core)
-        for name in names
-    )
+    left, right = (capsweep(slurm, "logs", "-f", name) for name in names)
     return left, right
 
 
@@ -147,6 +144,10 @@ def test_a_laptop_submits_through_ssh_and_asks_by_name(slurm: Slurm) -> None:
     assert not slurm.on(LOGIN, "squeue", "-h")
     followed = capsweep(slurm, *submit, "--follow", host=LAPTOP)
     assert f"{_NUM_CELLS} of {_NUM_CELLS} cells filled" in followed
+    assert "Ablation far: test error by arm" in followed
+    assert "All 6 cells are there, so nothing is submitted." in capsweep(
+        slurm, *submit, host=LAPTOP
+    )
     assert "capsweep: job" in capsweep(slurm, "logs", "far", host=LAPTOP)
     assert "CNN of equal size" in capsweep(slurm, "best", "far", host=LAPTOP)
     assert "Ablation far: test error by arm" in capsweep(slurm, "report", "far", host=LAPTOP)

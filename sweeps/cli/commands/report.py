@@ -8,7 +8,7 @@ import typer
 
 from sweeps.cli.completion import launched_sweeps
 from sweeps.cli.options import StorageOption, TrackingOption, launched_name
-from sweeps.cli.terminal import console, plain, print_place, say
+from sweeps.cli.terminal import console, plain, print_place, print_tables, say
 from sweeps.records.errors import BadInput
 
 if TYPE_CHECKING:
@@ -142,17 +142,6 @@ def _name_and_tables(text: str, name: str | None) -> tuple[str, tuple[type[Any],
     except ValueError as error:
         raise BadInput(str(error)) from error
     return name or sweep.name, sweep.custom_tables
-
-
-def print_tables(report: "Report") -> None:
-    """Print the tables that a terminal shows, with their notes."""
-    from sweeps.aggregation.rendering.renderers import for_terminal
-
-    out = console()
-    for part in for_terminal(report.shown):
-        out.print(part)
-    for sentence in (*report.mixtures, *report.left_out):
-        out.print(plain(sentence))
 
 
 def _print_compared(compared: "ComparedSweeps") -> None:

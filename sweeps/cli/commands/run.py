@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sweeps.cli.commands.report import print_tables
 from sweeps.cli.declared_options import launch_fields, with_options
 from sweeps.cli.hints import is_submitted, place_options, program_name, resume_command
 from sweeps.cli.json_output import JsonOption, print_error, print_json, write_error_at_once
 from sweeps.cli.options import SweepArgument
-from sweeps.cli.terminal import console, plain, print_place, say
+from sweeps.cli.terminal import console, plain, print_place, print_tables, say
 from sweeps.cli.verbosity import is_quiet, progress_output
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def print_result(result: "SweepResult", place: str) -> None:
         result: How it ended.
         place: The options that lead to its records, "" for the default places.
     """
-    if result.report:
+    if result.report and not is_submitted():  # who follows it prints them, as wide as it can
         print_tables(result.report)
     console().print(
         f"\n{result.sweep}: {result.num_trained} trained now, "

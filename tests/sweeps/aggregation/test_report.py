@@ -1,7 +1,7 @@
 import pytest
 
 from sweeps.aggregation.report import publish_report, write_report
-from sweeps.cli.commands.report import print_place, print_tables
+from sweeps.cli.terminal import print_place, print_tables
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from tests.sweeps.aggregation.known_sweep import (

@@ -16,7 +16,7 @@ from sweeps.execution.launch.result import SweepResult
 from sweeps.records.errors import BadInput
 from sweeps.records.launch_command import RESUME_VARIABLE
 from sweeps.remote import head
-from sweeps.remote.messages import Ended, Frame, JobState, Running, Text
+from sweeps.remote.messages import Ended, Files, Frame, JobState, Running, SlurmFacts, Text
 from sweeps.remote.submissions import Submission
 from tests.sweeps.cli.shell import Shell
 
@@ -189,6 +189,29 @@ def test_a_submitted_launch_names_no_file_of_its_head_and_no_command_for_it(
     monkeypatch.setenv(RESUME_VARIABLE, "capsweep submit mine --on m.txt")
     run.print_result(result, "")
     assert "Next: " not in capsys.readouterr().out
+
+
+def test_who_follows_a_job_sees_its_tables_as_wide_as_the_terminal(
+    shell: Shell, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_sweeps, "_columns", lambda: 83)
+    note(cluster, to="slurm", on="login", storage="/s")
+    done = JobState(status="SUCCEEDED", exit_code=0)
+    cluster.answers |= {
+        "slurm": [SlurmFacts(storage="/s")],
+        "follow_slurm_job": [("mine: 5 trained now\n", done)],
+        "run": [("A table\n\nReport: /tmp/there/report.html (9 more)\n", Ended(exit_code=0))],
+        "files": [Files(files={})],
+    }
+    answer = shell("logs", "-f", "mine")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith("mine: 5 trained now\nA table\n\nOn this machine, of 'mine': ")
+    (asked,) = (one for one in cluster.asked if one.call == "run")
+    assert (asked.words, asked.columns) == (
+        ("report", "mine", "--name=mine", "--storage=/s"),
+        83,
+    )
+    assert "A table" not in shell("logs", "-f", "mine").out  # they were shown
 
 
 def test_a_terminal_shows_the_live_view_in_place_and_other_lines_above_it() -> None:
