@@ -12,6 +12,7 @@ from jaxtyping import Float, Shaped
 from pydantic import Field, model_validator
 from torch import Tensor
 
+from capsmodel.functional.constants import kept_as
 from capsmodel.functional.images import affine_matrices, mapped_by, moved_by, squares_of
 from capsmodel.settings.parts import Part
 
@@ -403,7 +404,7 @@ class Steps(Augmentation):
         if not self.mean:
             return images
         mean, deviation = (
-            torch.tensor(values, device=images.device).view(-1, 1, 1)
+            kept_as(values, images.device, torch.get_default_dtype()).view(-1, 1, 1)
             for values in (self.mean, self.deviation)
         )
         return (images - mean) / deviation

@@ -11,16 +11,31 @@ def stream(seed: int, *purpose: str) -> torch.Generator:
 
     Streams of different purposes are independent, so an arm that draws more for one purpose (random
     routing, augmentation) still sees the same weights and data order as other arms. The generator
-    is always on the CPU, so all devices draw the same numbers.
+    is always on the CPU, so all devices draw the same numbers from it.
     """
     digest = hashlib.sha256("/".join((str(seed), *purpose)).encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "little") >> 1)
 
 
+def of_steps(stream: torch.Generator, device: torch.device) -> torch.Generator:
+    """Return what the steps of a training draw from on a device: on the CPU the stream itself.
+
+    Elsewhere it is a generator of that device, which `reseed` seeds: so no draw is copied from the
+    CPU, and the numbers are others than there.
+    """
+    return stream if device.type == "cpu" else torch.Generator(device)
+
+
+def reseed(generator: torch.Generator, stream: torch.Generator) -> None:
+    """Seed a generator of `of_steps` from its stream, unless it is the stream itself."""
+    if generator is not stream:
+        generator.manual_seed(int(torch.randint(2**62, (), generator=stream)))
+
+
 def uniform(
     shape: Sequence[int], generator: torch.Generator | None, dtype: torch.dtype | None = None
 ) -> torch.Tensor:
-    """Return numbers in [0, 1) on the CPU, drawn from a generator; None for PyTorch's own.
+    """Return numbers in [0, 1) on a generator's device; None for PyTorch's own of the CPU.
 
     Those of half precision are the rounded numbers of single precision.
 
@@ -28,19 +43,24 @@ def uniform(
         RuntimeError: If compiled or exported code is given a generator.
     """
     check_not_compiled(generator)
+    device = _device_of(generator)
     if dtype in {torch.float16, torch.bfloat16}:  # torch before 2.15 would draw others
-        return torch.rand(shape, generator=generator, device="cpu").to(dtype)
-    return torch.rand(shape, generator=generator, dtype=dtype, device="cpu")
+        return torch.rand(shape, generator=generator, device=device).to(dtype)
+    return torch.rand(shape, generator=generator, dtype=dtype, device=device)
 
 
 def normal(shape: Sequence[int], generator: torch.Generator | None) -> torch.Tensor:
-    """Return standard normal numbers on the CPU, drawn from a generator; None for PyTorch's own.
+    """Return standard normal numbers on a generator's device; None for PyTorch's own of the CPU.
 
     Raises:
         RuntimeError: If compiled or exported code is given a generator.
     """
     check_not_compiled(generator)
-    return torch.randn(shape, generator=generator, device="cpu")
+    return torch.randn(shape, generator=generator, device=_device_of(generator))
+
+
+def _device_of(generator: torch.Generator | None) -> torch.device | str:
+    return "cpu" if generator is None else generator.device
 
 
 def check_not_compiled(generator: torch.Generator | None) -> None:

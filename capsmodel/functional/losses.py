@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Integer, Shaped
 from torch import Tensor
 
 from capsmodel.functional.checks import check_choice, check_shape
+from capsmodel.functional.constants import kept_as
 from capsmodel.functional.labels import TrueClasses, multi_hot, true_classes
 
 
@@ -244,8 +245,12 @@ def weights_as(
     """
     if len(class_weights) == 0:
         return None
-    is_tensor = isinstance(class_weights, Tensor)
-    weights = class_weights.to(like) if is_tensor else like.new_tensor(class_weights)
+    if isinstance(class_weights, Tensor):
+        weights = class_weights.to(like)
+    elif isinstance(class_weights, tuple) and all(isinstance(one, float) for one in class_weights):
+        weights = kept_as(class_weights, like.device, like.dtype)  # those of a training's settings
+    else:
+        weights = like.new_tensor(class_weights)
     check_shape("class_weights", weights, classes=num_classes)
     return weights
 

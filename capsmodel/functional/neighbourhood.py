@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from capsmodel.functional.differentiation import has_storage
+from capsmodel.functional.constants import kept
 from capsmodel.torch_internals import constant
 
 _NEVER = -1e30  # a logarithm of nothing whose gradient is zero; that of -inf is not a number
@@ -127,36 +127,13 @@ class Neighbourhood:
         return read.permute(3, 0, 1, 2).reshape(edges, sites)
 
     def _children(self, device: torch.device) -> Int[Tensor, "places window"]:
-        return _table(_children, self, device)
+        return kept((_children, self), lambda: _children(self), device)
 
     def _parents(self, device: torch.device) -> Int[Tensor, "child_places most"]:
-        return _table(_parents, self, device)
+        return kept((_parents, self), lambda: _parents(self), device)
 
 
 ONE_PLACE = Neighbourhood()
-
-_TABLES: dict[object, Tensor] = {}
-
-
-def _table(
-    rows_of: Callable[[Neighbourhood], list[list[int]]],
-    neighbourhood: Neighbourhood,
-    device: torch.device,
-) -> Int[Tensor, "rows columns"]:
-    """Return a table on a device, kept for the next call where it is an ordinary tensor.
-
-    One that is made while something is traced or transformed is that call's alone.
-    """
-    if torch.compiler.is_compiling():
-        return torch.tensor(rows_of(neighbourhood), device=device)
-    key = (rows_of, neighbourhood, device)
-    if key in _TABLES and has_storage(torch.empty(0, device="cpu")):  # none is made in between
-        return _TABLES[key]
-    with torch.inference_mode(mode=False):  # a table must serve trainings too
-        table = torch.tensor(rows_of(neighbourhood), device=device)
-    if has_storage(table):
-        _TABLES[key] = table
-    return table
 
 
 def _children(neighbourhood: Neighbourhood) -> list[list[int]]:

@@ -63,8 +63,7 @@ def drop(
 ) -> Float[Tensor, "batch values"]:
     """Return the values with a share of them set to zero, the others raised to keep the mean.
 
-    PyTorch's own dropout draws from a global generator; this one from a CPU generator, so that all
-    devices drop the same values.
+    PyTorch's own dropout draws from a global generator; this one from the generator that is given.
 
     Source: Srivastava and others 2014, "Dropout", Journal of Machine Learning Research 15.
     Difference: values are raised in training, where theirs are lowered in use.

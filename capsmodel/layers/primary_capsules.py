@@ -160,8 +160,8 @@ def drop_capsules(
     Args:
         poses: Poses of all capsules.
         rate: The share.
-        generator: On the CPU, so that all devices drop the same capsules; None for PyTorch's own.
+        generator: Source of the chance; None for PyTorch's own, of the CPU.
         are_raised: Whether the others are raised in proportion, to keep the mean.
     """
-    mask = drop(torch.ones(poses.shape[:2]), rate, generator)
+    mask = drop(torch.ones(poses.shape[:2], device=poses.device), rate, generator)
     return poses * (mask if are_raised else mask.sign()).to(poses).unsqueeze(-1)

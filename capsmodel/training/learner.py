@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capsmodel import tensor_file
-from capsmodel.chance import stream
+from capsmodel.chance import of_steps, reseed, stream
 from capsmodel.config import TrainingConfig, build_model, check_judged
 from capsmodel.data import Images
 from capsmodel.health import routing_metrics
@@ -64,7 +64,8 @@ class Learner:
         network: The network.
         parameters: Its parameters, in its order: to look for them takes a fiftieth of a small step.
         optimiser: Optimiser of its weights.
-        chance: Name of a stream -> its generator.
+        chance: Name of a stream -> its generator on the CPU; checkpoints hold these.
+        drawn_from: Generator of the draws within steps, of the learner's device.
     """
 
     def __init__(self, config: TrainingConfig, seed: int, device: torch.device) -> None:
@@ -84,10 +85,12 @@ class Learner:
         self.parameters = tuple(self.network.parameters())
         self.optimiser = config.optimiser.build(self.parameters)
         self.chance = {name: stream(seed, name) for name in _STREAMS}
+        self.drawn_from = of_steps(self.chance["routing"], device)
 
     def batches(self, train: Images, epoch: int) -> Iterator[tuple[Images, Moment]]:
         """Yield the batches of the epoch after `epoch` finished ones, each with its moment."""
         augmentation, size = self.config.augmentation, self.config.batch_size
+        reseed(self.drawn_from, self.chance["routing"])
         train = train.of_epoch(epoch, self.seed)
         order = torch.randperm(len(train), generator=self.chance["data order"]).to(self.device)
         draws = augmentation.draw(len(train), self.chance["augmentation"]).to(self.device)
@@ -103,7 +106,7 @@ class Learner:
         """Set the gradient of each parameter and return the loss."""
         for parameter in self.parameters:
             parameter.grad = None
-        loss = self.judge(batch, self.chance["routing"], moment.progress).loss
+        loss = self.judge(batch, self.drawn_from, moment.progress).loss
         loss.backward()
         return loss.detach()
 

@@ -51,10 +51,10 @@ def origin_in_epoch(learner: Learner, data: DataSplits, epoch: int) -> Origin | 
         The first number that is not finite, None if all are.
     """
     for step, (batch, moment) in enumerate(learner.batches(data.train, epoch), start=1):
-        chance = learner.chance["routing"].get_state()
+        chance = learner.drawn_from.get_state()
         loss = learner.differentiate(batch, moment)
         if not _is_finite([loss, learner.gradient_norms()]):
-            learner.chance["routing"].set_state(chance)
+            learner.drawn_from.set_state(chance)
             return _in_gradient(learner, batch, moment, step)
         learner.move(moment)
         for name, parameter in learner.network.named_parameters():

@@ -12,7 +12,7 @@ from torch.testing import assert_close
 
 from capsmodel import Training
 from capsmodel.data import Digits
-from capsmodel.functional import Neighbourhood, neighbourhood
+from capsmodel.functional import Neighbourhood, constants
 from capsmodel.models import MatrixCapsNet
 from capsmodel.stopping import FixedEpochs
 from tests.capsmodel.small_config import small_config
@@ -104,7 +104,7 @@ def test_the_children_in_the_middle_are_seen_most_often() -> None:
 
 
 def test_what_a_prediction_has_kept_serves_a_training() -> None:
-    neighbourhood._TABLES.clear()
+    constants._KEPT.clear()
     model = MatrixCapsNet(
         conv_channels=2,
         conv_kernel=3,

@@ -14,13 +14,13 @@ from torch.nn.parallel import scatter_gather
 
 from capsmodel.functional import (
     Neighbourhood,
+    constants,
     dynamic_routing,
     em_routing,
     exponential_squash,
     leaky_routing,
     lengths,
     margin_loss,
-    neighbourhood,
     plain_autograd,
     random_routing,
     squash,
@@ -57,7 +57,7 @@ def test_forward_mode_too_goes_through_the_last_round_alone(
 
 @pytest.mark.parametrize("routing", ["em", "dynamic"])
 def test_a_first_call_inside_a_transform_leaves_nothing_behind(routing: str) -> None:
-    neighbourhood._TABLES.clear()  # pyright: ignore[reportPrivateUsage]
+    constants._KEPT.clear()  # pyright: ignore[reportPrivateUsage]
     layer = ConvCapsules(2, 3, (4, 4), 2, routing=routing, pose_dim=4)
     poses, seen = torch.rand(3, 16, 2, 4), torch.rand(3, 16, 2)
 
