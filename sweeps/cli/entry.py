@@ -13,6 +13,7 @@ import typer
 from typer.exceptions import TyperException
 
 from sweeps.cli.completion import VARIABLE, silent_completion
+from sweeps.cli.hints import misplaced_option
 from sweeps.cli.json_output import print_error
 from sweeps.cli.program import command_line
 from sweeps.cli.terminal import clean_messages
@@ -106,11 +107,8 @@ def _not_understood(error: TyperException) -> int:
     """Print in one sentence which word is wrong, or the help if no command was given."""
     option = getattr(error, "option_name", "")
     removed = _REMOVED_OPTIONS.get(option)
-    if option and {"submit", "slurm"} <= {*" ".join(sys.argv).replace("=", " ").split()}:
-        removed = (
-            f"capsweep has no option {option}: give an option of sbatch after --, as in "
-            f"-- {option}."
-        )
+    if option and not removed:
+        removed = misplaced_option(option, getattr(error, "possibilities", None) or ())
     sentence = removed or error.format_message()
     if "\n" in sentence:  # the help
         typer.echo(sentence, err=True)

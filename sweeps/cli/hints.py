@@ -5,6 +5,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 from sweeps.cli.options import STORAGE_VARIABLE, TRACKING_VARIABLE
@@ -12,6 +13,21 @@ from sweeps.records.launch_command import RESUME_VARIABLE
 from sweeps.records.plain_text import one_line
 from sweeps.tracking.addresses import public
 
+_OF_SUBMIT = {"--to", "--on", "--follow", "--nodes", "--gpus-per-node", "--cpus-per-node"}
+_OF_SBATCH = {
+    "-N": "--nodes",
+    "-p": "--partition",
+    "-t": "--time",
+    "-c": "--cpus-per-node",
+    "--cpus-per-task": "--cpus-per-node",
+    "-G": "--gpus-per-node",
+    "--gpus": "--gpus-per-node",
+    "--gres": "--gpus-per-node",
+    "-J": "--name",
+    "--job-name": "--name",
+}
+"""Option of sbatch -> ours in its place."""
+_LIKE = 0.8  # of 1; less, and options of sbatch are taken for slips of ours
 _ONLY_ONCE = {"--retrain", "--replace"}
 _OF_PLANNED_SEEDS = ("--effect", "--power", "--seeds", "--add-seeds", "--name")
 
@@ -61,6 +77,45 @@ def resume_hint(words: Sequence[str], folder: Path | None, sweep: str) -> str:
 def is_submitted() -> bool:
     """Return whether this process runs a sweep that was submitted from another machine."""
     return RESUME_VARIABLE in os.environ
+
+
+def misplaced_option(option: str, near: Sequence[str]) -> str:
+    """Return what to do with an option that this command does not have, "" where that is not known.
+
+    Args:
+        option: Without its value.
+        near: Options of the command that may be like it.
+    """
+    words = sys.argv[1:]
+    if words[:1] == ["run"] and option in _OF_SUBMIT:
+        return f"run trains on this machine. To submit the sweep: {_submit_command(words[1:])}."
+    if {"submit", "slurm"} <= {*" ".join(words).replace("=", " ").split()}:
+        meant = _OF_SBATCH.get(option) or next(iter(get_close_matches(option, near, 1, _LIKE)), "")
+        ours = f". Did you mean {meant}? Give" if meant else ": give"
+        return (
+            f"capsweep has no option {option}{ours} an option of sbatch after --, as in "
+            f"-- {_with_value(option, words)}."
+        )
+    return ""
+
+
+def _submit_command(words: Sequence[str]) -> str:
+    """Return the command that submits what these words of `run` should."""
+    names = {word.partition("=")[0] for word in words}
+    more = [] if names & {"--to", "--on"} else ["--to", "slurm"]
+    is_slurm = "slurm" in " ".join([*words, *more]).replace("=", " ").split()
+    more += ["--time", "2h"] if is_slurm and "--time" not in names else []
+    return shlex.join([program_name(), "submit", *map(public, words), *more])
+
+
+def _with_value(option: str, words: Sequence[str]) -> str:
+    """Return an option of sbatch with the value that follows it on a command line."""
+    for word, value in zip(words, [*words[1:], "-"], strict=True):
+        if word.startswith(f"{option}="):
+            return word
+        if word == option and not value.startswith("-") and words.index(word) > 1:
+            return f"{option}={value}" if option.startswith("--") else f"{option} {value}"
+    return option
 
 
 def launch_command() -> str:

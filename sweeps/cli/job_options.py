@@ -1,5 +1,6 @@
 """The options of `capsweep submit --to slurm` and `--to k8s`: what a job asks for."""
 
+import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, TypeVar
@@ -11,8 +12,10 @@ from capsmodel.settings.messages import allowed
 from sweeps.cli.arguments import read_duration
 from sweeps.cli.declared_options import Words
 from sweeps.records.errors import BadInput
-from sweeps.remote.messages import NodeJob, SlurmJob, slurm_seconds
+from sweeps.records.plain_text import counted
+from sweeps.remote.messages import NodeJob, SlurmJob, slurm_seconds, time_word
 
+_TIME = re.compile(r"-t|--time(=|$)")  # as sbatch takes it
 _Job = TypeVar("_Job", bound=NodeJob)
 
 
@@ -31,10 +34,12 @@ def slurm_job(given: Mapping[str, Any], sbatch: Sequence[str]) -> SlurmJob:
         sbatch: Options of sbatch.
 
     Raises:
-        BadInput: If there is no time, or one is not valid.
+        BadInput: If there is no time, or two, or one option is not valid.
     """
     if given["seconds"] is None:
         raise BadInput("Slurm needs the time of a job: give --time, such as --time 4h.")
+    if any(_TIME.match(word) for word in sbatch):
+        raise BadInput("The time of a job is given by --time before --: leave it out after --.")
     return _valid(SlurmJob, {**given, "options": _lines(sbatch)})
 
 
@@ -60,9 +65,10 @@ def _valid(kind: type[_Job], given: Mapping[str, Any]) -> _Job:
         detail = error.errors(include_url=False)[0]
         name = str(detail["loc"][0])
         if name == "seconds":
+            minutes = counted(detail["input"] / 60, "minute")
             raise BadInput(
-                f"--time takes at least 5 minutes, got {detail['input']:g} seconds: a job starts "
-                f"Ray first, and ends a minute before its time is over."
+                f"--time takes at least 5 minutes, got {minutes}: a job starts Ray first, and ends "
+                f"a minute before its time is over."
             ) from error
         what = allowed(kind.model_fields[name])
         flag = name.replace("_", "-")
@@ -79,9 +85,7 @@ def job_words(job: NodeJob) -> tuple[list[str], list[str]]:
     if not isinstance(job, SlurmJob):
         return words, []
     last = [word for line in job.options for word in line.split(" ")]
-    minutes = job.seconds / 60
-    time = f"{minutes / 60:g}h" if minutes % 60 == 0 else f"{minutes:g}m"
-    return [*words, f"--time={time}"], ["--", *last] if last else []
+    return [*words, f"--time={time_word(job.seconds)}"], ["--", *last] if last else []
 
 
 def refuse_job_options(given: Mapping[str, Any], sbatch: Sequence[str]) -> None:

@@ -242,6 +242,12 @@ def slurm_seconds(text: str) -> float | None:
     return float(sum(unit * int(part or 0) for unit, part in zip(units, parts, strict=True)))
 
 
+def time_word(seconds: float) -> str:
+    """Return a time as `--time` takes it: 2h, 90m."""
+    minutes = seconds / 60
+    return f"{minutes / 60:g}h" if minutes % 60 == 0 else f"{minutes:g}m"
+
+
 class NodeJob(_Message):
     """What a job asks of nodes of its own; the options of the command line are made from it.
 
@@ -256,7 +262,8 @@ class NodeJob(_Message):
     )
     cpus_per_node: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="Slurm, k8s: cores of each node [default: 4 for each GPU, or 4].",
+        description="Slurm, k8s: cores of each node [default: 4 for each GPU, or 4; under Slurm no "
+        "more than the nodes have].",
     )
 
     @property
@@ -284,7 +291,8 @@ class SlurmJob(NodeJob):
     """
 
     seconds: Annotated[float, Field(ge=300)] = Field(
-        description="Slurm: time of a job, 5m or more: 4h, 90m, 04:00:00 or 1-12:00:00."
+        description="Slurm: time of a job, 5m or more: 4h, 90m, 04:00:00, 1-12:00:00, or a number "
+        "of minutes."
     )
     partition: str | None = Field(
         default=None, description="Slurm: partition [default: Slurm's own]."

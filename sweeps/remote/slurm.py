@@ -37,6 +37,7 @@ from sweeps.remote.messages import (
     SubmitToSlurm,
     Text,
     slurm_seconds,
+    time_word,
 )
 from sweeps.remote.node import write_files
 from sweeps.storage.locations import resolve_storage
@@ -200,7 +201,7 @@ def _check_same_job(folder: Path, text: str, request: SubmitToSlurm) -> None:
     now, given = (_asked(one) for one in ((folder / "job.sbatch").read_text(), text))
     if now == given:
         return
-    has, asks = (", ".join(sorted(one)) or "nothing" for one in (now - given, given - now))
+    has, asks = (_as_typed(one) or "no such option" for one in (now - given, given - now))
     raise BadInput(
         f"'{request.sweep}' is there already as job {_job_id(folder)}, with {has}, and this asks "
         f"for {asks}: give the same options, or stop it first (capsweep stop {request.sweep})."
@@ -211,6 +212,23 @@ def _asked(text: str) -> set[str]:
     """Return the options of sbatch in a job's file."""
     lines = text.splitlines()
     return {line.removeprefix("#SBATCH ") for line in lines if line.startswith("#SBATCH ")}
+
+
+def _as_typed(options: set[str]) -> str:
+    """Return options of sbatch as the user gave them, without those that follow from others."""
+    has_gpus = any(option.startswith("--gpus-per-node=") for option in options)
+    typed: list[str] = []
+    for option in sorted(options):
+        name, _, value = option.partition("=")
+        if name == "--time":
+            typed.append(f"--time {time_word(slurm_seconds(value) or 0)}")
+        elif name == "--cpus-per-task" and not has_gpus:
+            typed.append(f"--cpus-per-node {value}")
+        elif name in {"--nodes", "--gpus-per-node", "--partition"}:
+            typed.append(f"{name} {value}")
+        elif name != "--cpus-per-task" and not option.startswith("--signal=B:USR1@"):
+            typed.append(option)
+    return ", ".join(typed)
 
 
 def _test(text: str, job: SlurmJob) -> None:

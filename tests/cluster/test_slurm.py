@@ -29,9 +29,9 @@ _TO = "capsweep submit quickstart --name refused --yes --to slurm"
 _JOB = f"{_TO} --time 10m --cpus-per-node 1"
 WRONG = (
     Wrong(_TO, "Slurm needs the time of a job: give --time, such as --time 4h."),
-    Wrong(f"{_TO} --time 2m", "--time takes at least 5 minutes, got 120 seconds"),
+    Wrong(f"{_TO} --time 2m", "--time takes at least 5 minutes, got 2 minutes"),
     Wrong(f"{_TO} --time soon", "--time takes 4h, 1h30m, 04:00:00, 1-12:00:00 or a number of"),
-    Wrong(f"{_TO} --time 0-0:00", "--time takes at least 5 minutes, got 0 seconds"),
+    Wrong(f"{_TO} --time 0-0:00", "--time takes at least 5 minutes, got 0 minutes"),
     Wrong(f"{_JOB} --nodes 0", "--nodes must be an integer at least 1, got 0"),
     Wrong(f"{_JOB} --gpus-per-node=-1", "--gpus-per-node must be an integer at least 0"),
     Wrong(f"{_JOB} --attempts 0", "--attempts must be an integer at least 1"),
@@ -48,7 +48,7 @@ WRONG = (
     Wrong(f"{_JOB} --gpus-per-node 1", "The nodes of partition 'main' have no GPU that Slurm"),
     Wrong(f"{_JOB} --cpus-per-node 64", "have at most 2 cores, and a job asks for 64 of each"),
     Wrong(f"{_JOB} -- --gres=gpu:1", "sbatch was refused: "),
-    Wrong(f"{_JOB} --account lab", "give an option of sbatch after --, as in -- --account."),
+    Wrong(f"{_JOB} --account lab", "give an option of sbatch after --, as in -- --account=lab."),
     Wrong(f"{_JOB} --storage s3://mine/x", "give a folder on a disk with locks"),
     Wrong(f"{_JOB} -- --acount=x", "sbatch was refused: "),
     Wrong(f"{_JOB} -- --begin=never", "sbatch was refused: "),

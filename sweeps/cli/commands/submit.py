@@ -313,6 +313,7 @@ def _print_job(head: "Head") -> None:
     if isinstance(head, SlurmLogin) and head.job:
         times = counted(head.job.attempts, "time")
         say(f"The job: {head.job.words}; started at most {times} while trials are missing.")
+        say(f"Records: {head.storage} (all nodes must see it).")
     if isinstance(head, KubeHead) and head.job:
         say(
             f"Pods for trials: at most {head.job.nodes}, each with {head.job.memory_gib} GiB of "

@@ -205,3 +205,11 @@ def test_the_tables_of_a_done_sweep_are_found_in_its_storage_folder(
     assert _tables_there(login, done, options_of({})).endswith(" report mine")
     other = options_of({"tracking_uri": "http://127.0.0.1:5000"})
     assert _tables_there(login, done, other) == ""
+
+
+def test_what_another_job_was_asked_for_is_said_as_it_was_typed() -> None:
+    derived = {"--cpus-per-task=8", "--signal=B:USR1@300"}
+    asked = {"--gpus-per-node=2", "--time=0-02:00:00", "-A lab", *derived}
+    assert slurm._as_typed(asked) == "--gpus-per-node 2, --time 2h, -A lab"
+    assert slurm._as_typed(derived) == "--cpus-per-node 8"
+    assert slurm._as_typed({"--time=1-12:30:00", "--nodes=3"}) == "--nodes 3, --time 2190m"
