@@ -1,10 +1,12 @@
-r"""What a step of a training takes, beside the same step by a literal form and by an earlier state.
+r"""What a training step takes, beside a literal form, an earlier state and the products it needs.
 
     python benchmarks/library.py [--before CHECKOUT] \
         > benchmarks/reports/<date>_library_<machine>.md
 
-Each contender is a process of its own, with one thread; they step in turn, so that other work on
-the machine slows all of them. Each is timed with the memory allocator as it comes and with one that
+The floor of CapsNet is its two convolutions alone, forward and backward; that of capsules is the
+products that make their votes once, and the gradients of these. Each contender is a process of its
+own, with one thread; they step in turn, so that other work on the machine slows all of them. Each
+is timed with the memory allocator as it comes and with one that
 keeps what is freed, which is what sweeps set.
 """
 
@@ -21,11 +23,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from torch import nn
 
 STEPS = 7
 TUNED_MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(2**33), "MALLOC_TRIM_THRESHOLD_": str(2**35)}
 TITLES = {
-    "capsnet": "CapsNet of the paper, 28 by 28 pixels, batches of 64",
+    "capsnet": "CapsNet of the paper, 28 by 28 pixels, batches of 128",
     "layer": "its class capsules alone, 1,152 to 10, batches of 128",
     "matrices": "matrix capsules, A = 64, B = 8, C = D = 16, 32 by 32 pixels, batches of 8",
 }
@@ -68,6 +71,8 @@ class Process:
 
 def step_of(workload: str, name: str) -> Callable[[], None]:
     """Return what makes one step of a workload."""
+    if name == "floor":
+        return floor_of(workload)
     from capsmodel.losses import MarginLoss, SpreadLoss
     from capsmodel.models import CapsNet, MatrixCapsNet
     from capsmodel.optimisers import Adam
@@ -91,7 +96,7 @@ def step_of(workload: str, name: str) -> Callable[[], None]:
         return alone
     is_matrix = workload == "matrices"
     small = MatrixCapsNet(conv_channels=64, primary_types=8, first_types=16, second_types=16)
-    side, classes, batch = (32, 5, 8) if is_matrix else (28, 10, 64)
+    side, classes, batch = (32, 5, 8) if is_matrix else (28, 10, 128)
     network = (small if is_matrix else CapsNet()).build((1, side, side), classes)
     network.initialise(0)
     if name == "literal":
@@ -110,6 +115,38 @@ def step_of(workload: str, name: str) -> Callable[[], None]:
         optimiser.step()
 
     return step
+
+
+def floor_of(workload: str) -> Callable[[], None]:
+    """Return what makes the products alone that a step cannot do without, and their gradients."""
+    if workload == "capsnet":
+        images = torch.rand(128, 1, 28, 28)
+        network = nn.Sequential(nn.Conv2d(1, 256, 9), nn.Conv2d(256, 256, 9, stride=2))
+        slope = torch.rand(128, 256, 6, 6)
+
+        def convolutions() -> None:
+            network.zero_grad(set_to_none=True)
+            network(images).backward(slope)
+
+        return convolutions
+    # edges, rows of children's poses, numbers of a row, numbers of votes: of each layer
+    layers = {
+        "layer": [(1152, 128, 8, 160)],
+        "matrices": [(72, 1152, 4, 64), (144, 512, 4, 64), (256, 32, 4, 20)],
+    }[workload]
+    factors = [
+        (torch.rand(edges, rows, inner), torch.rand(edges, inner, votes))
+        for edges, rows, inner, votes in layers
+    ]
+    leaves = [(left.requires_grad_(), right.requires_grad_()) for left, right in factors]
+    slopes = [torch.rand(edges, rows, votes) for edges, rows, _, votes in layers]
+
+    def products() -> None:
+        for (left, right), slope in zip(leaves, slopes, strict=True):
+            left.grad = right.grad = None
+            torch.bmm(left, right).backward(slope)
+
+    return products
 
 
 def serve(make: Callable[[], Callable[[], None]]) -> None:
@@ -148,7 +185,7 @@ def measured(workload: str, folders: dict[str, Path], malloc: dict[str, str]) ->
     rows: list[str] = []
     for name, recorded in counted.items():
         taken = [step.processor for step in recorded]
-        ratio = statistics.median(a / b for a, b in zip(taken, ours, strict=True))
+        ratio = statistics.median(b / a for a, b in zip(taken, ours, strict=True))
         rows.append(
             f"| {TITLES[workload]} | {'tuned' if malloc else 'stock'} | {name} "
             f"| {1000 * statistics.median(taken):.0f} | {1000 * min(taken):.0f} | {ratio:.2f} "
@@ -160,14 +197,19 @@ def measured(workload: str, folders: dict[str, Path], malloc: dict[str, str]) ->
 def main(before: Path | None) -> None:
     """Measure every workload and print the report."""
     here = Path(__file__).parents[1]
-    folders = {"this": here, "literal": here} | ({"before": before} if before else {})
-    print("# A step of a training, beside a literal form" + (" and before" if before else ""))
+    folders = {"this": here, "floor": here, "literal": here} | (
+        {"before": before} if before else {}
+    )
+    print("# A training step, beside its floor, a literal form" + (" and before" if before else ""))
     print(f"\n- machine: {os.cpu_count()} cores, {platform.system()}, no GPU; one thread each")
     print(f"- PyTorch {torch.__version__}; {STEPS} steps after 2 that do not count, in turn")
-    print("- processor milliseconds; the ratio is the median over pairs, to `this`")
+    print(
+        "- processor milliseconds; the ratio is that of `this` to the row's, the median over pairs"
+    )
     print("- memory: the most that the process ever held, above what it held before its first step")
+    print("- floor: CapsNet's two convolutions alone; the products that make the votes, once")
     print("- literal: einsum, softmax and autograd for vectors; for matrices, votes held in full\n")
-    print("| step | malloc | contender | median ms | least ms | ratio | peak MiB |")
+    print("| step | malloc | contender | median ms | least ms | this / it | peak MiB |")
     print("| :--- | :--- | :--- | ---: | ---: | ---: | ---: |")
     for workload in TITLES:
         for malloc in ({}, TUNED_MALLOC):

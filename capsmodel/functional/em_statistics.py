@@ -188,7 +188,7 @@ class _Tiled(WrittenByHand):
             torch.sum(torch.mul(weights, squares, out=room), dim=0, out=variance[at])
             variance[at] += floor
             if distances is not None:
-                relative = torch.mul(squares, variance[at].reciprocal(), out=room)
+                relative = squares.mul_(variance[at].reciprocal())
                 torch.sum(relative, dim=2, out=distances[:, at])
         return mass.expand(-1, out_caps).contiguous(), centre, variance, distances
 
