@@ -2,8 +2,8 @@
 
     CAPSWEEP_DATA=... python -m benchmarks.gpu [PART ...] [--into FOLDER] [--device cuda]
 
-Parts, all by default: agreement, steps, epoch, trials, mnist. Each takes at most 8 minutes on a
-recent GPU. A part that is started again resumes: every measurement is a line of
+Parts, all by default: agreement, steps, epoch, graph, trials, mnist. Each takes at most 8 minutes
+on a recent GPU. A part that is started again resumes: every measurement is a line of
 FOLDER/results.jsonl, and `mnist` saves its network every five epochs. FOLDER/report.md is written
 from all lines. It needs capsmodel alone, and MNIST's files for `epoch` and `mnist`.
 """
@@ -651,6 +651,26 @@ def epoch(results: Results, device: torch.device, scale: Scale) -> None:
         results.add("epoch", precision, images=num_images, first=seconds[0], seconds=seconds[1:])
 
 
+def graph(results: Results, device: torch.device, scale: Scale) -> None:
+    """Time trainings whose steps are CUDA graphs, beside the same ones operation by operation."""
+    set_precision("TF32")
+    paper = mnist_config("paper", scale.timed_epochs, scale)
+    small = paper.model_copy(update={"model": small_model(), "batch_size": scale.batch // 2})
+    for title, config in (("paper's network", paper), ("small network", small)):
+        for form in ("eager", "graph"):
+            name = f"{title}, {form}"
+            if results.has("graph", name):
+                continue
+            training = Training(config, 0, device, cuda_graph=form == "graph")
+            epochs = list(training)
+            results.add(
+                "graph",
+                name,
+                seconds=[metrics.duration_seconds for metrics in epochs[1:]],
+                losses=[metrics.train_loss for metrics in epochs],
+            )
+
+
 def mnist(results: Results, device: torch.device, scale: Scale) -> None:
     """Train both profiles to the end; the test split is looked at once."""
     set_precision("TF32")
@@ -755,6 +775,7 @@ PARTS: dict[str, Callable[[Results, torch.device, Scale], None]] = {
     "agreement": agreement,
     "steps": steps,
     "epoch": epoch,
+    "graph": graph,
     "trials": trials,
     "mnist": mnist,
 }
@@ -780,6 +801,7 @@ def report(results: Results) -> str:
         *agreement_lines(results.lines("agreement")),
         *steps_lines(results.lines("steps")),
         *epoch_lines(results.lines("epoch")),
+        *graph_lines(results.lines("graph")),
         *trials_lines(results.lines("trials")),
         *mnist_lines(results.lines("mnist")),
     ]
@@ -853,6 +875,27 @@ def epoch_lines(found: list[dict[str, Any]]) -> list[str]:
         "",
         "| precision | images | first epoch s | median of the next s |",
         "| :--- | ---: | ---: | ---: |",
+        *rows,
+    ]
+
+
+def graph_lines(found: list[dict[str, Any]]) -> list[str]:
+    if not found:
+        return []
+    rows = [
+        f"| {line['name']} | {statistics.median(line['seconds']):.2f} "
+        f"| {', '.join(f'{loss:.6f}' for loss in line['losses'])} |"
+        for line in found
+    ]
+    return [
+        "",
+        "## Trainings with steps as CUDA graphs",
+        "",
+        "`Training(cuda_graph=True)` beside the same training without; the losses should agree to "
+        "about four digits, as the learning rate is in single precision in a graph.",
+        "",
+        "| training | median of the epochs after the first s | training losses |",
+        "| :--- | ---: | :--- |",
         *rows,
     ]
 

@@ -7,10 +7,14 @@ import math
 from abc import ABC, abstractmethod
 from typing import Annotated, Generic, TypeVar
 
+from jaxtyping import Float
 from pydantic import Field
+from torch import Tensor
 
 from capsmodel.search_range import Floats
 
+Number = float | Float[Tensor, ""]
+"""A number that moves: in a step that a CUDA graph keeps it is a tensor, which moves in place."""
 V = TypeVar("V")
 When = TypeVar("When")
 
@@ -44,23 +48,33 @@ class ConstantSchedule(Schedule[V, When]):
         return setting
 
 
-class LinearSchedule(Schedule[V, float]):
+class LinearSchedule(Schedule[V, Number]):
     """The value moves evenly, from a start of the schedule's to the value that is set."""
 
-    def at(self, setting: V, when: float) -> V:
+    def at(self, setting: V, when: Number) -> V:
         """Return the value at the training's progress; the ends are exact."""
         return self.between(setting, when)
 
     @abstractmethod
-    def between(self, end: V, share: float) -> V:
+    def between(self, end: V, share: Number) -> V:
         """Return the value a share of the way from the start to the end."""
 
 
-def blend(start: float, end: float, share: float) -> float:
+def blend(start: Number, end: Number, share: Number) -> Number:
     """Return the number a share of the way from one to another; the ends are exact."""
     return (1 - share) * start + share * end
 
 
-def sigmoid(argument: float) -> float:
+def sigmoid(argument: Number) -> Number:
     """Return 1 / (1 + exp(-argument))."""
-    return 1 / (1 + math.exp(-argument))
+    return 1 / (1 + exponential(-argument))
+
+
+def exponential(argument: Number) -> Number:
+    """Return e to a power."""
+    return argument.exp() if isinstance(argument, Tensor) else math.exp(argument)
+
+
+def at_most(value: Number, most: float) -> Number:
+    """Return the smaller of two numbers."""
+    return value.clamp(max=most) if isinstance(value, Tensor) else min(most, value)

@@ -26,9 +26,9 @@ class Margins(NamedTuple):
         tensor(0.0100)
     """
 
-    positive: float = 0.9
-    negative: float = 0.1
-    down_weight: float = 0.5
+    positive: float | Float[Tensor, ""] = 0.9
+    negative: float | Float[Tensor, ""] = 0.1
+    down_weight: float | Float[Tensor, ""] = 0.5
 
 
 PAPER_MARGINS = Margins()
@@ -92,7 +92,7 @@ def margin_loss(
 def spread_loss(
     lengths: Float[Tensor, "batch classes"],
     labels: Integer[Tensor, " batch"] | Shaped[Tensor, "batch classes"],
-    margin: float = 0.9,
+    margin: float | Float[Tensor, ""] = 0.9,
     *,
     over_classes: Literal["sum", "mean"] = "sum",
     reduction: Reduction = "mean",

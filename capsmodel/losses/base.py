@@ -18,6 +18,7 @@ from capsmodel.functional.losses import (
 )
 from capsmodel.models.base import Outputs
 from capsmodel.routing import Routed
+from capsmodel.schedules import Number
 from capsmodel.settings.parts import Part
 
 
@@ -46,7 +47,8 @@ class Loss(Part, ABC):
             lengths: Belief in each class, in [0, 1].
             labels: The true class of each image; or, of a task of several, whether an image is of
                 each.
-            progress: Share of the training that is done, in [0, 1]: what schedules go by.
+            progress: Share of the training that is done, in [0, 1]: what schedules go by. In a
+                step that is captured as a CUDA graph it is a tensor with one number.
         """
 
     @classmethod
@@ -65,7 +67,7 @@ class Loss(Part, ABC):
         self,
         outputs: Outputs,
         labels: Shaped[Tensor, "batch ..."],
-        progress: float,
+        progress: Number,
         reduction: Reduction = "mean",
     ) -> Float[Tensor, "*batch"]:
         """Return the loss of a network's outputs, by default the loss of the lengths.
@@ -78,7 +80,7 @@ class Loss(Part, ABC):
                 the losses of this package take here and in `loss`.
         """
         if reduction == "mean":
-            return self.loss(outputs.lengths, labels, progress)
+            return self.loss(outputs.lengths, labels, cast(float, progress))
         return cast(Any, self.loss)(outputs.lengths, labels, progress, reduction)
 
     def module(

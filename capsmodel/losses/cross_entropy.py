@@ -11,6 +11,7 @@ from capsmodel.functional.labels import true_classes
 from capsmodel.functional.losses import Reduction, reduced, weights_as
 from capsmodel.losses.base import ClassWeightedLoss
 from capsmodel.models.base import Outputs
+from capsmodel.schedules import Number
 from capsmodel.search_range import Floats
 
 
@@ -47,7 +48,7 @@ class CrossEntropy(ClassWeightedLoss):
         self,
         lengths: Float[Tensor, "batch classes"],
         labels: Shaped[Tensor, "batch ..."],
-        progress: float,
+        progress: Number,
         reduction: Reduction = "mean",
     ) -> Float[Tensor, "*batch"]:
         """Return the mean negative log-probability of the true class."""
@@ -57,7 +58,7 @@ class CrossEntropy(ClassWeightedLoss):
         self,
         outputs: Outputs,
         labels: Shaped[Tensor, "batch ..."],
-        progress: float,
+        progress: Number,
         reduction: Reduction = "mean",
     ) -> Float[Tensor, "*batch"]:
         """Return the loss of the network's own logits, or else of the lengths."""

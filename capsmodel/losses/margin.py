@@ -17,6 +17,7 @@ from capsmodel.schedules import (
     ConstantSchedule,
     LinearSchedule,
     Midpoint,
+    Number,
     Schedule,
     Steepness,
     blend,
@@ -26,7 +27,7 @@ from capsmodel.search_range import Floats
 from capsmodel.settings.parts import OneOf, Part, Settings
 
 
-class MarginSchedule(Part, Schedule[Margins, float], ABC):
+class MarginSchedule(Part, Schedule[Margins, Number], ABC):
     """How the margins of a loss move during a training.
 
     They go by the share of the training that is done, in [0, 1]. A validation loss is taken with
@@ -37,7 +38,7 @@ class MarginSchedule(Part, Schedule[Margins, float], ABC):
     family: ClassVar[str] = "margin schedule"
 
 
-class ConstantMargins(ConstantSchedule[Margins, float], MarginSchedule):
+class ConstantMargins(ConstantSchedule[Margins, Number], MarginSchedule):
     """The margins stay as the loss has set them."""
 
     kind: Literal["constant"] = "constant"
@@ -74,7 +75,7 @@ class StartingMargins(Settings):
             )
         return self
 
-    def between(self, end: Margins, share: float) -> Margins:
+    def between(self, end: Margins, share: Number) -> Margins:
         """Return the margins a share of the way to those of the loss; the ends are exact."""
         starts = (self.positive_start, self.negative_start, self.down_weight_start)
         return Margins(*(blend(one, two, share) for one, two in zip(starts, end, strict=True)))
@@ -107,7 +108,7 @@ class SigmoidMargins(StartingMargins, MarginSchedule):
     steepness: Steepness = 10.0
     midpoint: Midpoint = 0.5
 
-    def at(self, setting: Margins, when: float) -> Margins:
+    def at(self, setting: Margins, when: Number) -> Margins:
         """Return the margins at the curve's progress."""
         low, now, high = (
             sigmoid(self.steepness * (progress - self.midpoint)) for progress in (0.0, when, 1.0)
@@ -174,7 +175,7 @@ class MarginLoss(ClassWeightedLoss):
         self,
         lengths: Float[Tensor, "batch classes"],
         labels: Shaped[Tensor, "batch ..."],
-        progress: float,
+        progress: Number,
         reduction: Reduction = "mean",
     ) -> Float[Tensor, "*batch"]:
         """Return the squared shortfalls of the classes, reduced, mean over the images."""

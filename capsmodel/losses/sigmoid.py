@@ -11,6 +11,7 @@ from capsmodel.functional import sigmoid_loss
 from capsmodel.functional.losses import Reduction
 from capsmodel.losses.base import ClassWeightedLoss
 from capsmodel.models.base import Outputs
+from capsmodel.schedules import Number
 
 
 class Sigmoid(ClassWeightedLoss):
@@ -48,7 +49,7 @@ class Sigmoid(ClassWeightedLoss):
         self,
         lengths: Float[Tensor, "batch classes"],
         labels: Shaped[Tensor, "batch ..."],
-        progress: float,
+        progress: Number,
         reduction: Reduction = "mean",
     ) -> Float[Tensor, "*batch"]:
         """Return the loss of lengths as probabilities, mean over the images."""
@@ -58,7 +59,7 @@ class Sigmoid(ClassWeightedLoss):
         self,
         outputs: Outputs,
         labels: Shaped[Tensor, "batch ..."],
-        progress: float,
+        progress: Number,
         reduction: Reduction = "mean",
     ) -> Float[Tensor, "*batch"]:
         """Return the loss of the network's own logits, or else of the lengths."""

@@ -1,6 +1,5 @@
 """The spread loss of matrix capsules, and the schedules of its margin."""
 
-import math
 from abc import ABC
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -17,17 +16,20 @@ from capsmodel.schedules import (
     ConstantSchedule,
     LinearSchedule,
     Midpoint,
+    Number,
     Schedule,
     Steepness,
+    at_most,
     blend,
+    exponential,
 )
 from capsmodel.search_range import Floats
 from capsmodel.settings.parts import OneOf, Part
 
-_LARGEST_ARGUMENT = 10  # of the authors' sigmoid
+_LARGEST_ARGUMENT = 10.0  # of the authors' sigmoid
 
 
-class SpreadSchedule(Part, Schedule[float, float], ABC):
+class SpreadSchedule(Part, Schedule[Number, Number], ABC):
     """How the margin of the spread loss moves during a training.
 
     It goes by the share of the training that is done, in [0, 1]. A validation loss is taken with
@@ -38,13 +40,13 @@ class SpreadSchedule(Part, Schedule[float, float], ABC):
     family: ClassVar[str] = "spread schedule"
 
 
-class ConstantSpread(ConstantSchedule[float, float], SpreadSchedule):
+class ConstantSpread(ConstantSchedule[Number, Number], SpreadSchedule):
     """The margin stays as the loss has set it."""
 
     kind: Literal["constant"] = "constant"
 
 
-class LinearSpread(LinearSchedule[float], SpreadSchedule):
+class LinearSpread(LinearSchedule[Number], SpreadSchedule):
     """The margin moves evenly from the schedule's own to that of the loss.
 
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing": below
@@ -58,7 +60,7 @@ class LinearSpread(LinearSchedule[float], SpreadSchedule):
     kind: Literal["linear"] = "linear"
     start: Annotated[float, Field(ge=0, le=1), Floats(0.1, 0.5)] = 0.2
 
-    def between(self, end: float, share: float) -> float:
+    def between(self, end: Number, share: Number) -> Number:
         """Return the margin a share of the way to that of the loss; the ends are exact."""
         return blend(self.start, end, share)
 
@@ -83,10 +85,10 @@ class SigmoidSpread(SpreadSchedule):
     steepness: Steepness = 40.0
     midpoint: Midpoint = 0.1
 
-    def at(self, setting: float, when: float) -> float:
+    def at(self, setting: Number, when: Number) -> Number:
         """Return the margin on the sigmoid between the two."""
-        argument = min(_LARGEST_ARGUMENT, self.steepness * (when - self.midpoint))
-        return self.start + (setting - self.start) / (1 + math.exp(-argument))
+        argument = at_most(self.steepness * (when - self.midpoint), _LARGEST_ARGUMENT)
+        return self.start + (setting - self.start) / (1 + exponential(-argument))
 
 
 SPREAD_SCHEDULES = (ConstantSpread, LinearSpread, SigmoidSpread)
@@ -144,7 +146,7 @@ class SpreadLoss(ClassWeightedLoss):
         self,
         lengths: Float[Tensor, "batch classes"],
         labels: Shaped[Tensor, "batch ..."],
-        progress: float,
+        progress: Number,
         reduction: Reduction = "mean",
     ) -> Float[Tensor, "*batch"]:
         """Return the squared shortfalls of the wrong classes, reduced, mean over the images."""

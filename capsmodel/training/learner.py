@@ -15,6 +15,7 @@ from capsmodel.data import Images
 from capsmodel.health import routing_metrics
 from capsmodel.models import Outputs
 from capsmodel.optimisers import Moment
+from capsmodel.schedules import Number
 from capsmodel.tensor_file import TensorSpec
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE, evaluation_chance
 
@@ -55,7 +56,8 @@ class SplitJudged(NamedTuple):
 class Learner:
     """A network with its optimiser and the random streams that it draws from.
 
-    A step is `differentiate`, then `move`. Nothing here waits for a GPU.
+    A step is `differentiate`, then `move`; whole ones are in `capsmodel.training.captured`.
+    Nothing here waits for a GPU.
 
     Attributes:
         config: All settings.
@@ -102,11 +104,16 @@ class Learner:
             batch = presented(plain, lambda images, draw=draw: augmentation.apply(images, draw))
             yield batch, Moment(epoch * num_steps + step, num_steps, num_epochs)
 
-    def differentiate(self, batch: Images, moment: Moment) -> Float[Tensor, ""]:
-        """Set the gradient of each parameter and return the loss."""
+    def differentiate(self, batch: Images, progress: Number) -> Float[Tensor, ""]:
+        """Set the gradient of each parameter and return the loss.
+
+        Args:
+            batch: The images, as the network is given them.
+            progress: Share of the training that is done, in [0, 1].
+        """
         for parameter in self.parameters:
             parameter.grad = None
-        loss = self.judge(batch, self.drawn_from, moment.progress).loss
+        loss = self.judge(batch, self.drawn_from, progress).loss
         loss.backward()
         return loss.detach()
 
@@ -129,11 +136,19 @@ class Learner:
 
     def move(self, moment: Moment) -> None:
         """Move the weights along their gradients."""
-        for group in self.optimiser.param_groups:
-            group["lr"] = self.config.optimiser.learning_rate_at(moment)
+        self.set_rate(moment)
         self.optimiser.step()
 
-    def judge(self, batch: Images, generator: torch.Generator, progress: float) -> Judged:
+    def set_rate(self, moment: Moment) -> None:
+        """Set the learning rate of the next step, in place where it is a tensor."""
+        rate = self.config.optimiser.learning_rate_at(moment)
+        for group in self.optimiser.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+
+    def judge(self, batch: Images, generator: torch.Generator, progress: Number) -> Judged:
         """Return the network's outputs for unchanged images, and their loss.
 
         Raises:

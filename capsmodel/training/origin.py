@@ -52,7 +52,7 @@ def origin_in_epoch(learner: Learner, data: DataSplits, epoch: int) -> Origin | 
     """
     for step, (batch, moment) in enumerate(learner.batches(data.train, epoch), start=1):
         chance = learner.drawn_from.get_state()
-        loss = learner.differentiate(batch, moment)
+        loss = learner.differentiate(batch, moment.progress)
         if not _is_finite([loss, learner.gradient_norms()]):
             learner.drawn_from.set_state(chance)
             return _in_gradient(learner, batch, moment, step)
@@ -69,7 +69,7 @@ def _in_gradient(learner: Learner, batch: Images, moment: Moment, step: int) -> 
     if not _is_finite(batch.images):
         return Origin(step, "the images", "as they are given to the network")
     with _outputs_watched(learner.network) as outputs, _gradients_watched(learner) as gradients:
-        loss = learner.differentiate(batch, moment)
+        loss = learner.differentiate(batch, moment.progress)
     if outputs:
         return Origin(step, outputs[0], "its output; inputs were finite")
     if not _is_finite(loss):

@@ -28,6 +28,7 @@ from capsmodel.metrics import EpochMetrics as EpochMetrics
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.settings.measures import parts_in
 from capsmodel.tasks import Task
+from capsmodel.training.captured import CapturedSteps
 from capsmodel.training.learner import Learner, SplitJudged
 from capsmodel.training.origin import Origin, origin_in_epoch
 from capsmodel.training.trained import Trained
@@ -132,6 +133,7 @@ class Training:
         seed: Seed of all random numbers.
         device: Device of weights and images.
         checkpointing: Whether capsule layers are computed anew in the backward pass.
+        cuda_graph: Whether a GPU gets each step of a full batch as one CUDA graph.
         history: The metrics of every epoch done.
     """
 
@@ -142,6 +144,7 @@ class Training:
         device: str | torch.device = "cpu",
         *,
         checkpointing: bool = False,
+        cuda_graph: bool = False,
         data: DataSplits | None = None,
     ) -> None:
         """Load the data and set the initial weights.
@@ -152,6 +155,10 @@ class Training:
             device: Device of weights and images.
             checkpointing: Whether capsule layers are computed anew in the backward pass: less
                 memory for more time, and the same result to the last bit.
+            cuda_graph: Whether a GPU gets each step of a full batch as one CUDA graph, captured in
+                the first epoch; elsewhere it changes nothing. It was never run on a GPU:
+                `python -m benchmarks.gpu graph` compares it with steps without. The learning rate
+                is in single precision then, so the last bits may differ.
             data: Splits to use in place of those that the data set loads.
 
         Raises:
@@ -163,6 +170,8 @@ class Training:
         self.seed = seed
         self.device = torch.device(device)
         self.checkpointing = checkpointing
+        self.cuda_graph = cuda_graph
+        self._steps_of: CapturedSteps | None = None
         self.history: tuple[EpochMetrics, ...] = ()
         self._validated: Tensor | None = None  # beliefs of the last epoch, if trained here
         self._learner = self._new_learner()
@@ -297,6 +306,7 @@ class Training:
         device: str | torch.device = "cpu",
         *,
         checkpointing: bool = False,
+        cuda_graph: bool = False,
         data: DataSplits | None = None,
     ) -> "Training":
         """Return the training that `save` wrote, ready for its next epoch.
@@ -307,13 +317,16 @@ class Training:
             seed: Seed of all random numbers.
             device: Device of weights and images.
             checkpointing: As in a new training.
+            cuda_graph: As in a new training.
             data: As in a new training.
 
         Raises:
             ValueError: If the file does not fit the config or is of another seed.
             OSError: If the file cannot be read.
         """
-        training = cls(config, seed, device, checkpointing=checkpointing, data=data)
+        training = cls(
+            config, seed, device, checkpointing=checkpointing, cuda_graph=cuda_graph, data=data
+        )
         training.history = training._read(path)
         return training
 
@@ -353,12 +366,13 @@ class Training:
     def _steps(self, epoch: int) -> Iterator[_Step]:
         """Take the steps of the epoch after `epoch` finished ones, and yield each."""
         learner = self._learner
+        if self._steps_of is None or self._steps_of.learner is not learner:
+            self._steps_of = CapturedSteps(learner, is_wanted=self.cuda_graph)
+        step = self._steps_of
         for batch, moment in learner.batches(self._data.train, epoch):
-            loss = learner.differentiate(batch, moment)
-            norms = learner.gradient_norms()
-            learner.move(moment)
+            taken = step(batch, moment)
             done = moment.step + 1
-            yield _Step(done, done % moment.steps_per_epoch == 0, len(batch), loss, norms)
+            yield _Step(done, done % moment.steps_per_epoch == 0, len(batch), *taken)
 
     def _judged_epoch(self, steps: Sequence[_Step], started: float) -> EpochMetrics:
         """Return the metrics of an epoch that ends after some steps."""

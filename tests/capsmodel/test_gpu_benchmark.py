@@ -13,6 +13,7 @@ from capsmodel.data import Mnist
 from capsmodel.data.archive import ROOT_VARIABLE
 from tests.capsmodel.data.idx_files import ARCHIVES, CONTENTS
 
+PARTS = ("steps", "epoch", "graph", "trials", "mnist")
 ON_CPU = ("--tiny", "--device", "cpu", "--into")
 
 
@@ -35,9 +36,9 @@ def lines(folder: Path) -> list[dict[str, object]]:
 def test_every_part_runs_and_is_in_the_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert gpu.main(["steps", "epoch", "trials", "mnist", *ON_CPU, str(tmp_path / "to")]) == 0
+    assert gpu.main([*PARTS, *ON_CPU, str(tmp_path / "to")]) == 0
     found = lines(tmp_path / "to")
-    assert {line["part"] for line in found} == {"machine", "steps", "epoch", "trials", "mnist"}
+    assert {line["part"] for line in found} == {"machine", *PARTS}
     assert not any("failed" in name for line in found for name in line)
     report = (tmp_path / "to" / "report.md").read_text()
     assert report in capsys.readouterr().out
@@ -79,6 +80,14 @@ def _off_on_the_device(
     if count[0] % 4 in {1, 2}:
         return numbers
     return numbers._replace(values=[factor * value for value in numbers.values])
+
+
+def test_a_training_with_graphs_is_compared_with_one_without(tmp_path: Path) -> None:
+    """On the CPU they are the same training."""
+    assert gpu.main(["graph", *ON_CPU, str(tmp_path / "to")]) == 0
+    found = [line for line in lines(tmp_path / "to") if line["part"] == "graph"]
+    assert [line["losses"] for line in found[::2]] == [line["losses"] for line in found[1::2]]
+    assert "steps as CUDA graphs" in (tmp_path / "to" / "report.md").read_text()
 
 
 @pytest.mark.parametrize("part", ["layer", "routing", "loss", "model"])

@@ -102,7 +102,7 @@ def slow_in_training(config: TrainingConfig, images: Images | None = None) -> li
     learner = learner_elsewhere(config)
 
     def step(batch: Images, moment: Moment) -> None:
-        learner.differentiate(batch, moment)
+        learner.differentiate(batch, moment.progress)
         learner.gradient_norms()
 
     return slow_in_steps(learner, images or images_of(config), step)
