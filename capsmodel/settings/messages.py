@@ -71,8 +71,10 @@ def allowed(field: FieldInfo) -> str:
 def _in_words(schema: Mapping[str, Any]) -> str:
     if choices := [choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]:
         return " or ".join(map(_in_words, choices))
-    if "enum" in schema or "const" in schema:
-        return "one of " + ", ".join(map(str, schema.get("enum", [schema.get("const")])))
+    if "const" in schema:
+        return str(schema["const"])
+    if "enum" in schema:
+        return "one of " + ", ".join(map(str, schema["enum"]))
     if schema.get("type") == "array":
         return _list_in_words(schema)
     if schema.get("additionalProperties"):

@@ -140,8 +140,8 @@ class PlanAnswer(Shape):
     """Cells known so far."""
     refusal: str | None
     """Why `run` would refuse it; null if it would not."""
-    gpus_per_trial: float
-    """GPUs that each trial would get."""
+    gpus_per_trial: float | Literal["auto"]
+    """GPUs that each trial would get; "auto" where trials share them by the memory they need."""
     num_concurrent: int
     """Number of concurrent trials."""
     estimate_seconds: float | None

@@ -93,6 +93,22 @@ def read_duration(option: str, text: str | None) -> float | None:
     return float(total)
 
 
+def read_gpus(option: str, text: str | None) -> float | str | None:
+    """Return a number of GPUs, or "auto".
+
+    Raises:
+        BadInput: If it is neither.
+    """
+    if text is None or text.strip() == "auto":
+        return text and "auto"
+    try:
+        return float(text)
+    except ValueError:
+        raise BadInput(
+            f"{option} takes a number of GPUs, such as 1 or 0.25, or auto, got '{text}'."
+        ) from None
+
+
 def _split(text: str) -> list[str]:
     """Return what stands between commas that are not inside of a JSON list, object or text."""
     items, depth, is_quoted, is_escaped = [""], 0, False, False

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from sweeps.cli.arguments import read_duration, read_seeds, read_settings
+from sweeps.cli.arguments import read_duration, read_gpus, read_seeds, read_settings
 from sweeps.cli.completion import launched_sweeps
 from sweeps.cli.options import STORAGE_VARIABLE, TRACKING_VARIABLE, name_of
 from sweeps.execution.launch_options import LaunchOptions
@@ -48,6 +48,9 @@ WORDS: Mapping[str, Words] = {
     ),
     "time_limit_seconds": Words("--time-limit", given=str | None, read=read_duration),
     "gradient_checkpointing": Words("--gradient-checkpointing"),
+    "gpus_per_trial": Words(
+        "--gpus-per-trial", metavar="NUMBER|auto", given=str | None, read=read_gpus
+    ),
     "engine": Words(metavar="ray|inline"),
     "keep_weights": Words(metavar="all|best:K|none"),
     "warm_start": Words(

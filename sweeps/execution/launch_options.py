@@ -4,13 +4,14 @@ import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypeVar
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from capsmodel.spelling import unknown
 from sweeps.execution.plan.changes import Changes
 from sweeps.records.errors import BadInput
+from sweeps.storage.locations import resolve_storage
 
 if TYPE_CHECKING:
     from sweeps.execution.engine.capacity import Resources
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 _RENAMED = {"fresh": "retrain"}
+Gpus = float | Literal["auto"] | None
+"""GPUs of each trial; None takes one where there is one."""
+AUTO_IS_LOCAL = (
+    "that shares the GPUs of one machine by memory: on a cluster give a number, such as 0.25 for "
+    "four trials on each GPU"
+)
 ENGINE_NAMES = ("ray", "inline")
 _LARGEST_SHARE = 1000
 _LONGEST_SECONDS = 10_000_000_000  # about as long as a timer of the system may run
@@ -38,8 +45,12 @@ class LaunchOptions(Changes):
     cpus_per_trial: Annotated[int, Field(ge=1)] = Field(
         default=1, description="CPU cores and threads of each trial."
     )
-    gpus_per_trial: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
-        default=None, description="GPUs of each trial [default: 1 if Ray sees one, else 0]."
+    gpus_per_trial: Annotated[float, Field(ge=0, allow_inf_nan=False)] | Literal["auto"] | None = (
+        Field(
+            default=None,
+            description="GPUs of each trial, or auto: as many trials on each GPU of this machine "
+            "as its memory takes [default: 1 if Ray sees one, else 0].",
+        )
     )
     max_concurrent: Annotated[int, Field(ge=1)] | None = Field(
         default=None, description="Maximum number of concurrent trials [default: as many as fit]."
@@ -95,10 +106,17 @@ class LaunchOptions(Changes):
 
     @field_validator("gpus_per_trial")
     @classmethod
-    def _whole_above_one(cls, gpus: float | None) -> float | None:
-        if gpus is not None and gpus > 1 and not gpus.is_integer():
+    def _whole_above_one(cls, gpus: Gpus) -> Gpus:
+        if isinstance(gpus, float) and gpus > 1 and not gpus.is_integer():
             raise ValueError("above 1 it is a whole number")
         return gpus
+
+    @field_validator("address")
+    @classmethod
+    def _cluster_has_no_packing(cls, address: str | None, info: ValidationInfo) -> str | None:
+        if address is not None and info.data.get("gpus_per_trial") == "auto":
+            raise ValueError(f"gpus_per_trial is auto, and {AUTO_IS_LOCAL}")
+        return address
 
     @field_validator("address")
     @classmethod
@@ -129,7 +147,15 @@ class LaunchOptions(Changes):
         from sweeps.execution.engine.capacity import Resources  # here: the command line waits
 
         most = 1 if self.trains_here else self.max_concurrent
-        return Resources(self.cpus_per_trial, self.gpus_per_trial, most, self.address)
+        gpus = None if self.trains_here and self.gpus_per_trial == "auto" else self.gpus_per_trial
+        return Resources(
+            self.cpus_per_trial,
+            gpus,
+            most,
+            self.address,
+            gpu_memory=resolve_storage(self.storage).gpu_memory if gpus == "auto" else None,
+            checkpointing=self.gradient_checkpointing,
+        )
 
 
 def check_option_names(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:

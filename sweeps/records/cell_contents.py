@@ -84,6 +84,7 @@ class OutboxLine(_Frozen):
         fence: Number of the lease it was written under.
         peak_memory_bytes: Peak memory of an epoch's attempt so far.
         is_out_of_memory: Whether a failed trial ran out of memory.
+        is_out_of_gpu_memory: Whether that was its GPU's.
         is_deterministic: Whether a failed trial raised an error that another attempt would raise.
     """
 
@@ -95,6 +96,7 @@ class OutboxLine(_Frozen):
     peak_memory_bytes: Count | None = None
     reason: str = ""
     is_out_of_memory: bool = False
+    is_out_of_gpu_memory: bool = False
     is_deterministic: bool = False
 
 

@@ -209,6 +209,7 @@ def _fit(job: NodeJob, launch: "LaunchOptions") -> tuple[int, float]:
         BadInput: If no trial fits on a node.
     """
     gpus = launch.gpus_per_trial
+    assert gpus != "auto"
     if gpus is None:
         gpus = 1.0 if job.gpus_per_node else 0.0
     fit = job.cores // launch.cpus_per_trial

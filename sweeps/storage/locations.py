@@ -45,6 +45,11 @@ class Storage:
         return self.root / "replaced"
 
     @property
+    def gpu_memory(self) -> Path:
+        """What trainings of each shape need of a GPU's memory."""
+        return self.root / "gpu-memory.jsonl"
+
+    @property
     def logs(self) -> Path:
         """What Ray and the recorder print."""
         return self.root / "logs"

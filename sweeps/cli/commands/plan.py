@@ -15,6 +15,7 @@ from sweeps.records.errors import BadInput
 
 if TYPE_CHECKING:
     from sweeps.cli.answers import PlanAnswer, PlannedArm, PlannedUnbuildable
+    from sweeps.execution.engine.capacity import Capacity
     from sweeps.execution.survey.survey import Survey
     from sweeps.records.manifest import Manifest
     from sweeps.records.manifest_plan import (
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     )
 
 _POWER = 0.8
+_SECONDS_OF_HOUR = 3600
 ENOUGH_SEEDS = 5
 SHARE_MISSED = {3: "about half of the differences", 4: "about a fifth of the differences"}
 """Number of seeds -> what five show in bold and so many leave undecided.
@@ -154,7 +156,6 @@ def _planned_arms(survey: "Survey") -> "tuple[PlannedArm, ...]":
 def print_plan(survey: "Survey") -> None:
     """Print what a launch would do."""
     from sweeps.aggregation.tables.ablation_notes import size_notes
-    from sweeps.records.plain_text import duration_text
 
     out = console()
     if survey.definition.manifest.search:
@@ -173,15 +174,9 @@ def print_plan(survey: "Survey") -> None:
         out.print(f"run would refuse: {plain(refusal)}", soft_wrap=True)
     if place := survey.why_not_here:
         out.print(f"run needs another place: {plain(place)}", soft_wrap=True)
-    capacity = survey.capacity
-    out.print(f"{_gpus(capacity.gpus_per_trial)} a trial, {capacity.num_concurrent} at once.")
-    seconds = survey.estimate_seconds
-    estimate = (
-        "no estimate, as nothing like it was trained yet"
-        if seconds is None
-        else (f"{_about(survey)} {duration_text(seconds)}" if seconds else "nothing to train")
-    )
-    out.print(f"Estimate: {estimate}.")
+    for line in gpu_lines(survey.capacity):
+        out.print(plain(line), soft_wrap=True)
+    out.print(f"Estimate: {_estimate(survey)}.")
     _print_disk(survey, out)
 
 
@@ -314,9 +309,32 @@ def _drawn(survey: "Survey", search: "ManifestSearch", random: "RandomReference"
     )
 
 
-def _gpus(number: float) -> str:
-    """Return a number of GPUs at a sentence's beginning: "1 GPU", "No GPU", "2 GPUs"."""
-    return f"{number:g} GPU{'s' * (number > 1)}" if number else "No GPU"
+def gpu_lines(capacity: "Capacity") -> Iterator[str]:
+    """Yield what trials get of GPUs, how many run at once, and on which GPUs."""
+    number, at_once = capacity.gpus_per_trial, capacity.num_concurrent
+    if number == "auto":
+        yield f"Trials share the GPUs by the memory that they need, at most {at_once} at once."
+    else:
+        gpus = f"{number:g} GPU{'s' * (number > 1)}" if number else "No GPU"
+        yield f"{gpus} a trial, {at_once} at once."
+    for card in capacity.cards:
+        yield f"GPU: {card.described()}."
+
+
+def _estimate(survey: "Survey") -> str:
+    """Return how long the launch will take, and how long it has GPUs."""
+    from sweeps.records.plain_text import counted, duration_text
+
+    seconds, num_gpus = survey.estimate_seconds, len(survey.capacity.cards)
+    if seconds is None:
+        return "no estimate, as nothing like it was trained yet"
+    if not seconds:
+        return "nothing to train"
+    words = f"{_about(survey)} {duration_text(seconds)}"
+    if not num_gpus:
+        return words
+    hours = f"{seconds * num_gpus / _SECONDS_OF_HOUR:.3g}"
+    return f"{words} on {counted(num_gpus, 'GPU')}, {hours} GPU hours"
 
 
 def _values(dimension: "ManifestDimension") -> str:

@@ -143,11 +143,14 @@ def _head(
     Raises:
         BadInput: If none is named, or it cannot be used.
     """
+    from sweeps.execution.launch_options import AUTO_IS_LOCAL
     from sweeps.remote.head import RayHead, SlurmLogin
     from sweeps.remote.kube import KubeHead
 
     if to not in _SCHEDULERS:
         raise BadInput(unknown("scheduler", to, _SCHEDULERS))
+    if launch.gpus_per_trial == "auto":
+        raise BadInput(f"--gpus-per-trial is auto, but {AUTO_IS_LOCAL}.")
     for option, of, scheduler in (("address", "ray", "Ray"), ("namespace", "k8s", "Kubernetes")):
         if place[option] is not None and to != of:
             instead = f"leave out --to {to}" if of == "ray" else f"give --to {of}"

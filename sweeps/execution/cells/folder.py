@@ -245,7 +245,7 @@ class CellFolder:
             spec: Spec of the trial.
             fence: Number of the lease.
             reason: Why it failed.
-            **kind: `is_out_of_memory` and `is_deterministic`, as in `OutboxLine`.
+            **kind: `is_out_of_memory`, `is_out_of_gpu_memory`, `is_deterministic` of `OutboxLine`.
         """
         facts = {"head": spec, "reason": reason, **kind}
         moment = {"time": now_milliseconds(), "fence": fence}

@@ -2,6 +2,7 @@
 
     20 digits       the most bytes that its process has held so far
     20 digits       the bytes of disk that it waits for
+    20 digits       the most bytes of its GPU that it has held so far
 
 Each line is written over in place, which a full disk allows.
 """
@@ -31,6 +32,10 @@ class WorkerStats:
         """Note for how many bytes of disk the attempt waits, 0 if it does not wait."""
         self._note(1, size)
 
+    def note_peak_gpu(self, size: int) -> None:
+        """Note what the attempt's process has held of its GPU at most, 0 if unknown."""
+        self._note(2, size)
+
     def peak_memory_bytes(self) -> int | None:
         """Return the peak memory of the last attempt, None if unknown."""
         return self._number(0)
@@ -38,6 +43,10 @@ class WorkerStats:
     def wanted_disk_bytes(self) -> int:
         """Return for how many bytes of disk the last attempt waits."""
         return self._number(1) or 0
+
+    def peak_gpu_bytes(self) -> int | None:
+        """Return what the last attempt has held of its GPU at most, None if unknown."""
+        return self._number(2) or None
 
     def _note(self, line: int, size: int) -> None:
         with suppress(OSError, ValueError):  # it may want room too, or the file be a stranger's

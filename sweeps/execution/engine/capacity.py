@@ -1,10 +1,15 @@
 """What each trial gets of the machines, and how many trials run at once."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Literal
 
+from sweeps.execution.engine.cards import Card, cards_here
 from sweeps.execution.engine.cgroup import num_cores, num_oom_kills
+from sweeps.execution.engine.failure_policy import GpuShare
+from sweeps.execution.engine.packing import CardPacker, MemoryFigures
 from sweeps.execution.engine.placement import (
     Limits,
     Machine,
@@ -16,6 +21,7 @@ from sweeps.execution.engine.placement import (
 )
 from sweeps.execution.engine.process.ray_engine import RayEngine
 from sweeps.execution.engine.process.scratch import scratch_folder
+from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Json
 
 
@@ -25,15 +31,20 @@ class Resources:
 
     Attributes:
         cpus: Cores, which is also its number of threads.
-        gpus: GPUs, or a fraction of one. None takes one where Ray sees any.
+        gpus: GPUs, or a fraction of one. None takes one where Ray sees any; "auto" packs the GPUs
+            of this machine by the memory that trials need.
         max_concurrent: Trials at once at most; None fills the machine.
         address: Address of a running Ray cluster; None starts one here.
+        gpu_memory: File in which packing remembers what trials need; None for none.
+        checkpointing: Whether trials compute activations anew.
     """
 
     cpus: int = 1
-    gpus: float | None = None
+    gpus: float | Literal["auto"] | None = None
     max_concurrent: int | None = None
     address: str | None = None
+    gpu_memory: Path | None = None
+    checkpointing: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,14 +52,17 @@ class Capacity:
     """What a machine or cluster gives.
 
     Attributes:
-        gpus_per_trial: GPUs that each trial gets.
-        num_concurrent: Trials at once.
+        gpus_per_trial: GPUs that each trial gets, "auto" where trials share them by their memory.
+        num_concurrent: Trials at once, at most.
+        cards: The GPUs of this machine, where they were looked at.
     """
 
-    gpus_per_trial: float
+    gpus_per_trial: float | Literal["auto"]
     num_concurrent: int
+    cards: tuple[Card, ...] = ()
 
 
+_LEAST_FREE_BYTES = 2**30
 ONE_AT_A_TIME = Capacity(gpus_per_trial=0.0, num_concurrent=1)
 
 
@@ -59,6 +73,7 @@ class Room:
         resources: What each trial is given.
         placement: Says which share each job gets.
         machines: Called when first needed, and again for each trial that runs alone.
+        cards: Returns the GPUs of this machine; called when first needed.
     """
 
     def __init__(
@@ -66,21 +81,33 @@ class Room:
         resources: Resources,
         placement: Placement = place_evenly,
         machines: Callable[[], Sequence[Machine]] | None = None,
+        cards: Callable[[], tuple[Card, ...]] = cards_here,
     ) -> None:
         self._resources = resources
         self._placement = placement
         self._ask = machines or this_machine
+        self._ask_cards = cards
 
-    def share(self, config: Json, *, is_alone: bool = False) -> Share:
+    def share(self, config: Json, *, is_alone: bool = False, gpu: GpuShare = "usual") -> Share:
         """Return what a trial gets; all of the largest machine for one that runs alone.
 
         If no present machine has room for it, as in a cluster that grows and shrinks, it gets the
         usual share: a machine that comes later may be no larger.
 
+        Args:
+            config: The trial's.
+            is_alone: Whether it runs alone.
+            gpu: How much of a GPU it gets, where it usually gets a part of one.
+
         Raises:
             BadInput: If it fits nowhere.
         """
         share = self._placed([(config,)]).shares[0]
+        if self._resources.gpus == "auto":
+            share = share.model_copy(update={"gpus": 1.0})
+        if gpu != "usual" and 0 < share.gpus < 1:
+            gpus = 1.0 if gpu == "whole" else min(1.0, 2 * share.gpus)
+            share = share.model_copy(update={"gpus": gpus})
         if not is_alone:
             return share
         fits = [has for has in self._ask() if has.cpus >= share.cpus and has.gpus >= share.gpus]
@@ -103,13 +130,56 @@ class Room:
             BadInput: If one of them fits nowhere.
         """
         placed = self._placed([(config,) for config in configs] or [()])
-        return Capacity(max(share.gpus for share in placed.shares), placed.num_concurrent)
+        gpus = max(share.gpus for share in placed.shares)
+        if self._resources.gpus == "auto":
+            return Capacity("auto", placed.num_concurrent, self.cards)
+        return Capacity(gpus, placed.num_concurrent)
+
+    @cached_property
+    def packer(self) -> CardPacker | None:
+        """Binds trials to the GPUs of this machine; None where Ray does.
+
+        Raises:
+            BadInput: If there is no GPU, or none has memory to spare.
+        """
+        if self._resources.gpus != "auto":
+            return None
+        figures = MemoryFigures(self._resources.gpu_memory)
+        return CardPacker(self.cards, figures, checkpointing=self._resources.checkpointing)
+
+    @cached_property
+    def cards(self) -> tuple[Card, ...]:
+        """The GPUs of this machine.
+
+        Raises:
+            BadInput: If they are to be packed, and there is none or none has memory to spare.
+        """
+        try:
+            cards = self._ask_cards()
+        except OSError as error:
+            raise BadInput(f"The GPUs of this machine cannot be used: {error}.") from error
+        if self._resources.gpus != "auto":
+            return cards
+        if not cards:
+            raise BadInput(
+                "--gpus-per-trial auto: PyTorch sees no GPU here. Look at what nvidia-smi says, "
+                "whether torch.version.cuda is None (a build for CPUs), and CUDA_VISIBLE_DEVICES; "
+                "or leave the option out to train on the CPU."
+            )
+        with_room = tuple(card for card in cards if card.free_bytes >= _LEAST_FREE_BYTES)
+        if not with_room:
+            found = "; ".join(card.described() for card in cards)
+            raise BadInput(
+                f"--gpus-per-trial auto: no GPU has {_LEAST_FREE_BYTES / 2**30:g} GiB free, which "
+                f"is what a small training takes: {found}. End what uses them, or train on the CPU "
+                f"(--gpus-per-trial 0)."
+            )
+        return with_room
 
     def _placed(self, bundles: Sequence[tuple[Json, ...]]) -> Placed:
         given = self._resources
-        requests = [
-            Request(cpus=given.cpus, gpus=given.gpus, configs=configs) for configs in bundles
-        ]
+        gpus = 0.0 if given.gpus == "auto" else given.gpus  # cores decide how many there may be
+        requests = [Request(cpus=given.cpus, gpus=gpus, configs=configs) for configs in bundles]
         may_grow = given.address is not None
         limits = Limits(max_concurrent=given.max_concurrent, may_grow=may_grow)
         return self._placement(requests, self._machines, limits)
@@ -126,7 +196,9 @@ def capacity_of(resources: Resources, placement: Placement = place_evenly) -> Ca
         BadInput: If no trial fits, or the cluster does not answer.
     """
     if resources.address is None:
-        return Room(resources, placement).capacity()
+        room = Room(resources, placement)
+        capacity = room.capacity()
+        return replace(capacity, cards=room.cards) if capacity.gpus_per_trial else capacity
     with scratch_folder() as folder, RayEngine(resources.address, folder / "log") as engine:
         return Room(resources, placement, lambda: engine.machines).capacity()
 

@@ -10,6 +10,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -31,9 +32,11 @@ from sweeps.execution.engine.failure_policy import (
     Failure,
     FailurePolicy,
     GiveUp,
+    GpuShare,
     restart_blameless,
     why_restarted,
 )
+from sweeps.execution.engine.packing import CardPacker, Choice, Wanted
 from sweeps.execution.engine.placement import Share
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.cell_contents import TrialSpec
@@ -44,6 +47,8 @@ from sweeps.records.trial_record import Json, Outcome
 MOST_ARMS = 3
 _MINUTE = 60.0
 _MOST_NAMED = 5
+_MOST_LOOKED_AT = 256  # of the trials that wait, for one that fits on a GPU
+_MOST_PASSED = 8  # times that a later trial is dispatched before one for which no GPU has room
 _NUMBER = re.compile(r"\d+")
 
 
@@ -112,24 +117,27 @@ class _Waiting(NamedTuple):
     job: TrialJob
     not_before: float = 0.0
     is_alone: bool = False
+    gpu: GpuShare = "usual"
+    num_passed: int = 0  # how many later trials were dispatched before it, for want of a GPU
 
 
 class _Running(NamedTuple):
     waited: _Waiting
     outbox_size: int  # at its dispatch: what comes after it is of this attempt
     num_oom_kills: int  # at its dispatch
+    share: Share
 
 
 class Shares(Protocol):
     """Returns what share of a machine a trial gets."""
 
-    def __call__(self, config: Json, *, is_alone: bool = False) -> Share:
+    def __call__(self, config: Json, *, is_alone: bool = False, gpu: GpuShare = "usual") -> Share:
         """Return the share; all of a machine for a trial that runs alone."""
         ...
 
 
-def _one_core(config: Json, *, is_alone: bool = False) -> Share:
-    del config, is_alone
+def _one_core(config: Json, *, is_alone: bool = False, gpu: GpuShare = "usual") -> Share:
+    del config, is_alone, gpu
     return Share()
 
 
@@ -143,6 +151,7 @@ class CellQueue:
         onlooker: Follows the progress.
         failure_policy: Decides what follows an attempt that left its cell empty.
         share_of: Returns what share of a machine a trial gets.
+        packer: Binds trials to GPUs; None leaves that to the engine.
         clock: In seconds, for trials that are retried later.
         oom_kills: Counts the processes that the kernel has killed for memory.
         say: Shows a sentence in the live view.
@@ -155,6 +164,7 @@ class CellQueue:
         *,
         failure_policy: FailurePolicy = restart_blameless,
         share_of: Shares = _one_core,
+        packer: CardPacker | None = None,
         clock: Callable[[], float] = time.monotonic,
         oom_kills: Callable[[], int] = num_oom_kills,
         say: Callable[[str], None] = lambda _: None,
@@ -163,6 +173,7 @@ class CellQueue:
         self._onlooker = onlooker
         self._failure_policy = failure_policy
         self._share_of = share_of
+        self._packer = packer
         self._clock = clock
         self._oom_kills = oom_kills
         self._say = say
@@ -177,14 +188,13 @@ class CellQueue:
 
     def next(self) -> Job | Next:
         """Dispatch a cell that nobody trains. It waits for one that another sweep trains."""
-        while not (waited := self._waiting_job()):
+        while not (job := self._dispatched()):
             more = self._source.more()
             if not more:
                 self._say_busy()
                 return Next.WAIT if self._waiting or self._running else Next.DONE
             self._waiting.extend(_Waiting(job) for job in more)
-        share = self._share_of(waited.job.spec.config, is_alone=waited.is_alone)
-        return Job(trials=(waited.job,), share=share)
+        return job
 
     def tell(self, event: Event) -> Stop | None:
         """Handle an event; return a stop for an epoch after which its trial ends.
@@ -202,14 +212,20 @@ class CellQueue:
 
     def _judge(self, epoch: EpochEnded) -> Stop | None:
         key, result = epoch.trial_key, epoch.result
+        if self._packer and (running := self._running.get(key)):
+            self._packer.note_peak(key, _folder(running.waited.job).stats.peak_gpu_bytes())
         is_stopped = self._source.judge(key, result)
         self._stopped |= {key} if is_stopped else set()
         self._onlooker.progressed(key, result.epoch, result.validation_error)
         return Stop(trial_key=key) if is_stopped else None
 
-    def _waiting_job(self) -> _Waiting | None:
-        for _ in range(len(self._waiting)):
-            waiting = self._waiting.popleft()
+    def _dispatched(self) -> Job | None:
+        """Dispatch the first trial that nobody trains and that has room, None if there is none."""
+        num_left = len(self._waiting)
+        while num_left and (choice := self._choice(num_left)):
+            waiting = self._waiting[choice.place]
+            del self._waiting[choice.place]
+            num_left -= 1
             folder = _folder(waiting.job)
             if folder.is_filled():
                 self._busy_since.pop(folder.trial_key, None)
@@ -217,12 +233,39 @@ class CellQueue:
             elif waiting.not_before > self._clock() or self._is_busy(folder):
                 self._waiting.append(waiting)
             else:
-                key = waiting.job.spec.trial_key
-                self._busy_since.pop(key, None)
-                self._running[key] = _Running(waiting, folder.outbox_size(), self._oom_kills())
-                self._onlooker.dispatched(key)
-                return waiting
+                return self._dispatch(waiting, choice)
         return None
+
+    def _choice(self, num: int) -> Choice | None:
+        """Return which of the first `num` that wait comes next, by the GPUs if they are packed."""
+        if not self._packer:
+            return Choice(0)
+        packer, num = self._packer, min(num, _MOST_LOOKED_AT)
+        return packer.choose([self._wanted(one, packer) for one in islice(self._waiting, num)])
+
+    def _dispatch(self, waiting: _Waiting, choice: Choice) -> Job:
+        for place in range(choice.place):
+            passed = self._waiting[place]
+            self._waiting[place] = passed._replace(num_passed=passed.num_passed + 1)
+        key, folder = waiting.job.spec.trial_key, _folder(waiting.job)
+        share = self._share_of(waiting.job.spec.config, is_alone=waiting.is_alone, gpu=waiting.gpu)
+        if self._packer and choice.card is not None:
+            card = self._packer.give(self._wanted(waiting, self._packer), choice.card)
+            share = share.model_copy(update={"card": card})
+        self._busy_since.pop(key, None)
+        self._running[key] = _Running(waiting, folder.outbox_size(), self._oom_kills(), share)
+        self._onlooker.dispatched(key)
+        return Job(trials=(waiting.job,), share=share)
+
+    def _wanted(self, waiting: _Waiting, packer: CardPacker) -> Wanted:
+        spec = waiting.job.spec
+        return Wanted(
+            spec.trial_key,
+            packer.shape(spec.trial_key, spec.config),
+            is_alone=waiting.gpu == "whole",
+            is_retry=waiting.gpu != "usual",
+            has_waited=waiting.num_passed >= _MOST_PASSED,
+        )
 
     def _is_busy(self, folder: CellFolder) -> bool:
         """Return whether a cell is being trained, or a process of this launch still has to end."""
@@ -256,8 +299,9 @@ class CellQueue:
         running = self._running.pop(key)
         is_stopped = key in self._stopped
         self._stopped.discard(key)
-        waited, outbox_size, _ = running
+        waited, outbox_size = running.waited, running.outbox_size
         folder = _folder(waited.job)
+        has_whole_gpu = self._give_back(folder, running)
         if folder.is_filled():
             self._tell_filled(folder, waited.job.spec)
             return
@@ -266,6 +310,7 @@ class CellQueue:
             self._onlooker.paused(key, 0)
             return
         attempt = self._attempt(folder, event, running)
+        attempt = attempt.model_copy(update={"has_whole_gpu": has_whole_gpu})
         if reason := self._source.why_stopped(key):
             folder.append_pruned(waited.job.spec, reason, outbox_size)
             self._end(waited.job.spec, Outcome.PRUNED, reason)
@@ -277,11 +322,24 @@ class CellQueue:
             self._attempts[key].append(attempt)
             self._retry(waited.job, outbox_size)
 
+    def _give_back(self, folder: CellFolder, running: _Running) -> bool:
+        """Give back the GPU of a trial that has ended; return whether it had a whole one."""
+        if not self._packer:
+            return not 0 < running.share.gpus < 1
+        line = folder.failed_since(running.outbox_size)
+        return self._packer.take_back(
+            folder.trial_key,
+            folder.stats.peak_gpu_bytes(),
+            ended_well=folder.is_filled(),
+            ran_out=line is not None and line.is_out_of_gpu_memory,
+        )
+
     def _attempt(self, folder: CellFolder, event: TrialEnded, running: _Running) -> FailedAttempt:
         """Return how an attempt failed, by its folder, or else by the engine or the kernel."""
         if line := folder.failed_since(running.outbox_size):
             failure = Failure.BUG if line.is_deterministic else Failure.RAISED
             failure = Failure.OUT_OF_MEMORY if line.is_out_of_memory else failure
+            failure = Failure.OUT_OF_GPU_MEMORY if line.is_out_of_gpu_memory else failure
             return FailedAttempt(failure=failure, reason=line.reason)
         failure = event.failure or Failure.KILLED
         # a kill explains one trial, and none that was dispatched after it
@@ -304,7 +362,7 @@ class CellQueue:
             return
         self._onlooker.restarted(key, why_restarted(self._attempts[key]))
         not_before = self._clock() + next_try.after_seconds if next_try.after_seconds else 0.0
-        self._waiting.appendleft(_Waiting(job, not_before, next_try.is_alone))
+        self._waiting.appendleft(_Waiting(job, not_before, next_try.is_alone, next_try.gpu))
 
     def _tell_filled(self, folder: CellFolder, spec: TrialSpec) -> None:
         try:

@@ -7,10 +7,12 @@ function handed in by argument.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 MAX_RESTARTS = 3
+GpuShare = Literal["usual", "twice", "whole"]
 
 
 class _Value(BaseModel):
@@ -28,6 +30,8 @@ class Failure(StrEnum):
     """The training raised an error that another attempt would raise again."""
     OUT_OF_MEMORY = "out of memory"
     """It could not allocate memory, or was killed because there was none left."""
+    OUT_OF_GPU_MEMORY = "out of GPU memory"
+    """It could not allocate memory of its GPU, or no more than its part of it."""
     LOST = "lost"
     """Its machine or the engine was lost, which is not its fault."""
 
@@ -38,10 +42,12 @@ class FailedAttempt(_Value):
     Attributes:
         failure: How it ended.
         reason: What it raised, or why its process was killed; "" if unknown.
+        has_whole_gpu: Whether it had a GPU to itself.
     """
 
     failure: Failure
     reason: str = ""
+    has_whole_gpu: bool = True
 
 
 class Retry(_Value):
@@ -50,10 +56,12 @@ class Retry(_Value):
     Attributes:
         after_seconds: How long it waits first.
         is_alone: Whether it gets a whole machine, because it ran out of memory next to others.
+        gpu: Whether it gets twice its share of a GPU, or a whole one, because that ran out.
     """
 
     after_seconds: float = 0.0
     is_alone: bool = False
+    gpu: GpuShare = "usual"
 
 
 class GiveUp(_Value):
@@ -74,7 +82,8 @@ def restart_blameless(attempts: Sequence[FailedAttempt]) -> Retry | GiveUp:
 
     A trial that was killed is restarted three times, one that raised once, and once more for each
     other fault, three times at most; never one with a bug. One that ran out of memory is tried once
-    more on a machine of its own.
+    more on a machine of its own. One that ran out of a GPU's memory gets twice its share of one,
+    then a whole one.
 
     Args:
         attempts: At least one, the last one last.
@@ -86,13 +95,17 @@ def restart_blameless(attempts: Sequence[FailedAttempt]) -> Retry | GiveUp:
     num_same = count[last.failure]
     if last.failure is Failure.BUG:
         return GiveUp(reason=last.reason)
+    if last.failure is Failure.OUT_OF_GPU_MEMORY and last.has_whole_gpu and num_same > 1:
+        return GiveUp(reason=last.reason)
     if last.failure is Failure.KILLED and num_same > MAX_RESTARTS:
         return GiveUp(reason=last.reason or f"its process was killed {num_same} times")
     if last.failure is Failure.OUT_OF_MEMORY and num_same > 1:
         return GiveUp(reason=last.reason)
     if last.failure is Failure.RAISED and (repeats > 1 or num_same > MAX_RESTARTS):
         return GiveUp(reason=last.reason)
-    return Retry(is_alone=is_alone)
+    num_gpu = count[Failure.OUT_OF_GPU_MEMORY]
+    gpu: GpuShare = "usual" if not num_gpu else "twice" if num_gpu == 1 else "whole"
+    return Retry(is_alone=is_alone, gpu=gpu)
 
 
 def why_restarted(attempts: Sequence[FailedAttempt]) -> str:
@@ -103,4 +116,8 @@ def why_restarted(attempts: Sequence[FailedAttempt]) -> str:
         return f"its process was killed, {num_kills} times so far"
     if last.failure is Failure.RAISED:
         return f"it raised {last.reason}"
+    if last.failure is Failure.OUT_OF_GPU_MEMORY and not last.has_whole_gpu:
+        num = sum(attempt.failure is Failure.OUT_OF_GPU_MEMORY for attempt in attempts)
+        gets = "twice its share" if num == 1 else "a whole one"
+        return f"its share of a GPU's memory was too small, so it gets {gets}"
     return last.reason

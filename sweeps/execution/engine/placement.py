@@ -49,11 +49,32 @@ class Limits(_Value):
     may_grow: bool = False
 
 
+class OnCard(_Value):
+    """A GPU of this machine that a job is bound to, with part of its memory.
+
+    Attributes:
+        number: The card's number in the launch.
+        visible_as: What `CUDA_VISIBLE_DEVICES` is to say.
+        memory_fraction: What its process may allocate, as a part of the card's memory.
+    """
+
+    number: int
+    visible_as: str
+    memory_fraction: float
+
+
 class Share(_Value):
-    """What a job gets of one machine."""
+    """What a job gets of one machine.
+
+    Attributes:
+        cpus: Cores.
+        gpus: GPUs, or a fraction of one.
+        card: The GPU, where the launch packs them itself; else Ray chooses it.
+    """
 
     cpus: int = 1
     gpus: float = 0.0
+    card: OnCard | None = None
 
     @property
     def device(self) -> str:

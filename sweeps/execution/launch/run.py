@@ -8,7 +8,7 @@ from sweeps.execution.engine.capacity import capacity_of
 from sweeps.execution.interruption import interrupt_delayed
 from sweeps.execution.launch.early_engine import early_engine
 from sweeps.execution.launch.result import SweepResult
-from sweeps.execution.launch_options import check_option_names, options_of
+from sweeps.execution.launch_options import Gpus, check_option_names, options_of
 
 if TYPE_CHECKING:  # these load torch
     from sweeps.execution.plan.definition import Launchable
@@ -28,7 +28,7 @@ def plan(
     sampler: str | None = None,
     scheduler: str | None = None,
     cpus_per_trial: int = 1,
-    gpus_per_trial: float | None = None,
+    gpus_per_trial: Gpus = None,
     max_concurrent: int | None = None,
     time_limit_seconds: float | None = None,
     budget_epochs: int | None = None,
@@ -75,7 +75,7 @@ def run(
     sampler: str | None = None,
     scheduler: str | None = None,
     cpus_per_trial: int = 1,
-    gpus_per_trial: float | None = None,
+    gpus_per_trial: Gpus = None,
     max_concurrent: int | None = None,
     time_limit_seconds: float | None = None,
     budget_epochs: int | None = None,

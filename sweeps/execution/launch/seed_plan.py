@@ -15,7 +15,7 @@ from sweeps.aggregation.seed_planning import (
     seeds_needed,
 )
 from sweeps.execution.engine.capacity import capacity_of
-from sweeps.execution.launch_options import LaunchOptions, check_option_names, options_of
+from sweeps.execution.launch_options import Gpus, LaunchOptions, check_option_names, options_of
 from sweeps.execution.plan.definition import Launchable, define
 from sweeps.execution.survey.survey import Survey, survey_of
 from sweeps.execution.survey.surveyed_cells import estimate_seconds, seconds_per_epoch, surveyed
@@ -140,7 +140,7 @@ def plan_seeds(
     sampler: str | None = None,
     scheduler: str | None = None,
     cpus_per_trial: int = 1,
-    gpus_per_trial: float | None = None,
+    gpus_per_trial: Gpus = None,
     max_concurrent: int | None = None,
     time_limit_seconds: float | None = None,
     budget_epochs: int | None = None,

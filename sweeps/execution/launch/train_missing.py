@@ -364,6 +364,7 @@ def _evaluations(
     return EvaluationQueue(
         found,
         room.share,
+        packer=room.packer,
         failure_policy=policies.failure,
         say=board.say_now,
     )
@@ -448,11 +449,14 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> Eval
         try:
             cells = cells_to_train(survey, options, log, growth, room=room)
             if engine:
+                for card in room.packer.cards if room.packer else ():
+                    board.say(f"GPU: {card.described()}")
                 queue = CellQueue(
                     cells,
                     board,
                     failure_policy=policies.failure,
                     share_of=room.share,
+                    packer=room.packer,
                     oom_kills=room.oom_kills,
                     say=board.say,
                 )

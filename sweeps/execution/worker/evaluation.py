@@ -3,6 +3,7 @@
 import sys
 import time
 from bdb import BdbQuit
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from sweeps.execution.worker.trial import (
     print_traceback,
     run_trial,
 )
-from sweeps.execution.worker.worker_process import training_config
+from sweeps.execution.worker.worker_process import recorded_peak_memory, training_config
 from sweeps.records.evaluation_record import EvaluationRecord
 from sweeps.records.trial_record import Json, Outcome
 
@@ -107,8 +108,12 @@ def run_evaluations(
         Exception: Whatever an evaluation raised, after it was written to the trial's log.
         CellBusyError: If another process has locked the cell.
     """
-    cell = CellFolder(Path(job.cells), job.trial_key)
-    with cell.lease() as fence, log_of(cell, takes_prints=has_own_process) as log:
+    cell, is_on_gpu = CellFolder(Path(job.cells), job.trial_key), job.device.startswith("cuda")
+    with (
+        cell.lease() as fence,
+        log_of(cell, takes_prints=has_own_process) as log,
+        recorded_peak_memory(cell.stats, job.device) if is_on_gpu else nullcontext(),
+    ):
         try:
             return _Look(job, CellEvaluations(cell.path), fence).run()
         except (Exception, SystemExit) as error:

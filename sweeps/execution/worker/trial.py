@@ -34,7 +34,9 @@ from sweeps.execution.worker.provenance import hardware, package_versions
 from sweeps.execution.worker.worker_process import (
     PeakMemory,
     is_deterministic,
+    is_out_of_gpu_memory,
     is_out_of_memory,
+    peak_of_gpu,
     recorded_peak_memory,
     training_config,
     warm_up,
@@ -178,7 +180,7 @@ def run_trial(job: TrialJob, report: Report, *, has_own_process: bool = True) ->
     cell = CellFolder(Path(job.cells), job.spec.trial_key)
     with (
         _begun(cell, prints_to_log=has_own_process) as (fence, log),
-        recorded_peak_memory(cell.stats),
+        recorded_peak_memory(cell.stats, job.spec.device),
     ):
         try:
             if final := cell.read_final():
@@ -196,6 +198,7 @@ def run_trial(job: TrialJob, report: Report, *, has_own_process: bool = True) ->
             reason = reason_of(error)
             kind = {
                 "is_out_of_memory": is_out_of_memory(error),
+                "is_out_of_gpu_memory": is_out_of_gpu_memory(error),
                 "is_deterministic": is_deterministic(error),
             }
             Disk(cell).keep(lambda: cell.append_failure(job.spec, fence, reason, **kind))
@@ -289,6 +292,8 @@ class _Attempt:
     def _keep(self) -> None:
         """Write the waiting epochs to the outbox, if they are new to it, and report them."""
         waiting, self.waiting = self.waiting, []
+        if peak := peak_of_gpu(self.spec.device):  # known when the epoch is reported
+            self.cell.stats.note_peak_gpu(peak)
         self._tell(*(line for epoch, line in waiting if self._is_new(epoch)))
         # an old one that is not finite ends the trial and need not be reported twice
         reported = [epoch for epoch, _ in waiting if self._is_new(epoch) or _is_finite(epoch)]

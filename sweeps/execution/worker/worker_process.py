@@ -59,20 +59,60 @@ _WORDS = ("can't allocate memory", "not enough memory", "out of memory")  # of t
 
 
 @contextmanager
-def recorded_peak_memory(stats: WorkerStats) -> Generator[None]:
-    """Note the peak memory of this process while the block runs. Linux only.
+def recorded_peak_memory(stats: WorkerStats, device: str = "cpu") -> Generator[None]:
+    """Note the peak memory of this process, and of its GPU, while the block runs. Linux only.
 
     The peak of an earlier trial in this process is not counted.
     """
     reset_high_water_mark()
+    if device.startswith("cuda"):
+        stats.note_peak_gpu(0)  # of an earlier attempt
 
     def note_peak() -> None:
         if (peak := status_bytes("VmHWM")) is not None:
             stats.note_peak_memory(peak)
+        if peak := peak_of_gpu(device):
+            stats.note_peak_gpu(peak)
 
     note_peak()
     with every(_PEAK_SECONDS, note_peak):
         yield
+
+
+def peak_of_gpu(device: str) -> int | None:
+    """Return what this process's allocator has held of a GPU at most, None where it has none."""
+    if not device.startswith("cuda"):
+        return None
+    import torch
+
+    if not torch.cuda.is_initialized():
+        return None
+    return int(torch.cuda.max_memory_reserved(device))
+
+
+def use_card(visible_as: str, memory_fraction: float) -> None:
+    """Have this process see one GPU alone, and allocate no more than its part of it.
+
+    Call it before the process has used a GPU; again only for the same one.
+
+    Args:
+        visible_as: The GPU's name for CUDA.
+        memory_fraction: Part of the GPU's memory.
+    """
+    os.environ["CUDA_VISIBLE_DEVICES"] = visible_as
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.set_per_process_memory_fraction(min(1.0, memory_fraction))
+
+
+def release_card() -> None:
+    """Return what this process's allocator holds of its GPU and no tensor uses; forget its peak."""
+    import torch
+
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
 
 
 def status_bytes(name: str) -> int | None:
@@ -100,6 +140,13 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and any(word in text for word in _WORDS)
     )
+
+
+def is_out_of_gpu_memory(error: BaseException) -> bool:
+    """Return whether an error says that the memory of a GPU ran out, or a process's part of it."""
+    import torch
+
+    return isinstance(error, torch.OutOfMemoryError)
 
 
 def is_deterministic(error: BaseException) -> bool:

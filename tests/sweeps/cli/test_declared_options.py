@@ -55,7 +55,7 @@ def test_commands_that_do_not_launch_say_the_same_of_places(name: str, annotatio
     [
         ("epochs", int | None),
         ("cpus_per_trial", int),
-        ("gpus_per_trial", float | None),
+        ("gpus_per_trial", str | None),
         ("retrain", bool),
         ("storage", str | None),
         ("seeds", str | None),

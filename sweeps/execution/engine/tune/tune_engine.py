@@ -46,6 +46,8 @@ from sweeps.execution.worker.worker_process import (
     die_with_parent,
     keep_freed_memory,
     prepare_environment,
+    release_card,
+    use_card,
 )
 from sweeps.records.cell_contents import EpochResult
 
@@ -87,7 +89,7 @@ class TuneEngine:
         """Run jobs until there are no more."""
         searcher = JobSearcher(jobs, events, self._num_concurrent, self._share)
         tuner = tune.Tuner(
-            tune.with_resources(train_job, _resources_of),
+            tune.with_resources(train_job, resources_of),
             tune_config=tune.TuneConfig(
                 search_alg=searcher,
                 scheduler=StopScheduler(events),
@@ -124,6 +126,8 @@ def train_job(config: dict[str, Any]) -> None:
     os.environ[LAUNCH_FOLDER] = os.environ.get("TUNE_ORIG_WORKING_DIR", "")
     die_with_parent(os.getppid())  # Ray itself ends one whose parent is gone already
     keep_freed_memory()
+    if card := job.share.card:
+        use_card(card.visible_as, card.memory_fraction)
     load_libraries()
     import torch
 
@@ -134,15 +138,21 @@ def train_job(config: dict[str, Any]) -> None:
         # a number for Tune's searcher, and the message
         tune.report({"epoch": results[-1].epoch, "message": message.model_dump_json()})
 
-    for trial in job.trials:
-        train_and_evaluate(trial, report)
-    for evaluation in job.evaluations:
-        run_evaluations(evaluation)
+    try:
+        for trial in job.trials:
+            train_and_evaluate(trial, report)
+        for evaluation in job.evaluations:
+            run_evaluations(evaluation)
+    finally:
+        release_card()
 
 
-def _resources_of(config: dict[str, Any]) -> Any:
+def resources_of(config: dict[str, Any]) -> Any:
     """Return what a job gets; jobs of equal shares may use each other's processes."""
     share = Job.model_validate_json(config["job"]).share
+    if share.card:  # Ray sees no GPU in it, but that jobs of other cards are not alike
+        number = _TINIEST * (1 + share.card.number)
+        return tune.PlacementGroupFactory([{"CPU": share.cpus, _EVERY_RAY_HAS: number}])
     return tune.PlacementGroupFactory([{"CPU": share.cpus, "GPU": share.gpus}])
 
 
@@ -436,6 +446,8 @@ def _fault_of_actor(error: RayActorError) -> Fault:
 
 
 _ANY_NUMBER = 100_000
+_EVERY_RAY_HAS = "node:__internal_head__"  # one of it, and no use
+_TINIEST = 0.0001  # that Ray counts of a resource
 _LOST_SECONDS = 120.0  # within which Ray finds that a machine is gone
 _GOING_SECONDS = 5.0  # that a machine takes from the end of a trial to that of Ray's own process
 _LEAVE_SECONDS = 60  # that a stopped trial may take to leave its process to another

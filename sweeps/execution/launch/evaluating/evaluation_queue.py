@@ -18,8 +18,10 @@ from sweeps.execution.engine.failure_policy import (
     Failure,
     FailurePolicy,
     GiveUp,
+    Retry,
     restart_blameless,
 )
+from sweeps.execution.engine.packing import CardPacker, Wanted
 from sweeps.execution.launch.result import FailedEvaluation
 from sweeps.execution.worker.evaluation import EvaluationJob
 from sweeps.records.manifest import ManifestCell
@@ -78,6 +80,7 @@ class EvaluationQueue:
         find: Returns the trials that lack evaluations; called once, when the first job is asked
             for.
         share_of: Returns what share of a machine a job gets.
+        packer: Binds jobs to GPUs; None leaves that to the engine.
         failure_policy: Decides what follows an attempt that left an evaluation unmade.
         say: Shows how far it is.
         clock: In seconds, for what is retried later.
@@ -92,6 +95,7 @@ class EvaluationQueue:
         find: Callable[[], Sequence[TrialToEvaluate]],
         share_of: Shares,
         *,
+        packer: CardPacker | None = None,
         failure_policy: FailurePolicy = restart_blameless,
         say: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
@@ -100,13 +104,14 @@ class EvaluationQueue:
         self.num_made = 0
         self._find = find
         self._share_of = share_of
+        self._packer = packer
         self._failure_policy = failure_policy
         self._say = say
         self._waiting: deque[TrialToEvaluate] | None = None
         self._num_all = 0
         self._running: dict[str, TrialToEvaluate] = {}
         self._attempts = defaultdict[tuple[str, str], list[FailedAttempt]](list)
-        self._alone = set[str]()
+        self._retries: dict[str, Retry] = {}
         self._clock = clock
         self._not_before: dict[str, float] = {}
 
@@ -122,12 +127,25 @@ class EvaluationQueue:
             if self._is_to_wait(trial):
                 self._waiting.append(trial)
             elif left := self._without_made(trial):
-                key = left.job.trial_key
-                self._running[key] = left
-                share = self._share_of(left.job.config, is_alone=key in self._alone)
-                job = left.job.model_copy(update={"device": share.device})
-                return Job(evaluations=(job,), share=share)
+                if job := self._dispatched(left):
+                    return job
+                self._waiting.append(left)
         return Next.WAIT if self._waiting or self._running else Next.DONE
+
+    def _dispatched(self, trial: TrialToEvaluate) -> Job | None:
+        """Dispatch the evaluations of a trial, or return None if no GPU has room for them."""
+        key, retry = trial.job.trial_key, self._retries.get(trial.job.trial_key, Retry())
+        share = self._share_of(trial.job.config, is_alone=retry.is_alone, gpu=retry.gpu)
+        if self._packer:
+            shape = f"evaluation {self._packer.shape(key, trial.job.config)}"
+            wanted = Wanted(key, shape, is_alone=retry.gpu == "whole", is_retry=retry != Retry())
+            choice = self._packer.choose([wanted])
+            if choice is None or choice.card is None:
+                return None
+            share = share.model_copy(update={"card": self._packer.give(wanted, choice.card)})
+        self._running[key] = trial
+        job = trial.job.model_copy(update={"device": share.device})
+        return Job(evaluations=(job,), share=share)
 
     def tell(self, event: Event) -> Stop | None:
         """Take the end of a job: what it left unmade is retried or given up."""
@@ -135,13 +153,23 @@ class EvaluationQueue:
             return None
         assert isinstance(event, TrialEnded)
         assert self._waiting is not None
-        trial = self._without_made(self._running.pop(event.trial_key))
+        attempt = _attempt(event)
+        trial = self._running.pop(event.trial_key)
+        if self._packer:
+            is_whole = self._packer.take_back(
+                event.trial_key,
+                trial.folder.stats.peak_gpu_bytes(),
+                ended_well=event.failure is None,
+                ran_out=attempt.failure is Failure.OUT_OF_GPU_MEMORY,
+            )
+            attempt = attempt.model_copy(update={"has_whole_gpu": is_whole})
+        trial = self._without_made(trial)
         if trial and event.is_taken_back:
             self._waiting.appendleft(trial)
         elif trial and trial.is_busy() and event.failure is None:
             self._waiting.append(trial)  # another process holds it
         elif trial:
-            self._retry(trial, _attempt(event))
+            self._retry(trial, attempt)
         self._show()
         return None
 
@@ -163,7 +191,7 @@ class EvaluationQueue:
             self.failures.append(FailedEvaluation(arm, seed, first.kind, reason, log))
             trial = trial.only([False, *[True] * (len(trial.missing) - 1)])
         else:
-            self._alone |= {key} if next_try.is_alone else set()
+            self._retries[key] = next_try
             self._not_before[key] = self._clock() + next_try.after_seconds
         if trial.missing:
             self._waiting.appendleft(trial)
@@ -186,4 +214,5 @@ def _attempt(event: TrialEnded) -> FailedAttempt:
     if failure is Failure.RAISED:
         is_memory = "out of memory" in event.reason.lower()
         failure = Failure.OUT_OF_MEMORY if is_memory else Failure.BUG
+        failure = Failure.OUT_OF_GPU_MEMORY if "CUDA out of memory" in event.reason else failure
     return FailedAttempt(failure=failure, reason=event.reason)

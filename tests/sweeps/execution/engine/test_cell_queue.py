@@ -71,7 +71,7 @@ class Scene:
             ListedCells(jobs),
             self.heard,
             failure_policy=failure_policy,
-            share_of=lambda _, is_alone=False: Share(cpus=16 if is_alone else 1),
+            share_of=lambda _, is_alone=False, gpu="usual": Share(cpus=16 if is_alone else 1),
             oom_kills=lambda: self.num_oom_kills,
             clock=lambda: self.now,
             say=self.said.append,

@@ -56,3 +56,25 @@ def test_what_ran_out_of_memory_is_tried_once_more_with_a_machine_of_its_own() -
 def test_a_lost_machine_never_counts() -> None:
     assert restart_blameless([LOST] * 100) == Retry()
     assert restart_blameless([*[KILLED] * 3, *[LOST] * 100]) == Retry()
+
+
+def out_of_gpu_memory(*, has_whole_gpu: bool) -> FailedAttempt:
+    return FailedAttempt(
+        failure=Failure.OUT_OF_GPU_MEMORY, reason="CUDA out of memory", has_whole_gpu=has_whole_gpu
+    )
+
+
+def test_what_ran_out_of_its_part_of_a_gpu_gets_twice_the_part_and_then_a_whole_one() -> None:
+    part, whole = (out_of_gpu_memory(has_whole_gpu=is_whole) for is_whole in (False, True))
+    assert restart_blameless([part]) == Retry(gpu="twice")
+    assert restart_blameless([part, LOST, KILLED]) == Retry(gpu="twice"), "still"
+    assert restart_blameless([part, part]) == Retry(gpu="whole")
+    assert restart_blameless([part, part, whole]) == GiveUp(reason=whole.reason)
+
+
+def test_what_ran_out_of_a_whole_gpu_is_tried_once_more_there() -> None:
+    whole = out_of_gpu_memory(has_whole_gpu=True)
+    next_try = restart_blameless([whole])
+    assert isinstance(next_try, Retry)
+    assert not next_try.is_alone, "another machine has no larger GPU"
+    assert restart_blameless([whole, whole]) == GiveUp(reason=whole.reason)

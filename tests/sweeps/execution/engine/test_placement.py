@@ -1,11 +1,14 @@
 """The default placement fills the machines with equal shares, and refuses what fits nowhere."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from sweeps.execution.engine import capacity
 from sweeps.execution.engine.capacity import Capacity, Resources, Room
+from sweeps.execution.engine.cards import Card
+from sweeps.execution.engine.failure_policy import GpuShare
 from sweeps.execution.engine.placement import (
     Limits,
     Machine,
@@ -15,6 +18,7 @@ from sweeps.execution.engine.placement import (
     place_evenly,
 )
 from sweeps.records.errors import BadInput
+from tests.sweeps.execution.engine.simulated_cards import card
 
 FREE = Limits()
 LAPTOP = Machine(cpus=4)
@@ -135,3 +139,50 @@ def test_a_cluster_may_grow_and_this_machine_does_not() -> None:
     cluster = Room(Resources(max_concurrent=9, address="auto"), machines=lambda: [LAPTOP])
     here = Room(Resources(max_concurrent=9), machines=lambda: [LAPTOP])
     assert [room.capacity().num_concurrent for room in (cluster, here)] == [9, 4]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "gpus"), [("usual", 0.25), ("twice", 0.5), ("whole", 1.0)], ids=str
+)
+def test_a_retry_gets_more_of_a_gpu(gpu: GpuShare, gpus: float) -> None:
+    room = Room(Resources(gpus=0.25), machines=lambda: [SERVER], cards=tuple)
+    assert room.share({}, gpu=gpu) == Share(gpus=gpus)
+
+
+def test_trials_that_are_packed_are_as_many_as_there_are_cores() -> None:
+    cards = (card("A", 24), card("B", 80, free=20))
+    room = Room(Resources(cpus=2, gpus="auto"), machines=lambda: [SERVER], cards=lambda: cards)
+    assert room.capacity([{}]) == Capacity("auto", int(SERVER.cpus) // 2, cards)
+    assert room.share({}).device == "cuda"
+    assert room.packer
+    assert Room(Resources(gpus=1), machines=lambda: [SERVER]).packer is None
+
+
+def no_cuda() -> tuple[Card, ...]:
+    raise OSError("CUDA does not work here: the driver is too old")
+
+
+@pytest.mark.parametrize(
+    ("cards", "sentence"),
+    [
+        (tuple, "PyTorch sees no GPU here"),
+        (
+            lambda: (card("A", 24, free=0.5),),
+            r"no GPU has 1 GiB free.*A \(0.5 of 24.0 GiB free; other programs use the rest\)",
+        ),
+        (no_cuda, "The GPUs of this machine cannot be used: CUDA does not work here"),
+    ],
+    ids=["none", "no memory", "no driver"],
+)
+def test_what_cannot_be_packed_is_one_sentence(
+    cards: Callable[[], tuple[Card, ...]], sentence: str
+) -> None:
+    room = Room(Resources(gpus="auto"), machines=lambda: [SERVER], cards=cards)
+    with pytest.raises(BadInput, match=sentence):
+        room.capacity()
+
+
+def test_a_card_that_has_no_room_is_left_to_others() -> None:
+    cards = (card("A", 24, free=0.5), card("A", 24))
+    room = Room(Resources(gpus="auto"), machines=lambda: [SERVER], cards=lambda: cards)
+    assert room.capacity().cards == cards[1:]

@@ -17,8 +17,9 @@ from ray.tune.schedulers import TrialScheduler
 from ray.tune.utils.object_cache import _ObjectCache
 
 from sweeps.execution.cells.folder import CellBusyError, CellFolder
-from sweeps.execution.engine.engine import EpochBatch, EpochEnded, Event, Stop
+from sweeps.execution.engine.engine import EpochBatch, EpochEnded, Event, Job, Stop
 from sweeps.execution.engine.failure_policy import FailedAttempt, Failure, GiveUp, Retry
+from sweeps.execution.engine.placement import OnCard, Share
 from sweeps.execution.engine.tune.ray_private import tune_run
 from sweeps.execution.engine.tune.tune_engine import (
     ActorBusyError,
@@ -26,9 +27,12 @@ from sweeps.execution.engine.tune.tune_engine import (
     JobSearcher,
     StopScheduler,
     TrialCallback,
+    resources_of,
 )
+from sweeps.execution.worker.trial import TrialJob
 from tests.sweeps.execution.engine.test_cell_queue import Scene, killed
 from tests.sweeps.execution.examples import epoch, failed, final, start
+from tests.sweeps.execution.examples import spec as example_spec
 from tests.sweeps.storage.test_file_lock import end, holding
 from tests.waiting import wait_until
 
@@ -270,3 +274,15 @@ def test_epochs_that_come_together_are_told_one_by_one() -> None:
     driver = StopsAfter(9)
     decision = StopScheduler(driver).on_trial_result(None, None, message_of(2, 3, 4))
     assert (decision, driver.heard) == (TrialScheduler.CONTINUE, [2, 3, 4])
+
+
+def test_a_process_is_reused_for_jobs_of_the_same_card_alone() -> None:
+    def resources(number: int, fraction: float) -> Any:
+        card = OnCard(number=number, visible_as=f"GPU-{number}", memory_fraction=fraction)
+        spec = TrialJob(cells="cells", spec=example_spec())
+        job = Job(trials=(spec,), share=Share(gpus=1.0, card=card))
+        return resources_of({"job": job.model_dump_json()})
+
+    assert resources(0, 0.1) == resources(0, 0.5)
+    assert resources(0, 0.1) != resources(1, 0.1)
+    assert "GPU" not in resources(0, 0.1).required_resources

@@ -10,7 +10,8 @@ from search_spaces.evaluation_key import evaluation_key
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.engine import Job, Next, TrialEnded
-from sweeps.execution.engine.failure_policy import MAX_RESTARTS, Failure, Retry
+from sweeps.execution.engine.failure_policy import MAX_RESTARTS, Failure, GpuShare, Retry
+from sweeps.execution.engine.packing import CardPacker, MemoryFigures, Wanted
 from sweeps.execution.engine.placement import Share
 from sweeps.execution.launch.evaluating.evaluation_queue import EvaluationQueue, TrialToEvaluate
 from sweeps.execution.worker.evaluation import run_evaluations
@@ -18,6 +19,7 @@ from sweeps.records.manifest import ManifestCell
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import Json
 from tests.capsmodel.small_config import small_config
+from tests.sweeps.execution.engine.simulated_cards import GIB, card
 from tests.sweeps.execution.worker.test_evaluation import KEY, job_of
 
 EVALUATIONS = (Confidence(), ShiftedTestError(pixels=1))
@@ -29,7 +31,8 @@ class Shares:
     def __init__(self) -> None:
         self.alone: list[bool] = []
 
-    def __call__(self, config: Json, *, is_alone: bool = False) -> Share:
+    def __call__(self, config: Json, *, is_alone: bool = False, gpu: GpuShare = "usual") -> Share:
+        del gpu
         self.alone.append(is_alone)
         return Share(cpus=2)
 
@@ -125,10 +128,30 @@ def test_one_without_memory_gets_a_machine_of_its_own_once(trial: TrialToEvaluat
     shares = Shares()
     queue = EvaluationQueue(lambda: [trial], shares)
     next_job(queue)
-    reason = "RuntimeError: CUDA out of memory"
+    reason = "RuntimeError: [enforce fail at alloc_cpu.cpp] out of memory"
     queue.tell(TrialEnded(trial_key=KEY, failure=Failure.RAISED, reason=reason))
     assert kinds(next_job(queue)) == ["confidence"]
     assert shares.alone == [False, True]
+
+
+def test_one_that_fits_on_no_card_waits_and_one_that_runs_out_of_its_part_gets_more(
+    trial: TrialToEvaluate,
+) -> None:
+    packer = CardPacker([card("A", 24)], MemoryFigures())
+    packer.give(Wanted("another trial", "a"), 0)
+    shares = Shares()
+    queue = EvaluationQueue(lambda: [trial], shares, packer=packer)
+    assert queue.next() is Next.WAIT
+    packer.note_peak("another trial", 2 * GIB)
+    job = queue.next()
+    assert isinstance(job, Job)
+    assert job.share.card
+    reason = "OutOfMemoryError: CUDA out of memory"
+    queue.tell(TrialEnded(trial_key=KEY, failure=Failure.RAISED, reason=reason))
+    assert queue.next() is Next.WAIT, "it wants the whole card now"
+    packer.take_back("another trial", None, ended_well=True, ran_out=False)
+    assert isinstance(queue.next(), Job)
+    assert not any(shares.alone), "another machine would have no larger GPU"
 
 
 def test_a_trial_that_another_process_holds_is_waited_for(trial: TrialToEvaluate) -> None:

@@ -194,8 +194,11 @@ def test_a_sweep_that_is_not_there_is_one_sentence(which: str | Path) -> None:
     ("arguments", "sentence"),
     [
         ({"cpus_per_trial": 0}, "cpus_per_trial must be an integer at least 1, got 0."),
-        ({"gpus_per_trial": -1}, "gpus_per_trial must be a number at least 0, got -1."),
-        ({"gpus_per_trial": float("inf")}, "gpus_per_trial must be a number at least 0, got inf."),
+        ({"gpus_per_trial": -1}, "gpus_per_trial must be a number at least 0 or auto, got -1."),
+        (
+            {"gpus_per_trial": float("inf")},
+            "gpus_per_trial must be a number at least 0 or auto, got inf.",
+        ),
         ({"max_concurrent": 0}, "max_concurrent must be an integer at least 1, got 0."),
         ({"share": 0}, "share must be a number above 0 at most 1000, got 0."),
         ({"retrain": "perhaps"}, "retrain must be true or false, got 'perhaps'."),

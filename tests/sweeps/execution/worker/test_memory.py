@@ -1,5 +1,6 @@
 """A trial's memory is told while it runs, and a refusal of memory is told from other faults."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,11 @@ import torch
 from sweeps.execution.cells.worker_stats import WorkerStats
 from sweeps.execution.worker.trial import run_trial
 from sweeps.execution.worker.worker_process import (
+    is_out_of_gpu_memory,
     is_out_of_memory,
     recorded_peak_memory,
     status_bytes,
+    use_card,
 )
 from tests.sweeps.execution.worker.trials import folder_of, job_of, silent
 from tests.waiting import wait_until
@@ -67,3 +70,35 @@ def test_torchs_own_refusal_of_memory_is_one() -> None:
 )
 def test_others_are_told_apart(error: Exception, is_one: bool) -> None:
     assert is_out_of_memory(error) is is_one
+
+
+def test_a_gpu_that_has_no_memory_left_is_told_from_a_machine_that_has_none() -> None:
+    assert is_out_of_gpu_memory(torch.OutOfMemoryError("CUDA out of memory."))
+    assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory."))
+    assert not is_out_of_gpu_memory(RuntimeError("can't allocate memory"))
+
+
+def test_the_peak_of_the_gpu_is_told_while_a_trial_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stats = WorkerStats(tmp_path / "pulse.txt")
+    stats.note_peak_gpu(9)  # of an earlier attempt
+    with recorded_peak_memory(stats, "cuda"):
+        assert stats.peak_gpu_bytes() is None, "nothing has been allocated there yet"
+        monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+        monkeypatch.setattr(torch.cuda, "max_memory_reserved", {"cuda": 5 * 2**30}.get)
+        wait_until(stats.peak_gpu_bytes)
+    assert stats.peak_gpu_bytes() == 5 * 2**30
+    assert stats.peak_memory_bytes()
+
+
+def test_a_process_sees_the_card_that_it_is_bound_to_and_uses_its_part_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parts = list[float]()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", parts.append)
+    use_card("GPU-1", 0.25)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-1"
+    assert parts == [0.25]

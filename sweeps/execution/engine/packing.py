@@ -1,0 +1,320 @@
+"""Packing: which GPU of this machine a trial is trained on, by the memory that it needs.
+
+What a trial needs is measured once for each shape of configuration. The first trial of a shape gets
+all that is free of a card, at least half of it, until its first epoch has shown its peak; then as
+many share the card as fit. What is measured stays in the storage folder. A trial that runs out of
+memory shows that its shape needs more: the figure is doubled until another one has ended well.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from sweeps.execution.engine.cards import Card
+from sweeps.execution.engine.placement import OnCard
+from sweeps.records.trial_record import Json
+from sweeps.storage.appended import append_whole
+from sweeps.storage.regular_files import open_regular, read_regular
+
+CONTEXT_BYTES = 640 * 2**20
+"""What a process takes of a card before it allocates anything: CUDA's context and kernels."""
+MARGIN = 1.1
+"""Each trial gets so many times its peak, as peaks differ a little and memory is fragmented."""
+_FIRST_MARGIN = 1.5  # for the first trial of a shape, which alone may take more than it is given
+_LEAST_FREE = 0.5  # of a card, for the first trial of a shape
+_MOST_FILE_BYTES = 2**26
+_NO_SHAPE = frozenset({"stopping"})
+
+
+def shape_of(config: Json, *, checkpointing: bool = False) -> str:
+    """Return what decides the memory of a training: its settings but for real numbers.
+
+    Sizes, depths and kinds decide it; rates, margins and weights, and when it stops, do not.
+
+    Args:
+        config: Settings of the training.
+        checkpointing: Whether activations are computed anew instead of held.
+    """
+    kept = {name: value for name, value in config.items() if name not in _NO_SHAPE}
+    text = json.dumps([_without_reals(kept), checkpointing], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def _without_reals(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(name): _without_reals(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_reals(one) for one in value]
+    return None if isinstance(value, float) else value
+
+
+class Figure(BaseModel):
+    """A line of the file: the most memory that trials of a shape have held on a kind of card."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    shape: str
+    card: str
+    peak_bytes: int
+
+
+class MemoryFigures:
+    """What trials of each shape need, remembered in a file that launches add to.
+
+    Args:
+        path: The file, which need not exist; None remembers nothing.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._peaks: dict[str, int] = {}  # by shape, on whatever card
+        self._bounds: dict[str, int] = {}  # by trials that ran out of memory since
+        for figure in _read(path) if path else ():
+            self._note(figure)
+
+    def peak(self, shape: str) -> int | None:
+        """Return the bytes that a trial needs, on whatever card; None if that is not known."""
+        return max(self._peaks.get(shape, 0), self._bounds.get(shape, 0)) or None
+
+    def observe(self, shape: str, card: str, peak: int) -> None:
+        """Take the peak of a trial that runs, or has run to its end."""
+        if peak > self._peaks.get(shape, 0):
+            figure = Figure(shape=shape, card=card, peak_bytes=peak)
+            self._note(figure)
+            if self._path:
+                _append(self._path, figure)
+
+    def got_further(self, shape: str) -> None:
+        """Note that a trial has passed where others ran out: its peak is what its shape needs."""
+        self._bounds.pop(shape, None)
+
+    def ran_out(self, shape: str, given: int) -> None:
+        """Double the figure of a shape, as one of its trials ran out of memory.
+
+        Args:
+            shape: The shape.
+            given: Bytes of the card that the trial could use.
+        """
+        bound = int(2 * (given - CONTEXT_BYTES) / MARGIN)
+        self._bounds[shape] = max(self._bounds.get(shape, 0), bound)
+
+    def _note(self, figure: Figure) -> None:
+        self._peaks[figure.shape] = max(self._peaks.get(figure.shape, 0), figure.peak_bytes)
+
+
+def _read(path: Path) -> list[Figure]:
+    """Return the figures of a file; what is torn or a stranger's is left out."""
+    try:
+        lines = read_regular(path, most_bytes=_MOST_FILE_BYTES).splitlines()
+    except (OSError, ValueError):
+        return []
+    figures: list[Figure] = []
+    for line in lines:
+        try:
+            figures.append(Figure.model_validate_json(line))
+        except ValidationError:
+            continue
+    return figures
+
+
+def _append(path: Path, figure: Figure) -> None:
+    """Add a figure to the file; without room for it the next launch measures anew."""
+    try:
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        with os.fdopen(open_regular(path, flags), "r+b", buffering=0) as file:
+            append_whole(file, f"{figure.model_dump_json()}\n".encode())
+    except (OSError, ValueError):
+        return
+
+
+class Wanted(NamedTuple):
+    """A trial that waits for a card.
+
+    Attributes:
+        trial_key: Its key.
+        shape: Of its configuration.
+        is_alone: Whether it is to have a card to itself.
+        is_retry: Whether it ran out of a GPU's memory before.
+        has_waited: Whether many that came later were placed before it.
+    """
+
+    trial_key: str
+    shape: str
+    is_alone: bool = False
+    is_retry: bool = False
+    has_waited: bool = False
+
+
+class Choice(NamedTuple):
+    """Which of the trials that wait is placed, and on which card; None where nothing is packed."""
+
+    place: int
+    card: int | None = None
+
+
+@dataclass
+class _Running:
+    """A trial on a card, and how many bytes of it are its own."""
+
+    wanted: Wanted
+    card: int
+    began_with: int
+    given: int
+    had_all: bool  # that was free, until its peak was known
+    is_measured: bool
+
+
+class CardPacker:
+    """The cards of this machine, and which trials run on each.
+
+    Args:
+        cards: At least one.
+        figures: What trials need.
+        checkpointing: Whether the launch computes activations anew.
+    """
+
+    def __init__(
+        self, cards: Sequence[Card], figures: MemoryFigures, *, checkpointing: bool = False
+    ) -> None:
+        self.cards = tuple(cards)
+        self._figures = figures
+        self._checkpointing = checkpointing
+        self._running: dict[str, _Running] = {}
+        self._shapes: dict[str, str] = {}
+        self._largest = max(card.free_bytes for card in self.cards)
+
+    def shape(self, trial_key: str, config: Json) -> str:
+        """Return the shape of a trial's configuration in this launch."""
+        if trial_key not in self._shapes:
+            self._shapes[trial_key] = shape_of(config, checkpointing=self._checkpointing)
+        return self._shapes[trial_key]
+
+    def choose(self, waiting: Sequence[Wanted]) -> Choice | None:
+        """Return the trial that comes next and its card, None if no card has room for any.
+
+        It is the first one whose shape has yet to be measured, or else the first one that a card
+        has room for. A shape is measured on one card at a time, unless nothing else can be placed.
+
+        Args:
+            waiting: In the order in which they are to come.
+        """
+        for may_repeat in (False, True):
+            if found := self._that_fit(waiting, may_repeat=may_repeat):
+                measured = [self._known_need(waiting[one.place].shape) is not None for one in found]
+                return found[measured.index(False) if False in measured else 0]
+        return None
+
+    def _that_fit(self, waiting: Sequence[Wanted], *, may_repeat: bool) -> list[Choice]:
+        """Return where the first trial of each shape fits.
+
+        One that has waited long keeps the card that lacks least for it free of later ones.
+        """
+        kept: int | None = None
+        seen, found = set[tuple[str, bool]](), list[Choice]()
+        for place, wanted in enumerate(waiting):
+            if (like := (wanted.shape, wanted.is_alone)) in seen:
+                continue
+            seen.add(like)
+            card = self._card_for(wanted, kept, may_repeat=may_repeat)
+            if card is not None:
+                found.append(Choice(place, card))
+            elif wanted.has_waited and kept is None:
+                kept = self._nearest(wanted)
+        return found
+
+    def give(self, wanted: Wanted, place: int) -> OnCard:
+        """Give a trial its part of a card."""
+        card, is_known = self.cards[place], self._known_need(wanted.shape) is not None
+        has_all = wanted.is_alone or not is_known
+        given = self._free(place) if has_all else self._least(wanted, place)
+        self._running[wanted.trial_key] = _Running(
+            wanted, place, given, given, had_all=has_all, is_measured=is_known
+        )
+        return OnCard(
+            number=place,
+            visible_as=card.visible_as,
+            memory_fraction=max(0, given - CONTEXT_BYTES) / card.total_bytes,
+        )
+
+    def note_peak(self, trial_key: str, peak: int | None) -> None:
+        """Take what a running trial has held of its card at most, None if that is not known."""
+        running = self._running.get(trial_key)
+        if running is None or not peak:
+            return
+        name = self.cards[running.card].name
+        self._figures.observe(running.wanted.shape, name, peak)
+        wanted = running.wanted
+        if wanted.is_retry:  # it got further than the one that ran out
+            self._figures.got_further(wanted.shape)
+        if running.had_all and not wanted.is_alone:  # its process knows no limit
+            running.given = int(_FIRST_MARGIN * _need(peak))
+        elif wanted.is_retry:
+            running.given = min(running.given, _need(peak))
+        running.is_measured = True
+
+    def take_back(
+        self, trial_key: str, peak: int | None, *, ended_well: bool, ran_out: bool
+    ) -> bool:
+        """Take the card of a trial whose process has ended; return whether it had a whole one.
+
+        Args:
+            trial_key: Its key.
+            peak: What it held of the card at most, None if that is not known.
+            ended_well: Whether it did all that it had to do.
+            ran_out: Whether the card's memory, or its part of it, was too small.
+        """
+        self.note_peak(trial_key, peak)
+        running = self._running.pop(trial_key)
+        if ended_well:
+            self._figures.got_further(running.wanted.shape)
+        if ran_out:
+            self._figures.ran_out(running.wanted.shape, running.began_with)
+        return running.began_with >= self.cards[running.card].free_bytes
+
+    def _card_for(self, wanted: Wanted, kept: int | None, *, may_repeat: bool) -> int | None:
+        """Return the card on which a trial leaves least room, or an unmeasured one finds most."""
+        places = [place for place in range(len(self.cards)) if place != kept]
+        left = {place: self._free(place) - self._least(wanted, place) for place in places}
+        fits = [place for place in places if left[place] >= 0]
+        if not wanted.is_alone and self._known_need(wanted.shape) is not None:
+            return min(fits, key=lambda place: left[place], default=None)
+        if not may_repeat and self._is_being_measured(wanted.shape):
+            return None
+        return max(fits, key=self._free, default=None)
+
+    def _nearest(self, wanted: Wanted) -> int:
+        """Return the card that lacks least for a trial."""
+        places = range(len(self.cards))
+        return max(places, key=lambda place: self._free(place) - self._least(wanted, place))
+
+    def _least(self, wanted: Wanted, place: int) -> int:
+        """Return how many bytes of a card a trial wants at least."""
+        if wanted.is_alone:  # a smaller card would be no answer
+            return self._largest
+        need = self._known_need(wanted.shape)
+        return int(_LEAST_FREE * self.cards[place].free_bytes) if need is None else need
+
+    def _known_need(self, shape: str) -> int | None:
+        """Return what a trial gets of a card, at most the largest; None if it is not known."""
+        peak = self._figures.peak(shape)
+        return None if peak is None else min(_need(peak), self._largest)
+
+    def _is_being_measured(self, shape: str) -> bool:
+        return any(
+            one.wanted.shape == shape and not one.is_measured for one in self._running.values()
+        )
+
+    def _free(self, place: int) -> int:
+        taken = sum(one.given for one in self._running.values() if one.card == place)
+        return self.cards[place].free_bytes - taken
+
+
+def _need(peak: int) -> int:
+    """Return the bytes of a card that a trial is given for a peak of its allocator."""
+    return int(MARGIN * peak) + CONTEXT_BYTES
