@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import torch
 from pydantic import Field, model_validator
@@ -17,7 +17,7 @@ from capsmodel.reconstruction import NoReconstruction
 from capsmodel.routing import Routing
 from capsmodel.search_range import Choices
 from capsmodel.settings.measures import own_metrics
-from capsmodel.settings.parts import OneOf, Settings, kind_of
+from capsmodel.settings.parts import OneOf, Settings, kind_of, later
 from capsmodel.stopping import STOPPINGS, FixedEpochs, Stopping
 
 _SABOUR2017_OPTIMISER = {
@@ -26,6 +26,7 @@ _SABOUR2017_OPTIMISER = {
     "optimiser.schedule": ExponentialRate(factor=0.96, every_steps=2000, floor=1e-6),
 }
 _LONGEST_REASON = 1000
+Precision = Literal["single", "tf32", "bf16"]
 
 
 class TrainingConfig(Settings):
@@ -47,6 +48,10 @@ class TrainingConfig(Settings):
         optimiser: The optimiser of its weights.
         stopping: When the training is done.
         batch_size: Images a step; the last batch of an epoch may be smaller and is kept.
+        precision: How matrix products and convolutions are computed. "single": in full. "tf32":
+            with 10 instead of 23 binary digits on GPUs that can, and in full elsewhere. "bf16": in
+            bfloat16, with 7 digits, as `torch.autocast` chooses them. Routings, losses, weights and
+            their optimiser are in single precision in any case.
 
     Example:
         >>> config = TrainingConfig(data="mnist", loss="spread", batch_size=64)
@@ -74,6 +79,7 @@ class TrainingConfig(Settings):
     optimiser: Annotated[Optimiser, OneOf(OPTIMISERS)] = Adam()
     stopping: Annotated[Stopping, OneOf(STOPPINGS)] = FixedEpochs()
     batch_size: Annotated[int, Field(ge=1), Choices(32, 64, 128, 256)] = 128
+    precision: Precision = later("single")
 
     if TYPE_CHECKING:  # the fields say what is held, this says what is taken
 
@@ -87,6 +93,7 @@ class TrainingConfig(Settings):
             optimiser: Optimiser | str = ...,
             stopping: Stopping | str = ...,
             batch_size: int = ...,
+            precision: Precision = ...,
         ) -> None: ...
 
     @classmethod

@@ -216,7 +216,8 @@ class AgreementRounds:
 
     def go_in_tiles(self, votes: LinearVotes) -> bool:
         """Return whether the votes are to be multiplied out a few sites at a time."""
-        return needs_tiles(votes) and self._has_known_gradient(votes.poses.dtype)
+        # in this order: an export must not ask how many images there are
+        return self._has_known_gradient(votes.poses.dtype) and needs_tiles(votes)
 
     def routed_in_tiles(self, votes: LinearVotes) -> Routed:
         """Return what `routed` does of votes that are not multiplied out."""

@@ -17,6 +17,7 @@ from capsmodel.models import Outputs
 from capsmodel.optimisers import Moment
 from capsmodel.schedules import Number
 from capsmodel.tensor_file import TensorSpec
+from capsmodel.training.precision import multiplied_in, outputs_in
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE, evaluation_chance
 
 _PICKED_BATCHES = 8
@@ -113,8 +114,9 @@ class Learner:
         """
         for parameter in self.parameters:
             parameter.grad = None
-        loss = self.judge(batch, self.drawn_from, progress).loss
-        loss.backward()
+        with multiplied_in(self.config.precision, self.device):
+            loss = self.judge(batch, self.drawn_from, progress).loss
+            loss.backward()
         return loss.detach()
 
     def gradient_norms(self) -> Float[Tensor, " parameters"]:
@@ -155,7 +157,9 @@ class Learner:
             ValueError: If the network or the loss returns something else.
         """
         drawn = self.config.data.task.drawn(batch.labels)
-        outputs = self.network(batch.images, drawn, generator)
+        outputs = outputs_in(
+            self.config.precision, self.network, batch.images, drawn, generator=generator
+        )
         _check_outputs(self.config, outputs, len(batch))
         class_loss: Any = self.config.loss.judge(outputs, batch.labels, progress)
         if not isinstance(class_loss, Tensor) or class_loss.shape != ():
@@ -192,7 +196,9 @@ class Learner:
         for start in range(0, len(split), EVALUATION_BATCH_SIZE):
             taken = split.take(slice(start, start + EVALUATION_BATCH_SIZE))
             batch = presented(taken, self.config.augmentation.plain)
-            yield start, self.judge(batch, evaluation_chance(self.seed), progress)
+            with multiplied_in(self.config.precision, self.device):
+                judged = self.judge(batch, evaluation_chance(self.seed), progress)
+            yield start, judged
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all state that changes from step to step."""

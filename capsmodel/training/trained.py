@@ -15,6 +15,7 @@ from capsmodel.config import TrainingConfig, build_model
 from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.models import ChildGrid, Network, Outputs, perturbed
 from capsmodel.training.given_images import ImagesGiven, taken_images
+from capsmodel.training.precision import multiplied_in, outputs_in
 
 EVALUATION_BATCH_SIZE = 256
 """Fixed, so that a result cannot depend on the batch size of the training."""
@@ -214,7 +215,10 @@ class Trained:
 
     def _outputs(self, images: Tensor, chance: int | None = None) -> Outputs:
         presented = self.config.augmentation.plain(images)
-        outputs: Outputs = self._network(presented, None, evaluation_chance(self.seed, chance))
+        generator = evaluation_chance(self.seed, chance)
+        precision = self.config.precision
+        with multiplied_in(precision, self.device):
+            outputs = outputs_in(precision, self._network, presented, None, generator=generator)
         classes = self.config.data.task.guesses(outputs.lengths)
         if classes.ndim == 1 or outputs.reconstructions is None or outputs.poses is None:
             return outputs

@@ -1,4 +1,4 @@
-"""Which machines a table's trials ran on: devices and numbers of threads."""
+"""Which machines a table's trials ran on, and in which precision: devices and threads."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +25,12 @@ FEATURES: Mapping[str, Callable[[TrialRecord], str]] = {
 }
 
 
+PRECISIONS: Mapping[str, str] = {
+    "tf32": "in TF32 (10 binary digits) where a GPU has it",
+    "bf16": "in bfloat16 (7 binary digits)",
+}
+
+
 def shares(counts: Counter[str]) -> str:
     """Return how many trials have each value: "1 (4 trials), 2 (1 trial)"."""
     return ", ".join(
@@ -33,7 +39,11 @@ def shares(counts: Counter[str]) -> str:
 
 
 def machine_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
-    """Say where a table mixes machines, on which the same training ends in other last digits."""
+    """Say who was not trained in full precision, and where a table mixes machines.
+
+    On another machine the same training ends in other last digits.
+    """
+    yield from _precision_notes(arms)
     trials = [trial for arm in arms for trial in arm.counted.values()]
     for what, feature in FEATURES.items():
         counts = Counter(map(feature, trials))
@@ -43,4 +53,15 @@ def machine_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
                 f"The trials were trained on different {what}, {shares(counts)}: sums are rounded "
                 f"in another order there, so the same settings and seed may differ in the last "
                 f"digits of the weights, and a little in the error."
+            )
+
+
+def _precision_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    for precision, words in PRECISIONS.items():
+        names = [arm.arm.name for arm in arms if arm.arm.config.get("precision") == precision]
+        if names:
+            who = "All trials" if len(names) == len(arms) else ", ".join(names)
+            yield (
+                f"{who}: matrix products and convolutions were computed {words}, not in single "
+                f"precision."
             )

@@ -48,7 +48,7 @@ class Example(Settings):
         ("slug", "a text of the form ^[a-z]+$"),
         ("flag", "true or false"),
         ("mode", "one of a, b"),
-        ("only", "one of x"),
+        ("only", "x"),
         ("sizes", "a list of at least 1, each an integer at least 1"),
         ("named", "a dict"),
         ("named_well", "a dict of at least 1"),

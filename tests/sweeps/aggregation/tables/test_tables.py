@@ -78,6 +78,22 @@ def test_a_table_of_trials_of_different_machines_says_so(changes, start):
     assert [note.startswith(start) for note in notes] == [True] * bool(start)
 
 
+@pytest.mark.parametrize(("is_all", "who"), [(True, "All trials"), (False, "baseline")])
+def test_a_table_says_which_trials_had_less_than_single_precision(is_all, who):
+    manifest, records = known_sweep()
+    changed = [
+        arm.model_copy(update={"config": {**arm.config, "precision": "bf16"}})
+        if is_all or arm.name == manifest.baseline
+        else arm
+        for arm in manifest.arms
+    ]
+    who = manifest.baseline if who == "baseline" else who
+    table = ablation_table(manifest.model_copy(update={"arms": tuple(changed)}), records)
+    sentence = f"{who}: matrix products and convolutions were computed in bfloat16"
+    assert sum(note.startswith(sentence) for note in table.notes) == 1
+    assert not any("bfloat16" in note for note in ablation_table(manifest, records).notes)
+
+
 def row(table, arm):
     fields = [field for column in table.columns for field in column.fields]
     for cells in table.rows:
