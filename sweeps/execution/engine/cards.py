@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cache
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
@@ -54,10 +55,12 @@ class Card(BaseModel):
 _MOST_IDLE_USE = 0.9  # a driver, a desktop and the context of the probe take some memory
 
 
+@cache
 def cards_here() -> tuple[Card, ...]:
-    """Return the GPUs that this process sees, in CUDA's order.
+    """Return the GPUs that this process sees, in CUDA's order, as they were at the first call.
 
-    A process of its own looks, as a look takes memory of each GPU until the process ends.
+    A process of its own looks, as a look takes memory of each GPU until the process ends. That
+    takes seconds, so the answer is kept; `cards_here.cache_clear()` has it look again.
 
     Raises:
         OSError: If it cannot look, in one sentence.

@@ -261,7 +261,7 @@ class CardPacker:
     def take_back(
         self, trial_key: str, peak: int | None, *, ended_well: bool, ran_out: bool
     ) -> bool:
-        """Take the card of a trial whose process has ended; return whether it had a whole one.
+        """Take the card of a trial whose process has ended; return whether it had the largest one.
 
         Args:
             trial_key: Its key.
@@ -275,7 +275,7 @@ class CardPacker:
             self._figures.got_further(running.wanted.shape)
         if ran_out:
             self._figures.ran_out(running.wanted.shape, running.began_with)
-        return running.began_with >= self.cards[running.card].free_bytes
+        return running.began_with >= self._largest
 
     def _card_for(self, wanted: Wanted, kept: int | None, *, may_repeat: bool) -> int | None:
         """Return the card on which a trial leaves least room, or an unmeasured one finds most."""

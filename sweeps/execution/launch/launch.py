@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from capsmodel.data.archive import ROOT_VARIABLE
 from sweeps.aggregation.report import publish_report, publish_summary, write_report
+from sweeps.execution.engine.cards import cards_here
 from sweeps.execution.engine.policies import BY_DEFAULT, Policies
 from sweeps.execution.interruption import in_main_thread, interruptible
 from sweeps.execution.launch.evaluating.stage import record_made
@@ -89,6 +90,7 @@ def surveyed(declared: DeclaredSweep, options: LaunchOptions, policies: Policies
     Raises:
         SweepError: If it cannot be launched.
     """
+    cards_here.cache_clear()  # others may use them since the last launch of this process
     survey = survey_of(declared, options)
     if not options.replace:
         survey.check_losses()

@@ -161,6 +161,13 @@ def test_one_that_is_to_be_alone_waits_for_the_largest_card() -> None:
     assert packer.take_back("alone", GIB, ended_well=False, ran_out=True)
 
 
+def test_one_that_ran_out_of_a_whole_small_card_has_a_larger_one_to_try() -> None:
+    packer = packer_of(card("A", 8), card("B", 80))
+    packer.give(Wanted("first", "a"), 0)
+    assert not packer.take_back("first", 7 * GIB, ended_well=False, ran_out=True)
+    assert packer.choose([Wanted("first", "a", is_retry=True)]) == Choice(0, 1)
+
+
 def test_one_that_was_passed_often_keeps_the_card_that_lacks_least_for_it(tmp_path: Path) -> None:
     path = tmp_path / "figures"
     for shape, peak in (("large", 15), ("small", 2)):
