@@ -48,8 +48,8 @@ class LaunchOptions(Changes):
     gpus_per_trial: Annotated[float, Field(ge=0, allow_inf_nan=False)] | Literal["auto"] | None = (
         Field(
             default=None,
-            description="GPUs of each trial, or auto: as many trials on each GPU of this machine "
-            "as its memory takes [default: 1 if Ray sees one, else 0].",
+            description="GPUs of each trial; 0.25: four share one; auto: as many share each of "
+            "this machine's as its memory takes [default: 1 if Ray sees one, else 0].",
         )
     )
     max_concurrent: Annotated[int, Field(ge=1)] | None = Field(
@@ -108,7 +108,7 @@ class LaunchOptions(Changes):
     @classmethod
     def _whole_above_one(cls, gpus: Gpus) -> Gpus:
         if isinstance(gpus, float) and gpus > 1 and not gpus.is_integer():
-            raise ValueError("above 1 it is a whole number")
+            raise ValueError("above 1 it must be a whole number, and below 1 trials share a GPU")
         return gpus
 
     @field_validator("address")

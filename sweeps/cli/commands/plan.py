@@ -313,12 +313,13 @@ def gpu_lines(capacity: "Capacity") -> Iterator[str]:
     """Yield what trials get of GPUs, how many run at once, and on which GPUs."""
     number, at_once = capacity.gpus_per_trial, capacity.num_concurrent
     if number == "auto":
-        yield f"Trials share the GPUs by the memory that they need, at most {at_once} at once."
+        most = f"{at_once} at once, as there are cores"
+        yield f"Trials share the GPUs by the memory that they need, at most {most}."
     else:
         gpus = f"{number:g} GPU{'s' * (number > 1)}" if number else "No GPU"
         yield f"{gpus} a trial, {at_once} at once."
     for card in capacity.cards:
-        yield f"GPU: {card.described()}."
+        yield f"GPU {card.number}: {card.described()}."
 
 
 def _estimate(survey: "Survey") -> str:

@@ -27,6 +27,7 @@ class Card(BaseModel):
     """A GPU of this machine.
 
     Attributes:
+        number: Its place in CUDA's order, as this process sees it.
         visible_as: What `CUDA_VISIBLE_DEVICES` is to say for a process to see it alone.
         name: Its product name.
         total_bytes: Its memory.
@@ -35,6 +36,7 @@ class Card(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
+    number: int
     visible_as: str
     name: str
     total_bytes: int
@@ -93,7 +95,13 @@ def cards_of(answer: str, visible_devices: str | None) -> tuple[Card, ...]:
     found = TypeAdapter(list[dict[str, str | int]]).validate_python(json.loads(answer))
     words: Sequence[str] = visible_devices.split(",") if visible_devices else ()
     return tuple(
-        Card.model_validate({**one, "visible_as": _visible_as(number, str(one["uuid"]), words)})
+        Card(
+            number=number,
+            visible_as=_visible_as(number, str(one["uuid"]), words),
+            name=str(one["name"]),
+            total_bytes=int(one["total_bytes"]),
+            free_bytes=int(one["free_bytes"]),
+        )
         for number, one in enumerate(found)
     )
 

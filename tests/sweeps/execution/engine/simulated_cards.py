@@ -23,7 +23,11 @@ def card(name: str, total: float, free: float | None = None) -> Card:
     """Return a card of so many GiB, by default with nothing on it but what a driver takes."""
     free = 0.97 * total if free is None else free
     return Card(
-        visible_as=name, name=name, total_bytes=int(total * GIB), free_bytes=int(free * GIB)
+        number=0,
+        visible_as=name,
+        name=name,
+        total_bytes=int(total * GIB),
+        free_bytes=int(free * GIB),
     )
 
 
