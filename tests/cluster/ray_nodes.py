@@ -3,6 +3,7 @@
 import os
 import secrets
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ import psutil
 
 from tests.end_to_end.command import clean_environment
 from tests.end_to_end.tracking_server import free_ports
-from tests.waiting import PATIENCE_SECONDS
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 _START = (
     str(Path(sys.executable).with_name("ray")),
@@ -65,6 +66,14 @@ class RayNodes:
             for word in output.split()
             if word.startswith("--address=")
         )
+        wait_until(self._has_dashboard)  # on a busy machine it is there seconds later
+
+    def _has_dashboard(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self._dashboard_port), timeout=1):
+                return True
+        except OSError:
+            return False
 
     def start_worker(
         self,
