@@ -4,6 +4,7 @@
 #     end_without_head.sh HEAD [PORT] [SECONDS]
 port=${2:-6379} most=${3:-600}
 echo "$1" > ~/capsweep-head
+sudo shutdown -c # cluster.yaml has it end in an hour, for the case that no head ever sets it up
 exec 9> ~/capsweep-head.lock
 flock --nonblock 9 || exit 0 # the one that runs reads the new head
 reached=$SECONDS

@@ -42,6 +42,15 @@ def test_all_three_kinds_of_machines_are_in_the_file(config: Config) -> None:
     assert types["spot"]["resources"]["GPU"] == types["on_demand"]["resources"]["GPU"] == 1
 
 
+def test_a_worker_that_no_head_sets_up_ends_itself(config: Config) -> None:
+    at_boot = {
+        name: machine["node_config"]["UserData"].splitlines()[1:]
+        for name, machine in config["available_node_types"].items()
+    }
+    ends = ["shutdown -h +60"]  # the set-up cancels it: test_end_without_head
+    assert at_boot == {"head": [], "spot": ends, "on_demand": ends}
+
+
 def test_all_that_is_the_users_own_stands_in_the_marked_block() -> None:
     lines = (ROOT / "cluster.yaml").read_text(encoding="utf-8").splitlines()
     start, end = (number for number, line in enumerate(lines) if "=====" in line)

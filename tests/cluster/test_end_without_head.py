@@ -19,7 +19,7 @@ _LOOKS = 30  # of 20 within that time
 def test_a_worker_ends_itself_once_its_head_is_gone_and_not_before(tmp_path: Path) -> None:
     ended = tmp_path / "ended"
     sudo = tmp_path / "sudo"
-    sudo.write_text(f'#!/bin/sh\necho "$@" > {ended}\n')
+    sudo.write_text(f'#!/bin/sh\necho "$@" >> {ended}\n')
     sudo.chmod(0o755)
     miss = tmp_path / "miss"
     timeout = tmp_path / "timeout"  # one look fails where the file is there
@@ -38,11 +38,11 @@ def test_a_worker_ends_itself_once_its_head_is_gone_and_not_before(tmp_path: Pat
         wait_until(lambda: not miss.exists())
         seen = len(looks)
         wait_until(lambda: len(looks) > seen or watch.poll() is not None)
-        assert not ended.exists()
+        assert ended.read_text() == "shutdown -c\n"  # that of the machine's boot
         subprocess.run([*words, "600"], env=environment, check=True)  # one is enough
         head.shutdown(socket.SHUT_RDWR)
     assert watch.wait(PATIENCE_SECONDS) == 0
-    assert ended.read_text() == "shutdown -h now\n"
+    assert ended.read_text() == "shutdown -c\n" * 2 + "shutdown -h now\n"
 
 
 def _accept(head: socket.socket, looks: list[int]) -> None:

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import threading
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,7 @@ _PROGRAMS = {
     "bin/sudo": 'exec env "$@"',
     "bin/dpkg": "exit 0",  # Debian's packages are there
     "bin/mount": '[[ $* = "-t efs -o tls,"* ]] && exec /bin/mount --bind "${@: -2:1}" "${@: -1}"',
-    "bin/shutdown": f"exec {sys.executable} {Path(__file__).with_name('shutdown.py')}",
+    "bin/shutdown": f'exec {sys.executable} {Path(__file__).with_name("shutdown.py")} "$@"',
     "venv/bin/pip": "exit 0",  # so are Python's
     "venv/bin/python": f'exec {sys.executable} "$@"',  # a link would have no packages
 }
@@ -146,7 +147,15 @@ class EmulatedEc2:
                 if one["is_there"] and not machine:
                     host = f"i{len(self.machines)}"
                     self.hosts.add(host, one["addresses"], self._image)
+                    self._boot(host, one["request"].get("UserData", ""))
                     self.machines[one["id"]] = Ec2Machine(host, one["request"], one["tags"])
                 elif machine and machine.is_there and not one["is_there"]:
                     self.hosts.remove(machine.host)
                     machine.is_there = False
+
+    def _boot(self, host: str, user_data: str) -> None:
+        """Run what a machine runs at boot, from its base64."""
+        script = self.hosts.root(host) / "user_data"
+        script.write_bytes(b64decode(user_data))
+        done = self.hosts.run(host, "bash", "-c", ". ~/.bashrc; bash ~/user_data > /dev/null 2>&1")
+        assert done.returncode == 0, done.stderr

@@ -1,14 +1,40 @@
-"""What happens on EC2 when a machine shuts down: it ends or stops, as it was started to."""
+"""What happens on EC2 when a machine shuts down: it ends or stops, as it was started to.
+
+python shutdown.py -h now
+python shutdown.py -h +MINUTES
+python shutdown.py -c              cancels the one that is to come
+"""
 
 import os
+import signal
 import socket
+import sys
+import time
+from pathlib import Path
 
 import boto3
 
 _BEHAVIOUR = "instanceInitiatedShutdownBehavior"
 
 
-def main() -> None:
+_SCHEDULED = Path("/run/shutdown.pid")
+
+
+def main(when: str) -> None:
+    """Shut this machine down now or later, or cancel that."""
+    if when == "-c":
+        if _SCHEDULED.exists():
+            os.kill(int(_SCHEDULED.read_text()), signal.SIGTERM)
+        return
+    if when != "now":
+        if os.fork():
+            return
+        _SCHEDULED.write_text(str(os.getpid()))
+        time.sleep(60 * int(when))
+    _end()
+
+
+def _end() -> None:
     """End or stop the machine that this runs on."""
     host, _, port = os.environ["AWS_ENDPOINT_URL"].removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port))) as link:
@@ -24,4 +50,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[-1])
