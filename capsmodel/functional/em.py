@@ -180,9 +180,11 @@ class EMRounds:
         for iteration in range(self.iterations - 1):
             with torch.set_grad_enabled(torch.is_grad_enabled() and not stops):
                 statistics = self._statistics(votes, assignment, centre, with_distances=True)
-                assignment, centre = self._shared(votes, statistics, iteration), statistics.centre
+                assignment = self._shared(votes, statistics, iteration)
+                centre = None if self.centre_momentum == 1 else statistics.centre
             if stops:  # forward mode looks past the mode of gradients
-                assignment, centre = assignment.detach(), centre.detach()
+                assignment = assignment.detach()
+                centre = None if centre is None else centre.detach()
         statistics = self._statistics(votes, assignment, centre, with_distances=False)
         activations = torch.sigmoid(self._logits(statistics, self.iterations - 1))
         shares = assignment.detach().expand(-1, -1, self.out_caps)

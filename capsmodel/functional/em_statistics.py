@@ -205,7 +205,9 @@ class _Tiled(WrittenByHand):
             return None, *_plain_gradients(ctx.asked, saved[:6], needed, gradients)
         mass_once = saved.mass[:, : saved.assignment.shape[2]]
         backward = _Backward(saved._replace(mass=mass_once), ctx.asked[0], needed)
-        backward.run(_Slopes(*gradients))
+        mass, centre, variance, distances = gradients
+        # That of the centre may come transposed, and would be read out of order with each tile.
+        backward.run(_Slopes(mass, centre.contiguous(), variance, distances))
         return None, *backward.gradients
 
     @staticmethod
