@@ -1,5 +1,6 @@
 """`capsweep plan`: what a launch would do."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -313,13 +314,21 @@ def gpu_lines(capacity: "Capacity") -> Iterator[str]:
     """Yield what trials get of GPUs, how many run at once, and on which GPUs."""
     number, at_once = capacity.gpus_per_trial, capacity.num_concurrent
     if number == "auto":
-        most = f"{at_once} at once, as there are cores"
+        most = f"{at_once} at once"
         yield f"Trials share the GPUs by the memory that they need, at most {most}."
     else:
         gpus = f"{number:g} GPU{'s' * (number > 1)}" if number else "No GPU"
         yield f"{gpus} a trial, {at_once} at once."
     for card in capacity.cards:
-        yield f"GPU {card.number}: {card.described()}."
+        yield f"GPU {card.label}: {card.described()}."
+    if number != "auto" and any(card.is_shared for card in capacity.cards):
+        yield (
+            "Trials take every GPU as empty: --gpus-per-trial auto counts what is free, and "
+            "CUDA_VISIBLE_DEVICES leaves a GPU out."
+        )
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if not number and hidden and hidden != "-1":
+        yield f"CUDA_VISIBLE_DEVICES is {hidden}, and PyTorch sees no GPU: trials use the CPU."
 
 
 def _estimate(survey: "Survey") -> str:
@@ -476,5 +485,5 @@ def _evaluations(survey: "Survey") -> list[str]:
         lines_shown.append(not_available(gone))
     kinds = dict.fromkeys(evaluation.kind for evaluation in survey.definition.manifest.evaluations)
     if kinds and survey.has_work:
-        lines_shown.append(f"Each trial that finishes is then looked at: {', '.join(kinds)}.")
+        lines_shown.append(f"Each finished trial is then evaluated: {', '.join(kinds)}.")
     return lines_shown

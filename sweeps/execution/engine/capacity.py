@@ -1,5 +1,6 @@
 """What each trial gets of the machines, and how many trials run at once."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -162,9 +163,9 @@ class Room:
             return cards
         if not cards:
             raise BadInput(
-                "--gpus-per-trial auto: PyTorch sees no GPU here. Look at what nvidia-smi says, "
-                "whether torch.version.cuda is None (a build for CPUs), and CUDA_VISIBLE_DEVICES; "
-                "or leave the option out to train on the CPU."
+                f"--gpus-per-trial auto: PyTorch sees no GPU here{_hidden()}. Look at what "
+                f"nvidia-smi says, whether torch.version.cuda is None (a build for CPUs), and "
+                f"CUDA_VISIBLE_DEVICES; or leave the option out to train on the CPU."
             )
         with_room = tuple(card for card in cards if card.free_bytes >= _LEAST_FREE_BYTES)
         if not with_room:
@@ -201,6 +202,12 @@ def capacity_of(resources: Resources, placement: Placement = place_evenly) -> Ca
         return replace(capacity, cards=room.cards) if capacity.gpus_per_trial else capacity
     with scratch_folder() as folder, RayEngine(resources.address, folder / "log") as engine:
         return Room(resources, placement, lambda: engine.machines).capacity()
+
+
+def _hidden() -> str:
+    """Return how CUDA_VISIBLE_DEVICES may hide a GPU, "" where it is not set."""
+    value = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return "" if value is None else f", where CUDA_VISIBLE_DEVICES is '{value}'"
 
 
 def this_machine() -> list[Machine]:

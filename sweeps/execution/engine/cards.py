@@ -43,6 +43,11 @@ class Card(BaseModel):
     free_bytes: int
 
     @property
+    def label(self) -> str:
+        """Its number for `CUDA_VISIBLE_DEVICES`, where that is known; else its place."""
+        return self.visible_as if self.visible_as.isdigit() else str(self.number)
+
+    @property
     def is_shared(self) -> bool:
         """Whether other programs use much of it."""
         return self.free_bytes < _MOST_IDLE_USE * self.total_bytes

@@ -148,9 +148,18 @@ def num_fitting(share: Share, machines: Sequence[Machine]) -> int:
             f"No trial fits: each asks for {_counted(share.cpus, 'CPU')} and "
             f"{_counted(share.gpus, 'GPU')}, and the largest machine has "
             f"{_counted(largest.cpus, 'CPU')} and {_counted(largest.gpus, 'GPU')}. Lower "
-            f"--cpus-per-trial or --gpus-per-trial."
+            f"{_too_much(share, largest)}."
         )
     return fitting
+
+
+def _too_much(share: Share, largest: Machine) -> str:
+    """Return the options of which a machine has too little."""
+    options = {
+        "--cpus-per-trial": share.cpus > largest.cpus,
+        "--gpus-per-trial": share.gpus > largest.gpus,
+    }
+    return " and ".join(name for name, is_too_much in options.items() if is_too_much)
 
 
 def num_that_fit(share: Share, machines: Sequence[Machine]) -> int:

@@ -450,7 +450,7 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> Eval
             cells = cells_to_train(survey, options, log, growth, room=room)
             if engine:
                 for card in room.packer.cards if room.packer else ():
-                    board.say(f"GPU {card.number}: {card.described()}")
+                    board.say(f"GPU {card.label}: {card.described()}")
                 queue = CellQueue(
                     cells,
                     board,

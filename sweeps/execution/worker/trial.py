@@ -256,6 +256,8 @@ class _Attempt:
         self.data_facts = check_unchanged(training.config.data, training.data, fingerprint)
         self.started_at -= sum(metrics.duration_seconds for metrics in training.history)
         place = f"{self.spec.arm}, seed {self.spec.seed}, on {self.spec.hardware}"
+        if self.spec.device.startswith("cuda"):  # cards of one machine may have the same name
+            place += f" (CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', '')})"
         sys.stdout.write(f"{place}: going on after epoch {training.epoch}\n")
         for metrics in self._epochs(training):
             if not _is_finite(metrics):

@@ -233,15 +233,18 @@ PROBED = (
 
 
 @pytest.mark.parametrize(
-    ("visible", "seen"),
+    ("visible", "seen", "labels"),
     [
-        (None, ["GPU-aa-1", "GPU-bb-2"]),
-        ("3,1", ["3", "1"]),
-        ("MIG-x, GPU-bb-2", ["MIG-x", "GPU-bb-2"]),
+        (None, ["GPU-aa-1", "GPU-bb-2"], ["0", "1"]),
+        ("3,1", ["3", "1"], ["3", "1"]),
+        ("MIG-x, GPU-bb-2", ["MIG-x", "GPU-bb-2"], ["0", "1"]),
     ],
     ids=["all", "by numbers", "by names"],
 )
-def test_cards_are_named_as_cuda_names_them(visible: str | None, seen: list[str]) -> None:
+def test_cards_are_named_as_cuda_names_them(
+    visible: str | None, seen: list[str], labels: list[str]
+) -> None:
     cards = cards_of(PROBED, visible)
     assert [one.visible_as for one in cards] == seen
+    assert [one.label for one in cards] == labels
     assert [one.is_shared for one in cards] == [False, True]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sweeps.cli.commands.plan import gpu_lines
 from sweeps.execution.engine import capacity
 from sweeps.execution.engine.capacity import Capacity, Resources, Room
 from sweeps.execution.engine.cards import Card
@@ -58,8 +59,13 @@ def test_the_refusal_says_what_was_asked_what_there_is_and_what_to_do() -> None:
         place_evenly([Request(cpus=2, gpus=4)], [LAPTOP, SERVER], FREE)
     assert str(error.value) == (
         "No trial fits: each asks for 2 CPUs and 4 GPUs, and the largest machine has 16 CPUs and "
-        "2 GPUs. Lower --cpus-per-trial or --gpus-per-trial."
+        "2 GPUs. Lower --gpus-per-trial."
     )
+
+
+def test_the_refusal_names_both_options_where_both_are_too_large() -> None:
+    with pytest.raises(BadInput, match="Lower --cpus-per-trial and --gpus-per-trial"):
+        place_evenly([Request(cpus=99, gpus=4)], [SERVER], FREE)
 
 
 def test_one_of_them_is_told_in_the_singular() -> None:
@@ -180,6 +186,25 @@ def test_what_cannot_be_packed_is_one_sentence(
     room = Room(Resources(gpus="auto"), machines=lambda: [SERVER], cards=cards)
     with pytest.raises(BadInput, match=sentence):
         room.capacity()
+
+
+def test_what_hides_the_gpus_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5")
+    with pytest.raises(BadInput, match="no GPU here, where CUDA_VISIBLE_DEVICES is '5'"):
+        Room(Resources(gpus="auto"), machines=lambda: [SERVER], cards=tuple).capacity()
+    on_cpu = Capacity(gpus_per_trial=0.0, num_concurrent=8)
+    assert list(gpu_lines(on_cpu)) == [
+        "No GPU a trial, 8 at once.",
+        "CUDA_VISIBLE_DEVICES is 5, and PyTorch sees no GPU: trials use the CPU.",
+    ]
+
+
+def test_a_plan_says_that_a_share_counts_a_used_card_as_empty() -> None:
+    cards = (card("A", 24, free=23.4), card("B", 24, free=9.1))
+    *_, last = gpu_lines(Capacity(gpus_per_trial=0.25, num_concurrent=8, cards=cards))
+    assert last.startswith("Trials take every GPU as empty: --gpus-per-trial auto counts")
+    for packed in (Capacity("auto", 8, cards), Capacity(0.25, 8, cards[:1])):
+        assert not any("as empty" in line for line in gpu_lines(packed))
 
 
 def test_a_card_that_has_no_room_is_left_to_others() -> None:
