@@ -1,6 +1,5 @@
 """`capsweep plan`: what a launch would do."""
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -326,8 +325,7 @@ def gpu_lines(capacity: "Capacity") -> Iterator[str]:
             "Trials take every GPU as empty: --gpus-per-trial auto counts what is free, and "
             "CUDA_VISIBLE_DEVICES leaves a GPU out."
         )
-    hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if not number and hidden and hidden != "-1":
+    if hidden := capacity.hidden_by:
         yield f"CUDA_VISIBLE_DEVICES is {hidden}, and PyTorch sees no GPU: trials use the CPU."
 
 

@@ -56,11 +56,14 @@ class Capacity:
         gpus_per_trial: GPUs that each trial gets, "auto" where trials share them by their memory.
         num_concurrent: Trials at once, at most.
         cards: The GPUs of this machine, where they were looked at.
+        hidden_by: `CUDA_VISIBLE_DEVICES`, where it is set and this machine then has no GPU for
+            trials that would take one.
     """
 
     gpus_per_trial: float | Literal["auto"]
     num_concurrent: int
     cards: tuple[Card, ...] = ()
+    hidden_by: str = ""
 
 
 _LEAST_FREE_BYTES = 2**30
@@ -162,8 +165,10 @@ class Room:
         if self._resources.gpus != "auto":
             return cards
         if not cards:
+            visible = _visible_devices()
+            limit = f", where CUDA_VISIBLE_DEVICES is {visible}" if visible else ""
             raise BadInput(
-                f"--gpus-per-trial auto: PyTorch sees no GPU here{_hidden()}. Look at what "
+                f"--gpus-per-trial auto: PyTorch sees no GPU here{limit}. Look at what "
                 f"nvidia-smi says, whether torch.version.cuda is None (a build for CPUs), and "
                 f"CUDA_VISIBLE_DEVICES; or leave the option out to train on the CPU."
             )
@@ -199,15 +204,16 @@ def capacity_of(resources: Resources, placement: Placement = place_evenly) -> Ca
     if resources.address is None:
         room = Room(resources, placement)
         capacity = room.capacity()
-        return replace(capacity, cards=room.cards) if capacity.gpus_per_trial else capacity
+        if capacity.gpus_per_trial:
+            return replace(capacity, cards=room.cards)
+        return replace(capacity, hidden_by="" if resources.gpus == 0 else _visible_devices())
     with scratch_folder() as folder, RayEngine(resources.address, folder / "log") as engine:
         return Room(resources, placement, lambda: engine.machines).capacity()
 
 
-def _hidden() -> str:
-    """Return how CUDA_VISIBLE_DEVICES may hide a GPU, "" where it is not set."""
-    value = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return "" if value is None else f", where CUDA_VISIBLE_DEVICES is '{value}'"
+def _visible_devices() -> str:
+    """Return CUDA_VISIBLE_DEVICES, "" where it is not set."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "")
 
 
 def this_machine() -> list[Machine]:

@@ -7,7 +7,7 @@ import pytest
 
 from sweeps.cli.commands.plan import gpu_lines
 from sweeps.execution.engine import capacity
-from sweeps.execution.engine.capacity import Capacity, Resources, Room
+from sweeps.execution.engine.capacity import Capacity, Resources, Room, capacity_of
 from sweeps.execution.engine.cards import Card
 from sweeps.execution.engine.failure_policy import GpuShare
 from sweeps.execution.engine.placement import (
@@ -190,13 +190,14 @@ def test_what_cannot_be_packed_is_one_sentence(
 
 def test_what_hides_the_gpus_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5")
-    with pytest.raises(BadInput, match="no GPU here, where CUDA_VISIBLE_DEVICES is '5'"):
+    with pytest.raises(BadInput, match=r"no GPU here, where CUDA_VISIBLE_DEVICES is 5\."):
         Room(Resources(gpus="auto"), machines=lambda: [SERVER], cards=tuple).capacity()
-    on_cpu = Capacity(gpus_per_trial=0.0, num_concurrent=8)
-    assert list(gpu_lines(on_cpu)) == [
+    monkeypatch.setattr(capacity, "this_machine", lambda: [Machine(cpus=8)])
+    assert list(gpu_lines(capacity_of(Resources()))) == [
         "No GPU a trial, 8 at once.",
         "CUDA_VISIBLE_DEVICES is 5, and PyTorch sees no GPU: trials use the CPU.",
     ]
+    assert list(gpu_lines(capacity_of(Resources(gpus=0.0)))) == ["No GPU a trial, 8 at once."]
 
 
 def test_a_plan_says_that_a_share_counts_a_used_card_as_empty() -> None:
