@@ -120,7 +120,8 @@ class EvaluationQueue:
         if self._waiting is None:
             trials = [one.halves() for one in self._find()]
             self._waiting = deque(half for halves in zip(*trials, strict=True) for half in halves)
-            self._num_all = sum(len(one.missing) for one in self._waiting)
+            num_missing = sum(len(one.missing) for one in self._waiting)
+            self._num_all = self.num_made + num_missing if num_missing else 0
             self._show()
         for _ in range(len(self._waiting)):
             trial = self._waiting.popleft()

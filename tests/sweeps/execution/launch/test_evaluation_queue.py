@@ -92,6 +92,14 @@ def test_a_trials_evaluations_are_two_jobs_one_after_the_other(trial: TrialToEva
     assert said == ["evaluating: 0 of 2", "evaluating: 1 of 2", "evaluating: 2 of 2"]
 
 
+def test_those_that_trainings_have_made_count_among_all(trial: TrialToEvaluate) -> None:
+    said: list[str] = []
+    queue = EvaluationQueue(lambda: [trial], Shares(), say=said.append)
+    queue.num_made = 4  # as a launch counts what the processes of its trainings make
+    next_job(queue)
+    assert said == ["evaluating: 4 of 6"]
+
+
 def test_one_that_raises_is_given_up_at_once_and_the_next_is_made(trial: TrialToEvaluate) -> None:
     queue = EvaluationQueue(lambda: [trial], Shares())
     next_job(queue)
