@@ -108,7 +108,10 @@ def _not_understood(error: TyperException) -> int:
     option = getattr(error, "option_name", "")
     removed = _REMOVED_OPTIONS.get(option)
     if option and not removed:
-        removed = misplaced_option(option, getattr(error, "possibilities", None) or ())
+        near = getattr(error, "possibilities", None) or ()
+        removed = misplaced_option(option, near)
+        if not (removed or near) and (longer := _begun_with(option, error)):
+            removed = f"No such option: {option}. Did you mean {' or '.join(longer)}?"
     sentence = removed or error.format_message()
     if "\n" in sentence:  # the help
         typer.echo(sentence, err=True)
@@ -116,6 +119,13 @@ def _not_understood(error: TyperException) -> int:
     end = "" if sentence.endswith((".", "?")) else "."
     hint = "" if removed else f"{end} Run capsweep --help, or capsweep COMMAND --help."
     return _failed(f"{sentence}{hint}", error.exit_code)
+
+
+def _begun_with(option: str, error: TyperException) -> list[str]:
+    """Return the options of the command of which a given one is the beginning."""
+    context = getattr(error, "ctx", None)
+    options = (name for one in (context.command.params if context else ()) for name in one.opts)
+    return sorted(name for name in options if name.startswith(option))
 
 
 def _failed(sentence: str, exit_code: int) -> int:

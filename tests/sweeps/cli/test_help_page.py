@@ -44,3 +44,8 @@ def test_the_release_is_told(shell: Shell) -> None:
 
 def test_an_option_that_is_none_is_refused_before_the_command(shell: Shell) -> None:
     assert "No such option: --verison" in shell.refused("--verison")
+
+
+def test_the_beginning_of_an_option_is_answered_by_it(shell: Shell) -> None:
+    sentence = shell.refused("run", "quickstart", "--gpu", "1")
+    assert sentence.endswith("No such option: --gpu. Did you mean --gpus-per-trial?")
