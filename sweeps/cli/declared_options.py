@@ -15,6 +15,7 @@ from sweeps.cli.arguments import read_duration, read_gpus, read_seeds, read_sett
 from sweeps.cli.completion import launched_sweeps
 from sweeps.cli.options import STORAGE_VARIABLE, TRACKING_VARIABLE, name_of
 from sweeps.execution.launch_options import LaunchOptions
+from sweeps.records.errors import BadInput
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def option_words(options: Mapping[str, Any]) -> list[str]:
     for name, value in options.items():
         if value is None or value == LaunchOptions.model_fields[name].default:
             continue
-        flag = WORDS.get(name, Words()).flag or f"--{name.replace('_', '-')}"
+        flag = _flag(name)
         if name == "settings":
             words += [f"{flag}={path}={json.dumps(one)}" for path, one in value.items()]
         elif isinstance(value, tuple):
@@ -101,6 +102,17 @@ def option_words(options: Mapping[str, Any]) -> list[str]:
         else:
             words.append(flag if value is True else f"{flag}={value}")
     return words
+
+
+def _flag(name: str) -> str:
+    return WORDS.get(name, Words()).flag or f"--{name.replace('_', '-')}"
+
+
+def _named_as_typed(error: BadInput, options: Collection[str]) -> BadInput:
+    """Return an error that names an option as the command line does, and not as Python."""
+    name, _, rest = str(error).partition(" ")
+    is_of_python = type(error) is BadInput and name in options and "_" in name
+    return BadInput(f"{_flag(name)} {rest}") if is_of_python else error
 
 
 def with_options(
@@ -127,7 +139,10 @@ def with_options(
                 for name in fields
                 if name in given
             }
-            command(options=options, **given)
+            try:
+                command(options=options, **given)
+            except BadInput as error:
+                raise _named_as_typed(error, options) from error
 
         parameters: list[inspect.Parameter] = []
         for parameter in inspect.signature(command).parameters.values():

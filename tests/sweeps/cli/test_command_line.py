@@ -84,9 +84,15 @@ REFUSALS = {
     "a negative seed": (["--seeds", "-1"], "--seeds takes a list and ranges of seeds"),
     "no seed to add": (["--add-seeds", ","], "--add-seeds needs at least one seed"),
     "a name that is none": (["--name", "../x"], "name must be a text of up to 64 small letters"),
-    "no cores": (["--cpus-per-trial", "0"], "cpus_per_trial must be an integer at least 1, got 0."),
+    "no cores": (
+        ["--cpus-per-trial", "0"],
+        "--cpus-per-trial must be an integer at least 1, got 0.",
+    ),
     "nothing at once": (["--max-concurrent", "0"], "must be an integer at least 1, got 0."),
-    "GPUs below none": (["--gpus-per-trial", "-1"], "must be a number at least 0 or auto, got -1"),
+    "GPUs below none": (
+        ["--gpus-per-trial", "-1"],
+        "--gpus-per-trial must be a number at least 0 or auto, got -1",
+    ),
     "a storage folder below a file": (["--storage", "file/x"], "cannot be written to"),
     "a storage folder that is a file": (["--storage", "file"], "cannot be written to"),
     "a storage folder of any length": (["--storage", "x" * 300], "cannot be written to"),
