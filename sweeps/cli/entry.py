@@ -106,18 +106,18 @@ def _with_file(error: UnknownSweep) -> str:
 def _not_understood(error: TyperException) -> int:
     """Print in one sentence which word is wrong, or the help if no command was given."""
     option = getattr(error, "option_name", "")
-    removed = _REMOVED_OPTIONS.get(option)
-    if option and not removed:
+    answer = _REMOVED_OPTIONS.get(option)
+    if option and not answer:
         near = getattr(error, "possibilities", None) or ()
-        removed = misplaced_option(option, near)
-        if not (removed or near) and (longer := _begun_with(option, error)):
-            removed = f"No such option: {option}. Did you mean {' or '.join(longer)}?"
-    sentence = removed or error.format_message()
+        answer = misplaced_option(option, near)
+        if not (answer or near) and (longer := _begun_with(option, error)):
+            answer = f"No such option: {option}. Did you mean {' or '.join(longer)}?"
+    sentence = answer or error.format_message()
     if "\n" in sentence:  # the help
         typer.echo(sentence, err=True)
         return error.exit_code
     end = "" if sentence.endswith((".", "?")) else "."
-    hint = "" if removed else f"{end} Run capsweep --help, or capsweep COMMAND --help."
+    hint = "" if answer else f"{end} Run capsweep --help, or capsweep COMMAND --help."
     return _failed(f"{sentence}{hint}", error.exit_code)
 
 

@@ -15,8 +15,6 @@ from pathlib import Path
 import boto3
 
 _BEHAVIOUR = "instanceInitiatedShutdownBehavior"
-
-
 _SCHEDULED = Path("/run/shutdown.pid")
 
 
