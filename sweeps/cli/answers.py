@@ -226,6 +226,10 @@ class CellStanding(Shape):
     """Why it did not finish; "" if it did."""
     is_evaluating: bool
     """Whether it is finished and its evaluations are being made."""
+    gpu: str
+    """GPU of a running trial, as `plan` names it; "" if it uses none."""
+    peak_gpu_bytes: int | None
+    """What a running trial has held of its GPU at most; null if that is not known."""
 
 
 class StatusAnswer(Shape):

@@ -18,7 +18,7 @@ from sweeps.remote.submissions import submitted_only
 if TYPE_CHECKING:
     from sweeps.cli.answers import StatusAnswer
     from sweeps.execution.survey.listing import ListedSweep
-    from sweeps.execution.survey.status import SweepStatus
+    from sweeps.execution.survey.status import CellStatus, SweepStatus
     from sweeps.remote.submissions import Submission
 
 _UNITS = ((172_800, 86_400, "days"), (3600, 3600, "h"), (60, 60, "min"))
@@ -184,11 +184,21 @@ def _print_cells(status: "SweepStatus") -> None:
     for cell in status.cells:
         place = f"{plain(cell.cell.arm)}, seed {cell.cell.seed}"
         if cell.state == "running":
-            out.print(f"running: {place}, epoch {cell.epoch}")
+            out.print(f"running: {place}, epoch {cell.epoch}{_on_gpu(cell)}")
         elif cell.is_evaluating:
             out.print(f"evaluating: {place}, {_made(status, cell.cell.trial_key)}")
         elif cell.reason:
             out.print(f"{cell.state}: {place}: {plain(cell.reason)}")
+
+
+def _on_gpu(cell: "CellStatus") -> str:
+    """Return where a cell runs: ", on GPU 2 (peak 1.4 GiB)"."""
+    from sweeps.storage.disk_room import in_words
+
+    if not cell.gpu:
+        return ""
+    peak = cell.peak_gpu_bytes
+    return f", on GPU {plain(cell.gpu)}" + (f" (peak {in_words(peak)})" if peak else "")
 
 
 def _made(status: "SweepStatus", trial_key: str) -> str:

@@ -3,6 +3,7 @@
     20 digits       the most bytes that its process has held so far
     20 digits       the bytes of disk that it waits for
     20 digits       the most bytes of its GPU that it has held so far
+    60 characters   its GPU
 
 Each line is written over in place, which a full disk allows.
 """
@@ -15,6 +16,7 @@ from sweeps.storage.regular_files import open_regular, read_regular
 
 _LINE = b"%20d\n"
 _WIDTH = 21
+_GPU_LINE = b"%-60s\n"  # behind three numbers
 
 
 class WorkerStats:
@@ -36,6 +38,10 @@ class WorkerStats:
         """Note what the attempt's process has held of its GPU at most, 0 if unknown."""
         self._note(2, size)
 
+    def note_gpu(self, name: str) -> None:
+        """Note which GPU the attempt uses, "" if none."""
+        self._write(3 * _WIDTH, _GPU_LINE % name.encode()[:60])
+
     def peak_memory_bytes(self) -> int | None:
         """Return the peak memory of the last attempt, None if unknown."""
         return self._number(0)
@@ -48,17 +54,29 @@ class WorkerStats:
         """Return what the last attempt has held of its GPU at most, None if unknown."""
         return self._number(2) or None
 
+    def gpu(self) -> str:
+        """Return which GPU the last attempt uses, "" if none or unknown."""
+        return self._text(3 * _WIDTH, 60).strip()
+
     def _note(self, line: int, size: int) -> None:
+        self._write(_WIDTH * line, _LINE % size)
+
+    def _write(self, start: int, text: bytes) -> None:
         with suppress(OSError, ValueError):  # it may want room too, or the file be a stranger's
             descriptor = open_regular(self.path, os.O_WRONLY | os.O_CREAT)
             try:
-                os.pwrite(descriptor, _LINE % size, _WIDTH * line)
+                os.pwrite(descriptor, text, start)
             finally:
                 os.close(descriptor)
 
     def _number(self, line: int) -> int | None:
         try:
-            start = _WIDTH * line
-            return int(read_regular(self.path, most_bytes=100)[start : start + _WIDTH])
-        except (OSError, ValueError):  # not written yet; a stranger's file is a ValueError too
+            return int(self._text(_WIDTH * line, _WIDTH))
+        except ValueError:  # not written yet
             return None
+
+    def _text(self, start: int, length: int) -> str:
+        try:
+            return read_regular(self.path, most_bytes=200)[start : start + length].decode()
+        except (OSError, ValueError):  # not there yet; a stranger's file is a ValueError too
+            return ""

@@ -239,6 +239,7 @@ class CardPacker:
         return OnCard(
             number=place,
             visible_as=card.visible_as,
+            label=card.label,
             memory_fraction=max(0, given - CONTEXT_BYTES) / card.total_bytes,
         )
 

@@ -55,11 +55,13 @@ class OnCard(_Value):
     Attributes:
         number: The card's number in the launch.
         visible_as: What `CUDA_VISIBLE_DEVICES` is to say.
+        label: Its name for people, as `plan` prints it.
         memory_fraction: What its process may allocate, as a part of the card's memory.
     """
 
     number: int
     visible_as: str
+    label: str
     memory_fraction: float
 
 

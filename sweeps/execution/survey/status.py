@@ -42,6 +42,8 @@ class CellStatus:
         epoch: Number of epochs so far.
         reason: Why it did not finish.
         is_evaluating: Whether it is finished, and a process makes its evaluations.
+        gpu: GPU of a running one, "" if it uses none.
+        peak_gpu_bytes: What a running one has held of its GPU at most, None if that is not known.
     """
 
     cell: ManifestCell
@@ -49,6 +51,8 @@ class CellStatus:
     epoch: int = 0
     reason: str = ""
     is_evaluating: bool = False
+    gpu: str = ""
+    peak_gpu_bytes: int | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -171,7 +175,14 @@ def _cell_status(
     if final := folder.read_final():
         return CellStatus(cell, final.outcome.value, len(final.curve), final.reason)
     if folder.is_busy():
-        return CellStatus(cell, "running", folder.epochs_done())
+        stats = folder.stats
+        return CellStatus(
+            cell,
+            "running",
+            folder.epochs_done(),
+            gpu=stats.gpu(),
+            peak_gpu_bytes=stats.peak_gpu_bytes(),
+        )
     if cell.trial_key in pending:
         return CellStatus(cell, "pending", folder.epochs_done())
     if epoch := waiting.get(cell.trial_key):

@@ -36,6 +36,7 @@ from sweeps.execution.worker.worker_process import (
     is_deterministic,
     is_out_of_gpu_memory,
     is_out_of_memory,
+    name_of_gpu,
     peak_of_gpu,
     recorded_peak_memory,
     training_config,
@@ -257,7 +258,7 @@ class _Attempt:
         self.started_at -= sum(metrics.duration_seconds for metrics in training.history)
         place = f"{self.spec.arm}, seed {self.spec.seed}, on {self.spec.hardware}"
         if self.spec.device.startswith("cuda"):  # cards of one machine may have the same name
-            place += f" (CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', '')})"
+            place += f" (GPU {name_of_gpu()})"
         sys.stdout.write(f"{place}: going on after epoch {training.epoch}\n")
         for metrics in self._epochs(training):
             if not _is_finite(metrics):

@@ -55,6 +55,7 @@ _BUGS = (
     *(ValueError, NotImplementedError, ImportError),
 )
 _PEAK_SECONDS = 0.5
+_GPU = "CAPSWEEP_GPU"  # of a worker whose GPU the launch has chosen
 _WORDS = ("can't allocate memory", "not enough memory", "out of memory")  # of torch's allocators
 
 
@@ -65,7 +66,9 @@ def recorded_peak_memory(stats: WorkerStats, device: str = "cpu") -> Generator[N
     The peak of an earlier trial in this process is not counted.
     """
     reset_high_water_mark()
-    if device.startswith("cuda"):
+    is_on_gpu = device.startswith("cuda")
+    stats.note_gpu(name_of_gpu() if is_on_gpu else "")
+    if is_on_gpu:
         stats.note_peak_gpu(0)  # of an earlier attempt
 
     def note_peak() -> None:
@@ -90,16 +93,23 @@ def peak_of_gpu(device: str) -> int | None:
     return int(torch.cuda.max_memory_reserved(device))
 
 
-def use_card(visible_as: str, memory_fraction: float) -> None:
+def name_of_gpu() -> str:
+    """Return the GPU of this process as `plan` names it: "2"; without a launch's word as CUDA."""
+    return os.environ.get(_GPU, "") or os.environ.get("CUDA_VISIBLE_DEVICES", "")
+
+
+def use_card(visible_as: str, name: str, memory_fraction: float) -> None:
     """Have this process see one GPU alone, and allocate no more than its part of it.
 
     Call it before the process has used a GPU; again only for the same one.
 
     Args:
         visible_as: The GPU's name for CUDA.
+        name: Its name for people.
         memory_fraction: Part of the GPU's memory.
     """
     os.environ["CUDA_VISIBLE_DEVICES"] = visible_as
+    os.environ[_GPU] = name
     import torch
 
     if torch.cuda.is_available():

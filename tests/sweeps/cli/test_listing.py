@@ -147,6 +147,22 @@ def test_a_trial_that_waits_for_room_is_pending_while_its_launch_runs(shell: She
     assert "pending" not in shell("status", "small_design").out, "its launch is gone"
 
 
+def test_a_running_trial_is_listed_with_its_gpu(shell: Shell) -> None:
+    storage = interrupted_design(shell)
+    missing = [one for one in sweep_status("small_design").cells if one.state != "finished"]
+    first, second = (CellFolder(storage / "cells", one.cell.trial_key) for one in missing[:2])
+    with first.lease(), second.lease():
+        first.stats.note_gpu("2")
+        first.stats.note_peak_gpu(3 * 2**29)
+        lines = shell("status", "small_design").out.splitlines()
+        answer = json.loads(shell("status", "small_design", "--json").out)
+    ends = [one.partition("epoch")[2][2:] for one in lines if one.startswith("running: ")]
+    assert ends == [", on GPU 2 (peak 1.5 GiB)", ""]
+    running = [one for one in answer["cells"] if one["state"] == "running"]
+    figures = [(one["gpu"], one["peak_gpu_bytes"]) for one in running]
+    assert figures == [("2", 3 * 2**29), ("", None)]
+
+
 def test_a_finished_trial_whose_process_evaluates_it_is_named(shell: Shell) -> None:
     storage = unpacked(shell, "finished_design")
     store = open_store(storage=storage)

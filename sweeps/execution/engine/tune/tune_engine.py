@@ -127,7 +127,7 @@ def train_job(config: dict[str, Any]) -> None:
     die_with_parent(os.getppid())  # Ray itself ends one whose parent is gone already
     keep_freed_memory()
     if card := job.share.card:
-        use_card(card.visible_as, card.memory_fraction)
+        use_card(card.visible_as, card.label, card.memory_fraction)
     load_libraries()
     import torch
 

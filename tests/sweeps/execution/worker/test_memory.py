@@ -11,6 +11,7 @@ from sweeps.execution.worker.trial import run_trial
 from sweeps.execution.worker.worker_process import (
     is_out_of_gpu_memory,
     is_out_of_memory,
+    name_of_gpu,
     recorded_peak_memory,
     status_bytes,
     use_card,
@@ -83,13 +84,17 @@ def test_the_peak_of_the_gpu_is_told_while_a_trial_runs(
 ) -> None:
     stats = WorkerStats(tmp_path / "pulse.txt")
     stats.note_peak_gpu(9)  # of an earlier attempt
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
     with recorded_peak_memory(stats, "cuda"):
+        assert stats.gpu() == "3"
         assert stats.peak_gpu_bytes() is None, "nothing has been allocated there yet"
         monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
         monkeypatch.setattr(torch.cuda, "max_memory_reserved", {"cuda": 5 * 2**30}.get)
         wait_until(stats.peak_gpu_bytes)
     assert stats.peak_gpu_bytes() == 5 * 2**30
     assert stats.peak_memory_bytes()
+    with recorded_peak_memory(stats, "cpu"):
+        assert not stats.gpu()
 
 
 def test_a_process_sees_the_card_that_it_is_bound_to_and_uses_its_part_of_it(
@@ -99,6 +104,9 @@ def test_a_process_sees_the_card_that_it_is_bound_to_and_uses_its_part_of_it(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", parts.append)
-    use_card("GPU-1", 0.25)
-    assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-1"
+    monkeypatch.delenv("CAPSWEEP_GPU", raising=False)
+    assert name_of_gpu() == "0,1"
+    use_card("GPU-f00", "1", 0.25)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-f00"
+    assert name_of_gpu() == "1"
     assert parts == [0.25]
