@@ -326,7 +326,10 @@ def gpu_lines(capacity: "Capacity") -> Iterator[str]:
             "CUDA_VISIBLE_DEVICES leaves a GPU out."
         )
     if hidden := capacity.hidden_by:
-        yield f"CUDA_VISIBLE_DEVICES is {hidden}, and PyTorch sees no GPU: trials use the CPU."
+        sees = "only those GPUs: CUDA reads it up to the first GPU that is not there"
+        if not capacity.cards:
+            sees = "no GPU: trials use the CPU"
+        yield f"CUDA_VISIBLE_DEVICES is {hidden}, and PyTorch sees {sees}."
 
 
 def _estimate(survey: "Survey") -> str:

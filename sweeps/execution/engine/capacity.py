@@ -56,7 +56,7 @@ class Capacity:
         gpus_per_trial: GPUs that each trial gets, "auto" where trials share them by their memory.
         num_concurrent: Trials at once, at most.
         cards: The GPUs of this machine, where they were looked at.
-        hidden_by: `CUDA_VISIBLE_DEVICES`, where it is set and this machine then has no GPU for
+        hidden_by: `CUDA_VISIBLE_DEVICES`, where this machine then has fewer GPUs than it lists for
             trials that would take one.
     """
 
@@ -203,10 +203,11 @@ def capacity_of(resources: Resources, placement: Placement = place_evenly) -> Ca
     """
     if resources.address is None:
         room = Room(resources, placement)
-        capacity = room.capacity()
+        capacity, visible = room.capacity(), _visible_devices()
         if capacity.gpus_per_trial:
-            return replace(capacity, cards=room.cards)
-        return replace(capacity, hidden_by="" if resources.gpus == 0 else _visible_devices())
+            is_short = bool(visible) and len(visible.split(",")) > _local_gpus()
+            return replace(capacity, cards=room.cards, hidden_by=visible if is_short else "")
+        return replace(capacity, hidden_by="" if resources.gpus == 0 else visible)
     with scratch_folder() as folder, RayEngine(resources.address, folder / "log") as engine:
         return Room(resources, placement, lambda: engine.machines).capacity()
 

@@ -200,6 +200,18 @@ def test_what_hides_the_gpus_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(gpu_lines(capacity_of(Resources(gpus=0.0)))) == ["No GPU a trial, 8 at once."]
 
 
+@pytest.mark.parametrize(("num_seen", "is_said"), [(1, True), (2, False)], ids=["one", "both"])
+def test_a_gpu_that_is_listed_and_not_there_is_said(
+    monkeypatch: pytest.MonkeyPatch, num_seen: int, *, is_said: bool
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,5")
+    monkeypatch.setattr(capacity, "this_machine", lambda: [Machine(cpus=8, gpus=num_seen)])
+    monkeypatch.setattr(capacity, "_local_gpus", lambda: num_seen)
+    monkeypatch.setattr(Room, "cards", tuple(card("A", 24) for _ in range(num_seen)))
+    *_, last = gpu_lines(capacity_of(Resources()))
+    assert last.startswith("CUDA_VISIBLE_DEVICES is 0,5, and PyTorch sees only those") == is_said
+
+
 def test_a_plan_says_that_a_share_counts_a_used_card_as_empty() -> None:
     cards = (card("A", 24, free=23.4), card("B", 24, free=9.1))
     *_, last = gpu_lines(Capacity(gpus_per_trial=0.25, num_concurrent=8, cards=cards))

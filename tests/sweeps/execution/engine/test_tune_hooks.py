@@ -278,7 +278,9 @@ def test_epochs_that_come_together_are_told_one_by_one() -> None:
 
 def test_a_process_is_reused_for_jobs_of_the_same_card_alone() -> None:
     def resources(number: int, fraction: float) -> Any:
-        card = OnCard(number=number, visible_as=f"GPU-{number}", label=str(number), memory_fraction=fraction)
+        card = OnCard(
+            number=number, visible_as=f"GPU-{number}", label=str(number), memory_fraction=fraction
+        )
         spec = TrialJob(cells="cells", spec=example_spec())
         job = Job(trials=(spec,), share=Share(gpus=1.0, card=card))
         return resources_of({"job": job.model_dump_json()})
