@@ -29,17 +29,18 @@ test: .venv/installed-dev
 	$(BIN)/pyright & types=$$!; $(BIN)/pytest -q -n 2; tests=$$?; wait $$types && exit $$tests
 
 test-slow: .venv/installed-dev
-	$(BIN)/pytest -q -m slow -n 2 --dist worksteal --durations=8
+	$(BIN)/pytest -q -m slow -n 2 --dist worksteal --durations=8 \
+		$$(grep -rl --include="test_*.py" "mark\.slow" tests)
 
 # Without the private parts of Ray that only save time.
 test-plain-ray: .venv/installed-dev
-	CAPSWEEP_PLAIN_RAY=1 $(BIN)/pytest -q -m slow -n 2 tests/end_to_end/test_kills.py tests/end_to_end/test_environment.py
+	CAPSWEEP_PLAIN_RAY=1 $(BIN)/pytest -q -m slow tests/end_to_end/test_kills.py
 
 # Several hosts with ssh servers on this machine, which takes root and Debian's openssh-server; for
 # the emulated EC2 also rsync, which Ray calls. The tests of a file share its hosts, so each file
 # stays in one process; the longest files begin.
 test-cluster: .venv/installed-dev .venv-moto/installed
-	$(BIN)/pytest -q -m cluster -n 2 --dist loadfile --no-loadscope-reorder --durations=8
+	$(BIN)/pytest -q -m cluster -n 2 --dist loadfile --no-loadscope-reorder --durations=8 tests/cluster
 
 format: .venv/installed-dev
 	$(BIN)/ruff format .

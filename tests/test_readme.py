@@ -22,7 +22,17 @@ TOUR, SWEEPS = page("tour"), page("sweeps")
 SHARES, FROM_PYTHON = snippets(README)
 DECODERS, SHARPNESS, CONTRACT, ROUNDS = snippets(SWEEPS)
 FILES = {"shares": SHARES, "decoders": DECODERS, "sharpness": SHARPNESS, "rounds": ROUNDS}
-LONG = "run capsule_search"
+SHORTENED = {
+    "run capsule_search": ("--trials", "4", "--epochs", "1"),
+    "run sharpness.py --epochs 3": ("--seeds", "0"),
+}
+
+
+@pytest.fixture
+def shell(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Shell:
+    return Shell(folder, monkeypatch, capsys)
 
 
 @pytest.fixture
@@ -53,17 +63,24 @@ def capsweep(folder: Path, *words: str) -> str:
     return run(folder, str(Path(sys.executable).with_name("capsweep")), *words)
 
 
-def typed(folder: Path, text: str, leave_out: Sequence[list[str]] = ()) -> dict[str, str]:
-    """Run a page's commands in their order, but for some: words -> what they printed."""
+def typed(shell: Shell, text: str, leave_out: Sequence[list[str]] = ()) -> dict[str, str]:
+    """Run a page's commands in their order, but for some: words -> what they printed.
+
+    Launches are processes of their own; what only reads runs in this one, where it starts at once.
+    """
     printed: dict[str, str] = {}
     for program, *words in commands(text):
         if [program, *words] in leave_out:
             continue
         line = " ".join(words)
-        shortened = ["--trials", "4", "--epochs", "1"] if line == LONG else []
-        call = capsweep if program == "capsweep" else run
-        given = words if program == "capsweep" else [program, *words]
-        printed[line] = call(folder, *given, *shortened)
+        if program != "capsweep":
+            printed[line] = run(shell.folder, program, *words)
+        elif words[0] == "run":
+            printed[line] = capsweep(shell.folder, *words, *SHORTENED.get(line, ()))
+        else:
+            answer = shell(*words)
+            assert answer.code == 0, (line, answer.out + answer.err)
+            printed[line] = answer.out
     return printed
 
 
@@ -89,14 +106,8 @@ def test_the_script_has_fewer_than_ten_lines() -> None:
         ("rounds", "rounds: 30 proposals by tpe"),
     ],
 )
-def test_ones_own_sweep_is_planned_from_its_file(
-    folder: Path,
-    name: str,
-    planned: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    answer = Shell(folder, monkeypatch, capsys)("plan", f"{name}.py")
+def test_ones_own_sweep_is_planned_from_its_file(shell: Shell, name: str, planned: str) -> None:
+    answer = shell("plan", f"{name}.py")
     assert answer.code == 0, answer.err
     assert planned in answer.out
 
@@ -110,7 +121,7 @@ def test_ones_own_routing_keeps_the_laws_of_a_routing(folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.timeout(7200)  # launches one after the other: minutes, more on a busy machine
-def test_readme_and_then_the_tour_run_in_their_order(folder: Path) -> None:
+def test_readme_and_then_the_tour_run_in_their_order(folder: Path, shell: Shell) -> None:
     script = folder / "script.py"
     script.write_text(FROM_PYTHON)
     assert re.search(r"sees a \d with length 0\.\d", run(folder, sys.executable, str(script)))
@@ -128,12 +139,12 @@ def test_readme_and_then_the_tour_run_in_their_order(folder: Path) -> None:
     assert difference < 1e-9
     assert count > 80
 
-    printed = typed(folder, README)
+    printed = typed(shell, README)
     assert "quickstart: 0 trained now, 30 of 30 cells filled." in printed["run quickstart"]
     assert "5 are already done" in printed["plan shares.py"]
     assert "shares: 5 trained now, 10 of 10" in printed["run shares.py"]
 
-    printed = typed(folder, TOUR)
+    printed = typed(shell, TOUR)
     assert "6 trained now, 36 of 36" in printed["run quickstart --add-seeds 5"]
     assert "Ranked by mean" in printed["best capsule_search"]
     assert "36 finished" in printed["status quickstart --storage kept"]
@@ -142,10 +153,10 @@ def test_readme_and_then_the_tour_run_in_their_order(folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.timeout(7200)  # as above
-def test_the_page_on_sweeps_runs_in_its_order(folder: Path) -> None:
-    printed = typed(folder, SWEEPS, leave_out=commands(TOUR))  # whose launches are run there
+def test_the_page_on_sweeps_runs_in_its_order(shell: Shell) -> None:
+    printed = typed(shell, SWEEPS, leave_out=commands(TOUR))  # whose launches are run there
     assert "rounds: 6 proposals by tpe" in printed["plan rounds.py --trials 6 --epochs 2"]
-    assert "sharpness: 15 trained now" in printed["run sharpness.py --epochs 3"]
+    assert "sharpness: 3 trained now" in printed["run sharpness.py --epochs 3"]
     assert "mine: 5 arms x 5 seeds" in printed["plan mine.py"]
 
 

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from sweeps.execution.sweep_log import stored_entries
+from sweeps.records.sweep_log import TrialNoted
 from tests.cluster.hosts import Hosts, why_no_hosts
 from tests.end_to_end.storage_view import expect_each_epoch_trained_once
+from tests.end_to_end.sweep_file import write_sweep
 from tests.waiting import wait_until
 
 pytestmark = [
@@ -20,9 +23,10 @@ pytestmark = [
     pytest.mark.skipif(bool(why_no_hosts()), reason=why_no_hosts()),
     pytest.mark.timeout(1800),
 ]
-_NUM_EPOCHS, _NUM_CELLS = 12, 18  # enough for all of the losses, also on a quick machine
-_OPTIONS = (f"--epochs={_NUM_EPOCHS}", "--seeds=0,1,2")
-_SUBMIT = ("submit", "quickstart", "--on=machines.txt", *_OPTIONS, "--yes")
+_NUM_EPOCHS, _SEEDS = 8, (0, 1, 2, 3, 4, 5)
+_NUM_CELLS = 3 * len(_SEEDS)
+_SECONDS = 2.0  # an epoch, until the last loss: five minutes of training are enough for all of them
+_SUBMIT = ("submit", "lossy.py", "--on=machines.txt", "--yes")
 _CUT_SECONDS = 30.0
 
 
@@ -32,6 +36,15 @@ class Cluster:
     def __init__(self, hosts: Hosts, storage: Path) -> None:
         self.hosts = hosts
         self.storage = storage
+        self.brake = storage / "brake"
+        self.brake.touch()
+        write_sweep(
+            hosts.root("laptop") / "lossy.py",
+            seeds=_SEEDS,
+            epochs=_NUM_EPOCHS,
+            seconds=_SECONDS,
+            brake=str(self.brake),
+        )
         lines = (f"storage = {storage}", "head  # runs no trials", "w1 cpus=1", "w2 cpus=1 gpus=0")
         (hosts.root("laptop") / "machines.txt").write_text("\n".join(lines))
 
@@ -48,6 +61,12 @@ class Cluster:
     def num_filled(self) -> int:
         """Return how many cells are filled."""
         return len(list(self.storage.glob("cells/*/final.json")))
+
+    def restarts(self) -> list[str]:
+        """Return why trials were restarted."""
+        entries = stored_entries(self.storage / "journals", "lossy")
+        noted = [one for one in entries if isinstance(one, TrialNoted)]
+        return [one.detail for one in noted if one.event == "restarted"]
 
     def wait_for_cells(self, number: int) -> None:
         """Wait until so many cells are filled."""
@@ -73,12 +92,14 @@ def test_a_cluster_that_loses_a_worker_a_connection_and_its_head_gives_the_same_
     assert "Nothing is wrong." in cluster("cluster", "check", "machines.txt")
 
     submitted = cluster(*_SUBMIT)
-    assert f"quickstart on head: {_NUM_CELLS} cells; 2 trials at once, no GPU each." in submitted
-    assert "as job quickstart-1; this machine may be switched off." in submitted
+    assert f"lossy on head: {_NUM_CELLS} cells; 2 trials at once, no GPU each." in submitted
+    assert "as job lossy-1; this machine may be switched off." in submitted
     cluster.wait_for_cells(1)
-    assert "A launch runs now." in cluster("status", "quickstart")
+    assert "A launch runs now." in cluster("status", "lossy")
     cluster.hosts.kill("w2")
-    wait_until(lambda: "1 restarted" in cluster("logs", "quickstart", "-n", "2"))
+    wait_until(cluster.restarts)
+    assert cluster.restarts() == ["its machine went away"], "so that it does not count as a kill"
+    assert "1 restarted" in cluster("logs", "lossy", "-n", "2")
     cluster.hosts.cut("w1")
     time.sleep(_CUT_SECONDS)  # which is what is tested: none of it is waited for
     cluster.hosts.heal("w1")
@@ -89,7 +110,8 @@ def test_a_cluster_that_loses_a_worker_a_connection_and_its_head_gives_the_same_
     cluster.wait_for_cells(cluster.num_filled() + 1)
 
     cluster.hosts.kill("head")
-    lost = cluster.ended("status", "quickstart")
+    cluster.brake.unlink()
+    lost = cluster.ended("status", "lossy")
     assert lost.returncode == 2
     assert "head cannot be reached by ssh" in lost.stderr
     cluster.hosts.boot("head")
@@ -105,11 +127,11 @@ def test_a_cluster_that_loses_a_worker_a_connection_and_its_head_gives_the_same_
     assert f"{_NUM_CELLS} of {_NUM_CELLS} cells filled" in followed
     mlflow = cluster.storage / "mlflow" / "mlflow.db"
     expect_each_epoch_trained_once(cluster.storage, mlflow, _NUM_CELLS, _NUM_EPOCHS)
-    unbroken = cluster("run", "quickstart", *_OPTIONS, "--storage=local", "--reports=unbroken")
+    unbroken = cluster("run", "lossy.py", "--storage=local", "--reports=unbroken")
     assert f"{_NUM_CELLS} trained now" in unbroken
     for name in ("ablation.csv", "ablation-pairs.csv", "ablation.md", "ablation.tex"):
         here, there = (
-            cluster.hosts.root("laptop") / folder / "quickstart" / name
+            cluster.hosts.root("laptop") / folder / "lossy" / name
             for folder in ("unbroken", "reports")
         )
         assert there.read_bytes() == here.read_bytes(), name

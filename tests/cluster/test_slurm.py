@@ -11,6 +11,7 @@ import pytest
 from tests.cluster.refusals import Wrong, complaint
 from tests.cluster.slurm import LAPTOP, LOGIN, Slurm, running_slurm, why_no_slurm
 from tests.end_to_end.storage_view import expect_each_epoch_trained_once, outboxes
+from tests.end_to_end.sweep_file import write_sweep
 from tests.waiting import wait_until
 
 pytestmark = [
@@ -19,8 +20,9 @@ pytestmark = [
     pytest.mark.skipif(bool(why_no_slurm()), reason=why_no_slurm()),
     pytest.mark.timeout(1800),
 ]
-_NUM_CELLS, _NUM_EPOCHS = 6, 20  # enough for both losses, also on a quick machine
-_OPTIONS = (f"--epochs={_NUM_EPOCHS}", "--seeds=0")
+_NUM_CELLS = 6  # of quickstart with one seed
+_NUM_EPOCHS, _SEEDS = 8, (0, 1, 2, 3, 4, 5)
+_SECONDS = 1.0  # an epoch, until the last loss
 _AT_ONCE = 3
 _SMALL = ("--epochs=1", "--seeds=0", "--yes")
 _NOT_TRAINED = ("--epochs=1", "--seeds=9", "--yes")  # of which nothing is there
@@ -28,44 +30,23 @@ _ON_TWO_NODES = ("--to=slurm", "--nodes=2", "--cpus-per-node=2", "--time=10m")
 _TO = "capsweep submit quickstart --name refused --yes --to slurm"
 _JOB = f"{_TO} --time 10m --cpus-per-node 1"
 WRONG = (
-    Wrong(_TO, "Slurm needs the time of a job: give --time, such as --time 4h."),
-    Wrong(f"{_TO} --time 2m", "--time takes at least 5 minutes, got 2 minutes"),
-    Wrong(f"{_TO} --time soon", "--time takes 4h, 1h30m, 04:00:00, 1-12:00:00 or a number of"),
-    Wrong(f"{_TO} --time 0-0:00", "--time takes at least 5 minutes, got 0 minutes"),
-    Wrong(f"{_JOB} --nodes 0", "--nodes must be an integer at least 1, got 0"),
-    Wrong(f"{_JOB} --gpus-per-node=-1", "--gpus-per-node must be an integer at least 0"),
-    Wrong(f"{_JOB} --attempts 0", "--attempts must be an integer at least 1"),
-    Wrong(f"{_JOB} --to slrum", "Unknown scheduler 'slrum'. Did you mean 'slurm'?"),
-    Wrong(f"{_JOB} --address http://h:8265", "--address is for Ray alone: leave it out"),
-    Wrong(
-        "capsweep submit quickstart --on m.txt --nodes 2", "Only Slurm and Kubernetes take --nodes"
-    ),
-    Wrong("capsweep submit quickstart --on m.txt -- --qos=x", "Only Slurm takes what follows --"),
-    Wrong(f"{_JOB} digits", "'digits' is one word too many: options of sbatch come after --"),
     Wrong(f"{_JOB} --partition shrt", "no partition 'shrt'. Did you mean 'short'? It has: main"),
     Wrong(f"{_JOB} --partition short --time 1h", "Partition 'short' takes jobs of at most 10"),
     Wrong(f"{_JOB} --nodes 3", "Only 2 such nodes of partition 'main', and --nodes asks for 3"),
     Wrong(f"{_JOB} --gpus-per-node 1", "The nodes of partition 'main' have no GPU that Slurm"),
     Wrong(f"{_JOB} --cpus-per-node 64", "have at most 2 cores, and a job asks for 64 of each"),
-    Wrong(f"{_JOB} -- --gres=gpu:1", "sbatch was refused: "),
-    Wrong(f"{_JOB} --account lab", "give an option of sbatch after --, as in -- --account=lab."),
     Wrong(f"{_JOB} --storage s3://mine/x", "give a folder on a disk with locks"),
     Wrong(f"{_JOB} -- --acount=x", "sbatch was refused: "),
-    Wrong(f"{_JOB} -- --begin=never", "sbatch was refused: "),
     Wrong(f"{_JOB} -- --mem=1T", "sbatch was refused: "),
     Wrong(f"{_JOB} --cpus-per-trial 2", "No trial fits on a node: it takes 2 cores and 0 GPUs"),
     Wrong(f"{_JOB} --gpus-per-trial 1", "No trial fits on a node: it takes 1 core and 1 GPU, and"),
     Wrong(_JOB.replace("quickstart", "quikstart"), "Did you mean 'quickstart'?"),
-    Wrong(_JOB.replace("quickstart", "none.py"), "There is no sweep file 'none.py'"),
-    Wrong(f"{_JOB} --epochs 0", "must be an integer from 1 to 100000, got 0"),
-    Wrong(f"{_JOB} --set batch_sise=3", "Did you mean 'batch_size'?"),
     Wrong(f"{_JOB} --storage /proc/store", "The storage folder"),
     Wrong(f"{_JOB} --on nowhere.invalid", "nowhere.invalid cannot be reached by ssh"),
     Wrong(_JOB.replace(" --yes", ""), "Nobody can be asked here"),
     Wrong(f"SLURM_CONF=/none/slurm.conf {_JOB}", "sinfo was refused: "),
     Wrong(f"PATH={Path(sys.executable).parent} {_JOB}", "There is no sbatch on login: give the"),
-    Wrong(_JOB.replace("--name refused ", ""), "The sweep 'quickstart' exists already"),
-    Wrong("capsweep stop quickstart --storage none", "There is no storage folder"),
+    Wrong(_JOB.replace("refused", "left"), "The sweep 'left' exists already"),
 )
 
 
@@ -78,37 +59,44 @@ def slurm() -> Generator[Slurm]:
 def test_a_sweep_that_slurm_requeues_and_whose_time_runs_out_gives_the_same_tables(
     slurm: Slurm,
 ) -> None:
-    submitted = capsweep(slurm, "submit", "quickstart", *_ON_TWO_NODES, *_OPTIONS, "--yes")
-    assert f"quickstart on Slurm: {_NUM_CELLS} cells; 4 trials at once, no GPU each." in submitted
+    brake = slurm.shared / "brake"
+    brake.touch()
+    write_sweep(
+        slurm.shared / "held.py",
+        seeds=_SEEDS,
+        epochs=_NUM_EPOCHS,
+        seconds=_SECONDS,
+        brake=str(brake),
+    )
+    num_cells = 3 * len(_SEEDS)
+    submitted = capsweep(slurm, "submit", "held.py", *_ON_TWO_NODES, "--yes")
+    assert f"held on Slurm: {num_cells} cells; 4 trials at once, no GPU each." in submitted
     job = re.search(r"Submitted to Slurm as job (\d+)", submitted)
     assert job
 
     storage = slurm.shared / "capsweep-store"
     wait_until(lambda: any(facts.epochs for facts in outboxes(storage).values()))
-    assert "A launch runs now." in capsweep(slurm, "status", "quickstart")
+    assert "A launch runs now." in capsweep(slurm, "status", "held")
     slurm.on(LOGIN, "scontrol", "requeuehold", job[1])
     held = f"Job {job[1]} is held (job requeued in held state) and does not start by itself"
-    wait_until(lambda: held in capsweep(slurm, "status", "quickstart"))
-    assert "Go on with" not in capsweep(slurm, "status", "quickstart")
+    wait_until(lambda: held in capsweep(slurm, "status", "held"))
+    assert "Go on with" not in capsweep(slurm, "status", "held")
     slurm.on(LOGIN, "scontrol", "release", job[1])
 
-    printed = storage / "slurm/quickstart/job.out"
+    printed = storage / "slurm/held/job.out"
     wait_until(lambda: "attempt 2 of 10" in printed.read_text())
     wait_until(lambda: num_filled(slurm) > 0)
     # as Slurm does for --signal=B:USR1@..., only sooner
     slurm.on(LOGIN, "scancel", "--batch", "--signal=USR1", job[1])
     wait_until(lambda: "the time of the job is nearly over" in printed.read_text())
-    followed = capsweep(
-        slurm, "submit", "quickstart", *_ON_TWO_NODES, *_OPTIONS, "--yes", "--follow"
-    )
+    brake.unlink()
+    followed = capsweep(slurm, "submit", "held.py", *_ON_TWO_NODES, "--yes", "--follow")
     assert "attempt 3 of 10" in followed
-    assert f"{_NUM_CELLS} of {_NUM_CELLS} cells filled" in followed
-    expect_each_epoch_trained_once(storage, storage / "mlflow.db", _NUM_CELLS, _NUM_EPOCHS)
-    capsweep(slurm, "run", "quickstart", *_OPTIONS, "--storage=local", "--reports=unbroken")
+    assert f"{num_cells} of {num_cells} cells filled" in followed
+    expect_each_epoch_trained_once(storage, storage / "mlflow.db", num_cells, _NUM_EPOCHS)
+    capsweep(slurm, "run", "held.py", "--storage=local", "--reports=unbroken")
     for name in ("ablation.csv", "ablation-pairs.csv", "ablation.md", "ablation.tex"):
-        here, there = (
-            slurm.shared / folder / "quickstart" / name for folder in ("unbroken", "reports")
-        )
+        here, there = (slurm.shared / folder / "held" / name for folder in ("unbroken", "reports"))
         assert there.read_bytes() == here.read_bytes(), name
 
 
@@ -188,6 +176,7 @@ def test_a_job_is_queued_while_all_nodes_are_drained(slurm: Slurm) -> None:
         slurm.on(LOGIN, "scontrol", "update", "nodename=n[1-2]", "state=resume")
 
 
+@pytest.mark.usefixtures("two_jobs")
 def test_each_wrong_input_is_one_sentence_and_submits_nothing(slurm: Slurm) -> None:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         wrong = [one for one in pool.map(lambda one: complaint(slurm.run, one), WRONG) if one]

@@ -27,14 +27,6 @@ _BIN = Path(sys.executable).parent
 SUBMIT = "capsweep submit quickstart --yes"
 _OTHER_RAY = f"Ray 2.49.0 and the head {version('ray')}: install the same on "
 WRONG = (
-    Wrong(f"{SUBMIT}", "Where is the cluster? Give --on with its file"),
-    Wrong(f"{SUBMIT} --on m.txt --address http://x:1", "Where is the cluster?"),
-    Wrong(f"{SUBMIT} --on none.txt", "The machines' file '/root/none.txt' cannot be read"),
-    Wrong(f"{SUBMIT} --on none.yaml", "The cluster's file '/root/none.yaml' cannot be read"),
-    Wrong(f"{SUBMIT} --on broken.yaml", "broken.yaml is not valid YAML"),
-    Wrong(f"{SUBMIT} --on aws.yaml", "has no head ("),
-    Wrong(f"{SUBMIT} --address localhost", "is not the address of Ray's dashboard"),
-    Wrong(f"{SUBMIT} --address http://h:8265", "give --storage and --tracking-uri too"),
     Wrong(f"{SUBMIT} --address http://127.0.0.1:9 --storage /s --tracking-uri http://h:5", "token"),
     Wrong(
         f"RAY_AUTH_TOKEN={'0' * 64} {SUBMIT} --address http://127.0.0.1:9 --storage /s "
@@ -47,26 +39,18 @@ WRONG = (
         "There is no token for the cluster at http://127.0.0.1:18265, or it is refused",
     ),
     Wrong("capsweep submit quikstart --yes --on m.txt", "Did you mean 'quickstart'?"),
-    Wrong("capsweep submit none.py --yes --on m.txt", "There is no sweep file 'none.py'"),
     Wrong("capsweep submit empty.py --yes --on m.txt", "empty.py defines no sweep"),
-    Wrong("capsweep submit broken.py --yes --on m.txt", "broken.py is not valid Python"),
-    Wrong("capsweep submit beside.py --yes --on m.txt", "imports a neighbouring file ('helpers')"),
     Wrong("capsweep submit data.py --yes --on m.txt", "There are no photos in /root/photos"),
     Wrong("capsweep submit quickstart --on m.txt", "Nobody can be asked here"),
-    Wrong(f"{SUBMIT} --on m.txt --epochs 0", "must be an integer from 1 to 100000, got 0"),
     Wrong(f"{SUBMIT} --on m.txt --gpus-per-trial 3", "GPU"),
-    Wrong(f"{SUBMIT} --on m.txt --cpus-per-trial 64", "64"),
     Wrong(f"{SUBMIT} --on m.txt --set batch_sise=3", "Did you mean 'batch_size'?"),
     Wrong(f"{SUBMIT} --on m.txt --storage /mnt/store", "The storage folder there has"),
     Wrong(f"{SUBMIT} --on m.txt --storage /proc/store", "The storage folder there has"),
-    Wrong(f"{SUBMIT} --on m.txt --price=-1", "--price"),
     Wrong(f"{SUBMIT} --on dead.txt", "10.77.0.99 cannot be reached by ssh"),
     Wrong(f"{SUBMIT} --on unknown.txt", "nowhere.invalid cannot be reached by ssh"),
     Wrong(f"{SUBMIT} --on stranger.txt", "nobody@head cannot be reached by ssh: nobody@head: Perm"),
     Wrong(f"{SUBMIT} --on newkey.txt", "Host key verification failed"),
     Wrong(f"PATH=/nowhere {_BIN}/{SUBMIT} --on m.txt", "install OpenSSH's client"),
-    Wrong("capsweep cluster upp m.txt", "Did you mean 'up'?"),
-    Wrong("capsweep cluster up cluster.yaml", "Ray starts and ends the machines of cluster.yaml"),
     Wrong("capsweep cluster up dead.txt", "10.77.0.99 cannot be reached by ssh"),
     Wrong("capsweep cluster up twice.txt", "head and 10.77.0.11 are one machine (10.77.0.11)"),
     Wrong("capsweep cluster up proc.txt", "The folder /proc/store cannot be made on head"),
@@ -74,8 +58,6 @@ WRONG = (
     Wrong("capsweep cluster up other.txt", "w2 has another token in ~/.ray/auth_token than the"),
     Wrong("capsweep cluster up old.txt", f"old has {_OTHER_RAY}all machines"),
     Wrong(f"{SUBMIT} --on old.txt", f"old has {_OTHER_RAY}all machines"),
-    Wrong("capsweep stop quickstart --storage none", "There is no storage folder /root/none"),
-    Wrong("capsweep report quickstart --storage none", "There is no tracking store at /root/none"),
 )
 _DATA = '''
 """A sweep over data that only the laptop has."""
@@ -155,15 +137,8 @@ def write_files(home: Path, storage: Path) -> None:
         folder = "/proc/store" if name == "proc" else storage
         (home / f"{name}.txt").write_text("\n".join([f"storage = {folder}", *lines]))
     (home / ".ssh" / "config").write_text("Host newkey\n  HostName head\n  HostKeyAlias newkey\n")
-    (home / "aws.yaml").write_text(
-        "provider: {type: aws, region: us-west-2}\nauth: {ssh_user: ubuntu}\n"
-    )
     (home / "data.py").write_text(_DATA)
     (home / "empty.py").write_text("SWEEP = 1\n")
-    (home / "broken.py").write_text("SWEEP = (\n")
-    (home / "broken.yaml").write_text("a: [1")
-    (home / "beside.py").write_text("import helpers\n")
-    (home / "helpers.py").touch()
 
 
 @pytest.fixture(scope="module")

@@ -31,12 +31,14 @@ class TroubledLoss(Loss):
     marker: str = ""
     seconds: float = 0.0
     gate: str = ""
+    brake: str = ""
 
     def loss(self, lengths, labels, progress):
         value = MarginLoss().loss(lengths, labels, progress)
         if not lengths.requires_grad:
             return value
-        time.sleep(self.seconds)
+        if not self.brake or Path(self.brake).exists():
+            time.sleep(self.seconds)
         is_trained = len(labels) > FEW  # and not only tried, as before the launch
         while is_trained and self.gate and Path(self.gate).exists():
             time.sleep(0.05)
@@ -76,7 +78,7 @@ SWEEP = Sweep(
             class_dim=4,
             reconstruction=NoReconstruction(),
         ),
-        loss=TroubledLoss(seconds={seconds!r}, gate={gate!r}),
+        loss=TroubledLoss(seconds={seconds!r}, gate={gate!r}, brake={brake!r}),
         stopping=FixedEpochs(epochs={epochs!r}),
         batch_size=2048,
     ),
@@ -111,6 +113,7 @@ def write_sweep(
     epochs: int = 4,
     seconds: float = 0.0,
     gate: str = "",
+    brake: str = "",
 ) -> Path:
     """Write a sweep file, named as the sweep is to be, and return its path.
 
@@ -121,9 +124,11 @@ def write_sweep(
         epochs: Of every trial, one batch each.
         seconds: That each epoch takes at least.
         gate: A file: while it is there, no epoch ends.
+        brake: A file: epochs take those seconds only while it is there.
     """
     plan = f"ListedArms(baseline={next(iter(arms))!r}, arms={arms!r})"
-    return _write(path, plan=plan, seeds=seeds, epochs=epochs, seconds=seconds, gate=gate)
+    told = {"seeds": seeds, "epochs": epochs, "seconds": seconds, "gate": gate, "brake": brake}
+    return _write(path, plan=plan, **told)
 
 
 def write_search(
@@ -147,7 +152,7 @@ def write_search(
         scheduler: As it is written.
     """
     plan = _SEARCH.format(trials=trials, scheduler=scheduler)
-    return _write(path, plan=plan, seeds=(), epochs=epochs, seconds=seconds, gate="")
+    return _write(path, plan=plan, seeds=(), epochs=epochs, seconds=seconds, gate="", brake="")
 
 
 def _write(path: Path, **settings: object) -> Path:

@@ -127,7 +127,7 @@ def test_a_hostile_store_does_not_hurt_its_reader(store: Store, tmp_path: Path) 
     store.unpacked(tmp_path / "work")
     shutil.copytree(tmp_path / "work", tmp_path / "pristine")
 
-    options = ("--seed", "3", "--rounds", "4", "--limit", "120")
+    options = ("--seed", "3", "--rounds", "2", "--limit", "120")
     ended = fuzzed(tmp_path, *options, "--launch", " ".join(store.words))
 
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -28,12 +28,8 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 pytestmark = pytest.mark.slow
 
 NUM_SLOTS = 4
-_CPUS_A_SLOT = 2  # where a trial uses no GPU; else one of four GPUs and one core of more than four
 _ROOT = Path(__file__).parents[2]
-_CAPSWEEP = str(Path(sys.executable).with_name("capsweep"))
-_RUN = (_CAPSWEEP, "run", f"--cpus-per-trial={_CPUS_A_SLOT}", "--gpus-per-trial=0")
-_ON_NOMINAL_GPUS = "from tests.end_to_end.test_shared_cluster import run; run()"
-_RUN_ON_NOMINAL_GPUS = (sys.executable, "-c", _ON_NOMINAL_GPUS)
+_RUN = "from tests.end_to_end.test_shared_cluster import run; run()"
 
 
 class NominalShare(Share):
@@ -65,14 +61,14 @@ def run() -> None:
 class Launch:
     """A launch over the cluster, with a storage folder of its own, and what it has printed."""
 
-    def __init__(self, nodes: RayNodes, command: Sequence[str], file: Path) -> None:
+    def __init__(self, nodes: RayNodes, file: Path) -> None:
         self.storage = file.parent / f"of-{file.stem}"
         self.name = file.stem
         self._output = file.with_suffix(".out")
         words = (str(file), "--address", nodes.address, "--storage", str(self.storage))
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
-                [*command, *words],
+                [sys.executable, "-c", _RUN, *words],
                 cwd=file.parent,
                 env=nodes.environment | {"PYTHONPATH": str(_ROOT)},
                 stdout=output,
@@ -102,17 +98,14 @@ def nodes() -> Generator[RayNodes]:
     nodes = RayNodes()
     try:
         nodes.start_head()
-        nodes.start_worker(_CPUS_A_SLOT * NUM_SLOTS, NUM_SLOTS)
+        nodes.start_worker(2 * NUM_SLOTS, NUM_SLOTS)  # GPUs decide, not cores
         yield nodes
     finally:
         nodes.close()
 
 
-@pytest.mark.parametrize(
-    "command", [_RUN, _RUN_ON_NOMINAL_GPUS], ids=["of cores", "of nominal GPUs"]
-)
 def test_a_second_launch_begins_once_trials_of_the_first_have_ended_and_both_end(
-    command: Sequence[str], tmp_path: Path, nodes: RayNodes
+    tmp_path: Path, nodes: RayNodes
 ) -> None:
     of_first, of_rest = tmp_path / "gate-of-first", tmp_path / "gate-of-rest"
     of_first.touch()
@@ -126,11 +119,11 @@ def test_a_second_launch_begins_once_trials_of_the_first_have_ended_and_both_end
     two = {"one": {}, "other": {"model.routing.iterations": 2}}
     small = write_sweep(tmp_path / "small.py", arms=two, seeds=(0,), epochs=1)
 
-    first = Launch(nodes, command, large)
+    first = Launch(nodes, large)
     launches = [first]
     try:
         wait_until(lambda: first.noted("started") == NUM_SLOTS)
-        second = Launch(nodes, command, small)
+        second = Launch(nodes, small)
         launches.append(second)
         wait_until(lambda: second.noted("dispatched"))
         wait_until(lambda: "shared with another launch" in first.printed)

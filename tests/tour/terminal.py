@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 from uuid import uuid4
 
+from tests.pages import ROOT
 from tests.waiting import wait_until
 
 HEIGHT = 50
@@ -35,9 +36,10 @@ class Terminal:
         self._socket = f"capsweep-{uuid4().hex[:12]}"  # a server of its own, which ends with it
         self._num_typed = 0
         mine = {name: text for name, text in os.environ.items() if "CAPSWEEP" not in name}
-        mine |= {"PS1": r"<\# $?> ", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        mine["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        mine["PYTHONPATH"] = str(ROOT)
         size = ("-x", str(width), "-y", str(HEIGHT))
-        shell = ("bash", "--noprofile", "--norc", "--noediting")
+        shell = (sys.executable, "-m", "tests.tour.shell")
         self._tmux(
             "-f",
             os.devnull,

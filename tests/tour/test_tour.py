@@ -23,7 +23,7 @@ def test_each_command_of_the_tour_shows_what_it_showed(width: int) -> None:
 
 @widths
 def test_the_screens_that_are_kept_are_those_of_todays_tour(width: int) -> None:
-    assert re.findall(r"^\$ (.*)$", saved(width), re.MULTILINE) == lines()
+    assert re.findall(r"^\$ (.*)$", saved(width), re.MULTILINE) == lines(width)
 
 
 @widths

@@ -44,7 +44,9 @@ def _given() -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=8.0, help="the run may take, at most")
-    parser.add_argument("--short", action="store_true", help="fewer trials and events")
+    parser.add_argument(
+        "--short", action="store_true", help="a design of fewer trials, fewer events, no search"
+    )
     parser.add_argument("--figures", type=Path, help="gets a line of JSON")
     parser.add_argument(
         "--folder",

@@ -34,14 +34,14 @@ SEARCH: Mapping[str, int] = {
 }
 """To a search whose driver starts Ray itself."""
 
-SHORT_DESIGN: Mapping[str, int] = {
+SHORT: Mapping[str, int] = {
     "driver killed": 1,
     "worker killed": 1,
     "recorder killed": 1,
     "node lost": 1,
     "server away": 1,
 }
-SHORT_SEARCH: Mapping[str, int] = {"driver killed": 1, "Ray's head killed": 1}
+"""To the design of a short run, which has no search."""
 
 LINK_CUT, DISK_FULL = "link cut", "disk full"
 

@@ -23,6 +23,7 @@ from tools.chaos.world import Clock, World, mark_own_children, tell
 
 NUM_EPOCHS = 8
 _SECONDS_AN_EPOCH = 0.25
+_TRIALS = 8  # of the search
 _FEWEST_BETWEEN = 3  # epochs between two events, so that each meets a sweep that goes on
 _TICK_SECONDS = 0.2
 
@@ -170,19 +171,19 @@ def _reference_of(scratch: Path, part: Part) -> Path:
 
 def _parts(folder: Path, means: list[str], *, is_short: bool) -> list[Part]:
     folder.mkdir(parents=True, exist_ok=True)
-    seeds, trials = (tuple(range(3)), 3) if is_short else (tuple(range(8)), 8)
+    seeds = tuple(range(3 if is_short else 8))
     design = write_sweep(
         folder / "design.py", seeds=seeds, epochs=NUM_EPOCHS, seconds=_SECONDS_AN_EPOCH
     )
+    done = event_plan.SHORT if is_short else event_plan.DESIGN
+    counts = {**done, **dict.fromkeys(means, 1)}
+    designed = Part(design, [], 3 * len(seeds) * NUM_EPOCHS, counts, joins_cluster=True)
+    if is_short:
+        return [designed]
     search = write_search(
-        folder / "search.py", trials=trials, epochs=NUM_EPOCHS, seconds=_SECONDS_AN_EPOCH
+        folder / "search.py", trials=_TRIALS, epochs=NUM_EPOCHS, seconds=_SECONDS_AN_EPOCH
     )
-    done = event_plan.SHORT_DESIGN if is_short else event_plan.DESIGN
-    searched = event_plan.SHORT_SEARCH if is_short else event_plan.SEARCH
     one_at_a_time = ["--max-concurrent", "1"]  # so that what is proposed depends on nothing else
-    num_designed = 3 * len(seeds) * NUM_EPOCHS
-    num_searched = trials * NUM_EPOCHS * 3 // 4 + 4 * NUM_EPOCHS  # half of them stopped half-way
-    return [
-        Part(design, [], num_designed, {**done, **dict.fromkeys(means, 1)}, joins_cluster=True),
-        Part(search, one_at_a_time, num_searched, dict(searched), joins_cluster=False),
-    ]
+    num_epochs = _TRIALS * NUM_EPOCHS * 3 // 4 + 4 * NUM_EPOCHS  # half of them stopped half-way
+    searched = Part(search, one_at_a_time, num_epochs, dict(event_plan.SEARCH), joins_cluster=False)
+    return [designed, searched]
