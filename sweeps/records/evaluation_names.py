@@ -1,12 +1,13 @@
-"""What evaluations are called in a trial's record."""
+"""What evaluations are called: in a trial's record, and for people."""
 
 import re
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, cast
 
 from pydantic import StringConstraints
 
 from capsmodel.metrics import EVALUATION
+from sweeps.records.plain_text import one_line
 
 EVALUATION_KEY = re.compile(r"[0-9a-f]{20}")
 EVALUATION_FILE = re.compile(  # in a cell's folder, and among the artifacts of its record
@@ -49,3 +50,29 @@ def recorded_evaluations(
         }
         for key, start in starts.items()
     }
+
+
+def evaluation_title(kind: str, settings: Mapping[str, Any]) -> str:
+    """Return an evaluation's kind with its settings: "adversarial (attack pgd, steps 20)"."""
+    words = ", ".join(_setting_words(settings))
+    return one_line(f"{kind} ({words})" if words else kind)
+
+
+def _setting_words(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a setting each; of a part its kind and then its own, of numbers the first and last."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            part = cast(Mapping[str, Any], value)
+            yield f"{name} {part.get('kind', '')}".rstrip()
+            yield from _setting_words({k: v for k, v in part.items() if k != "kind"})
+        elif isinstance(value, list | tuple):
+            numbers = cast(Sequence[Any], value)
+            if numbers:
+                ends = dict.fromkeys(_setting_text(numbers[place]) for place in (0, -1))
+                yield f"{name} {' to '.join(ends)}"
+        elif value not in (None, ""):
+            yield f"{name} {_setting_text(value)}"
+
+
+def _setting_text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

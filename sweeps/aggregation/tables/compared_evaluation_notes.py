@@ -1,7 +1,6 @@
 """What stands above and below the table of one evaluation."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterator, Sequence
 
 from capsmodel.metrics import Coordinate
 from sweeps.aggregation.rendering.table import PLUS_MINUS, text_cell
@@ -31,6 +30,7 @@ from sweeps.aggregation.tables.ablation_notes import (
 from sweeps.aggregation.tables.mean_notes import mean_notes
 from sweeps.aggregation.tables.targets import arrival_notes, matched_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes, gap_text
+from sweeps.records.evaluation_names import evaluation_title
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.plain_text import one_line, points_text
@@ -38,28 +38,7 @@ from sweeps.records.plain_text import one_line, points_text
 
 def evaluation_words(evaluation: ManifestEvaluation) -> str:
     """Return an evaluation's kind with its settings."""
-    settings = ", ".join(_setting_words(evaluation.settings))
-    return text_cell(f"{evaluation.kind} ({settings})" if settings else evaluation.kind).text
-
-
-def _setting_words(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a setting each; of a part its kind and then its own, of numbers the first and last."""
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            part = cast(Mapping[str, Any], value)
-            yield f"{name} {part.get('kind', '')}".rstrip()
-            yield from _setting_words({k: v for k, v in part.items() if k != "kind"})
-        elif isinstance(value, list | tuple):
-            numbers = cast(Sequence[Any], value)
-            if numbers:
-                ends = dict.fromkeys(_setting_text(numbers[place]) for place in (0, -1))
-                yield f"{name} {' to '.join(ends)}"
-        elif value not in (None, ""):
-            yield f"{name} {_setting_text(value)}"
-
-
-def _setting_text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return text_cell(evaluation_title(evaluation.kind, evaluation.settings)).text
 
 
 def evaluation_lead(manifest: Manifest, evaluated: ComparedEvaluation) -> str:

@@ -31,7 +31,8 @@ def departure_sentence(manifest: Manifest) -> str:
         for path, (declared, given) in manifest.departures.items()
     )
     changes = "; ".join(
-        f"{path} {_value_text(given)} instead of {_value_text(declared)} ({_option(path)})"
+        f"{path} {_value_text(given)} instead of {_value_text(declared)} "
+        f"({_option(path, manifest)})"
         for path, (declared, given) in manifest.departures.items()
     )
     how = "launched smaller than" if is_smaller else "not launched as"
@@ -55,8 +56,10 @@ def with_departures(manifest: Manifest, table: Table) -> Table:
     )
 
 
-def _option(path: str) -> str:
+def _option(path: str, manifest: Manifest) -> str:
     """Return the option of a launch that changes a path."""
+    if path == "seeds" and manifest.planned_seeds:
+        return "--add-seeds"
     if path in _OPTIONS:
         return f"--{path}"
     return "--epochs" if path.rsplit(".", 1)[-1] in _LENGTHS else "--set"

@@ -118,6 +118,7 @@ def print_trial(view: "TrialView") -> None:
 
 def evaluation_lines(evaluation: "RecordedEvaluation") -> Iterator[str]:
     """Yield a line for an evaluation, and one for each metric."""
+    from sweeps.records.evaluation_names import evaluation_title
     from sweeps.records.plain_text import one_line
 
     record = evaluation.record
@@ -125,8 +126,7 @@ def evaluation_lines(evaluation: "RecordedEvaluation") -> Iterator[str]:
         yield f"evaluation {evaluation.key}: its file is gone or cannot be read"
         yield from (f"  {name}: {value:.5g}" for name, value in sorted(evaluation.metrics.items()))
         return
-    settings = ", ".join(f"{name} {value}" for name, value in record.settings.items())
-    title = one_line(f"{record.kind} ({settings})" if settings else record.kind)
+    title = evaluation_title(record.kind, record.settings)
     yield f"evaluation {title}, of {record.looks_at} images"
     for name, value in record.metrics.items():
         metric = record.metric_of(name)

@@ -212,6 +212,7 @@ def _made(status: "SweepStatus", trial_key: str) -> str:
 def print_evaluations(status: "SweepStatus") -> None:
     """Print for each evaluation that a sweep declares how many trials have it."""
     from sweeps.execution.survey.surveyed_evaluations import EvaluationState, count
+    from sweeps.records.evaluation_names import evaluation_title
 
     words = {
         EvaluationState.RECORDED: "recorded",
@@ -223,8 +224,7 @@ def print_evaluations(status: "SweepStatus") -> None:
         mine = [one for one in status.evaluations if one.evaluation == declared]
         counts = {state: count(mine, state) for state in words}
         parts = [f"{counts[state]} {text}" for state, text in words.items() if counts[state]]
-        settings = ", ".join(f"{name} {value}" for name, value in declared.settings.items())
-        title = f"{declared.kind} ({settings})" if settings else declared.kind
+        title = evaluation_title(declared.kind, declared.settings)
         say(f"evaluation {title}: {', '.join(parts) or 'no trial has finished yet'}")
 
 

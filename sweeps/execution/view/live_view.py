@@ -190,7 +190,7 @@ def render(board: Board, title: str) -> Group:
     lines = [Text(_counts(board, title), style="bold"), Text(_pace(board))]
     if best := board.best:
         changes = settings_words(board.changes.get(best.arm, {}))
-        lines.append(Text(_one_line(f"best so far: {_best(best)}{': ' * bool(changes)}{changes}")))
+        lines.append(Text(_one_line(f"best {_best(best)}{': ' * bool(changes)}{changes}")))
     lines += [Text(_one_line(sentence)) for sentence in board.said[-3:]]
     lines += [
         Text(_one_line(f"failed: {arm}, seed {seed}: {why}"))
@@ -254,12 +254,12 @@ def summary(board: Board, title: str) -> str:
 
 
 def _best(best: BestArm) -> str:
-    """Return the best arm with its mean error."""
+    """Return the best arm with its mean error: "validation error 0.44 % (wide)"."""
     seeds = f"{best.num_planned} seeds"
     if best.num_finished < best.num_planned:
         seeds = f"{best.num_finished} of {seeds}"
     mean = f", mean of {seeds}" * (best.num_planned > 1)
-    return f"{VALIDATION_ERROR.written(best.error)} ({best.arm}{mean})"
+    return f"validation error {VALIDATION_ERROR.written(best.error)} ({best.arm}{mean})"
 
 
 def _counts(board: Board, title: str, *more: str) -> str:

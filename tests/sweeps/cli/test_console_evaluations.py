@@ -51,7 +51,7 @@ def test_of_each_evaluation_it_is_told_of_how_many_trials_it_is_there(
         ManifestEvaluation(evaluation_key=key * 10, kind=kind, looks_at="test", settings=settings)
         for key, kind, settings in (
             ("ab", "look", {"most": 3}),
-            ("cd", "look", {}),
+            ("cd", "look", {"at": {"kind": "edges", "width": 0.5}, "steps": [0.1, 0.2, 0.4]}),
             ("ef", "l", {}),
         )
     )
@@ -62,7 +62,7 @@ def test_of_each_evaluation_it_is_told_of_how_many_trials_it_is_there(
     assert capsys.readouterr().out.splitlines() == [
         "evaluation look (most 3): 1 recorded, 1 made and not yet recorded, 2 missing, "
         "1 not available, as the weights were not kept",
-        "evaluation look: 1 recorded",
+        "evaluation look (at edges, width 0.5, steps 0.1 to 0.4): 1 recorded",
         "evaluation l: no trial has finished yet",
     ]
     print_evaluations(SweepStatus("s", (), (), None, True))

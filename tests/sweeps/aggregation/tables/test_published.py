@@ -206,6 +206,10 @@ OTHER = "The sweep was not launched as declared:"
             f"{OTHER} loss spread instead of margin (--set).",
         ),
         (departed(seeds=([0], [])), f"{LESS} seeds none instead of 0 (--seeds)."),
+        (
+            departed(seeds=([0], [0, 1])).model_copy(update={"planned_seeds": (0,)}),
+            f"{OTHER} seeds 0, 1 instead of 0 (--add-seeds).",
+        ),
         (departed(data=(None, "x" * 500)), f"{OTHER} data {'x' * 57}... instead of none (--set)."),
     ],
 )

@@ -114,7 +114,8 @@ def test_the_best_arm_has_the_lowest_mean_not_the_luckiest_seed(scene: Scene) ->
     assert scene.board.best == BestArm(pytest.approx(0.3), "base", 2, 2), "other has one seed"
     finish(scene.board, scene.keys[3], 0.7)
     assert scene.board.best == BestArm(pytest.approx(0.3), "base", 2, 2)
-    assert "best 30.00 % (base, mean of 2 seeds)" in summary(scene.board, "example")
+    line = summary(scene.board, "example")
+    assert "best validation error 30.00 % (base, mean of 2 seeds)" in line
 
 
 def test_a_trial_that_diverged_is_not_the_best(scene: Scene) -> None:

@@ -114,7 +114,7 @@ def test_the_best_of_a_search_is_shown_with_its_settings(board: Board, watch: Wa
     for key in keys(board):
         train(board, watch, key, [0.2 if key in keys(board)[::2] else 0.3])
         board.ended(key, Outcome.FINISHED, "")
-    best = "best so far: 20.00 % (base, mean of 2 seeds)"
+    best = "best validation error 20.00 % (base, mean of 2 seeds)"
     assert drawn(board)[2] == f"{best}: routing dynamic, learning_rate 0.0884"
     board.changes = {}
     assert drawn(board)[2] == best, "an arm of a design says it by its name"
