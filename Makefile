@@ -26,7 +26,7 @@ test: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
-	$(BIN)/pyright & types=$$!; $(BIN)/pytest -q -n 2; tests=$$?; wait $$types && exit $$tests
+	$(BIN)/pyright & types=$$!; $(BIN)/pytest -q -n 2 --durations=8; tests=$$?; wait $$types && exit $$tests
 
 test-slow: .venv/installed-dev
 	$(BIN)/pytest -q -m slow -n 2 --dist worksteal --durations=8 \
