@@ -21,4 +21,4 @@ def wait_until(is_so: Callable[[], object], pause_seconds: float = 0.02) -> None
     while not is_so():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(pause_seconds)
-        pause_seconds = min(1.05 * pause_seconds, _LONGEST_PAUSE_SECONDS)
+        pause_seconds = max(pause_seconds, min(1.05 * pause_seconds, _LONGEST_PAUSE_SECONDS))

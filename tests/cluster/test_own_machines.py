@@ -99,7 +99,7 @@ def test_a_cluster_that_loses_a_worker_a_connection_and_its_head_gives_the_same_
     cluster.hosts.kill("w2")
     wait_until(cluster.restarts)
     assert cluster.restarts() == ["its machine went away"], "so that it does not count as a kill"
-    assert "1 restarted" in cluster("logs", "lossy", "-n", "2")
+    wait_until(lambda: "1 restarted" in cluster("logs", "lossy", "-n", "2"), pause_seconds=2)
     cluster.hosts.cut("w1")
     time.sleep(_CUT_SECONDS)  # which is what is tested: none of it is waited for
     cluster.hosts.heal("w1")
