@@ -5,7 +5,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,22 +35,16 @@ print(json.dumps({"status": status, "logs": logs, "actors": actors, "nodes": nod
 """
 
 
-@contextmanager
-def cluster(num_workers: int = 2) -> Generator[RayNodes]:
+@pytest.fixture(scope="module")
+def nodes() -> Generator[RayNodes]:
     nodes = RayNodes()
     try:
         nodes.start_head()
-        for _ in range(num_workers):
+        for _ in range(2):
             nodes.start_worker()
         yield nodes
     finally:
         nodes.close()
-
-
-@pytest.fixture(scope="module")
-def nodes() -> Generator[RayNodes]:
-    with cluster() as started:
-        yield started
 
 
 @pytest.mark.slow
