@@ -28,6 +28,7 @@ test: .venv/installed-dev
 	$(BIN)/lint-imports
 	$(BIN)/pyright & types=$$!; $(BIN)/pytest -q -n 2 --durations=8; tests=$$?; wait $$types && exit $$tests
 
+# Only the files with slow tests, as to import all takes half a minute.
 test-slow: .venv/installed-dev
 	$(BIN)/pytest -q -m slow -n 2 --dist worksteal --durations=8 \
 		$$(grep -rl --include="test_*.py" "mark\.slow" tests)

@@ -79,7 +79,7 @@ def edited_cluster(ec2: EmulatedEc2, storage: Path) -> str:
         "SHARE=fs-0123456789abcdef0": f"SHARE={storage}",
         "&max_on_demand_workers 0": "&max_on_demand_workers 1",
         "idle_timeout_minutes: 10": "idle_timeout_minutes: 0.5",
-        "shutdown -h +60": "shutdown -h +2",
+        "shutdown -h +60": "shutdown -h +3",
         "end_without_head.sh $RAY_HEAD_IP": "end_without_head.sh $RAY_HEAD_IP 6379 15",
     }.items():
         assert text.count(shipped) == 1

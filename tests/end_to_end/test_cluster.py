@@ -16,7 +16,6 @@ from tests.end_to_end.expectations import expect_each_cell_finished_once
 from tests.end_to_end.storage_view import num_starts
 from tests.waiting import PATIENCE_SECONDS
 
-NUM_EPOCHS = 4
 _CAPSWEEP = str(Path(sys.executable).with_name("capsweep"))
 _JOB = """\
 import json, sys, time

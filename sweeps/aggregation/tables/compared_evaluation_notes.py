@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from capsmodel.metrics import Coordinate
-from sweeps.aggregation.rendering.table import PLUS_MINUS, text_cell
+from sweeps.aggregation.rendering.table import PLUS_MINUS
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.results.evaluation_comparisons import (
@@ -38,7 +38,7 @@ from sweeps.records.plain_text import one_line, points_text
 
 def evaluation_words(evaluation: ManifestEvaluation) -> str:
     """Return an evaluation's kind with its settings."""
-    return text_cell(evaluation_title(evaluation.kind, evaluation.settings)).text
+    return evaluation_title(evaluation.kind, evaluation.settings)
 
 
 def evaluation_lead(manifest: Manifest, evaluated: ComparedEvaluation) -> str:

@@ -61,7 +61,7 @@ _WORDS = ("can't allocate memory", "not enough memory", "out of memory")  # of t
 
 @contextmanager
 def recorded_peak_memory(stats: WorkerStats, device: str = "cpu") -> Generator[None]:
-    """Note the peak memory of this process, and of its GPU, while the block runs. Linux only.
+    """Note the GPU of this process, and the peak memory of both while the block runs. Linux only.
 
     The peak of an earlier trial in this process is not counted.
     """
@@ -94,7 +94,7 @@ def peak_of_gpu(device: str) -> int | None:
 
 
 def name_of_gpu() -> str:
-    """Return the GPU of this process as `plan` names it: "2"; without a launch's word as CUDA."""
+    """Return the GPU of this process, as `plan` names it or, if Ray chose it, as CUDA does."""
     return os.environ.get(_GPU, "") or os.environ.get("CUDA_VISIBLE_DEVICES", "")
 
 
