@@ -1,7 +1,7 @@
 """The progress of a launch: each stage adds to it, and the result is made from it."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from sweeps.aggregation.report import Report
@@ -13,6 +13,7 @@ from sweeps.execution.launch.weights import WeightsDeleted
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.survey.survey import Survey
 from sweeps.execution.sweep_log import SweepLog
+from sweeps.records.manifest import ManifestCell
 from sweeps.tracking.store import RecordStore
 
 
@@ -26,7 +27,7 @@ class Progress:
         is_recorded: Whether the tracking store has everything.
         error: Why it has not, "" if it has.
         stop_reason: Why training ended early, "" if it did not.
-        num_trained: Cells that this launch filled.
+        started_keys: Trial keys of the trials that this launch has dispatched.
         failures: Trials that raised.
         log: The sweep's log, None until it is opened.
         records: None until they are opened.
@@ -43,7 +44,7 @@ class Progress:
     is_recorded: bool = True
     error: str = ""
     stop_reason: str = ""
-    num_trained: int = 0
+    started_keys: frozenset[str] = frozenset()
     failures: tuple[FailedTrial, ...] = ()
     log: SweepLog | None = None
     records: OpenedRecords | None = None
@@ -68,6 +69,11 @@ class Progress:
     def num_left(self) -> int:
         """Number of cells without a result, with those that a search has not proposed yet."""
         return self.num_cells - self._num_filled()
+
+    @property
+    def num_trained(self) -> int:
+        """Number of cells that this launch filled, those too that ended as it was interrupted."""
+        return len(self.started_keys & {cell.trial_key for cell in self._filled()})
 
     @property
     def is_evaluated(self) -> bool:
@@ -110,11 +116,12 @@ class Progress:
         )
 
     def _num_filled(self) -> int:
+        return sum(1 for _ in self._filled())
+
+    def _filled(self) -> Iterator[ManifestCell]:
         recorded = {planned.cell.trial_key for planned in self.survey.cells if planned.is_recorded}
         cells = self.survey.storage.cells
-        return sum(
-            cell.stopped is not None
-            or cell.trial_key in recorded
-            or CellFolder(cells, cell.trial_key).is_filled()
-            for cell in self.definition.manifest.cells
-        )
+        for cell in self.definition.manifest.cells:
+            has_ended = cell.stopped is not None or cell.trial_key in recorded
+            if has_ended or CellFolder(cells, cell.trial_key).is_filled():
+                yield cell

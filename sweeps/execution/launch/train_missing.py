@@ -466,7 +466,7 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> Eval
             is_interrupted = False
         finally:
             running.close()
-            progress.num_trained = board.num_trained
+            progress.started_keys = board.started_keys
             progress.note_failures(board.failures)
             record_rest(progress, recorder, is_interrupted=is_interrupted)
     return evaluations

@@ -70,7 +70,6 @@ class Board:
         num_filled: Cells that were filled before the launch.
         is_stopping: Whether the launch was interrupted.
         running: The dispatched trials by their key, also those that are still pending.
-        num_trained: Cells that trials of this launch filled.
         num_pruned: Trials that the scheduler stopped.
         waiting: Trial key -> the epoch at which it waits for its promotion.
         failures: (arm, seed, reason) of each trial that failed.
@@ -92,7 +91,6 @@ class Board:
     mean_share: float = 1.0
     is_stopping: bool = False
     num_done: int = 0
-    num_trained: int = 0
     num_diverged: int = 0
     num_pruned: int = 0
     num_restarts: int = 0
@@ -235,7 +233,6 @@ class Board:
             if self.waiting.pop(trial_key, 0):
                 self.num_done += 1
                 self.num_pruned += 1
-                self.num_trained += trial_key in self._started
 
     def ended(self, trial_key: str, outcome: Outcome, reason: str) -> None:
         """A trial was filled, or failed."""
@@ -251,7 +248,6 @@ class Board:
                 self.failures.append((cell.arm, cell.seed, reason))
             else:
                 self.num_done += 1
-                self.num_trained += trial is not None
                 self.num_diverged += outcome is Outcome.DIVERGED
                 self.num_pruned += outcome is Outcome.PRUNED
             if outcome is Outcome.FINISHED and trial and trial.validation_error is not None:
@@ -277,6 +273,11 @@ class Board:
         """Return the trial keys of the dispatched trials."""
         with self._lock:
             return list(self.running)
+
+    @property
+    def started_keys(self) -> frozenset[str]:
+        """Trial keys of all trials that were dispatched."""
+        return frozenset(self._started)
 
     @property
     def has_started(self) -> bool:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sweeps.execution.view.board import Board
 from sweeps.records.errors import StoreRefused, StoreUnreachable
 from sweeps.tracking.memory_store import MemoryWriter
 from sweeps.tracking.sweep_summary import SweepSummary
@@ -81,3 +82,12 @@ def test_where_records_wait_for_the_store_nothing_is_shown(
     assert summaries == []
     assert launches.run().exit_code == 0
     assert len(summaries) == 1
+
+
+def test_trials_that_ended_as_a_launch_was_interrupted_count_as_trained(
+    launches: Launches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their results are in their folders, though the launch did not hear of their end."""
+    monkeypatch.setattr(Board, "ended", lambda *_: None)
+    result = launches.run()
+    assert (result.num_trained, result.num_filled) == (4, 4)
