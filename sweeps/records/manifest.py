@@ -95,8 +95,8 @@ def on_split(config: Json, split: int | None) -> Json:
     return {**config, "data": {**config.get("data", {}), "split_seed": split}}
 
 
-VerdictRule = Literal["own seeds", "shared seeds"]
-VERDICT_RULE: VerdictRule = "shared seeds"
+VerdictRule = Literal["own seeds", "shared seeds", "shared seeds, apart from 1.8"]
+VERDICT_RULE: VerdictRule = "shared seeds, apart from 1.8"
 """That in force. Tables are made by it whatever rule their sweep was launched under."""
 
 
@@ -117,7 +117,8 @@ class Manifest(_Frozen):
         splits: Seed -> the split seed of its data, in place of that in an arm's config; empty where
             all are trained on that one.
         verdict_rule: How the tables of the release that launched it judged differences: by each
-            arm's own seeds alone, or by variances over seeds that arms share.
+            arm's own seeds alone, or by variances over seeds that arms share; an arm that varies
+            more by its own as well: one of more than 2 times the others' variance, now 1.8 times.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION

@@ -1,6 +1,7 @@
 """What stands above an ablation table: the answer, and what its intervals cover."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from capsmodel.metrics import TEST_ERROR
 from sweeps.aggregation.rendering.measured import MOST_POINTS, detectable_text, shown_value
@@ -11,12 +12,18 @@ from sweeps.aggregation.statistics.added_seeds import fewest_seeds
 from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 from sweeps.aggregation.tables.uncounted_cells import gap_text
-from sweeps.records.manifest import VERDICT_RULE, Manifest
+from sweeps.records.manifest import Manifest, VerdictRule
 from sweeps.records.plain_text import one_line, points_text, shortened
 
 NO_SPREAD = "the differences of all seeds are equal"
 REPETITIONS = "8 of 10 repetitions"
 _MOST_NAMED = 5
+_EARLIER_RULES: Mapping[VerdictRule, str] = MappingProxyType(
+    {
+        "own seeds": "each arm was judged by its own seeds alone",
+        "shared seeds": "an arm varied more only beyond twice the others' variance",
+    }
+)
 _ALIKE = 1.5  # figures of which the largest is at most so many times the smallest are one
 
 
@@ -218,10 +225,10 @@ def shared_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator
         f"The spread over seeds is estimated from all arms together, as {span(seeds)} seeds of one "
         f"arm say little.{words * bool(apart)}"
     )
-    if manifest.verdict_rule != VERDICT_RULE:
+    if earlier := _EARLIER_RULES.get(manifest.verdict_rule):
         yield (
-            "The sweep was launched when each arm was judged by its own seeds alone: verdicts may "
-            "differ from those of a report of that time."
+            f"The sweep was launched when {earlier}: verdicts may differ from those of a report of "
+            f"that time."
         )
 
 

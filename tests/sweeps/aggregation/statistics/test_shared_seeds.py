@@ -110,4 +110,12 @@ def test_what_a_seed_does_to_all_arms_alike_is_not_an_arms_own():
     errors = np.random.default_rng(0).normal(size=(4, 6))
     alike = 10 * np.arange(6)
     assert own_variances(errors + alike) == pytest.approx(own_variances(errors))
-    assert APART > 1
+
+
+def test_an_arm_is_apart_from_a_ratio_of_its_variance_and_the_mean_of_the_others_on():
+    ways, own = shared_of(errors_of((0.1,) * (ARMS + 1)))[0], np.ones((1, ARMS))
+    for ratio, is_apart in ((0.99 * APART, False), (1.01 * APART, True)):
+        own[0, 0] = ratio
+        shared = share_seeds(ways, own, np.ones(1)).shared
+        assert shared is not None
+        assert shared.is_apart[0].tolist() == [is_apart, *[False] * (ARMS - 1)]

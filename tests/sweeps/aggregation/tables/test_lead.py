@@ -12,7 +12,7 @@ from sweeps.aggregation.results.comparisons import ablation_comparisons, evidenc
 from sweeps.aggregation.statistics.added_seeds import level_of_evidence
 from sweeps.aggregation.statistics.rule_power import POWER
 from sweeps.aggregation.tables.ablation_table import ablation_table
-from sweeps.records.manifest import Manifest
+from sweeps.records.manifest import VERDICT_RULE, Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.sweeps.aggregation.known_sweep import (
     by_key,
@@ -170,5 +170,7 @@ def test_a_table_of_a_sweep_that_was_launched_under_another_rule_says_so() -> No
     }
     words = "judged by its own seeds alone: verdicts may differ"
     assert words in " ".join(table_of(wrong).notes)
-    new = manifest_of([*wrong], verdict_rule="shared seeds")
-    assert words not in " ".join(table_of(wrong, new).notes)
+    shared = manifest_of([*wrong], verdict_rule="shared seeds")
+    assert "beyond twice the others' variance" in " ".join(table_of(wrong, shared).notes)
+    new = manifest_of([*wrong], verdict_rule=VERDICT_RULE)
+    assert "verdicts may differ" not in " ".join(table_of(wrong, new).notes)

@@ -10,6 +10,7 @@ from sweeps.execution.plan.preregistration import (
     with_planned_seeds,
 )
 from sweeps.records.errors import BadInput
+from sweeps.records.manifest import VERDICT_RULE
 
 Seeds = tuple[int, ...]
 
@@ -55,6 +56,6 @@ def test_a_margin_is_declared_before_the_results() -> None:
 
 def test_a_sweep_keeps_the_rule_of_verdicts_that_it_was_launched_under():
     new = define("quickstart", LaunchOptions(), ())
-    assert with_first_rule(new, None).manifest.verdict_rule == "shared seeds"
+    assert with_first_rule(new, None).manifest.verdict_rule == VERDICT_RULE
     earlier = new.manifest.model_copy(update={"verdict_rule": "own seeds"})
     assert with_first_rule(new, earlier).manifest.verdict_rule == "own seeds"
