@@ -22,7 +22,7 @@ from sweeps.aggregation.statistics.arm_spread import (
     ArmSpread,
     joined_degrees,
     set_apart,
-    spread_of,
+    with_errors,
     with_others,
 )
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
@@ -82,18 +82,12 @@ class Pilot:
         arms: Compared arms with three seeds and predictions.
         num_compared: Number of comparisons in the sweep's table.
         num_images: Number of test images.
-        error: Test error of the baseline, a fraction.
-        of_arms: Variance over seeds of the error of a compared arm.
-        of_baseline: The same of the baseline.
         without: Names of arms without a spread yet, which are assumed to be like the others.
     """
 
     arms: tuple[ArmSpread, ...]
     num_compared: int
     num_images: int
-    error: float
-    of_arms: float
-    of_baseline: float
     without: tuple[str, ...] = ()
 
     @property
@@ -129,9 +123,7 @@ class Pilot:
             alone = _limit(arm.of_seeds, arm.degrees, confidence) - arm.of_rest
             images = _limit(float(arm.way.over_images), clusters - 1.0, confidence)
             residual = float(arm.way.residual)
-            seen = VarianceParts.of(arm.way).with_errors(
-                self.error, self.of_arms, self.of_baseline, clusters
-            )
+            seen = with_errors(VarianceParts.of(arm.way), self.arms, clusters)
             return replace(
                 seen,
                 of_seeds=max(alone if arm.is_apart else of_seeds, 0.0),
@@ -355,7 +347,7 @@ def pilot_of(compared: Sequence[Comparison], baseline: Mapping[int, float]) -> P
         baseline: Test errors of the baseline, by seed.
     """
     spread = [
-        spread_of(one.arm.arm.name, one.way, one.arm.test_errors, baseline)
+        ArmSpread(one.arm.arm.name, one.arm.test_errors, baseline, one.way)
         for one in compared
         if one.way is not None
     ]
@@ -368,17 +360,10 @@ def pilot_of(compared: Sequence[Comparison], baseline: Mapping[int, float]) -> P
     if few_errors(images, baseline.values()):
         return TOO_FEW_ERRORS
     without = tuple(one.arm.arm.name for one in compared if one.way is None)
-    tested = [one.arm.test_errors for one in compared if one.way is not None]
-    of_baseline, *of_arms = (
-        float(np.var([*by_seed.values()], ddof=1)) for by_seed in (baseline, *tested)
-    )
     return Pilot(
         arms=set_apart(spread),
         num_compared=len(compared),
         num_images=images,
-        error=float(np.mean([*baseline.values()])),
-        of_arms=float(np.mean(of_arms)),
-        of_baseline=of_baseline,
         without=without,
     )
 

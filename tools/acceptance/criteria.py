@@ -18,7 +18,6 @@ from tools.acceptance.judged_tables import (
     log_e_rows,
     minus_first,
     shared_way,
-    usual_errors,
 )
 from tools.acceptance.logit_networks import LogitGenerator
 from tools.acceptance.networks import Generator
@@ -140,13 +139,13 @@ def power(
 ) -> Iterator[Figure]:
     """Count bold where one arm differs by what tables of equal arms print as the reach.
 
-    A reader of "undecided" has such a table. What tables print is not the same in each:
-    its median is taken.
+    A reader of "undecided" has such a table. What tables print is not the same in each: of what
+    they print for that arm the median is taken.
     """
     equal = [generator.error] * (compared + 1)
     shape = (num_printed, seeds, images)
     printed = [
-        _printed(tables.reach(draw))
+        _printed(tables.reaches(draw)[-1])
         for wrong in generator.parts(f"printed {seeds} {compared}", equal, shape)
         for tables in [judged_tables(wrong, generator.objects(images))]
         for draw in range(len(wrong))
@@ -260,7 +259,7 @@ def diverged_tables(
     harsh = two_way(differences)
     agree = np.sign(harsh.mean) == np.sign(way.mean)
     p_value = np.where(agree, np.maximum(way.p_value, harsh.p_value), 1.0)
-    return JudgedTables(way, p_value, *usual_errors(finished_ones), num_images=wrong.shape[-1])
+    return JudgedTables(way, p_value, finished_ones.mean(axis=-1), num_images=wrong.shape[-1])
 
 
 def peeking(

@@ -118,7 +118,7 @@ def power(
     num = compared * evaluations
     case = f"power {seeds} {compared} {evaluations}"
     printed = _tables(networks, f"{case} printed", equal, (PRINTED, seeds, images))
-    reaches = [_shown(printed.reach(draw, num)) for draw in range(PRINTED)]
+    reaches = [_shown(printed.reaches(draw, num)[compared - 1]) for draw in range(PRINTED)]
     true = float(np.median(reaches))
     if not true < 0.5:
         return

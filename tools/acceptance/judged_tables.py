@@ -7,15 +7,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from sweeps.aggregation.statistics.arm_spread import ArmSpread, reaches
 from sweeps.aggregation.statistics.equivalence import beyond_margin
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
-from sweeps.aggregation.statistics.rule_power import (
-    FEWEST_ERRORS,
-    Requirement,
-    VarianceParts,
-    detectable_by_rule,
-)
-from sweeps.aggregation.statistics.shared_seeds import own_variances, pool_degrees, share_seeds
+from sweeps.aggregation.statistics.rule_power import FEWEST_ERRORS, Requirement
+from sweeps.aggregation.statistics.shared_seeds import own_variances, share_seeds
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay, two_way
 
 _NO_SPREAD = 1e-24
@@ -28,15 +24,13 @@ class JudgedTables:
     Attributes:
         way: Of each table and arm.
         p_value: As in the table, with diverged trials as guesses where there are any.
-        error: Of each table's baseline.
-        of_arms: Variance over seeds of the error of each arm, the baseline first.
+        errors: Mean error of each arm by seed, the baseline first.
         num_images: Of the test split.
     """
 
     way: TwoWay
     p_value: Float[np.ndarray, "draws arms"]
-    error: Float[np.ndarray, " draws"]
-    of_arms: Float[np.ndarray, "draws arms"]
+    errors: Float[np.ndarray, "draws arms seeds"]
     num_images: int
 
     @property
@@ -76,33 +70,32 @@ class JudgedTables:
 
         return stdtrit(self.way.num_seeds - 1, 0.975) * np.sqrt(self.way.over_seeds)
 
-    def reach(self, draw: int, num_together: int = 0) -> float:
-        """Return what the product prints above one of the tables, a fraction, not rounded.
+    def spreads(self, draw: int) -> list[ArmSpread]:
+        """Return how far seeds move each arm of one of the tables."""
+        baseline, *arms = (dict(enumerate(row.tolist())) for row in self.errors[draw])
+        return [
+            ArmSpread(str(place), arm, baseline, part_of(self.way, (draw, place)))
+            for place, arm in enumerate(arms)
+        ]
 
-        All arms vary alike: one that clearly varies more has another figure in the product.
+    def reaches(self, draw: int, num_together: int = 0) -> list[float]:
+        """Return what the product prints above one of the tables, fractions, not rounded.
 
         Args:
             draw: Which one.
             num_together: Comparisons whose verdicts hold together; 0 for those of the table.
+
+        Returns:
+            One an arm, all the same where no arm clearly varies more than the others.
         """
-        num_seeds, num_clusters = self.way.num_seeds, self.way.num_clusters
-        if self.num_images * num_seeds * float(self.error[draw]) < FEWEST_ERRORS:
-            return np.inf
         num = self.p_value.shape[1]
-        degrees = float(pool_degrees(num, num_seeds, np.asarray(1.0)))
-        of_baseline, *of_arms = self.of_arms[draw]
-        parts = VarianceParts.of(part_of(self.way, draw)).with_errors(
-            float(self.error[draw]), float(np.mean(of_arms)), float(of_baseline), num_clusters
-        )
-        return detectable_by_rule(
-            parts.with_middle_seeds(degrees, num_clusters),
-            num_seeds,
-            num_clusters,
-            requirement=Requirement(SIGNIFICANCE / (num_together or num), num_sharing=num),
-        )
+        if self.num_images * self.errors[draw, 0].sum() < FEWEST_ERRORS:
+            return [np.inf] * num
+        asked = Requirement(SIGNIFICANCE / (num_together or num), num_sharing=num)
+        return [*reaches(self.spreads(draw), asked).values()]
 
 
-def part_of(way: TwoWay, place: int | tuple[slice, slice]) -> TwoWay:
+def part_of(way: TwoWay, place: int | tuple[int, int] | tuple[slice, slice]) -> TwoWay:
     """Return some of many tables, or of the comparisons of one, each by its own seeds."""
     return TwoWay(
         mean=np.asarray(way.mean[place]),
@@ -122,7 +115,7 @@ def judged_tables(
 ) -> JudgedTables:
     """Return tables of all arms but the first, compared with the first."""
     way = shared_way(two_way(minus_first(wrong), objects), wrong)
-    return JudgedTables(way, way.p_value, *usual_errors(wrong), num_images=wrong.shape[-1])
+    return JudgedTables(way, way.p_value, wrong.mean(axis=-1), num_images=wrong.shape[-1])
 
 
 def joined(parts: Sequence[JudgedTables]) -> JudgedTables:
@@ -143,18 +136,9 @@ def joined(parts: Sequence[JudgedTables]) -> JudgedTables:
     return JudgedTables(
         way,
         all_of(one.p_value for one in parts),
-        all_of(one.error for one in parts),
-        all_of(one.of_arms for one in parts),
+        all_of(one.errors for one in parts),
         first.num_images,
     )
-
-
-def usual_errors(
-    wrong: Bool[np.ndarray, "draws arms seeds images"],
-) -> tuple[Float[np.ndarray, " draws"], Float[np.ndarray, "draws arms"]]:
-    """Return the error of the baseline, and the variance over seeds of that of each arm."""
-    errors = wrong.mean(axis=-1)
-    return errors[:, 0].mean(axis=-1), errors.var(axis=-1, ddof=1)
 
 
 def shared_way(way: TwoWay, wrong: Bool[np.ndarray, "draws arms seeds images"]) -> TwoWay:

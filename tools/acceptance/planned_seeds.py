@@ -14,7 +14,7 @@ from sweeps.aggregation.seed_planning import (
     Pilot,
     fewest_seeds,
 )
-from sweeps.aggregation.statistics.arm_spread import ArmSpread, set_apart, with_others
+from sweeps.aggregation.statistics.arm_spread import set_apart, with_others
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.rule_power import (
     FEWEST_ERRORS,
@@ -26,7 +26,7 @@ from sweeps.aggregation.statistics.rule_power import (
 from sweeps.aggregation.statistics.two_way import two_way
 from tools.acceptance.criteria import AnyGenerator
 from tools.acceptance.figures import Figure, counted
-from tools.acceptance.judged_tables import judged_tables, minus_first, part_of, usual_errors
+from tools.acceptance.judged_tables import judged_tables, minus_first, part_of
 
 PILOT = 3
 _MANY_SEEDS = 40
@@ -142,18 +142,9 @@ def has_spread(pilot: Pilot) -> bool:
 
 def pilot_from(wrong: Bool[np.ndarray, "arms seeds images"], generator: AnyGenerator) -> Pilot:
     """Return the pilot that drawn networks are, the first arm as the baseline."""
-    images = wrong.shape[-1]
-    differences = minus_first(wrong[None])[0]
-    way = two_way(differences, generator.objects(images))
-
-    def of(place: int) -> ArmSpread:
-        by_seed = dict(enumerate(differences[place].mean(axis=-1).tolist()))
-        return ArmSpread(str(place), by_seed, part_of(way, place))
-
-    arms = [of(place) for place in range(len(differences))]
-    error, (of_baseline, *of_arms) = (one[0] for one in usual_errors(wrong[None]))
-    of_arm = float(np.mean(of_arms))
-    return Pilot(set_apart(arms), len(arms), images, float(error), of_arm, float(of_baseline))
+    tables = judged_tables(wrong[None], generator.objects(wrong.shape[-1]))
+    arms = set_apart(tables.spreads(0))
+    return Pilot(arms, len(arms), wrong.shape[-1])
 
 
 @cache
@@ -167,27 +158,27 @@ def _parts(
     """
     errors = [generator.error, generator.error + effect] + [generator.error] * (compared - 1)
     clusters = generator.num_objects or images
-    seen: list[tuple[VarianceParts, VarianceParts]] = []
-    of_arms: list[Float[np.ndarray, " arms"]] = []
+    seen, by_seed = list[tuple[VarianceParts, VarianceParts]](), list[Float[np.ndarray, "..."]]()
     every = slice(None)
     for wrong in generator.parts("parts", errors, (_TRUE_DRAWS, _MANY_SEEDS, images)):
         way = two_way(minus_first(wrong), generator.objects(images))
         arm, rest = (part_of(way, (every, arms)) for arms in (slice(0, 1), slice(1, None)))
         seen.append((VarianceParts.of(arm), VarianceParts.of(rest if compared > 1 else arm)))
-        of_arms.append(usual_errors(wrong)[1].mean(axis=0))
-    of_baseline, of_arm, *_ = np.mean(of_arms, axis=0)
+        of_seeds = wrong[:, :2].mean(axis=-1)
+        by_seed.append(of_seeds - of_seeds.mean(axis=-1, keepdims=True))
     parts, others = map(_mean_of, zip(*seen, strict=True))
     if effect:
         return parts, others
-    known = parts.with_errors(generator.error, float(of_arm), float(of_baseline), clusters)
-    return known, others
+    of_baseline, of_arm = generator.error + np.concatenate(by_seed).swapaxes(0, 1).reshape(2, -1)
+    return parts.with_errors(of_baseline.tolist(), [of_arm.tolist()], clusters), others
 
 
 def _mean_of(every: Sequence[VarianceParts]) -> VarianceParts:
     names = ("of_seeds", "of_images", "of_pairs", "clustering")
-    return VarianceParts(
-        **{name: float(np.mean([getattr(one, name) for one in every])) for name in names}
+    of_seeds, of_images, of_pairs, clustering = (
+        float(np.mean([getattr(one, name) for one in every])) for name in names
     )
+    return VarianceParts(of_seeds, of_images, of_pairs, clustering=clustering)
 
 
 def _bold(

@@ -12,7 +12,7 @@ from sweeps.aggregation.results.measured_arms import MeasuredArm, identical_meas
 from sweeps.aggregation.results.paired_errors import over_seeds_alone, paired_errors
 from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.aggregation.statistics.added_seeds import log_e_value
-from sweeps.aggregation.statistics.arm_spread import set_apart, spread_of, with_others
+from sweeps.aggregation.statistics.arm_spread import ArmSpread, reaches
 from sweeps.aggregation.statistics.equivalence import beyond_margin
 from sweeps.aggregation.statistics.exact_tests import Share, more_often_p, share
 from sweeps.aggregation.statistics.families import (
@@ -25,10 +25,8 @@ from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.statistics.rule_power import (
     FEWEST_ERRORS,
     Requirement,
-    VarianceParts,
-    detectable_by_rule,
 )
-from sweeps.aggregation.statistics.shared_seeds import pool_degrees, shared_between, stacked
+from sweeps.aggregation.statistics.shared_seeds import shared_between
 from sweeps.aggregation.statistics.tuning_slack import p_with_slack, tuning_slack
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay
 from sweeps.records.manifest import Manifest
@@ -362,10 +360,6 @@ def reaches_of(
 ) -> list[float]:
     """Return the smallest true difference of each arm that a table finds four times out of five.
 
-    The variances are those of all its arms together, that over seeds taken as often too large as
-    too small; the seeds are those of the arm with the fewest. An arm whose seeds clearly vary more
-    has its own, and is not among those of the others.
-
     Args:
         compared: The comparisons of the table.
         of_baseline: Errors of the arm that they are with, by seed.
@@ -374,60 +368,19 @@ def reaches_of(
     Returns:
         Fractions, one a comparison; infinity where nothing can be found, or too little is known.
     """
-    ways = {one.arm.arm.name: one.way for one in compared if one.way is not None}
-    unknown = [math.inf] * len(compared)
-    if not any(float(way.over_seeds) for way in ways.values()):
-        return unknown
-    if _has_few_errors(compared, of_baseline):
-        return unknown
-    num_seeds, num_clusters = (
-        min(getattr(way, name) for way in ways.values()) for name in ("num_seeds", "num_clusters")
-    )
-    has_splits = any(one.num_splits > 1 for one in compared if one.way is not None)
-    has_added = any(one.log_e is not None for one in compared if one.way is not None)
+    known = [(one, one.way) for one in compared if one.way is not None]
+    if not any(float(way.over_seeds) for _, way in known) or _has_few_errors(compared, of_baseline):
+        return [math.inf] * len(compared)
+    has_splits = any(one.num_splits > 1 for one, _ in known)
+    has_added = any(one.log_e is not None for one, _ in known)
     asked = Requirement(
         SIGNIFICANCE / num_together / (2 if has_added else 1),
         evidence_needed(num_together) if has_added else None,
-        num_sharing=1 if has_splits else len(ways),
+        num_sharing=1 if has_splits else len(known),
     )
-    groups = _varying_alike(compared, of_baseline, num_seeds, num_clusters)
-    parts = {name: one for names, one in groups for name in names}
-    reaches = dict[str, float]()
-    for names, one in groups:
-        others = None if len(groups) == 1 else with_others(parts, names[:1])[0][1]
-        reach = detectable_by_rule(one, num_seeds, num_clusters, requirement=asked, others=others)
-        reaches |= dict.fromkeys(names, reach)
-    return [reaches.get(one.arm.arm.name, math.inf) for one in compared]
-
-
-def _varying_alike(
-    compared: Sequence[Comparison],
-    of_baseline: Mapping[int, float],
-    num_seeds: int,
-    num_clusters: int,
-) -> list[tuple[list[str], VarianceParts]]:
-    """Return the arms that vary alike with what makes their differences vary, others each alone."""
-    tested = {one.arm.arm.name: (one, one.way) for one in compared if one.way is not None}
-    marked = set_apart(
-        [spread_of(name, way, one.errors, of_baseline) for name, (one, way) in tested.items()]
-    )
-    groups = [
-        [arm.arm for arm in marked if not arm.is_apart],
-        *([arm.arm] for arm in marked if arm.is_apart),
-    ]
-    has_splits = any(one.num_splits > 1 for one, _ in tested.values())
-    of_one = float(np.var([*of_baseline.values()], ddof=1))
-
-    def parts(names: Sequence[str]) -> VarianceParts:
-        of_arms = [np.var([*tested[name][0].errors.values()], ddof=1) for name in names]
-        together = stacked([tested[name][1] for name in names], num_seeds, num_clusters)
-        degrees = pool_degrees(1 if has_splits else len(names), num_seeds, np.asarray(1.0))
-        seen = VarianceParts.of(together).with_errors(
-            float(np.mean([*of_baseline.values()])), float(np.mean(of_arms)), of_one, num_clusters
-        )
-        return seen.with_middle_seeds(float(degrees), num_clusters)
-
-    return [(names, parts(names)) for names in groups]
+    arms = [ArmSpread(one.arm.arm.name, one.errors, of_baseline, way) for one, way in known]
+    by_arm = reaches(arms, asked)
+    return [by_arm.get(one.arm.arm.name, math.inf) for one in compared]
 
 
 def evidence_needed(num_comparisons: int) -> float:

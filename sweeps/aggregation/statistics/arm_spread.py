@@ -7,25 +7,40 @@ import numpy as np
 from jaxtyping import Float
 
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
-from sweeps.aggregation.statistics.rule_power import VarianceParts
+from sweeps.aggregation.statistics.rule_power import (
+    Requirement,
+    VarianceParts,
+    detectable_by_rule,
+)
+from sweeps.aggregation.statistics.shared_seeds import pool_degrees, stacked
 from sweeps.aggregation.statistics.two_way import TwoWay
+
+_WITHOUT_ONE_LEVEL = 0.2  # by `tools/acceptance/statistics.py`: see `set_apart`
 
 
 @dataclass(frozen=True)
 class ArmSpread:
-    """One arm's difference from the baseline. Errors are fractions.
+    """One arm beside the baseline. Errors are fractions.
 
     Attributes:
         arm: Its name.
-        differences: Mean over the images, by seed.
-        way: Its variance over seeds and images.
+        errors: Mean over the images, by seed.
+        baseline: The same of the baseline.
+        way: Variance of the difference over seeds and images.
         is_apart: Whether its seeds clearly vary more than those of other arms.
     """
 
     arm: str
-    differences: Mapping[int, float]
+    errors: Mapping[int, float]
+    baseline: Mapping[int, float]
     way: TwoWay
     is_apart: bool = False
+
+    @property
+    def differences(self) -> dict[int, float]:
+        """Of the arm and the baseline, by seed."""
+        common = [seed for seed in self.errors if seed in self.baseline]
+        return {seed: self.errors[seed] - self.baseline[seed] for seed in common}
 
     @property
     def of_seeds(self) -> float:
@@ -43,37 +58,40 @@ class ArmSpread:
         return self.way.num_seeds - 1.0
 
 
-def spread_of(
-    arm: str, way: TwoWay, errors: Mapping[int, float], baseline: Mapping[int, float]
-) -> ArmSpread:
-    """Return the spread of an arm.
-
-    Args:
-        arm: Its name.
-        way: The variance of its difference.
-        errors: Of the arm, by seed.
-        baseline: Of the baseline, by seed.
-    """
-    differences = {seed: errors[seed] - baseline[seed] for seed in errors if seed in baseline}
-    return ArmSpread(arm, differences, way)
-
-
 def set_apart(arms: Sequence[ArmSpread]) -> tuple[ArmSpread, ...]:
     """Mark arms whose seeds vary more than those of the others, at 5 % for all arms at once.
+
+    An arm's own errors are compared with those of the other arms and of the baseline: differences
+    have the baseline's seeds in common, and hide an arm that varies more. What is left without the
+    seed that is farthest off has to vary more as well, at 20 %: any arm may have a training that
+    went astray, and to leave it out of what is said of the others would be too little.
 
     Source: the F test of two variances, Bonferroni's bound over arms.
     """
     from scipy.special import fdtrc
 
-    def is_apart(arm: ArmSpread) -> bool:
-        others = [other for other in arms if other is not arm and other.of_seeds]
-        if not others:
-            return False
-        ratio = arm.of_seeds / float(np.mean([other.of_seeds for other in others]))
-        p_value = float(fdtrc(arm.degrees, joined_degrees(others), ratio))
-        return p_value * len(arms) < SIGNIFICANCE
+    if len(arms) < 2:
+        return tuple(arms)
+    every = [np.asarray([*one.values()]) for one in (arms[0].baseline, *(a.errors for a in arms))]
+    of_baseline, *own = (float(np.var(errors, ddof=1)) for errors in every)
+    degrees = [arm.degrees for arm in arms]
+    total, below = of_baseline + sum(own), min(degrees) + sum(degrees)
 
-    return tuple(replace(arm, is_apart=is_apart(arm)) for arm in arms)
+    def is_apart(place: int, arm: ArmSpread) -> bool:
+        usual, others = (total - own[place]) / len(arms), below - arm.degrees
+        rest = float(np.var(_without_one(every[1 + place]), ddof=1))
+        if not usual or arm.degrees < 2:
+            return False
+        p_value = float(fdtrc(arm.degrees, others, own[place] / usual)) * len(arms)
+        of_rest = float(fdtrc(arm.degrees - 1, others, rest / usual))
+        return p_value < SIGNIFICANCE and of_rest < _WITHOUT_ONE_LEVEL
+
+    return tuple(replace(arm, is_apart=is_apart(place, arm)) for place, arm in enumerate(arms))
+
+
+def _without_one(errors: Float[np.ndarray, " seeds"]) -> Float[np.ndarray, " rest"]:
+    """Return all but the one that is farthest from their median."""
+    return np.delete(errors, np.abs(errors - np.median(errors)).argmax())
 
 
 def joined_degrees(arms: Sequence[ArmSpread]) -> float:
@@ -109,3 +127,56 @@ def with_others(
         return replace(parts[arm], of_seeds=float(np.mean(of_seeds or [parts[arm].of_seeds])))
 
     return [(parts[arm], others(arm)) for arm in arms]
+
+
+def with_errors(
+    parts: VarianceParts, arms: Sequence[ArmSpread], num_clusters: int
+) -> VarianceParts:
+    """Return parts that change with the difference, by the errors of some arms' seeds.
+
+    Args:
+        parts: As they were seen.
+        arms: Of one baseline.
+        num_clusters: Images or objects that they were seen on.
+    """
+    baseline, errors = [*arms[0].baseline.values()], [[*arm.errors.values()] for arm in arms]
+    return parts.with_errors(baseline, errors, num_clusters)
+
+
+def reaches(arms: Sequence[ArmSpread], asked: Requirement) -> dict[str, float]:
+    """Return the smallest true difference of each arm that a table finds four times out of five.
+
+    The variances are those of all its arms together, that over seeds taken as often too large as
+    too small; the seeds are those of the arm with the fewest. An arm whose seeds clearly vary more
+    has its own, and is not among those of the others.
+
+    Args:
+        arms: Those of the table that have a spread.
+        asked: What a verdict requires.
+
+    Returns:
+        Fractions, 1 for all beyond `rule_power.LARGEST`; infinity where nothing can be found.
+    """
+    num_seeds, num_clusters = (
+        min(getattr(arm.way, name) for arm in arms) for name in ("num_seeds", "num_clusters")
+    )
+
+    def parts(group: Sequence[ArmSpread]) -> VarianceParts:
+        together = stacked([arm.way for arm in group], num_seeds, num_clusters)
+        degrees = pool_degrees(min(asked.num_sharing, len(group)), num_seeds, np.asarray(1.0))
+        seen = with_errors(VarianceParts.of(together), group, num_clusters)
+        return seen.with_middle_seeds(float(degrees), num_clusters)
+
+    marked = set_apart(arms)
+    alike = [arm for arm in marked if not arm.is_apart]
+    groups = [group for group in (alike, *([arm] for arm in marked if arm.is_apart)) if group]
+    by_arm = {arm.arm: one for group in groups for one in [parts(group)] for arm in group}
+    found = dict[str, float]()
+    for group in groups:
+        name = group[0].arm
+        others = None if len(groups) == 1 else with_others(by_arm, [name])[0][1]
+        reach = detectable_by_rule(
+            by_arm[name], num_seeds, num_clusters, requirement=asked, others=others
+        )
+        found |= dict.fromkeys([arm.arm for arm in group], reach)
+    return {arm.arm: found[arm.arm] for arm in arms}

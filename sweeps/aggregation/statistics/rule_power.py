@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ _NODES_OF_IMAGES = 6
 _STEPS = 5
 _MOST_GROWTH = 4.0  # by `tools/acceptance/statistics.py`: images are not all equally hard
 _LEAST_ERROR = 1e-9
+_MOST_MOVED, _STEPS_MOVED = 6.0, 200  # standard deviations of the normal scale
 FEWEST_ERRORS = 15
 """Of an arm, all seeds together: fewer do not show how far seeds and images move one.
 
@@ -36,6 +38,72 @@ LARGEST = 0.5
 
 
 @dataclass(frozen=True)
+class SeedErrors:
+    """How the mean errors of seeds vary, and how they would if an arm erred more.
+
+    Attributes:
+        error: Mean of the baseline, a fraction.
+        of_arms: Variance of a seed's mean error of the compared arm, of which a part may be common
+            to both; what few images add by chance taken off.
+        of_baseline: The same of the baseline.
+        seen: Errors of seeds of all arms about the baseline's, what is by chance taken off.
+    """
+
+    error: float
+    of_arms: float
+    of_baseline: float
+    seen: Float[np.ndarray, " seeds"]
+
+    @classmethod
+    def of(
+        cls, baseline: Sequence[float], arms: Sequence[Sequence[float]], by_chance: float
+    ) -> "SeedErrors":
+        """Return what errors of seeds show.
+
+        Args:
+            baseline: Error of each seed of the baseline.
+            arms: The same of compared arms.
+            by_chance: Part of the variance of a seed's error that few images add.
+        """
+        error = float(np.mean(baseline))
+        of_baseline, *of_arms = (float(np.var(one, ddof=1)) for one in (baseline, *arms))
+        seen = np.concatenate([np.asarray(one) - np.mean(one) for one in (baseline, *arms)])
+        spread = float(np.mean([of_baseline, *of_arms]))
+        shrunk = math.sqrt(max(1 - by_chance / spread, 0.0)) if spread else 0.0
+        return cls(
+            error=error,
+            of_arms=max(float(np.mean(of_arms)) - by_chance, 0.0),
+            of_baseline=max(of_baseline - by_chance, 0.0),
+            seen=error + shrunk * seen,
+        )
+
+    def growth(self, difference: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """Return by what factor seeds move the error of an arm more that errs more.
+
+        All seeds are moved alike along the normal scale of `_growth`. Seeds that went astray err
+        much already, and are moved less than their arm's usual ones.
+
+        Args:
+            difference: By how much the arm errs more, a fraction.
+        """
+        differences, spreads = self._moved
+        if spreads[0] < _LEAST_ERROR:
+            return _growth(difference, self.error)
+        growth = np.interp(difference, differences, spreads / spreads[0])
+        return np.asarray(np.clip(growth, 1.0, _MOST_GROWTH))
+
+    @cached_property
+    def _moved(self) -> tuple[Float[np.ndarray, " steps"], Float[np.ndarray, " steps"]]:
+        """By how much the mean error grows, with the standard deviation of the seeds then."""
+        from scipy.special import ndtr, ndtri
+
+        places = ndtri(np.clip(self.seen, _LEAST_ERROR, 1 - _LEAST_ERROR))
+        errors = ndtr(places + np.linspace(0.0, _MOST_MOVED, _STEPS_MOVED)[:, None])
+        means = errors.mean(axis=1)
+        return means - means[0], errors.std(axis=1)
+
+
+@dataclass(frozen=True)
 class VarianceParts:
     """What makes a difference of two arms vary, whatever is counted: variances of one each.
 
@@ -44,11 +112,8 @@ class VarianceParts:
         of_images: Variance of an image's mean over all seeds; of an object's where images are views
             of one.
         of_pairs: Variance of the rest, for one seed on one image.
-        of_arms: Variance of a seed's mean error of the compared arm, of which a part may be common
-            to both; 0 where it is not known.
-        of_baseline: The same of the baseline.
-        error: That of the baseline, a fraction; None where the parts are the same for any
-            difference.
+        seeds: How the mean error of an arm changes with the difference; None where the parts are
+            the same for any difference.
         clustering: By what factor `of_images` and `of_pairs` exceed those of single images; 1 where
             each image is its own.
     """
@@ -56,9 +121,7 @@ class VarianceParts:
     of_seeds: float
     of_images: float
     of_pairs: float
-    of_arms: float = 0.0
-    of_baseline: float = 0.0
-    error: float | None = None
+    seeds: SeedErrors | None = None
     clustering: float = 1.0
 
     @classmethod
@@ -85,23 +148,20 @@ class VarianceParts:
         )
 
     def with_errors(
-        self, error: float, of_arms: float, of_baseline: float, num_clusters: int
+        self,
+        baseline: Sequence[float],
+        arms: Sequence[Sequence[float]],
+        num_clusters: int,
     ) -> "VarianceParts":
         """Return parts that change with the difference, by the mean errors of the seeds.
 
         Args:
-            error: That of the baseline, a fraction.
-            of_arms: Variance over seeds of the mean error of a compared arm, as it was seen.
-            of_baseline: The same of the baseline.
+            baseline: Error of each seed of the baseline, a fraction.
+            arms: The same of compared arms.
             num_clusters: Images or objects that they were seen on.
         """
         by_chance = self.of_pairs / num_clusters / 2
-        return replace(
-            self,
-            of_arms=max(of_arms - by_chance, 0.0),
-            of_baseline=max(of_baseline - by_chance, 0.0),
-            error=error,
-        )
+        return replace(self, seeds=SeedErrors.of(baseline, arms, by_chance))
 
     def with_middle_seeds(self, degrees: float, num_clusters: int) -> "VarianceParts":
         """Return the parts where the variance over seeds is as often too large as too small.
@@ -142,23 +202,24 @@ class VarianceParts:
         """Return the parts of seeds, images and pairs where an arm errs more than the baseline.
 
         Of an arm that errs more, more images are open, so that its seeds differ more often on an
-        image, and move its mean error further: both go with `_growth`. What is left of its
-        p (1 - p) is what images differ by over all seeds; how far those that are hard for the
-        baseline are hard for the arm stays as it is.
+        image, in proportion to `_growth`, and move its mean error further, see `SeedErrors`. What
+        is left of its p (1 - p) is what images differ by over all seeds; how far those that are
+        hard for the baseline are hard for the arm stays as it is.
         """
-        if self.error is None:
+        if self.seeds is None:
             every = (self.of_seeds, self.of_images, self.of_pairs)
             return [np.full_like(difference, part) for part in every]
-        growth = _growth(difference, self.error)
-        of_arm = max(self.of_arms, self.of_seeds - self.of_baseline)
-        more = (growth - 1) * (growth * of_arm - self.of_baseline)
+        error, of_baseline = self.seeds.error, self.seeds.of_baseline
+        growth, of_one_seed = _growth(difference, error), self.seeds.growth(difference)
+        of_arm = max(self.seeds.of_arms, self.of_seeds - of_baseline)
+        more = (of_one_seed - 1) * (of_one_seed * of_arm - of_baseline)
         of_images, of_one = self.of_images / self.clustering, self.of_pairs / self.clustering / 2
-        worse = np.clip(self.error + difference, 0.0, 1.0)
-        usual = max(self.error * (1 - self.error) - of_one, of_images / 2)
+        worse = np.clip(error + difference, 0.0, 1.0)
+        usual = max(error * (1 - error) - of_one, of_images / 2)
         hard = np.maximum(worse * (1 - worse) - growth * of_one, 0.0)
         ratio = np.sqrt(hard / usual) if usual else np.ones_like(hard)
         every = (
-            np.maximum(growth * self.of_seeds + more, 0.0),
+            np.maximum(of_one_seed * self.of_seeds + more, 0.0),
             self.clustering * ((ratio - 1) ** 2 * usual + ratio * of_images),
             self.of_pairs * (1 + growth) / 2,
         )
@@ -236,7 +297,7 @@ def power_of_rule(
     weights, drawn = _drawn(num_seeds, num_clusters, requirement.num_sharing)
     of_others = float((others or parts).way(num_seeds, num_clusters).over_seeds)
     bar = np.full_like(weights, effect)
-    for _ in range(1 if parts.error is None else _STEPS):
+    for _ in range(1 if parts.seeds is None else _STEPS):
         way = parts.way(num_seeds, num_clusters, bar)
         bar = _bar(_seen(way, of_others, drawn, requirement.num_sharing), requirement)
     true = parts.way(num_seeds, num_clusters, effect)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,11 +27,17 @@ def drawn(
     of_seeds[1:] *= np.array(scales)[:, None, None]
     images = math.sqrt(OF_IMAGES) * chance.normal(size=(len(scales), 1, IMAGES))
     pairs = math.sqrt(OF_PAIRS) * chance.normal(size=(len(scales), seeds, IMAGES))
+    of_baseline = 0.5 + of_seeds[0, :, 0]
     arms = [
-        ArmSpread(str(place), dict(enumerate(row.mean(axis=1).tolist())), two_way(row))
+        ArmSpread(
+            arm=str(place),
+            errors=dict(enumerate((of_baseline + row.mean(axis=1)).tolist())),
+            baseline=dict(enumerate(of_baseline.tolist())),
+            way=two_way(row),
+        )
         for place, row in enumerate(of_seeds[1:] - of_seeds[:1] + images + pairs)
     ]
-    return Pilot(set_apart(arms), len(arms), IMAGES, error=0.5, of_arms=0.0, of_baseline=0.0)
+    return Pilot(set_apart(arms), len(arms), IMAGES)
 
 
 def test_the_limit_of_many_pilots_is_large_enough_as_often_as_it_says():
@@ -70,6 +77,17 @@ def test_arms_that_vary_alike_are_hardly_ever_set_apart():
     are_apart = [any(arm.is_apart for arm in drawn(chance).arms) for _ in range(200)]
 
     assert np.mean(are_apart) < 0.08
+
+
+def test_one_training_that_went_astray_does_not_set_an_arm_apart():
+    chance = np.random.default_rng(4)
+    num_apart = 0
+    for _ in range(50):
+        arms = drawn(chance, seeds=5).arms
+        far = max(np.std([*arm.errors.values()]) for arm in arms) * 20
+        astray = replace(arms[0], errors={**arms[0].errors, 0: arms[0].errors[0] + far})
+        num_apart += set_apart((astray, *arms[1:]))[0].is_apart
+    assert num_apart < 15
 
 
 def pilot(wrong: Wrong) -> Pilot | str:

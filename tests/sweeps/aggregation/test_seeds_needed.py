@@ -28,11 +28,12 @@ def pilot(of_seeds: float, of_images: float, num_arms: int = 2, num_images: int 
         shape = (SEEDS, num_images)
         drawn = of_seeds * chance.normal(size=(SEEDS, 1)) + 0.1 * chance.normal(size=shape)
         drawn = drawn + of_images * chance.normal(size=(1, num_images))
-        by_seed = dict(enumerate(drawn.mean(axis=1).tolist()))
-        return ArmSpread(f"arm {place}", by_seed, two_way(drawn))
+        by_seed = dict(enumerate((0.5 + drawn.mean(axis=1)).tolist()))
+        baseline = dict.fromkeys(by_seed, 0.5)
+        return ArmSpread(f"arm {place}", by_seed, baseline, two_way(drawn))
 
     arms = tuple(arm(place) for place in range(num_arms))
-    return Pilot(arms, num_arms, num_images, error=0.5, of_arms=0.0, of_baseline=0.0)
+    return Pilot(arms, num_arms, num_images)
 
 
 def powers(pilot_study: Pilot, num_seeds: int, aim: Aim, images: int = IMAGES) -> Iterable[float]:

@@ -60,7 +60,7 @@ def test_many_tables_are_judged_as_the_product_judges_each(planned: tuple[int, .
     assert 0 < bold.sum() < bold.size
     assert equivalent.any()
 
-    names, num_alike = [f"arm {place}" for place in range(len(errors))], 0
+    names = [f"arm {place}" for place in range(len(errors))]
     for draw, table in enumerate(wrong):
         places = {
             name: [np.flatnonzero(row).tolist() for row in arm]
@@ -74,11 +74,8 @@ def test_many_tables_are_judged_as_the_product_judges_each(planned: tuple[int, .
         assert [one.verdict == "equivalent" for one in compared] == equivalent[draw].tolist()
         p = [one.p_value for one in compared]
         assert p == pytest.approx(tables.p_value[draw].tolist(), abs=EXACT)
-        shown = {one.detectable for one in compared}
-        if not planned and len(shown) == 1:  # no evidence of added seeds, and all arms vary alike
-            assert [*shown] == pytest.approx([tables.reach(draw)])
-            num_alike += 1
-    assert planned or num_alike > len(wrong) / 2
+        if not planned:  # nor evidence of added seeds
+            assert [one.detectable for one in compared] == pytest.approx(tables.reaches(draw))
 
 
 @pytest.mark.parametrize("base", [0.2, 0.9])
