@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import fsum
 
 from sweeps.aggregation.rendering.table import (
     Cell,
@@ -15,6 +16,7 @@ from sweeps.aggregation.rendering.table import (
 from sweeps.aggregation.results.arms import ArmResults, arms_as_trained
 from sweeps.aggregation.tables.machines import FEATURES, device_of, shares, threads_of
 from sweeps.records.manifest import Manifest
+from sweeps.records.plain_text import duration_text
 from sweeps.records.trial_record import Outcome, TrialRecord
 
 _MEBIBYTE = 2**20
@@ -46,7 +48,7 @@ def cost_table(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Table:
         title=f"Cost of {manifest.sweep}: what a trial took",
         columns=(*_COLUMNS, *more),
         rows=tuple((*_row(arm), *(_checkpointing_cell(arm) for _ in more)) for arm in arms),
-        notes=tuple(_notes(trials)),
+        notes=tuple(_notes(trials, _in_sum(manifest, records))),
     )
 
 
@@ -83,11 +85,27 @@ def _finished(arm: ArmResults) -> list[TrialRecord]:
     ]
 
 
-def _notes(trials: Sequence[TrialRecord]) -> Iterator[str]:
+def _in_sum(manifest: Manifest, records: Mapping[str, TrialRecord]) -> str:
+    """Return how long all trials of a sweep trained, those too that did not finish."""
+    keys = sorted({cell.trial_key for cell in manifest.cells} & records.keys())
+    trials = [records[key] for key in keys if records[key].duration_seconds]
+    return " and ".join(
+        f"{duration_text(fsum(one.duration_seconds or 0 for one in on_device))} on {device}"
+        for device in _several(trials, device_of)
+        for on_device in [[one for one in trials if device_of(one) == device]]
+    )
+
+
+def _notes(trials: Sequence[TrialRecord], in_sum: str) -> Iterator[str]:
     yield (
         "n: finished trials, out of those planned. A figure is their mean, with the lowest and the "
         "highest in brackets where they differ."
     )
+    if in_sum:
+        yield (
+            f"All trials together, those too that did not finish: {in_sum}. Trials that share a "
+            f"device count in full."
+        )
     yield "Peak memory: what one trial used beyond what its process had before."
     silent = sum(trial.peak_memory_bytes is None for trial in trials)
     if silent:

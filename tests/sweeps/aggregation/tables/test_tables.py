@@ -237,6 +237,19 @@ def test_a_sweep_on_mixed_devices_is_marked_in_its_costs():
     assert "different numbers of threads" in notes
 
 
+def test_the_costs_have_the_time_of_all_trials_also_of_those_that_did_not_finish():
+    records = by_key(
+        finished("a", 0, 5, duration_seconds=600.0),
+        finished("a", 1, 5, device="cuda", duration_seconds=3600.0),
+        finished("a", 2, 5, outcome=Outcome.DIVERGED, device="cuda", duration_seconds=1800.0),
+        finished("a", 3, 5, outcome=Outcome.FAILED, duration_seconds=None),
+    )
+    notes = " ".join(cost_table(manifest_of(["a"], range(4)), records).notes)
+    assert "did not finish: 10 min on cpu and 1 h 30 min on cuda. Trials that share" in notes
+    none = cost_table(manifest_of(["a"], [0]), {})
+    assert "All trials together" not in " ".join(none.notes)
+
+
 def test_gradient_checkpointing_is_told_in_the_costs_where_a_trial_had_it():
     records = by_key(finished("a", 0, 5), finished("a", 1, 5, gradient_checkpointing=True))
     table = cost_table(manifest_of(["a"], [0, 1]), records)
