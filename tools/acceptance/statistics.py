@@ -87,6 +87,7 @@ def power(draws: int) -> Iterator[Job]:
         for seeds in SEEDS:
             for images in IMAGES:
                 yield partial(criteria.power, generator, seeds, images, draws, 5)
+    yield partial(criteria.power, FEW, 10, IMAGES[0], draws, 1)
 
 
 def equivalence(draws: int) -> Iterator[Job]:

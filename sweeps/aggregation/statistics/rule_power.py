@@ -26,7 +26,7 @@ _NODES_OF_IMAGES = 6
 _STEPS = 5
 _MOST_GROWTH = 4.0  # by `tools/acceptance/statistics.py`: images are not all equally hard
 _LEAST_ERROR = 1e-9
-_MOST_MOVED, _STEPS_MOVED = 6.0, 200  # standard deviations of the normal scale
+_MOST_MOVED, _STEPS_MOVED = 6.0, 400  # standard deviations of the normal scale
 FEWEST_ERRORS = 15
 """Of an arm, all seeds together: fewer do not show how far seeds and images move one.
 
@@ -46,17 +46,22 @@ class SeedErrors:
         of_arms: Variance of a seed's mean error of the compared arm, of which a part may be common
             to both; what few images add by chance taken off.
         of_baseline: The same of the baseline.
-        seen: Errors of seeds of all arms about the baseline's, what is by chance taken off.
+        places: Of all arms' seeds along the normal scale, about their arm's mean; what few images
+            add by chance taken off.
     """
 
     error: float
     of_arms: float
     of_baseline: float
-    seen: Float[np.ndarray, " seeds"]
+    places: Float[np.ndarray, " seeds"]
 
     @classmethod
     def of(
-        cls, baseline: Sequence[float], arms: Sequence[Sequence[float]], by_chance: float
+        cls,
+        baseline: Sequence[float],
+        arms: Sequence[Sequence[float]],
+        by_chance: float,
+        num_clusters: int,
     ) -> "SeedErrors":
         """Return what errors of seeds show.
 
@@ -64,17 +69,20 @@ class SeedErrors:
             baseline: Error of each seed of the baseline.
             arms: The same of compared arms.
             by_chance: Part of the variance of a seed's error that few images add.
+            num_clusters: Images or objects; a seed that errs on none of them may on half of one.
         """
-        error = float(np.mean(baseline))
+        from scipy.special import ndtri
+
+        least = 0.5 / num_clusters
         of_baseline, *of_arms = (float(np.var(one, ddof=1)) for one in (baseline, *arms))
-        seen = np.concatenate([np.asarray(one) - np.mean(one) for one in (baseline, *arms)])
+        places = [ndtri(np.clip(one, least, 1 - least)) for one in (baseline, *arms)]
         spread = float(np.mean([of_baseline, *of_arms]))
         shrunk = math.sqrt(max(1 - by_chance / spread, 0.0)) if spread else 0.0
         return cls(
-            error=error,
+            error=float(np.mean(baseline)),
             of_arms=max(float(np.mean(of_arms)) - by_chance, 0.0),
             of_baseline=max(of_baseline - by_chance, 0.0),
-            seen=error + shrunk * seen,
+            places=shrunk * np.concatenate([one - one.mean() for one in places]),
         )
 
     def growth(self, difference: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
@@ -86,21 +94,21 @@ class SeedErrors:
         Args:
             difference: By how much the arm errs more, a fraction.
         """
-        differences, spreads = self._moved
-        if spreads[0] < _LEAST_ERROR:
+        errors, spreads = self._moved
+        usual = float(np.interp(self.error, errors, spreads))
+        if usual < _LEAST_ERROR:
             return _growth(difference, self.error)
-        growth = np.interp(difference, differences, spreads / spreads[0])
+        growth = np.interp(self.error + difference, errors, spreads) / usual
         return np.asarray(np.clip(growth, 1.0, _MOST_GROWTH))
 
     @cached_property
     def _moved(self) -> tuple[Float[np.ndarray, " steps"], Float[np.ndarray, " steps"]]:
-        """By how much the mean error grows, with the standard deviation of the seeds then."""
-        from scipy.special import ndtr, ndtri
+        """Mean errors of the seeds moved alike, with the standard deviations of each."""
+        from scipy.special import ndtr
 
-        places = ndtri(np.clip(self.seen, _LEAST_ERROR, 1 - _LEAST_ERROR))
-        errors = ndtr(places + np.linspace(0.0, _MOST_MOVED, _STEPS_MOVED)[:, None])
-        means = errors.mean(axis=1)
-        return means - means[0], errors.std(axis=1)
+        moved = np.linspace(-_MOST_MOVED, _MOST_MOVED, _STEPS_MOVED)[:, None]
+        errors = ndtr(self.places + moved)
+        return errors.mean(axis=1), errors.std(axis=1)
 
 
 @dataclass(frozen=True)
@@ -161,7 +169,7 @@ class VarianceParts:
             num_clusters: Images or objects that they were seen on.
         """
         by_chance = self.of_pairs / num_clusters / 2
-        return replace(self, seeds=SeedErrors.of(baseline, arms, by_chance))
+        return replace(self, seeds=SeedErrors.of(baseline, arms, by_chance, num_clusters))
 
     def with_middle_seeds(self, degrees: float, num_clusters: int) -> "VarianceParts":
         """Return the parts where the variance over seeds is as often too large as too small.

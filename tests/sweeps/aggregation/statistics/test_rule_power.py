@@ -123,7 +123,7 @@ def test_seeds_that_went_astray_are_moved_less_than_the_others_by_a_difference()
 
     assert alike.way(1, 700, 0.15).over_seeds == pytest.approx(drawn, rel=0.25)
     assert alike.seeds is not None
-    none_astray = replace(alike.seeds, seen=np.full(3, alike.seeds.error))
+    none_astray = replace(alike.seeds, places=np.zeros(3))
     of_one = replace(alike, seeds=none_astray).way(1, 700, 0.15).over_seeds
     assert of_one > 1.5 * drawn
 

@@ -58,7 +58,7 @@ def test_a_clear_difference_is_bold_and_named_above_the_table() -> None:
     [
         (
             (0, 2, 4),
-            "3 seeds, a difference of about 7.5 points would be found in 8 of 10 repetitions; "
+            "3 seeds, a difference of about 7.4 points would be found in 8 of 10 repetitions; "
             "smaller ones mostly not.",
         ),
         (
