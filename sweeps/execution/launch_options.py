@@ -134,6 +134,8 @@ class LaunchOptions(Changes):
             raise ValueError(f"only {' and '.join(ENGINE_NAMES)} can be chosen")
         if engine == "inline" and info.data.get("address") is not None:
             raise ValueError("it trains in this process: leave the address out")
+        if engine == "inline" and info.data.get("gpus_per_trial") == "auto":
+            raise ValueError("it trains one trial at a time: leave gpus_per_trial out, not auto")
         return engine
 
     @property
@@ -146,12 +148,11 @@ class LaunchOptions(Changes):
         """The resources of each trial."""
         from sweeps.execution.engine.capacity import Resources  # here: the command line waits
 
-        most = 1 if self.trains_here else self.max_concurrent
-        gpus = None if self.trains_here and self.gpus_per_trial == "auto" else self.gpus_per_trial
+        gpus = self.gpus_per_trial
         return Resources(
             self.cpus_per_trial,
             gpus,
-            most,
+            1 if self.trains_here else self.max_concurrent,
             self.address,
             gpu_memory=resolve_storage(self.storage).gpu_memory if gpus == "auto" else None,
             checkpointing=self.gradient_checkpointing,

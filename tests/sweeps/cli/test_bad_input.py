@@ -77,6 +77,10 @@ CASES: dict[str, tuple[list[str], str]] = {
     "show of an unknown trial": (["show", "ffff"], "There is no trial 'ffff'"),
     "plan of an unknown sweep": (["plan", "quikstart"], "Did you mean 'quickstart'?"),
     "run of an unknown sweep": (["run", "quikstart"], "Did you mean 'quickstart'?"),
+    "run inline with trials that share a GPU": (
+        ["run", "quickstart", "--engine", "inline", "--gpus-per-trial", "auto"],
+        "it trains one trial at a time: leave gpus_per_trial out, not auto.",
+    ),
     "run with a share of no cluster": (["run", "quickstart", "--share", "2"], "give --address, or"),
     "best of what is no text": (["best", "odd\udcff"], "is not valid UTF-8"),
     "show in what is no text": (["show", "ab", "--storage", "odd\udcff"], "is not valid UTF-8"),
