@@ -62,9 +62,9 @@ def set_apart(arms: Sequence[ArmSpread]) -> tuple[ArmSpread, ...]:
     """Mark arms whose seeds vary more than those of the others, at 5 % for all arms at once.
 
     An arm's own errors are compared with those of the other arms and of the baseline: differences
-    have the baseline's seeds in common, and hide an arm that varies more. What is left without the
-    seed that is farthest off has to vary more as well, at 20 %: any arm may have a training that
-    went astray, and to leave it out of what is said of the others would be too little.
+    have the baseline's seeds in common, which hides an arm that varies more. Without its farthest
+    seed it has to vary more as well, at 20 %: a training may go astray in any arm, so that what is
+    said of the others has to allow for it.
 
     Source: the F test of two variances, Bonferroni's bound over arms.
     """
