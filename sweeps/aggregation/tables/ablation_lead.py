@@ -21,7 +21,7 @@ _MOST_NAMED = 5
 _EARLIER_RULES: Mapping[VerdictRule, str] = MappingProxyType(
     {
         "own seeds": "each arm was judged by its own seeds alone",
-        "shared seeds": "an arm varied more only beyond twice the others' variance",
+        "shared seeds": "arms were held to their own seeds only beyond twice the others' variance",
     }
 )
 _ALIKE = 1.5  # figures of which the largest is at most so many times the smallest are one

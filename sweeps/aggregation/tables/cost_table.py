@@ -87,12 +87,12 @@ def _finished(arm: ArmResults) -> list[TrialRecord]:
 
 def _in_sum(manifest: Manifest, records: Mapping[str, TrialRecord]) -> str:
     """Return how long all trials of a sweep trained, those too that did not finish."""
-    keys = sorted({cell.trial_key for cell in manifest.cells} & records.keys())
-    trials = [records[key] for key in keys if records[key].duration_seconds]
+    by_device = dict[str, list[float]]()
+    for key in sorted({cell.trial_key for cell in manifest.cells} & records.keys()):
+        if seconds := records[key].duration_seconds:
+            by_device.setdefault(device_of(records[key]), []).append(seconds)
     return " and ".join(
-        f"{duration_text(fsum(one.duration_seconds or 0 for one in on_device))} on {device}"
-        for device in _several(trials, device_of)
-        for on_device in [[one for one in trials if device_of(one) == device]]
+        f"{duration_text(fsum(by_device[device]))} on {device}" for device in sorted(by_device)
     )
 
 
