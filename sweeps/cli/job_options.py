@@ -15,7 +15,16 @@ from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import counted
 from sweeps.remote.messages import NodeJob, SlurmJob, slurm_seconds, time_word
 
-_TIME = re.compile(r"-t|--time(=|$)")  # as sbatch takes it
+_OURS: Mapping[re.Pattern[str], str] = {  # sbatch's option -> why it is not given to it
+    re.compile(rf"-{short}|--{name}(=|$)"): why
+    for short, name, why in (
+        ("t", "time", "given by --time before --"),
+        ("N", "nodes", "given by --nodes before --"),
+        ("c", "cpus-per-task", "given by --cpus-per-node before --"),
+        ("p", "partition", "given by --partition before --"),
+        ("o", "output", "set by capsweep, as status and --follow read what a job prints"),
+    )
+}
 _Job = TypeVar("_Job", bound=NodeJob)
 
 
@@ -34,12 +43,15 @@ def slurm_job(given: Mapping[str, Any], sbatch: Sequence[str]) -> SlurmJob:
         sbatch: Options of sbatch.
 
     Raises:
-        BadInput: If there is no time, or two, or one option is not valid.
+        BadInput: If there is no time, or what is given before is given to sbatch as well, or one
+            option is not valid.
     """
     if given["seconds"] is None:
         raise BadInput("Slurm needs the time of a job: give --time, such as --time 4h.")
-    if any(_TIME.match(word) for word in sbatch):
-        raise BadInput("The time of a job is given by --time before --: leave it out after --.")
+    for word in sbatch:
+        for ours, why in _OURS.items():
+            if ours.match(word):
+                raise BadInput(f"What {word} asks for is {why}: leave it out after --.")
     return _valid(SlurmJob, {**given, "options": _lines(sbatch)})
 
 

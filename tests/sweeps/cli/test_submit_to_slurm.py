@@ -46,10 +46,22 @@ def test_to_run_elsewhere_is_to_submit(shell: Shell, words: str, command: str) -
     )
 
 
-@pytest.mark.parametrize("word", ["--time=30", "--time", "-t30"])
-def test_a_job_has_one_time(shell: Shell, word: str) -> None:
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [
+        ("--time=30", "given by --time before --"),
+        ("--time", "given by --time before --"),
+        ("-t30", "given by --time before --"),
+        ("--nodes=4", "given by --nodes before --"),
+        ("-N4", "given by --nodes before --"),
+        ("-c2", "given by --cpus-per-node before --"),
+        ("--partition=debug", "given by --partition before --"),
+        ("--output=mine.txt", "set by capsweep, as status and --follow read what a job prints"),
+    ],
+)
+def test_sbatch_is_not_given_what_is_given_before(shell: Shell, word: str, why: str) -> None:
     assert shell.refused(*SUBMIT, "--time=2h", "--", word) == (
-        "The time of a job is given by --time before --: leave it out after --."
+        f"What {word} asks for is {why}: leave it out after --."
     )
 
 
