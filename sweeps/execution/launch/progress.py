@@ -1,8 +1,9 @@
 """The progress of a launch: each stage adds to it, and the result is made from it."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from sweeps.aggregation.report import Report
 from sweeps.execution.cells.folder import CellFolder
@@ -73,7 +74,8 @@ class Progress:
     @property
     def num_trained(self) -> int:
         """Number of cells that this launch filled, those too that ended as it was interrupted."""
-        return len(self.started_keys & {cell.trial_key for cell in self._filled()})
+        cells = [c for c in self.definition.manifest.cells if c.trial_key in self.started_keys]
+        return len({cell.trial_key for cell in cells if self._is_filled(cell)})
 
     @property
     def is_evaluated(self) -> bool:
@@ -116,12 +118,13 @@ class Progress:
         )
 
     def _num_filled(self) -> int:
-        return sum(1 for _ in self._filled())
+        return sum(map(self._is_filled, self.definition.manifest.cells))
 
-    def _filled(self) -> Iterator[ManifestCell]:
-        recorded = {planned.cell.trial_key for planned in self.survey.cells if planned.is_recorded}
-        cells = self.survey.storage.cells
-        for cell in self.definition.manifest.cells:
-            has_ended = cell.stopped is not None or cell.trial_key in recorded
-            if has_ended or CellFolder(cells, cell.trial_key).is_filled():
-                yield cell
+    def _is_filled(self, cell: ManifestCell) -> bool:
+        is_recorded = cell.stopped is not None or cell.trial_key in self._recorded
+        return is_recorded or CellFolder(self.survey.storage.cells, cell.trial_key).is_filled()
+
+    @cached_property
+    def _recorded(self) -> frozenset[str]:
+        """Trial keys that were recorded at the start."""
+        return frozenset(one.cell.trial_key for one in self.survey.cells if one.is_recorded)
