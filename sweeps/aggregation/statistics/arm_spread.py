@@ -1,4 +1,4 @@
-"""How far seeds move each arm of a table, and which arms they clearly move more."""
+"""How far seeds move each arm of a table, which they move more, and what the table can find."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ _WITHOUT_ONE_LEVEL = 0.2  # by `tools/acceptance/statistics.py`: see `set_apart`
 
 @dataclass(frozen=True)
 class ArmSpread:
-    """One arm beside the baseline. Errors are fractions.
+    """One arm compared with the baseline. Errors are fractions.
 
     Attributes:
         arm: Its name.

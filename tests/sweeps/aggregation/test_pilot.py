@@ -10,7 +10,8 @@ import pytest
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import comparisons
 from sweeps.aggregation.seed_planning import Pilot, pilot_of
-from sweeps.aggregation.statistics.arm_spread import ArmSpread, set_apart
+from sweeps.aggregation.statistics.arm_spread import ArmSpread, reaches, set_apart
+from sweeps.aggregation.statistics.rule_power import Requirement
 from sweeps.aggregation.statistics.two_way import two_way
 from tests.sweeps.aggregation.known_sweep import by_key, manifest_of
 from tests.sweeps.aggregation.predicted import Wrong, predictions_of, trials_of
@@ -77,6 +78,14 @@ def test_arms_that_vary_alike_are_hardly_ever_set_apart():
     are_apart = [any(arm.is_apart for arm in drawn(chance).arms) for _ in range(200)]
 
     assert np.mean(are_apart) < 0.08
+
+
+def test_reaches_are_in_the_order_of_the_arms_also_where_one_is_set_apart():
+    arms = drawn(np.random.default_rng(2), (12, 1, 1, 1), seeds=8).arms
+    assert [arm.is_apart for arm in arms] == [True, False, False, False]
+
+    found = reaches(arms, Requirement(0.05, num_sharing=4))
+    assert [*found] == [arm.arm for arm in arms]
 
 
 def test_one_training_that_went_astray_does_not_set_an_arm_apart():
