@@ -16,7 +16,7 @@ is_wanted
 endef
 export ONLY_IN_SECOND
 
-.PHONY: quickstart test test-slow test-plain-ray test-cluster format lock clean
+.PHONY: quickstart test test-slow test-plain-ray test-cluster test-nightly format lock clean
 
 quickstart: .venv/installed
 	$(BIN)/capsweep run quickstart
@@ -28,20 +28,25 @@ test: .venv/installed-dev
 	$(BIN)/lint-imports
 	$(BIN)/pyright & types=$$!; $(BIN)/pytest -q -n 2 --durations=8; tests=$$?; wait $$types && exit $$tests
 
-# Only the files with slow tests, as to import all takes half a minute.
+# Only the files with slow tests, as to import all takes half a minute. -m overrides the one in
+# pyproject.toml, so each target here excludes what is nightly itself.
 test-slow: .venv/installed-dev
-	$(BIN)/pytest -q -m slow -n 2 --dist worksteal --durations=8 \
+	$(BIN)/pytest -q -m "slow and not nightly" -n 2 --dist worksteal --durations=8 \
 		$$(grep -rl --include="test_*.py" "mark\.slow" tests)
 
 # Without the private parts of Ray that only save time.
 test-plain-ray: .venv/installed-dev
-	CAPSWEEP_PLAIN_RAY=1 $(BIN)/pytest -q -m slow tests/end_to_end/test_kills.py
+	CAPSWEEP_PLAIN_RAY=1 $(BIN)/pytest -q -m "slow and not nightly" tests/end_to_end/test_kills.py
 
 # Several hosts with ssh servers on this machine, which takes root and Debian's openssh-server; for
 # the emulated EC2 also rsync, which Ray calls. The tests of a file share its hosts, so each file
 # stays in one process; the longest files begin.
 test-cluster: .venv/installed-dev .venv-moto/installed
-	$(BIN)/pytest -q -m cluster -n 2 --dist loadfile --no-loadscope-reorder --durations=8 tests/cluster
+	$(BIN)/pytest -q -m "cluster and not nightly" -n 2 --dist loadfile --no-loadscope-reorder --durations=8 tests/cluster
+
+# What .ci/run runs, then what it leaves out.
+test-nightly: test test-slow test-plain-ray test-cluster
+	$(BIN)/pytest -q -m "nightly and not gpu" -n 2 --dist loadfile --durations=8
 
 format: .venv/installed-dev
 	$(BIN)/ruff format .
