@@ -35,7 +35,8 @@ def recomputed(trials: Path, cells: Path, baseline: str) -> dict[str, dict[str, 
     losses: dict[str, list[tuple[str, str]]] = {}
     with trials.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            found = wrong_images(cells / row["trial_key"] / "predictions.safetensors")
+            (path,) = (cells / row["trial_key"]).glob("predictions*.safetensors")
+            found = wrong_images(path)
             assert sum(found) / len(found) == float(row["test_error"])
             wrong.setdefault(row["arm"], {})[int(row["seed"])] = found
             losses.setdefault(row["arm"], []).append((row["train_loss"], row["validation_loss"]))

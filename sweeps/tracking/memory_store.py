@@ -264,12 +264,12 @@ class MemoryWriter:
             run.is_running = outcome is Outcome.RUNNING
             run.ended = None if run.is_running else ended
 
-    def upload(self, record_id: str, path: Path) -> None:
-        """Add a file to a record's artifacts under its own name, if it is there."""
+    def upload(self, record_id: str, path: Path, name: str = "") -> None:
+        """Add a file to a record's artifacts, by default under its own name, if it is there."""
         with self._backend.locked():
             run = self._backend.open(record_id)
             if path.exists():
-                run.files[path.name] = read_regular(path)
+                run.files[name or path.name] = read_regular(path)
 
     def recorded_evaluation_keys(self, record_id: str) -> frozenset[str]:
         """Return the keys of the evaluations that were noted of a record."""

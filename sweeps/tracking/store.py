@@ -273,8 +273,8 @@ class RecordWriter(ReportPublisher, Protocol):
         """
         ...
 
-    def upload(self, record_id: str, path: Path) -> None:
-        """Add a file to a record's artifacts under its own name, if it is there."""
+    def upload(self, record_id: str, path: Path, name: str = "") -> None:
+        """Add a file to a record's artifacts, by default under its own name, if it is there."""
         ...
 
     def recorded_evaluation_keys(self, record_id: str) -> frozenset[str]:

@@ -210,9 +210,9 @@ class LinesStore:
         self.log_metrics(record_id, details.test_errors, time or 0, details.epochs or 0)
         self._add(record_id, facts=record_facts.facts_of_outcome(outcome, details), time=time)
 
-    def upload(self, record_id: str, path: Path) -> None:
+    def upload(self, record_id: str, path: Path, name: str = "") -> None:
         if path.exists():
-            shutil.copy(path, self._place(record_id, path.name))
+            shutil.copy(path, self._place(record_id, name or path.name))
 
     def recorded_evaluation_keys(self, record_id: str) -> frozenset[str]:
         return frozenset(recorded_kinds(self._folded(record_id).facts))

@@ -1,8 +1,11 @@
 """The evaluations in a cell's folder, each under its key, apart from the trial's files.
 
-evaluations/KEY.safetensors      values by image and other arrays, if any
-evaluations/KEY.NAME.png         its pictures
-evaluations/KEY.json             written last: the evaluation exists and does not change
+evaluations/KEY-F.safetensors    values by image and other arrays, if any
+evaluations/KEY-F.NAME.png       its pictures
+evaluations/KEY.json             written last and once: the evaluation exists and does not change
+
+F is the fence of the lease that it was written under, as in the cell's folder. Names in earlier
+stores have none.
 """
 
 from collections.abc import Mapping
@@ -10,7 +13,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from capsmodel.whole_file import write_whole
+from capsmodel.whole_file import write_first, write_whole
 from sweeps.records.errors import BadInput
 from sweeps.records.evaluation_names import EVALUATION_KEY
 from sweeps.records.evaluation_record import EvaluationRecord
@@ -79,19 +82,34 @@ class CellEvaluations:
         check_owner(self._folder.parent)
         self._folder.mkdir(parents=True, exist_ok=True)
         check_owner(self._folder)
+        fenced = f"{record.evaluation_key}-{record.fence}"
         if numbers:
-            write_whole(self._path(record.evaluation_key, "safetensors"), numbers)
+            write_whole(self._path(fenced, "safetensors"), numbers)
         for name, content in pictures.items():
-            write_whole(self._path(record.evaluation_key, f"{name}.png"), content)
+            write_whole(self._path(fenced, f"{name}.png"), content)
         content = record.model_dump_json().encode()
-        write_whole(self._path(record.evaluation_key, "json"), content)
-        return record
+        if write_first(self._path(record.evaluation_key, "json"), content):
+            return record
+        for path in self._folder.glob(f"{fenced}.*"):
+            path.unlink(missing_ok=True)
+        return self.read(record.evaluation_key) or record
 
-    def paths(self, record: EvaluationRecord) -> tuple[Path, ...]:
-        """Return the files of an evaluation, the record itself last."""
+    def files(self, record: EvaluationRecord) -> dict[str, Path]:
+        """Return the files of an evaluation by the names that they are recorded under.
+
+        The record itself is the last.
+        """
+        key = record.evaluation_key
         endings = ["safetensors"] if record.images or record.arrays else []
         endings += [f"{name}.png" for name in record.pictures]
-        return tuple(self._path(record.evaluation_key, ending) for ending in (*endings, "json"))
+        found = {f"{key}.{ending}": self._file(record, ending) for ending in endings}
+        return found | {f"{key}.json": self._path(key, "json")}
 
-    def _path(self, key: str, ending: str) -> Path:
-        return self._folder / f"{key}.{ending}"
+    def _file(self, record: EvaluationRecord, ending: str) -> Path:
+        """Return one of its files, whose name has no fence in an earlier store."""
+        fenced = self._path(f"{record.evaluation_key}-{record.fence}", ending)
+        early = self._path(record.evaluation_key, ending)
+        return early if early.exists() and not fenced.exists() else fenced
+
+    def _path(self, stem: str, ending: str) -> Path:
+        return self._folder / f"{stem}.{ending}"

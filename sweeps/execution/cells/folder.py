@@ -4,22 +4,28 @@ The folder is the truth about a trial, from which its record is filled. Only thi
 layout, so that object storage can replace a shared disk later.
 
     lock                        one writer at a time, and its fence number
-    checkpoint.safetensors      the last one: weights, optimiser, generators, the whole curve so far
+    checkpoint-F.safetensors    the last one: weights, optimiser, generators, the whole curve so far
     checkpoint.damaged          one that could not be read, archived
     outbox.jsonl                what was reported, append-only: start, epoch, failed, pruned
     pulse.txt                   the memory that the attempt uses, the room on disk that it waits for
     log.txt                     what the trial printed, and the traceback if it raised
-    predictions.safetensors     of a finished trial, as are the weights
-    weights.safetensors
+    predictions-F.safetensors   of a finished trial, as are the weights
+    weights-F.safetensors
     weights.deleted             empty: the weights were not to be kept
-    final.json                  written last: the cell is filled
+    final.json                  written last and once: the cell is filled. It names the files
     evaluations/                later evaluations of the trial
+
+F is the fence of the attempt that wrote the file. An attempt whose machine was cut off from a
+shared disk has lost its lock and may not know, while the next one trains: neither overwrites the
+other's files, and the first to write `final.json` fills the cell. Names in earlier stores have no
+fence, which counts as 0.
 
 Other users may have put files there. So no link is followed, only regular files are opened, and
 a file of another owner is refused, as `regular_files` says.
 """
 
 import os
+import re
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -29,7 +35,7 @@ from typing import BinaryIO
 from pydantic import ValidationError
 
 from capsmodel.spelling import words_of
-from capsmodel.whole_file import write_whole
+from capsmodel.whole_file import write_first
 from search_spaces.user_code import line_in_sweep_file
 from sweeps.execution.cells.worker_stats import WorkerStats
 from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialSpec
@@ -45,6 +51,9 @@ from sweeps.storage.regular_files import (
     read_descriptor,
 )
 
+CHECKPOINT, PREDICTIONS, WEIGHTS = "checkpoint", "predictions", "weights"
+"""What an attempt writes besides its lines of the outbox."""
+_OF_ATTEMPT = re.compile(rf"({CHECKPOINT}|{PREDICTIONS}|{WEIGHTS})(?:-(\d{{1,18}}))?\.safetensors")
 _MOST_LINES = 200_000  # of an outbox: an epoch is one
 
 
@@ -58,14 +67,53 @@ class CellFolder:
     def __init__(self, cells: Path, trial_key: str) -> None:
         self.trial_key = trial_key
         self.path = cells / trial_key
-        self.checkpoint = self.path / "checkpoint.safetensors"
-        self.predictions = self.path / "predictions.safetensors"
-        self.weights = self.path / "weights.safetensors"
         self.log = self.path / "log.txt"
         self.stats = WorkerStats(self.path / "pulse.txt")
         self._outbox = self.path / "outbox.jsonl"
         self._final = self.path / "final.json"
         self.lock = self.path / "lock"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The checkpoint of the last attempt that has written one."""
+        return self._newest(CHECKPOINT)
+
+    @property
+    def predictions(self) -> Path:
+        """The predictions that belong to the final record; before it, the newest."""
+        return self._final_file(PREDICTIONS)
+
+    @property
+    def weights(self) -> Path:
+        """The weights that belong to the final record; before it, the newest."""
+        return self._final_file(WEIGHTS)
+
+    def attempt_file(self, kind: str, fence: int) -> Path:
+        """Return where an attempt writes its checkpoint, predictions or weights."""
+        return self.path / f"{kind}-{fence}.safetensors"
+
+    def attempt_files(self, *kinds: str) -> dict[Path, int]:
+        """Return the files of these kinds that attempts have written, with their fences."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return {
+                path: int(match[2] or 0)
+                for path in self.path.iterdir()
+                if (match := _OF_ATTEMPT.fullmatch(path.name)) and match[1] in kinds
+            }
+        return {}
+
+    def _newest(self, kind: str) -> Path:
+        """Return the file of the highest fence, by default the name without one."""
+        files = self.attempt_files(kind)
+        return max(files, key=files.__getitem__, default=self.path / f"{kind}.safetensors")
+
+    def _final_file(self, kind: str) -> Path:
+        with suppress(BadInput):
+            final = self.read_final()
+            for name in final.files if final else ():
+                if (match := _OF_ATTEMPT.fullmatch(name)) and match[1] == kind:
+                    return self.path / name
+        return self._newest(kind)
 
     @contextmanager
     def lease(self, wait_seconds: float = 20.0) -> Generator[int]:
@@ -78,7 +126,7 @@ class CellFolder:
         if not os.path.lexists(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
         check_owner(self.path)
-        for path in (self.checkpoint, self.predictions, self.weights):
+        for path in self.attempt_files(CHECKPOINT, PREDICTIONS, WEIGHTS):
             check_regular(path)
         deadline = time.monotonic() + wait_seconds
         with FileLock(self.lock) as lock:
@@ -212,31 +260,54 @@ class CellFolder:
             return self.is_filled() or any(one.type != "start" for one in self.read_outbox()[0])
         return True
 
-    def write_final(self, record: FinalRecord) -> None:
-        """Fill the cell: write the final record, then remove the checkpoint."""
-        check_owner(self.path)
-        write_whole(self._final, record.model_dump_json().encode())
-        self.remove_scratch()
+    def write_final(self, record: FinalRecord) -> FinalRecord:
+        """Fill the cell unless it is filled: write the final record, then remove what it leaves.
 
-    def remove_scratch(self) -> None:
-        """Remove what a filled cell does not need: the checkpoint and unfinished files."""
+        Returns:
+            The record that fills the cell: another attempt's if that was first.
+
+        Raises:
+            BadInput: If another attempt has written one that cannot be read.
+        """
+        check_owner(self.path)
+        if not write_first(self._final, record.model_dump_json().encode()):
+            record = self.read_final() or record
+        self.remove_scratch(record)
+        return record
+
+    def remove_scratch(self, final: FinalRecord) -> None:
+        """Remove what a filled cell does not need, and what other attempts have written."""
         check_owner(self.path)
         leftovers = [
             path for end in ("tmp", "unfinished", "damaged") for path in self.path.glob(f"*.{end}")
         ]
-        for path in (self.checkpoint, self.stats.path, *leftovers):
+        for path in (*self.unneeded_files(final), self.stats.path, *leftovers):
             path.unlink(missing_ok=True)
+
+    def unneeded_files(self, final: FinalRecord) -> list[Path]:
+        """Return all checkpoints, and other attempts' files that the final record lacks."""
+        results = self.attempt_files(PREDICTIONS, WEIGHTS)
+        lost = [path for path, fence in results.items() if fence and path.name not in final.files]
+        return [*self.attempt_files(CHECKPOINT), *lost]
+
+    def drop_checkpoints_before(self, fence: int) -> None:
+        """Remove the checkpoints of earlier attempts, now that this one has written its own."""
+        for path, other in self.attempt_files(CHECKPOINT).items():
+            if other < fence:
+                path.unlink(missing_ok=True)
 
     def delete_weights(self) -> int:
         """Delete the trained weights, and return how many bytes there were."""
         check_owner(self.path)
-        size = self.weights.lstat().st_size if os.path.lexists(self.weights) else 0
-        self.weights.unlink(missing_ok=True)
+        paths = self.attempt_files(WEIGHTS)
+        size = sum(path.lstat().st_size for path in paths)
+        for path in paths:
+            path.unlink(missing_ok=True)
         return size
 
-    def archive_checkpoint(self) -> None:
+    def archive_checkpoint(self, path: Path) -> None:
         """Rename a damaged checkpoint, so that no attempt resumes from it."""
-        self.checkpoint.replace(self.checkpoint.with_suffix(".damaged"))
+        path.replace(self.path / f"{CHECKPOINT}.damaged")
 
     def append_failure(self, spec: TrialSpec, fence: int, reason: str, **kind: bool) -> None:
         """Append that an attempt failed, with its spec, as it may have ended before its start.

@@ -7,7 +7,7 @@ are deleted with a note, which distinguishes them from lost ones.
 import hashlib
 from pathlib import Path
 
-from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.cells.folder import WEIGHTS, CellFolder
 from sweeps.records.cell_contents import FinalRecord, SealedFile
 from sweeps.records.errors import BadInput
 from sweeps.storage.regular_files import check_owner
@@ -23,7 +23,7 @@ def sealed(*paths: Path) -> dict[str, SealedFile]:
 def delete_weights(folder: CellFolder) -> int:
     """Delete the weights of a cell on purpose, which a note says, and return their size."""
     check_owner(folder.path)
-    if folder.weights.exists():
+    if folder.attempt_files(WEIGHTS):
         (folder.path / _NOTE).touch()  # first: killed in between, they are there all the same
     return folder.delete_weights()
 
@@ -36,7 +36,8 @@ def check_files(folder: CellFolder, final: FinalRecord) -> None:
     """
     for name, seal in final.files.items():
         path = folder.path / Path(name).name
-        if path == folder.weights and not path.exists() and (folder.path / _NOTE).exists():
+        is_of_weights = name.startswith(WEIGHTS)
+        if is_of_weights and not path.exists() and (folder.path / _NOTE).exists():
             continue
         if why := _damage(path, seal):
             raise BadInput(

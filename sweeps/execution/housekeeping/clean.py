@@ -9,14 +9,15 @@ import shutil
 import stat
 import time
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.cells.folder import CHECKPOINT, PREDICTIONS, WEIGHTS, CellFolder
 from sweeps.execution.housekeeping.leftovers import Kind, Leftover, Needs, kind_of, untouched_since
 from sweeps.execution.housekeeping.needs import needs_of, sweeps_and_whether_running
 from sweeps.execution.launch_process.launch_lock import existing_places
+from sweeps.records.cell_contents import FinalRecord
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.leftover_files import is_left_over
@@ -88,7 +89,7 @@ def look(storage: Storage, store: RecordStore, needs: Needs) -> list[Leftover]:
     leftovers = [*_of_cells(storage, needs), *_replaced(storage, needs)]
     if needs.only is None and needs.is_certain:
         leftovers += _elsewhere(storage)
-    return [*_unwanted_checkpoints(storage, store, needs), *leftovers]
+    return [*_of_attempts(storage, store, needs), *leftovers]
 
 
 def _of_cells(storage: Storage, needs: Needs) -> Generator[Leftover]:
@@ -100,22 +101,33 @@ def _of_cells(storage: Storage, needs: Needs) -> Generator[Leftover]:
                     yield Leftover(kind, path, status.st_size, status.st_mtime, folder)
 
 
-def _unwanted_checkpoints(
-    storage: Storage, store: RecordStore, needs: Needs
-) -> Generator[Leftover]:
+def _of_attempts(storage: Storage, store: RecordStore, needs: Needs) -> Generator[Leftover]:
+    """Yield checkpoints that nobody resumes from, and results of attempts that were too late."""
     candidates = {
         folder.name: CellFolder(storage.cells, folder.name)
         for folder in _folders(storage.cells)
         if needs.concerns(folder.name) and not _is_taken(storage.cells, folder.name)
     }
-    with_checkpoint = {key: cell for key, cell in candidates.items() if _is_file(cell.checkpoint)}
-    records = store.records(with_checkpoint) if with_checkpoint and store.exists() else {}
-    for key, cell in with_checkpoint.items():
+    checkpoints = {key: cell.attempt_files(CHECKPOINT) for key, cell in candidates.items()}
+    resumable = [key for key, paths in checkpoints.items() if paths]
+    records = store.records(resumable) if resumable and store.exists() else {}
+    for key in resumable:
+        cell = candidates[key]
         is_recorded = key in records and records[key].outcome.is_final
-        if not needs.wants_checkpoint(key, is_filled=is_recorded or _has_final(cell)):
-            status = cell.checkpoint.lstat()
-            size, written = status.st_size, status.st_mtime
-            yield Leftover(Kind.CHECKPOINT, cell.checkpoint, size, written, cell.path)
+        is_filled = is_recorded or _final_of(cell) is not None
+        if not needs.wants_checkpoint(key, is_filled=is_filled):
+            yield from _as_leftovers(Kind.CHECKPOINT, cell, checkpoints[key])
+    for cell in candidates.values():
+        results = cell.attempt_files(PREDICTIONS, WEIGHTS)
+        if len(set(results.values())) > 1 and (final := _final_of(cell)):
+            late = [path for path in cell.unneeded_files(final) if path in results]
+            yield from _as_leftovers(Kind.TEMPORARY, cell, late)
+
+
+def _as_leftovers(kind: Kind, cell: CellFolder, paths: Iterable[Path]) -> Generator[Leftover]:
+    for path in paths:
+        if status := _status(path):
+            yield Leftover(kind, path, status.st_size, status.st_mtime, cell.path)
 
 
 def _replaced(storage: Storage, needs: Needs) -> Generator[Leftover]:
@@ -165,16 +177,11 @@ def _is_taken(cells: Path, name: str) -> bool:
         return True
 
 
-def _has_final(cell: CellFolder) -> bool:
-    """Return whether the final record is there and can be read."""
-    try:
-        return cell.read_final() is not None
-    except BadInput:
-        return False
-
-
-def _is_file(path: Path) -> bool:
-    return _status(path) is not None
+def _final_of(cell: CellFolder) -> FinalRecord | None:
+    """Return the final record, None if it is missing or cannot be read."""
+    with suppress(BadInput):
+        return cell.read_final()
+    return None
 
 
 def _status(path: Path) -> os.stat_result | None:

@@ -7,7 +7,7 @@ noted is sent with the same time stamp, so that the store drops the copy.
 The process around it is in `recorder_process`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,11 +15,17 @@ from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder, now_milliseconds
 from sweeps.execution.cells.sealed_files import check_files
 from sweeps.execution.recorder.recorder_queue import EvaluatedTrial, QueuedCell, RecorderQueue
-from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialSpec
+from sweeps.records.cell_contents import EpochResult, FinalRecord, OutboxLine, TrialSpec
 from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.evaluation_names import evaluation_metric
 from sweeps.records.evaluation_record import EvaluationRecord
-from sweeps.records.trial_record import METRIC_EXTRA_TEST_ERRORS, METRIC_TEST_ERROR, Outcome
+from sweeps.records.trial_record import (
+    ARTIFACT_PREDICTIONS,
+    ARTIFACT_WEIGHTS,
+    METRIC_EXTRA_TEST_ERRORS,
+    METRIC_TEST_ERROR,
+    Outcome,
+)
 from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
 from sweeps.tracking.store import RecordWriter
 
@@ -144,13 +150,18 @@ class Recorder:
         except StoreRefused:
             if not queued.record_id or not self._records.is_deleted(queued.record_id):
                 raise
+        return self._carry(self._without_record(queued))
+
+    def _without_record(self, queued: QueuedCell) -> QueuedCell:
+        """Return a cell as one that has not been recorded, which the queue then says as well."""
         nothing = {"record_id": None, "carried_bytes": 0, "last_epoch": 0, "outcome": None}
         self._queue.update(queued.trial_key, **nothing)
-        return self._carry(self._queue.cell(queued.trial_key) or queued)
+        return self._queue.cell(queued.trial_key) or queued
 
     def _carry(self, queued: QueuedCell) -> bool:
         folder = CellFolder(self._cells, queued.trial_key)
         final = folder.read_final()  # before the outbox, so that all before it is read below
+        queued = self._without_other_epochs(queued, folder, final)
         lines, carried_bytes = self._read_on(queued, folder)
         if not lines and not final:
             return False
@@ -180,6 +191,23 @@ class Recorder:
             self._fences[queued.trial_key] = lines[-1].fence
         self._moved(f"all of {queued.trial_key}", True)
         return True
+
+    def _without_other_epochs(
+        self, queued: QueuedCell, folder: CellFolder, final: FinalRecord | None
+    ) -> QueuedCell:
+        """Drop the record of a filled cell if its epochs are not those of the final record.
+
+        Two attempts have then reported epochs, one of them without its lock, and on a GPU their
+        numbers differ.
+        """
+        is_first = final and final.fence == 1 and self._fences.get(queued.trial_key) == 1
+        if not final or not queued.last_epoch or is_first:
+            return queued
+        lines, _ = folder.read_outbox()
+        if all(_is_in(final, line.epoch) for line in lines if line.epoch):
+            return queued
+        self._records.mark_replaced([queued.trial_key])
+        return self._without_record(queued)
 
     def _read_on(self, queued: QueuedCell, folder: CellFolder) -> tuple[list[OutboxLine], int]:
         """Read what is new in an outbox; all of one that somebody has replaced.
@@ -222,7 +250,9 @@ class Recorder:
         if final:  # the whole curve, should lines of the outbox have been lost
             epochs = {line.epoch: LoggedEpoch(line, final.time) for line in final.curve}
         epochs |= {
-            line.epoch.epoch: LoggedEpoch(line.epoch, line.time) for line in lines if line.epoch
+            line.epoch.epoch: LoggedEpoch(line.epoch, line.time)
+            for line in lines
+            if line.epoch and (final is None or _is_in(final, line.epoch))
         }
         known = frozenset(range(1, queued.last_epoch + 1))
         if final and known:  # lines may have been lost between those that were carried
@@ -258,9 +288,14 @@ class Recorder:
 
     def _carry_final(self, record_id: str, folder: CellFolder, final: FinalRecord) -> None:
         check_files(folder, final)
-        for path in (folder.predictions, folder.weights, folder.log):
-            self._records.upload(record_id, path)
-            self._moved(f"{path.name} of {folder.trial_key}", False)
+        files = {
+            ARTIFACT_PREDICTIONS: folder.predictions,
+            ARTIFACT_WEIGHTS: folder.weights,
+            folder.log.name: folder.log,
+        }
+        for name, path in files.items():
+            self._records.upload(record_id, path, name)
+            self._moved(f"{name} of {folder.trial_key}", False)
         facts = OutcomeFacts(
             reason=final.reason,
             epochs=len(final.curve),
@@ -301,22 +336,29 @@ class Recorder:
             notes.keys() - self._records.recorded_evaluation_keys(trial_record.record_id)
         ):
             if record := notes.read(key):
-                self._log_evaluation(trial_record.record_id, record, notes.paths(record))
+                self._log_evaluation(trial_record.record_id, record, notes.files(record))
         self._queue.drop_evaluated(trial)
         self._moved(f"evaluations of {trial.trial_key}", False)
         return True
 
     def _log_evaluation(
-        self, record_id: str, record: EvaluationRecord, paths: tuple[Path, ...]
+        self, record_id: str, record: EvaluationRecord, files: Mapping[str, Path]
     ) -> None:
         numbers = {
             evaluation_metric(record.kind, record.evaluation_key, name): value
             for name, value in record.metrics.items()
         }
         self._records.log_metrics(record_id, numbers, record.time, 0)
-        for path in paths:
-            self._records.upload(record_id, path)
+        for name, path in files.items():
+            self._records.upload(record_id, path, name)
         self._records.record_evaluation(record_id, record.evaluation_key, record.kind)
+
+
+def _is_in(final: FinalRecord, epoch: EpochResult) -> bool:
+    """Return whether a final record has an epoch with the same numbers, which may be NaN."""
+    place = epoch.epoch - 1
+    of_final = final.curve[place : place + 1]
+    return any(repr(same.numbers()) == repr(epoch.numbers()) for same in of_final)
 
 
 def _test_errors(final: FinalRecord) -> dict[str, float]:

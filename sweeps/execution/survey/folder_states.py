@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 
-from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.cells.folder import WEIGHTS, CellFolder
 from sweeps.execution.survey.surveyed_cells import FolderState
 from sweeps.records.trial_record import Outcome
 from sweeps.storage.locations import Storage
@@ -40,8 +40,8 @@ def _folder_state(folder: CellFolder) -> FolderState:
 
 def _num_bytes(folder: CellFolder) -> int:
     """Return the bytes of a filled cell's files, 0 if its weights were deleted."""
+    if not folder.attempt_files(WEIGHTS):
+        return 0
     with os.scandir(folder.path) as entries:
         files = [entry for entry in entries if entry.is_file(follow_symlinks=False)]
-    if folder.weights.name not in {entry.name for entry in files}:
-        return 0
     return sum(entry.stat(follow_symlinks=False).st_size for entry in files)

@@ -18,7 +18,7 @@ import time
 import traceback
 from bdb import BdbQuit
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,7 +27,14 @@ from pydantic import BaseModel, ConfigDict
 from capsmodel.metrics import non_finite_words
 from capsmodel.whole_file import write_whole
 from search_spaces.user_code import line_in_sweep_file
-from sweeps.execution.cells.folder import CellFolder, now_milliseconds, reason_of
+from sweeps.execution.cells.folder import (
+    CHECKPOINT,
+    PREDICTIONS,
+    WEIGHTS,
+    CellFolder,
+    now_milliseconds,
+    reason_of,
+)
 from sweeps.execution.cells.sealed_files import sealed
 from sweeps.execution.interruption import Interrupted
 from sweeps.execution.worker.provenance import hardware, package_versions
@@ -43,6 +50,7 @@ from sweeps.execution.worker.worker_process import (
     warm_up,
 )
 from sweeps.records.cell_contents import EpochResult, FinalRecord, OutboxLine, TrialSpec
+from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Json, Outcome
 from sweeps.storage.disk_room import is_full, retry_when_full, wait_for_room
 
@@ -71,8 +79,8 @@ class Disk:
 
     def _wanted(self) -> int:
         """Return the size of the largest file so far, as the next is about as large."""
-        size = self._cell.checkpoint.stat().st_size if self._cell.checkpoint.exists() else 0
-        self._largest = max(self._largest, size)
+        with suppress(FileNotFoundError):
+            self._largest = max(self._largest, self._cell.checkpoint.stat().st_size)
         return self._largest
 
 
@@ -185,7 +193,7 @@ def run_trial(job: TrialJob, report: Report, *, has_own_process: bool = True) ->
     ):
         try:
             if final := cell.read_final():
-                cell.remove_scratch()
+                cell.remove_scratch(final)
                 return final.outcome
             warm_up(job.spec)
             spec = _with_worker_facts(job.spec)
@@ -195,6 +203,8 @@ def run_trial(job: TrialJob, report: Report, *, has_own_process: bool = True) ->
                 raise
             if not isinstance(error, Exception) and not line_in_sweep_file(error):
                 raise  # Tune stops a trial that way
+            if final := _final_of_another(cell, fence):  # it took what this attempt was to use
+                return final.outcome
             print_traceback(log)
             reason = reason_of(error)
             kind = {
@@ -220,6 +230,14 @@ def _begun(cell: CellFolder, *, prints_to_log: bool) -> Generator[tuple[int, Log
         yield fence, log
 
 
+def _final_of_another(cell: CellFolder, fence: int) -> FinalRecord | None:
+    """Return the final record if another attempt has filled the cell meanwhile."""
+    with suppress(BadInput):
+        final = cell.read_final()
+        return final if final and final.fence != fence else None
+    return None
+
+
 def _with_worker_facts(spec: TrialSpec) -> TrialSpec:
     """Return a spec with what only the worker knows, as the driver may be another machine."""
     facts = {"hardware": hardware(spec.device), "versions": package_versions()}
@@ -239,6 +257,8 @@ class _Attempt:
         self.is_judged = is_judged
         self.started_at = time.perf_counter()
         self.memory = PeakMemory(spec.device)
+        self.last_checkpoint = cell.checkpoint  # an earlier attempt's, until this one has its own
+        self.checkpoint = cell.attempt_file(CHECKPOINT, fence)
         self.disk = Disk(cell)
         self.outbox, _ = cell.read_outbox()
         self.last_reported = max(
@@ -278,9 +298,15 @@ class _Attempt:
             if not _is_finite(metrics):
                 self._keep()
             elif training.is_done or self._is_due(metrics):
-                self.disk.keep(lambda: training.save(self.cell.checkpoint))
+                self._save(training)
                 self._keep()
             yield metrics
+
+    def _save(self, training: "Training") -> None:
+        self.disk.keep(lambda: training.save(self.checkpoint))
+        if self.last_checkpoint != self.checkpoint:
+            self.last_checkpoint = self.checkpoint
+            self.cell.drop_checkpoints_before(self.fence)
 
     def _is_due(self, metrics: "EpochMetrics") -> bool:
         """Return whether an epoch is saved now, because the next one would be too late."""
@@ -322,15 +348,15 @@ class _Attempt:
         config = training_config(self.spec.config, self.spec.source, self.spec.source_name)
         seed, device = self.spec.seed, self.spec.device
         checkpointing = self.spec.gradient_checkpointing
-        if not self.cell.checkpoint.exists():
+        if not self.last_checkpoint.exists():
             return Training(config, seed, device, checkpointing=checkpointing)
         try:
-            path = self.cell.checkpoint
+            path = self.last_checkpoint
             return Training.restore(path, config, seed, device, checkpointing=checkpointing)
         except ValueError as error:
             # a new one first, as the fault may be the config's
             training = Training(config, seed, device, checkpointing=checkpointing)
-            self.cell.archive_checkpoint()
+            self.cell.archive_checkpoint(self.last_checkpoint)
             sys.stdout.write(f"starting over, as the checkpoint is damaged: {error}\n")
             return training
 
@@ -350,8 +376,7 @@ class _Attempt:
             time=now_milliseconds(),
             fence=self.fence,
         )
-        self.disk.keep(lambda: self.cell.write_final(record))
-        return outcome
+        return self.disk.keep(lambda: self.cell.write_final(record)).outcome
 
     def _why_diverged(self, training: "Training") -> str:
         """Return which loss is not finite and where that began, by training the epoch once more."""
@@ -359,7 +384,7 @@ class _Attempt:
         name = "training" if not math.isfinite(metrics.train_loss) else "validation"
         value = metrics.train_loss if name == "training" else metrics.validation_loss
         reason = f"the {name} loss became {non_finite_words(value)} in epoch {metrics.epoch}"
-        before = self.cell.checkpoint if self.cell.checkpoint.exists() else None
+        before = self.last_checkpoint if self.last_checkpoint.exists() else None
         origin = training.find_origin(before)
         return f"{reason}, {origin}" if origin else reason
 
@@ -379,10 +404,11 @@ class _Attempt:
         tensors = result.tensors() | {f"validation_{name}": t for name, t in validated.items()}
         tensors |= encoded_names(training.config.data)
         predictions, trained = save(tensors, metadata={"schema_version": "1"}), training.trained()
-        self.disk.keep(lambda: write_whole(self.cell.predictions, predictions))
-        self.disk.keep(lambda: trained.save(self.cell.weights))
+        paths = [self.cell.attempt_file(kind, self.fence) for kind in (PREDICTIONS, WEIGHTS)]
+        self.disk.keep(lambda: write_whole(paths[0], predictions))
+        self.disk.keep(lambda: trained.save(paths[1]))
         return {
-            "files": sealed(self.cell.predictions, self.cell.weights),
+            "files": sealed(*paths),
             "test_error": result.error,
             "extra_test_errors": result.extra_errors,
             "target": training.target,

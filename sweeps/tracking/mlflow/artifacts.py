@@ -105,15 +105,18 @@ class ServedArtifacts:
         self._root(run_id)
         self._client.log_text(run_id, text, name)
 
-    def upload(self, run_id: str, path: Path, folder: str = "") -> None:
-        """Copy a file into a folder of the run, under its own name.
+    def upload(self, run_id: str, path: Path, name: str) -> None:
+        """Copy a file to one of the run, in place of one of that name.
 
         Raises:
             BadInput: If the run's address is not followed.
         """
         self._root(run_id)
         check_regular(path)
-        self._client.log_artifact(run_id, str(path), folder or None)
+        with tempfile.TemporaryDirectory(prefix="capsweep-") as folder:
+            renamed = Path(folder) / Path(name).name  # MLflow takes the name of what it is given
+            renamed.symlink_to(path.absolute())
+            self._client.log_artifact(run_id, str(renamed), _folder_of(name))
 
     def delete(self, run_id: str, name: str) -> None:
         """Delete a file, if the store lets it go.
@@ -242,8 +245,8 @@ class Artifacts(Protocol):
         """Write a file whole, in place of one of that name."""
         ...
 
-    def upload(self, run_id: str, path: Path, folder: str = "") -> None:
-        """Copy a file into a folder of the run, under its own name."""
+    def upload(self, run_id: str, path: Path, name: str) -> None:
+        """Copy a file to one of the run, in place of one of that name."""
         ...
 
     def delete(self, run_id: str, name: str) -> None:
@@ -275,7 +278,7 @@ def artifacts_of(
 def publish_files(artifacts: Artifacts, run_id: str, paths: Iterable[Path]) -> None:
     """Copy a report's files to a run, under `report/`, in place of those of their names."""
     for path in paths:
-        artifacts.upload(run_id, path, REPORT_FOLDER)
+        artifacts.upload(run_id, path, f"{REPORT_FOLDER}/{path.name}")
 
 
 def find_paths(artifacts: Artifacts, run_ids: Collection[str], name: str) -> dict[str, Path]:
@@ -348,10 +351,9 @@ class FolderArtifacts:
         """Write a file whole, in place of one of that name."""
         write_whole(self._below(run_id, name), text.encode())
 
-    def upload(self, run_id: str, path: Path, folder: str = "") -> None:
-        """Copy a file into a folder of the run, under its own name."""
-        target = self._below(run_id, str(Path(folder) / path.name))
-        write_whole(target, read_regular(path, _LARGEST_UPLOAD))
+    def upload(self, run_id: str, path: Path, name: str) -> None:
+        """Copy a file to one of the run, in place of one of that name."""
+        write_whole(self._below(run_id, name), read_regular(path, _LARGEST_UPLOAD))
 
     def delete(self, run_id: str, name: str) -> None:
         """Delete a file."""

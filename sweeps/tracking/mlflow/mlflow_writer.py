@@ -268,10 +268,10 @@ class MlflowWriter:
         self.client.log_batch(record_id, metrics=metrics, tags=tags, synchronous=True)
 
     @with_our_errors
-    def upload(self, record_id: str, path: Path) -> None:
-        """Add a file to a run's artifacts, if it is there."""
+    def upload(self, record_id: str, path: Path, name: str = "") -> None:
+        """Add a file to a run's artifacts, by default under its own name, if it is there."""
         if path.exists():
-            self._artifacts.upload(record_id, path)
+            self._artifacts.upload(record_id, path, name or path.name)
 
     @with_our_errors
     def recorded_evaluation_keys(self, record_id: str) -> frozenset[str]:

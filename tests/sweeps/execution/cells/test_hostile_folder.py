@@ -28,9 +28,9 @@ FILES: dict[str, tuple[str, Callable[[CellFolder], object]]] = {
     "the log": ("log.txt", CellFolder.open_log),
     "the lock, to take it": ("lock", _lease),
     "the lock, to look at it": ("lock", CellFolder.is_busy),
-    "the checkpoint": ("checkpoint.safetensors", _lease),
+    "the checkpoint": ("checkpoint-1.safetensors", _lease),
     "the weights": ("weights.safetensors", _lease),
-    "the predictions": ("predictions.safetensors", _lease),
+    "the predictions": ("predictions-2.safetensors", _lease),
     "an evaluation": (
         f"evaluations/{EVALUATION}.json",
         lambda cell: CellEvaluations(cell.path).read(EVALUATION),
@@ -38,7 +38,7 @@ FILES: dict[str, tuple[str, Callable[[CellFolder], object]]] = {
 }
 FOLDERS: dict[str, Callable[[CellFolder], object]] = {
     **{name: use for name, (_, use) in FILES.items()},
-    "what is killed half-way": CellFolder.remove_scratch,
+    "what is killed half-way": lambda cell: cell.remove_scratch(final()),
     "a record to write": lambda cell: cell.write_final(final()),
     "weights to delete": CellFolder.delete_weights,
     "evaluations to list": lambda cell: CellEvaluations(cell.path).keys(),

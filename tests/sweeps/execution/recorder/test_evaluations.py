@@ -139,7 +139,8 @@ def test_one_without_a_record_waits_for_it(tmp_path: Path) -> None:
 
 def test_a_damaged_one_is_told_and_keeps_its_request(scene: EvaluatedScene) -> None:
     scene.evaluate(evaluation_record())
-    CellEvaluations(scene.cell.path).paths(evaluation_record())[-1].write_text("{")
+    *_, path = CellEvaluations(scene.cell.path).files(evaluation_record()).values()
+    path.write_text("{")
     recorder = scene.recorder()
     assert recorder.drain_evaluations() == 0
     assert "cannot be read" in recorder.error

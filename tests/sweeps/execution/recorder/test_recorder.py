@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.records.cell_contents import OutboxLine
 from sweeps.records.trial_record import ARTIFACT_CONFIG
 from tests.sweeps.execution.examples import KEY, epoch, reported, spec, start
 from tests.sweeps.execution.recorder.scene import CONFIG, SPEC, START, Scene
@@ -86,13 +85,14 @@ def test_a_record_without_them_stays_readable(scene: Scene) -> None:
 
 
 def test_the_numbers_of_health_are_carried_epoch_by_epoch(scene: Scene) -> None:
-    def sound(number: int) -> OutboxLine:
-        line = epoch(number).model_copy(update={"health": {"dead_capsules": number / 4}})
-        return reported(number).model_copy(update={"epoch": line})
-
-    scene.tell(START, sound(1), sound(2))
+    curve = tuple(
+        epoch(number).model_copy(update={"health": {"dead_capsules": number / 4}})
+        for number in (1, 2)
+    )
+    lines = (reported(line.epoch).model_copy(update={"epoch": line}) for line in curve)
+    scene.tell(START, *lines)
     scene.recorder().drain()
-    scene.finish()
+    scene.finish(curve=curve)
     scene.recorder().drain()
     scene.check_finished()
     assert scene.stored_run().history("health.dead_capsules") == {1: 0.25, 2: 0.5}

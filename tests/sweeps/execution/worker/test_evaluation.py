@@ -72,7 +72,7 @@ def test_each_finds_what_it_finds_of_the_network(cells: Path) -> None:
         assert record.schemas == evaluation.metrics
         assert record.evaluation_key == evaluation_key(evaluation)
         assert CellEvaluations(cells / KEY).read(record.evaluation_key) == record
-        saved = load_file(cells / KEY / "evaluations" / f"{record.evaluation_key}.safetensors")
+        saved = load_file(next(iter(CellEvaluations(cells / KEY).files(record).values())))
         assert {name: values.tolist() for name, values in saved.items()} == {
             name: values.tolist() for name, values in expected.images.items()
         }
@@ -146,9 +146,9 @@ def test_the_trials_own_files_keep_their_bytes(cells: Path) -> None:
     after = contents(cells)
     assert {name: after[name] for name in before} == before
     added = {name for name in after if name not in before}
-    keys = {evaluation_key(one) for one in BOTH}
-    endings = {"json", "safetensors"}
-    assert added == {f"{KEY}/evaluations/{key}.{end}" for key in keys for end in endings}
+    keys = {evaluation_key(evaluation) for evaluation in BOTH}
+    endings = {".json", "-1.safetensors"}
+    assert added == {f"{KEY}/evaluations/{key}{end}" for key in keys for end in endings}
 
 
 def test_the_first_result_stands(cells: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,6 +161,28 @@ def test_the_first_result_stands(cells: Path, monkeypatch: pytest.MonkeyPatch) -
     other = first[0].model_copy(update={"metrics": {"mean_belief": 0.0}})
     assert CellEvaluations(cells / KEY).write(other, b"", {}) == first[0]
     assert contents(cells) == before
+
+
+def test_an_evaluation_of_a_writer_without_its_lock_is_dropped_when_it_is_the_second(
+    cells: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluations = CellEvaluations(cells / KEY)
+    (first,) = run_evaluations(job_of(cells, Confidence()))
+    before = contents(cells)
+    stale = first.model_copy(update={"metrics": {"mean_belief": 0.0}, "fence": 2})
+    with monkeypatch.context() as patch:  # it looked before the first was there
+        patch.setattr(CellEvaluations, "read", lambda *_: None)
+        evaluations.write(stale, b"other images", {"dot": b"other picture"})
+    assert contents(cells) == before
+    assert evaluations.read(first.evaluation_key) == first
+
+
+def test_evaluations_of_early_stores_are_found_under_their_names(cells: Path) -> None:
+    (record,) = run_evaluations(job_of(cells, Confidence()))
+    fenced, _ = CellEvaluations(cells / KEY).files(record).values()
+    early = fenced.with_name(f"{record.evaluation_key}.safetensors")
+    fenced.rename(early)
+    assert CellEvaluations(cells / KEY).files(record)[early.name] == early
 
 
 def test_a_killed_one_costs_itself_alone(cells: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,21 +209,16 @@ def test_a_write_cut_off_before_its_end_is_made_again(
 ) -> None:
     from sweeps.execution.cells import evaluations as module
 
-    written: list[Path] = []
-
-    def once(path: Path, data: bytes) -> None:
-        if written:
-            raise KeyboardInterrupt
-        written.append(path)
-        path.write_bytes(data)
+    def killed(path: Path, data: bytes) -> bool:
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "write_whole", once)
+        patch.setattr(module, "write_first", killed)
         with pytest.raises(KeyboardInterrupt):
             run_evaluations(job_of(cells, Confidence()))
     assert CellEvaluations(cells / KEY).keys() == set()
     (record,) = run_evaluations(job_of(cells, Confidence()))
-    assert all(path.exists() for path in CellEvaluations(cells / KEY).paths(record))
+    assert all(path.exists() for path in CellEvaluations(cells / KEY).files(record).values())
 
 
 def test_it_is_the_cells_one_writer(cells: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +236,7 @@ def test_it_is_the_cells_one_writer(cells: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_damaged_result_is_refused_and_named(cells: Path) -> None:
     (record,) = run_evaluations(job_of(cells, Confidence()))
-    path = CellEvaluations(cells / KEY).paths(record)[-1]
+    *_, path = CellEvaluations(cells / KEY).files(record).values()
     path.write_text("{")
     with pytest.raises(BadInput, match=f"The evaluation {path} cannot be read"):
         run_evaluations(job_of(cells, Confidence()))
@@ -256,5 +273,5 @@ def test_ones_own_evaluation_comes_from_the_source_beside_it(cells: Path) -> Non
         ("Nothing else.",),
     )
     assert record.looks_at == "test"
-    (picture, _) = CellEvaluations(cells / KEY).paths(record)
+    (picture, _) = CellEvaluations(cells / KEY).files(record).values()
     assert picture.read_bytes() == b"\x89PNG\r\n"

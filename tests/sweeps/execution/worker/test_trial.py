@@ -41,8 +41,8 @@ def test_a_finished_trial_leaves_what_the_record_needs(unbroken: CellFolder) -> 
         "lock",
         "log.txt",
         "outbox.jsonl",
-        "predictions.safetensors",
-        "weights.safetensors",
+        "predictions-1.safetensors",
+        "weights-1.safetensors",
     ]
     assert "base, seed 0, on cpu" in unbroken.log.read_text()
     assert unbroken.log.read_text().startswith("# log of a capsweep trial, schema_version 1\n")

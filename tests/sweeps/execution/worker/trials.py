@@ -53,14 +53,19 @@ def silent(_: Reported) -> None:
 def timeless(record: FinalRecord) -> dict[str, Any]:
     """Return a final record without what differs from one attempt to the next."""
     plain = record.model_dump(
-        exclude={"time", "fence", "duration_seconds", "peak_memory_bytes", "curve"}
+        exclude={"time", "fence", "duration_seconds", "peak_memory_bytes", "curve", "files"}
     )
     curve = [line.model_dump(exclude={"duration_seconds"}) for line in record.curve]
-    return plain | {"curve": curve}
+    seals = {name.partition("-")[0]: seal for name, seal in record.files.items()}
+    return plain | {"curve": curve, "files": seals}
 
 
 def files(folder: CellFolder) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (folder.predictions, folder.weights)}
+    """Return the contents of a trial's files, whose names differ by its fence."""
+    return {
+        "predictions": folder.predictions.read_bytes(),
+        "weights": folder.weights.read_bytes(),
+    }
 
 
 def of_target(tmp_path: Path, at_or_below: float) -> TrialJob:

@@ -133,7 +133,7 @@ def test_a_link_that_leads_elsewhere_is_not_followed(
     before, artifacts = contents(elsewhere), FolderArtifacts([linked])
     (tmp_path / "weights.safetensors").write_bytes(b"ours")
     with pytest.raises(BadInput, match="leads elsewhere, and is not followed"):
-        artifacts.upload(RUN, tmp_path / "weights.safetensors", "report")
+        artifacts.upload(RUN, tmp_path / "weights.safetensors", "report/weights.safetensors")
     with pytest.raises(BadInput):
         artifacts.path(RUN, "report/weights.safetensors")
     artifacts.delete(RUN, "report/weights.safetensors")
