@@ -21,10 +21,10 @@ from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.sweep_log import entries_of, manifest_of
 from sweeps.storage.locations import Storage
-from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.store import RecordStore
 from tests.end_to_end.command import Terminal
 from tests.sweeps.published import publish_manifest
+from tests.sweeps.tracking.memory_store import MemoryStore
 
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
 NAME = "validation_top2_accuracy"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import sweeps
-from sweeps.tracking.memory_store import MemoryStore
 from tests.sweeps.aggregation.known_sweep import known_sweep, put_sweep
+from tests.sweeps.tracking.memory_store import MemoryStore
 
 
 def as_json(table: sweeps.Table) -> bytes:

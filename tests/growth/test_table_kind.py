@@ -12,11 +12,11 @@ import sweeps
 from search_spaces.sweep_file import sweep_from_file
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.records.manifest import Manifest
-from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.store import RecordStore
 from tests.sweeps.aggregation.known_sweep import finished, put_sweep
 from tests.sweeps.cli.shell import Shell
+from tests.sweeps.tracking.memory_store import MemoryStore
 
 FILE = '''
 """How bad is the worst seed of each arm?"""

@@ -34,7 +34,6 @@ from sweeps.records.trial_record import (
 from sweeps.storage.locations import Storage
 from sweeps.storage.store_format import write_format
 from sweeps.tracking import record_facts, validation
-from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.record_facts import (
     TAG_DATA_FINGERPRINT,
     TAG_OUTCOME,
@@ -47,6 +46,7 @@ from sweeps.tracking.sweep_logs import log_digest, log_name
 from sweeps.tracking.sweep_summary import SweepSummary
 from tests.sweeps.execution.examples import final, manifest, reported, spec, start
 from tests.sweeps.published import publish_manifest
+from tests.sweeps.tracking.memory_store import MemoryStore
 from tests.sweeps.tracking.store_contract import StoreContract
 
 TYPE, HASH, IS_RUNNING = record_facts.TAG_TYPE, record_facts.TAG_LOG_HASH, "lines.is_running"

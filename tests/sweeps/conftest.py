@@ -7,9 +7,9 @@ import pytest
 from mlflow.tracking import MlflowClient
 
 from sweeps.aggregation.rendering import figure_style
-from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.mlflow.runs import EXPERIMENT
+from tests.sweeps.tracking.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

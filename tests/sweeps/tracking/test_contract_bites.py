@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from sweeps.records.trial_record import ARTIFACT_SWEEP_LOG, Outcome
-from sweeps.tracking.memory_store import MemoryBackend, MemoryStore, MemoryWriter, StoredRun
 from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
+from tests.sweeps.tracking.memory_store import MemoryBackend, MemoryStore, MemoryWriter, StoredRun
 from tests.sweeps.tracking.test_memory_store import TestMemory as Contract
 
-MEMORY = "sweeps.tracking.memory_store"
+MEMORY = "tests.sweeps.tracking.memory_store"
 live, log_epochs, set_sweep_log = (
     MemoryBackend.live,
     MemoryWriter.log_epochs,

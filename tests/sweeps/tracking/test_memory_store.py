@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sweeps.records.trial_record import Outcome
-from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.record_facts import TAG_SEED
 from tests.sweeps.execution.examples import KEY, spec
+from tests.sweeps.tracking.memory_store import MemoryStore
 from tests.sweeps.tracking.store_contract import StoreContract
 from tests.sweeps.tracking.store_examples import put, read, reported_epochs
 

@@ -6,7 +6,6 @@ from sweeps.aggregation.paper.numbers import compared_arms, paper_numbers
 from sweeps.aggregation.paper.paper_table import paper_table
 from sweeps.aggregation.report import write_report
 from sweeps.aggregation.tables.sweep_results import Results, read_results
-from sweeps.tracking.memory_store import MemoryStore
 from tests.sweeps.aggregation.known_sweep import (
     finished,
     known_sweep,
@@ -23,6 +22,7 @@ from tests.sweeps.aggregation.tables.test_confirmation_against_random import (
     search_with_random,
 )
 from tests.sweeps.published import publish_manifest
+from tests.sweeps.tracking.memory_store import MemoryStore
 
 
 def of(results: Results) -> str:

@@ -255,7 +255,7 @@ WRITE = """
 import hashlib, sys
 from pathlib import Path
 from sweeps.aggregation.report import write_report
-from sweeps.tracking.memory_store import MemoryStore
+from tests.sweeps.tracking.memory_store import MemoryStore
 from tests.sweeps.aggregation.known_sweep import known_sweep, put_sweep
 store = MemoryStore()
 manifest, records = known_sweep()

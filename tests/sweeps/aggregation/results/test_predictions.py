@@ -12,8 +12,8 @@ from sweeps.aggregation.results.prediction_files import read_predictions, read_w
 from sweeps.aggregation.results.predictions import SplitPredictions
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import TrialRecord
-from sweeps.tracking.memory_store import MemoryStore
 from tests.sweeps.aggregation.known_sweep import finished, put_trial, with_metrics
+from tests.sweeps.tracking.memory_store import MemoryStore
 
 LABELS = (np.arange(20) % 10).astype(np.uint8)
 CLASSES = np.where(np.arange(20) < 5, LABELS + 1, LABELS).astype(np.uint8)  # 5 of 20 are wrong

@@ -9,7 +9,6 @@ from sweeps.aggregation.report import make_report
 from sweeps.aggregation.tables.sweep_results import read_results
 from sweeps.aggregation.verification.checks import Verified
 from sweeps.records.errors import BadInput
-from sweeps.tracking.memory_store import MemoryStore
 from tests.sweeps.aggregation.known_sweep import (
     by_key,
     finished,
@@ -19,6 +18,7 @@ from tests.sweeps.aggregation.known_sweep import (
     put_trial,
 )
 from tests.sweeps.aggregation.rendering.test_escaping import HOSTILE
+from tests.sweeps.tracking.memory_store import MemoryStore
 
 PAPER = r"""\documentclass{article}
 \usepackage{capsweep}

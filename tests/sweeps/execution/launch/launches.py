@@ -33,12 +33,12 @@ from sweeps.execution.repair.repair import Repaired
 from sweeps.execution.survey import survey as survey_module
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.storage.locations import Storage
-from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.store import RecordStore
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.engine.simulated_engine import SimulatedEngine
 from tests.sweeps.execution.search.examples import RATE, confirm, search
 from tests.sweeps.execution.search.simulated import Score, Trainer, World, unkilled
+from tests.sweeps.tracking.memory_store import MemoryStore
 
 ADDRESS = "http://memory.invalid"
 SILENCE_SECONDS = 0.3

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from sweeps.records.errors import StoreRefused
-from sweeps.tracking.memory_store import MemoryWriter
 from tests.sweeps.execution.launch.launches import Launches, design
+from tests.sweeps.tracking.memory_store import MemoryWriter
 
 
 @pytest.mark.timeout(120)

@@ -6,9 +6,9 @@ import pytest
 
 from sweeps.execution.view.board import Board
 from sweeps.records.errors import StoreRefused, StoreUnreachable
-from sweeps.tracking.memory_store import MemoryWriter
 from sweeps.tracking.sweep_summary import SweepSummary
 from tests.sweeps.execution.launch.launches import Launches, design
+from tests.sweeps.tracking.memory_store import MemoryWriter
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome, TrialRecord
 from sweeps.storage.locations import Storage
-from sweeps.tracking.memory_store import MemoryStore, MemoryWriter
 from sweeps.tracking.store import FreedWeights
 from tests.sweeps.aggregation.known_sweep import (
     by_key,
@@ -32,6 +31,7 @@ from tests.sweeps.aggregation.known_sweep import (
     unfinished,
 )
 from tests.sweeps.aggregation.small_search import FRESH, confirmed_search
+from tests.sweeps.tracking.memory_store import MemoryStore, MemoryWriter
 
 SIZE = 1000
 

@@ -9,9 +9,9 @@ from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.trial_record import EPOCH_METRICS
 from sweeps.storage.locations import Storage
 from sweeps.storage.store_format import write_format
-from sweeps.tracking.memory_store import MemoryStore, StoredRun
 from sweeps.tracking.record_facts import TAG_OUTCOME
 from tests.sweeps.execution.examples import KEY, final, spec, start
+from tests.sweeps.tracking.memory_store import MemoryStore, StoredRun
 
 CONFIG = {"batch_size": 3, "model": {"kind": "capsnet", "routing": {"kind": "dynamic"}}}
 

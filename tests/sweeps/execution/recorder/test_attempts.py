@@ -5,11 +5,11 @@ import shutil
 from typing import Any
 
 from sweeps.records.trial_record import Outcome
-from sweeps.tracking.memory_store import StoredRun
 from sweeps.tracking.record_facts import TAG_OUTCOME, TAG_REASON
 from tests.sweeps.execution.examples import KEY, failed, final, reported
 from tests.sweeps.execution.recorder.scene import SPEC, START, Scene
 from tests.sweeps.storage.test_file_lock import end, holding
+from tests.sweeps.tracking.memory_store import StoredRun
 
 
 def test_a_trial_killed_before_it_could_start_is_recorded_as_failed(scene: Scene) -> None:

@@ -23,13 +23,13 @@ from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.errors import StoreRefused
 from sweeps.records.trial_record import Outcome
 from sweeps.storage.locations import Storage
-from sweeps.tracking.memory_store import MemoryWriter
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.store import RecordStore
 from tests.sweeps.execution.examples import KEY, final, manifest, reported, start
 from tests.sweeps.execution.recorder.scene import SPEC, START, Scene
 from tests.sweeps.published import publish_manifest
 from tests.sweeps.storage.test_file_lock import end, holding
+from tests.sweeps.tracking.memory_store import MemoryWriter
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 FOREIGN = "e" * 20

@@ -12,11 +12,11 @@ from sweeps.execution.sweep_log import log_path, stored_manifest, stored_sweeps
 from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.sweep_log import Decided, Entry, manifest_of, text_of
 from sweeps.storage.file_lock import FileLock
-from sweeps.tracking.memory_store import MemoryWriter
 from sweeps.tracking.record_facts import TAG_OUTCOME
 from sweeps.tracking.sweep_summary import SweepSummary
 from tests.sweeps.execution.launch.launches import Launches, design, searching
 from tests.sweeps.execution.launch.test_lost_store import expect_whole
+from tests.sweeps.tracking.memory_store import MemoryWriter
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from sweeps.execution.sweep_log import last_launch, stored_entries
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.sweep_log import TrialNoted
 from sweeps.records.trial_record import TrialRecord
-from sweeps.tracking.memory_store import MemoryStore
 from tests.sweeps.execution.search.examples import searched
 from tests.sweeps.execution.search.simulated import (
     Killed,
@@ -28,6 +27,7 @@ from tests.sweeps.execution.search.simulated import (
     World,
     verdicts_of,
 )
+from tests.sweeps.tracking.memory_store import MemoryStore
 
 NUM_TRIALS = 4
 LAST = f"proposal {NUM_TRIALS - 1}"  # the one whose ending is looked at

@@ -14,7 +14,6 @@ from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import StoreUnreachable
 from sweeps.records.manifest import ManifestCell, Stopped
 from sweeps.records.trial_record import Outcome, TrialRecord
-from sweeps.tracking.memory_store import MemoryStore
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.examples import epoch
 from tests.sweeps.execution.search.examples import FEW_POINTS, search, sweep
@@ -27,6 +26,7 @@ from tests.sweeps.execution.search.scores import (
     verdicts,
 )
 from tests.sweeps.execution.search.simulated import Launch, World, train_elsewhere
+from tests.sweeps.tracking.memory_store import MemoryStore
 
 
 class Store:
