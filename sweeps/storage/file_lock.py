@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import threading
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -9,8 +10,10 @@ from typing import Self
 from sweeps.storage.regular_files import open_regular, read_regular
 
 # The kernel counts these locks by process: it would grant a second one of a file to the process
-# that holds the first, and drop both when either is closed. So the process has to remember.
+# that holds the first, and drop both when any descriptor of the file is closed. So the process has
+# to remember its locks, and no thread may open a file here while another one locks it.
 _LOCKED_HERE: dict[Path, int] = {}  # the descriptor of each
+_ONE_THREAD = threading.Lock()
 
 
 def is_locked(path: Path) -> bool:
@@ -21,18 +24,19 @@ def is_locked(path: Path) -> bool:
     Raises:
         BadInput: If it is not a regular file, or may not be read.
     """
-    if path in _LOCKED_HERE:
-        return True
-    try:
-        descriptor = open_regular(path)
-    except FileNotFoundError:
-        return False
-    try:
-        os.lockf(descriptor, os.F_TEST, 0)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
+    with _ONE_THREAD:
+        if path in _LOCKED_HERE:
+            return True
+        try:
+            descriptor = open_regular(path)
+        except FileNotFoundError:
+            return False
+        try:
+            os.lockf(descriptor, os.F_TEST, 0)
+        except OSError:
+            return True
+        finally:
+            os.close(descriptor)
     return False
 
 
@@ -43,9 +47,10 @@ def read_lock(path: Path, most_bytes: int) -> bytes:
         OSError: If it cannot be read.
         BadInput: If it is not a regular file, or is larger.
     """
-    if (descriptor := _LOCKED_HERE.get(path)) is not None:  # closing another would drop the lock
-        return os.pread(descriptor, most_bytes, 0)
-    return read_regular(path, most_bytes)
+    with _ONE_THREAD:
+        if (descriptor := _LOCKED_HERE.get(path)) is not None:
+            return os.pread(descriptor, most_bytes, 0)
+        return read_regular(path, most_bytes)
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
@@ -57,7 +62,7 @@ class FileLock:
     """An exclusive lock on a file that the kernel frees when its process dies, however it dies.
 
     POSIX record locks: children do not inherit them, and closing any descriptor of the file drops
-    them, so nothing else in the process may open it.
+    them, so nothing in the process may open it but this module.
     """
 
     def __init__(self, path: Path) -> None:
@@ -76,27 +81,28 @@ class FileLock:
         Raises:
             BadInput: If the file is no regular one, or may not be written.
         """
-        if self.path in _LOCKED_HERE:
-            return False
-        descriptor = open_regular(self.path, os.O_RDWR | os.O_CREAT)
-        try:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(descriptor)
-            return False
-        if not _is_at(self.path, descriptor):  # whoever held it before has deleted it
-            os.close(descriptor)
-            return False
-        self._descriptor = descriptor
-        _LOCKED_HERE[self.path] = descriptor
-        return True
+        with _ONE_THREAD:
+            if self.path in _LOCKED_HERE:
+                return False
+            descriptor = open_regular(self.path, os.O_RDWR | os.O_CREAT)
+            try:
+                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(descriptor)
+                return False
+            if not _is_at(self.path, descriptor):  # whoever held it before has deleted it
+                os.close(descriptor)
+                return False
+            self._descriptor = _LOCKED_HERE[self.path] = descriptor
+            return True
 
     def release(self) -> None:
         """Free the lock, if it is held."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
-            _LOCKED_HERE.pop(self.path, None)
+        with _ONE_THREAD:
+            if self._descriptor is not None:
+                os.close(self._descriptor)
+                self._descriptor = None
+                _LOCKED_HERE.pop(self.path, None)
 
     def __enter__(self) -> Self:
         return self

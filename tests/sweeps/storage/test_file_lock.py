@@ -2,9 +2,13 @@
 
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
-from sweeps.storage.file_lock import FileLock, is_locked
+import pytest
+
+from sweeps.storage.file_lock import FileLock, is_locked, read_lock
 
 HOLD = """
 import sys
@@ -13,6 +17,14 @@ from sweeps.storage.file_lock import FileLock
 lock = FileLock(Path(sys.argv[1]))
 print(lock.acquire(), flush=True)
 sys.stdin.readline()
+"""
+
+LOOK = """
+import sys
+from pathlib import Path
+from sweeps.storage.file_lock import is_locked
+for _ in sys.stdin:
+    print(is_locked(Path(sys.argv[1])), flush=True)
 """
 
 
@@ -83,3 +95,35 @@ def test_a_lock_can_be_taken_again_after_its_release(tmp_path: Path) -> None:
         assert lock.acquire()
         lock.release()
     lock.release()
+
+
+@pytest.mark.parametrize("look", [is_locked, lambda path: read_lock(path, 1)], ids=["is", "read"])
+def test_a_look_in_another_thread_never_drops_a_lock(
+    tmp_path: Path, look: Callable[[Path], object]
+) -> None:
+    path = tmp_path / "lock"
+    path.touch()
+    is_over = threading.Event()
+
+    def look_on() -> None:
+        while not is_over.is_set():
+            look(path)
+
+    looker = threading.Thread(target=look_on)
+    command = [sys.executable, "-c", LOOK, str(path)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdin
+        assert other.stdout
+        looker.start()
+        try:
+            for _ in range(300):
+                with FileLock(path) as lock:
+                    assert lock.acquire()
+                    other.stdin.write("\n")
+                    other.stdin.flush()
+                    assert other.stdout.readline() == "True\n", "another process sees it free"
+        finally:
+            is_over.set()
+            looker.join()
