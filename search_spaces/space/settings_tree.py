@@ -12,7 +12,8 @@ Step = tuple[str, str | None]
 Place = tuple[Step, ...]
 Values = SearchRange | tuple[str, ...]
 
-_STEP = re.compile(r"([^.\[\]]+)(?:\[([^\]]*)\])?")  # a field, and its kind in brackets
+_STEP = re.compile(r"([^.\[\]]+)(?:\[([^\]]+)\])?")  # a field, and its kind in brackets
+_PATH = re.compile(rf"{_STEP.pattern}(?:\.{_STEP.pattern})*")
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,12 @@ def is_at_or_below(path: str, part: str) -> bool:
 
 
 def matches(place: Place, name: str) -> bool:
-    """Return whether a place is at or below a path, which may have kinds in it."""
-    steps = _STEP.findall(name)
+    """Return whether a place is at or below a path, which may have kinds in it.
+
+    Raises:
+        ValueError: If it is not written as a path.
+    """
+    steps = _steps(name)
     return len(steps) <= len(place) and all(
         field == wanted and kind_wanted in {"", kind}
         for (field, kind), (wanted, kind_wanted) in zip(place, steps, strict=False)
@@ -80,7 +85,7 @@ def matches(place: Place, name: str) -> bool:
 
 def is_place(place: Place, name: str) -> bool:
     """Return whether a place is that of a path, which may have kinds in it."""
-    return matches(place, name) and len(place) == len(_STEP.findall(name))
+    return matches(place, name) and len(place) == len(_steps(name))
 
 
 def name_and_conditions(
@@ -110,8 +115,22 @@ def name_and_conditions(
 
 
 def path_without_kinds(name: str) -> str:
-    """Return a path without the kinds on it."""
-    return ".".join(field for field, _ in _STEP.findall(name))
+    """Return a path without the kinds on it.
+
+    Raises:
+        ValueError: If it is not written as a path.
+    """
+    return ".".join(field for field, _ in _steps(name))
+
+
+def _steps(name: str) -> list[tuple[str, str]]:
+    """Return the fields of a path, each with its kind, "" where it names none."""
+    if not _PATH.fullmatch(name):
+        raise ValueError(
+            f"'{name}' is not a path: give fields with one point between two, and a part's kind in "
+            f"brackets after its field, such as 'model.routing[em].iterations'."
+        )
+    return _STEP.findall(name)
 
 
 def root_of(settings: Settings | type[Settings], at: str) -> Root:

@@ -171,6 +171,31 @@ def test_listed_settings_that_cannot_be_are_refused(
         Space(values)
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "model..routing",
+        ".model.routing",
+        "model.routing.",
+        "model.routing[dynamic]iterations",
+        "model.routing[].iterations",
+        "model.routing[dynamic.iterations",
+        "model.routing]",
+    ],
+)
+def test_what_is_not_written_as_a_path_is_refused(path: str) -> None:
+    problem = f"'{path}' is not a path: give fields with one point between two"
+    for use in (
+        lambda: Space({path: Ints(1, 8)}),
+        lambda: WHOLE.varied({path: Ints(1, 8)}),
+        lambda: WHOLE.only(path),
+        lambda: WHOLE.without(path),
+    ):
+        with pytest.raises(ValueError, match=re.escape(problem)):
+            use()
+
+
 def test_a_path_that_only_begins_alike_is_another() -> None:
     assert "model.primary_types" in names(
         Space.of(CapsNet, at="model").without("model.primary_dim")
