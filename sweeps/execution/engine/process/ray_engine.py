@@ -238,9 +238,10 @@ class RayEngine:
                 self._num_starts = 1  # it works
                 session.send(events.tell(message) or GoOn())
             elif isinstance(message, TrialEnded):
-                self._running.pop(message.trial_key)
                 self._num_starts = 1
-                events.tell(message)
+                if message.trial_key in self._running:  # or its end has been reported before
+                    del self._running[message.trial_key]
+                    events.tell(message)
 
     def _note(self, answer: Job | Next) -> None:
         if isinstance(answer, Job):

@@ -64,7 +64,10 @@ def serve(driver: Driver, channel: Channel, ray: "subprocess.Popen[bytes]") -> N
             have_trouble(channel, ray)
         is_stopped = isinstance(answer, Stop)
         failure, reason = (Failure.KILLED, "stopped") if is_stopped else (None, "")
-        driver.tell(TrialEnded(trial_key=key, failure=failure, reason=reason))
+        ended = TrialEnded(trial_key=key, failure=failure, reason=reason)
+        driver.tell(ended)
+        if TROUBLE == "repeats itself":
+            driver.tell(ended)
 
 
 def have_trouble(channel: Channel, ray: "subprocess.Popen[bytes]") -> None:

@@ -122,6 +122,13 @@ def test_every_order_ends_once(tmp_path: Path) -> None:
     assert driver.heard == [("a", "", ""), ("b", "", ""), ("c", "", "")]
 
 
+def test_an_end_that_the_process_reports_twice_is_told_once(tmp_path: Path) -> None:
+    driver, paper = Driver("abc"), Paper(tmp_path, "repeats itself")
+    paper.run(driver)
+    assert driver.heard == [("a", "", ""), ("b", "", ""), ("c", "", "")]
+    assert len(paper.sessions) == 1
+
+
 def test_a_trial_is_stopped_where_the_answer_says_so(tmp_path: Path) -> None:
     driver = Driver("ab", stopped="b")
     Paper(tmp_path).run(driver)
