@@ -46,7 +46,6 @@ class ThreadEngine:
 
     def __init__(self, setting: EngineSetting) -> None:
         del setting
-        self.num_concurrent = 1
         self._said: SimpleQueue[tuple[EpochEnded, SimpleQueue[bool]]] = SimpleQueue()
 
     @property
@@ -66,11 +65,11 @@ class ThreadEngine:
     ) -> None:
         self._threads.shutdown()
 
-    def run(self, jobs: Jobs, events: Events) -> None:
+    def run(self, jobs: Jobs, events: Events, num_concurrent: int) -> None:
         """Train until there are no more jobs."""
         running: dict[Future[TrialEnded], None] = {}
         while True:
-            job = jobs.next() if len(running) < self.num_concurrent else Next.WAIT
+            job = jobs.next() if len(running) < num_concurrent else Next.WAIT
             if job is Next.DONE and not running:
                 return
             if not isinstance(job, Next):

@@ -42,7 +42,7 @@ class Scene:
         queue = CellQueue(
             ListedCells(orders), self, failure_policy=wait_and_retry, clock=lambda: self.seconds
         )
-        SimulatedEngine(self.train, idle=self.second_passes).run(queue, queue)
+        SimulatedEngine(self.train, idle=self.second_passes).run(queue, queue, num_concurrent=1)
         return self.heard
 
     def train(self, order: TrialJob) -> Training:

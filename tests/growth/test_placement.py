@@ -90,8 +90,8 @@ def run(cells: Path, kinds: str, room: Room) -> SimulatedEngine:
         for number, (kind, config) in enumerate(zip(kinds, configs, strict=True))
     ]
     queue = CellQueue(ListedCells(orders), Quiet(), share_of=room.share)
-    engine = SimulatedEngine(train, GPUS, num_concurrent=room.capacity(configs).num_concurrent)
-    engine.run(queue, queue)
+    engine = SimulatedEngine(train, GPUS)
+    engine.run(queue, queue, room.capacity(configs).num_concurrent)
     assert all(CellFolder(cells, order.spec.trial_key).is_filled() for order in orders)
     return engine
 

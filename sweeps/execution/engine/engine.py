@@ -159,12 +159,7 @@ class Engine(Protocol):
     """Runs jobs as there is room. It stores nothing: folders and log are the truth.
 
     Entering it starts it, or joins machines that run already; leaving it ends all that it started.
-
-    Attributes:
-        num_concurrent: Largest number of jobs at once; set after it has started.
     """
-
-    num_concurrent: int
 
     @property
     def machines(self) -> Sequence[Machine]:
@@ -188,12 +183,17 @@ class Engine(Protocol):
         """End it, whatever it is doing."""
         ...
 
-    def run(self, jobs: Jobs, events: Events) -> None:
+    def run(self, jobs: Jobs, events: Events, num_concurrent: int) -> None:
         """Run jobs until there are no more and the end of each has been reported.
 
         Each dispatched trial is reported as started when a process begins with it, and once as
         ended. An engine asks for jobs until the answer is DONE, since a trial that has ended may be
         dispatched again.
+
+        Args:
+            jobs: Gives the jobs.
+            events: Takes what becomes of their trials.
+            num_concurrent: Largest number of jobs at once.
 
         Raises:
             CannotGoOn: If the engine is broken for good.

@@ -48,7 +48,6 @@ class InlineEngine:
 
     def __init__(self, setting: EngineSetting) -> None:
         del setting
-        self.num_concurrent = 1
 
     @property
     def machines(self) -> Sequence[Machine]:
@@ -69,12 +68,13 @@ class InlineEngine:
     ) -> None:
         """End nothing."""
 
-    def run(self, jobs: Jobs, events: Events) -> None:
-        """Train each job to its end.
+    def run(self, jobs: Jobs, events: Events, num_concurrent: int) -> None:
+        """Train each job to its end, one at a time whatever number is allowed.
 
         Raises:
             Interrupted: If somebody leaves a debugger with `quit`.
         """
+        del num_concurrent
         while (job := jobs.next()) is not Next.DONE:
             if job is Next.WAIT:  # for a cell that another sweep trains, or a retry
                 time.sleep(_RETRY_SECONDS)

@@ -131,9 +131,17 @@ def _num_evaluations(trial: TrialJob) -> int:
     return len(CellEvaluations(Path(trial.cells) / trial.spec.trial_key).keys())
 
 
+class StartedEngine(NamedTuple):
+    """A running engine, the room on its machines, and how many jobs run there at once."""
+
+    engine: Engine
+    room: Room
+    num_concurrent: int
+
+
 def train(
     jobs: TrainThenEvaluate,
-    engine: Engine,
+    started: StartedEngine,
     board: Board,
     recorder: RecorderClient,
     *,
@@ -144,7 +152,7 @@ def train(
 
     Args:
         jobs: Gives both, and takes their events.
-        engine: Does them.
+        started: Does them, so many at once.
         board: Shows an interruption.
         recorder: Its process is restarted if it dies.
         progress: Gets the reason if training ends early.
@@ -163,7 +171,7 @@ def train(
         evaluations = EvaluationWatch(storage, board, _keys_with_training(progress.survey))
         looks = (disk.look, evaluations.look, lambda: load_for_report(board))
         with watching(recorder.keep_alive, *looks):
-            engine.run(jobs=jobs, events=jobs)
+            started.engine.run(jobs, jobs, started.num_concurrent)
     except CannotGoOn as error:
         progress.stop_reason = str(error)
         return
@@ -277,13 +285,6 @@ def cells_to_train(
     return PlanRunner(growth.growing, decider, log, jobs.of, facts=facts, listener=growth)
 
 
-class StartedEngine(NamedTuple):
-    """A running engine, and the room on its machines."""
-
-    engine: Engine
-    room: Room
-
-
 def start_engine(
     running: ExitStack, survey: Survey, options: LaunchOptions, policies: Policies, *, board: Board
 ) -> StartedEngine:
@@ -310,13 +311,10 @@ def start_engine(
     empty, manifest = empty_cells(survey.cells), survey.definition.manifest
     arms = {one.cell.arm for one in empty}
     configs = [arm.config for arm in manifest.arms if arm.name in arms or not arms]
-    num_jobs = (0 if options.evaluations_only else len(empty)) or len(
-        {one.trial_key for one in survey.evaluations if one.state is EvaluationState.TO_MAKE}
-    )
     num_ready = None
     if options.address is None:
         num_ready = policies.room(options.resources).capacity(configs).num_concurrent
-        num_ready = num_ready if manifest.is_growing else min(num_ready, num_jobs)
+        num_ready = num_ready if manifest.is_growing else min(num_ready, _num_jobs(survey, options))
     if engine := policies.begun:
         engine.adopt(log, board.say)
     else:
@@ -334,8 +332,17 @@ def start_engine(
     running.enter_context(engine)
     board.say_now("")
     room = policies.room(options.resources, lambda: engine.machines)
-    engine.num_concurrent = board.num_concurrent = room.capacity(configs).num_concurrent
-    return StartedEngine(engine, room)
+    board.num_concurrent = room.capacity(configs).num_concurrent
+    for card in room.packer.cards if room.packer else ():
+        board.say(f"GPU {card.label}: {card.described()}")
+    return StartedEngine(engine, room, board.num_concurrent)
+
+
+def _num_jobs(survey: Survey, options: LaunchOptions) -> int:
+    """Return how many jobs there are from the beginning."""
+    to_evaluate = (one for one in survey.evaluations if one.state is EvaluationState.TO_MAKE)
+    num_empty = 0 if options.evaluations_only else len(empty_cells(survey.cells))
+    return num_empty or len({one.trial_key for one in to_evaluate})
 
 
 def fill_none(progress: Progress, options: LaunchOptions) -> None:
@@ -436,9 +443,10 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> Eval
     board = _board(progress, log)
     with ExitStack() as session:
         running = session.enter_context(ExitStack())
-        engine, room = None, policies.room(options.resources)
+        started, room = None, policies.room(options.resources)
         if survey.needs_engine_for(options):
-            engine, room = start_engine(running, survey, options, policies, board=board)
+            started = start_engine(running, survey, options, policies, board=board)
+            room = started.room
         progress.records = open_records(survey, options, log)
         sweep_id = progress.records.sweep_id
         growth = progress.growth = GrowingLaunch(survey, board, sweep_id)
@@ -448,9 +456,7 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> Eval
         is_interrupted = True
         try:
             cells = cells_to_train(survey, options, log, growth, room=room)
-            if engine:
-                for card in room.packer.cards if room.packer else ():
-                    board.say(f"GPU {card.label}: {card.described()}")
+            if started:
                 queue = CellQueue(
                     cells,
                     board,
@@ -462,7 +468,7 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> Eval
                 )
                 evaluations = _evaluations(progress, board, room, policies)
                 jobs = _jobs(queue, evaluations, progress, options, board=board)
-                train(jobs, engine, board, recorder, progress=progress, options=options)
+                train(jobs, started, board, recorder, progress=progress, options=options)
             is_interrupted = False
         finally:
             running.close()

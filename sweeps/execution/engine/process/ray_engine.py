@@ -75,7 +75,6 @@ class RayEngine:
         share: float = 1.0,
         open_session: Callable[[dict[str, str], Path], EngineSession] = EngineSession,
     ) -> None:
-        self.num_concurrent = 1
         self._address = address
         self._log = log
         self._tell = tell
@@ -100,8 +99,8 @@ class RayEngine:
         """What each machine has that Ray has seen last."""
         return self._machines
 
-    def run(self, jobs: Jobs, events: Events) -> None:
-        """Train what is ordered.
+    def run(self, jobs: Jobs, events: Events, num_concurrent: int) -> None:
+        """Run jobs until there are no more.
 
         Raises:
             CannotGoOn: If Ray is lost for good.
@@ -111,7 +110,7 @@ class RayEngine:
             try:
                 if self._session is None:
                     self._start_anew()
-                self._serve(first, jobs, events)
+                self._serve(first, jobs, events, num_concurrent)
                 if self._address:  # a Ray of our own is ended at once, a cluster is left in order
                     self._live.end(_LEAVE_SECONDS)
             except ChildLostError as lost:
@@ -211,13 +210,13 @@ class RayEngine:
         except BadInput as error:  # it was there before, so it is no question of input
             raise ChildLostError(str(error)) from error
 
-    def _serve(self, first: Job | Next, jobs: Jobs, events: Events) -> None:
+    def _serve(self, first: Job | Next, jobs: Jobs, events: Events, num_concurrent: int) -> None:
         """Answer the process until it has ended all that it was handed."""
         session, num_handed_out = self._live, 0
         answers = chain([first], iter(jobs.next, None))
         session.send(
             Train(
-                num_concurrent=self.num_concurrent,
+                num_concurrent=num_concurrent,
                 max_concurrent=self._max_concurrent,
                 share=self._share,
             )

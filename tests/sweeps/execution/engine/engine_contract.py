@@ -104,9 +104,8 @@ def check_engine(make: EngineMaker, folder: Path) -> None:
 
     with make(EngineSetting(folder / "engine.log", lambda _: None, num_ready=1)) as engine:
         assert sum(machine.cpus for machine in engine.machines) > 0
-        engine.num_concurrent = 1
-        engine.run(driver, driver)
-        engine.run(looking, looking)
+        engine.run(driver, driver, num_concurrent=1)
+        engine.run(looking, looking, num_concurrent=1)
 
     ended = {event.trial_key: event for event in driver.ended}
     assert sorted(ended) == sorted(keys)

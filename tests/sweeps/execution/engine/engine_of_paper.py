@@ -40,8 +40,8 @@ def main() -> None:
     if TROUBLE == "shrinks":
         driver.machines = lambda: (Machine(cpus=1),)
     try:
-        for _ in words_to_train(driver):
-            os.write(2, b"it trains\n")
+        for train in words_to_train(driver):
+            os.write(2, f"it trains {train.num_concurrent} at once\n".encode())
             serve(driver, channel, ray)
             channel.send(Over())
     except EOFError:

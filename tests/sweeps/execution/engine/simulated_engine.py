@@ -55,23 +55,21 @@ class SimulatedEngine:
     Attributes:
         train: Makes the training of a trial.
         machines: What they have.
-        num_concurrent: Largest number of jobs at once.
         idle: Called where nothing runs and there is something to wait for.
         together: Of each turn, the keys of the trials that ran, by machine.
     """
 
     train: Callable[[TrialJob], Training]
     machines: Sequence[Machine] = (Machine(cpus=1),)
-    num_concurrent: int = 1
     idle: Callable[[], None] = nothing_to_wait_for
     together: list[list[tuple[str, ...]]] = field(default_factory=list[list[tuple[str, ...]]])
 
-    def run(self, jobs: Jobs, events: Events) -> None:
-        """Train what is ordered."""
+    def run(self, jobs: Jobs, events: Events, num_concurrent: int) -> None:
+        """Run jobs until there are no more."""
         running, waiting = deque[_Run](), None
         while True:
             said: Next | None = None
-            while len(running) < self.num_concurrent:
+            while len(running) < num_concurrent:
                 said, waiting = self._fetch(jobs, waiting)
                 if waiting is None or (machine := self._room(running, waiting.share)) is None:
                     break

@@ -31,7 +31,7 @@ def test_what_a_trial_prints_in_the_process_of_the_launch_stays_in_the_terminal(
     job = job_of(tmp_path)
     driver = Driver(Job(trials=(job,)))
     with InlineEngine(EngineSetting(tmp_path / "log", print)) as engine:
-        engine.run(driver, driver)
+        engine.run(driver, driver, num_concurrent=1)
     assert "base, seed 0" in capsys.readouterr().out
     assert "base, seed 0" not in (folder_of(job).path / "log.txt").read_text()
 
@@ -46,7 +46,7 @@ def test_an_interruption_in_a_users_code_is_no_failure_of_its_trial(
     job = job_of(tmp_path)
     driver = Driver(Job(trials=(job,)))
     with pytest.raises(Interrupted):
-        InlineEngine(EngineSetting(tmp_path / "log", print)).run(driver, driver)
+        InlineEngine(EngineSetting(tmp_path / "log", print)).run(driver, driver, num_concurrent=1)
     assert driver.ended == []
     lines, _ = folder_of(job).read_outbox()
     assert lines == []
@@ -60,7 +60,7 @@ def test_an_error_of_the_launch_is_no_failure_of_the_trial_that_it_meets(tmp_pat
     job = job_of(tmp_path)
     driver = Broken(Job(trials=(job,)))
     with pytest.raises(KeyError, match="of the plan"):
-        InlineEngine(EngineSetting(tmp_path / "log", print)).run(driver, driver)
+        InlineEngine(EngineSetting(tmp_path / "log", print)).run(driver, driver, num_concurrent=1)
     assert folder_of(job).failed_since(0) is None
 
 
@@ -71,6 +71,6 @@ def test_a_traceback_stands_in_the_terminal_and_in_the_trials_log(
     spec = job.spec.model_copy(update={"config": job.spec.config | {"batch_size": "none"}})
     job = job.model_copy(update={"spec": spec})
     driver = Driver(Job(trials=(job,)))
-    InlineEngine(EngineSetting(tmp_path / "log", print)).run(driver, driver)
+    InlineEngine(EngineSetting(tmp_path / "log", print)).run(driver, driver, num_concurrent=1)
     assert "Traceback" in capsys.readouterr().err
     assert "Traceback" in folder_of(job).log.read_text()

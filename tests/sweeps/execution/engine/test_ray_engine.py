@@ -94,7 +94,7 @@ class Paper:
     def run(self, driver: Driver) -> None:
         with self.engine() as engine:
             assert list(engine.machines) == [MACHINE]
-            engine.run(driver, driver)
+            engine.run(driver, driver, num_concurrent=1)
 
 
 @pytest.fixture(autouse=True)
@@ -188,7 +188,7 @@ def test_a_joined_cluster_is_not_started_anew(tmp_path: Path) -> None:
         paper.engine("10.0.0.1:6379") as engine,
         pytest.raises(CannotGoOn, match=r"cluster at 10\.0\.0\.1:6379 was lost: Ray has not"),
     ):
-        engine.run(driver, driver)
+        engine.run(driver, driver, num_concurrent=1)
     assert ("b", Failure.LOST, "Ray has not answered 3 times in a row") in driver.heard
 
 
@@ -196,7 +196,7 @@ def test_the_machines_are_those_that_a_cluster_has_as_it_asks(tmp_path: Path) ->
     driver = Driver("a")
     with Paper(tmp_path, "shrinks").engine("10.0.0.1:6379") as engine:
         assert list(engine.machines) == [MACHINE]
-        engine.run(driver, driver)
+        engine.run(driver, driver, num_concurrent=1)
         assert list(engine.machines) == [Machine(cpus=1)], "also when the process has ended"
 
 
@@ -216,13 +216,13 @@ def test_one_that_began_early_prints_where_it_is_told_to(tmp_path: Path) -> None
     engine.begin()
     engine.adopt(log, paper.said.append)
     with engine:
-        engine.run(driver, driver)
+        engine.run(driver, driver, num_concurrent=3)
     assert sorted(driver.ended) == ["a", "b"]
     assert len(paper.sessions) == 1
     assert sorted(log.read_text().split("\n")) == [
         "",
         "it starts",
-        "it trains",
+        "it trains 3 at once",
         "of an earlier launch",
     ]
 

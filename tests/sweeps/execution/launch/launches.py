@@ -176,9 +176,9 @@ class Launches:
         return self.recorder
 
     def _started(self) -> StartedEngine:
-        return StartedEngine(self._engine(), Room(Resources()))
+        return StartedEngine(self._engine(), Room(Resources()), self.num_concurrent)
 
     def _engine(self) -> SimulatedEngine:
         trainer = Trainer(self._world, self.score, unkilled)
         machines = (Machine(cpus=self.num_concurrent),)
-        return SimulatedEngine(trainer, machines, self.num_concurrent)
+        return SimulatedEngine(trainer, machines)

@@ -220,8 +220,7 @@ class Launch:
         exit_code = None
         try:
             machines = (Machine(cpus=num_concurrent),)
-            engine = SimulatedEngine(self._train, machines, num_concurrent)
-            engine.run(jobs=self, events=self)
+            SimulatedEngine(self._train, machines).run(self, self, num_concurrent)
             exit_code = 0
         except KeyboardInterrupt:
             exit_code = 130
@@ -330,7 +329,7 @@ def train_elsewhere(world: World, order: TrialJob, score: Score) -> CellQueue:
     cell = ManifestCell(arm=order.spec.arm, seed=order.spec.seed, trial_key=order.spec.trial_key)
     board = Board(list(surveyed([cell], {}, {})), {cell.arm: 3}, log)
     queue = CellQueue(ListedCells([order]), board)
-    SimulatedEngine(Trainer(world, score, unkilled)).run(jobs=queue, events=queue)
+    SimulatedEngine(Trainer(world, score, unkilled)).run(queue, queue, num_concurrent=1)
     return queue
 
 
