@@ -38,21 +38,21 @@ class Scene:
         self.heard: list[tuple[float, str, str]] = []
 
     def run(self) -> list[tuple[float, str, str]]:
-        orders = [TrialJob(cells=str(self.cells), spec=spec(key * 20)) for key in "ab"]
+        jobs = [TrialJob(cells=str(self.cells), spec=spec(key * 20)) for key in "ab"]
         queue = CellQueue(
-            ListedCells(orders), self, failure_policy=wait_and_retry, clock=lambda: self.seconds
+            ListedCells(jobs), self, failure_policy=wait_and_retry, clock=lambda: self.seconds
         )
         SimulatedEngine(self.train, idle=self.second_passes).run(queue, queue, num_concurrent=1)
         return self.heard
 
-    def train(self, order: TrialJob) -> Training:
-        folder = CellFolder(self.cells, order.spec.trial_key)
+    def train(self, job: TrialJob) -> Training:
+        folder = CellFolder(self.cells, job.spec.trial_key)
         with folder.lease(0) as fence:
             trouble = self.troubles.pop(0) if self.troubles and folder.path.name[0] == "a" else None
             if trouble is Failure.RAISED:
-                folder.append_failure(order.spec, fence, "OSError: disk full")
+                folder.append_failure(job.spec, fence, "OSError: disk full")
             if trouble is None:
-                folder.write_final(final(head=order.spec))
+                folder.write_final(final(head=job.spec))
         yield from ()
 
     def second_passes(self) -> None:

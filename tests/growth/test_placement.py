@@ -77,22 +77,22 @@ class Quiet:
 def run(cells: Path, kinds: str, room: Room) -> SimulatedEngine:
     """Run one trial a letter, wide those of W and narrow those of n, each of three epochs."""
 
-    def train(order: TrialJob) -> Training:
-        folder = CellFolder(cells, order.spec.trial_key)
+    def train(job: TrialJob) -> Training:
+        folder = CellFolder(cells, job.spec.trial_key)
         with folder.lease(0):
             for number in range(1, 4):
-                yield EpochEnded(trial_key=order.spec.trial_key, result=epoch(number))
-            folder.write_final(final(head=order.spec))
+                yield EpochEnded(trial_key=job.spec.trial_key, result=epoch(number))
+            folder.write_final(final(head=job.spec))
 
     configs = [WIDE if kind == "W" else NARROW for kind in kinds]
-    orders = [
+    jobs = [
         TrialJob(cells=str(cells), spec=spec(f"{kind}{number}" * 10, config=config))
         for number, (kind, config) in enumerate(zip(kinds, configs, strict=True))
     ]
-    queue = CellQueue(ListedCells(orders), Quiet(), share_of=room.share)
+    queue = CellQueue(ListedCells(jobs), Quiet(), share_of=room.share)
     engine = SimulatedEngine(train, GPUS)
     engine.run(queue, queue, room.capacity(configs).num_concurrent)
-    assert all(CellFolder(cells, order.spec.trial_key).is_filled() for order in orders)
+    assert all(CellFolder(cells, job.spec.trial_key).is_filled() for job in jobs)
     return engine
 
 

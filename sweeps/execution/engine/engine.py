@@ -37,7 +37,7 @@ class Job(_Message):
         share: What it gets of a machine.
     """
 
-    type: Literal["order"] = "order"
+    type: Literal["job"] = "job"
     trials: tuple[TrialJob, ...] = ()
     evaluations: tuple[EvaluationJob, ...] = ()
     share: Share = Share()

@@ -65,7 +65,7 @@ class Print(_Message):
 
 
 class Train(_Message):
-    """Ask for orders, and run so many at once at most.
+    """Ask for jobs, and run so many at once at most.
 
     Attributes:
         num_concurrent: How many; of a joined cluster where nothing divides it among launches.
@@ -80,7 +80,7 @@ class Train(_Message):
 
 
 class Ask(_Message):
-    """Is there an order?
+    """Is there a job?
 
     Attributes:
         machines: What each has that a joined cluster has now; None where they stay as they are.

@@ -2,7 +2,7 @@
 
 Ray and Tune run in a process of their own, which is watched. Where it falls silent, or Ray behind
 it ends, all of it is ended, the trials that it ran count as lost and not as failed, and where Ray
-was started here it is started anew. After some hundreds of orders a fresh process takes over, as
+was started here it is started anew. After some hundreds of jobs a fresh process takes over, as
 Tune keeps what it has ever run.
 """
 
@@ -51,14 +51,14 @@ _QUIET = {
 
 
 class RayEngine:
-    """Runs orders by Ray Tune; an `Engine`. Start it by a `with`.
+    """Runs jobs by Ray Tune; an `Engine`. Start it by a `with`.
 
     Args:
         address: Address of a running Ray cluster; None starts Ray here.
         log: Takes what Ray prints.
         tell: Told in a sentence what becomes of the process.
         num_ready: Processes that are started with Ray, each with what trains loaded already; None
-            starts none before there is an order, and a cluster that is joined has its own.
+            starts none before there is a job, and a cluster that is joined has its own.
         max_concurrent: Jobs at once in any cluster; None for any number.
         share: Weight of the launch's share of a cluster.
         open_session: Starts a process, from its environment and log.
@@ -201,7 +201,7 @@ class RayEngine:
         }
         if self._num_ready is None:
             return own
-        return {**own, **environment_of()}  # an order may set another number of threads
+        return {**own, **environment_of()}  # a job may set another number of threads
 
     def _start_anew(self) -> None:
         try:

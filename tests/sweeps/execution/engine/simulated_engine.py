@@ -1,4 +1,4 @@
-"""An engine without Ray: orders run in this process by turns of one epoch, on machines of paper.
+"""An engine without Ray: jobs run in this process by turns of one epoch, on machines of paper.
 
 Every message crosses as JSON, as it would to another process.
 """
@@ -50,7 +50,7 @@ class _Run:
 
 @dataclass
 class SimulatedEngine:
-    """Runs orders by turns.
+    """Runs jobs by turns.
 
     Attributes:
         train: Makes the training of a trial.

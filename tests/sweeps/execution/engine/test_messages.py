@@ -11,9 +11,9 @@ from sweeps.execution.engine.placement import Machine, Request, Share
 from sweeps.execution.worker.trial import TrialJob
 from tests.sweeps.execution.examples import KEY, epoch, spec
 
-ORDER = Job(trials=(TrialJob(cells="/cells", spec=spec()),), share=Share(cpus=2, gpus=0.25))
+JOB = Job(trials=(TrialJob(cells="/cells", spec=spec()),), share=Share(cpus=2, gpus=0.25))
 MESSAGES = [
-    ORDER,
+    JOB,
     TrialStarted(trial_key=KEY),
     EpochEnded(trial_key=KEY, result=epoch(3)),
     TrialEnded(trial_key=KEY, reason="ImportError: no"),
@@ -35,7 +35,7 @@ def test_a_loss_that_is_not_finite_arrives_as_it_was() -> None:
     assert arrived.result.validation_error == math.inf
 
 
-def test_the_word_for_no_order_arrives_too() -> None:
+def test_the_word_for_no_job_arrives_too() -> None:
     assert [Next(json.loads(json.dumps(word))) for word in Next] == [Next.WAIT, Next.DONE]
 
 
@@ -46,10 +46,10 @@ def test_a_message_cannot_be_changed_on_its_way(message: BaseModel) -> None:
         setattr(message, name, None)
 
 
-def test_an_order_without_a_trial_is_none() -> None:
+def test_a_job_without_a_trial_is_none() -> None:
     with pytest.raises(ValidationError):
         Job(trials=())
 
 
-def test_an_order_names_its_trials() -> None:
-    assert ORDER.trial_keys == (KEY,)
+def test_a_job_names_its_trials() -> None:
+    assert JOB.trial_keys == (KEY,)

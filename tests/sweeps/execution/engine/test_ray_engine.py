@@ -1,4 +1,4 @@
-"""The engine's process may die, fall silent or lose Ray: orders are handed out again, and once."""
+"""The engine's process may die, fall silent or lose Ray: jobs are handed out again, and once."""
 
 import os
 import shutil
@@ -116,7 +116,7 @@ def little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_session, "LONGEST_SILENCE", 2)
 
 
-def test_every_order_ends_once(tmp_path: Path) -> None:
+def test_every_job_ends_once(tmp_path: Path) -> None:
     driver = Driver("abc")
     Paper(tmp_path).run(driver)
     assert driver.heard == [("a", "", ""), ("b", "", ""), ("c", "", "")]
@@ -200,7 +200,7 @@ def test_the_machines_are_those_that_a_cluster_has_as_it_asks(tmp_path: Path) ->
         assert list(engine.machines) == [Machine(cpus=1)], "also when the process has ended"
 
 
-def test_a_fresh_process_takes_over_after_some_orders(
+def test_a_fresh_process_takes_over_after_some_jobs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ray_engine, "JOBS_A_PROCESS", 2)

@@ -230,12 +230,12 @@ class Launch:
         return self
 
     def next(self) -> Job | Next:
-        """Hand out an order, and note it."""
-        order = self.queue.next()
-        if isinstance(order, Job):
-            self.started.extend(order.trial_keys)
+        """Hand out a job, and note it."""
+        job = self.queue.next()
+        if isinstance(job, Job):
+            self.started.extend(job.trial_keys)
             self._step()
-        return order
+        return job
 
     def tell(self, event: Event) -> StopMessage | None:
         """Pass on what happened."""
@@ -270,14 +270,14 @@ class Trainer:
         self._score = score
         self._step = step
 
-    def __call__(self, order: TrialJob) -> Training:
+    def __call__(self, job: TrialJob) -> Training:
         """Train until the trial ends in any way."""
-        folder = self._world.folder(order.spec.trial_key)
+        folder = self._world.folder(job.spec.trial_key)
         with suppress(WorkerKilled), folder.lease(0) as fence:
             try:
-                yield from self._attempt(folder, order.spec, fence)
+                yield from self._attempt(folder, job.spec, fence)
             except ValueError as error:
-                folder.append_failure(order.spec, fence, reason_of(error))
+                folder.append_failure(job.spec, fence, reason_of(error))
 
     def _attempt(self, folder: CellFolder, spec: TrialSpec, fence: int) -> Training:
         last_reported = folder.epochs_done()
@@ -323,12 +323,12 @@ class Trainer:
         )
 
 
-def train_elsewhere(world: World, order: TrialJob, score: Score) -> CellQueue:
+def train_elsewhere(world: World, job: TrialJob, score: Score) -> CellQueue:
     """Train a cell to its end as a design does, which stops nothing."""
     log = SweepLog(world.journals, "elsewhere")
-    cell = ManifestCell(arm=order.spec.arm, seed=order.spec.seed, trial_key=order.spec.trial_key)
+    cell = ManifestCell(arm=job.spec.arm, seed=job.spec.seed, trial_key=job.spec.trial_key)
     board = Board(list(surveyed([cell], {}, {})), {cell.arm: 3}, log)
-    queue = CellQueue(ListedCells([order]), board)
+    queue = CellQueue(ListedCells([job]), board)
     SimulatedEngine(Trainer(world, score, unkilled)).run(queue, queue, num_concurrent=1)
     return queue
 

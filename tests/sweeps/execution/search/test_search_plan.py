@@ -139,9 +139,9 @@ def test_a_proposal_that_is_the_base_is_trained_once_and_observed_for_both(
 def test_of_several_at_once_each_is_handed_out_once(world: World) -> None:
     launch = Launch(world, random(trials=4, space=FEW_POINTS), falling)
     given: list[str] = []
-    while isinstance(order := launch.queue.next(), Job):
-        given.extend(order.trial_keys)
-    assert order is Next.WAIT, "for those that run"
+    while isinstance(job := launch.queue.next(), Job):
+        given.extend(job.trial_keys)
+    assert job is Next.WAIT, "for those that run"
     keys = [cell.trial_key for cell in launch.manifest.cells]
     assert len(keys) == 5
     assert given == list(dict.fromkeys(keys))
@@ -200,8 +200,8 @@ def test_another_sweep_goes_on_with_a_stopped_trial_and_this_one_keeps_the_stop(
     assert cell.stopped == Stopped(epoch=2, value=0.5)
     store = Store(world, cell.trial_key)
     assert store.carry() == ("pruned", "stopped by asha after epoch 2, validation_error 0.5")
-    order = TrialJob(cells=str(world.cells), spec=first.definition.spec(cell))
-    train_elsewhere(world, order, score)
+    job = TrialJob(cells=str(world.cells), spec=first.definition.spec(cell))
+    train_elsewhere(world, job, score)
 
     assert store.carry() == ("finished", "")
     assert [world.epochs_trained()[cell.trial_key, epoch] for epoch in (1, 2, 3)] == [1, 1, 1]

@@ -37,7 +37,7 @@ def job_of(cells: Path, seed: int = 0, source: str | None = None, **changes: Any
 
 
 def unjudged(cells: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> TrialJob:
-    """Return an order of a trial that nobody judges, all of whose epochs are taken for short."""
+    """Return the job of a trial that nobody judges, all of whose epochs are taken for short."""
     monkeypatch.setattr(trial, "_SAVE_SECONDS", math.inf)
     return job_of(cells, **changes).model_copy(update={"is_judged": False})
 
