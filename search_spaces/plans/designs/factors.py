@@ -1,5 +1,6 @@
 """What designs of factors share: the levels, the arms made of them, and their names."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -58,7 +59,7 @@ class BuiltArms:
     left_out: Mapping[str, str]
 
 
-class FactorDesign(Plan):
+class FactorDesign(Plan, ABC):
     """Base class of designs whose arms are made of factors; members say which rows there are.
 
     A setting is used only where it exists: `model.routing.iterations` is left out of an arm whose
@@ -67,9 +68,9 @@ class FactorDesign(Plan):
     "row 07: iterations=1, reconstruction=none, ...".
     """
 
+    @abstractmethod
     def rows(self, definition: Definition) -> Iterator[tuple[str, Row]]:
         """Yield the name and the settings of every arm, the baseline first."""
-        raise NotImplementedError
 
     def built_arms(self, definition: Definition) -> BuiltArms:
         """Return the arms of all rows.

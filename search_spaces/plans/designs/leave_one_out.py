@@ -50,7 +50,7 @@ class LeaveOneOut(FactorDesign):
         fields = super().manifest_fields(definition)
         arms = self.built_arms(definition).arms
         present = {arm: names for arm, names in self._rows_of_components() if arm in arms}
-        return {"design": {**fields["design"], "components": present}}
+        return {**fields, "design": {**fields["design"], "components": present}}
 
     def _rows_of_components(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         everything = tuple(self.components)

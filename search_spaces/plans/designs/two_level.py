@@ -1,5 +1,6 @@
 """What fractions and screens share: factors of two levels, and rows of these."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -39,7 +40,7 @@ TwoLevelFactors = Annotated[Factors, AfterValidator(_of_two_levels)]
 """Path of a setting -> its two levels."""
 
 
-class TwoLevelDesign(FactorDesign):
+class TwoLevelDesign(FactorDesign, ABC):
     """Base class of designs with some combinations of two levels; members say which.
 
     The level that the base has counts as the first level of a factor, so that the row of all first
@@ -52,17 +53,17 @@ class TwoLevelDesign(FactorDesign):
 
     factors: TwoLevelFactors
 
+    @abstractmethod
     def combinations(self) -> Iterator[tuple[bool, ...]]:
         """Yield the rows: for each factor whether it has its second level."""
-        raise NotImplementedError
 
+    @abstractmethod
     def mixed(self) -> Iterator[tuple[Effect, tuple[Effect, ...]]]:
         """Yield the effects that are mixed with others, and these others."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fraction_fields(self) -> Mapping[str, Any]:
         """Return the fraction's fields of the manifest, without its aliases."""
-        raise NotImplementedError
 
     def rows(self, definition: Definition) -> Iterator[tuple[str, Row]]:
         """Yield the combinations, the base first if it is one of them."""
@@ -93,16 +94,18 @@ class TwoLevelDesign(FactorDesign):
             configs = [existing(definition, name, {**first, path: level})[0] for level in levels]
             if configs[0] == configs[1]:
                 raise ValueError(
-                    f"Both levels of the factor '{path}' are the same in it: give it another one."
+                    f"Both levels of the factor '{path}' give the arm '{name}' the same settings: "
+                    f"replace one of them."
                 )
 
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:
         """Return also the resolution, and which effects are mixed."""
-        (name, design), *_ = super().manifest_fields(definition).items()
+        fields = super().manifest_fields(definition)
         aliases = {
             self._title(effect): tuple(map(self._title, others)) for effect, others in self.mixed()
         }
-        return {name: {**design, **self.fraction_fields(), "aliases": aliases}}
+        design = {**fields["design"], **self.fraction_fields(), "aliases": aliases}
+        return {**fields, "design": design}
 
     def factor_levels(self) -> Mapping[str, Sequence[Any]]:
         """Return the factors as declared."""

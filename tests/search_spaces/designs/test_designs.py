@@ -1,7 +1,7 @@
 """Designs of factors: which arms they make, how these are called, and what is refused."""
 
 import itertools
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -20,10 +20,13 @@ from search_spaces import (
     LeaveOneOut,
     ListedArms,
     OneFactor,
+    PlackettBurman,
     Search,
     Sweep,
 )
 from search_spaces.plans.base import Plan
+from search_spaces.plans.designs.factors import FactorDesign
+from search_spaces.plans.designs.two_level import TwoLevelDesign
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.records.manifest import Manifest
 from tests.search_spaces.declared import SPACE, Mine, sweep
@@ -226,6 +229,42 @@ def test_a_check_mark_table_is_of_components_or_crossed_factors():
     assert "nothing for a table of the kind 'effects'" in refused(
         lambda: out, tables=[EffectsTable()]
     )
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        LeaveOneOut(components={"decoder": {DECODER: "none"}, "wide": {"batch_size": 8}}),
+        PlackettBurman(
+            factors={
+                DECODER: ("fully_connected", "none"),
+                "batch_size": (8, 16),
+                ITERATIONS: (1, 3),
+            }
+        ),
+    ],
+    ids=["leave_one_out", "plackett_burman"],
+)
+def test_what_the_base_class_writes_into_the_manifest_stays(
+    plan: FactorDesign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = FactorDesign.manifest_fields
+    monkeypatch.setattr(
+        FactorDesign,
+        "manifest_fields",
+        lambda self, definition: {"first": 1, **fields(self, definition), "last": 2},
+    )
+    written = plan.manifest_fields(designed(plan))
+    assert (written["first"], written["last"]) == (1, 2)
+    assert written["design"]["kind"] == plan.kind
+
+
+def test_a_design_that_lacks_a_method_is_refused_before_it_is_used():
+    class Unfinished(TwoLevelDesign):
+        kind: Literal["unfinished"] = "unfinished"  # pyright: ignore
+
+    with pytest.raises(TypeError, match=r"abstract.* combinations, fraction_fields, mixed"):
+        Unfinished(factors={"batch_size": (8, 16)})
 
 
 def test_what_is_trained_is_what_the_same_arms_written_out_would_train():

@@ -386,7 +386,7 @@ def test_two_levels_that_come_out_as_one_are_refused() -> None:
             factors={**factors(3), DECODER: ("fully_connected", decoder)}, resolution=3
         )
     )
-    assert f"Both levels of the factor '{DECODER}' are the same in it: give it another one." in said
+    assert f"Both levels of the factor '{DECODER}' give the arm 'base' the same settings" in said
 
 
 def test_letters_leave_out_the_one_that_stands_for_what_is_constant() -> None:
