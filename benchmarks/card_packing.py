@@ -3,7 +3,7 @@
     python -m benchmarks.card_packing [SEEDS]
 
 Each line is 200 trials of ten kinds on four cards of 10 to 80 GiB, one of them half used by others.
-The kinds take half as much memory again from their second epoch on, so that first figures are too
+The kinds take half as much memory again from their second epoch on, so that first peaks are too
 small. "Same order" knows what each trial needs; "best order" is the best of 303 orders, with the
 lengths known too.
 """

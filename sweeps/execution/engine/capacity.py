@@ -10,7 +10,7 @@ from typing import Literal
 from sweeps.execution.engine.cards import Card, cards_here
 from sweeps.execution.engine.cgroup import num_cores, num_oom_kills
 from sweeps.execution.engine.failure_policy import GpuShare
-from sweeps.execution.engine.packing import CardPacker, MemoryFigures
+from sweeps.execution.engine.packing import CardPacker, MemoryNeeds
 from sweeps.execution.engine.placement import (
     Limits,
     Machine,
@@ -148,8 +148,8 @@ class Room:
         """
         if self._resources.gpus != "auto":
             return None
-        figures = MemoryFigures(self._resources.gpu_memory)
-        return CardPacker(self.cards, figures, checkpointing=self._resources.checkpointing)
+        needs = MemoryNeeds(self._resources.gpu_memory)
+        return CardPacker(self.cards, needs, checkpointing=self._resources.checkpointing)
 
     @cached_property
     def cards(self) -> tuple[Card, ...]:

@@ -3,7 +3,10 @@
 What a trial needs is measured once for each shape of configuration. The first trial of a shape gets
 all that is free of a card, at least half of it, until its first epoch has shown its peak; then as
 many share the card as fit. What is measured stays in the storage folder. A trial that runs out of
-memory shows that its shape needs more: the figure is doubled until another one has ended well.
+memory shows that its shape needs more: the peak is doubled until another one has ended well.
+
+The peak of a shape is the largest on any card. Cards differ in it by little, and a trial that needs
+more elsewhere shows it; to measure each shape on each kind of card would cost more than that saves.
 """
 
 import hashlib
@@ -54,17 +57,16 @@ def _without_reals(value: object) -> object:
     return None if isinstance(value, float) else value
 
 
-class Figure(BaseModel):
-    """A line of the file: the most memory that trials of a shape have held on a kind of card."""
+class ShapePeak(BaseModel):
+    """A line of the file: the most memory that trials of a shape have held of a card."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="ignore")  # older versions also wrote which card
 
     shape: str
-    card: str
     peak_bytes: int
 
 
-class MemoryFigures:
+class MemoryNeeds:
     """What trials of each shape need, remembered in a file that launches add to.
 
     Args:
@@ -73,29 +75,29 @@ class MemoryFigures:
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
-        self._peaks: dict[str, int] = {}  # by shape, on whatever card
+        self._peaks: dict[str, int] = {}  # by shape
         self._bounds: dict[str, int] = {}  # by trials that ran out of memory since
-        for figure in _read(path) if path else ():
-            self._note(figure)
+        for peak in _read(path) if path else ():
+            self._note(peak)
 
     def peak(self, shape: str) -> int | None:
-        """Return the bytes that a trial needs, on whatever card; None if that is not known."""
+        """Return the bytes that a trial needs; None if that is not known."""
         return max(self._peaks.get(shape, 0), self._bounds.get(shape, 0)) or None
 
-    def observe(self, shape: str, card: str, peak: int) -> None:
+    def observe(self, shape: str, peak_bytes: int) -> None:
         """Take the peak of a trial that runs, or has run to its end."""
-        if peak > self._peaks.get(shape, 0):
-            figure = Figure(shape=shape, card=card, peak_bytes=peak)
-            self._note(figure)
+        if peak_bytes > self._peaks.get(shape, 0):
+            peak = ShapePeak(shape=shape, peak_bytes=peak_bytes)
+            self._note(peak)
             if self._path:
-                _append(self._path, figure)
+                _append(self._path, peak)
 
     def got_further(self, shape: str) -> None:
         """Note that a trial has passed where others ran out: its peak is what its shape needs."""
         self._bounds.pop(shape, None)
 
     def ran_out(self, shape: str, given: int) -> None:
-        """Double the figure of a shape, as one of its trials ran out of memory.
+        """Double what a shape needs, as one of its trials ran out of memory.
 
         Args:
             shape: The shape.
@@ -104,31 +106,31 @@ class MemoryFigures:
         bound = int(2 * (given - CONTEXT_BYTES) / MARGIN)
         self._bounds[shape] = max(self._bounds.get(shape, 0), bound)
 
-    def _note(self, figure: Figure) -> None:
-        self._peaks[figure.shape] = max(self._peaks.get(figure.shape, 0), figure.peak_bytes)
+    def _note(self, peak: ShapePeak) -> None:
+        self._peaks[peak.shape] = max(self._peaks.get(peak.shape, 0), peak.peak_bytes)
 
 
-def _read(path: Path) -> list[Figure]:
-    """Return the figures of a file; what is torn or a stranger's is left out."""
+def _read(path: Path) -> list[ShapePeak]:
+    """Return the peaks of a file; what is torn or a stranger's is left out."""
     try:
         lines = read_regular(path, most_bytes=_MOST_FILE_BYTES).splitlines()
     except (OSError, ValueError):
         return []
-    figures: list[Figure] = []
+    peaks: list[ShapePeak] = []
     for line in lines:
         try:
-            figures.append(Figure.model_validate_json(line))
+            peaks.append(ShapePeak.model_validate_json(line))
         except ValidationError:
             continue
-    return figures
+    return peaks
 
 
-def _append(path: Path, figure: Figure) -> None:
-    """Add a figure to the file; without room for it the next launch measures anew."""
+def _append(path: Path, peak: ShapePeak) -> None:
+    """Add a peak to the file; without room for it the next launch measures anew."""
     try:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
         with os.fdopen(open_regular(path, flags), "r+b", buffering=0) as file:
-            append_whole(file, f"{figure.model_dump_json()}\n".encode())
+            append_whole(file, f"{peak.model_dump_json()}\n".encode())
     except (OSError, ValueError):
         return
 
@@ -175,15 +177,15 @@ class CardPacker:
 
     Args:
         cards: At least one.
-        figures: What trials need.
+        needs: What trials need.
         checkpointing: Whether the launch computes activations anew.
     """
 
     def __init__(
-        self, cards: Sequence[Card], figures: MemoryFigures, *, checkpointing: bool = False
+        self, cards: Sequence[Card], needs: MemoryNeeds, *, checkpointing: bool = False
     ) -> None:
         self.cards = tuple(cards)
-        self._figures = figures
+        self._needs = needs
         self._checkpointing = checkpointing
         self._running: dict[str, _Running] = {}
         self._shapes: dict[str, str] = {}
@@ -248,11 +250,10 @@ class CardPacker:
         running = self._running.get(trial_key)
         if running is None or not peak:
             return
-        name = self.cards[running.card].name
-        self._figures.observe(running.wanted.shape, name, peak)
+        self._needs.observe(running.wanted.shape, peak)
         wanted = running.wanted
         if wanted.is_retry:  # it got further than the one that ran out
-            self._figures.got_further(wanted.shape)
+            self._needs.got_further(wanted.shape)
         if running.had_all and not wanted.is_alone:  # its process knows no limit
             running.given = int(_FIRST_MARGIN * _need(peak))
         elif wanted.is_retry:
@@ -273,9 +274,9 @@ class CardPacker:
         self.note_peak(trial_key, peak)
         running = self._running.pop(trial_key)
         if ended_well:
-            self._figures.got_further(running.wanted.shape)
+            self._needs.got_further(running.wanted.shape)
         if ran_out:
-            self._figures.ran_out(running.wanted.shape, running.began_with)
+            self._needs.ran_out(running.wanted.shape, running.began_with)
         return running.began_with >= self._largest
 
     def _card_for(self, wanted: Wanted, kept: int | None, *, may_repeat: bool) -> int | None:
@@ -303,7 +304,7 @@ class CardPacker:
 
     def _known_need(self, shape: str) -> int | None:
         """Return what a trial gets of a card, at most the largest; None if it is not known."""
-        peak = self._figures.peak(shape)
+        peak = self._needs.peak(shape)
         return None if peak is None else min(_need(peak), self._largest)
 
     def _is_being_measured(self, shape: str) -> bool:

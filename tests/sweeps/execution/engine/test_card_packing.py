@@ -1,4 +1,4 @@
-"""Many trials share each GPU by what they need of its memory; figures are measured, and corrected.
+"""Many trials share each GPU by what they need of its memory; peaks are measured, and corrected.
 
 `python -m benchmarks.card_packing` simulates more of them.
 """
@@ -19,7 +19,7 @@ from sweeps.execution.engine.packing import (
     MARGIN,
     CardPacker,
     Choice,
-    MemoryFigures,
+    MemoryNeeds,
     Wanted,
     shape_of,
 )
@@ -79,7 +79,7 @@ def simulated(folder: Path, seed: int, order: str) -> Simulated:
         TrialJob(cells=str(folder), spec=spec(f"{number:020d}", config=config))
         for number, config in enumerate(configs)
     ]
-    packer = CardPacker(MIXED, MemoryFigures(folder / "figures"))
+    packer = CardPacker(MIXED, MemoryNeeds(folder / "peaks"))
     queue = CellQueue(ListedCells(jobs), Quiet(), share_of=on_a_gpu, packer=packer)
     engine = SimulatedCards(folder, MIXED, {kind.channels: kind for kind in kinds}, NUM_CORES)
     engine.run(queue)
@@ -99,7 +99,7 @@ def test_two_hundred_trials_on_mixed_cards_take_hardly_longer_than_if_all_were_k
 
 
 def packer_of(*cards: Card, path: Path | None = None) -> CardPacker:
-    return CardPacker(cards, MemoryFigures(path))
+    return CardPacker(cards, MemoryNeeds(path))
 
 
 def test_the_first_trial_of_a_shape_has_all_that_is_free_until_its_peak_is_known() -> None:
@@ -137,7 +137,7 @@ def test_another_shape_is_measured_where_at_least_half_a_card_is_free() -> None:
     assert packer.choose([Wanted("b", "b")]) is None
 
 
-def test_one_that_runs_out_doubles_the_figure_until_one_gets_further(tmp_path: Path) -> None:
+def test_one_that_runs_out_doubles_the_peak_until_one_gets_further(tmp_path: Path) -> None:
     packer = packer_of(card("A", 80))
     packer.give(Wanted("first", "a"), 0)
     packer.take_back("first", 2 * GIB, ended_well=True, ran_out=False)
@@ -169,9 +169,9 @@ def test_one_that_ran_out_of_a_whole_small_card_has_a_larger_one_to_try() -> Non
 
 
 def test_one_that_was_passed_often_keeps_the_card_that_lacks_least_for_it(tmp_path: Path) -> None:
-    path = tmp_path / "figures"
+    path = tmp_path / "peaks"
     for shape, peak in (("large", 15), ("small", 2)):
-        MemoryFigures(path).observe(shape, "A", peak * GIB)
+        MemoryNeeds(path).observe(shape, peak * GIB)
     packer = packer_of(card("A", 24), card("A", 24), path=path)
     for number, place in enumerate([0] * 3 + [1] * 8):  # which is all that the second has room for
         packer.give(Wanted(f"{number}", "small"), place)
@@ -184,25 +184,42 @@ def test_one_that_was_passed_often_keeps_the_card_that_lacks_least_for_it(tmp_pa
     assert packer.choose([waiting, later]) == Choice(0, 0)
 
 
-def test_figures_are_remembered_in_the_storage_folder_and_what_is_torn_is_left_out(
+def test_peaks_are_remembered_in_the_storage_folder_and_what_is_torn_is_left_out(
     tmp_path: Path,
 ) -> None:
-    path = tmp_path / "figures"
-    MemoryFigures(path).observe("a", "A", 5)
+    path = tmp_path / "peaks"
+    MemoryNeeds(path).observe("a", 5)
     with path.open("a") as file:
-        file.write('{"shape": "b", "card"')
-    figures = MemoryFigures(path)
-    figures.observe("a", "B", 7)
-    figures.observe("a", "A", 6)
-    assert [MemoryFigures(path).peak(shape) for shape in ("a", "b")] == [7, None]
+        file.write('{"shape": "b", "peak"')
+    needs = MemoryNeeds(path)
+    needs.observe("a", 7)
+    needs.observe("a", 6)
+    assert [MemoryNeeds(path).peak(shape) for shape in ("a", "b")] == [7, None]
     assert len(path.read_text().splitlines()) == 3
+
+
+def test_the_peak_of_a_shape_is_the_largest_on_any_card(tmp_path: Path) -> None:
+    packer = packer_of(card("A", 24), card("B", 80), path=tmp_path / "peaks")
+    for key, place, peak in (("first", 0, 5), ("second", 1, 7)):
+        packer.give(Wanted(key, "a"), place)
+        packer.take_back(key, peak, ended_well=True, ran_out=False)
+    assert MemoryNeeds(tmp_path / "peaks").peak("a") == 7
+
+
+def test_peaks_of_versions_that_wrote_the_card_too_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "peaks"
+    path.write_text('{"shape":"a","card":"A100","peak_bytes":5}\n')
+    MemoryNeeds(path).observe("a", 7)
+    assert path.read_text().splitlines()[1:] == ['{"shape":"a","peak_bytes":7}']
+    path.write_text(path.read_text().splitlines()[0])
+    assert MemoryNeeds(path).peak("a") == 5
 
 
 def test_what_others_put_into_the_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
     stranger = tmp_path / "stranger"
     stranger.write_text("mine")
-    (tmp_path / "figures").symlink_to(stranger)
-    MemoryFigures(tmp_path / "figures").observe("a", "A", 5)
+    (tmp_path / "peaks").symlink_to(stranger)
+    MemoryNeeds(tmp_path / "peaks").observe("a", 5)
     assert stranger.read_text() == "mine"
 
 

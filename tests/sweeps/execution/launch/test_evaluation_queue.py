@@ -11,7 +11,7 @@ from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.engine import Job, Next, TrialEnded
 from sweeps.execution.engine.failure_policy import MAX_RESTARTS, Failure, GpuShare, Retry
-from sweeps.execution.engine.packing import CardPacker, MemoryFigures, Wanted
+from sweeps.execution.engine.packing import CardPacker, MemoryNeeds, Wanted
 from sweeps.execution.engine.placement import Share
 from sweeps.execution.launch.evaluating.evaluation_queue import EvaluationQueue, TrialToEvaluate
 from sweeps.execution.worker.evaluation import run_evaluations
@@ -145,7 +145,7 @@ def test_one_without_memory_gets_a_machine_of_its_own_once(trial: TrialToEvaluat
 def test_one_that_fits_on_no_card_waits_and_one_that_runs_out_of_its_part_gets_more(
     trial: TrialToEvaluate,
 ) -> None:
-    packer = CardPacker([card("A", 24)], MemoryFigures())
+    packer = CardPacker([card("A", 24)], MemoryNeeds())
     packer.give(Wanted("another trial", "a"), 0)
     shares = Shares()
     queue = EvaluationQueue(lambda: [trial], shares, packer=packer)
