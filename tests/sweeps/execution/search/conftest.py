@@ -7,12 +7,20 @@ from typing import Any
 import pytest
 
 from sweeps.execution.plan.definition import Definition
+from sweeps.execution.search import measures
 from tests.sweeps.execution.search.simulated import Launch, Score, World
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return World(tmp_path / "world")
+
+
+@pytest.fixture
+def few_points_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have launches look for broken points among eight: among 64 that is a third of their time."""
+    few = {"tpe": {"points_tried": 8}, "gp": {"points_tried": 0}}
+    monkeypatch.setattr(measures, "FLAGS_WITH_LIMITS", few)
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from tests.sweeps.execution.search.examples import confirm, expect_valid, search
 from tests.sweeps.execution.search.simulated import Launch, WorkerKilled, World
 from tests.sweeps.execution.search.test_kills import Unbroken, score
 
+pytestmark = pytest.mark.usefixtures("few_points_tried")
+
 NUM_CONCURRENT = 3
 
 
@@ -64,7 +66,7 @@ def drawn(count: int) -> list[float]:
     return [chance.random() for _ in range(count)]
 
 
-@pytest.mark.parametrize("share", drawn(20))
+@pytest.mark.parametrize("share", drawn(8))
 def test_with_the_store_intact_the_search_is_the_same(
     whole: World, tmp_path: Path, definition: Definition, share: float
 ) -> None:
@@ -80,12 +82,13 @@ def border_before(world: World, share: float) -> int:
     return known[int(share * len(known))]
 
 
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.nightly)])
 def test_cut_here_and_in_the_store_nothing_is_trained_or_numbered_twice(
-    whole: World, tmp_path: Path, definition: Definition
+    whole: World, tmp_path: Path, definition: Definition, every: int
 ) -> None:
     ends = borders(whole)
     torn = [int(share * ends[-1]) for share in drawn(20)]
-    for number, num_bytes in enumerate([*ends, *torn]):
+    for number, num_bytes in enumerate([*ends[::every], *torn[::every]]):
         left = cut(whole, tmp_path / str(number), num_bytes, in_store=True)
         unnamed = trials(left).keys() - named(left)
         manifest = Launch(left, definition, score).run(num_concurrent=NUM_CONCURRENT).manifest

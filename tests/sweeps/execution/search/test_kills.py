@@ -15,6 +15,8 @@ from tests.sweeps.execution.search.examples import confirm, expect_valid, rate_o
 from tests.sweeps.execution.search.scores import number_of
 from tests.sweeps.execution.search.simulated import Killed, Launch, WorkerKilled, World
 
+pytestmark = pytest.mark.usefixtures("few_points_tried")
+
 NUM_TRIALS = 6
 
 

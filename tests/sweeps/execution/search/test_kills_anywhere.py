@@ -21,6 +21,8 @@ from tests.sweeps.execution.search.test_kills import Unbroken, built
 from tests.sweeps.execution.search.test_kills import score as by_rate
 from tests.sweeps.execution.search.test_warm_start import Store, other, warm
 
+pytestmark = pytest.mark.usefixtures("few_points_tried")
+
 FEW = SPACE.varied({RATE: Choices(1e-3, 5e-3, 1e-2), BATCH: Choices(100, 200)})
 CONFIRM = Confirm(best=1, seeds=(101,))
 AGAINST_RANDOM = Confirm(best=1, seeds=(101,), against_random=True)

@@ -23,6 +23,8 @@ from tests.sweeps.execution.search.scores import number_of, of, random
 from tests.sweeps.execution.search.simulated import Killed, Launch, World, train_elsewhere
 from tests.sweeps.execution.search.test_kills import KillAfter, KillEach, Snapshots, Unbroken
 
+pytestmark = pytest.mark.usefixtures("few_points_tried")
+
 HALF = PromotionAsha(grace=0.3, reduction_factor=2)  # of three epochs: rungs after 1 and 2
 
 

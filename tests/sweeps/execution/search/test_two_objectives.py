@@ -31,6 +31,8 @@ from tests.sweeps.execution.search.examples import (
 from tests.sweeps.execution.search.simulated import Launch, World
 from tests.sweeps.execution.search.test_kills import Snapshots, Unbroken, built, score
 
+pytestmark = pytest.mark.usefixtures("few_points_tried")
+
 
 @pytest.fixture(autouse=True)
 def _parameters_by_batch_and_rate(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,8 +139,9 @@ def test_the_best_value_is_chosen_first_and_then_what_spreads() -> None:
     ],
     ids=["tpe", "nsga2", "limits"],
 )
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.nightly)])
 def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
-    tmp_path: Path, changes: dict[str, Any]
+    tmp_path: Path, changes: dict[str, Any], every: int
 ) -> None:
     definition = weighed(trials=5, confirm=confirm(2, (101,)), **changes)
     world = World(tmp_path / "unbroken")
@@ -150,5 +153,5 @@ def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
     assert launch.manifest.search.confirmation.arms
     expect_valid(launch.manifest)
     assert len(snapshots.taken) > 60
-    for left in snapshots.taken:
+    for left in snapshots.taken[::every]:
         unbroken.expect_same(left, Launch(left, definition, score).run())
