@@ -54,12 +54,12 @@ def killing(real: Callable[..., Any], at_call: int, after: bool) -> Callable[...
     return call
 
 
-KILLS = [
-    (seam, call, after)
+KILLS = [  # nothing is left behind between two of them: after one is before the next
+    (seam, call, False)
     for seam, num_calls in {"checkpoint": 3, "outbox": 4, "test": 1, "final": 1}.items()
     for call in range(1, num_calls + 1)
-    for after in (False, True)
 ]
+KILLS.append(("final", 1, True))
 
 
 KILLS_OF_UNJUDGED = [  # the last two of its three epochs are kept together
@@ -238,8 +238,10 @@ def test_the_largest_peak_of_all_attempts_is_kept(
     assert final_of(folder_of(job)).peak_memory_bytes == 90
 
 
-@pytest.mark.parametrize("seam", ["checkpoint", "outbox", "test", "final"])
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize(
+    ("seam", "after"),
+    [*((seam, False) for seam in ("checkpoint", "outbox", "test", "final")), ("final", True)],
+)
 def test_killed_in_the_epoch_that_reaches_its_target_it_trains_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seam: str, after: bool
 ) -> None:

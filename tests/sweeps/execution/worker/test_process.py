@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from capsmodel.augmentation import Patches
-from capsmodel.data import Digits, Viewpoints
+from capsmodel.data import DataSplits, Digits, Images
 from sweeps.execution.worker.worker_process import warm_up
 from tests.sweeps.execution.worker.trials import job_of
 
@@ -51,13 +52,22 @@ def test_trials_that_differ_in_their_seed_warm_up_once(
     assert len(loads) == 1
 
 
-def test_images_of_one_byte_are_presented_as_in_training(tmp_path: Path) -> None:
-    changes = {
-        "data": Viewpoints(fraction=0.003),
-        "augmentation": Patches(size=12, standardise=False),
-        "batch_size": 63,
-    }
-    warm_up(job_of(tmp_path, **changes).spec)
+def test_images_of_one_byte_are_presented_as_in_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Digits.load
+
+    def in_bytes(images: Images) -> Images:
+        return replace(images, images=(images.images * 255).to(torch.uint8))
+
+    def load(data: Digits, device: str) -> DataSplits:
+        splits = real(data, device)
+        train, validation, test = map(in_bytes, (splits.train, splits.validation, splits.test))
+        return replace(splits, train=train, validation=validation, test=test)
+
+    monkeypatch.setattr(Digits, "load", load)
+    augmentation = Patches(size=6, standardise=False)
+    warm_up(job_of(tmp_path, augmentation=augmentation, batch_size=63).spec)
 
 
 TWO_TRIALS = """
