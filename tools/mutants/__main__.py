@@ -1,233 +1,168 @@
 """Which small faults in the packages the tests find: seeded mutants, each against its tests.
 
-    python -m tools.mutants draw --seed 1 --number 40 > tools/mutants/mutants.json
-    python -m tools.mutants run tools/mutants/mutants.json --column before [--tree FOLDER]
-    python -m tools.mutants run tools/mutants/mutants.json --column after --killed-in before
+    python -m tools.mutants draw LIST --seed 1 --number 150
+    python -m tools.mutants draw LIST --seed 2 --number 15 --suite slow --within MODULE MODULE
+    python -m tools.mutants run LIST --column after --processes 2
+    python -m tools.mutants run LIST --column before --survived-in after --tree FOLDER
+    python -m tools.mutants compare LIST --before before --after after
 
-A mutant is one expression changed: a comparison turned, + for -, a number one higher, a condition
-negated, a result or a call left out. `draw` takes as many of each package, one a function at most.
+A mutant is one expression changed: a comparison turned or moved by its edge, + for -, a constant
+moved, a condition negated, two arguments exchanged, a result or a call left out. `draw` adds to a
+list as many of each package and kind, one a function at most.
 A mutant is named by module, function and the text of its lines, not by their numbers, so that a
 list that was drawn at one commit can be run at later ones; where a text is gone, so is the mutant.
-`run` applies each to a copy of the tree and runs, up to the first failure, the unmarked tests of
-those files that import the mutated module, the closest five; it writes what it finds into the list.
-Each is a fork of a process that has imported what the packages stand on, and nothing of theirs.
+`run` puts each into a copy of the tree and runs, up to the first failure, those unmarked tests
+whose files import the mutated module: the five closest files, then all others. A mutant of the slow
+suite has its slow tests: of files that import the module, then of those that test whole programs.
+A test that fails without the mutant too is no verdict. What is found is written into the list at
+once, so that a run that was stopped goes on with the others. A mutant that changes nothing that a
+test could see has "equivalent" in the list, with the reason, and is not run.
 """
 
 import argparse
-import ast
 import json
+import multiprocessing
 import os
-import random
-import resource
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tools.mutants.changes import PACKAGES, Change, changes_of, modules_of, source_after
+from tools.mutants.changes import PACKAGES, Change
+from tools.mutants.drawing import draw
+from tools.mutants.verdicts import LOADED, SUITES, Copy, Suite
 
-MOST_TEST_FILES = 5
-MOST_PROCESSOR_SECONDS = 200
-MOST_SECONDS = 900
-LOADED = ("torch._dynamo", "torchvision", "mlflow.tracking", "sklearn.datasets")
-
-
-def draw(tree: Path, seed: int, number: int) -> list[Change]:
-    """Return as many changes of each package, by chance, and one a function at most."""
-    chance = random.Random(seed)
-    modules = modules_of(tree)
-    drawn: list[Change] = []
-    for index, package in enumerate(PACKAGES):
-        share = number // len(PACKAGES) + (index < number % len(PACKAGES))
-        changes = [
-            change
-            for module, path in modules.items()
-            if module.split(".")[0] == package
-            for change, _ in changes_of(module, path.read_text())
-        ]
-        chance.shuffle(changes)
-        one_a_function: dict[tuple[str, str], Change] = {}
-        for change in changes:
-            one_a_function.setdefault((change.module, change.function), change)
-        drawn += list(one_a_function.values())[:share]
-    return drawn
+Entry = dict[str, Any]
+MEMORY_DISK = Path("/dev/shm")
 
 
-# Which tests look at a module.
+def change_of(entry: Entry) -> Change:
+    return Change(*(entry[field] for field in Change._fields))
 
 
-def names_in(path: Path) -> set[str]:
-    """Return what a module defines."""
-    body = ast.parse(path.read_text()).body
-    kinds = (ast.FunctionDef, ast.ClassDef)
-    targets = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
-    return {node.name for node in body if isinstance(node, kinds)} | {
-        target.id for target in targets if isinstance(target, ast.Name)
-    }
+def name_of(entry: Entry) -> str:
+    return f"{entry['module']} {entry['function']}: {entry['text']} -> {entry['mutated']}"
 
 
-def closeness(test: Path, module: str, names: set[str]) -> tuple[int, int]:
-    """Return how close a test file is to a module: named as it is, then how often it names it.
-
-    Zeros where it imports nothing of it, neither from where it is nor through its package.
-    """
-    text = test.read_text()
-    imported: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom) and node.module == module:
-            imported |= {name.name for name in node.names}
-        elif isinstance(node, ast.ImportFrom) and f"{module}.".startswith(f"{node.module}."):
-            accepted = names | {module.rpartition(".")[2]}
-            imported |= {name.name for name in node.names if name.name in accepted}
-        elif isinstance(node, ast.Import):
-            imported |= {name.name for name in node.names if name.name == module}
-    if not imported:
-        return (0, 0)
-    own_name = test.stem == "test_" + module.rpartition(".")[2]
-    return (int(own_name), sum(text.count(name) for name in imported))
+def outcome_in(column: str | None, entry: Entry) -> str:
+    """Return killed, survived, gone, not run, or nothing."""
+    return entry.get("outcomes", {}).get(column, "").partition(":")[0]
 
 
-def tests_of(module: str, tree: Path, path: Path) -> list[str]:
-    """Return the test files that import a module, the closest first; else those of its folder."""
-    names = names_in(path)
-    tests = sorted((tree / "tests").rglob("test_*.py"))
-    tests = [test for test in tests if "end_to_end" not in test.parts]
-    near = {test: closeness(test, module, names) for test in tests}
-    closest = sorted((test for test in tests if near[test][1]), key=lambda test: near[test])[::-1]
-    if not closest:
-        folder = tree / "tests" / path.relative_to(tree).parent
-        while not any(folder.rglob("test_*.py")):
-            folder = folder.parent
-        closest = sorted(folder.glob("test_*.py"))
-    return [str(test.relative_to(tree)) for test in closest[:MOST_TEST_FILES]]
+def read(listed: Path) -> list[Entry]:
+    return json.loads(listed.read_text()) if listed.exists() else []
 
 
-# Running them.
+def write(listed: Path, entries: list[Entry]) -> None:
+    new = listed.with_suffix(".new")
+    new.write_text(json.dumps(entries, indent=1) + "\n")
+    new.replace(listed)
 
 
-class FirstFailure:
-    """A plugin of pytest that keeps the name of the first test that fails."""
-
-    def __init__(self) -> None:
-        self.name = ""
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        self.name = self.name or (report.nodeid if report.failed else "")
-
-    def pytest_collectreport(self, report: Any) -> None:
-        self.name = self.name or (f"collecting {report.nodeid}" if report.failed else "")
-
-
-def run_in_fork(tree: Path, tests: list[str], result: Path) -> None:
-    """Run test files in this process, which is to end with it, and write the first that fails."""
-    import pytest
-
-    os.chdir(tree)
-    sys.path[0] = str(tree)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "tools"]:
-        del sys.modules[name]  # tests use those of the tree
-    os.environ["PYTHONPATH"] = str(tree)
-    resource.setrlimit(resource.RLIMIT_CPU, (MOST_PROCESSOR_SECONDS, MOST_PROCESSOR_SECONDS))
-    first = FirstFailure()
-    flags = [
-        "-x",
-        "-q",
-        *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
-        "-p",
-        "no:cacheprovider",
-        "--basetemp",
-        str(result.with_suffix(".d")),
-    ]
-    code = pytest.main([*flags, *tests], plugins=[first])
-    for package in PACKAGES:
-        module = sys.modules.get(package)
-        assert module is None or str(module.__file__).startswith(str(tree)), module
-    if first.name:
-        result.write_text(f"killed: {first.name}")
-    elif code == 0:
-        result.write_text("survived")
+def add_drawn(options: argparse.Namespace) -> None:
+    """Add mutants to a list."""
+    entries = read(options.list)
+    drawn = draw(
+        options.tree,
+        options.seed,
+        options.number,
+        within=options.within,
+        without=map(change_of, entries),
+    )
+    entries += [{"suite": options.suite, **change._asdict()} for change in drawn]
+    write(options.list, entries)
+    counts = Counter(change.kind for change in drawn)
+    print(", ".join(f"{number} {kind}" for kind, number in sorted(counts.items())))
 
 
-def outcome_of(tree: Path, tests: list[str], scratch: Path) -> str:
-    """Return the first test that fails, or that none does, that they never end or cannot be run."""
-    result = scratch / "result"
-    result.unlink(missing_ok=True)
-    sys.stdout.flush()
-    child = os.fork()
-    if child == 0:
-        os.setpgid(0, 0)
-        log = os.open(scratch / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
-        try:
-            run_in_fork(tree, tests, result)
-        except BaseException:  # noqa: BLE001 - a fork that fails must not go on as its parent
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(0)
-    end = time.monotonic() + MOST_SECONDS
-    ended, status = os.waitpid(child, os.WNOHANG)
-    while ended == 0:
-        if time.monotonic() > end:
-            os.killpg(child, 9)
-        time.sleep(0.1)
-        ended, status = os.waitpid(child, os.WNOHANG)
-    if os.WIFSIGNALED(status):
-        return "killed: time limit"
-    return result.read_text() if result.exists() else "not run"
+def is_to_run(entry: Entry, options: argparse.Namespace) -> bool:
+    """Return whether a mutant has no verdict yet, and is one that is asked for."""
+    return (
+        entry["suite"] == options.suite
+        and "equivalent" not in entry
+        and outcome_in(options.column, entry) in {"", "not run"}
+        and (options.killed_in is None or outcome_in(options.killed_in, entry) == "killed")
+        and (options.survived_in is None or outcome_in(options.survived_in, entry) == "survived")
+    )
 
 
-def killer(entry: dict[str, Any], column: str, tree: Path) -> list[str]:
-    """Return the file of the test that killed a mutant, wherever it is by now."""
-    test = entry["outcomes"][column].partition(": ")[2].partition("::")[0]
-    paths = sorted((tree / "tests").rglob(Path(test).name)) if test.startswith("tests/") else []
-    return [str(path.relative_to(tree)) for path in paths]
+def killer(entry: Entry, column: str | None) -> str | None:
+    """Return the name of the file of the test that killed a mutant."""
+    test = entry.get("outcomes", {}).get(column, "").partition(": ")[2]
+    return Path(test.partition("::")[0]).name or None
 
 
-def run(tree: Path, listed: Path, column: str, since: str | None) -> None:
-    """Run each mutant, write its outcome beside it as soon as it is known, and print it.
+copies: list[Copy] = []  # one, of this process
 
-    Of an earlier column only those that were killed are run, the file that killed them first.
-    """
-    entries: list[dict[str, Any]] = json.loads(listed.read_text())
+
+def open_copy(tree: Path, suite: Suite, folder: str) -> None:
+    copies.append(Copy(tree, Path(tempfile.mkdtemp(dir=folder)), suite))
+
+
+def verdict_of(entry: Entry, tests: list[str], killed_in: str | None) -> tuple[Entry, str, float]:
+    began = time.monotonic()
+    outcome = copies[0].verdict(change_of(entry), tests, killer(entry, killed_in))
+    return entry, outcome, time.monotonic() - began
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run each mutant, write its outcome into the list as soon as it is known, and print it."""
+    entries = [entry for entry in read(options.list) if is_to_run(entry, options)]
+    entries = entries[: options.number]
+    for entry, outcome, seconds in verdicts_of(entries, options) if entries else ():
+        note(options.list, entry, options.column, outcome)
+        print(f"{seconds:6.1f} s  {name_of(entry)}: {outcome}", flush=True)
+    asked_for = [entry for entry in read(options.list) if entry["suite"] == options.suite]
+    counts = Counter(outcome_in(options.column, entry) or "not asked" for entry in asked_for)
+    print(", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items())))
+
+
+def verdicts_of(
+    entries: list[Entry], options: argparse.Namespace
+) -> Iterator[tuple[Entry, str, float]]:
+    """Yield mutants with their outcomes and seconds, as they come from the processes."""
+    suite = SUITES[options.suite]
+    if options.marks is not None:
+        suite = suite._replace(marks=options.marks)
     for name in LOADED:
         __import__(name)
-    with tempfile.TemporaryDirectory() as folder:
-        scratch, copy = Path(folder), Path(folder) / "tree"
-        listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-        for name in subprocess.check_output(listing, cwd=tree, text=True).splitlines():
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(tree / name, copy / name)
-        modules = modules_of(copy)
-        for entry in entries:
-            earlier = entry.get("outcomes", {}).get(since, "")
-            if since is not None and not earlier.startswith("killed"):
-                continue
-            change = Change(*(entry[field] for field in Change._fields))
-            changed, began = source_after(change, modules), time.monotonic()
-            outcome = "gone"
-            if changed is not None:
-                path = modules[changed[0]]
-                before = path.read_text()
-                tests = [] if since is None else killer(entry, since, copy)
-                tests += [test for test in tests_of(changed[0], copy, path) if test not in tests]
-                path.write_text(changed[1])
-                outcome = outcome_of(copy, tests, scratch)
-                path.write_text(before)
-            entry.setdefault("outcomes", {})[column] = outcome
-            listed.write_text(json.dumps(entries, indent=1) + "\n")
-            seconds = time.monotonic() - began
-            print(f"{seconds:6.1f} s  {change.module} {change.function}: {outcome}", flush=True)
-    outcomes = [entry.get("outcomes", {}).get(column, "not asked") for entry in entries]
-    counts = Counter(outcome.split(":")[0] for outcome in outcomes)
-    print(", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items())))
+    disk = MEMORY_DISK if MEMORY_DISK.is_dir() else None
+    with tempfile.TemporaryDirectory(dir=disk, ignore_cleanup_errors=True) as folder:
+        opening = (options.tree.resolve(), suite, folder)
+        open_copy(*opening)
+        tests = copies.pop().test_files()
+        print(f"{len(tests)} files with tests, {len(entries)} mutants to run", flush=True)
+        asked = partial(verdict_of, tests=tests, killed_in=options.killed_in)
+        context = multiprocessing.get_context("fork")
+        with context.Pool(options.processes, open_copy, opening) as pool:
+            yield from pool.imap_unordered(asked, entries)
+
+
+def note(listed: Path, entry: Entry, column: str, outcome: str) -> None:
+    """Write an outcome into the list as it is by now: a reason may have been added to it."""
+    entries = read(listed)
+    for noted in entries:
+        if change_of(noted) == change_of(entry):
+            noted.setdefault("outcomes", {})[column] = outcome
+    write(listed, entries)
+
+
+def compare(entries: list[Entry], before: str, after: str) -> int:
+    """Print what was killed and survives, then what survives both; return how many were lost."""
+    survivors = [entry for entry in entries if outcome_in(after, entry) == "survived"]
+    titles = {
+        "killed": f"killed in {before}, survive in {after}",
+        "survived": f"survive in {before} and {after}",
+        "": f"survive in {after}, not run in {before}",
+    }
+    for outcome, title in titles.items():
+        named = [name_of(entry) for entry in survivors if outcome_in(before, entry) == outcome]
+        print(f"{len(named)} {title}", *named, sep="\n  ")
+    return sum(outcome_in(before, entry) == "killed" for entry in survivors)
 
 
 def main() -> None:
@@ -235,24 +170,33 @@ def main() -> None:
         prog="python -m tools.mutants", description=(__doc__ or "").splitlines()[0]
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    drawing = commands.add_parser("draw", help="print a list of mutants")
+    drawing = commands.add_parser("draw", help="add mutants to a list")
     drawing.add_argument("--seed", type=int, default=1)
-    drawing.add_argument("--number", type=int, default=40)
-    running = commands.add_parser("run", help="run a list of mutants")
-    running.add_argument("list", type=Path)
+    drawing.add_argument("--number", type=int, default=150)
+    drawing.add_argument("--within", nargs="+", metavar="MODULE", default=PACKAGES)
+    running = commands.add_parser("run", help="run those of a list that have no outcome yet")
     running.add_argument("--column", required=True, help="what the outcomes are called in the list")
     running.add_argument("--killed-in", metavar="COLUMN", help="only those that were killed there")
+    running.add_argument("--survived-in", metavar="COLUMN", help="only those that survived there")
+    running.add_argument("--marks", metavar="EXPRESSION", help="in place of the suite's own")
+    running.add_argument("--processes", type=int, default=1)
+    running.add_argument("--number", type=int, help="how many at most")
     for command in (drawing, running):
         command.add_argument("--tree", type=Path, default=Path.cwd())
+        command.add_argument("--suite", choices=sorted(SUITES), default="test")
+    comparing = commands.add_parser("compare", help="name the mutants that survive")
+    comparing.add_argument("--before", metavar="COLUMN", required=True)
+    comparing.add_argument("--after", metavar="COLUMN", required=True)
+    for command in commands.choices.values():
+        command.add_argument("list", type=Path)
     options = parser.parse_args()
     if options.command == "draw":
-        drawn = draw(options.tree, options.seed, options.number)
-        print(json.dumps([change._asdict() for change in drawn], indent=1))
-        return
-    os.environ["OMP_NUM_THREADS"] = "1"  # set before torch is imported: a fork takes no threads
-    sys.dont_write_bytecode = True  # a mutant may have its file's size and second
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    run(options.tree.resolve(), options.list, options.column, options.killed_in)
+        add_drawn(options)
+    elif options.command == "compare":
+        sys.exit(compare(read(options.list), options.before, options.after) > 0)
+    else:
+        os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported: a fork takes no threads
+        run(options)
 
 
 if __name__ == "__main__":
