@@ -334,17 +334,26 @@ def test_shared_images_that_are_known_are_noted(monkeypatch: pytest.MonkeyPatch)
     assert note.endswith("(known: section 2 of the paper).")
 
 
-def test_few_shared_images_of_many_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("num_shared", "words"),
+    [
+        (1, "1 image occurs in both {} and {} (0.05 % of the smaller), image 7 of the one and"),
+        (
+            2,
+            "2 images occur in both {} and {} (0.1 % of the smaller), first image 7 of the one and",
+        ),
+    ],
+)
+def test_few_shared_images_of_many_are_noted(
+    monkeypatch: pytest.MonkeyPatch, num_shared: int, words: str
+) -> None:
     many = torch.rand(2000, 1, 4, 5, generator=torch.Generator().manual_seed(0))
-    others = torch.cat([torch.rand(1999, 1, 4, 5), many[7:8]])
+    others = torch.cat([torch.rand(2000 - num_shared, 1, 4, 5), many[7 : 7 + num_shared]])
     classes = torch.arange(2000) % 3
     splits = replace(GOOD, train=Images(many, classes), test=Images(others, classes))
     monkeypatch.setattr(Mine, "loaded", splits)
     (note,) = facts_of(Mine(), load_checked(Mine(), "cpu")).notes
-    assert note == (
-        f"1 image occurs in both {TRAIN} and {TEST} (0.05 % of the smaller), image 7 of the one "
-        "and 1999 of the other."
-    )
+    assert note == f"{words.format(TRAIN, TEST)} {2000 - num_shared} of the other."
 
 
 CHANGES: dict[str, Change] = {
