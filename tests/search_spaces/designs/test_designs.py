@@ -25,7 +25,7 @@ from search_spaces import (
     Sweep,
 )
 from search_spaces.plans.base import Plan
-from search_spaces.plans.designs.factors import FactorDesign
+from search_spaces.plans.designs.factors import FactorDesign, check_num_arms
 from search_spaces.plans.designs.two_level import TwoLevelDesign
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.records.manifest import Manifest
@@ -340,3 +340,9 @@ def test_names_are_as_short_as_tells_them_apart(paths: tuple[str, ...], names: t
 )
 def test_what_cannot_be_is_refused_in_one_sentence(make: Any, words: str):
     assert words in refused(make)
+
+
+def test_a_design_has_ten_thousand_arms_at_most() -> None:
+    check_num_arms(10_000)
+    with pytest.raises(ValueError, match="make 10,001 arms, and a design has at most 10,000"):
+        check_num_arms(10_001)
