@@ -1,14 +1,18 @@
-"""The command lines of jobs."""
+"""The command lines of jobs, and how jobs are followed."""
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sweeps.cli.hints import resume_command
+from sweeps.records.errors import BadInput
+from sweeps.remote import submit
 from sweeps.remote.jobs import launch_line
-from sweeps.remote.messages import SubmitSweep
+from sweeps.remote.messages import JobState, SubmitSweep, Text
 
 
 def test_a_submitted_launch_is_resumed_by_submitting_it_again(
@@ -29,3 +33,33 @@ def test_a_submitted_launch_is_resumed_by_submitting_it_again(
     assert printed == f"{resume}\n"
     monkeypatch.setenv("CAPSWEEP_RESUME_COMMAND", resume)
     assert resume_command() == resume
+
+
+class UnreachableHead:
+    """A head that is reached only after some losses of the connection, each time."""
+
+    def __init__(self, *num_losses: int) -> None:
+        self.num_losses = list(num_losses)
+
+    def follow(self, _submission: object, show: Callable[[Text], None], _position: int) -> JobState:
+        if self.num_losses[0]:
+            self.num_losses[0] -= 1
+            raise BadInput("No answer.")
+        del self.num_losses[0]
+        show(Text(text="an epoch"))
+        return JobState(status="RUNNING" if self.num_losses else "SUCCEEDED")
+
+
+def test_a_lost_connection_is_made_anew_sixty_times_after_each_word_of_the_job(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sweeps.remote.submit._RETRY_SECONDS", 0)
+
+    def follow(*num_losses: int) -> JobState:
+        head: Any = UnreachableHead(*num_losses)
+        submission: Any = None
+        return submit.follow(head, submission, lambda _: None, lambda _: None)
+
+    assert follow(60, 60).status == "SUCCEEDED"
+    with pytest.raises(BadInput, match="No answer"):
+        follow(60, 61)
