@@ -165,6 +165,7 @@ def test_a_pair_of_a_small_search_is_shown_where_it_is_bold_and_else_called_not_
         is_high = params["rate"] > 1e-3
         return 0.1 + 0.1 * (is_high == (params["routing"] == "em"))
 
+    assert not any("not visible" in note for note in sensitivity_tables(with_pairs(60))[0].notes)
     small, large = with_pairs(59), with_pairs(59, crossed)
     table, *others = sensitivity_tables(small)
     assert len(others) == 1
@@ -275,7 +276,7 @@ def test_ranks_that_rise_together_have_a_correlation_of_one():
     assert correlation.mean == pytest.approx(1.0)
 
 
-def test_the_correlation_of_ranks_is_that_of_scipy_and_lies_in_its_interval():
+def test_the_correlation_of_ranks_is_that_of_scipy_and_none_where_all_are_equal():
     import scipy.stats
 
     chance = np.random.default_rng(1)
@@ -285,5 +286,18 @@ def test_the_correlation_of_ranks_is_that_of_scipy_and_lies_in_its_interval():
 
     assert correlation is not None
     assert correlation.mean == pytest.approx(float(scipy.stats.spearmanr(first, second).statistic))
-    assert correlation.low < correlation.mean < correlation.high
     assert rank_correlation(first, [1.0] * 30) is None
+
+
+@pytest.mark.parametrize("num_swapped", [4, 10, 14])
+def test_the_interval_of_a_correlation_of_ranks_is_that_of_bonett_and_wright(
+    num_swapped: int,
+) -> None:
+    ranks = np.arange(20.0)
+    others = np.concatenate([ranks[:num_swapped][::-1], ranks[num_swapped:]])
+    correlation = rank_correlation(ranks.tolist(), others.tolist())
+
+    assert correlation is not None
+    spread = np.sqrt((1 + np.square(correlation.mean) / 2) / 17)
+    half = np.arctanh([correlation.low, correlation.high]) - np.arctanh(correlation.mean)
+    assert half == pytest.approx([-1.96 * spread, 1.96 * spread], rel=1e-4)
