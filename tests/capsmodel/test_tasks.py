@@ -15,13 +15,14 @@ from capsmodel.data import DataSet, DataSplits, Digits, Images, load_checked
 from capsmodel.evaluation import TestError
 from capsmodel.functional import Margins, keep_class, margin_loss, sigmoid_loss, spread_loss
 from capsmodel.losses import LOSSES, CrossEntropy, MarginLoss, Sigmoid, SpreadLoss
-from capsmodel.models import ConvNet, MatrixCapsNet, Model
+from capsmodel.models import ConvNet, Model
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.settings.parts import kind_of
 from capsmodel.stopping import FixedEpochs
 from capsmodel.tasks import TASKS, OneClass, SeveralClasses, Task
 from capsmodel.training.training import Training
 from tests.capsmodel.small_config import small_config, small_model
+from tests.covering import covering
 
 PAIRS = SeveralClasses()
 # The unit tests of the program published with Sabour, Frosst and Hinton 2017.
@@ -175,19 +176,14 @@ def random_sets(
     return ranks < sizes
 
 
-MODELS = [
-    small_model(),
-    MatrixCapsNet(conv_channels=4, primary_types=2, capsules=(3, 3), reconstruction="none")
-    if "capsules" in MatrixCapsNet.model_fields
-    else None,
-    ConvNet(conv_channels=(4,), hidden=(8,)),
-]
-
-
-@pytest.mark.parametrize("model", [m for m in MODELS if m], ids=lambda model: model.kind)
-@pytest.mark.parametrize("loss", [kind() for kind in LOSSES], ids=lambda loss: loss.kind)
 @pytest.mark.parametrize(
-    "data", [Digits(fraction=0.1), DigitPairs(fraction=0.1)], ids=lambda d: d.kind
+    ("data", "loss", "model"),
+    covering(
+        [Digits(fraction=0.1), DigitPairs(fraction=0.1)],
+        [kind() for kind in LOSSES],
+        [small_model(), ConvNet(conv_channels=(4,), hidden=(8,))],
+    ),
+    ids=lambda part: part.kind,
 )
 def test_every_allowed_triple_learns_a_step_and_the_others_are_refused(
     data: DataSet, loss: MarginLoss, model: Model

@@ -26,12 +26,10 @@ from tests.capsmodel.routing.em_examples import (
     gradients,
     results,
 )
+from tests.covering import covering
 
 SHARP = RisingInverseTemperature(final=0.3)
-CONVOLUTIONS = pytest.mark.parametrize("of", [STRIDE_1, STRIDE_2], ids=["stride 1", "stride 2"])
-PRECISIONS = pytest.mark.parametrize(
-    ("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-4)], ids=["64", "32"]
-)
+TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-4}
 
 
 @pytest.fixture(autouse=True)
@@ -51,12 +49,12 @@ def assert_same(routing: EMRouting, layer: Layer, tolerance: float) -> None:
         assert (tiled - plain).norm() <= tolerance * plain.norm()
 
 
-@CONVOLUTIONS
-@PRECISIONS
-@pytest.mark.parametrize("competition", ["parents", "places", "types"])
-@pytest.mark.parametrize("momentum", [0.9, 1.0])
+@pytest.mark.parametrize(
+    ("competition", "of", "dtype", "momentum"),
+    covering(["parents", "places", "types"], [STRIDE_1, STRIDE_2], TOLERANCES, [0.9, 1.0]),
+)
 def test_tiles_change_nothing_in_convolutions(
-    of: Neighbourhood, dtype: torch.dtype, tolerance: float, competition: str, momentum: float
+    competition: str, of: Neighbourhood, dtype: torch.dtype, momentum: float
 ) -> None:
     routing = EMRouting.model_validate(
         {
@@ -65,14 +63,15 @@ def test_tiles_change_nothing_in_convolutions(
             "inverse_temperature": SHARP,
         }
     )
-    assert_same(routing, Layer.drawn(of, side=3).to(dtype), tolerance)
+    assert_same(routing, Layer.drawn(of, side=3).to(dtype), TOLERANCES[dtype])
 
 
-@PRECISIONS
-@pytest.mark.parametrize("profile", ["paper", "official", "normalised"])
-@pytest.mark.parametrize("gradient", ["all", "last"])
+@pytest.mark.parametrize(
+    ("profile", "gradient", "dtype"),
+    covering(["paper", "official", "normalised"], ["all", "last"], TOLERANCES),
+)
 def test_tiles_change_nothing_in_class_layers(
-    dtype: torch.dtype, tolerance: float, profile: str, gradient: str
+    profile: str, gradient: str, dtype: torch.dtype
 ) -> None:
     layer = Layer.drawn(ONE_PLACE, types=32, side=3, batch=5, offset=True)
     # As a layer of the classes makes them: the places of the children share their matrices.
@@ -80,7 +79,7 @@ def test_tiles_change_nothing_in_class_layers(
         matrices=layer.matrices[:4].repeat(8, 1, 1, 1), activation_bias=layer.activation_bias / 5000
     )
     routing = EMRouting.model_validate({"profile": profile, "gradient": gradient})
-    assert_same(routing, shared.to(dtype), tolerance)
+    assert_same(routing, shared.to(dtype), TOLERANCES[dtype])
 
 
 def test_tiles_change_nothing_where_votes_for_each_parent_have_a_bias() -> None:

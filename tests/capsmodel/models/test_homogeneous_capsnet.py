@@ -16,6 +16,7 @@ from capsmodel.stopping import FixedEpochs
 from capsmodel.training.training import Training
 from tests.capsmodel.routing.routed import seeded
 from tests.capsmodel.small_config import small_config
+from tests.covering import covering
 
 FEW: dict[str, Any] = {"conv_channels": (3, 4, 5), "branches": (1, 3)}
 IMAGES = torch.rand(4, 2, 8, 9, generator=seeded(), dtype=torch.float64)
@@ -90,9 +91,10 @@ def literally(built: HomogeneousNetwork, images: Tensor) -> Tensor:
     return shifted(torch.stack(scores, dim=2), 2, norm.bias).sum(dim=2)
 
 
-@pytest.mark.parametrize("weights", ["fixed", "ones", "random"])
-@pytest.mark.parametrize("score", ["sum", "norm"])
-@pytest.mark.parametrize("capsules", ["maps", "places"])
+@pytest.mark.parametrize(
+    ("capsules", "score", "weights"),
+    covering(["maps", "places"], ["sum", "norm"], ["fixed", "ones", "random"]),
+)
 def test_in_training_it_equals_the_printed_formulae_and_so_do_its_gradients(
     capsules: str, score: str, weights: str
 ) -> None:

@@ -19,6 +19,7 @@ from capsmodel.routing import (
 )
 from capsmodel.squash import ExponentialSquash, SabourSquash
 from tests.capsmodel.routing.routed import poses_of, routed_by, router_for, seeded, some_votes
+from tests.covering import covering
 
 PLACES = {
     "fully connected": Neighbourhood(),
@@ -74,10 +75,9 @@ def example(places: Neighbourhood) -> Tensor:
     return some_votes(2 * places.num_places, 2 * places.window_size, 3, 4)
 
 
-@pytest.mark.parametrize("gradient", GRADIENTS)
-@pytest.mark.parametrize("layer", PLACES)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize(
+    ("name", "kind", "layer", "gradient"), covering(SETTINGS, KINDS, PLACES, GRADIENTS)
+)
 def test_poses_and_gradients_equal_those_of_the_plain_formula(
     name: str, kind: type[AgreementRouting], layer: str, gradient: Any
 ) -> None:
