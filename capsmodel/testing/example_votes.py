@@ -13,10 +13,10 @@ _SIDE = 2  # poses are matrices of 2 by 2
 
 LAYERS = {
     "fully connected": Neighbourhood(),
-    "convolutional": Neighbourhood(height=3, width=3, kernel_size=2),
-    "strided": Neighbourhood(height=4, width=5, kernel_size=2, stride=2),
+    # strides, and windows that overlap
+    "convolutional": Neighbourhood(height=5, width=7, kernel_size=3, stride=2),
 }
-_TYPES = {"fully connected": 7, "convolutional": 2, "strided": 2}
+_TYPES = {"fully connected": 7, "convolutional": 2}
 
 
 def fan_of(layer: str) -> Fan:

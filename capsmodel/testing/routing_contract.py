@@ -22,17 +22,10 @@ from capsmodel.testing.example_votes import (
 from capsmodel.testing.part_contract import PartContract
 
 
-class RoutingContract(PartContract):
-    """The laws of every routing.
+class RoutingValuesContract:
+    """The laws of a routing's numbers and gradients.
 
-        class TestMyRouting(RoutingContract):
-            @pytest.fixture
-            def routing(self) -> Routing:
-                return MyRouting()
-
-    The two laws of permutation are skipped if the routing says that it is not symmetric, the law of
-    shares if it says that it does not share each child out once, convolutional layers if it says
-    that it takes none. A routing of votes alone must also obey `VectorRoutingContract`.
+    They are enough for other settings of a routing that keeps all of `RoutingContract` in some.
     """
 
     @pytest.fixture
@@ -40,31 +33,12 @@ class RoutingContract(PartContract):
         """Return the routing under test; a subclass must say which."""
         raise NotImplementedError("Override the fixture `routing`.")
 
-    @pytest.fixture
-    def part(self, routing: Routing) -> Routing:
-        """Return the routing, for the laws of every part."""
-        return routing
-
     @pytest.fixture(params=LAYERS)
     def layer(self, request: pytest.FixtureRequest, routing: Routing) -> str:
         """Return the name of a layer that the routing is for."""
         if LAYERS[request.param].num_places > 1 and not routing.takes_grids:
             pytest.skip(f"{routing.kind} routing says that it is for layers of one place")
         return cast(str, request.param)
-
-    def test_a_routing_for_one_place_refuses_several(self, routing: Routing) -> None:
-        """One sentence says so."""
-        if routing.takes_grids:
-            pytest.skip(f"{routing.kind} routing takes them")
-        with pytest.raises(ValueError, match=f"^The routing '{routing.kind}' is for layers of one"):
-            routing.build(fan_of("convolutional"))
-
-    def test_each_site_gets_the_capsules_of_its_layer(self, routing: Routing, layer: str) -> None:
-        """Shapes are [sites out_caps pose] and [sites out_caps]."""
-        routed = routed_by(router_of(routing, layer), example_votes(layer))
-        sites = BATCH * LAYERS[layer].num_places
-        assert routed.poses.shape == (sites, OUT_CAPS, POSE)
-        assert routed.activations.shape == (sites, OUT_CAPS)
 
     @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
     def test_activations_are_beliefs(self, routing: Routing, layer: str, scale: float) -> None:
@@ -95,6 +69,90 @@ class RoutingContract(PartContract):
         for tensor in (routed.poses, routed.activations):
             assert tensor.dtype == dtype
             assert tensor.device == votes.poses.device
+
+    def test_an_image_gives_the_same_capsules_alone_and_in_a_batch(
+        self, routing: Routing, layer: str
+    ) -> None:
+        """No image affects another one."""
+        router, votes = router_of(routing, layer), example_votes(layer)
+        alone = [routed_by(router, images_of(votes, slice(n, n + 1))) for n in range(BATCH)]
+        together = routed_by(router, votes)
+        assert_close(torch.cat([routed.poses for routed in alone]), together.poses)
+        assert_close(torch.cat([routed.activations for routed in alone]), together.activations)
+
+    def test_the_order_of_the_children_does_not_matter(self, routing: Routing, layer: str) -> None:
+        """Types of children have no order."""
+        skip_unless_symmetric(routing)
+        router, votes = router_of(routing, layer), example_votes(layer)
+        order = torch.arange(fan_of(layer).edges // LAYERS[layer].window_size).roll(1)
+        permuted = routed_by(router, with_types_in_order(votes, order))
+        assert_close(permuted.poses, routed_by(router, votes).poses)
+
+    def test_permuted_parents_are_permuted_capsules(self, routing: Routing, layer: str) -> None:
+        """Types of parents have no names."""
+        skip_unless_symmetric(routing)
+        router, votes = router_of(routing, layer), example_votes(layer)
+        order = torch.arange(OUT_CAPS).roll(1)
+        permuted = routed_by(router, with_outputs_in_order(votes, order))
+        assert_close(permuted.poses, routed_by(router, votes).poses[:, order])
+
+    @pytest.mark.parametrize("scale", [0.0, 1e-20, 1.0, 1e3])
+    def test_capsules_and_gradients_are_finite(
+        self, routing: Routing, layer: str, scale: float
+    ) -> None:
+        """This includes zero votes and large ones."""
+        router, votes = router_of(routing, layer), example_votes(layer, scale)
+        learned = [votes.poses, votes.activations, votes.matrices, *router.parameters()]
+        for tensor in learned:
+            tensor.requires_grad_()
+        routed = routed_by(router, votes)
+        (routed.poses.square().sum() + routed.activations.square().sum()).backward()
+        assert bool(routed.poses.isfinite().all())
+        assert bool(routed.activations.isfinite().all())
+        for tensor in learned:
+            assert tensor.grad is None or bool(tensor.grad.isfinite().all())
+
+    def test_every_child_has_a_gradient(self, routing: Routing, layer: str) -> None:
+        """No vote is cut off from learning."""
+        votes = example_votes(layer)
+        votes.poses.requires_grad_()
+        routed = routed_by(router_of(routing, layer), votes)
+        (routed.poses.square().sum() + routed.activations.square().sum()).backward()
+        assert votes.poses.grad is not None
+        assert bool((votes.poses.grad.flatten(2) != 0).any(dim=2).all())
+
+
+class RoutingContract(RoutingValuesContract, PartContract):
+    """The laws of every routing.
+
+        class TestMyRouting(RoutingContract):
+            @pytest.fixture
+            def routing(self) -> Routing:
+                return MyRouting()
+
+    The two laws of permutation are skipped if the routing says that it is not symmetric, the law of
+    shares if it says that it does not share each child out once, convolutional layers if it says
+    that it takes none. A routing of votes alone must also obey `VectorRoutingContract`.
+    """
+
+    @pytest.fixture
+    def part(self, routing: Routing) -> Routing:
+        """Return the routing, for the laws of every part."""
+        return routing
+
+    def test_a_routing_for_one_place_refuses_several(self, routing: Routing) -> None:
+        """One sentence says so."""
+        if routing.takes_grids:
+            pytest.skip(f"{routing.kind} routing takes them")
+        with pytest.raises(ValueError, match=f"^The routing '{routing.kind}' is for layers of one"):
+            routing.build(fan_of("convolutional"))
+
+    def test_each_site_gets_the_capsules_of_its_layer(self, routing: Routing, layer: str) -> None:
+        """Shapes are [sites out_caps pose] and [sites out_caps]."""
+        routed = routed_by(router_of(routing, layer), example_votes(layer))
+        sites = BATCH * LAYERS[layer].num_places
+        assert routed.poses.shape == (sites, OUT_CAPS, POSE)
+        assert routed.activations.shape == (sites, OUT_CAPS)
 
     def test_the_same_generator_state_gives_the_same_capsules(
         self, routing: Routing, layer: str
@@ -136,32 +194,6 @@ class RoutingContract(PartContract):
         votes = example_votes(layer)
         assert_same(routed_by(fresh, votes), routed_by(trained, votes))
 
-    def test_an_image_gives_the_same_capsules_alone_and_in_a_batch(
-        self, routing: Routing, layer: str
-    ) -> None:
-        """No image affects another one."""
-        router, votes = router_of(routing, layer), example_votes(layer)
-        alone = [routed_by(router, images_of(votes, slice(n, n + 1))) for n in range(BATCH)]
-        together = routed_by(router, votes)
-        assert_close(torch.cat([routed.poses for routed in alone]), together.poses)
-        assert_close(torch.cat([routed.activations for routed in alone]), together.activations)
-
-    def test_the_order_of_the_children_does_not_matter(self, routing: Routing, layer: str) -> None:
-        """Types of children have no order."""
-        skip_unless_symmetric(routing)
-        router, votes = router_of(routing, layer), example_votes(layer)
-        order = torch.arange(fan_of(layer).edges // LAYERS[layer].window_size).roll(1)
-        permuted = routed_by(router, with_types_in_order(votes, order))
-        assert_close(permuted.poses, routed_by(router, votes).poses)
-
-    def test_permuted_parents_are_permuted_capsules(self, routing: Routing, layer: str) -> None:
-        """Types of parents have no names."""
-        skip_unless_symmetric(routing)
-        router, votes = router_of(routing, layer), example_votes(layer)
-        order = torch.arange(OUT_CAPS).roll(1)
-        permuted = routed_by(router, with_outputs_in_order(votes, order))
-        assert_close(permuted.poses, routed_by(router, votes).poses[:, order])
-
     def test_nothing_that_is_handed_in_is_written_to(self, routing: Routing, layer: str) -> None:
         """Votes belong to the layer."""
         votes = example_votes(layer)
@@ -169,31 +201,6 @@ class RoutingContract(PartContract):
         before = [tensor.clone() for tensor in tensors]
         routed_by(router_of(routing, layer), votes)
         assert all(map(torch.equal, tensors, before))
-
-    @pytest.mark.parametrize("scale", [0.0, 1e-20, 1.0, 1e3])
-    def test_capsules_and_gradients_are_finite(
-        self, routing: Routing, layer: str, scale: float
-    ) -> None:
-        """This includes zero votes and large ones."""
-        router, votes = router_of(routing, layer), example_votes(layer, scale)
-        learned = [votes.poses, votes.activations, votes.matrices, *router.parameters()]
-        for tensor in learned:
-            tensor.requires_grad_()
-        routed = routed_by(router, votes)
-        (routed.poses.square().sum() + routed.activations.square().sum()).backward()
-        assert bool(routed.poses.isfinite().all())
-        assert bool(routed.activations.isfinite().all())
-        for tensor in learned:
-            assert tensor.grad is None or bool(tensor.grad.isfinite().all())
-
-    def test_every_child_has_a_gradient(self, routing: Routing, layer: str) -> None:
-        """No vote is cut off from learning."""
-        votes = example_votes(layer)
-        votes.poses.requires_grad_()
-        routed = routed_by(router_of(routing, layer), votes)
-        (routed.poses.square().sum() + routed.activations.square().sum()).backward()
-        assert votes.poses.grad is not None
-        assert bool((votes.poses.grad.flatten(2) != 0).any(dim=2).all())
 
 
 def seeded(seed: int) -> torch.Generator:

@@ -42,6 +42,7 @@ from capsmodel.testing import (
     RoutingContract,
 )
 from capsmodel.testing.part_contract import PartContract
+from capsmodel.testing.routing_contract import RoutingValuesContract
 from capsmodel.training.trained import Trained
 from capsmodel.training.training import Training
 from tests.capsmodel.small_config import small_config, small_model
@@ -89,7 +90,7 @@ class TestRoutings(RoutingContract):
         return request.param()
 
 
-class TestProfilesOfEMRouting(RoutingContract):
+class TestProfilesOfEMRouting(RoutingValuesContract):
     @pytest.fixture(params=["official", "normalised"])
     def routing(self, request: pytest.FixtureRequest) -> Routing:
         return EMRouting.of_profile(request.param)
