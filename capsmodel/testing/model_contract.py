@@ -23,26 +23,16 @@ class _Said(NamedTuple):
     value: Tensor
 
 
-class ModelContract(PartContract):
-    """The laws of every model.
+class ModelValuesContract:
+    """The laws of a model's numbers and gradients.
 
-        class TestMyModel(ModelContract):
-            @pytest.fixture
-            def model(self) -> Model:
-                return MyModel()
-
-    A small one is enough: it sees images of 14 by 15 pixels with two channels.
+    They are enough for other settings of a model that keeps all of `ModelContract` in some.
     """
 
     @pytest.fixture
     def model(self) -> Model:
         """Return the model under test; a subclass must say which."""
         raise NotImplementedError("Override the fixture `model`.")
-
-    @pytest.fixture
-    def part(self, model: Model) -> Model:
-        """Return the model, for the laws of every part."""
-        return model
 
     def test_each_image_gets_a_belief_in_each_class(self, model: Model) -> None:
         """All other outputs have their shape too."""
@@ -61,16 +51,6 @@ class ModelContract(PartContract):
         for couplings in _outputs(_network(model), _images()).couplings.values():
             assert not couplings.values.requires_grad
             assert bool((couplings.values >= 0).all())
-
-    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-    def test_number_type_and_device_are_those_of_the_images(
-        self, model: Model, dtype: torch.dtype
-    ) -> None:
-        """Single precision stays single."""
-        images = _images().to(dtype)
-        for said in _said(_outputs(_network(model).to(dtype), images)):
-            assert said.value.dtype == dtype, said.name
-            assert said.value.device == images.device, said.name
 
     @pytest.mark.parametrize("brightness", [0.0, 1e-20, 1.0])
     def test_outputs_and_gradients_are_finite(self, model: Model, brightness: float) -> None:
@@ -107,6 +87,40 @@ class ModelContract(PartContract):
             ]
             assert_close(torch.cat(drawn), together.reconstructions)
 
+    def test_the_seed_alone_decides_the_initial_values(self, model: Model) -> None:
+        """Every value is overwritten, so the old contents of the storage do not matter."""
+        first, repeated, other = (_network(model, seed).state_dict() for seed in (0, 0, 1))
+        assert all(bool(value.isfinite().all()) for value in first.values())
+        assert all(torch.equal(value, repeated[name]) for name, value in first.items())
+        assert not all(torch.equal(value, other[name]) for name, value in first.items())
+
+
+class ModelContract(ModelValuesContract, PartContract):
+    """The laws of every model.
+
+        class TestMyModel(ModelContract):
+            @pytest.fixture
+            def model(self) -> Model:
+                return MyModel()
+
+    A small one is enough: it sees images of 14 by 15 pixels with two channels.
+    """
+
+    @pytest.fixture
+    def part(self, model: Model) -> Model:
+        """Return the model, for the laws of every part."""
+        return model
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+    def test_number_type_and_device_are_those_of_the_images(
+        self, model: Model, dtype: torch.dtype
+    ) -> None:
+        """Single precision stays single."""
+        images = _images().to(dtype)
+        for said in _said(_outputs(_network(model).to(dtype), images)):
+            assert said.value.dtype == dtype, said.name
+            assert said.value.device == images.device, said.name
+
     def test_the_order_of_the_images_does_not_matter(self, model: Model) -> None:
         """Images of a batch have no order."""
         network, order = _network(model), torch.arange(_BATCH).roll(1)
@@ -130,13 +144,6 @@ class ModelContract(PartContract):
         for said, other in zip(_said(first), _said(second), strict=True):
             assert torch.equal(said.value, other.value), said.name
         assert torch.equal(torch.get_rng_state(), before)
-
-    def test_the_seed_alone_decides_the_initial_values(self, model: Model) -> None:
-        """Every value is overwritten, so the old contents of the storage do not matter."""
-        first, repeated, other = (_network(model, seed).state_dict() for seed in (0, 0, 1))
-        assert all(bool(value.isfinite().all()) for value in first.values())
-        assert all(torch.equal(value, repeated[name]) for name, value in first.items())
-        assert not all(torch.equal(value, other[name]) for name, value in first.items())
 
     def test_construction_sets_the_weights(self, model: Model) -> None:
         """They come from PyTorch's default generator, as in PyTorch's own layers."""

@@ -4,10 +4,11 @@ import torch
 
 from capsmodel.models import Model
 from capsmodel.testing import ModelContract
+from capsmodel.testing.model_contract import ModelValuesContract
 
 
-class SecondStepContract(ModelContract):
-    """All laws of `ModelContract`; whether every parameter learns is judged after one step."""
+class SecondStepValuesContract(ModelValuesContract):
+    """The laws of `ModelValuesContract`; whether all parameters learn is judged after one step."""
 
     def test_every_parameter_learns(self, model: Model) -> None:
         """After one step: where shares or scores start at zero, nothing below moves at first.
@@ -27,3 +28,7 @@ class SecondStepContract(ModelContract):
                 continue
             assert parameter.grad is not None, f"{name} has no gradient"
             assert bool((parameter.grad.abs() > 1e-12).any()), f"{name} never moves"
+
+
+class SecondStepContract(SecondStepValuesContract, ModelContract):
+    """All laws of `ModelContract`; whether every parameter learns is judged after one step."""

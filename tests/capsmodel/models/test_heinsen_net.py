@@ -15,7 +15,10 @@ from capsmodel.models import HeinsenNet
 from capsmodel.models.heinsen_net import HeinsenNetwork
 from capsmodel.routing import ROUTINGS, DynamicRouting
 from capsmodel.settings.parts import kind_of
-from tests.capsmodel.models.second_step_contract import SecondStepContract
+from tests.capsmodel.models.second_step_contract import (
+    SecondStepContract,
+    SecondStepValuesContract,
+)
 
 SMALL: dict[str, Any] = {
     "channels": 5,
@@ -266,7 +269,13 @@ def test_all_capsules_of_images_of_another_size_may_share_the_weights() -> None:
 ROUTED = {kind_of(one): HeinsenNet(**SMALL, routing=one.model_validate({})) for one in ROUTINGS}
 
 
-class TestEachRouting(SecondStepContract):
-    @pytest.fixture(params=ROUTED)
+class TestOwnRouting(SecondStepContract):
+    @pytest.fixture
+    def model(self) -> HeinsenNet:
+        return ROUTED["heinsen"]
+
+
+class TestEachRouting(SecondStepValuesContract):
+    @pytest.fixture(params=[name for name in ROUTED if name != "heinsen"])
     def model(self, request: pytest.FixtureRequest) -> HeinsenNet:
         return ROUTED[request.param]

@@ -17,7 +17,10 @@ from capsmodel.routing import ROUTINGS, DynamicRouting, InvertedAttentionRouting
 from capsmodel.routing.inverted_attention import InvertedAttentionRouter
 from capsmodel.settings.parts import kind_of
 from capsmodel.torch_internals import replica_of
-from tests.capsmodel.models.second_step_contract import SecondStepContract
+from tests.capsmodel.models.second_step_contract import (
+    SecondStepContract,
+    SecondStepValuesContract,
+)
 
 SMALL: dict[str, Any] = {"backbone": "simple", "channels": 4, "types": 3, "pose_size": 4}
 CIFAR10, CIFAR100 = ((3, 32, 32), 10), ((3, 32, 32), 100)
@@ -193,8 +196,14 @@ ROUTED = {kind_of(one): network_of(one) for one in ROUTINGS if one.takes_grids}
 ROUTED["inverted attention, sequential"] = InvertedAttentionNet(**SMALL, update="sequential")
 
 
-class TestEachRouting(SecondStepContract):
-    @pytest.fixture(params=ROUTED)
+class TestOwnRouting(SecondStepContract):
+    @pytest.fixture
+    def model(self) -> InvertedAttentionNet:
+        return ROUTED["inverted_attention"]
+
+
+class TestEachRouting(SecondStepValuesContract):
+    @pytest.fixture(params=[name for name in ROUTED if name != "inverted_attention"])
     def model(self, request: pytest.FixtureRequest) -> InvertedAttentionNet:
         return ROUTED[request.param]
 

@@ -12,8 +12,11 @@ from capsmodel.layers import ConvCapsules
 from capsmodel.models import SelfRoutingNet
 from capsmodel.routing import ROUTINGS, DynamicRouting, EMRouting, Routing, SelfAttentionRouting
 from capsmodel.settings.parts import kind_of
-from capsmodel.testing import ModelContract
-from tests.capsmodel.models.second_step_contract import SecondStepContract
+from capsmodel.testing.model_contract import ModelValuesContract
+from tests.capsmodel.models.second_step_contract import (
+    SecondStepContract,
+    SecondStepValuesContract,
+)
 
 SMALL: dict[str, Any] = {"channels": 4, "types": 2, "pose_size": 4}
 EM: dict[str, Any] = {"routing": EMRouting(), "pose_kind": "matrix"}
@@ -180,13 +183,19 @@ HEADS = {
 }
 
 
-class TestEachRouting(SecondStepContract):
-    @pytest.fixture(params=ROUTED)
+class TestOwnRouting(SecondStepContract):
+    @pytest.fixture
+    def model(self) -> SelfRoutingNet:
+        return ROUTED["self_routing"]
+
+
+class TestEachRouting(SecondStepValuesContract):
+    @pytest.fixture(params=[name for name in ROUTED if name != "self_routing"])
     def model(self, request: pytest.FixtureRequest) -> SelfRoutingNet:
         return ROUTED[request.param]
 
 
-class TestEachHead(ModelContract):
+class TestEachHead(ModelValuesContract):
     @pytest.fixture(params=HEADS)
     def model(self, request: pytest.FixtureRequest) -> SelfRoutingNet:
         return HEADS[request.param]

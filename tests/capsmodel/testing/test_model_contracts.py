@@ -1,4 +1,4 @@
-"""Every model keeps the contract, in each of its profiles and with its options."""
+"""Every model keeps the contract, and with other options what an option can break."""
 
 from typing import Any
 
@@ -17,6 +17,7 @@ from capsmodel.routing import DynamicRouting, LeakyRouting, LearnedLogits, Rando
 from capsmodel.settings.parts import kind_of
 from capsmodel.squash import ExponentialSquash
 from capsmodel.testing import ModelContract
+from capsmodel.testing.model_contract import ModelValuesContract
 
 SMALL: dict[str, dict[str, Any]] = {
     "capsnet": {
@@ -122,7 +123,16 @@ class TestModels(ModelContract):
         return request.param(**SMALL[kind_of(request.param)])
 
 
-class TestVariants(ModelContract):
-    @pytest.fixture(params=VARIANTS)
+WITH_STATE_OR_CHANCE = ("all options", "hidden capsules", "random, no decoder")
+
+
+class TestVariants(ModelValuesContract):
+    @pytest.fixture(params=[name for name in VARIANTS if name not in WITH_STATE_OR_CHANCE])
+    def model(self, request: pytest.FixtureRequest) -> Model:
+        return VARIANTS[request.param]
+
+
+class TestVariantsWithStateOrChance(ModelContract):
+    @pytest.fixture(params=WITH_STATE_OR_CHANCE)
     def model(self, request: pytest.FixtureRequest) -> Model:
         return VARIANTS[request.param]
