@@ -44,7 +44,7 @@ class OptimiserContract(PartContract):
             assert shapes == optimiser.state_shapes(tuple(parameter.shape))
             assert all(value.dtype == torch.float32 for value in state.values())
 
-    @pytest.mark.parametrize("done", range(_STEPS))
+    @pytest.mark.parametrize("done", [0, 1, _STEPS - 1])
     def test_with_these_tensors_it_goes_on_to_the_last_bit(
         self, optimiser: Optimiser, done: int
     ) -> None:
