@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from capsmodel.evaluation import EVALUATIONS
-from capsmodel.part_descriptions import Description, described_parts, markdown_table
+from capsmodel.part_descriptions import described_parts, markdown_table
 from capsmodel.settings.parts import family_class, kind_of
 from tests.capsmodel.testing.test_contracts import FAMILIES
 
@@ -22,15 +22,15 @@ def test_every_member_of_every_family_is_described_once() -> None:
     assert len(described) == len(members)
 
 
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: f"{part.family}-{part.kind}")
-def test_a_part_says_what_it_is_and_what_each_setting_means(part: Description) -> None:
-    assert part.summary.endswith(".")
-    assert not [setting.name for setting in part.settings if not setting.meaning]
+def test_every_part_says_what_it_is_and_what_each_setting_means() -> None:
+    for part in PARTS:
+        assert part.summary.endswith("."), part
+        assert not [setting.name for setting in part.settings if not setting.meaning], part
 
 
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: f"{part.family}-{part.kind}")
-def test_a_part_with_a_source_says_how_it_differs(part: Description) -> None:
-    assert not part.source or part.source.startswith("none") or part.difference
+def test_every_part_with_a_source_says_how_it_differs() -> None:
+    for part in PARTS:
+        assert not part.source or part.source.startswith("none") or part.difference, part
 
 
 def test_an_evaluation_that_no_sweep_may_declare_says_so() -> None:
@@ -51,11 +51,10 @@ def test_a_description_holds_source_difference_settings_and_profiles() -> None:
     assert iterations.meaning.startswith("Rounds.")
 
 
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: f"{part.family}-{part.kind}")
-def test_a_part_is_imported_as_it_says(part: Description) -> None:
-    cls = getattr(import_module(part.home), part.class_name)
-    assert kind_of(cls) == part.kind
-    assert family_class(cls).family == part.family
+def test_every_part_is_imported_as_it_says() -> None:
+    for part in PARTS:
+        cls = getattr(import_module(part.home), part.class_name)
+        assert (kind_of(cls), family_class(cls).family) == (part.kind, part.family)
 
 
 def test_a_family_is_asked_for_as_a_whole() -> None:

@@ -12,7 +12,7 @@ from capsmodel.data.viewpoints.vectors import Vector, dot, dual
 
 SIZE = 41
 FROM_FRONT = Rays((10.0, 0.0, 0.0), ((-10.0, 0.0, 0.0), (0.0, 3.0, 0.0), (0.0, 0.0, -3.0)), SIZE)
-SEEDS = pytest.mark.parametrize("seed", range(8))
+SEEDS = pytest.mark.parametrize("seed", range(3))
 
 
 def solids_from(seed: int) -> list[Solid]:
@@ -143,16 +143,16 @@ def test_rays_meet_the_ground_at_height_0() -> None:
 
 
 @pytest.mark.parametrize("label", range(5), ids=[make.__name__ for make in CLASSES])
-@pytest.mark.parametrize("instance", range(10))
-def test_objects_stand_on_the_ground_and_are_alike_in_size(label: int, instance: int) -> None:
-    corners = np.array(
-        [corner for solid in solids_of(label, instance) for corner in solid.corners()]
-    )
-    lowest, highest = corners.min(axis=0), corners.max(axis=0)
-    middle = (lowest + highest) / 2
-    assert lowest[2] == pytest.approx(0)
-    assert middle[:2] == pytest.approx([0, 0])
-    assert math.sqrt(((corners - middle) ** 2).sum(axis=1).max()) == pytest.approx(1)
+def test_objects_stand_on_the_ground_and_are_alike_in_size(label: int) -> None:
+    for instance in range(10):
+        corners = np.array(
+            [corner for solid in solids_of(label, instance) for corner in solid.corners()]
+        )
+        lowest, highest = corners.min(axis=0), corners.max(axis=0)
+        middle = (lowest + highest) / 2
+        assert lowest[2] == pytest.approx(0)
+        assert middle[:2] == pytest.approx([0, 0])
+        assert math.sqrt(((corners - middle) ** 2).sum(axis=1).max()) == pytest.approx(1)
 
 
 def test_no_two_objects_are_the_same() -> None:
