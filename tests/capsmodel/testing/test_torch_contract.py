@@ -229,9 +229,31 @@ class TestModels(TorchContract):
         return (drawn(BATCH, 1, 14, 14),)
 
 
+COMPILED = (
+    "TestCapsules and [em]",
+    "TestFunctions and [dynamic_routing]",
+    "TestConvCapsules and [leaky]",
+    "TestNormalisingConvCapsules",
+    "TestOtherLayers and cell",
+    "TestModels and [matrix_capsnet]",
+)
+"""One module of each class of tests here."""
+
+
 @pytest.mark.slow
-def test_every_one_passes_through_compilers_where_shapes_are_not_checked() -> None:
-    laws = "compiled_as_one_graph or exported_for_batches"
+def test_one_of_each_family_passes_through_compilers() -> None:
+    assert_compiled(" or ".join(f"({names})" for names in COMPILED), len(COMPILED))
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_every_one_passes_through_compilers() -> None:
+    assert_compiled("Test", sum(map(len, (ROUTED, IN_GRIDS, FUNCTIONS, LAYERS, MODELS))))
+
+
+def assert_compiled(names: str, num_modules: int) -> None:
+    """Check the laws of compilers in a process where shapes are not checked."""
+    laws = f"(compiled_as_one_graph or exported_for_batches) and ({names})"
     options = ["--noconftest", "-q", "-p", "no:cacheprovider", "-k", laws, __file__]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options],
@@ -241,6 +263,5 @@ def test_every_one_passes_through_compilers_where_shapes_are_not_checked() -> No
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:]
-    num_modules = sum(map(len, (ROUTED, IN_GRIDS, FUNCTIONS, LAYERS, MODELS)))
     assert f"{2 * num_modules} passed" in done.stdout
     assert "skipped" not in done.stdout
