@@ -13,6 +13,8 @@ from capsmodel.data import Mnist
 from capsmodel.data.archive import ROOT_VARIABLE
 from tests.capsmodel.data.idx_files import ARCHIVES, CONTENTS
 
+pytestmark = pytest.mark.nightly  # a tool
+
 PARTS = ("steps", "epoch", "graph", "trials", "mnist")
 ON_CPU = ("--tiny", "--device", "cpu", "--into")
 
