@@ -17,12 +17,13 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 from tools.chaos.event_plan import DESIGN, SEARCH, SHORT, plan
 from tools.chaos.proxy import Proxy, Trouble
 
+pytestmark = pytest.mark.nightly  # the files of kills and of lost servers have each event alone
+
 CHECKOUT = Path(__file__).parents[2]
 SEED = 5
 _LONGEST_MINUTES = 60
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(_LONGEST_MINUTES * 60)  # two quiet cores take about 2
 def test_tables_records_and_machine_are_as_after_an_undisturbed_run(tmp_path: Path) -> None:
     figures = tmp_path / "figures.jsonl"

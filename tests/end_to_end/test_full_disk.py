@@ -14,7 +14,8 @@ from tests.end_to_end.sweep_file import write_sweep
 from tests.sweeps.storage.test_disk_room import fill_up
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.slow
+# storage/test_disk_room.py fills a disk under each part in this process
+pytestmark = pytest.mark.nightly
 
 NUM_EPOCHS = 12
 

@@ -13,6 +13,8 @@ import pytest
 from tests.golden.stores.archive import STORAGE
 from tests.golden.stores.questions import FINISHED_DESIGN, FINISHED_SEARCH, Store
 
+pytestmark = pytest.mark.nightly  # cli/test_damaged_stores.py reads hostile stores
+
 CHECKOUT = Path(__file__).parents[2]
 ABSENT = ("matplotlib", "mlflow", "optuna", "pandas", "ray", "search_spaces", "sklearn", "torch")
 HURT = """
@@ -120,7 +122,6 @@ def test_what_a_command_does_is_seen(
     assert [words for words in seen if words not in ended.stdout] == [], ended.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("store", [FINISHED_DESIGN, FINISHED_SEARCH], ids=lambda store: store.name)
 def test_a_hostile_store_does_not_hurt_its_reader(store: Store, tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()

@@ -9,7 +9,8 @@ from tests.end_to_end.expectations import expect_no_run_left_running
 from tests.end_to_end.storage_view import num_starts
 from tests.end_to_end.sweep_file import write_search
 
-pytestmark = pytest.mark.slow
+# launch/test_lost_store.py loses both of a search in this process
+pytestmark = pytest.mark.nightly
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

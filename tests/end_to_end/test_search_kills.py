@@ -10,7 +10,8 @@ from tests.end_to_end.expectations import expect_search_settled
 from tests.end_to_end.storage_view import num_reported_epochs, outboxes, search_facts
 from tests.end_to_end.sweep_file import write_search
 
-pytestmark = pytest.mark.slow
+# test_promotion_kills.py kills a search too; search/test_kills_anywhere.py kills at every step
+pytestmark = pytest.mark.nightly
 
 NUM_TRIALS = 11
 NUM_EPOCHS = 4

@@ -186,7 +186,7 @@ def test_another_plan_does_not_go_on_from_its_decisions(
         check_dropped_cells(world.current(), other.manifest)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # it is killed at every step above; end_to_end/test_kills.py kills a design
 def test_killed_in_mid_sweep_and_run_again_by_the_command_line(tmp_path: Path) -> None:
     path, journals = written(tmp_path), tmp_path / "capsweep-store" / "journals"
     command = Command(tmp_path, "run", str(path))

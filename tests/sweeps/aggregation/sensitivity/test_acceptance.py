@@ -1,6 +1,7 @@
 """Importance finds planted effects in drawn searches: a few draws of each.
 
 `python -m tools.acceptance.sensitivity` counts them at length. Chance is the same in every run.
+`test_importance.py` finds what is planted in one search.
 """
 
 from statistics import median
@@ -11,6 +12,8 @@ from sweeps.aggregation.sensitivity import importance, pair_importance
 from sweeps.aggregation.sensitivity.importance import fanova
 from sweeps.aggregation.sensitivity.pair_importance import pair_importances
 from tools.acceptance.sensitivity import NUM_SETTINGS, Effects
+
+pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture(autouse=True)

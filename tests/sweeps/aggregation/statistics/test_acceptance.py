@@ -1,6 +1,7 @@
 """Tables of drawn networks have the error rates that they promise: a few draws of each.
 
 `python -m tools.acceptance.statistics` counts them at length. Chance is the same in every run.
+`test_two_way.py`, `test_intervals.py` and `test_families.py` have the laws.
 """
 
 from collections.abc import Iterable
@@ -22,6 +23,7 @@ from tools.acceptance.networks import (
     images_of,
 )
 
+pytestmark = pytest.mark.nightly
 by_name = pytest.mark.parametrize("generator", GENERATORS, ids=lambda one: one.name)
 
 

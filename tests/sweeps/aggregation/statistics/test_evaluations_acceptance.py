@@ -1,6 +1,7 @@
 """Comparisons by evaluations have the error rates that they promise: a few draws of each.
 
 `python -m tools.acceptance.evaluations` counts them at length. Chance is the same in every run.
+`test_two_way.py` and `test_power.py` have the laws.
 """
 
 from collections.abc import Iterable
@@ -13,6 +14,8 @@ from tools.acceptance.curve_networks import CurveNetworks
 from tools.acceptance.figures import Figure
 from tools.acceptance.logit_networks import HEAVY
 from tools.acceptance.networks import BOTH_MATTER, VIEWS
+
+pytestmark = pytest.mark.nightly
 
 
 def assert_within_limits(figures: Iterable[Figure]) -> None:

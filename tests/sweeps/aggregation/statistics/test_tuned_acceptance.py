@@ -1,12 +1,15 @@
 """Arms of equal optimum at different rates are hardly ever bold: a few draws of each.
 
 `python -m tools.acceptance.tuned` counts them at length. Chance is the same in every run.
+`tables/test_tuned_arms.py` has the law.
 """
 
 import pytest
 
 from tools.acceptance.networks import BOTH_MATTER, IMAGES_DOMINATE, SEEDS_DOMINATE, Generator
 from tools.acceptance.tuned import tuned
+
+pytestmark = pytest.mark.nightly
 
 
 @pytest.mark.parametrize(

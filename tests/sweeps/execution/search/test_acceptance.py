@@ -1,6 +1,7 @@
 """A search keeps its promises where its trainings are drawn: a few draws of each.
 
 `python -m tools.acceptance.search` counts them at length. Chance is the same in every run.
+`test_search_plan.py` and its neighbours have the laws, for given scores.
 """
 
 import math
@@ -25,6 +26,8 @@ from tools.acceptance.null_search import Bias
 from tools.acceptance.regrets import Regrets
 from tools.acceptance.search_runs import PLAIN, SearchRun
 from tools.acceptance.searched_functions import CONDITIONS, DIVERGING, SMOOTH, Function
+
+pytestmark = pytest.mark.nightly
 
 
 @cache
