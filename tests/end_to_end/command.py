@@ -16,6 +16,12 @@ import psutil
 from tests.waiting import PATIENCE_SECONDS
 
 _SCRIPT = Path(sys.executable).with_name("capsweep")
+_MAIN = f"""\
+import sys
+from sweeps.command import main_process
+sys.argv[0] = {str(_SCRIPT)!r}
+main_process()
+"""
 
 
 @dataclass(frozen=True)
@@ -36,16 +42,22 @@ class Command:
     """A capsweep command that is running.
 
     Its output goes to files, so that processes that outlive it hold no pipe open.
+
+    Args:
+        folder: Where it is given.
+        *words: What follows `capsweep`.
+        patch: Python statements that its process executes first.
     """
 
-    def __init__(self, folder: Path, *words: str) -> None:
+    def __init__(self, folder: Path, *words: str, patch: str = "") -> None:
         self._started = time.monotonic()
         number = len(list(folder.glob("command-*.out")))
         self._out = folder / f"command-{number}.out"
         self._err = folder / f"command-{number}.err"
+        program = [sys.executable, "-P", "-c", f"{patch}\n{_MAIN}"] if patch else [str(_SCRIPT)]
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self._process = subprocess.Popen(
-                [str(_SCRIPT), *words],
+                [*program, *words],
                 cwd=folder,
                 env=clean_environment(),
                 stdin=subprocess.DEVNULL,
@@ -125,9 +137,9 @@ class Terminal:
         self.database = self.storage / "mlflow.db"
         self._commands: list[Command] = []
 
-    def start(self, *words: str) -> Command:
-        """Start a capsweep command."""
-        self._commands.append(Command(self.folder, *words))
+    def start(self, *words: str, patch: str = "") -> Command:
+        """Start a capsweep command, in a process that executes `patch` first."""
+        self._commands.append(Command(self.folder, *words, patch=patch))
         return self._commands[-1]
 
     def run(self, *words: str) -> Ended:

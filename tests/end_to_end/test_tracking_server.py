@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 
 NUM_EPOCHS = 4
 NUM_CELLS = 6
+IMPATIENT = "from sweeps.execution.launch import flush_records as end; end.TIMEOUT_SECONDS = 3.0"
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def test_a_server_killed_in_the_middle_of_a_sweep_gets_the_rest_later_without_tr
 ) -> None:
     file = write_sweep(tmp_path / "served.py", epochs=NUM_EPOCHS, seconds=0.6)
     words = ("run", str(file), "--tracking-uri", server.address)
-    command = terminal.start(*words)
+    command = terminal.start(*words, patch=IMPATIENT)
     command.wait_until(lambda: any(run.steps for run in trial_runs(server.database)))
     server.kill()
     ended = command.wait()
