@@ -117,9 +117,9 @@ def test_it_is_planned_run_and_reported_by_the_command_line(tmp_path: Path) -> N
     planned = Command(tmp_path, "plan", str(path)).wait()
     assert planned.code == 0, planned.explained()
     assert "positive_margin 0.8" in planned.output
-    ran = Command(tmp_path, "run", str(path)).wait()
+    ran = Command(tmp_path, "run", str(path), "--engine", "inline").wait()
     assert ran.code == 0, ran.explained()
-    second = Command(tmp_path, "run", str(path)).wait()
+    second = Command(tmp_path, "run", str(path), "--engine", "inline").wait()
     assert second.code == 0, second.explained()
     table = (tmp_path / "reports" / "one_at_a_time" / "ablation.md").read_text(encoding="utf-8")
     assert all(arm in table for arm in ARMS)

@@ -221,7 +221,7 @@ def test_a_curve_of_what_no_epoch_has_is_refused(tmp_path: Path) -> None:
 def test_a_search_for_it_is_run_confirmed_and_reported(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path / "here")
     try:
-        ended = terminal.run("run", str(written(tmp_path, SEARCH)), "--max-concurrent", "1")
+        ended = terminal.run("run", str(written(tmp_path, SEARCH)), "--engine", "inline")
         assert ended.code == 0, ended.explained()
         best, *_ = best_configs("guesses", storage=str(terminal.storage))
         assert (best.objective, best.is_confirmed) == (NAME, True)

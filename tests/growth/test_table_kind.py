@@ -158,8 +158,9 @@ def test_from_python_the_class_is_given_by_argument(tmp_path: Path, file: Path) 
 
 @pytest.mark.slow
 def test_a_launch_makes_it_with_the_others(tmp_path: Path, file: Path) -> None:
+    words = ["run", str(file), "--epochs", "1", "--seeds", "0", "--engine", "inline"]
     done = subprocess.run(
-        [sys.executable, "-c", MAIN, "run", str(file), "--epochs", "1", "--seeds", "0"],
+        [sys.executable, "-c", MAIN, *words],
         cwd=tmp_path,
         capture_output=True,
         text=True,
