@@ -7,6 +7,9 @@ from sweeps.aggregation.report.files import check_report
 from sweeps.records.errors import BadInput
 from tests.sweeps.aggregation.known_sweep import finished, known_sweep, put_sweep, put_trial
 
+# tests/golden/test_stores.py compares the bytes of figures
+pytestmark = pytest.mark.usefixtures("unpainted_figures")
+
 
 @pytest.fixture
 def written(store, tmp_path):

@@ -285,7 +285,7 @@ def test_shares_are_fair_and_waste_nothing(wanted: list[Request]) -> None:
             )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(some.randoms(use_true_random=False), some.integers(1, 6), some.integers(1, 5))
 def test_launches_with_trials_of_any_length_share_a_cluster(
     chance: random.Random, num_cores: int, num_launches: int

@@ -75,7 +75,8 @@ def test_the_change_that_helps_most_is_taken_first_and_the_path_is_trained_anew(
     assert len([*path_notes(manifest)]) == 1
 
 
-@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.slow)])
+# test_kills_anywhere.py kills searches at each step in .ci/run
+@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.nightly)])
 def test_killed_at_any_step_and_run_again_it_is_the_same_path(tmp_path: Folder, every: int) -> None:
     definition = path(seeds=(0,), choosing_seeds=(101,))
     world, left = World(tmp_path / "unbroken"), list[World]()

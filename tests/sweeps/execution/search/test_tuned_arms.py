@@ -88,7 +88,8 @@ def test_what_is_best_on_validation_is_trained_anew_on_fresh_seeds(tmp_path: Pat
     assert Launch(world, definition, score).run().started == []
 
 
-@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.slow)])
+# test_kills_anywhere.py kills searches at each step in .ci/run
+@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.nightly)])
 def test_killed_at_any_step_and_run_again_it_chooses_the_same(tmp_path: Path, every: int) -> None:
     definition = tuned(seeds=(0,), nuisance={RATE: RATES[:2]})
     world, left = World(tmp_path / "unbroken"), list[World]()
