@@ -2,6 +2,8 @@
 
 import re
 from dataclasses import replace
+from functools import cache
+from weakref import WeakKeyDictionary
 
 import pytest
 import torch
@@ -30,6 +32,8 @@ _SMALL = {
     },
 }
 
+_FINDINGS: WeakKeyDictionary[Trained, dict[str, Findings]] = WeakKeyDictionary()
+
 
 class EvaluationContract(PartContract):
     """The laws of every evaluation.
@@ -49,8 +53,8 @@ class EvaluationContract(PartContract):
 
     @pytest.fixture
     def trained(self) -> Trained:
-        """Return the network under evaluation, by default a small one trained on digits."""
-        return Training(TrainingConfig.model_validate(_SMALL), seed=0).trained()
+        """Return the network under evaluation, by default a small one for digits."""
+        return _small_network()
 
     @pytest.fixture
     def part(self, evaluation: Evaluation) -> Evaluation:
@@ -94,7 +98,7 @@ class EvaluationContract(PartContract):
     ) -> None:
         """All random numbers come from the trial's seed; the global generator is not used."""
         before = torch.get_rng_state()
-        _assert_same(_findings(evaluation, trained), _findings(evaluation, trained))
+        _assert_same(_computed(evaluation, trained), _findings(evaluation, trained))
         assert torch.equal(torch.get_rng_state(), before)
 
     def test_the_network_is_left_as_it_is(self, evaluation: Evaluation, trained: Trained) -> None:
@@ -121,7 +125,7 @@ class EvaluationContract(PartContract):
         data = trained.config.data.load("cpu")
         none = Images(torch.zeros_like(data.test.images), torch.zeros_like(data.test.labels))
         without = replace(data, test=none, extra_tests={})
-        _assert_same(evaluation.evaluate(trained, without), evaluation.evaluate(trained, data))
+        _assert_same(evaluation.evaluate(trained, without), _findings(evaluation, trained))
 
     def test_what_is_told_by_image_is_told_of_each(
         self, evaluation: Evaluation, trained: Trained
@@ -159,7 +163,20 @@ class EvaluationContract(PartContract):
         assert _NAME.fullmatch(kind_of(type(evaluation)))
 
 
+@cache
+def _small_network() -> Trained:
+    return Training(TrainingConfig.model_validate(_SMALL), seed=0).trained()
+
+
 def _findings(evaluation: Evaluation, trained: Trained) -> Findings:
+    """Return what an evaluation gives of a network, computed once for all laws that read it."""
+    of_network = _FINDINGS.setdefault(trained, {})
+    if repr(evaluation) not in of_network:
+        of_network[repr(evaluation)] = _computed(evaluation, trained)
+    return of_network[repr(evaluation)]
+
+
+def _computed(evaluation: Evaluation, trained: Trained) -> Findings:
     data: DataSplits = trained.config.data.load(trained.device)
     return evaluation.evaluate(trained, data)
 
