@@ -35,27 +35,10 @@ WAYS = {
 }
 
 
-class TorchContract:
-    """A network, layer or routing supports what PyTorch's own modules support.
+class TorchValuesContract:
+    """The laws of what a module computes, in each precision and under each transform.
 
-        class TestMyLayer(TorchContract):
-            @pytest.fixture
-            def module(self) -> nn.Module:
-                return MyLayer()
-
-            @pytest.fixture
-            def inputs(self) -> tuple[Tensor, ...]:
-                return (torch.rand(3, 6, 4),)
-
-    The module is tested as it is built, in evaluation. Its inputs are tensors whose first axis is
-    the batch; of its outputs, all tensors but couplings are compared. Its docstring says what it
-    does not support, and its test says so by the attributes here. Laws of compilation are skipped
-    where shapes are checked when functions are called, as compilers cannot read that.
-
-    Attributes:
-        compiles: Whether `torch.compile` and `torch.export` support it.
-        maps: Whether `torch.func` supports it.
-        halves: Whether it works in half precision and under autocast.
+    They are enough for a module that keeps all of `TorchContract` with another routing.
     """
 
     compiles: ClassVar[bool] = True
@@ -71,40 +54,6 @@ class TorchContract:
     def inputs(self) -> tuple[Tensor, ...]:
         """Return its inputs, in single precision; a subclass must say which."""
         raise NotImplementedError("Override the fixture `inputs`.")
-
-    def test_built_alone_it_gives_numbers(
-        self, module: nn.Module, inputs: tuple[Tensor, ...]
-    ) -> None:
-        """No other call is needed."""
-        assert all(bool(value.isfinite().all()) for value in _said(module.eval(), *inputs))
-
-    def test_a_copy_says_the_same(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        """It does not share its weights."""
-        copy = deepcopy(module.eval())
-        assert_close(_said(copy, *inputs), _said(module, *inputs), rtol=0, atol=0)
-        pointers = {value.data_ptr() for value in module.parameters()}
-        assert pointers.isdisjoint(value.data_ptr() for value in copy.parameters())
-
-    def test_a_replaced_child_is_used(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        """A user's layer must not be ignored."""
-        for name, child in list(module.eval().named_children()):
-            if not any(True for _ in child.parameters()):
-                continue
-            other = deepcopy(module)
-            _disturb(other.get_submodule(name))
-            replaced = deepcopy(module)
-            replaced.register_module(name, deepcopy(other.get_submodule(name)))
-            assert_close(_said(replaced, *inputs), _said(other, *inputs), rtol=0, atol=0)
-            assert any(map(_differ, _said(other, *inputs), _said(module, *inputs))), name
-
-    def test_a_replica_of_data_parallel_uses_its_own_weights(
-        self, module: nn.Module, inputs: tuple[Tensor, ...]
-    ) -> None:
-        """Such replicas have tensors in place of parameters, and share all else."""
-        other = deepcopy(module.eval())
-        _disturb(other)
-        replica = replica_of(module, dict(other.named_parameters()))
-        assert_close(_said(replica, *inputs), _said(other, *inputs), rtol=0, atol=0)
 
     @pytest.mark.parametrize("way", WAYS)
     def test_half_precision_is_close_to_single(
@@ -209,6 +158,64 @@ class TorchContract:
             pytest.skip("it says that it is not compiled")
         if hasattr(squash, "__wrapped__"):
             pytest.skip("shapes are checked, which compilers cannot read")
+
+
+class TorchContract(TorchValuesContract):
+    """A network, layer or routing supports what PyTorch's own modules support.
+
+        class TestMyLayer(TorchContract):
+            @pytest.fixture
+            def module(self) -> nn.Module:
+                return MyLayer()
+
+            @pytest.fixture
+            def inputs(self) -> tuple[Tensor, ...]:
+                return (torch.rand(3, 6, 4),)
+
+    The module is tested as it is built, in evaluation. Its inputs are tensors whose first axis is
+    the batch; of its outputs, all tensors but couplings are compared. Its docstring says what it
+    does not support, and its test says so by the attributes here. Laws of compilation are skipped
+    where shapes are checked when functions are called, as compilers cannot read that.
+
+    Attributes:
+        compiles: Whether `torch.compile` and `torch.export` support it.
+        maps: Whether `torch.func` supports it.
+        halves: Whether it works in half precision and under autocast.
+    """
+
+    def test_built_alone_it_gives_numbers(
+        self, module: nn.Module, inputs: tuple[Tensor, ...]
+    ) -> None:
+        """No other call is needed."""
+        assert all(bool(value.isfinite().all()) for value in _said(module.eval(), *inputs))
+
+    def test_a_copy_says_the_same(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        """It does not share its weights."""
+        copy = deepcopy(module.eval())
+        assert_close(_said(copy, *inputs), _said(module, *inputs), rtol=0, atol=0)
+        pointers = {value.data_ptr() for value in module.parameters()}
+        assert pointers.isdisjoint(value.data_ptr() for value in copy.parameters())
+
+    def test_a_replaced_child_is_used(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        """A user's layer must not be ignored."""
+        for name, child in list(module.eval().named_children()):
+            if not any(True for _ in child.parameters()):
+                continue
+            other = deepcopy(module)
+            _disturb(other.get_submodule(name))
+            replaced = deepcopy(module)
+            replaced.register_module(name, deepcopy(other.get_submodule(name)))
+            assert_close(_said(replaced, *inputs), _said(other, *inputs), rtol=0, atol=0)
+            assert any(map(_differ, _said(other, *inputs), _said(module, *inputs))), name
+
+    def test_a_replica_of_data_parallel_uses_its_own_weights(
+        self, module: nn.Module, inputs: tuple[Tensor, ...]
+    ) -> None:
+        """Such replicas have tensors in place of parameters, and share all else."""
+        other = deepcopy(module.eval())
+        _disturb(other)
+        replica = replica_of(module, dict(other.named_parameters()))
+        assert_close(_said(replica, *inputs), _said(other, *inputs), rtol=0, atol=0)
 
 
 class _Said(nn.Module):

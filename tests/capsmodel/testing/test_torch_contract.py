@@ -53,6 +53,7 @@ from capsmodel.routing import (
 )
 from capsmodel.settings.parts import kind_of
 from capsmodel.testing import TorchContract
+from capsmodel.testing.torch_contract import TorchValuesContract
 from tests.capsmodel.testing.test_model_contracts import SMALL
 
 BATCH = 3
@@ -66,6 +67,8 @@ ROUTED: dict[str, Routing] = {
     "official em": EMRouting.of_profile("official"),
 }
 IN_GRIDS = [name for name, routing in ROUTED.items() if routing.takes_grids]
+LEARNING = ["leaky with everything", "em", "self_routing", "heinsen"]
+"""Routings with weights of their own, with which a layer keeps every law."""
 NORMALISING = ["inverted_attention"]
 """Routings that normalise sums: where the numbers of a short pose hardly vary, the rounding of the
 children's poses to half precision shows."""
@@ -164,17 +167,29 @@ def built(build: Callable[[], nn.Module]) -> nn.Module:
         return build()
 
 
-class TestCapsules(TorchContract):
-    @pytest.fixture(params=ROUTED)
-    def module(self, request: pytest.FixtureRequest) -> nn.Module:
-        return built(lambda: Capsules(6, 4, 3, 5, routing=ROUTED[request.param]))
+class CapsulesFixtures:
+    @pytest.fixture
+    def module(self, routing: str) -> nn.Module:
+        return built(lambda: Capsules(6, 4, 3, 5, routing=ROUTED[routing]))
 
     @pytest.fixture
     def inputs(self) -> tuple[Tensor, ...]:
         return (drawn(BATCH, 6, 4),)
 
 
-class TestFunctions(TorchContract):
+class TestCapsules(CapsulesFixtures, TorchContract):
+    @pytest.fixture(params=LEARNING)
+    def routing(self, request: pytest.FixtureRequest) -> str:
+        return request.param
+
+
+class TestCapsulesInOtherRoutings(CapsulesFixtures, TorchValuesContract):
+    @pytest.fixture(params=[name for name in ROUTED if name not in LEARNING])
+    def routing(self, request: pytest.FixtureRequest) -> str:
+        return request.param
+
+
+class TestFunctions(TorchValuesContract):
     @pytest.fixture(params=FUNCTIONS)
     def module(self, request: pytest.FixtureRequest) -> nn.Module:
         return built(lambda: OfVotes(FUNCTIONS[request.param]))
@@ -184,17 +199,29 @@ class TestFunctions(TorchContract):
         return (drawn(BATCH, 6, 4),)
 
 
-class TestConvCapsules(TorchContract):
-    @pytest.fixture(params=[name for name in IN_GRIDS if name not in NORMALISING])
-    def module(self, request: pytest.FixtureRequest) -> nn.Module:
-        return built(lambda: OfGrid(ROUTED[request.param]))
+class ConvCapsulesFixtures:
+    @pytest.fixture
+    def module(self, routing: str) -> nn.Module:
+        return built(lambda: OfGrid(ROUTED[routing]))
 
     @pytest.fixture
     def inputs(self) -> tuple[Tensor, ...]:
         return drawn(BATCH, 20, 2, 4), drawn(BATCH, 20, 2, seed=2)
 
 
-class TestNormalisingConvCapsules(TorchContract):
+class TestConvCapsules(ConvCapsulesFixtures, TorchContract):
+    @pytest.fixture(params=[name for name in IN_GRIDS if name in LEARNING])
+    def routing(self, request: pytest.FixtureRequest) -> str:
+        return request.param
+
+
+class TestConvCapsulesInOtherRoutings(ConvCapsulesFixtures, TorchValuesContract):
+    @pytest.fixture(params=[name for name in IN_GRIDS if name not in [*LEARNING, *NORMALISING]])
+    def routing(self, request: pytest.FixtureRequest) -> str:
+        return request.param
+
+
+class TestNormalisingConvCapsules(TorchValuesContract):
     @pytest.fixture(params=NORMALISING)
     def module(self, request: pytest.FixtureRequest) -> nn.Module:
         return built(lambda: OfGrid(ROUTED[request.param], pose=16))
@@ -232,7 +259,7 @@ class TestModels(TorchContract):
 COMPILED = (
     "TestCapsules and [em]",
     "TestFunctions and [dynamic_routing]",
-    "TestConvCapsules and [leaky]",
+    "TestConvCapsulesInOtherRoutings and [leaky]",
     "TestNormalisingConvCapsules",
     "TestOtherLayers and cell",
     "TestModels and [matrix_capsnet]",
