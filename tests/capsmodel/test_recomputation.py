@@ -16,8 +16,7 @@ from capsmodel.losses import CrossEntropy, MarginLoss
 from capsmodel.models import CapsNet, MatrixCapsNet, Network
 from capsmodel.models.base import recomputed
 from capsmodel.models.capsnet import CapsuleNetwork
-from capsmodel.routing import ROUTINGS, RandomRouting, Routing
-from capsmodel.settings.parts import kind_of
+from capsmodel.routing import ROUTINGS, EMRouting, RandomRouting, Routing
 from capsmodel.stopping import FixedEpochs
 from tests.capsmodel.small_config import small_config, small_model
 
@@ -110,29 +109,33 @@ def same(one: tuple[Any, dict[str, Tensor]], other: tuple[Any, dict[str, Tensor]
 
 def config_of(routing: Routing) -> TrainingConfig:
     loss = CrossEntropy() if routing.judged_by_scores else MarginLoss()
-    return small_config(model=small_model(routing=routing), loss=loss)
+    return few_images(model=small_model(routing=routing), loss=loss)
+
+
+def few_images(**changes: Any) -> TrainingConfig:
+    """Return a training of two epochs with two steps each, the second of a smaller batch."""
+    data = Digits(fraction=0.2)
+    return small_config(data=data, stopping=FixedEpochs(epochs=2), **changes)
 
 
 def matrix_config(routing: Routing) -> TrainingConfig:
-    """Return a training of two layers of capsules; one epoch of it takes a second."""
+    """Return a training of two layers of capsules."""
     types = dict.fromkeys(("primary_types", "first_types"), 2)
     model = MatrixCapsNet(
         conv_channels=4, conv_kernel=3, conv_stride=1, second_types=0, routing=routing, **types
     )
-    few = FixedEpochs(epochs=1)
-    return small_config(model=model, data=Digits(fraction=0.2), stopping=few)
+    return few_images(model=model)
 
 
-@pytest.mark.parametrize("routing", ROUTINGS, ids=kind_of)
-@pytest.mark.parametrize("config_of_model", [config_of, matrix_config])
+@pytest.mark.parametrize(
+    "config",
+    # in two layers the default, and one that draws in each
+    [*(config_of(one()) for one in ROUTINGS), *map(matrix_config, (EMRouting(), RandomRouting()))],
+    ids=lambda config: f"{config.model.kind}-{config.model.routing.kind}",
+)
 def test_a_training_with_checkpointing_is_one_without_to_the_last_bit(
-    tmp_path: Path,
-    config_of_model: Callable[[Routing], TrainingConfig],
-    routing: Callable[[], Routing],
+    tmp_path: Path, config: TrainingConfig
 ) -> None:
-    if config_of_model is matrix_config and not routing().takes_grids:
-        pytest.skip("it is for layers of one place")
-    config = config_of_model(routing())
     ours = finished(Training(config, seed=1, checkpointing=True), tmp_path)
     assert same(ours, finished(Training(config, seed=1), tmp_path))
 
@@ -217,6 +220,6 @@ def test_checkpointing_computes_hidden_layers_anew_and_counts_each_batch_once(
     tmp_path: Path,
 ) -> None:
     model = small_model(hidden_capsules=(6, 6), hidden_batch_norm=True, hidden_skip=True)
-    config = small_config(model=model)
+    config = few_images(model=model)
     ours = finished(Training(config, seed=1, checkpointing=True), tmp_path)
     assert same(ours, finished(Training(config, seed=1), tmp_path))

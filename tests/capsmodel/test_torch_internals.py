@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from capsmodel import Training, torch_internals
+from capsmodel.data import Digits
 from capsmodel.optimisers import SGD, Adam, AdamW, Optimiser, adam, sgd
 from tests.capsmodel.small_config import small_config
 
@@ -26,7 +27,7 @@ def test_an_optimiser_that_is_not_wrapped_as_read_stays_as_it_is() -> None:
 def test_a_training_is_the_same_with_pytorchs_optimisers(
     part: Optimiser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = small_config(optimiser=part)
+    config = small_config(optimiser=part, data=Digits(fraction=0.2))
     ours = [metrics.validation_loss for metrics in Training(config, 0)]
     monkeypatch.setattr(adam, "_Adam", torch.optim.Adam)
     monkeypatch.setattr(sgd, "_SGD", torch.optim.SGD)

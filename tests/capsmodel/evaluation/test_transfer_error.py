@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from capsmodel import Trained, Training
-from capsmodel.data import DataSplits
+from capsmodel.data import DataSplits, Digits
 from capsmodel.evaluation import FGSM, PGD, AdversarialError, TransferError, findings_of
 from capsmodel.models import ConvNet
-from tests.capsmodel.small_config import small_config, small_model
+from tests.capsmodel.small_config import small_config
 
 KEY = "0123456789abcdef0123"
 EPSILONS = (0.0, 0.1)
@@ -75,10 +75,7 @@ def test_a_source_that_is_not_there_is_a_reason(one: Trained, data: DataSplits) 
 
 
 def test_a_source_for_other_images_is_refused(one: Trained, data: DataSplits) -> None:
-    config = small_config(
-        data={"kind": "viewpoints", "fraction": 0.003}, model=small_model(primary_stride=4)
-    )
-    source = Training(config, 0).trained()
+    source = Training(small_config(data=Digits(padding=1)), 0).trained()
     with pytest.raises(ValueError, match="needs a source for the same images, image_shape"):
         findings_of(TransferError(source=KEY), one, data, {KEY: source})
 
