@@ -1,6 +1,7 @@
 """Every member of every family keeps its family's contract."""
 
 import os
+from functools import cache
 
 import pytest
 
@@ -41,6 +42,7 @@ from capsmodel.testing import (
     LossContract,
     RoutingContract,
 )
+from capsmodel.testing.data_contract import DataValuesContract
 from capsmodel.testing.part_contract import PartContract
 from capsmodel.testing.routing_contract import RoutingValuesContract
 from capsmodel.training.trained import Trained
@@ -82,6 +84,8 @@ NEED_FILES = {SmallNorb, AffNist, KMnist, Cifar10, Cifar100, Svhn}
 NEED_FILES |= {ImageFolder, Arrays, TorchvisionData}
 NEED_IMAGES = {Mnist, FashionMnist, MultiMnist, MultiFashionMnist}
 NEED_IMAGES |= {AffineMnist, AffineFashionMnist, MnistOnFashion}
+OTHER_FILES = (FashionMnist, MultiFashionMnist, AffineMnist, AffineFashionMnist)
+"""Those whose code is that of `mnist`, `multi_mnist` or `affine_digits`."""
 
 
 class TestRoutings(RoutingContract):
@@ -144,29 +148,58 @@ class TestEvaluationsOfSeveralClasses(EvaluationContract):
 
     @pytest.fixture
     def trained(self) -> Trained:
-        data = MultiMnist(fraction=0.01, halved=True, shift=2)
-        model = small_model(primary_stride=4)
-        return Training(small_config(data=data, model=model, loss=MarginLoss()), seed=0).trained()
+        return network_for_pairs()
 
 
-class TestDataSets(DataSetContract):
-    @pytest.fixture(params=[data for data in DATA_SETS if data not in NEED_FILES], ids=kind_of)
-    def data(self, request: pytest.FixtureRequest) -> DataSet:
-        kind: type[DataSet] = request.param
-        if kind in NEED_IMAGES and "CAPSWEEP_DATA" not in os.environ:
-            pytest.skip("CAPSWEEP_DATA names no folder with real images")
-        return kind(fraction=FRACTIONS[kind_of(kind)])
+@cache
+def network_for_pairs() -> Trained:
+    data = MultiMnist(fraction=0.01, halved=True, shift=2)
+    model = small_model(primary_stride=4)
+    return Training(small_config(data=data, model=model, loss=MarginLoss()), seed=0).trained()
 
+
+class PlannedDataContract(DataValuesContract):
     def test_a_plan_knows_its_number_of_training_images(self, data: DataSet) -> None:
         declared = data.num_training_images
         assert declared is not None
         assert abs(len(data.load("cpu").train) - declared) <= data.num_classes / 2 + 1
 
 
-class TestOtherParts(PartContract):
-    @pytest.fixture(params=OTHER_PARTS, ids=lambda part: f"{part.family}-{kind_of(part)}")
-    def part(self, request: pytest.FixtureRequest) -> Part:
-        return request.param()
+def few_of(kind: type[DataSet]) -> DataSet:
+    if kind in NEED_IMAGES and "CAPSWEEP_DATA" not in os.environ:
+        pytest.skip("CAPSWEEP_DATA names no folder with real images")
+    return kind(fraction=FRACTIONS[kind_of(kind)])
+
+
+class TestDataSets(PlannedDataContract, DataSetContract):
+    @pytest.fixture(
+        scope="class",
+        params=[data for data in DATA_SETS if data not in {*NEED_FILES, *OTHER_FILES}],
+        ids=kind_of,
+    )
+    @classmethod
+    def data(cls, request: pytest.FixtureRequest) -> DataSet:
+        return few_of(request.param)
+
+
+class TestDataSetsOfOtherFiles(PlannedDataContract):
+    @pytest.fixture(scope="class", params=OTHER_FILES, ids=kind_of)
+    @classmethod
+    def data(cls, request: pytest.FixtureRequest) -> DataSet:
+        return few_of(request.param)
+
+
+LAWS_OF_PARTS = [law for name, law in vars(PartContract).items() if name.startswith("test_")]
+
+
+@pytest.mark.parametrize("part", OTHER_PARTS, ids=lambda part: f"{part.family}-{kind_of(part)}")
+def test_every_other_part_keeps_the_laws_of_parts(part: type[Part]) -> None:
+    for law in LAWS_OF_PARTS:
+        law(PartContract(), part())
+
+
+def test_parts_have_laws() -> None:
+    assert len(LAWS_OF_PARTS) == 6
 
 
 @pytest.mark.parametrize("members", FAMILIES, ids=lambda members: members[0].family)
