@@ -4,8 +4,6 @@ import inspect
 import shutil
 from pathlib import Path
 
-import pytest
-
 from capsmodel.overrides import with_settings
 from search_spaces.sweep_file import sweep_from_file
 from search_spaces.trial_key import trial_key
@@ -126,20 +124,6 @@ def test_a_search_of_a_users_file_with_parts_of_their_own(shell: Shell) -> None:
             "ablate", "small_search.py"
         )
         file.write_text(known)
-
-
-REFUSALS = {
-    "an unknown search": ("capsule_serch", "Did you mean 'capsule_search'?"),
-    "a design": ("quickstart", "'quickstart' is not a search, so it has no winner"),
-    "not run yet": ("quickstart_search", "was not run here yet"),
-    "no file": ("none.py", "There is no sweep file 'none.py'"),
-}
-
-
-@pytest.mark.parametrize("case", REFUSALS)
-def test_what_has_no_winner_is_refused(shell: Shell, storage: Path, case: str) -> None:
-    search, sentence = REFUSALS[case]
-    assert sentence in shell.refused("ablate", search, "--storage", str(storage))
 
 
 def test_a_search_of_which_nothing_has_finished_has_no_winner(shell: Shell, storage: Path) -> None:

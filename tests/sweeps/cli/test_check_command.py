@@ -42,7 +42,3 @@ def test_a_setting_of_the_command_line_has_no_line(shell: Shell) -> None:
     assert "Did you mean 'batch_size'?" in answer.err
     assert "line" not in answer.err
     assert answer.out == ""
-
-
-def test_an_unknown_sweep_is_refused(shell: Shell) -> None:
-    assert "Did you mean" in shell.refused("check", "quickstar")

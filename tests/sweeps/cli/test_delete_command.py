@@ -3,8 +3,6 @@
 import shutil
 from pathlib import Path
 
-import pytest
-
 from tests.sweeps.cli.shell import Shell
 
 
@@ -34,19 +32,3 @@ def test_a_copy_of_a_store_never_touches_the_original(shell: Shell, storage: Pat
     assert files(storage) == before
     assert shell("status", "quickstart").code == 0
     assert "There is no sweep" in shell.refused("status", "quickstart", "--storage", "copy")
-
-
-@pytest.mark.usefixtures("storage")
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        pytest.param(["quikstart"], "Did you mean 'quickstart'?", id="a name misspelt"),
-        pytest.param(["../x", "--yes"], "There is no sweep '../x'", id="a path"),
-        pytest.param(["", "--yes"], "There is no sweep ''", id="nothing"),
-        pytest.param(
-            ["quickstart", "--storage", "nowhere"], "There is no storage folder", id="no folder"
-        ),
-    ],
-)
-def test_what_is_not_there_is_not_deleted(shell: Shell, words: list[str], message: str) -> None:
-    assert message in shell.refused("delete", *words)

@@ -1,7 +1,6 @@
 """Two trials, or two sweeps, are held against each other; what cannot be is refused."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -45,8 +44,3 @@ def test_what_cannot_be_held_against_each_other_is_refused(shell: Shell, design:
     }
     for words, message in refusals.items():
         assert message in shell.refused("diff", *words)
-
-
-def test_without_a_store_nothing_is_held_against_anything(shell: Shell, tmp_path: Path) -> None:
-    shutil.rmtree(tmp_path / "capsweep-store", ignore_errors=True)
-    assert "There is no tracking store at" in shell.refused("diff", "a", "b")

@@ -4,8 +4,6 @@ import inspect
 import json
 from pathlib import Path
 
-import pytest
-
 from search_spaces.sweep_file import sweep_from_file
 from sweeps.execution.launch.writing.grid import grid
 from sweeps.execution.launch.writing.options import GridOptions
@@ -15,22 +13,6 @@ from tests.sweeps.cli.shell import Shell
 ITERATIONS = "model.routing.iterations=1,2,3"
 DECODER = "model.reconstruction=none,fully_connected"
 FILE = "quickstart_iterations_reconstruction.py"
-OWN_PART = """
-from typing import Literal
-
-from capsmodel.routing import VectorRouting
-from search_spaces import ListedArms, Sweep
-from search_spaces.quickstart import SWEEP as Q
-
-
-class Mine(VectorRouting):
-    kind: Literal["mine"] = "mine"
-
-
-SWEEP = Sweep(
-    name="own", parts=[Mine], base=Q.base, plan=ListedArms(baseline="a", arms={"a": {}}), seeds=[0]
-)
-"""
 
 
 def test_it_writes_the_file_and_prints_what_plan_prints(shell: Shell) -> None:
@@ -93,78 +75,6 @@ def test_levels_are_json_or_text(shell: Shell) -> None:
         ),
         "model.batch_norm": (True, False),
     }
-
-
-REFUSALS = {
-    "an unknown base": (["nosuch", ITERATIONS], "Unknown sweep 'nosuch'"),
-    "no file": (["none.py", ITERATIONS], "There is no sweep file 'none.py'"),
-    "no levels": (["quickstart", "batch_size"], "A factor is path=level,level, such as"),
-    "an empty level": (["quickstart", "batch_size=1,,2"], "A factor is path=level,level, such as"),
-    "one level": (["quickstart", "batch_size=8"], "has the one level 8, and nothing to compare"),
-    "a level twice": (["quickstart", "batch_size=8,8"], "has the level 8 twice"),
-    "a path twice": (["quickstart", "batch_size=8,9", "batch_size=7"], "given twice: give all"),
-    "an unknown setting": (["quickstart", "batch_sise=8,9"], "Did you mean 'batch_size'?"),
-    "an unknown part": (["quickstart", "loss=margin,spred"], "Unknown loss 'spred'"),
-    "a level that is not allowed": (["quickstart", "batch_size=8,0"], "must be an integer at leas"),
-    "a design that is none": (
-        ["quickstart", ITERATIONS, "--design", "half"],
-        "design must be one of full, one_factor, fractional, plackett_burman, got 'half'.",
-    ),
-    "a fraction of three levels": (
-        ["quickstart", ITERATIONS, DECODER, "batch_size=8,9", "--design", "fractional"],
-        "every factor has two levels, and 'model.routing.iterations' has 3",
-    ),
-    "a fraction that there is not": (
-        ["quickstart", DECODER, "batch_size=8,9", "model.class_dim=4,8", "--design", "fractional"],
-        "There is no fraction of 3 factors with resolution IV",
-    ),
-    "a resolution of a full design": (
-        ["quickstart", ITERATIONS, "--resolution", "4"],
-        "Only the design 'fractional' has a resolution, got 4 for 'full': leave it out.",
-    ),
-    "a resolution too low": (
-        ["quickstart", ITERATIONS, "--design", "fractional", "--resolution", "2"],
-        "resolution must be an integer at least 3, got 2.",
-    ),
-    "a name that is none": (["quickstart", ITERATIONS, "--name", "A b"], "name must be a text"),
-    "no name": (["quickstart", ITERATIONS, "--name", ""], "name must be a text"),
-    "a setting that is none": (
-        ["quickstart", ITERATIONS, "--set", "batch_sise=3"],
-        "Did you mean 'batch_size'?",
-    ),
-    "no Python file": (
-        ["quickstart", ITERATIONS, "--out", "grid.txt"],
-        "--out is to be the path of a Python file, x.py, got 'grid.txt'.",
-    ),
-    "no folder": (
-        ["quickstart", ITERATIONS, "--out", "nowhere/x.py"],
-        "There is no folder 'nowhere' for the file: make it first.",
-    ),
-    "a folder": (["quickstart", ITERATIONS, "--out", "taken.py"], "Another file 'taken.py'"),
-    "a link": (["quickstart", ITERATIONS, "--out", "link.py"], "Another file 'link.py'"),
-    "another file": (["quickstart", ITERATIONS, "--out", "own.py"], "Another file 'own.py'"),
-    "a name of any length": (
-        ["quickstart", ITERATIONS, "--out", "x" * 300 + ".py"],
-        "There can be no file",
-    ),
-    "a NUL": (["quickstart", ITERATIONS, "--out", "a\0.py"], "There can be no file"),
-    "a base with own parts": (
-        ["own.py", ITERATIONS],
-        "The sweep 'own' has parts of its own, which another file cannot import: write the design "
-        "into own.py.",
-    ),
-    "a seed that is none": (["quickstart", ITERATIONS, "--seeds", "x"], "--seeds takes a list"),
-}
-
-
-@pytest.mark.parametrize("case", REFUSALS)
-def test_what_cannot_be_is_one_sentence_and_nothing_is_written(shell: Shell, case: str) -> None:
-    (shell.folder / "own.py").write_text(OWN_PART)
-    (shell.folder / "taken.py").mkdir()
-    (shell.folder / "link.py").symlink_to(shell.folder / "nowhere.py")
-    words, sentence = REFUSALS[case]
-    assert sentence in shell.refused("grid", *words)
-    assert not (shell.folder / "nowhere.py").exists()
 
 
 def test_a_store_that_cannot_be_read_is_told_before_the_file_is_written(shell: Shell) -> None:

@@ -40,12 +40,3 @@ def test_without_a_command_the_help_is_told_as_an_error(shell: Shell) -> None:
 def test_the_release_is_told(shell: Shell) -> None:
     answer = shell("--version")
     assert (answer.code, answer.out) == (0, f"capsweep {version('capsweep')}\n")
-
-
-def test_an_option_that_is_none_is_refused_before_the_command(shell: Shell) -> None:
-    assert "No such option: --verison" in shell.refused("--verison")
-
-
-def test_the_beginning_of_an_option_is_answered_by_it(shell: Shell) -> None:
-    sentence = shell.refused("run", "quickstart", "--gpu", "1")
-    assert sentence.endswith("No such option: --gpu. Did you mean --gpus-per-trial?")

@@ -247,11 +247,6 @@ def test_one_that_cannot_be_read_stands_beside_the_others(shell: Shell) -> None:
     assert "other.jsonl is damaged" in answer.out
 
 
-def test_where_nothing_was_launched_it_is_refused(shell: Shell) -> None:
-    assert "There is no tracking store at" in shell.refused("status")
-    assert "is not a tracking store" in shell.refused("status", "--tracking-uri", "x")
-
-
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [(0, "just now"), (59, "just now"), (61, "1 min ago"), (3600, "1 h ago"), (90_000, "25 h ago")],

@@ -46,31 +46,6 @@ def test_a_reader_takes_a_file_without_running_it(shell: Shell, words: list[str]
 
 
 @pytest.mark.usefixtures("mine")
-@pytest.mark.parametrize("words", [["diff", "quickstart"], ["report", "quickstart", "--compare"]])
-def test_the_other_sweep_of_a_comparison_may_be_a_file(shell: Shell, words: list[str]) -> None:
-    assert "would be compared with itself" in shell.refused(*words, "fashion_routing.py")
-
-
-@pytest.mark.usefixtures("mine")
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["stop"], "No launch of 'quickstart' runs"),
-        (["logs"], "The sweep 'quickstart' has no log"),
-        (
-            ["run", "quickstart_search", "--warm-start"],
-            "No finished trial of 'quickstart' is a point",
-        ),
-        (["show"], "'quickstart' is a sweep, not a trial: capsweep status quickstart"),
-    ],
-)
-def test_what_a_launched_sweep_has_not_is_said_by_its_name(
-    shell: Shell, words: list[str], sentence: str
-) -> None:
-    assert sentence in shell.refused(*words, "fashion_routing.py")
-
-
-@pytest.mark.usefixtures("mine")
 def test_reading_by_a_file_loads_no_torch(tmp_path: Path) -> None:
     program = (
         "import sys\nfrom sweeps import cli\n"
@@ -81,35 +56,6 @@ def test_reading_by_a_file_loads_no_torch(tmp_path: Path) -> None:
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize(
-    "definition",
-    ['NAME = "mine"\nSWEEP = Sweep(name=NAME)', "SWEEP = made()", "SWEEP: Sweep", "x = 1"],
-)
-@pytest.mark.usefixtures("storage")
-def test_a_name_that_is_no_literal_is_asked_for(shell: Shell, definition: str) -> None:
-    (shell.folder / "mine.py").write_text(definition)
-    sentence = shell.refused("best", "mine.py")
-    assert "give the name in place of the file" in sentence or "defines no sweep" in sentence
-
-
-@pytest.mark.usefixtures("mine")
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["run", "fashion_routing"], "Did you mean 'fashion_routing.py'?"),
-        (["plan", "fashin.py"], "Did you mean 'fashion_routing.py'?"),
-        (["check", "fashion_routin"], "Did you mean 'fashion_routing.py'?"),
-        (["run", "quickstart.py"], "Did you mean 'quickstart'?"),
-        (["status", "fashion_routing"], "Did you mean 'fashion_routing.py'?"),
-        (["best", "fashin.py"], "Did you mean 'fashion_routing.py'?"),
-        (["diff", "quickstart", "fashion_routing"], "Did you mean 'fashion_routing.py'?"),
-    ],
-    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
-)
-def test_a_near_file_is_offered(shell: Shell, words: list[str], sentence: str) -> None:
-    assert sentence in shell.refused(*words)
 
 
 def test_a_file_that_shares_its_ending_alone_is_not_offered(shell: Shell) -> None:
@@ -124,14 +70,6 @@ def test_one_name_is_offered(shell: Shell, words: list[str]) -> None:
     sentence = shell.refused(*words, "quikstart")
     assert "Did you mean 'quickstart'?" in sentence
     assert sentence.count("Did you mean") == 1
-
-
-@pytest.mark.usefixtures("mine")
-@pytest.mark.parametrize("command", ["run", "status"])
-def test_the_file_that_defines_a_sweep_is_named(shell: Shell, command: str) -> None:
-    text = MINE.replace('name="quickstart"', 'name="mine"')
-    (shell.folder / "other.py").write_text(text)
-    assert "It is defined in 'other.py': run that." in shell.refused(command, "mine")
 
 
 @pytest.mark.usefixtures("storage")

@@ -35,24 +35,6 @@ def test_a_file_that_is_there_is_left_alone(shell: Shell) -> None:
     assert "The file 'link.py' exists already" in shell.refused("new", "link")
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["", "My_sweep", "../x", "a/b", "mine.py", "_x", "a" * 65, "\u00e4"],
-    ids=["none", "capital", "up", "folder", "ending", "underscore", "long", "umlaut"],
-)
-def test_what_is_no_name_of_a_sweep_is_refused(shell: Shell, name: str) -> None:
-    said = shell.refused("new", name)
-    assert said.startswith(f"'{name}' is not a sweep's name: a name has up to 64 small letters")
-
-
-def test_names_that_others_have_are_refused(shell: Shell) -> None:
-    assert "is a sweep of the package" in shell.refused("new", "quickstart")
-    assert shell.refused("new", "torch") == (
-        "'torch' is a Python package, which a file 'torch.py' would hide: give it another name, "
-        "such as my_torch."
-    )
-
-
 def test_a_folder_that_cannot_be_written_to_is_told(shell: Shell) -> None:
     shell.folder.rmdir()
     assert shell.refused("new", "mine") == (

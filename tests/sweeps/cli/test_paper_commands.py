@@ -104,27 +104,3 @@ def test_a_macro_that_is_not_there_is_named(shell: Shell, reported: Path) -> Non
     assert answer.code == 1
     assert r"missing: more.tex, line 1: \capsweep{known}{four rounds}{n}: Unknown arm" in answer.out
     assert "There is no sweep 'nothing'" in answer.out
-
-
-@pytest.mark.parametrize(
-    ("paper", "why"),
-    [
-        (r"\capsweep{nothing}{a}{n}", "Nothing can be verified: There is no sweep 'nothing'"),
-        ("1.94", "There is nothing to verify in paper.tex"),
-        (None, "paper.tex cannot be read"),
-    ],
-    ids=["a sweep that is not there", "no macro", "no paper"],
-)
-@pytest.mark.usefixtures("storage")
-def test_what_cannot_be_verified_gets_one_sentence(
-    paper: str | None, why: str, shell: Shell
-) -> None:
-    if paper:
-        Path("paper.tex").write_text(paper)
-    assert why in shell.refused("verify", "paper.tex")
-
-
-@pytest.mark.usefixtures("storage")
-def test_a_style_that_is_not_there_writes_nothing(shell: Shell) -> None:
-    assert "Unknown style 'papr'" in shell.refused("report", "quickstart", "--style", "papr")
-    assert not Path("reports").exists()

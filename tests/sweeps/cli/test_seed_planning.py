@@ -226,25 +226,6 @@ def test_as_many_differences_are_missed_as_is_said(num_compared: int, parts: Var
         assert missed == pytest.approx(shares[words], abs=0.13 if parts is ONLY_SEEDS else 0.2)
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["quickstart", "--effect", "0"], "An effect is a difference of test errors above 0"),
-        (["quickstart", "--effect", "-1"], "given was -1: try 0.5."),
-        (["quickstart", "--effect", "nan"], "given was nan"),
-        (["quickstart", "--effect", "51"], "up to 50 points"),
-        (["quickstart", "--effect", "1", "--power", "1"], "A power lies between 0.5 and 0.99"),
-        (["quickstart", "--effect", "1", "--power", "80"], "given was 80: try 0.8."),
-        (["quickstart", "--power", "0.9"], "--power belongs to --effect"),
-        (["quickstart", "--effect", "1", "--write"], "--write no longer exists: capsweep plan"),
-        (["quickstart_search", "--effect", "1"], "chooses its arms as it runs"),
-        (["nothing", "--effect", "1"], "nothing"),
-    ],
-)
-def test_nonsense_is_refused_in_one_sentence(shell: Shell, words: list[str], sentence: str) -> None:
-    assert sentence in shell.refused("plan", *words)
-
-
 def test_seeds_of_a_sweep_over_splits_are_not_planned(shell: Shell, file: Path) -> None:
     file.write_text(FILE.replace("    seeds=[0, 1],", "    split_seeds=[0, 1],\n    seeds=[0, 1],"))
     refused = shell.refused("plan", "mine.py", "--effect", "1")

@@ -31,38 +31,6 @@ def clean(answer: Answer) -> None:
         )
 
 
-@pytest.mark.parametrize("words", [["status"], ["report"], ["best"], ["show"], ["plan"], ["parts"]])
-def test_a_hostile_name_is_refused_cleanly(shell: Shell, storage: Path, words: list[str]) -> None:
-    assert storage.exists()
-    answer = shell(*words, HOSTILE)
-    assert answer.code == 2
-    assert answer.err.count("\n") == 1
-    clean(answer)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["plan", "quickstart", "--epochs", HOSTILE],
-        ["plan", "quickstart", "--set", HOSTILE],
-        ["plan", "quickstart", "--set", f"{HOSTILE}=1"],
-        ["plan", "quickstart", "--seeds", HOSTILE],
-        ["plan", "quickstart", "--name", HOSTILE],
-        ["plan", "quickstart", "--storage", HOSTILE + "\0"],
-        ["plan", "quickstart", "--tracking-uri", HOSTILE],
-        ["plan", "quickstart", f"--{HOSTILE}"],
-        [HOSTILE],
-    ],
-    ids=["number", "setting", "path", "seeds", "name", "folder", "store", "option", "command"],
-)
-def test_a_hostile_word_is_refused_cleanly_in_one_sentence(shell: Shell, words: list[str]) -> None:
-    answer = shell(*words)
-    assert answer.code == 2
-    assert answer.out == ""
-    assert answer.err.count("\n") == 1
-    clean(answer)
-
-
 FAULTS = {
     "an exception": f"raise RuntimeError({HOSTILE!r})",
     "an exception without words": """

@@ -51,11 +51,6 @@ def test_verbose_tells_no_password(shell: Shell) -> None:
     assert "secret" not in answer.err
 
 
-@pytest.mark.parametrize("given", [["-q", "list", "-v"], ["list", "-qv"], ["-vq", "list"]])
-def test_less_and_more_at_once_is_refused(shell: Shell, given: list[str]) -> None:
-    assert shell.refused(*given) == "-q asks for less and -v for more: give one of them."
-
-
 def test_a_word_before_the_command_is_none_of_the_command_that_follows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -88,7 +83,3 @@ def test_a_quiet_run_tells_its_result_alone(
     assert "Next: capsweep best quickstart" in usual.out
     assert caplog.messages == ["will look again"]
     assert "slow" in usual.err
-
-
-def test_what_is_refused_is_told_however_quiet(shell: Shell) -> None:
-    assert "Unknown sweep 'x'" in shell.refused("-q", "run", "x")
