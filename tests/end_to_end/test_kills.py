@@ -19,11 +19,13 @@ KILL_AT = (0.15, 0.6)  # of all epochs
 def test_a_sweep_killed_twice_gives_the_results_of_an_unbroken_one(
     tmp_path: Path, terminal: Terminal, second_terminal: Terminal
 ) -> None:
-    storage = terminal.storage
-    file = write_sweep(tmp_path / "killed.py", seeds=(0, 1, 2), epochs=NUM_EPOCHS, seconds=0.2)
+    storage, brake = terminal.storage, tmp_path / "brake"
+    slow = {"seconds": 0.2, "brake": str(brake)}
+    file = write_sweep(tmp_path / "killed.py", seeds=(0, 1, 2), epochs=NUM_EPOCHS, **slow)
     words = ("run", str(file))
-    reference = second_terminal.run(*words)
+    reference = second_terminal.run(*words, "--engine", "inline")
     assert reference.code == 0, reference.explained()
+    brake.touch()
 
     finished: dict[str, list[int]] = {}
     for fraction in KILL_AT:
@@ -34,6 +36,7 @@ def test_a_sweep_killed_twice_gives_the_results_of_an_unbroken_one(
         assert {"gcs_server", "raylet"} <= set(killed_processes)
         expect_started_no_more(storage, finished)
         finished = finished_cells(storage)
+    brake.unlink()
     last = terminal.run(*words)
     assert last.code == 0, last.explained()
 
