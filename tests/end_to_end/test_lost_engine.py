@@ -41,17 +41,20 @@ LOSSES = [named("raylet"), named("gcs_server"), own_process]
 def test_raylet_head_and_process_are_killed_and_nothing_is_lost(
     tmp_path: Path, terminal: Terminal, second_terminal: Terminal
 ) -> None:
-    storage = terminal.storage
-    file = write_sweep(tmp_path / "lost.py", seeds=(0, 1, 2), epochs=NUM_EPOCHS, seconds=0.2)
-    reference = second_terminal.run("run", str(file))
+    storage, brake = terminal.storage, tmp_path / "brake"
+    slow = {"seconds": 0.2, "brake": str(brake)}
+    file = write_sweep(tmp_path / "lost.py", seeds=(0, 1, 2), epochs=NUM_EPOCHS, **slow)
+    reference = second_terminal.run("run", str(file), "--engine", "inline")
     assert reference.code == 0, reference.explained()
 
+    brake.touch()
     command = terminal.start("run", str(file))
     for number, process_of in enumerate(LOSSES):
         enough = max(1 + 12 * number, num_reported_epochs(storage) + 1)
         command.wait_until(lambda enough=enough: num_reported_epochs(storage) >= enough)
         victim = process_of(command)
         victim.send_signal(signal.SIGKILL)
+    brake.unlink()
     ended = command.wait()
     assert ended.code == 0, ended.explained()
     assert ended.output.count("it is restarted, and trials resume") == len(LOSSES)
