@@ -106,8 +106,8 @@ def train_without_ray(file: Path, storage: Path) -> None:
         run_trial(order, lambda _: None)
 
 
-def launch(file: Path, storage: Path) -> Any:
-    return sweeps.run(file, storage=storage, reports=storage / "reports")
+def launch(file: Path, storage: Path, engine: str = "ray") -> Any:
+    return sweeps.run(file, storage=storage, reports=storage / "reports", engine=engine)
 
 
 def answer(capsys: pytest.CaptureFixture[str], command: str, what: str, storage: Path) -> list[str]:
@@ -130,7 +130,7 @@ def finished(
     file.write_text(SWEEP)
     train_without_ray(file, storage)
     shutil.copy(empty_database, storage)
-    assert launch(file, storage).exit_code == 0
+    assert launch(file, storage, "inline").exit_code == 0
     return file, storage
 
 
