@@ -49,6 +49,7 @@ class Machines:
 
     def __init__(self, facts: dict[str, Any], shared: dict[str, Any]) -> None:
         self.nodes: Nodes | BadInput = NODES
+        self.ready: Ready | BadInput = Ready()
         self.asked: list[tuple[str, str]] = []
         worker = {"host": "w1", "address": "10.0.0.2", "gpus": 2, **facts}
         self.facts: dict[str, Facts | BadInput] = {
@@ -67,7 +68,7 @@ class Machines:
                     Probed: lambda: machines.shared[machine.name],
                     Nodes: lambda: machines.nodes,
                     Started: lambda: Started(address="10.0.0.1", ray=machine.name == "head"),
-                    Ready: Ready,
+                    Ready: lambda: machines.ready,
                 }
                 answer = answers[value]()
                 if isinstance(answer, BaseException):
@@ -161,9 +162,14 @@ def one_lost(monkeypatch: pytest.MonkeyPatch) -> Machines:
     machines = Machines({}, {})
     machines.facts["w2"] = machines.facts["w1"]
     machines.facts["w1"] = MachineUnreachable("w1 cannot be reached by ssh.")
+    link(monkeypatch, machines)
+    return machines
+
+
+def link(monkeypatch: pytest.MonkeyPatch, machines: Machines) -> None:
+    """Have machines answer wherever one is asked."""
     for module in (cluster, submit, head):
         monkeypatch.setattr(module, "link_to", machines)
-    return machines
 
 
 FILE_OF_THREE = replace(FILE, workers=(Machine("w1"), Machine("w2")))
@@ -185,13 +191,19 @@ def test_a_head_that_is_not_reached_is_not_left_out(one_lost: Machines) -> None:
         list(start_cluster(FILE_OF_THREE))
 
 
+def machines_for_submit(folder: Path, *names: str) -> tuple[MachineUnreachable, ...]:
+    """Check machines before a sweep is submitted to them; return those that are not reached."""
+    file = folder / "m.txt"
+    file.write_text("\n".join(["storage = /s", *names]))
+    return submit.check_machines(
+        head.RayHead(str(file)), submit.Sendable("quickstart", None, {}), {}
+    )
+
+
 def test_a_sweep_is_submitted_without_a_worker_that_is_not_reached(
     one_lost: Machines, tmp_path: Path
 ) -> None:
-    file = tmp_path / "m.txt"
-    file.write_text("storage = /s\nhead\nw1\nw2\n")
-    sent = submit.Sendable("quickstart", None, {})
-    (unreachable,) = submit.check_machines(head.RayHead(str(file)), sent, {})
+    (unreachable,) = machines_for_submit(tmp_path, "head", "w1", "w2")
     assert str(unreachable) == "w1 cannot be reached by ssh."
     prepared = [name for name, call in one_lost.asked if call == "prepare_data"]
     assert prepared == ["head", "w2"]
@@ -200,11 +212,27 @@ def test_a_sweep_is_submitted_without_a_worker_that_is_not_reached(
 def test_a_sweep_is_not_submitted_where_no_worker_is_reached(
     one_lost: Machines, tmp_path: Path
 ) -> None:
-    file = tmp_path / "m.txt"
-    file.write_text("storage = /s\nhead\nw1\n")
     with pytest.raises(MachineUnreachable, match="w1 cannot be reached"):
-        submit.check_machines(head.RayHead(str(file)), submit.Sendable("quickstart", None, {}), {})
+        machines_for_submit(tmp_path, "head", "w1")
     assert [call for _, call in one_lost.asked] == ["facts"]
+
+
+def test_no_sweep_is_submitted_to_machines_that_differ(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    link(monkeypatch, Machines({"ray": "2.59.0"}, {}))
+    with pytest.raises(BadInput, match=r"w1 has Ray 2\.59\.0 and the head 2\.60\.0"):
+        machines_for_submit(tmp_path, "head", "w1")
+
+
+def test_a_machine_that_lacks_the_data_of_a_sweep_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    machines = Machines({}, {})
+    machines.ready = BadInput("There are no photos.")
+    link(monkeypatch, machines)
+    with pytest.raises(BadInput, match=r"^On head: There are no photos\.$"):
+        machines_for_submit(tmp_path, "head", "w1")
 
 
 def test_a_check_of_a_cluster_that_is_down_says_that_alone(

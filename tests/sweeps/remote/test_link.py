@@ -32,23 +32,12 @@ def link(*before: str, agent: Sequence[str] = _AGENT) -> Link:
     return Link(["bash", "-c", script], "there")
 
 
-def test_a_command_runs_in_a_folder_with_its_files_and_what_it_prints_is_sent(
-    tmp_path: Path,
-) -> None:
+def test_what_a_command_prints_is_sent_and_its_exit_code(tmp_path: Path) -> None:
     printed: list[Text | Frame] = []
-    words = ("plan", "mine.py", "--storage", str(tmp_path / "none"))
-    text = "from search_spaces.sweep import Sweep\nSWEEP = 3\n"
-    request = RunCommand(words=words, files={"mine.py": text}, columns=80)
+    request = RunCommand(words=("report", "mine", "--storage", str(tmp_path / "none")))
     assert link("echo welcome").call(request, Ended, printed.append).exit_code == 2
-    assert "".join(reply.text for reply in printed).strip() == (
-        "capsweep: mine.py defines no sweep: assign one, SWEEP = Sweep(...)."
-    )
-
-
-def test_a_file_is_sent_by_its_name_and_not_to_a_path() -> None:
-    request = RunCommand(words=("list",), files={"../mine.py": ""})
-    with pytest.raises(BadInput, match="is no name of a file"):
-        link().call(request, Ended)
+    said = "".join(reply.text for reply in printed)
+    assert said.startswith(f"capsweep: There is no tracking store at {tmp_path}/none")
 
 
 def test_another_release_is_named_on_both_sides() -> None:

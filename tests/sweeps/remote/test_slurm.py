@@ -1,6 +1,8 @@
 """What a job of Slurm asks for, and what a launch on its nodes would do."""
 
+import os
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,7 +15,7 @@ from sweeps.execution.launch_options import options_of
 from sweeps.records.errors import BadInput
 from sweeps.remote import slurm, submit
 from sweeps.remote.head import SlurmLogin
-from sweeps.remote.messages import SlurmJob, SubmitToSlurm, Text
+from sweeps.remote.messages import GetSlurm, SlurmJob, SubmitToSlurm, Text
 from sweeps.remote.slurm import job_file
 from sweeps.remote.submissions import Submission
 
@@ -134,15 +136,50 @@ def test_a_job_in_which_no_trial_ends_is_refused(login: SlurmLogin) -> None:
         plan(login)
 
 
-def test_what_a_launch_there_would_refuse_is_said() -> None:
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"cpus_per_trial": 9}, "it takes 9 cores and 1 GPU, and each node of the job has 8 cores"),
+        ({"gpus_per_trial": 3}, "it takes 1 core and 3 GPUs, and each node of the job has 8 cores"),
+    ],
+    ids=["cores", "GPUs"],
+)
+def test_a_trial_that_fits_on_no_node_is_refused(
+    options: dict[str, Any], sentence: str, login: SlurmLogin
+) -> None:
+    with pytest.raises(BadInput) as error:
+        plan(login, **options)
+    assert f"No trial fits on a node: {sentence} and 2 GPUs. Give --cpus-per" in str(error.value)
+
+
+FULL = '{"disk": {"most_bytes": 5000, "free_bytes": 4000}}'
+
+
+@pytest.mark.parametrize(
+    ("printed", "code", "sentence"),
+    [
+        ('{\n "refusal": "it would drop seed 2."\n}\n', 2, "it would drop seed 2."),
+        ('INFO\n{\n "error": "No sweep is named so."\n}\n', 2, "No sweep is named so."),
+        ("Traceback\nKeyError: 'x'\n", 1, "KeyError: 'x'"),
+        ("", 1, "The cluster has said nothing."),
+        (
+            FULL,
+            0,
+            "The storage folder there has 3.9 KiB free, and the sweep takes 4.9 KiB at most: ",
+        ),
+    ],
+    ids=["refusal", "error", "traceback", "nothing", "full disk"],
+)
+def test_what_a_launch_there_would_refuse_is_said(printed: str, code: int, sentence: str) -> None:
     def run(words: Any, show: Any, files: Any) -> int:
         del words, files
-        show(Text(text='{\n "refusal": "it would drop seed 2."\n}\n'))
-        return 2
+        show(Text(text=printed))
+        return code
 
     head = cast("SlurmLogin", SimpleNamespace(run=run))
-    with pytest.raises(BadInput, match=r"^it would drop seed 2"):
+    with pytest.raises(BadInput) as error:
         submit._planned(head, submit.Sendable("mine", None, {}), [])
+    assert str(error.value).startswith(sentence)
 
 
 NODES = """\
@@ -175,6 +212,159 @@ def test_what_a_partition_has_is_compared_with_what_a_job_asks_for(
             slurm._most_cores(job)
     else:
         assert slurm._most_cores(job) == most_cores
+
+
+LIMITS = "main*|infinite\nshort|10:00\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"partition": "short", "seconds": 600}, ""),
+        ({"partition": "main,short", "seconds": 600}, ""),
+        ({"seconds": 10**6}, ""),
+        (
+            {"partition": "shrt", "seconds": 600},
+            "Slurm has no partition 'shrt'. Did you mean 'short'? It has: main, short.",
+        ),
+        (
+            {"partition": "main,short", "seconds": 3600},
+            "Partition 'short' takes jobs of at most 10 min, and --time asks for 1 h: give a",
+        ),
+    ],
+    ids=["fits", "both fit", "no limit", "unknown", "too long"],
+)
+def test_a_partition_has_to_be_there_and_to_take_jobs_of_that_time(
+    asked: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm, "_slurm", lambda *_: LIMITS)
+    if not sentence:
+        slurm._check_partition(SlurmJob(**asked))
+        return
+    with pytest.raises(BadInput) as error:
+        slurm._check_partition(SlurmJob(**asked))
+    assert str(error.value).startswith(sentence)
+
+
+def test_a_machine_without_slurm_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(BadInput, match=f"There is no sbatch on {os.uname().nodename}: give the"):
+        slurm.look(GetSlurm(), lambda _: None)
+
+
+@pytest.fixture
+def sbatch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Slurm that takes every job."""
+    monkeypatch.setattr(slurm.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(slurm, "_slurm", lambda *_: "7")
+
+
+@pytest.mark.usefixtures("sbatch")
+def test_records_in_a_bucket_are_refused() -> None:
+    with pytest.raises(BadInput, match="give a folder on a disk with locks"):
+        slurm.look(GetSlurm(storage="s3://mine/x"), lambda _: None)
+
+
+def request(storage: Path, seconds: float = 3600, words: tuple[str, ...] = ("mine",)) -> Any:
+    """Return the request to submit a sweep over a storage folder."""
+    job = SlurmJob(seconds=seconds)
+    return SubmitToSlurm(sweep="mine", words=words, resume="", storage=str(storage), job=job)
+
+
+@pytest.mark.usefixtures("sbatch")
+def test_a_storage_folder_that_cannot_be_written_to_is_named() -> None:
+    sentence = f"/proc/store cannot be written to on {os.uname().nodename}"
+    with pytest.raises(BadInput, match=sentence):
+        slurm.submit(request(Path("/proc/store")), lambda _: None)
+
+
+def test_a_sweep_has_one_job_at_a_time_which_is_not_asked_for_in_another_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def answer(*words: str) -> str:
+        asked.append(" ".join(words[:2]))
+        return "7" if words[0] == "sbatch" else "PENDING|Resources|N/A|"
+
+    monkeypatch.setattr(slurm, "_slurm", answer)
+    first = slurm.submit(request(tmp_path), lambda _: None)
+    assert (first.job_id, first.is_new, first.words) == ("7", True, ("mine",))
+    assert asked == ["sbatch --test-only", "sbatch --parsable"]
+    second = slurm.submit(request(tmp_path, words=("mine", "--seeds=0")), lambda _: None)
+    assert (second.job_id, second.is_new, second.words) == ("7", False, ("mine",))
+    with pytest.raises(BadInput) as error:
+        slurm.submit(request(tmp_path, seconds=7200), lambda _: None)
+    assert str(error.value) == (
+        "'mine' is there already as job 7, with --time 1h, and this asks for --time 2h: give the "
+        "same options, or stop it first (capsweep stop mine)."
+    )
+    assert [words for words in asked if words.startswith("sbatch")] == asked[:2]
+    private = [tmp_path / "slurm/mine" / name for name in ("job.sbatch", "words")]
+    assert [path.stat().st_mode & 0o077 for path in private] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "is_taken"),
+    [
+        ("drained", "Requested node configuration is not available", True),
+        ("idle~", "Requested node configuration is not available", False),
+        ("drained", "Invalid account", False),
+    ],
+    ids=["all drained", "nodes are up", "another reason"],
+)
+def test_a_job_waits_where_all_nodes_are_drained(
+    state: str, reason: str, *, is_taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(*words: str) -> str:
+        if words[0] == "sinfo":
+            return f"main*|2|8|(null)|{state}\n"
+        raise BadInput(f"sbatch was refused: {reason}.")
+
+    monkeypatch.setattr(slurm, "_slurm", answer)
+    with nullcontext() if is_taken else pytest.raises(BadInput, match=reason):
+        slurm._test("#!/bin/bash\n", SlurmJob(seconds=3600, nodes=2))
+
+
+def test_a_sweep_that_goes_on_over_another_storage_folder_is_not_submitted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    place = {"to": "slurm", "on": None, "storage": "/there"}
+    Submission(sweep="mine", job_id="7", folder="/x", **place).write()
+    has_ended = False
+    monkeypatch.setattr(submit, "head_of", lambda _: None)
+    monkeypatch.setattr(submit, "goes_on", lambda *_: not has_ended)
+    login = object.__new__(SlurmLogin)
+    login.on, login.storage = None, "/here"
+    submit._check_not_elsewhere(login, "other")
+    sentence = "'mine' was submitted to /there as job 7, which has not ended: give --storage /there"
+    with pytest.raises(BadInput, match=sentence):
+        submit._check_not_elsewhere(login, "mine")
+    login.storage = "/there"
+    submit._check_not_elsewhere(login, "mine")
+    login.storage, has_ended = "/here", True
+    submit._check_not_elsewhere(login, "mine")
+
+
+@pytest.mark.parametrize(
+    ("script", "sentence"),
+    [
+        ("echo 'sh: error: no such account' >&2; exit 1", "sh was refused: no such account."),
+        ("echo 'sh: error: a' >&2; echo 'sh: b.' >&2; exit 1", "sh was refused: a; b."),
+        ("exit 3", "sh was refused: it has said nothing."),
+        ("exec sleep 60", "Slurm's controller has not answered sh in 0 s: try again later."),
+    ],
+    ids=["a reason", "two", "none", "no answer"],
+)
+def test_what_slurm_refuses_is_said_in_its_own_words(
+    script: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if script.startswith("exec"):
+        monkeypatch.setattr(slurm, "_ANSWER_SECONDS", 0.1)
+    with pytest.raises(BadInput) as error:
+        slurm._slurm("sh", "-c", script)
+    assert str(error.value) == sentence
 
 
 @pytest.mark.parametrize(
