@@ -78,6 +78,11 @@ class EmulatedEc2:
         return self.hosts.folder / "no_spot"
 
     @property
+    def time_is_over(self) -> Path:
+        """Once this file is there, each machine shuts down that was to do so later."""
+        return self.hosts.folder / "time_is_over"
+
+    @property
     def environment(self) -> dict[str, str]:
         """The variables that lead `aws` and Ray here."""
         return {
@@ -130,7 +135,8 @@ class EmulatedEc2:
             path.chmod(0o755)
         for name in _COMMANDS:
             (self._image / "venv/bin" / name).symlink_to(Path(sys.executable).with_name(name))
-        variables = " ".join(f"{name}={value}" for name, value in self.environment.items())
+        environment = {**self.environment, "TIME_IS_OVER": str(self.time_is_over)}
+        variables = " ".join(f"{name}={value}" for name, value in environment.items())
         (self._image / ".bashrc").write_text(f'export PATH="$HOME/bin:$PATH" {variables}\n')
         (self._image / ".ssh").mkdir()
 

@@ -1,7 +1,7 @@
 """What happens on EC2 when a machine shuts down: it ends or stops, as it was started to.
 
 python shutdown.py -h now
-python shutdown.py -h +MINUTES
+python shutdown.py -h +MINUTES     once the file TIME_IS_OVER is there, however long that takes
 python shutdown.py -c              cancels the one that is to come
 """
 
@@ -28,7 +28,8 @@ def main(when: str) -> None:
         if os.fork():
             return
         _SCHEDULED.write_text(str(os.getpid()))
-        time.sleep(60 * int(when))
+        while not Path(os.environ["TIME_IS_OVER"]).exists():
+            time.sleep(0.1)
     _end()
 
 
