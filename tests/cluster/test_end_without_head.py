@@ -13,7 +13,7 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 
 _MOST_SECONDS = 3
 _TIMEOUT = shutil.which("timeout")
-_LOOKS = 30  # of 20 within that time
+_LOOKS = 22  # of 20 within that time
 
 
 def test_a_worker_ends_itself_once_its_head_is_gone_and_not_before(tmp_path: Path) -> None:
