@@ -125,9 +125,14 @@ class Hosts:
         """Return the address of a host."""
         return self._addresses[name][0]
 
+    def path(self, name: str, path: str) -> Path:
+        """Return where a file of a host lies, below a folder that each host has for itself."""
+        assert path.startswith(_OWN)
+        return self.folder / name / path.removeprefix("/")
+
     def root(self, name: str) -> Path:
         """Return where the /root of a host lies."""
-        return self.folder / name / "root"
+        return self.path(name, "/root")
 
     def command(self, name: str, words: Sequence[str]) -> list[str]:
         """Return a command that runs another one on a host."""

@@ -91,6 +91,12 @@ class Slurm:
         folder = str(self.shared)
         return self.hosts.run(host, *self._environment, *words, folder=folder, timeout=timeout)
 
+    def capsweep(self, *words: str, host: str = LOGIN) -> str:
+        """Run capsweep on a host, where it has to succeed, and return what it prints."""
+        ended = self.run("capsweep", *words, host=host)
+        assert ended.returncode == 0, (words, ended.stdout + ended.stderr)
+        return ended.stdout
+
     def on(self, name: str, *words: str) -> str:
         """Return what a command on a host prints, which has to succeed."""
         ended = self.hosts.run(name, *self._environment, *words)
