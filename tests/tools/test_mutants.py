@@ -112,6 +112,23 @@ def test_the_files_that_import_a_module_are_its_tests_those_of_its_name_first(
     ]
 
 
+def test_of_a_module_that_no_test_imports_those_of_its_folder_are_its_tests(tmp_path: Path) -> None:
+    texts = {
+        "sweeps/tables/front_notes.py": "",
+        "tests/sweeps/tables/test_data.py": "",
+        "tests/sweeps/tables/test_front.py": "",
+        "tests/sweeps/test_front.py": "",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    path, *tests = texts
+    assert importers("sweeps.tables.front_notes", tmp_path / path, tmp_path, tests) == [
+        "tests/sweeps/tables/test_front.py",
+        "tests/sweeps/tables/test_data.py",
+    ]
+
+
 MODULE = """
 def larger(x, y):
     return x if x > y else y
