@@ -8,6 +8,9 @@ import pytest
 from sweeps.tracking.mlflow.connection import check_database
 from sweeps.tracking.mlflow.database import copy_template, create_database, template_path
 
+Store = tuple[set[tuple[str, ...]], list[tuple[object, ...]]]
+"""The schema of a store, and its rows."""
+
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -15,7 +18,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def created(path: Path) -> tuple[set[tuple[str, ...]], list[tuple[object, ...]]]:
+def created(path: Path) -> Store:
     """Create a store; return its schema, whose lines MLflow shuffles, and rows without times."""
     create_database(f"sqlite:///{path}")
     check_database(path)
@@ -26,6 +29,24 @@ def created(path: Path) -> tuple[set[tuple[str, ...]], list[tuple[object, ...]]]
         names = "SELECT experiment_id, name, artifact_location FROM experiments"
         rows += database.execute(names).fetchall()
     return {tuple(sorted(text.replace(",", "").splitlines())) for text in texts}, rows
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, bytes]:
+    """Return the first store of a machine and its template, which MLflow takes seconds to make."""
+    folder = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        return created(folder / "first.db"), template_path().read_bytes()
+
+
+@pytest.fixture
+def first(cache: Path, made: tuple[Store, bytes]) -> Store:
+    """Return that store, with its template in this test's cache."""
+    store, template = made
+    template_path().parent.mkdir(parents=True)
+    template_path().write_bytes(template)
+    return store
 
 
 def tear(path: Path) -> None:
@@ -43,9 +64,8 @@ def lose_a_table(path: Path) -> None:
 
 
 def test_a_store_that_began_as_a_copy_is_as_mlflow_makes_it(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cache: Path, first: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = created(tmp_path / "first.db")
     assert template_path().parent == cache / "capsweep"
 
     def no_migrations(database: Path) -> None:
@@ -57,9 +77,8 @@ def test_a_store_that_began_as_a_copy_is_as_mlflow_makes_it(
 
 @pytest.mark.parametrize("ruin", [tear, age, lose_a_table])
 def test_a_template_that_is_of_no_use_is_made_anew(
-    ruin: Callable[[Path], None], tmp_path: Path, cache: Path
+    ruin: Callable[[Path], None], tmp_path: Path, first: Store
 ) -> None:
-    first = created(tmp_path / "first.db")
     ruin(template_path())
     assert created(tmp_path / "second.db") == first
     assert not [*tmp_path.glob("*.unfinished*")]
@@ -67,8 +86,7 @@ def test_a_template_that_is_of_no_use_is_made_anew(
         assert database.execute("SELECT COUNT(*) FROM experiments").fetchone() == (0,)
 
 
-def test_a_link_in_place_of_the_template_is_not_followed(tmp_path: Path, cache: Path) -> None:
-    first = created(tmp_path / "first.db")
+def test_a_link_in_place_of_the_template_is_not_followed(tmp_path: Path, first: Store) -> None:
     elsewhere = tmp_path / "elsewhere.db"
     template_path().replace(elsewhere)
     template_path().symlink_to(elsewhere)
@@ -76,7 +94,9 @@ def test_a_link_in_place_of_the_template_is_not_followed(tmp_path: Path, cache: 
     assert created(tmp_path / "second.db") == first
 
 
-def test_without_a_cache_every_store_is_made_by_mlflow(tmp_path: Path, cache: Path) -> None:
+def test_without_a_cache_every_store_is_made_by_mlflow(
+    tmp_path: Path, cache: Path, made: tuple[Store, bytes]
+) -> None:
     cache.write_text("no folder")
-    first = created(tmp_path / "first.db")
+    first, _ = made
     assert created(tmp_path / "second.db") == first
