@@ -57,6 +57,9 @@ def test_the_parts_are_those_of_plain_loops(shape: Shape):
     assert way.over_images == pytest.approx(over_images, abs=EXACT)
     residual = squares / ((seeds - 1) * (images - 1)) / (seeds * images)
     assert way.residual == pytest.approx(residual, abs=EXACT)
+    below = over_seeds**2 / (seeds - 1) + over_images**2 / (images - 1)
+    if below > EXACT:
+        assert way.degrees == pytest.approx((over_seeds + over_images) ** 2 / below, rel=1e-6)
 
 
 def test_the_parts_are_the_mean_squares_of_an_analysis_of_variance():
