@@ -283,8 +283,10 @@ def test_images_of_any_channels_are_drawn(channels, tmp_path):
     assert (num_pixels(png, (255, 0, 0), tmp_path) > 0) == (channels == 3)
 
 
-def test_a_layer_of_one_place_is_drawn():
-    shares = np.full((2, 1, 1), 0.5, np.float32)
-    image = RoutedImage(0, 1, np.zeros((1, 4, 4), np.float32), shares)
-    couplings = Couplings((image,), np.full(4, 0.5), np.full(4, 0.5), 2, 2)
-    assert coupling_picture(couplings).startswith(b"\x89PNG")
+def test_the_shares_of_a_layer_of_one_place_are_drawn():
+    def picture(share):
+        shares = np.full((2, 1, 1), share, np.float32)
+        image = RoutedImage(0, 1, np.zeros((1, 4, 4), np.float32), shares)
+        return coupling_picture(Couplings((image,), np.full(4, 0.5), np.full(4, 0.5), 2, 2))
+
+    assert picture(0.5) == picture(0.5) != picture(0.3)
