@@ -101,7 +101,7 @@ def test_no_more_are_asked_for_while_they_start(groups: Groups) -> None:
 
 @pytest.mark.parametrize(
     ("failed", "seconds_ago"),
-    [(0, 1.0), (2, 1.0), (9, 61.0)],
+    [(0, 1.0), (2, 1.0), (9, 60.0)],
     ids=["none failed", "two failed", "failed long ago"],
 )
 def test_none_is_asked_for_while_spot_machines_come(
