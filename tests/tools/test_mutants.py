@@ -118,6 +118,7 @@ def test_of_a_module_that_no_test_imports_those_of_its_folder_are_its_tests(tmp_
         "tests/sweeps/tables/test_data.py": "",
         "tests/sweeps/tables/test_front.py": "",
         "tests/sweeps/test_front.py": "",
+        "tests/golden/test_stores.py": "",
     }
     for name, text in texts.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -126,6 +127,7 @@ def test_of_a_module_that_no_test_imports_those_of_its_folder_are_its_tests(tmp_
     assert importers("sweeps.tables.front_notes", tmp_path / path, tmp_path, tests) == [
         "tests/sweeps/tables/test_front.py",
         "tests/sweeps/tables/test_data.py",
+        "tests/golden/test_stores.py",
     ]
 
 

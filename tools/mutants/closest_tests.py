@@ -72,17 +72,20 @@ def closeness(test: Path, module: str, names: set[str]) -> tuple[int, int]:
 def importers(module: str, path: Path, tree: Path, tests: Iterable[str]) -> list[str]:
     """Return the test files that import a module, the closest first; else those of its folder.
 
-    Of the latter first those that share most words of its name.
+    Of the latter first those that share most words of its name; the golden ones, which go through
+    everything by its name, come last.
     """
     names = names_in(path)
     near = {test: closeness(tree / test, module, names) for test in tests}
     closest = sorted((test for test in near if near[test][1]), key=lambda test: near[test])[::-1]
+    if closest:
+        return closest
     folder, words = Path("tests") / path.relative_to(tree).parent, {*path.stem.split("_")}
     while not closest and folder != Path("tests"):
         of_folder = [test for test in near if Path(test).is_relative_to(folder)]
         closest = sorted(of_folder, key=lambda test: -len(words & {*Path(test).stem.split("_")}))
         folder = folder.parent
-    return closest
+    return closest + [test for test in near if Path(test).is_relative_to("tests/golden")]
 
 
 def whole_programs(module: str, path: Path, tree: Path, tests: Iterable[str]) -> list[str]:
