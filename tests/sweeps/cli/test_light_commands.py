@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from sweeps.execution.launch import train_missing
+from tests.sweeps.cli.shell import Shell
+
 # One after the other in one process: what an earlier command has loaded, a later one is charged
 # with too, so the light ones come first.
 COMMANDS = [["--help"], ["list"], ["status", "quickstart"], ["best", "quickstart"]]
@@ -29,8 +32,6 @@ for words in commands:
         cli.main()
     sweeps = [name for name in sys.modules if name.startswith("search_spaces.")]
     print(json.dumps([[name for name in heavy if name in sys.modules], sweeps]))
-ray = sys.modules.get("ray")
-print(bool(ray and ray.is_initialized()))
 """
 
 
@@ -52,13 +53,20 @@ def said_by(folder: Path, commands: list[list[str]]) -> list[str]:
 def test_commands_that_only_read_load_nothing_heavy(
     tmp_path: Path, commands: list[list[str]]
 ) -> None:
-    *lines, _ = said_by(tmp_path, commands)
-    (helping, _), (listing, imported), (status, _), (best, _) = map(json.loads, lines)
+    answers = map(json.loads, said_by(tmp_path, commands))
+    (helping, _), (listing, imported), (status, _), (best, _) = answers
     assert (helping, listing) == ([], [])
     assert "search_spaces.quickstart" not in imported, "listing imports no sweep"
     assert (status, best) == ([], []), "records are read without MLflow"
 
 
-def test_planning_does_not_start_ray(tmp_path: Path) -> None:
-    *_, is_started = said_by(tmp_path, [["plan", "quickstart"]])
-    assert is_started == "False"
+def is_ray_started() -> bool:
+    ray = sys.modules.get("ray")
+    return bool(ray and ray.is_initialized())
+
+
+def test_planning_does_not_start_ray(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train_missing, "start_engine", pytest.fail)
+    before = is_ray_started()  # by another test
+    assert shell("plan", "quickstart").code == 0
+    assert is_ray_started() == before

@@ -1,6 +1,7 @@
 """From records to a paper and back, through the command line."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,18 @@ It errs on \capsweep{known}{three rounds}{test_error}.
 """
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the first test's report is kept for the others."""
+    return tmp_path_factory.mktemp("reported") / "kept"
+
+
 @pytest.fixture
-def reported(shell: Shell, storage: Path) -> Path:
+def reported(shell: Shell, storage: Path, kept: Path) -> Path:
     """A storage folder with a sweep, its report, and a paper beside what that wrote."""
+    if kept.exists():
+        shutil.copytree(kept, shell.folder, dirs_exist_ok=True)
+        return storage
     manifest, records = known_sweep()
     put_sweep(open_store(None, str(storage)), manifest, records.values())
     answer = shell("report", "known", "--style", "paper")
@@ -28,6 +38,7 @@ def reported(shell: Shell, storage: Path) -> Path:
         if path.suffix in {".sty", ".tex"}:
             Path(path.name).write_bytes(path.read_bytes())
     Path("paper.tex").write_text(PAPER)
+    shutil.copytree(shell.folder, kept)
     return storage
 
 

@@ -19,6 +19,8 @@ from sweeps.aggregation.statistics.rule_power import (
     power_of_rule,
 )
 from sweeps.cli.commands.plan import EFFECTS_MISSED, ENOUGH_SEEDS, SHARE_MISSED
+from sweeps.execution.launch import seed_plan
+from sweeps.execution.launch.seed_plan import SeedPlan
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.tracking.opening import open_store
 from tests.sweeps.aggregation.known_sweep import IMAGES, finished, put_trial
@@ -54,6 +56,20 @@ def pilot(storage: Path, file: Path) -> Path:
     """A store with three trained seeds of each arm, launched under another name."""
     put_pilot(storage, file, PILOT, name="mine-pilot")
     return file
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[SeedPlan]:
+    """The plans that commands print, as each takes seconds."""
+    made: list[SeedPlan] = []
+    plan_seeds = seed_plan.plan_seeds
+
+    def kept(*words: Any, **options: Any) -> SeedPlan:
+        made.append(plan_seeds(*words, **options))
+        return made[-1]
+
+    monkeypatch.setattr(seed_plan, "plan_seeds", kept)
+    return made
 
 
 def put_pilot(
@@ -100,11 +116,13 @@ def test_without_a_spread_it_says_which_command_gives_one(shell: Shell, file: Pa
     assert "seeds=" not in answer.out
 
 
-def test_a_pilot_gives_seeds_and_the_lines_that_declare_them(shell: Shell, pilot: Path) -> None:
+def test_a_pilot_gives_seeds_and_the_lines_that_declare_them(
+    shell: Shell, pilot: Path, plans: list[SeedPlan]
+) -> None:
     before = shell.files()
     answer = shell("plan", "mine.py", "--effect", "2")
     assert (answer.code, answer.err) == (0, "")
-    planned = sweeps.plan_seeds(pilot, 2.0)
+    (planned,) = plans
     assert planned.seeds is not None
     assert planned.needed is not None
     num = planned.needed.all_arms.safe
@@ -125,11 +143,11 @@ def test_a_pilot_gives_seeds_and_the_lines_that_declare_them(shell: Shell, pilot
 
 
 def test_what_was_launched_by_this_name_takes_another_name_or_more_evidence(
-    shell: Shell, storage: Path, file: Path
+    shell: Shell, storage: Path, file: Path, plans: list[SeedPlan]
 ) -> None:
     put_pilot(storage, file, PILOT)
     answer = shell("plan", "mine.py", "--effect", "2")
-    planned = sweeps.plan_seeds(file, 2.0)
+    (planned,) = plans
     assert planned.seeds is not None
     assert planned.needed is not None
     num_needed = planned.needed.with_pilot_seeds.safe or 0

@@ -18,6 +18,7 @@ from sweeps.remote.submissions import submission_of
 from tests.sweeps.cli.shell import Shell
 
 MLFLOW = Path(__file__).parents[3] / "deploy" / "kube" / "mlflow.yaml"
+PACKAGES = str(Path(yaml.__file__).parents[1])
 STORAGE = "/mnt/capsweep/store"
 FOLDER = f"{STORAGE}/k8s/quickstart-1"
 SUBMIT = ("submit", "quickstart", "--to", "k8s", "--yes")
@@ -30,8 +31,8 @@ PLAN: dict[str, Any] = {
     "disk": {"most_bytes": 1, "free_bytes": 2},
     "is_done": False,
 }
-KUBECTL = '''#!{python}
-"""Notes each call, and answers from the files of a folder."""
+KUBECTL = '''#!{python} -IS
+"""Notes each call, and answers from the files of a folder. Without site it starts at once."""
 import json, sys, time
 from pathlib import Path
 
@@ -58,6 +59,7 @@ elif named == ["get", "pods"]:
 elif named[0] == "get":
     print((root / f"{{named[1]}}.json").read_text())
 elif named[0] == "apply":
+    sys.path.append({packages!r})
     import yaml
     applied = yaml.safe_load(Path(words[1].removeprefix("--filename=")).read_text())
     job.write_text(json.dumps(applied | {{"status": json.loads((root / "status").read_text())}}))
@@ -86,7 +88,7 @@ class Cluster:
         self.root = root
         (root / "bin").mkdir(parents=True)
         program = root / "bin" / "kubectl"
-        program.write_text(KUBECTL.format(python=sys.executable, root=str(root)))
+        program.write_text(KUBECTL.format(python=sys.executable, packages=PACKAGES, root=str(root)))
         program.chmod(0o755)
         found = {one["kind"]: one for one in yaml.safe_load_all(MLFLOW.read_text())}
         self.put("deployment.json", found["Deployment"] | {"status": {"availableReplicas": 1}})
@@ -297,38 +299,31 @@ def test_stop_ends_the_launch_first_and_then_deletes_the_job(
     assert shell("stop", "quickstart").out.startswith("No job of 'quickstart' waits or runs.")
 
 
-@pytest.mark.parametrize(
-    ("phase", "job_status", "left", "status", "exit_code"),
-    [
-        ("", "", {}, "PENDING", None),
-        ("Initializing", "", {}, "PENDING", None),
-        ("Running", "", {}, "PENDING", None),
-        ("Retrying", "FAILED", {"exit": "3"}, "PENDING", None),
-        ("Running", "RUNNING", {}, "RUNNING", None),
-        ("Complete", "SUCCEEDED", {"exit": "0"}, "SUCCEEDED", 0),
-        ("Failed", "FAILED", {"exit": "3"}, "FAILED", 3),
-        ("Failed", "FAILED", {"exit": "130"}, "STOPPED", 130),
-        ("Failed", "", {}, "FAILED", None),
-        ("Complete", "STOPPED", {}, "STOPPED", None),
-    ],
-)
+STATES: list[tuple[str, str, dict[str, str], str, int | None]] = [
+    ("", "", {}, "PENDING", None),
+    ("Initializing", "", {}, "PENDING", None),
+    ("Running", "", {}, "PENDING", None),
+    ("Retrying", "FAILED", {"exit": "3"}, "PENDING", None),
+    ("Running", "RUNNING", {}, "RUNNING", None),
+    ("Complete", "SUCCEEDED", {"exit": "0"}, "SUCCEEDED", 0),
+    ("Failed", "FAILED", {"exit": "3"}, "FAILED", 3),
+    ("Failed", "FAILED", {"exit": "130"}, "STOPPED", 130),
+    ("Failed", "", {}, "FAILED", None),
+    ("Complete", "STOPPED", {}, "STOPPED", None),
+]
+
+
 def test_the_state_of_a_job_is_kuberays_and_its_exit_code_its_own(
-    shell: Shell,
-    cluster: Cluster,
-    phase: str,
-    job_status: str,
-    left: dict[str, str],
-    *,
-    status: str,
-    exit_code: int | None,
+    shell: Shell, cluster: Cluster
 ) -> None:
     note_submitted(shell, cluster)
-    cluster.has_state(phase, job_status, message="why")
-    cluster.left = left
     noted = submission_of("quickstart")
     assert noted
-    state = KubeHead("lab").follow(noted, lambda _: None, to_its_end=False)
-    assert (state.status, state.exit_code) == (status, exit_code)
+    for phase, job_status, left, status, exit_code in STATES:
+        cluster.has_state(phase, job_status, message="why")
+        cluster.left = left
+        state = KubeHead("lab").follow(noted, lambda _: None, to_its_end=False)
+        assert (state.status, state.exit_code) == (status, exit_code), (phase, job_status, left)
 
 
 def test_the_script_of_a_job_runs_the_sweep_and_leaves_its_exit_code(
