@@ -19,8 +19,8 @@ def test_a_sweep_is_extended_shared_protected_replaced_and_begun_anew(
 ) -> None:
     file = write_sweep(tmp_path / "changing.py", seeds=(0, 1), epochs=NUM_EPOCHS)
     storage = terminal.storage
-    words = ("run", str(file))
-    expect_trained(terminal, *words, trained=6, cells=6)
+    words = ("run", str(file), "--engine", "inline")
+    expect_trained(terminal, "run", str(file), trained=6, cells=6)
 
     expect_trained(terminal, *words, "--name", "other", trained=0, cells=6)
     assert rows(terminal.folder, "other") == rows(terminal.folder, "changing")
