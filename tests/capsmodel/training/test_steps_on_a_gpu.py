@@ -4,7 +4,7 @@ Forward and backward passes run on the meta device, as PyTorch's backward pass t
 of a GPU that is not there. Optimisers, which ask for a GPU, run on such fake tensors.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any
 
@@ -113,12 +113,38 @@ def images_of(config: TrainingConfig) -> Images:
     return Images(torch.zeros(40, *config.data.image_shape, device=META), labels)
 
 
-@pytest.mark.parametrize("model", MODELS_TRIED.values(), ids=list(MODELS_TRIED))
+def in_turn(parts: dict[str, Any], *, nightly: Collection[str]) -> list[Any]:
+    """Return the parameters of a test, of which some wait for the night."""
+    marks = {name: [pytest.mark.nightly] * (name in nightly) for name in parts}
+    return [pytest.param(part, id=name, marks=marks[name]) for name, part in parts.items()]
+
+
+@pytest.mark.parametrize(
+    "model",
+    in_turn(
+        MODELS_TRIED,
+        nightly={"official", "matrices of each place", "kernels of their own"},
+    ),
+)
 def test_no_model_is_slow(model: Model) -> None:
     assert slow_in_training(config_of(model=model)) == []
 
 
-@pytest.mark.parametrize("routing", gpu.ROUTINGS.values(), ids=list(gpu.ROUTINGS))
+@pytest.mark.parametrize(
+    "routing",
+    in_turn(
+        gpu.ROUTINGS,
+        nightly={
+            "dynamic, 1 iteration",
+            "dynamic, last gradient",
+            "dynamic, exponential squash",
+            "dynamic, types compete",
+            "leaky, bias",
+            "em, normalised",
+            "em, last gradient",
+        },
+    ),
+)
 def test_no_routing_is_slow(routing: Routing) -> None:
     """In class capsules, and between grids where it takes those."""
     small = SMALL["self_routing_net"] | {"routing": routing, "pose_kind": "matrix"}
