@@ -171,7 +171,7 @@ def test_half_the_range_reaches_the_grey_image() -> None:
 
 
 @pytest.mark.parametrize(
-    "attack", [FGSM(), PGD(steps=5), SquareAttack(queries=40)], ids=lambda a: a.kind
+    "attack", [FGSM(), PGD(steps=5), SquareAttack(queries=20)], ids=lambda a: a.kind
 )
 def test_the_curve_starts_at_the_plain_error_and_never_falls(
     attack: Attack, trained: Trained, data: DataSplits

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from capsmodel import EpochMetrics, Training, TrainingConfig
 from capsmodel.augmentation import Shift
+from capsmodel.data import Digits
 from capsmodel.optimisers import (
     LEARNING_RATE_SCHEDULES,
     OPTIMISERS,
@@ -178,6 +179,7 @@ def test_an_optimiser_with_a_rate_and_a_memory_of_its_own_is_found() -> None:
 
 def chancy(optimiser: ScheduledOptimiser) -> TrainingConfig:
     return small_config(
+        data=Digits(fraction=0.3),
         model=small_model(routing=RandomRouting()),
         augmentation=Shift(),
         optimiser=optimiser,
