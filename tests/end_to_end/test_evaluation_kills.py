@@ -80,7 +80,7 @@ def test_three_kinds_are_added_each_made_once_however_often_the_launch_is_killed
     other.write_text(SWEEP.format(name="other", evaluations="", made=str(made)))
     file.write_text(SWEEP.format(name="slow", evaluations="", made=str(made)))
     for path in (other, file):
-        ended = terminal.run("run", str(path))
+        ended = terminal.run("run", str(path), "--engine", "inline")
         assert ended.code == 0, ended.explained()
     starts, untouched = num_starts(terminal.storage), of_other_sweep(terminal)
     assert starts == 8

@@ -49,7 +49,7 @@ def test_the_table_of_matrix_capsules_begins_with_which_data_each_figure_is_of(
     terminal: Terminal,
 ) -> None:
     settings = [word for setting in SMALL_VIEWS for word in ("--set", setting)]
-    ended = terminal.run("run", "hinton2018_table1", *SMALL, *settings)
+    ended = terminal.run("run", "hinton2018_table1", *SMALL, *settings, "--engine", "inline")
     assert ended.code == 0, ended.explained()
 
     report = terminal.folder / "reports" / "hinton2018_table1" / "table1.md"

@@ -19,9 +19,9 @@ def test_a_search_run_one_by_one_is_whole_made_longer_and_protected(
 ) -> None:
     file = write_search(tmp_path / "search.py", trials=6, epochs=NUM_EPOCHS)
     storage = terminal.storage
-    words = ("run", str(file), "--max-concurrent", "1")
+    words = ("run", str(file), "--engine", "inline")
 
-    first = terminal.run(*words)
+    first = terminal.run("run", str(file), "--max-concurrent", "1")
     assert first.code == 0, first.explained()
     expect_search_settled(storage, "search", num_trials=6, num_epochs=NUM_EPOCHS)
     before = search_facts(storage, "search")
