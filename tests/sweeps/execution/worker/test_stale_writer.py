@@ -30,9 +30,9 @@ from sweeps.execution.cells.sealed_files import check_files
 from sweeps.execution.worker import trial
 from sweeps.execution.worker.trial import TrialJob, run_trial
 from sweeps.records.trial_record import Outcome
-from sweeps.tracking.memory_store import StoredRun
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.recorder.scene import SPEC, Scene
+from tests.sweeps.tracking.memory_store import StoredRun
 
 NUM_EPOCHS = 2
 STEPS = {"open", "os.rename", "os.link", "os.remove", "os.listdir", "os.scandir"}
