@@ -88,11 +88,12 @@ def assert_only_the_evaluation_is_new(before: dict[str, bytes], after: dict[str,
     )  # the sweep now declares the evaluation, pages show it
     changed = {name for name in before if after.get(name) != before[name]}
     assert all(name.endswith(own_files) for name in changed)
-    files = {Path(name).name for name in after if "/evaluations/" in name}
-    of_evaluation = {name for name in after.keys() - before.keys() if Path(name).name in files}
+    keys = tuple(Path(name).stem for name in after if "/evaluations/" in name)
+    new = after.keys() - before.keys()
+    of_evaluation = {name for name in new if Path(name).name.startswith(keys)}
     assert len([name for name in of_evaluation if name.startswith("cells/")]) == 4 * 2
     assert len([name for name in of_evaluation if name.startswith("artifacts/")]) == 4 * 2
-    others = after.keys() - before.keys() - of_evaluation
+    others = new - of_evaluation
     assert all("/report/" in name or "/sweep-logs/" in name for name in others)
 
 

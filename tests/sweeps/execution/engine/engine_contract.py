@@ -100,11 +100,11 @@ def check_engine(make: EngineMaker, folder: Path) -> None:
     keys = [job.spec.trial_key for job in (whole, stopped, broken)]
     jobs = [Job(trials=(job,)) for job in (whole, stopped, broken)]
     driver = Driver(*jobs, stop_after={keys[1]: 2})
-    looking = Driver(_evaluating(whole, "confidence"), _evaluating(whole, "unknown"))
 
     with make(EngineSetting(folder / "engine.log", lambda _: None, num_ready=1)) as engine:
         assert sum(machine.cpus for machine in engine.machines) > 0
         engine.run(driver, driver, num_concurrent=1)
+        looking = Driver(_evaluating(whole, "confidence"), _evaluating(whole, "unknown"))
         engine.run(looking, looking, num_concurrent=1)
 
     ended = {event.trial_key: event for event in driver.ended}
