@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sweeps.execution.cells.folder import CellFolder
 from tests.end_to_end.command import Terminal
 from tests.end_to_end.expectations import expect_search_settled
 from tests.end_to_end.storage_view import decided, num_published, outboxes
@@ -32,7 +33,7 @@ def test_a_search_killed_while_trials_wait_promotes_them_from_their_checkpoints(
     freed = terminal.run("clean", "--yes")
     assert freed.code == 0, freed.explained()
     for key, _ in waiting:
-        assert (storage / "cells" / key / "checkpoint.safetensors").exists()
+        assert CellFolder(storage / "cells", key).checkpoint.exists()
 
     last = terminal.run("run", str(file))
     assert last.code == 0, last.explained()

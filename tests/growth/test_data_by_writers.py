@@ -60,6 +60,8 @@ SWEEP = Sweep(
 '''
 
 
+# test_verdicts.py has intervals over objects, test_evaluation.py a launch of a user's own file
+@pytest.mark.nightly
 def test_intervals_are_over_the_writers_of_a_users_own_images(
     tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,7 +91,18 @@ def small_model(model: Model) -> dict[str, Any]:
     return {f"model.{name}": value for name, value in changes.items()}
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in named_sweeps()])
+NAMES = [entry.name for entry in named_sweeps()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_arm_of_a_named_sweep_trains(name: str) -> None:
+    first, *_ = arms_of(named_sweep(name))
+    assert is_trained(small(first.config).model_dump_json())
+
+
+# tests/golden/trial_keys.json holds the settings of each arm in .ci/run
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", NAMES)
 def test_every_arm_of_a_named_sweep_trains_but_those_that_are_to_diverge(name: str) -> None:
     arms = arms_of(named_sweep(name))
     diverged = [arm.name for arm in arms if not is_trained(small(arm.config).model_dump_json())]

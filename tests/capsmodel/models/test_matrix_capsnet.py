@@ -195,7 +195,11 @@ def test_what_cannot_be_built_is_refused(changes: dict[str, Any], size: int, sen
         MatrixCapsNet(**changes).build((1, size, size), 5)
 
 
-@pytest.mark.parametrize("iterations", [1, 2, 3])
+# test_em_laws.py holds the laws of the routing at each number in .ci/run
+@pytest.mark.parametrize(
+    "iterations",
+    [1, pytest.param(2, marks=pytest.mark.nightly), pytest.param(3, marks=pytest.mark.nightly)],
+)
 def test_it_trains_at_every_number_of_iterations(iterations: int) -> None:
     config = small_config(
         model=tiny(routing=EMRouting(iterations=iterations)),

@@ -25,7 +25,15 @@ def validation_error(model: Model, epochs: int) -> float:
     return last.validation_error
 
 
-@pytest.mark.parametrize("profile", ["paper", "normalised", "official"])
+# test_contracts.py holds the laws of EM routing with the other profiles' settings in .ci/run
+@pytest.mark.parametrize(
+    "profile",
+    [
+        "paper",
+        pytest.param("normalised", marks=pytest.mark.nightly),
+        pytest.param("official", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_small_em_network_learns_digits(profile: str) -> None:
     model = MatrixCapsNet.of_profile(
         profile,
