@@ -158,7 +158,7 @@ def test_readme_and_then_the_tour_run_in_their_order(folder: Path, shell: Shell)
     assert "36 finished" in printed["status quickstart --storage kept"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # its commands are those of README and the tour with other options
 @pytest.mark.long
 @pytest.mark.timeout(7200)  # as above
 def test_the_page_on_sweeps_runs_in_its_order(shell: Shell) -> None:

@@ -19,6 +19,7 @@ SMALL_VIEWS = (
 )
 
 
+@pytest.mark.nightly  # the other paper's table is of the same kind, and README trains on images
 @pytest.mark.skipif("CAPSWEEP_DATA" not in os.environ, reason="CAPSWEEP_DATA holds no MNIST")
 def test_the_table_of_the_first_paper_has_its_rows_ours_and_the_published_figures(
     terminal: Terminal,

@@ -27,6 +27,8 @@ def server(tmp_path: Path) -> Generator[TrackingServer]:
     made.kill()
 
 
+# test_faulty_server.py has servers that fail at each request, test_lost_store.py lost stores
+@pytest.mark.nightly
 def test_a_server_killed_in_the_middle_of_a_sweep_gets_the_rest_later_without_training(
     tmp_path: Path, terminal: Terminal, server: TrackingServer
 ) -> None:

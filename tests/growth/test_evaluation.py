@@ -193,7 +193,7 @@ def test_evaluations_alone_leave_empty_cells_empty(finished: tuple[Path, Path]) 
         sweeps.run(file, evaluations_only=True, retrain=True, **given)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # test_surveyed_evaluations.py has what is missing
 def test_what_raises_or_has_no_weights_is_told_and_keeps_nothing_else_back(
     finished: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -223,7 +223,7 @@ def test_what_raises_or_has_no_weights_is_told_and_keeps_nothing_else_back(
     assert [line.split(",")[-1] for line in table.splitlines()[1:]] == ["1", "1"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # the first test here adds an evaluation in process
 def test_the_command_line_trains_and_then_looks_at_what_it_trained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

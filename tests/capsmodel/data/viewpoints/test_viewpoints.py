@@ -104,7 +104,7 @@ def test_pictures_are_those_of_this_version(objects: Objects) -> None:
     assert hashlib.sha256(pairs.data).hexdigest() == GOLDEN[objects]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # every 1,217th of these pictures is compared in .ci/run
 @pytest.mark.timeout(3600)
 def test_a_whole_half_is_that_of_this_version(root: Path) -> None:
     subprocess.run([sys.executable, "-c", DRAWS_A_HALF], check=True)  # unchecked shapes: in a third
