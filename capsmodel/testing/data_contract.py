@@ -56,7 +56,7 @@ class DataValuesContract:
             assert torch.equal(images.labels, second[name].labels)
 
     def test_it_has_a_fingerprint(self, data: DataSet) -> None:
-        """A SHA-256 in hex, declared by the data sets of capsmodel, computed of a user's own."""
+        """A SHA-256 in hex, declared by the data sets of capsmodel, computed for others."""
         assert len(bytes.fromhex(facts_of(data, load_checked(data, "cpu")).fingerprint)) == 32
 
 

@@ -1,6 +1,7 @@
 """The laws of every evaluation."""
 
 import re
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from weakref import WeakKeyDictionary
@@ -98,21 +99,22 @@ class EvaluationContract(PartContract):
     ) -> None:
         """All random numbers come from the trial's seed; the global generator is not used."""
         before = torch.get_rng_state()
-        _assert_same(_computed(evaluation, trained), _findings(evaluation, trained))
+        data = trained.config.data.load(trained.device)
+        _assert_same(_computed(evaluation, trained, data), _findings(evaluation, trained))
         assert torch.equal(torch.get_rng_state(), before)
 
     def test_the_network_is_left_as_it_is(self, evaluation: Evaluation, trained: Trained) -> None:
         """Another evaluation may follow."""
-        data = trained.config.data.load("cpu")
+        network, data = deepcopy(trained), trained.config.data.load("cpu")
         few = data.validation.take(slice(8)).images
-        before = trained.predict(few).lengths
-        evaluation.evaluate(trained, data)
-        assert torch.equal(trained.predict(few).lengths, before)
+        before = network.predict(few).lengths
+        evaluation.evaluate(network, data)
+        assert torch.equal(network.predict(few).lengths, before)
 
     def test_the_images_are_not_written_to(self, evaluation: Evaluation, trained: Trained) -> None:
         """Another evaluation may use them."""
         data, reloaded = trained.config.data.load("cpu"), trained.config.data.load("cpu")
-        evaluation.evaluate(trained, data)
+        _computed(evaluation, trained, data)
         assert torch.equal(data.validation.images, reloaded.validation.images)
         assert torch.equal(data.test.images, reloaded.test.images)
 
@@ -125,7 +127,7 @@ class EvaluationContract(PartContract):
         data = trained.config.data.load("cpu")
         none = Images(torch.zeros_like(data.test.images), torch.zeros_like(data.test.labels))
         without = replace(data, test=none, extra_tests={})
-        _assert_same(evaluation.evaluate(trained, without), _findings(evaluation, trained))
+        _assert_same(_computed(evaluation, trained, without), _findings(evaluation, trained))
 
     def test_what_is_told_by_image_is_told_of_each(
         self, evaluation: Evaluation, trained: Trained
@@ -172,13 +174,14 @@ def _findings(evaluation: Evaluation, trained: Trained) -> Findings:
     """Return what an evaluation gives of a network, computed once for all laws that read it."""
     of_network = _FINDINGS.setdefault(trained, {})
     if repr(evaluation) not in of_network:
-        of_network[repr(evaluation)] = _computed(evaluation, trained)
+        data = trained.config.data.load(trained.device)
+        of_network[repr(evaluation)] = _computed(evaluation, trained, data)
     return of_network[repr(evaluation)]
 
 
-def _computed(evaluation: Evaluation, trained: Trained) -> Findings:
-    data: DataSplits = trained.config.data.load(trained.device)
-    return evaluation.evaluate(trained, data)
+def _computed(evaluation: Evaluation, trained: Trained, data: DataSplits) -> Findings:
+    """Return what an evaluation gives of a copy of a network, so that it may write to no other."""
+    return evaluation.evaluate(deepcopy(trained), data)
 
 
 def _assert_same(findings: Findings, other: Findings) -> None:

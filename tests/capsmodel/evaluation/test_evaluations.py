@@ -145,6 +145,18 @@ class Writing(Peeking):
         return Findings({"brightness": 0.0})
 
 
+class Zeroing(Peeking):
+    """One that writes to the network, and the same each time."""
+
+    kind: Literal["zeroing"] = "zeroing"  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
+        with torch.no_grad():
+            for value in trained.network.parameters():
+                value.zero_()
+        return super().evaluate(trained, data)
+
+
 @pytest.mark.parametrize(
     ("evaluation", "law"),
     [
@@ -159,3 +171,14 @@ def test_the_contract_finds_what_breaks_it(
 ) -> None:
     with pytest.raises(AssertionError):
         getattr(EvaluationContract(), law)(evaluation, training.trained())
+
+
+def test_the_contract_finds_what_writes_to_its_network_whichever_law_comes_first(
+    training: Training,
+) -> None:
+    contract, evaluation, trained = EvaluationContract(), Zeroing(), training.trained()
+    contract.test_it_gives_something(evaluation, trained)
+    contract.test_the_same_network_gives_the_same_to_the_last_bit(evaluation, trained)
+    contract.test_the_images_are_not_written_to(evaluation, trained)
+    with pytest.raises(AssertionError):
+        contract.test_the_network_is_left_as_it_is(evaluation, trained)
