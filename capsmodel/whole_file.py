@@ -41,7 +41,7 @@ def write_first(path: Path, content: bytes | memoryview) -> bool:
             os.link(unfinished, path)
         except FileExistsError:
             # NFS also says so where its answer to the first request was lost
-            return path.samefile(unfinished)
+            return os.path.samestat(path.lstat(), unfinished.lstat())
         except OSError as error:
             if error.errno not in _NO_HARD_LINKS:
                 raise

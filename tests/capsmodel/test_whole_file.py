@@ -64,6 +64,13 @@ def test_a_link_that_nfs_made_and_then_says_was_there_is_ones_own(
     assert not write_first(tmp_path / "file", b"second")
 
 
+def test_a_link_in_place_of_the_file_is_neither_followed_nor_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.symlink_to(tmp_path / "nowhere")
+    assert not write_first(path, b"first")
+    assert os.listdir(tmp_path) == ["file"]  # noqa: PTH208 - names alone
+
+
 def test_a_disk_that_fails_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "full")
