@@ -10,7 +10,8 @@ import pytest
 
 from capsmodel.whole_file import this_machine
 from sweeps.aggregation.rendering import renderers
-from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.cells.folder import PREDICTIONS, WEIGHTS, CellFolder
+from sweeps.execution.cells.sealed_files import sealed
 from sweeps.execution.housekeeping.clean import Cleaned
 from sweeps.execution.housekeeping.leftovers import Kind
 from sweeps.records.errors import BadInput
@@ -143,6 +144,20 @@ def test_a_cell_whose_record_alone_is_final_needs_no_checkpoint(launches: Launch
     (cell.path / "final.json").unlink()
     cell.checkpoint.write_bytes(b"half")
     assert [one.path for one in launches.clean().leftovers] == [cell.checkpoint]
+
+
+def test_what_an_attempt_left_that_was_too_late_is_freed(launches: Launches) -> None:
+    cell = some_cell(launches)
+    final = cell.read_final()
+    assert final is not None
+    names = {name: cell.attempt_file(name, 1) for name in (PREDICTIONS, WEIGHTS)}
+    late = [put(cell.attempt_file(name, 2)) for name in names]
+    files = sealed(*(put(path) for path in names.values()))
+    (cell.path / "final.json").write_text(
+        final.model_copy(update={"files": files}).model_dump_json()
+    )
+    assert {leftover.path for leftover in launches.clean(is_freeing=True).leftovers} == {*late}
+    assert [path.exists() for path in (*names.values(), *late)] == [True, True, False, False]
 
 
 def test_a_cell_whose_final_record_is_damaged_keeps_its_checkpoint(launches: Launches) -> None:

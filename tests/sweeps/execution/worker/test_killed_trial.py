@@ -283,3 +283,23 @@ def test_killed_around_the_epoch_within_which_it_ends_it_goes_on_to_the_same_end
     assert timeless(final) == timeless(final_of(folder_of(unbroken)))
     assert files(folder_of(job)) == files(folder_of(unbroken))
     assert told_epochs(folder_of(job)) == [1, 2]
+
+
+def test_an_attempt_leaves_no_checkpoint_of_an_earlier_one_beside_its_own(tmp_path: Path) -> None:
+    job = job_of(tmp_path)
+    for epoch in (1, 2):
+        stopped_after(job, epoch)
+        checkpoints = folder_of(job).path.glob("checkpoint*")
+        assert [path.name for path in checkpoints] == [f"checkpoint-{epoch}.safetensors"]
+
+
+def test_an_attempt_goes_on_from_a_checkpoint_of_an_earlier_store(
+    tmp_path: Path, unbroken: CellFolder
+) -> None:
+    job = job_of(tmp_path)
+    stopped_after(job, 2)
+    checkpoint = folder_of(job).checkpoint
+    checkpoint.rename(checkpoint.with_name("checkpoint.safetensors"))
+    assert run_trial(job, silent) is Outcome.FINISHED
+    assert "going on after epoch 2" in folder_of(job).log.read_text()
+    check_like_unbroken(folder_of(job), unbroken)
