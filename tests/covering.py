@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import combinations, product
 from typing import Any
 
-Cell = tuple[int, int]
+Choice = tuple[int, int]
 """The number of an axis, and of one of its values."""
 
 
@@ -20,24 +20,25 @@ def covering(
 
     The rows are the same in every process. Two axes give all combinations.
     """
-    values = [list(axis) for axis in (first, second, *others)]
-    cells = [[(axis, number) for number in range(len(of))] for axis, of in enumerate(values)]
-    unmet = dict.fromkeys(pair for two in combinations(cells, 2) for pair in product(*two))
-    uses: Counter[Cell] = Counter()
+    axes = [list(axis) for axis in (first, second, *others)]
+    choices = [[(axis, place) for place in range(len(axes[axis]))] for axis in range(len(axes))]
+    unmet = dict.fromkeys(pair for two in combinations(choices, 2) for pair in product(*two))
+    uses: Counter[Choice] = Counter()
     rows: list[tuple[Any, ...]] = []
     while unmet:
         row = list(next(iter(unmet)))
-        (one, _), (other, _) = row
-        for axis in (cells[axis] for axis in range(len(cells)) if axis not in {one, other}):
-            row.append(max(axis, key=lambda cell: (_num_new(cell, row, unmet), -uses[cell])))
+        chosen = {axis for axis, _ in row}
+        for axis in range(len(axes)):
+            if axis not in chosen:
+                row.append(max(choices[axis], key=lambda c: (_num_new(c, row, unmet), -uses[c])))
         row.sort()
         for pair in combinations(row, 2):
             unmet.pop(pair, None)
         uses.update(row)
-        rows.append(tuple(values[axis][number] for axis, number in row))
+        rows.append(tuple(axes[axis][place] for axis, place in row))
     return rows
 
 
-def _num_new(cell: Cell, row: list[Cell], unmet: dict[tuple[Cell, Cell], None]) -> int:
-    """Return how many pairs that have not met a cell would bring into a row."""
-    return sum((min(cell, other), max(cell, other)) in unmet for other in row)
+def _num_new(choice: Choice, row: list[Choice], unmet: dict[tuple[Choice, Choice], None]) -> int:
+    """Return how many pairs that have not met a choice would bring into a row."""
+    return sum((min(choice, other), max(choice, other)) in unmet for other in row)

@@ -13,7 +13,7 @@ from sweeps.storage.regular_files import open_regular, read_regular
 # that holds the first, and drop both when any descriptor of the file is closed. So the process has
 # to remember its locks, and no thread may open a file here while another one locks it.
 _LOCKED_HERE: dict[Path, int] = {}  # the descriptor of each
-_ONE_THREAD = threading.Lock()
+_MUTEX = threading.Lock()
 
 
 def is_locked(path: Path) -> bool:
@@ -24,7 +24,7 @@ def is_locked(path: Path) -> bool:
     Raises:
         BadInput: If it is not a regular file, or may not be read.
     """
-    with _ONE_THREAD:
+    with _MUTEX:
         if path in _LOCKED_HERE:
             return True
         try:
@@ -47,7 +47,7 @@ def read_lock(path: Path, most_bytes: int) -> bytes:
         OSError: If it cannot be read.
         BadInput: If it is not a regular file, or is larger.
     """
-    with _ONE_THREAD:
+    with _MUTEX:
         if (descriptor := _LOCKED_HERE.get(path)) is not None:
             return os.pread(descriptor, most_bytes, 0)
         return read_regular(path, most_bytes)
@@ -81,7 +81,7 @@ class FileLock:
         Raises:
             BadInput: If the file is no regular one, or may not be written.
         """
-        with _ONE_THREAD:
+        with _MUTEX:
             if self.path in _LOCKED_HERE:
                 return False
             descriptor = open_regular(self.path, os.O_RDWR | os.O_CREAT)
@@ -90,7 +90,7 @@ class FileLock:
             except OSError:
                 os.close(descriptor)
                 return False
-            if not _is_at(self.path, descriptor):  # whoever held it before has deleted it
+            if not _is_at(self.path, descriptor):  # its last holder has deleted it
                 os.close(descriptor)
                 return False
             self._descriptor = _LOCKED_HERE[self.path] = descriptor
@@ -98,7 +98,7 @@ class FileLock:
 
     def release(self) -> None:
         """Free the lock, if it is held."""
-        with _ONE_THREAD:
+        with _MUTEX:
             if self._descriptor is not None:
                 os.close(self._descriptor)
                 self._descriptor = None

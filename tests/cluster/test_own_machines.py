@@ -159,8 +159,8 @@ def test_a_check_names_the_machine_that_has_another_release_of_ray(cluster: Clus
 def test_each_wrong_input_is_one_sentence_and_leaves_nothing_running(cluster: Cluster) -> None:
     before, run = len(cluster.hosts.processes()), partial(cluster.hosts.run, "laptop")
     with ThreadPoolExecutor() as pool:
-        wrong = [one for one in pool.map(lambda one: complaint(run, one), WRONG) if one]
-    assert not wrong, "\n".join(wrong)
+        complaints = [*filter(None, pool.map(partial(complaint, run), WRONG))]
+    assert not complaints, "\n".join(complaints)
     assert len(cluster.hosts.processes()) <= before
     assert not list(cluster.storage.glob("cells/*"))
 

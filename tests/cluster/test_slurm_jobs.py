@@ -1,6 +1,7 @@
 """Jobs of a real Slurm of two nodes: next to each other, from a laptop, in the queue, refused."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -91,8 +92,8 @@ def test_a_job_is_queued_while_all_nodes_are_drained(slurm: Slurm) -> None:
 
 def test_each_wrong_input_is_one_sentence_and_submits_nothing(slurm: Slurm) -> None:
     with ThreadPoolExecutor() as pool:
-        wrong = [one for one in pool.map(lambda one: complaint(slurm.run, one), WRONG) if one]
-    assert not wrong, "\n".join(wrong)
+        complaints = [*filter(None, pool.map(partial(complaint, slurm.run), WRONG))]
+    assert not complaints, "\n".join(complaints)
     assert not slurm.on(LOGIN, "squeue", "-h")
 
 

@@ -340,9 +340,14 @@ def start_engine(
 
 def _num_jobs(survey: Survey, options: LaunchOptions) -> int:
     """Return how many jobs there are from the beginning."""
-    to_evaluate = (one for one in survey.evaluations if one.state is EvaluationState.TO_MAKE)
     num_empty = 0 if options.evaluations_only else len(empty_cells(survey.cells))
-    return num_empty or len({one.trial_key for one in to_evaluate})
+    return num_empty or len(
+        {
+            evaluation.trial_key
+            for evaluation in survey.evaluations
+            if evaluation.state is EvaluationState.TO_MAKE
+        }
+    )
 
 
 def fill_none(progress: Progress, options: LaunchOptions) -> None:

@@ -203,7 +203,7 @@ def run_trial(job: TrialJob, report: Report, *, has_own_process: bool = True) ->
                 raise
             if not isinstance(error, Exception) and not line_in_sweep_file(error):
                 raise  # Tune stops a trial that way
-            if final := _final_of_another(cell, fence):  # it took what this attempt was to use
+            if final := _final_of_another(cell, fence):  # which removed this attempt's files
                 return final.outcome
             print_traceback(log)
             reason = reason_of(error)
@@ -404,11 +404,12 @@ class _Attempt:
         tensors = result.tensors() | {f"validation_{name}": t for name, t in validated.items()}
         tensors |= encoded_names(training.config.data)
         predictions, trained = save(tensors, metadata={"schema_version": "1"}), training.trained()
-        paths = [self.cell.attempt_file(kind, self.fence) for kind in (PREDICTIONS, WEIGHTS)]
-        self.disk.keep(lambda: write_whole(paths[0], predictions))
-        self.disk.keep(lambda: trained.save(paths[1]))
+        predictions_file = self.cell.attempt_file(PREDICTIONS, self.fence)
+        weights_file = self.cell.attempt_file(WEIGHTS, self.fence)
+        self.disk.keep(lambda: write_whole(predictions_file, predictions))
+        self.disk.keep(lambda: trained.save(weights_file))
         return {
-            "files": sealed(*paths),
+            "files": sealed(predictions_file, weights_file),
             "test_error": result.error,
             "extra_test_errors": result.extra_errors,
             "target": training.target,
