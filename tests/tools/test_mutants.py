@@ -185,6 +185,8 @@ def test_verdicts_are_written_into_the_list_and_compared(tmp_path: Path) -> None
     compared = mutants("compare", str(listed), "--before", "before", "--after", "after", code=1)
     assert compared.startswith("1 killed in before, survive in after\n  sweeps.numbers larger: ")
     assert "2 survive in before and after\n" in compared
+    compared = mutants("compare", str(listed), "--before", "before", "--after", "aftr", code=1)
+    assert "3 without a verdict in aftr\n" in compared
 
 
 def mutants(*arguments: str, code: int = 0) -> str:
@@ -192,3 +194,10 @@ def mutants(*arguments: str, code: int = 0) -> str:
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
+
+
+def test_a_list_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "tools.mutants", "run", str(tmp_path / "no"), "--column", "x"]
+    done = subprocess.run(words, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"There is no list {tmp_path / 'no'}: `draw` makes one." in done.stderr

@@ -152,17 +152,31 @@ def note(listed: Path, entry: Entry, column: str, outcome: str) -> None:
 
 
 def compare(entries: list[Entry], before: str, after: str) -> int:
-    """Print what was killed and survives, then what survives both; return how many were lost."""
+    """Print what was killed and survives, what survives both, and what has no verdict.
+
+    Returns:
+        How many were lost, or may have been.
+    """
     survivors = [entry for entry in entries if outcome_in(after, entry) == "survived"]
-    titles = {
-        "killed": f"killed in {before}, survive in {after}",
-        "survived": f"survive in {before} and {after}",
-        "": f"survive in {after}, not run in {before}",
+    killed = [entry for entry in survivors if outcome_in(before, entry) == "killed"]
+    undecided = [
+        entry
+        for entry in entries
+        if "equivalent" not in entry and outcome_in(after, entry) in {"", "not run"}
+    ]
+    groups = {
+        f"killed in {before}, survive in {after}": killed,
+        f"survive in {before} and {after}": [
+            entry for entry in survivors if outcome_in(before, entry) == "survived"
+        ],
+        f"survive in {after}, not run in {before}": [
+            entry for entry in survivors if not outcome_in(before, entry)
+        ],
+        f"without a verdict in {after}": undecided,
     }
-    for outcome, title in titles.items():
-        named = [name_of(entry) for entry in survivors if outcome_in(before, entry) == outcome]
-        print(f"{len(named)} {title}", *named, sep="\n  ")
-    return sum(outcome_in(before, entry) == "killed" for entry in survivors)
+    for title, group in groups.items():
+        print(f"{len(group)} {title}", *map(name_of, group), sep="\n  ")
+    return len(killed) + len(undecided)
 
 
 def main() -> None:
@@ -190,6 +204,8 @@ def main() -> None:
     for command in commands.choices.values():
         command.add_argument("list", type=Path)
     options = parser.parse_args()
+    if options.command != "draw" and not options.list.is_file():
+        parser.error(f"There is no list {options.list}: `draw` makes one.")
     if options.command == "draw":
         add_drawn(options)
     elif options.command == "compare":
