@@ -44,7 +44,8 @@ test-plain-ray: .venv/installed-dev
 test-cluster: .venv/installed-dev .venv-moto/installed
 	$(BIN)/pytest -q -m "cluster and not nightly" -n 2 --dist loadfile --no-loadscope-reorder --durations=8 tests/cluster
 
-# What .ci/run runs, then what it leaves out.
+# What .ci/run runs, then what it leaves out; shapes are checked in every test.
+test-nightly: export CAPSWEEP_CHECK_SHAPES = 1
 test-nightly: test test-slow test-plain-ray test-cluster
 	$(BIN)/pytest -q -m "nightly and not gpu" -n 2 --dist loadfile --durations=8
 

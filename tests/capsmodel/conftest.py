@@ -1,14 +1,16 @@
 """What tests of capsmodel share."""
 
-from collections.abc import Iterator
-
 import jaxtyping
 import pytest
 
 
 @pytest.fixture
-def unchecked() -> Iterator[None]:
+def unchecked() -> None:
     """Leave shapes unchecked, as they are outside of tests."""
     jaxtyping.config.update("jaxtyping_disable", True)
-    yield
+
+
+@pytest.fixture
+def checked() -> None:
+    """Check shapes, which is done in every fifth test otherwise."""
     jaxtyping.config.update("jaxtyping_disable", False)

@@ -9,6 +9,7 @@ from capsmodel.losses import MarginLoss
 from tests.checked_types import modules_with_shapes
 
 
+@pytest.mark.usefixtures("checked")
 def test_shapes_in_signatures_are_checked_here() -> None:
     with pytest.raises(TypeCheckError):
         MarginLoss().loss(torch.zeros(3, 10), torch.zeros(4, dtype=torch.int64), 0.0)
