@@ -184,7 +184,7 @@ def test_no_target_but_its_own_runs_what_is_nightly(
 def test_all_targets_are_run_by_ci_and_before_what_is_nightly() -> None:
     declared = re.findall(r"^(test[\w-]*):", MAKEFILE, re.MULTILINE)
     assert {*declared} == {*STAGES, "test-nightly"}
-    (first,) = re.findall(r"^test-nightly: (.*)$", MAKEFILE, re.MULTILINE)
+    (first,) = re.findall(r"^test-nightly: (test.*)$", MAKEFILE, re.MULTILINE)
     assert first.split() == [*STAGES]
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert re.findall(r"^make ([\w-]+)$", ci, re.MULTILINE) == [*STAGES]
