@@ -1,6 +1,6 @@
 """All settings that decide a training, as one tree of parts."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
@@ -19,6 +19,7 @@ from capsmodel.search_range import Choices
 from capsmodel.settings.measures import own_metrics
 from capsmodel.settings.parts import OneOf, Settings, kind_of, later
 from capsmodel.stopping import STOPPINGS, FixedEpochs, Stopping
+from capsmodel.tasks import Task
 
 _SABOUR2017_OPTIMISER = {
     "optimiser.kind": "adam",
@@ -26,6 +27,7 @@ _SABOUR2017_OPTIMISER = {
     "optimiser.schedule": ExponentialRate(factor=0.96, every_steps=2000, floor=1e-6),
 }
 _LONGEST_REASON = 1000
+ImageShape = tuple[int, int, int]
 Precision = Literal["single", "tf32", "bf16"]
 
 
@@ -174,35 +176,13 @@ def check_judged(config: TrainingConfig) -> None:
 
 
 def why_unbuildable(config: TrainingConfig) -> str:
-    """Return why the network of a config cannot be built or trained, on one line, "" if it can.
-
-    A model is built once for all configs that differ in other settings, as points of a search do.
-    """
+    """Return why the network of a config cannot be built or trained, on one line, "" if it can."""
     try:
         check_judged(config)
-        shape = config.augmentation.shape(config.data.image_shape)
+        num_parameters(config)
     except ValueError as error:
-        return _reason(error)
-    decisive = config.model, shape, config.data.num_classes
-    try:
-        hash(decisive)
-    except TypeError:  # a user's own part may have settings without a hash
-        return _why_unbuildable.__wrapped__(*decisive)
-    return cast(Any, _why_unbuildable)(*decisive)  # models are frozen, which pyright does not see
-
-
-@lru_cache(maxsize=1024)
-def _why_unbuildable(model: Model, shape: tuple[int, int, int], num_classes: int) -> str:
-    try:
-        with torch.device("meta"):
-            model.build(shape, num_classes)
-    except ValueError as error:
-        return _reason(error)
+        return " ".join(str(error).split())[:_LONGEST_REASON]
     return ""
-
-
-def _reason(error: ValueError) -> str:
-    return " ".join(str(error).split())[:_LONGEST_REASON]
 
 
 def num_parameters(config: TrainingConfig) -> int:
@@ -211,10 +191,9 @@ def num_parameters(config: TrainingConfig) -> int:
     Raises:
         ValueError: If the images are too small for the augmentation or the model.
     """
-    return sum(parameter.numel() for parameter in build_model(config).parameters())
+    return _of_network(_num_parameters, config)
 
 
-@torch.no_grad()
 def num_multiply_adds(config: TrainingConfig) -> int:
     """Return the multiply-adds of a forward pass of one image, its decoder included.
 
@@ -224,13 +203,37 @@ def num_multiply_adds(config: TrainingConfig) -> int:
     Raises:
         Exception: Whatever the network raises, as one that looks at numbers has none here.
     """
+    return _of_network(_num_multiply_adds, config)
+
+
+def _of_network(function: Callable[..., int], config: TrainingConfig) -> int:
+    """Call a function once for all configs of one network, as most arms and proposals are."""
+    shape = config.augmentation.shape(config.data.image_shape)
+    decisive = config.model, shape, config.data.num_classes, config.data.task
+    try:
+        hash(decisive)
+    except TypeError:  # a user's own part may have settings without a hash
+        return cast(Any, function).__wrapped__(*decisive)
+    return function(*decisive)
+
+
+@lru_cache(maxsize=1024)
+def _num_parameters(model: Model, shape: ImageShape, num_classes: int, _: Task) -> int:
+    with torch.device("meta"):
+        network = model.build(shape, num_classes)
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
+@lru_cache(maxsize=1024)
+@torch.no_grad()
+def _num_multiply_adds(model: Model, shape: ImageShape, num_classes: int, task: Task) -> int:
     from torch.utils.flop_counter import FlopCounterMode  # takes a tenth of a second to import
 
-    network = build_model(config).eval()
-    shape = config.augmentation.shape(config.data.image_shape)
-    is_one_class = config.data.task.label_form == "class"
+    is_one_class = task.label_form == "class"
+    with torch.device("meta"):
+        network = model.build(shape, num_classes).eval()
     with torch.device("meta"), FlopCounterMode(display=False) as counter:
-        classes = torch.zeros(1 if is_one_class else (1, config.data.num_classes))
-        drawn = config.data.task.drawn(classes.long() if is_one_class else classes.bool())
+        classes = torch.zeros(1 if is_one_class else (1, num_classes))
+        drawn = task.drawn(classes.long() if is_one_class else classes.bool())
         network(torch.zeros(1, *shape), drawn, torch.Generator())
     return counter.get_total_flops() // 2

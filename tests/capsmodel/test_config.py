@@ -102,13 +102,14 @@ def test_settings_are_known_without_loading_the_library_of_the_data() -> None:
 def test_a_model_is_built_once_for_configs_that_differ_in_other_settings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    built: list[CapsNet] = []
-    monkeypatch.setattr(CapsNet, "build", lambda model, *_: built.append(model))
+    build, built = CapsNet.build, list[CapsNet]()
+    monkeypatch.setattr(CapsNet, "build", lambda model, *_: built.append(model) or build(model, *_))
     few, many = (CapsNet(conv_channels=number) for number in (101, 103))
     for batch_size in (10, 20):
         for model in (few, many):
-            config = TrainingConfig(model=model, batch_size=batch_size)
+            config = TrainingConfig(data="mnist", model=model, batch_size=batch_size)
             assert why_unbuildable(config) == ""
+            assert num_parameters(config) > 0
     assert built == [few, many]
 
 

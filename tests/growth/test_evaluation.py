@@ -147,7 +147,7 @@ def test_it_is_filled_in_without_training(
     plan = sweeps.plan(file, storage=storage)
     assert not plan.has_work
     assert plan.has_evaluations_to_make
-    result = launch(file, storage)
+    result = launch(file, storage, "inline")
 
     assert (result.exit_code, result.num_trained, result.num_filled) == (0, 0, 4)
     assert result.evaluations is not None
@@ -173,7 +173,7 @@ def test_it_is_filled_in_without_training(
     (line,) = (line for line in shown if line.startswith("  when wrong: "))
     assert line.endswith(" %")
 
-    second = launch(file, storage)
+    second = launch(file, storage, "inline")
     assert second.evaluations is not None
     assert (second.exit_code, second.evaluations.num_made) == (0, 0)
     assert_only_the_evaluation_is_new(before, contents(storage))

@@ -54,10 +54,13 @@ class JudgedTables:
             return np.zeros(self.p_value.shape, dtype=bool)
         return (holm_rows(self.p_value) < level) & self.has_spread
 
-    def is_equivalent(self, margin: float) -> Bool[np.ndarray, "draws arms"]:
+    def is_within(self, margin: float) -> Bool[np.ndarray, "draws arms"]:
+        """Where an arm is within the margin: equivalent unless it is bold."""
         p_value = beyond_margin(self.way, margin)
-        is_within = (p_value < SIGNIFICANCE / 2) & (holm_rows(p_value) < SIGNIFICANCE)
-        return is_within & ~self.is_bold
+        return (p_value < SIGNIFICANCE / 2) & (holm_rows(p_value) < SIGNIFICANCE)
+
+    def is_equivalent(self, margin: float) -> Bool[np.ndarray, "draws arms"]:
+        return self.is_within(margin) & ~self.is_bold
 
     @property
     def was_bold(self) -> Bool[np.ndarray, "draws arms"]:

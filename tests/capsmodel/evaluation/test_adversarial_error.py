@@ -17,6 +17,7 @@ from capsmodel.evaluation import (
     AdversarialError,
     Attack,
     SquareAttack,
+    adversarial_error,
     findings_of,
 )
 from capsmodel.evaluation.attacks import Ball, Norm
@@ -170,6 +171,13 @@ def test_half_the_range_reaches_the_grey_image() -> None:
     torch.testing.assert_close(Ball("linf", 0.5).project(grey, centres), grey)
 
 
+@pytest.fixture
+def _soon_strong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the strong attack take 10 steps for 100 and 2 restarts for 5."""
+    monkeypatch.setattr(adversarial_error, "_STRONG", PGD(steps=10, restarts=2))
+
+
+@pytest.mark.usefixtures("_soon_strong")
 @pytest.mark.parametrize(
     "attack", [FGSM(), PGD(steps=5), SquareAttack(queries=20)], ids=lambda a: a.kind
 )
@@ -201,6 +209,7 @@ def test_restarts_end_where_every_image_is_broken(trained: Trained, data: DataSp
     assert evaluation.evaluate(trained, data).metrics["error.epsilon_0.6"] == 1
 
 
+@pytest.mark.usefixtures("_soon_strong")
 def test_a_stronger_attack_is_made_at_one_point(trained: Trained, data: DataSplits) -> None:
     evaluation = AdversarialError(
         attack=FGSM(), epsilons=(0.0, 0.05, 0.1, 0.2), strong_epsilon=0.1, num_images=20
