@@ -69,6 +69,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     jaxtyping.config.update("jaxtyping_disable", not is_checked)
 
 
+@pytest.fixture
+def unchecked() -> None:
+    """Leave shapes unchecked, as they are outside of tests."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+
+
+@pytest.fixture
+def checked() -> None:
+    """Check shapes, which is done in every fifth test otherwise."""
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
 @pytest.fixture(scope="session")
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an MLflow database without experiments: making one takes seconds, copying it none."""

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PAGE = (Path(__file__).parents[1] / "docs" / "capsmodel.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 LOOP = BLOCKS[0]
@@ -14,6 +16,7 @@ def test_a_network_is_trained_in_fewer_than_twenty_five_lines() -> None:
     assert len([line for line in LOOP.splitlines() if line]) < 25
 
 
+@pytest.mark.slow
 def test_its_examples_are_one_script_that_runs(tmp_path: Path) -> None:
     script = tmp_path / "page.py"
     script.write_text("\n".join(BLOCKS), encoding="utf-8")

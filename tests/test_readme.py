@@ -120,6 +120,7 @@ def test_ones_own_sweep_is_planned_from_its_file(shell: Shell, name: str, planne
 
 
 @pytest.mark.long
+@pytest.mark.slow
 def test_ones_own_routing_keeps_the_laws_of_a_routing(folder: Path) -> None:
     (folder / "test_sharpness.py").write_text(CONTRACT)
     printed = run(folder, sys.executable, "-m", "pytest", "-q", "test_sharpness.py")

@@ -177,7 +177,7 @@ BUGS = {
     "a loss that is a plain number": (
         ".sum(dim=1).mean()",
         ".sum(dim=1).mean().item()",
-        "Arm 'base' cannot be trained: ",
+        "The loss 'my_loss' must return one number, the mean over the images, got 0.",
     ),
     "one-hot labels of too few classes": (
         "one_hot(labels, lengths.shape[1])",
@@ -273,6 +273,7 @@ def results(file: Path) -> list[Tried | CheckFailed]:
 
 
 @pytest.mark.parametrize("name", BUGS)
+@pytest.mark.usefixtures("unchecked")  # as a user sees it
 def test_a_bug_is_reported_with_its_line(tmp_path: Path, name: str) -> None:
     before, after, words = BUGS[name]
     file, line = broken(tmp_path, before, after)
