@@ -41,11 +41,16 @@ def named_sweep(name: str) -> "Sweep":
     Raises:
         ValueError: If it does not exist, with the nearest name.
     """
-    if not any(_entry(path) for path in _files(_FOLDERS) if path.stem == name):
+    if not is_named(name):
         known = [entry.name for entry in named_sweeps()]
         near = hint_at_sweeps(name, known)
         raise ValueError(f"Unknown sweep '{name}'.{near} Known: {', '.join(known)}.")
     return cast("Sweep", importlib.import_module(module_of(name)).SWEEP)
+
+
+def is_named(name: str) -> bool:
+    """Return whether there is a named sweep of this name."""
+    return any(_entry(path) for path in _files(_FOLDERS) if path.stem == name)
 
 
 def module_of(name: str) -> str:

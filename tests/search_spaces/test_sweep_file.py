@@ -121,16 +121,15 @@ def test_a_declared_part_of_an_installed_package_travels_too(
 
 
 @pytest.mark.parametrize(
-    ("neighbour", "line"),
+    ("neighbour", "line", "is_on_path"),
     [
-        ("beside.py", "import beside"),
-        ("beside.py", "from beside import x"),
-        ("beside.py", "def f():\n    import beside.inner"),
-        ("beside/__init__.py", "import beside"),
-        ("beside/inner.py", "from beside import inner"),
+        ("beside.py", "import beside", False),
+        ("beside.py", "from beside import x", True),
+        ("beside.py", "def f():\n    import beside.inner", False),
+        ("beside/__init__.py", "import beside", True),
+        ("beside/inner.py", "from beside import inner", False),
     ],
 )
-@pytest.mark.parametrize("is_on_path", [False, True])
 def test_importing_a_neighbouring_file_is_refused(
     tmp_path: Path, neighbour: str, line: str, is_on_path: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

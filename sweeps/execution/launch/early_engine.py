@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from search_spaces.catalogue import is_named
 from sweeps.execution.child_process import ChildLostError
 from sweeps.execution.engine.cgroup import num_cores
 from sweeps.execution.engine.process.ray_engine import RayEngine
@@ -34,7 +35,8 @@ def early_engine(which: "Launchable", options: LaunchOptions) -> Generator[RayEn
         options: The launch's options.
     """
     slots = _slots(options)
-    if slots == 0 or "torch" in sys.modules or _was_launched(which, options):
+    is_early = slots > 0 and "torch" not in sys.modules and _exists(which)
+    if not is_early or _was_launched(which, options):
         yield None
         return
     begun = None
@@ -46,6 +48,11 @@ def early_engine(which: "Launchable", options: LaunchOptions) -> Generator[RayEn
             engine.begin()
             begun = engine
         yield begun
+
+
+def _exists(which: "Launchable") -> bool:
+    """Return whether there is such a sweep; another name is refused before Ray would be there."""
+    return not isinstance(which, str | Path) or is_named(str(which)) or Path(which).exists()
 
 
 def _slots(options: LaunchOptions) -> int:

@@ -137,6 +137,13 @@ def test_it_does_not_begin_where_that_may_be_of_no_use(
 
 
 @pytest.mark.usefixtures("small_machine")
+@pytest.mark.parametrize("which", ["quikstart", "mine.py", Path("mine.py")])
+def test_it_does_not_begin_where_there_is_no_such_sweep(tmp_path: Path, which: str | Path) -> None:
+    with early_engine(which, LaunchOptions(storage=tmp_path)) as begun:
+        assert begun is None
+
+
+@pytest.mark.usefixtures("small_machine")
 def test_one_that_breaks_at_once_leaves_it_to_the_launch_to_say_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,13 +154,13 @@ def test_one_that_breaks_at_once_leaves_it_to_the_launch_to_say_why(
 
 def test_a_refused_launch_writes_nothing_and_leaves_no_process(tmp_path: Path) -> None:
     program = "import sys; from sweeps.cli import main; sys.exit(main())"
-    words = [sys.executable, "-c", program, "run", "quikstart"]
+    words = [sys.executable, "-c", program, "run", "quickstart", "--seeds", "0", "--add-seeds", "1"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     ended = subprocess.run(
         words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 2
-    assert "Unknown sweep 'quikstart'" in ended.stderr
+    assert "--seeds replaces the list of seeds" in ended.stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -180,7 +187,7 @@ early_engine.num_cores = lambda: 2
 import sweeps
 
 try:
-    sweeps.run("quikstart")
+    sweeps.run("quickstart", seeds=[0], add_seeds=[1])
 except sweeps.BadInput as error:
     print(error)
 """
@@ -191,5 +198,5 @@ def test_from_python_it_begins_too_before_torch_is_loaded(tmp_path: Path) -> Non
     words = [sys.executable, "-c", FROM_PYTHON]
     lines = subprocess.check_output(words, cwd=tmp_path, env=environment, text=True).splitlines()
     assert lines[:2] == ["begun False", "ended True"]
-    assert lines[2].startswith("Unknown sweep 'quikstart'")
+    assert lines[2].startswith("--seeds replaces the list of seeds")
     assert not list(tmp_path.iterdir())
