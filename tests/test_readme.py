@@ -4,8 +4,9 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import pandas as pd
 import pytest
@@ -22,7 +23,7 @@ TOUR, SWEEPS = page("tour"), page("sweeps")
 SHARES, FROM_PYTHON = snippets(README)
 DECODERS, SHARPNESS, CONTRACT, ROUNDS = snippets(SWEEPS)
 FILES = {"shares": SHARES, "decoders": DECODERS, "sharpness": SHARPNESS, "rounds": ROUNDS}
-# README's are run as they stand; of other pages each arm is trained, with fewer seeds and epochs
+# each arm is trained; README's as they stand at night, of other pages with fewer seeds and epochs
 INLINE = ("--engine", "inline")  # starts sooner, and gives the same to the bit
 SHORTENED = {
     "run quickstart --name wider --set model.primary_types=16 --epochs 5 --seeds 0-1": (
@@ -32,6 +33,11 @@ SHORTENED = {
     ),
     "run capsule_search": ("--trials=4", "--epochs=1", *INLINE),
     "run sharpness.py --epochs 3": ("--seeds", "0"),
+}
+FEWER_SEEDS = {
+    "run quickstart": ("--seeds=0-2",),
+    "plan shares.py": ("--seeds=0-2",),
+    "run shares.py": ("--seeds=0-2",),
 }
 
 
@@ -70,8 +76,15 @@ def capsweep(folder: Path, *words: str) -> str:
     return run(folder, str(Path(sys.executable).with_name("capsweep")), *words)
 
 
-def typed(shell: Shell, text: str, leave_out: Sequence[list[str]] = ()) -> dict[str, str]:
+def typed(
+    shell: Shell,
+    text: str,
+    leave_out: Sequence[list[str]] = (),
+    more: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> dict[str, str]:
     """Run a page's commands in their order, but for some: words -> what they printed.
+
+    Some have more options than the page gives them.
 
     Launches are processes of their own; what only reads runs in this one, where it starts at once.
     """
@@ -83,9 +96,10 @@ def typed(shell: Shell, text: str, leave_out: Sequence[list[str]] = ()) -> dict[
         if program != "capsweep":
             printed[line] = run(shell.folder, program, *words)
         elif words[0] == "run":
-            printed[line] = capsweep(shell.folder, *words, *SHORTENED.get(line, ()))
+            added = (*SHORTENED.get(line, ()), *more.get(line, ()))
+            printed[line] = capsweep(shell.folder, *words, *added)
         else:
-            answer = shell(*words)
+            answer = shell(*words, *more.get(line, ()))
             assert answer.code == 0, (line, answer.out + answer.err)
             printed[line] = answer.out
     return printed
@@ -130,13 +144,18 @@ def test_ones_own_routing_keeps_the_laws_of_a_routing(folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.timeout(7200)  # launches one after the other: minutes, more on a busy machine
-def test_readme_and_then_the_tour_run_in_their_order(folder: Path, shell: Shell) -> None:
+@pytest.mark.parametrize("seeds", [3, pytest.param(5, marks=pytest.mark.nightly)])
+def test_readme_and_then_the_tour_run_in_their_order(
+    folder: Path, shell: Shell, seeds: int
+) -> None:
+    more = FEWER_SEEDS if seeds == 3 else {}
     script = folder / "script.py"
-    script.write_text(FROM_PYTHON)
+    begun = f'sweeps.run("quickstart", seeds=range({seeds}))'
+    script.write_text(FROM_PYTHON.replace('sweeps.run("quickstart")', begun))
     assert re.search(r"sees a \d with length 0\.\d", run(folder, sys.executable, str(script)))
     trials = pd.read_csv(folder / "reports" / "quickstart" / "trials.csv")
     baseline = trials[trials["arm"] == "3 iterations"]
-    assert len(trials) == 30
+    assert len(trials) == 6 * seeds
     assert 1 - baseline["test_error"].mean() >= 0.97
     made = (folder / "reports" / "quickstart" / "ablation.md").read_text(encoding="utf-8")
     assert _first_cells(_shown("quickstart")) == _first_cells(made)
@@ -148,15 +167,17 @@ def test_readme_and_then_the_tour_run_in_their_order(folder: Path, shell: Shell)
     assert difference < 1e-9
     assert count > 80
 
-    printed = typed(shell, README)
-    assert "quickstart: 0 trained now, 30 of 30 cells filled." in printed["run quickstart"]
-    assert "5 are already done" in printed["plan shares.py"]
-    assert "shares: 5 trained now, 10 of 10" in printed["run shares.py"]
+    printed = typed(shell, README, more=more)
+    filled = f"{6 * seeds} of {6 * seeds} cells filled."
+    assert f"quickstart: 0 trained now, {filled}" in printed["run quickstart"]
+    assert f"{seeds} are already done" in printed["plan shares.py"]
+    assert f"shares: {seeds} trained now, {2 * seeds} of {2 * seeds}" in printed["run shares.py"]
 
     printed = typed(shell, TOUR, leave_out=commands(README))
-    assert "6 trained now, 36 of 36" in printed["run quickstart --add-seeds 5"]
+    in_all = 6 * (seeds + 1)
+    assert f"6 trained now, {in_all} of {in_all}" in printed["run quickstart --add-seeds 5"]
     assert "Ranked by mean" in printed["best capsule_search"]
-    assert "36 finished" in printed["status quickstart --storage kept"]
+    assert f"{in_all} finished" in printed["status quickstart --storage kept"]
 
 
 @pytest.mark.nightly  # its commands are those of README and the tour with other options
