@@ -16,8 +16,8 @@ from capsmodel.optimisers import OPTIMISERS, Adam, ExponentialRate, Optimiser
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.routing import Routing
 from capsmodel.search_range import Choices
-from capsmodel.settings.measures import own_metrics
-from capsmodel.settings.parts import OneOf, Settings, kind_of, later
+from capsmodel.settings.measures import own_metrics, parts_in
+from capsmodel.settings.parts import OneOf, Settings, is_built_in, kind_of, later
 from capsmodel.stopping import STOPPINGS, FixedEpochs, Stopping
 from capsmodel.tasks import Task
 
@@ -147,9 +147,8 @@ def build_model(config: TrainingConfig) -> Network:
         >>> build_model(TrainingConfig(data="mnist")).image_shape
         (1, 28, 28)
     """
-    with torch.device("meta"):
-        shape = config.augmentation.shape(config.data.image_shape)
-        return config.model.build(shape, config.data.num_classes)
+    shape = config.augmentation.shape(config.data.image_shape)
+    return _on_meta(config.model, shape, config.data.num_classes)
 
 
 def check_judged(config: TrainingConfig) -> None:
@@ -207,21 +206,26 @@ def num_multiply_adds(config: TrainingConfig) -> int:
 
 
 def _of_network(function: Callable[..., int], config: TrainingConfig) -> int:
-    """Call a function once for all configs of one network, as most arms and proposals are."""
+    """Call a function once for all configs of one network, as most arms and proposals are.
+
+    A user's own code may be edited in the meantime, so a network with a part of it is never kept.
+    """
     shape = config.augmentation.shape(config.data.image_shape)
     decisive = config.model, shape, config.data.num_classes, config.data.task
-    try:
-        hash(decisive)
-    except TypeError:  # a user's own part may have settings without a hash
-        return cast(Any, function).__wrapped__(*decisive)
-    return function(*decisive)
+    parts = (config.model, config.data.task, *parts_in(config.model))
+    if all(is_built_in(type(part)) for part in parts):
+        return function(*decisive)
+    return cast(Any, function).__wrapped__(*decisive)
+
+
+def _on_meta(model: Model, shape: ImageShape, num_classes: int) -> Network:
+    with torch.device("meta"):
+        return model.build(shape, num_classes)
 
 
 @lru_cache(maxsize=1024)
 def _num_parameters(model: Model, shape: ImageShape, num_classes: int, _: Task) -> int:
-    with torch.device("meta"):
-        network = model.build(shape, num_classes)
-    return sum(parameter.numel() for parameter in network.parameters())
+    return sum(each.numel() for each in _on_meta(model, shape, num_classes).parameters())
 
 
 @lru_cache(maxsize=1024)
@@ -230,8 +234,7 @@ def _num_multiply_adds(model: Model, shape: ImageShape, num_classes: int, task: 
     from torch.utils.flop_counter import FlopCounterMode  # takes a tenth of a second to import
 
     is_one_class = task.label_form == "class"
-    with torch.device("meta"):
-        network = model.build(shape, num_classes).eval()
+    network = _on_meta(model, shape, num_classes).eval()
     with torch.device("meta"), FlopCounterMode(display=False) as counter:
         classes = torch.zeros(1 if is_one_class else (1, num_classes))
         drawn = task.drawn(classes.long() if is_one_class else classes.bool())

@@ -23,7 +23,7 @@ TOUR, SWEEPS = page("tour"), page("sweeps")
 SHARES, FROM_PYTHON = snippets(README)
 DECODERS, SHARPNESS, CONTRACT, ROUNDS = snippets(SWEEPS)
 FILES = {"shares": SHARES, "decoders": DECODERS, "sharpness": SHARPNESS, "rounds": ROUNDS}
-# each arm is trained; README's as they stand at night, of other pages with fewer seeds and epochs
+# Each arm is trained. README's commands get all seeds only nightly; other pages' get fewer epochs.
 INLINE = ("--engine", "inline")  # starts sooner, and gives the same to the bit
 SHORTENED = {
     "run quickstart --name wider --set model.primary_types=16 --epochs 5 --seeds 0-1": (
@@ -80,13 +80,12 @@ def typed(
     shell: Shell,
     text: str,
     leave_out: Sequence[list[str]] = (),
-    more: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    options: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Run a page's commands in their order, but for some: words -> what they printed.
 
-    Some have more options than the page gives them.
-
-    Launches are processes of their own; what only reads runs in this one, where it starts at once.
+    Commands in `options` get these besides the page's. Launches are processes of their own; what
+    only reads runs in this one, where it starts at once.
     """
     printed: dict[str, str] = {}
     for program, *words in commands(text):
@@ -96,10 +95,10 @@ def typed(
         if program != "capsweep":
             printed[line] = run(shell.folder, program, *words)
         elif words[0] == "run":
-            added = (*SHORTENED.get(line, ()), *more.get(line, ()))
+            added = (*SHORTENED.get(line, ()), *options.get(line, ()))
             printed[line] = capsweep(shell.folder, *words, *added)
         else:
-            answer = shell(*words, *more.get(line, ()))
+            answer = shell(*words, *options.get(line, ()))
             assert answer.code == 0, (line, answer.out + answer.err)
             printed[line] = answer.out
     return printed
@@ -148,7 +147,7 @@ def test_ones_own_routing_keeps_the_laws_of_a_routing(folder: Path) -> None:
 def test_readme_and_then_the_tour_run_in_their_order(
     folder: Path, shell: Shell, seeds: int
 ) -> None:
-    more = FEWER_SEEDS if seeds == 3 else {}
+    options = FEWER_SEEDS if seeds == 3 else {}
     script = folder / "script.py"
     begun = f'sweeps.run("quickstart", seeds=range({seeds}))'
     script.write_text(FROM_PYTHON.replace('sweeps.run("quickstart")', begun))
@@ -167,7 +166,7 @@ def test_readme_and_then_the_tour_run_in_their_order(
     assert difference < 1e-9
     assert count > 80
 
-    printed = typed(shell, README, more=more)
+    printed = typed(shell, README, options=options)
     filled = f"{6 * seeds} of {6 * seeds} cells filled."
     assert f"quickstart: 0 trained now, {filled}" in printed["run quickstart"]
     assert f"{seeds} are already done" in printed["plan shares.py"]

@@ -1,6 +1,7 @@
 import subprocess
 import sys
-from typing import Literal
+from collections.abc import Callable
+from typing import ClassVar, Literal
 
 import pytest
 
@@ -9,7 +10,7 @@ from capsmodel.augmentation import Shift
 from capsmodel.config import num_multiply_adds, why_unbuildable
 from capsmodel.data import Digits
 from capsmodel.losses import LOSSES, CrossEntropy, MarginLoss, Sigmoid, SpreadLoss
-from capsmodel.models import MODELS, CapsNet
+from capsmodel.models import MODELS, CapsNet, Network
 from capsmodel.routing import ROUTINGS, DynamicRouting, HeinsenRouting, RandomRouting
 from tests.capsmodel.small_config import small_config, small_model
 
@@ -111,6 +112,27 @@ def test_a_model_is_built_once_for_configs_that_differ_in_other_settings(
             assert why_unbuildable(config) == ""
             assert num_parameters(config) > 0
     assert built == [few, many]
+
+
+class EditedNet(CapsNet):
+    """A user's own network, whose code is edited while the process lives."""
+
+    kind: Literal["edited"] = "edited"
+    channels: ClassVar[int] = 3
+
+    def build(self, image_shape: tuple[int, int, int], num_classes: int) -> Network:
+        same = self.model_copy(update={"conv_channels": self.channels})
+        return CapsNet.build(same, image_shape, num_classes)
+
+
+@pytest.mark.parametrize("count", [num_parameters, num_multiply_adds])
+def test_a_users_network_is_counted_as_its_code_is_now(
+    monkeypatch: pytest.MonkeyPatch, count: Callable[[TrainingConfig], int]
+) -> None:
+    config = TrainingConfig(data="mnist").model_copy(update={"model": EditedNet()})
+    before = count(config)
+    monkeypatch.setattr(EditedNet, "channels", 4)
+    assert count(config) > before
 
 
 class ListedNet(CapsNet):
