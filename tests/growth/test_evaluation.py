@@ -121,18 +121,28 @@ def answer(capsys: pytest.CaptureFixture[str], command: str, what: str, storage:
     return capsys.readouterr().out.splitlines()
 
 
-@pytest.fixture
-def finished(
-    tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Path, Path]:
-    """The file of a sweep that is finished and recorded, and its storage."""
-    monkeypatch.delenv("CAPSWEEP_TRACKING_URI", raising=False)
-    file, storage = tmp_path / "small.py", tmp_path / "store"
+@pytest.fixture(scope="module")
+def finished_once(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Path:
+    """A folder with the file of a sweep that is finished and recorded, and its storage."""
+    folder = tmp_path_factory.mktemp("finished")
+    file, storage = folder / "small.py", folder / "store"
     file.write_text(SWEEP)
     train_without_ray(file, storage)
     shutil.copy(empty_database, storage)
-    assert launch(file, storage, "inline").exit_code == 0
-    return file, storage
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.delenv("CAPSWEEP_TRACKING_URI", raising=False)
+        assert launch(file, storage, "inline").exit_code == 0
+    return folder
+
+
+@pytest.fixture
+def finished(
+    finished_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Path, Path]:
+    """The file of a sweep that is finished and recorded, and its storage."""
+    monkeypatch.delenv("CAPSWEEP_TRACKING_URI", raising=False)
+    shutil.copytree(finished_once, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "small.py", tmp_path / "store"
 
 
 def test_it_is_filled_in_without_training(

@@ -36,6 +36,13 @@ def pilot(of_seeds: float, of_images: float, num_arms: int = 2, num_images: int 
     return Pilot(arms, num_arms, num_images)
 
 
+@pytest.fixture(scope="module")
+def answered():
+    """A pilot that many images leave to its seeds, what is asked of it, and the answer."""
+    pilot_study, aim = pilot(0.01, 0.05, num_images=MANY), Aim(0.02, 0.8)
+    return pilot_study, aim, seeds_needed(pilot_study, aim)
+
+
 def powers(pilot_study: Pilot, num_seeds: int, aim: Aim, images: int = IMAGES) -> Iterable[float]:
     num = pilot_study.num_compared
     asked = Requirement(0.05 / num, num_sharing=num)
@@ -45,9 +52,8 @@ def powers(pilot_study: Pilot, num_seeds: int, aim: Aim, images: int = IMAGES) -
     ]
 
 
-def test_the_number_is_the_smallest_that_finds_the_difference_in_each_arm():
-    pilot_study, aim = pilot(0.01, 0.05, num_images=MANY), Aim(0.02, 0.8)
-    needed = seeds_needed(pilot_study, aim)
+def test_the_number_is_the_smallest_that_finds_the_difference_in_each_arm(answered):
+    pilot_study, aim, needed = answered
 
     assert needed.all_arms.likely is not None
     assert needed.all_arms.likely > FEWEST_SEEDS
@@ -57,8 +63,8 @@ def test_the_number_is_the_smallest_that_finds_the_difference_in_each_arm():
     assert needed.all_arms.likely == max(each)
 
 
-def test_to_be_safe_and_to_keep_what_was_looked_at_takes_more():
-    needed = seeds_needed(pilot(0.01, 0.05, num_images=MANY), Aim(0.02, 0.8))
+def test_to_be_safe_and_to_keep_what_was_looked_at_takes_more(answered):
+    _, _, needed = answered
 
     assert needed.all_arms.safe is not None
     assert needed.with_pilot_seeds.safe is not None
