@@ -19,7 +19,7 @@ def part_version(text: str, class_name: str) -> str:
     """
     definitions = _definitions(ast.parse(text))
     reached = _reached(class_name, definitions)
-    tree = {name: [_plain(node) for node in definitions[name]] for name in sorted(reached)}
+    tree = {name: plain_statements(definitions[name]) for name in sorted(reached)}
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -35,6 +35,44 @@ def reached_statements(text: str, class_names: Sequence[str]) -> list[ast.stmt]:
     names = {name for start in class_names for name in _reached(start, definitions)}
     reached = {id(statement) for name in names for statement in definitions[name]}
     return [statement for statement in module.body if id(statement) in reached]
+
+
+def unnamed_statements(text: str) -> list[ast.stmt]:
+    """Return the statements of a file that act on every class in it, in order.
+
+    They bind no name that another statement reads: a call, an import for what it does or of all
+    that a module holds, and a condition or loop around these; with what they read themselves. What
+    runs only as a program is left out, as are values that nothing reads.
+
+    Args:
+        text: The file's source.
+    """
+    module = ast.parse(text)
+    definitions = _definitions(module)
+    used = {name for statement in module.body for name in _names_read(statement)}
+    acting = [statement for statement in module.body if _acts_unnamed(statement, used)]
+    names = {name for statement in acting for name in _names_read(statement)}
+    names = {reached for name in names & {*definitions} for reached in _reached(name, definitions)}
+    wanted = {id(statement) for name in names for statement in definitions[name]}
+    wanted |= {id(statement) for statement in acting}
+    return [statement for statement in module.body if id(statement) in wanted]
+
+
+def plain_statements(statements: Sequence[ast.stmt]) -> list[Any]:
+    """Return statements as JSON that is the same in every version of Python, without docstrings."""
+    return [_plain(statement) for statement in statements]
+
+
+def _acts_unnamed(statement: ast.stmt, used: set[str]) -> bool:
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        is_star = any(alias.name == "*" for alias in statement.names)
+        return is_star or _names_bound(statement).isdisjoint(used)
+    if isinstance(statement, ast.Expr):
+        return not isinstance(statement.value, ast.Constant)
+    if isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test):
+        return False
+    acts = (ast.If, ast.For, ast.While, ast.Try, ast.With)
+    return isinstance(statement, acts) and _names_bound(statement).isdisjoint(used)
 
 
 def _definitions(module: ast.Module) -> dict[str, list[ast.stmt]]:
@@ -96,7 +134,7 @@ def _plain(node: Any) -> Any:
         fields = {name: _plain(value) for name, value in ast.iter_fields(node) if value}
         fields.pop("ctx", None)
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            fields["body"] = [_plain(statement) for statement in _without_docstring(node.body)]
+            fields["body"] = plain_statements(without_docstring(node.body))
         return {type(node).__name__: fields, **_falsy_constant(node)}
     if isinstance(node, list):
         return [_plain(item) for item in node]  # pyright: ignore[reportUnknownVariableType]
@@ -108,7 +146,8 @@ def _falsy_constant(node: ast.AST) -> dict[str, str]:
     return {"value": repr(node.value)} if isinstance(node, ast.Constant) else {}
 
 
-def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+def without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements of a module, class or function but for its docstring."""
     first = body[0] if body else None
     is_text = (
         isinstance(first, ast.Expr)

@@ -9,16 +9,19 @@ import importlib.util
 import linecache
 import sys
 import warnings
+from dataclasses import replace
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import ModuleType
 
 from pydantic import ValidationError
 
+from capsmodel.data import DataSet
 from capsmodel.settings.messages import explain
 from capsmodel.settings.parts import Part
 from capsmodel.spelling import words_of
-from search_spaces.source_version import part_version
+from search_spaces.part_code import PartCode, code_in_file, code_of_import
+from search_spaces.reached_code import READS_FILE, ReachedCode
 from search_spaces.sweep import Sweep
 from search_spaces.sweep_source import read_source, syntax_tree
 from search_spaces.user_code import MODULE_PREFIX, line_in_sweep_file
@@ -54,7 +57,7 @@ def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
     """Run a sweep file's text as a module, once per process, and set the versions of its parts.
 
     Raises:
-        ValueError: If running it raises an error.
+        ValueError: If running it raises an error, or code that its parts reach cannot be read.
     """
     name = MODULE_PREFIX + hashlib.sha256(text.encode()).hexdigest()[:16]
     if name in sys.modules:
@@ -80,10 +83,45 @@ def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
         ) from error
     for warning in warned:
         warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
-    for part in custom_parts(module):
-        if part.__module__ == module.__name__:
-            part.protocol_version = part_version(text, part.__name__)
+    try:
+        _set_versions(module, text)
+    except ValueError:
+        del sys.modules[name]
+        raise
     return module
+
+
+_DECLARED_VERSIONS: dict[type[Part], int | str] = {}
+_REACHED: dict[str, ReachedCode] = {}
+
+
+def code_outside(text: str | None) -> ReachedCode:
+    """Return what the parts of a sweep file reach outside of the file; nothing without a file."""
+    return ReachedCode() if text is None else _REACHED[module_from_text(text).__name__]
+
+
+def _set_versions(module: ModuleType, text: str) -> None:
+    reached = ReachedCode()
+    for part in custom_parts(module):
+        code = _code_of(part, module, text)
+        part.protocol_version = code.version
+        reached = reached.joined(_without_data_files(part, code.reached))
+    _REACHED[module.__name__] = reached
+
+
+def _code_of(part: type[Part], module: ModuleType, text: str) -> PartCode:
+    if part.__module__ == module.__name__:
+        return code_in_file(text, part.__name__, str(module.__file__))
+    declared = _DECLARED_VERSIONS.setdefault(part, part.protocol_version)
+    return code_of_import(part.__module__, declared)
+
+
+def _without_data_files(part: type[Part], reached: ReachedCode) -> ReachedCode:
+    """Leave out the files that a data set reads: the fingerprint of its images covers them."""
+    if not issubclass(part, DataSet):
+        return reached
+    rest = {line: None for line in reached.not_covered if not line.endswith(READS_FILE)}
+    return replace(reached, not_covered=rest)
 
 
 def custom_parts(module: ModuleType) -> tuple[type[Part], ...]:

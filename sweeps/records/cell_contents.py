@@ -26,6 +26,8 @@ class TrialSpec(_Frozen):
         gradient_checkpointing: Whether the launch asked for memory to be spared at the cost of
             time, which changes no result.
         plan: Hash of all that determines the decisions of the sweep's plan, "" for a design.
+        code: What the user's parts reach outside of their file: the digest of each module, and the
+            version of each distribution that capsweep itself does not require.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -45,6 +47,7 @@ class TrialSpec(_Frozen):
     versions: dict[str, str] = {}
     gradient_checkpointing: bool = False
     plan: str = later("")
+    code: dict[str, str] = later({})
 
 
 class EpochResult(_Frozen):

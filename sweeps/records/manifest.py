@@ -119,6 +119,8 @@ class Manifest(_Frozen):
         verdict_rule: How the tables of the release that launched it judged differences: by each
             arm's own seeds alone, or by variances over seeds that arms share; an arm that varies
             more by its own as well: one of more than 2 times the others' variance, now 1.8 times.
+        not_covered: Lines of the user's code that may change a result without changing a trial key,
+            each with the reason.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -141,6 +143,7 @@ class Manifest(_Frozen):
     planned_seeds: Annotated[tuple[Whole, ...], Field(max_length=100_000)] = later(())
     splits: Annotated[dict[Whole, Count], Field(max_length=100_000)] = later({})
     verdict_rule: VerdictRule = later("own seeds")
+    not_covered: Annotated[tuple[Line, ...], Field(max_length=10_000)] = later(())
 
     @model_validator(mode="after")
     def _arms_are_told_apart(self) -> Self:

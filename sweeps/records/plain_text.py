@@ -1,13 +1,14 @@
 """Text from records made fit for one line of any output."""
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 _LONGEST_IN_SECONDS = 60
 _SPACES = {"Zs", "Zl", "Zp"}
 _WHITESPACE = str.maketrans("\n\t", "  ")
 _UNSHOWABLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
+_MOST_LINES = 5  # of code in one sentence
 
 
 def one_line(text: str) -> str:
@@ -87,6 +88,19 @@ def large_batch_text(batch_size: int, num_images: int, *, is_exact: bool = True)
         f"The batch size {batch_size:,} is more than {images} training images, so that an epoch is "
         f"one step"
     )
+
+
+def not_covered_text(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return a sentence on code whose edits no trial key shows, in a tuple; none without any.
+
+    Args:
+        lines: Each with what it does, as `Manifest.not_covered` holds them.
+    """
+    if not lines:
+        return ()
+    more = len(lines) - _MOST_LINES
+    named = "; ".join(lines[:_MOST_LINES]) + f"; and {more} more" * (more > 0)
+    return (f"No trial key covers what these lines read or run: {named}.",)
 
 
 def image_counts_text(num_images: Mapping[str, int]) -> str:

@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import pytest
 
-from search_spaces.sweep_file import sweep_from_file
+from search_spaces import reached_code
+from search_spaces.sweep_file import code_outside, sweep_from_file
 from search_spaces.trial_key import trial_key
+from sweeps.execution.worker.worker_process import refuse_other_code
 
 LOSS = '''
 from typing import Literal
@@ -26,8 +28,6 @@ class LabLoss(Loss):
 SWEEP = """
 from capsmodel import TrainingConfig
 from search_spaces import ListedArms, Sweep
-
-pytestmark = pytest.mark.xfail(reason="the mend is the next commit")
 
 SWEEP = Sweep(
     name="own",
@@ -172,6 +172,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget(before: set[str]) -> None:
+    reached_code._distributions.cache_clear()
     for name in set(sys.modules) - before:
         if name.startswith(("capsweep_sweep_", "lab")):
             del sys.modules[name]
@@ -215,3 +216,57 @@ def write_files(edit: Edit, folder: Path) -> None:
     for name, text in edit.files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
+
+
+NOT_FOLLOWED = {
+    "import_module(name)": "import_module(...) imports a name that is computed",
+    "eval(name)": "eval(...) runs other code",
+    "open(name).read()": "open(...) reads a file",
+    "np.load(name)": "np.load(...) reads a file",
+}
+
+
+@pytest.mark.parametrize("call", NOT_FOLLOWED)
+def test_what_cannot_be_followed_is_named_with_its_line(call: str, folder: Path) -> None:
+    module = (
+        "from importlib import import_module\nimport numpy as np\n\n"
+        f"def scale(x, name):\n    {call}\n"
+    )
+    edit = Edit(loss_by(CALLED, "from labpkg import scale"), {"labpkg/__init__.py": module}, "")
+    write_files(edit, folder)
+    key_of(edit.sweep, folder)
+    assert [*code_outside(edit.sweep).not_covered] == [f"labpkg, line 5: {NOT_FOLLOWED[call]}"]
+
+
+def test_a_module_that_was_edited_after_it_was_imported_is_refused(folder: Path) -> None:
+    edit = EDITS["a function of an own package"]
+    write_files(edit, folder)
+    (folder.parent / "own.py").write_text(edit.sweep)
+    sweep_from_file(folder.parent / "own.py")
+    (folder / edit.edited).write_text(SCALE.replace("return x", "return -x"))
+    (folder.parent / "own.py").write_text(edit.sweep + "\n# more\n")
+    with pytest.raises(ValueError, match="was edited after this process had imported it"):
+        sweep_from_file(folder.parent / "own.py")
+
+
+def test_a_worker_with_other_code_refuses_by_the_modules_name(folder: Path) -> None:
+    edit = EDITS["all that a module holds"]
+    write_files(edit, folder)
+    key_of(edit.sweep, folder)
+    launched = code_outside(edit.sweep).by_name
+    assert [*launched] == ["labpkg", "labpkg.scales"]
+    refuse_other_code(edit.sweep, launched)
+    with pytest.raises(ValueError, match=r"^labpkg\.scales on .* launched with") as error:
+        refuse_other_code(edit.sweep, launched | {"labpkg.scales": "another"})
+    assert "\n" not in str(error.value)
+
+
+def test_a_module_that_is_no_python_is_refused_by_its_path(folder: Path) -> None:
+    edit = Edit(
+        loss_by("import_module('labpkg.scales').scale(1)", "from importlib import import_module"),
+        IN_PACKAGE | {"labpkg/scales.py": "def scale(:\n"},
+        "",
+    )
+    write_files(edit, folder)
+    with pytest.raises(ValueError, match=r"labpkg/scales\.py, which the sweep's file imports"):
+        key_of(edit.sweep, folder)

@@ -17,6 +17,7 @@ from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.aggregation.tables.trials_table import trials_table
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
+from sweeps.records.plain_text import not_covered_text
 from sweeps.records.trial_record import SLUG, SLUG_WORDS, TrialRecord
 from sweeps.tracking.validation import deleted_trials_text
 
@@ -51,8 +52,7 @@ def make_report(
     manifest, records = results.manifest, results.records
     check_names(manifest)
     made = [(declared, make(declared, results, tables)) for declared in manifest.tables]
-    search = results.manifest.search
-    data = (*data_notes(results.arms), *filter(None, [search.cut_note if search else ""]))
+    data = _notes_of_all_tables(results)
     sections = tuple(_with_notes(section, data) for _, section in made if section)
     in_style = paper_sections(results, style)
     cost = cost_table(manifest, records)
@@ -74,6 +74,12 @@ def make_report(
         runs=runs_section(manifest, records),
         texts=paper_texts(results),
     )
+
+
+def _notes_of_all_tables(results: Results) -> tuple[str, ...]:
+    search = results.manifest.search
+    cut = (search.cut_note,) if search and search.cut_note else ()
+    return (*data_notes(results.arms), *cut, *not_covered_text(results.manifest.not_covered))
 
 
 def check_names(manifest: Manifest) -> None:
@@ -115,7 +121,7 @@ def provenance(
         manifest: The sweep's manifest.
         records: Records by trial key.
         digest: Digest of all inputs.
-        data: How many images there are.
+        data: How many images there are, and what no trial key covers.
     """
     keys = tuple(dict.fromkeys(cell.trial_key for cell in manifest.cells))
     return Provenance(

@@ -21,6 +21,7 @@ from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.tables.sweep_results import Results, read_results
 from sweeps.aggregation.verification.tex_files import Macro, Paper, TexFile
 from sweeps.records.errors import BadInput
+from sweeps.records.plain_text import not_covered_text
 from sweeps.records.trial_record import SLUG, SLUG_WORDS
 from sweeps.tracking.store import RecordStore
 
@@ -147,6 +148,12 @@ def read_truth(store: RecordStore, sweep: str) -> SweepTruth:
     if not SLUG.fullmatch(sweep):
         raise BadInput(f"'{sweep}' is not a sweep's name: {SLUG_WORDS}.")
     return SweepTruth(read_results(store, sweep))
+
+
+def not_covered(truth: SweepTruth) -> Iterator[Finding]:
+    """Yield a warning where a sweep's results may depend on code that no trial key covers."""
+    for sentence in not_covered_text(truth.results.manifest.not_covered):
+        yield Finding("warning", truth.sweep, sentence)
 
 
 def stale_values(file: TexFile, truths: Truths, used: set[Place]) -> Iterator[Finding]:

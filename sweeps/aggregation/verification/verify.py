@@ -13,6 +13,7 @@ from sweeps.aggregation.verification.checks import (
     Verified,
     absent_sweeps,
     missing_numbers,
+    not_covered,
     read_truth,
     signature,
     stale_fragment,
@@ -64,6 +65,7 @@ def verify(
         raise BadInput(f"Nothing can be verified: {next(iter(absent.values()), '')}")
     files = [file for paper in read for file in paper.files.values()]
     findings = [finding for paper in read for finding in _findings(paper, truths, absent)]
+    findings += [finding for truth in truths.values() for finding in not_covered(truth)]
     return Verified(
         findings=tuple(sorted(dict.fromkeys(findings), key=lambda one: _ORDER.index(one.kind))),
         num_macros=sum(len(file.macros.uses) for file in files),

@@ -20,12 +20,12 @@ from capsmodel.stopping import Stopping
 from search_spaces.catalogue import named_sweep, named_sweeps
 from search_spaces.data_fingerprint import data_fingerprint, facts_of_own_data
 from search_spaces.evaluation_key import evaluation_key
+from search_spaces.part_code import code_in_file
 from search_spaces.plans.base import Arm
 from search_spaces.plans.search import Search
 from search_spaces.plans.unbuildable import check_networks
-from search_spaces.source_version import part_version
 from search_spaces.sweep import Sweep
-from search_spaces.sweep_file import sweep_from_file
+from search_spaces.sweep_file import code_outside, sweep_from_file
 from search_spaces.sweep_source import is_file_name
 from search_spaces.tables import EvaluationsTable
 from search_spaces.trial_key import trial_key
@@ -157,7 +157,7 @@ def own_plan_fields(sweep: Sweep, source: str | None) -> dict[str, Any]:
     plan = sweep.plan
     decisive = {
         "kind": plan.kind,
-        "code": part_version(source, type(plan).__name__),
+        "code": code_in_file(source, type(plan).__name__, "").version,
         "settings": plan.model_dump(mode="json"),
         "base": trial_key(sweep.base, 0),
         "seeds": sweep.arm_seeds,
@@ -354,6 +354,7 @@ def spec_of(
         data_fingerprint=fingerprint,
         num_parameters=arm.num_parameters,
         plan=definition.decided_by or "",
+        code=code_outside(definition.source).by_name,
     )
 
 
@@ -556,6 +557,7 @@ def _definition(changed: ChangedSweep) -> Definition:
         "margin_points": sweep.margin_points,
         "splits": sweep.splits,
         "verdict_rule": VERDICT_RULE,
+        "not_covered": tuple(code_outside(source).not_covered),
         **own_plan_fields(sweep, source),
     }
     manifest = Manifest.model_validate(fields)

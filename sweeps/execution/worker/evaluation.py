@@ -19,7 +19,11 @@ from sweeps.execution.worker.trial import (
     print_traceback,
     run_trial,
 )
-from sweeps.execution.worker.worker_process import recorded_peak_memory, training_config
+from sweeps.execution.worker.worker_process import (
+    recorded_peak_memory,
+    refuse_other_code,
+    training_config,
+)
 from sweeps.records.evaluation_record import EvaluationRecord
 from sweeps.records.trial_record import Json, Outcome
 
@@ -35,6 +39,7 @@ class EvaluationJob(BaseModel):
         cells: The folder of all cells' folders.
         config: The trial's full training config.
         source: Text of the user's own file, None for parts of the package.
+        code: As in `TrialSpec`.
         weights: The file of the trained weights.
         device: Name of a torch device; the CPU replaces a GPU that is missing.
         evaluations: Kind and settings of each; those that exist are not made again.
@@ -47,6 +52,7 @@ class EvaluationJob(BaseModel):
     seed: int
     config: Json
     source: str | None = None
+    code: dict[str, str] = {}
     data_fingerprint: str = ""
     weights: str
     device: str = "cpu"
@@ -79,6 +85,7 @@ def train_and_evaluate(job: TrialJob, report: Report, *, has_own_process: bool =
             seed=spec.seed,
             config=spec.config,
             source=spec.source,
+            code=spec.code,
             data_fingerprint=spec.data_fingerprint,
             weights=str(CellFolder(Path(job.cells), spec.trial_key).weights),
             device=spec.device,
@@ -137,6 +144,7 @@ class _Look:
         from search_spaces.data_fingerprint import check_unchanged
         from search_spaces.evaluation_key import evaluation_key
 
+        refuse_other_code(self._job.source, self._job.code)
         wanted = {evaluation_key(evaluation): evaluation for evaluation in self._evaluations()}
         standing = {key: self._notes.read(key) for key in wanted}
         missing = {key: evaluation for key, evaluation in wanted.items() if standing[key] is None}

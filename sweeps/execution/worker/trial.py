@@ -37,6 +37,7 @@ from sweeps.execution.cells.folder import (
 )
 from sweeps.execution.cells.sealed_files import sealed
 from sweeps.execution.interruption import Interrupted
+from sweeps.execution.safe_output import safe_output
 from sweeps.execution.worker.provenance import hardware, package_versions
 from sweeps.execution.worker.worker_process import (
     PeakMemory,
@@ -46,6 +47,7 @@ from sweeps.execution.worker.worker_process import (
     name_of_gpu,
     peak_of_gpu,
     recorded_peak_memory,
+    refuse_other_code,
     training_config,
     warm_up,
 )
@@ -131,7 +133,9 @@ def log_of(cell: CellFolder, *, takes_prints: bool = True) -> Generator[LogStrea
             stream.write(_FIRST_LINE)
         logging.getLogger().addHandler(handler)
         with ExitStack() as redirected:
-            if takes_prints:
+            if not takes_prints:
+                redirected.enter_context(safe_output())
+            else:
                 redirected.enter_context(redirect_stdout(stream))
                 redirected.enter_context(redirect_stderr(stream))
             yield stream
@@ -272,6 +276,7 @@ class _Attempt:
         from search_spaces.data_fingerprint import check_unchanged
 
         self._tell(self._said("start", head=self.spec))  # first, since it ends a torn line
+        refuse_other_code(self.spec.source, self.spec.code)
         training = self._training()
         fingerprint = self.spec.data_fingerprint
         self.data_facts = check_unchanged(training.config.data, training.data, fingerprint)

@@ -7,9 +7,10 @@ out elsewhere, where the peak memory is None.
 import ctypes
 import json
 import os
+import platform
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -48,6 +49,27 @@ def training_config(config: Json, source: str | None, name: str = "") -> "Traini
 
     parts = custom_parts(module_from_text(source, name or "<sweep>")) if source else ()
     return TrainingConfig.model_validate(config, context={"parts": parts})
+
+
+def refuse_other_code(source: str | None, code: Mapping[str, str]) -> None:
+    """Refuse to go on where modules that the sweep's parts reach are not those of the launch.
+
+    Args:
+        source: The text of the user's file, None for parts of the package.
+        code: As the launch has found it, see `TrialSpec.code`.
+
+    Raises:
+        ValueError: If any differs.
+    """
+    from search_spaces.sweep_file import code_outside
+
+    here = code_outside(source).by_name
+    names = sorted(name for name in {*here, *code} if here.get(name) != code.get(name))
+    if names:
+        raise ValueError(
+            f"{', '.join(names)} on {platform.node()} is not what the sweep was launched with: "
+            f"install the same on each machine, edit nothing meanwhile, and launch again."
+        )
 
 
 _BUGS = (

@@ -131,6 +131,7 @@ def _job(
         seed=spec.seed,
         config=spec.config,
         source=spec.source,
+        code=spec.code,
         data_fingerprint=spec.data_fingerprint,
         weights=str(weights),
         evaluations=tuple(

@@ -1,0 +1,70 @@
+"""The code that decides what a user's part does: in the sweep's file, and reached from there."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from search_spaces.reached_code import ReachedCode, code_of_module, reached_code
+from search_spaces.source_version import (
+    part_version,
+    plain_statements,
+    reached_statements,
+    unnamed_statements,
+)
+
+
+@dataclass(frozen=True)
+class PartCode:
+    """The code of one class of a user's.
+
+    Attributes:
+        version: Changes with whatever of it may change a result.
+        reached: What of it lies outside the sweep's file.
+    """
+
+    version: int | str
+    reached: ReachedCode
+
+
+def code_in_file(text: str, class_name: str, filename: str) -> PartCode:
+    """Return the code of a class of a sweep's file.
+
+    Where nothing is reached but what capsweep itself requires, its version is `part_version`.
+
+    Args:
+        text: The file's source.
+        class_name: A class at the top level of the file.
+        filename: For messages.
+
+    Raises:
+        ValueError: If code that it reaches cannot be read.
+    """
+    version = part_version(text, class_name)
+    own = reached_code(reached_statements(text, [class_name]), filename)
+    unnamed = unnamed_statements(text)
+    for_all = reached_code(unnamed, filename)
+    acting = plain_statements(unnamed) if for_all.identity else []
+    reached = own.joined(for_all)
+    return PartCode(_version(version, reached, acting), reached)
+
+
+def code_of_import(module: str, declared: int | str) -> PartCode:
+    """Return the code of a class that a sweep's file imports.
+
+    Args:
+        module: Where the class is defined.
+        declared: Its own `protocol_version`.
+
+    Raises:
+        ValueError: If code that it reaches cannot be read.
+    """
+    reached = code_of_module(module)
+    return PartCode(_version(declared, reached, []), reached)
+
+
+def _version(version: int | str, reached: ReachedCode, acting: list[Any]) -> int | str:
+    if not reached.identity:
+        return version
+    text = json.dumps([version, reached.identity, acting], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
