@@ -4,7 +4,7 @@ import os
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Annotated, ClassVar
 
@@ -66,6 +66,11 @@ class Images:
         parts = None if self.parts is None else self.parts[indices]
         return Images(images, self.labels[indices], objects, parts)
 
+    def copied(self) -> "Images":
+        """Return them in memory of their own, so that who writes to them changes no other's."""
+        copies = {name: v.clone() for name, v in vars(self).items() if isinstance(v, Tensor)}
+        return replace(self, **copies)
+
     def of_epoch(self, epoch: int, seed: int) -> "Images":
         """Return the images of one epoch of a training; by default the same in each.
 
@@ -93,6 +98,12 @@ class DataSplits:
     validation: Images
     test: Images
     extra_tests: Mapping[str, Images] = field(default_factory=dict[str, Images])
+
+    def copied(self) -> "DataSplits":
+        """Return them in memory of their own."""
+        extra = {name: images.copied() for name, images in self.extra_tests.items()}
+        train, validation, test = self.train, self.validation, self.test
+        return DataSplits(train.copied(), validation.copied(), test.copied(), extra)
 
 
 @dataclass(frozen=True)

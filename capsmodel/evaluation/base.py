@@ -1,8 +1,10 @@
 """The interface of every evaluation, and the beliefs that it starts from."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +15,7 @@ from torch import Tensor
 from capsmodel.data import DataSet, DataSplits, Images
 from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.metrics import Metric, curve_points
-from capsmodel.settings.parts import Part
+from capsmodel.settings.parts import Part, is_built_in
 from capsmodel.tensor_file import encoded_texts
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE, Trained
 
@@ -172,7 +174,8 @@ def findings_of(
 ) -> Findings:
     """Return the findings of an evaluation, which must be those that it declares.
 
-    Of a network that it cannot examine they are empty, and say why.
+    Of a network that it cannot examine they are empty, and say why. One of the user's examines
+    copies of the network and of the data, so that none can change what a later one sees.
 
     Args:
         evaluation: The evaluation.
@@ -184,6 +187,9 @@ def findings_of(
         ValueError: In one sentence, if it returns something else.
     """
     declared = {metric.name for metric in evaluation.metrics}
+    num_images = len(evaluation.images_of(data))
+    if not is_built_in(type(evaluation)):
+        trained, data = trained.copied(), data.copied()
     try:
         findings: Any = (
             evaluation.evaluate_with(trained, data, others)
@@ -203,7 +209,41 @@ def findings_of(
             f"{', '.join(sorted(declared)) or 'none'} and returns {given}: both must name "
             f"{wrong[0]}, or neither."
         )
+    _check_values(evaluation, findings, num_images)
     return findings
+
+
+def _check_values(evaluation: Evaluation, findings: Findings, num_images: int) -> None:
+    """Check that metrics are finite numbers, and that images have one value each.
+
+    Raises:
+        ValueError: Naming the first that is not.
+    """
+    start = f"The evaluation '{evaluation.kind}' returns"
+    for name, value in findings.metrics.items():
+        number: Any = value
+        if not isinstance(number, Real) or not math.isfinite(number):
+            raise ValueError(
+                f"{start} {value!r:.80} as the metric {name}: it must be a finite number, of a "
+                f"tensor its .item()."
+            )
+    for name, values in findings.images.items():
+        given: Any = values
+        if not isinstance(given, Tensor) or given.ndim == 0 or len(given) > num_images:
+            shape = list(given.shape) if isinstance(given, Tensor) else repr(given)[:80]
+            raise ValueError(
+                f"{start} images['{name}'] of shape {shape} for {num_images} images: it must be a "
+                f"tensor with one row for each, or for the first ones."
+            )
+        if name in findings.metrics and not _are_shares(given):
+            raise ValueError(
+                f"{start} images['{name}'] beside a metric of that name: it must hold one number "
+                f"in [0, 1] for each image."
+            )
+
+
+def _are_shares(values: Tensor) -> bool:
+    return values.ndim == 1 and bool(((values >= 0) & (values <= 1)).all())
 
 
 Change = Callable[[Tensor], Tensor]

@@ -1,6 +1,7 @@
 """A network with its optimiser: the steps of a training, and its evaluation of images."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,9 +17,17 @@ from capsmodel.health import routing_metrics
 from capsmodel.models import Outputs
 from capsmodel.optimisers import Moment
 from capsmodel.schedules import Number
+from capsmodel.settings.measures import parts_in
+from capsmodel.settings.parts import is_built_in
 from capsmodel.tensor_file import TensorSpec
 from capsmodel.training.precision import multiplied_in, outputs_in
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE, evaluation_chance
+from capsmodel.training.untouched import (
+    UntouchedValues,
+    check_lengths,
+    copied_outputs,
+    own_part_of,
+)
 
 _PICKED_BATCHES = 8
 _STREAMS = ("data order", "augmentation", "routing")
@@ -66,6 +75,8 @@ class Learner:
         device: Device of everything but the random streams.
         network: The network.
         parameters: Its parameters, in its order: to look for them takes a fiftieth of a small step.
+        has_own_parts: Whether any part is a user's, and none of its code may touch what it is
+            judged by.
         optimiser: Optimiser of its weights.
         chance: Name of a stream -> its generator on the CPU; checkpoints hold these.
         drawn_from: Generator of the draws within steps, of the learner's device.
@@ -86,6 +97,7 @@ class Learner:
         self.network.to_empty(device="cpu").initialise(seed)
         self.network.to(device)
         self.parameters = tuple(self.network.parameters())
+        self.has_own_parts = not all(is_built_in(type(part)) for part in parts_in(config))
         self.optimiser = config.optimiser.build(self.parameters)
         self.chance = {name: stream(seed, name) for name in _STREAMS}
         self.drawn_from = of_steps(self.chance["routing"], device)
@@ -161,6 +173,9 @@ class Learner:
             self.config.precision, self.network, batch.images, drawn, generator=generator
         )
         _check_outputs(self.config, outputs, len(batch))
+        return self._with_loss(outputs, batch, progress)
+
+    def _with_loss(self, outputs: Outputs, batch: Images, progress: Number) -> Judged:
         class_loss: Any = self.config.loss.judge(outputs, batch.labels, progress)
         if not isinstance(class_loss, Tensor) or class_loss.shape != ():
             raise ValueError(
@@ -195,10 +210,58 @@ class Learner:
         self.network.eval()
         for start in range(0, len(split), EVALUATION_BATCH_SIZE):
             taken = split.take(slice(start, start + EVALUATION_BATCH_SIZE))
-            batch = presented(taken, self.config.augmentation.plain)
             with multiplied_in(self.config.precision, self.device):
-                judged = self.judge(batch, evaluation_chance(self.seed), progress)
-            yield start, judged
+                yield start, self._judge_apart(taken, progress, is_first=start == 0)
+
+    def _judge_apart(self, images: Images, progress: float, *, is_first: bool) -> Judged:
+        """Return the network's outputs for images outside training, and their loss.
+
+        A model of the user's is not told the labels, and what other code of theirs is handed are
+        copies. Of the first batch they are compared: a part that writes to what it is handed
+        would make the training wrong as well.
+
+        Raises:
+            ValueError: If the network or the loss returns something else, or a part of the user's
+                writes to what it is handed.
+        """
+        generator = evaluation_chance(self.seed)
+        if not self.has_own_parts:
+            batch = presented(images, self.config.augmentation.plain)
+            return self.judge(batch, generator, progress)
+        compared = UntouchedValues(is_first)
+        given = images.copied()
+        batch = presented(given, self.config.augmentation.plain)
+        compared.refuse_writing(self.config.augmentation, images=(given.images, images.images))
+        before = batch.copied()
+        state = compared.state_of(self.network)
+        outputs = self._outputs_apart(batch, generator)
+        own = own_part_of(self.config.model)
+        compared.refuse_writing(own, images=(batch.images, before.images), **state)
+        if is_first:
+            check_lengths(self.config, outputs.lengths)
+        handed, labels = copied_outputs(outputs), images.labels.clone()
+        judged = self._with_loss(handed, replace(before, labels=labels), progress)
+        compared.refuse_writing(
+            self.config.loss,
+            lengths=(handed.lengths, outputs.lengths),
+            labels=(labels, images.labels),
+        )
+        return judged._replace(outputs=outputs)
+
+    def _outputs_apart(self, batch: Images, generator: torch.Generator) -> Outputs:
+        """Return the outputs of the network; one of the user's learns no labels."""
+        drawn = self.config.data.task.drawn(batch.labels)
+        is_known = is_built_in(type(self.config.model))
+        outputs = outputs_in(
+            self.config.precision,
+            self.network,
+            batch.images,
+            drawn if is_known else None,
+            generator=generator,
+            redrawn=None if is_known else drawn,
+        )
+        _check_outputs(self.config, outputs, len(batch))
+        return copied_outputs(outputs)  # a model may use the same memory for each batch
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all state that changes from step to step."""

@@ -40,6 +40,7 @@ def outputs_in(
     drawn: Tensor | None,
     *,
     generator: torch.Generator,
+    redrawn: Tensor | None = None,
 ) -> Outputs:
     """Return a network's outputs for images, in single precision whatever it computes in.
 
@@ -50,14 +51,24 @@ def outputs_in(
         images: Images as the network is given them, [batch channels height width].
         drawn: Classes to draw, as `Network.forward` takes them.
         generator: Of its random numbers.
+        redrawn: Classes to draw of a network that is not told them; it says first what it believes.
     """
     if precision != "bf16":
-        return network(images, drawn, generator)
+        return _drawn_anew(network, network(images, drawn, generator), redrawn)
     with torch.autocast(images.device.type, torch.bfloat16):
-        outputs: Outputs = network(images, drawn, generator)
+        outputs = _drawn_anew(network, network(images, drawn, generator), redrawn)
+    if not isinstance(outputs, Outputs):  # which the caller refuses by the model's name
+        return outputs
     fields = {
         name: value.float()
         for name, value in outputs._asdict().items()
         if isinstance(value, Tensor) and value.dtype == torch.bfloat16
     }
     return outputs._replace(**fields)
+
+
+def _drawn_anew(network: Network, outputs: Any, classes: Tensor | None) -> Any:
+    if classes is None or not isinstance(outputs, Outputs) or outputs.poses is None:
+        return outputs
+    images = network.decode(outputs.poses, classes)
+    return outputs if images is None else outputs._replace(reconstructions=images)

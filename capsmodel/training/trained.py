@@ -1,5 +1,6 @@
 """A trained network, ready to predict."""
 
+import copy
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -186,6 +187,10 @@ class Trained:
         with torch.inference_mode():
             drawn = self._network.decode(moved, classes.to(self.device).repeat_interleave(repeated))
         return None if drawn is None else drawn.unflatten(0, (len(poses), -1, len(offsets)))
+
+    def copied(self) -> "Trained":
+        """Return it with a network of its own."""
+        return Trained(self.config, self.seed, self.device, copy.deepcopy(self._network))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the weights to a safetensors file, atomically."""

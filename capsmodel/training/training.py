@@ -27,6 +27,7 @@ from capsmodel.health import (
 from capsmodel.metrics import EpochMetrics as EpochMetrics
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.settings.measures import parts_in
+from capsmodel.settings.parts import is_built_in
 from capsmodel.tasks import Task
 from capsmodel.training.captured import CapturedSteps
 from capsmodel.training.learner import Learner, SplitJudged
@@ -385,8 +386,7 @@ class Training:
         layers = largest_gradients(norms, self._learner.sizes_with_gradient())
         judged = self._learner.evaluate(self._data.validation, self._progress)
         labels = self._data.validation.labels
-        task = self.config.data.task
-        num_wrong = task.errors(task.answers(judged.beliefs, labels), labels).sum()
+        num_wrong = self._errors_of(judged.beliefs, labels)[1].sum()
         health |= {"class_loss": judged.class_loss, **belief_metrics(judged.beliefs)}
         health |= judged.routing
         measures = measured(self.config, judged.beliefs, labels)
@@ -414,10 +414,18 @@ class Training:
         judged: SplitJudged = self._learner.evaluate(split, progress)
         return self._result(split, judged.beliefs)
 
-    def _result(self, split: Images, beliefs: Float[Tensor, "images classes"]) -> SplitResult:
+    def _errors_of(self, beliefs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the answer for each image and its error; a task of the user's gets copies."""
         task = self.config.data.task
-        answers = task.answers(beliefs, split.labels)
-        errors = task.errors(answers, split.labels).double().cpu()
+        if is_built_in(type(task)):
+            answers = task.answers(beliefs, labels)
+            return answers, task.errors(answers, labels)
+        answers = task.answers(beliefs.clone(), labels.clone())
+        return answers, task.errors(answers.clone(), labels.clone())
+
+    def _result(self, split: Images, beliefs: Float[Tensor, "images classes"]) -> SplitResult:
+        answers, errors = self._errors_of(beliefs, split.labels)
+        errors = errors.double().cpu()
         is_other = (answers != split.labels).reshape(len(split), -1).any(dim=1).cpu()
         return SplitResult(
             error=errors.mean().item(),
@@ -496,7 +504,12 @@ def measured(
         declared = [metric.name for metric in part.epoch_metrics]
         if not declared:
             continue
-        given = part.measure(beliefs, labels)
+        is_own = not is_built_in(type(part))  # it gets copies
+        given = (
+            part.measure(beliefs.clone(), labels.clone())
+            if is_own
+            else part.measure(beliefs, labels)
+        )
         if set(given) != set(declared):
             raise ValueError(
                 f"{type(part).__name__} measures {', '.join(given) or 'nothing'} and declares "

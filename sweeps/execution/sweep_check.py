@@ -271,6 +271,7 @@ def _trained(case: Case, splits: DataSplits) -> Trained:
         if not math.isfinite(metrics.train_loss):
             loss = ValueError(f"the loss of the first step is {metrics.train_loss}")
             raise CheckFailed(f"{case.title} cannot be trained", loss, returns.not_finite)
+        _check_labels_unused(config, training, few.validation)
         training.is_ended_by(metrics.epoch)
         training.warnings()
         training.test()
@@ -284,6 +285,31 @@ def _trained(case: Case, splits: DataSplits) -> Trained:
         if not torch.equal(trained.predict(images).lengths, restored.predict(images).lengths):
             raise ValueError("restored from its checkpoint, it predicts something else")
     return trained
+
+
+def _check_labels_unused(config: TrainingConfig, training: Training, images: Images) -> None:
+    """Check that a user's model believes the same whether or not it is told the labels.
+
+    Raises:
+        ValueError: If it does not.
+    """
+    if is_built_in(type(config.model)):
+        return
+    network = training.trained().network
+    presented, labels = (
+        config.augmentation.plain(images.images),
+        config.data.task.drawn(images.labels),
+    )
+    with torch.inference_mode():
+        told, untold = (
+            network(presented.clone(), known, torch.Generator().manual_seed(0)).lengths
+            for known in (labels, None)
+        )
+    if not torch.allclose(told, untold, equal_nan=True):
+        raise ValueError(
+            f"The model '{config.model.kind}' uses the labels outside training: they may choose "
+            f"only what it draws, and are not there when it predicts."
+        )
 
 
 def _evaluate(evaluation: Evaluation, trained: Trained, splits: DataSplits) -> None:

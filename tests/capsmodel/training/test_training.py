@@ -182,7 +182,8 @@ class MaskRecordingCapsNet(CapsNet):
         return network
 
 
-def test_reconstructions_are_masked_by_the_true_label_in_training_and_validation() -> None:
+def test_reconstructions_are_masked_by_the_true_label_which_only_training_tells_the_model() -> None:
+    """In validation it is drawn from the poses that the model returns."""
     MaskRecordingCapsNet.seen.clear()
     settings = small_model().model_dump(mode="json") | {"kind": "mask_recording"}
     model = MaskRecordingCapsNet.model_validate(settings)
@@ -192,7 +193,7 @@ def test_reconstructions_are_masked_by_the_true_label_in_training_and_validation
     masks = [mask for mask in MaskRecordingCapsNet.seen if mask is not None]
     data = Digits().load("cpu")
     assert sorted(torch.cat(masks[:7]).tolist()) == sorted(data.train.labels.tolist())
-    assert torch.equal(masks[7], data.validation.labels)
+    assert MaskRecordingCapsNet.seen[7] is None
     MaskRecordingCapsNet.seen.clear()
     training.trained().predict(data.test.images)
     assert MaskRecordingCapsNet.seen == [None, None]

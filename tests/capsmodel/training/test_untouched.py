@@ -19,8 +19,6 @@ from capsmodel.training.trained import EVALUATION_BATCH_SIZE
 from capsmodel.training.training import Training
 from tests.capsmodel.small_config import small_config, small_model
 
-pytestmark = pytest.mark.xfail(reason="the mend is the next commit")
-
 SMALL = small_model().model_dump(exclude={"kind"})
 
 

@@ -1,0 +1,90 @@
+"""What a network is judged by, out of reach of the user's parts that are judged with it."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from capsmodel.config import TrainingConfig
+from capsmodel.models import Outputs
+from capsmodel.settings.measures import parts_in
+from capsmodel.settings.parts import Part, is_built_in
+
+_ROUNDING = 1e-3  # that lengths may leave [0, 1] by, also in half precision
+
+
+class UntouchedValues:
+    """Compares what parts were handed with what it was before.
+
+    Attributes:
+        is_compared: Whether this batch is; comparing waits for a GPU.
+    """
+
+    def __init__(self, is_compared: bool) -> None:
+        self.is_compared = is_compared
+
+    def state_of(self, network: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
+        """Return each weight and buffer of a network beside a copy of it."""
+        if not self.is_compared:
+            return {}
+        return {name: (value, value.clone()) for name, value in network.state_dict().items()}
+
+    def refuse_writing(self, part: Part, **values: tuple[Tensor, Tensor]) -> None:
+        """Refuse a part that has written to something that it was handed.
+
+        Args:
+            part: Only one of the user's is looked at.
+            values: Name -> the tensor that it was handed, and what that was before.
+
+        Raises:
+            ValueError: Naming the part and the tensor.
+        """
+        if not self.is_compared or is_built_in(type(part)):
+            return
+        for name, (handed, before) in values.items():
+            if not torch.equal(handed.nan_to_num(), before.nan_to_num()):
+                raise ValueError(
+                    f"{part.described().capitalize()} writes to the {name} that it is handed, "
+                    f"outside training: compute a new tensor, or work on name.clone()."
+                )
+
+
+def own_part_of(part: Part) -> Part:
+    """Return a part or, where it is capsmodel's, the first of the user's in it; itself if none."""
+    own = (one for one in (part, *parts_in(part)) if not is_built_in(type(one)))
+    return next(own, part)
+
+
+def copied_outputs(outputs: Outputs) -> Outputs:
+    """Return a network's outputs in memory of their own."""
+    couplings = {
+        name: one._replace(
+            **{f: v.clone() for f, v in one._asdict().items() if isinstance(v, Tensor)}
+        )
+        for name, one in outputs.couplings.items()
+    }
+    fields: dict[str, Any] = {
+        name: value.clone()
+        for name, value in outputs._asdict().items()
+        if isinstance(value, Tensor)
+    }
+    return outputs._replace(**fields, couplings=couplings)
+
+
+def check_lengths(config: TrainingConfig, lengths: Float[Tensor, "images classes"]) -> None:
+    """Check that beliefs are in [0, 1], as `Outputs` declares them.
+
+    Raises:
+        ValueError: Naming the model and what it returns.
+    """
+    finite = lengths[lengths.isfinite()]
+    if not finite.numel():
+        return
+    low, high = float(finite.min()), float(finite.max())
+    if low < -_ROUNDING or high > 1 + _ROUNDING:
+        raise ValueError(
+            f"The model '{config.model.kind}' returns lengths from {low:.3g} to {high:.3g}, and "
+            f"beliefs are in [0, 1]: return logits as `logits` and their softmax as `lengths`, or "
+            f"have capsules squashed."
+        )
