@@ -16,8 +16,9 @@ from sweeps.cli.completion import VARIABLE, silent_completion
 from sweeps.cli.hints import misplaced_option
 from sweeps.cli.json_output import print_error
 from sweeps.cli.program import command_line
-from sweeps.cli.terminal import clean_messages
+from sweeps.cli.terminal import clean_messages, complain
 from sweeps.execution.garbage import collect_seldom
+from sweeps.execution.safe_output import make_output_safe
 from sweeps.records.errors import SweepError, UnknownSweep
 from sweeps.records.plain_text import is_utf8
 
@@ -36,12 +37,24 @@ def main() -> None:
 
 
 def main_process() -> None:
-    """Run the command line as a process of its own, which ends as soon as `main` has."""
+    """Run the command line as a process of its own, which ends as soon as `main` has.
+
+    What cannot be written is dropped. Exit codes of launches follow their cells; another command,
+    whose answer is all that it does, fails unless nobody wanted to read on.
+    """
+    output = make_output_safe()
     try:
         main()
     except SystemExit as ended:
-        if isinstance(ended.code, int):
-            end_at_once(ended.code)
+        output.flush()
+        code = ended.code
+        if output.error and not output.is_unread and code == 0 and not _launches():
+            complain(
+                f"The answer cannot be written: {output.error}. Free the disk, or choose another."
+            )
+            code = 2
+        if isinstance(code, int):
+            end_at_once(code)
         raise
 
 
@@ -93,7 +106,11 @@ def _exit_code() -> object:
     except (OSError, sqlite3.Error) as error:  # of a file or a disk that no command checked
         place = f" at {error.filename}" if isinstance(error, OSError) and error.filename else ""
         sentence = f"The disk or a file{place} cannot be used: {error}. Free it, or choose another."
-        return _failed(sentence, 3 if "run" in sys.argv[1:3] else 2)
+        return _failed(sentence, 3 if _launches() else 2)
+
+
+def _launches() -> bool:
+    return "run" in sys.argv[1:3]
 
 
 def _with_file(error: UnknownSweep) -> str:

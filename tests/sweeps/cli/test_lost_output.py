@@ -14,8 +14,6 @@ from capsmodel.losses import MarginLoss
 from search_spaces import ListedArms, Sweep
 from search_spaces.quickstart import SWEEP as QUICKSTART
 
-pytestmark = pytest.mark.xfail(reason="the mend is the next commit")
-
 
 class Talking(MarginLoss):
     """Prints at each step."""
