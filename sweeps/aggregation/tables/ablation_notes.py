@@ -342,11 +342,21 @@ def diverging_notes(compared: Sequence[Comparison]) -> Iterator[str]:
 def failed_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
     """Say what failed trials do to verdicts where an arm has other ones than the baseline."""
     usual = sum(arm.count("failed") for arm in arms if arm.is_baseline)
-    if other := [one_line(arm.arm.name) for arm in arms if arm.count("failed") != usual]:
+    counts = {one_line(arm.arm.name): arm.count("failed") for arm in arms}
+    differing = {
+        "More": {name: number for name, number in counts.items() if number > usual},
+        "Fewer": {name: number for name, number in counts.items() if number < usual},
+    }
+    sentences = [
+        f"{order} trials failed in {', '.join(f'{name} ({n})' for name, n in found.items())} than "
+        f"in the baseline ({usual})."
+        for order, found in differing.items()
+        if found
+    ]
+    if sentences:
         yield (
-            f"Not as many trials failed in {', '.join(other)} as in the baseline. If bad trainings "
-            f"fail, those that are left look too good: bold also holds if failed trials count as "
-            f"networks that guess."
+            f"{' '.join(sentences)} If bad trainings fail, those that are left look too good: bold "
+            f"also holds if failed trials count as networks that guess."
         )
 
 

@@ -15,7 +15,7 @@ from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
 from sweeps.aggregation.statistics.two_way import two_way
 from sweeps.aggregation.tables.ablation_lead import found_words
-from sweeps.aggregation.tables.ablation_notes import ALONE_MARK
+from sweeps.aggregation.tables.ablation_notes import ALONE_MARK, failed_notes
 from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.aggregation.tables.data_notes import OBJECTS_NOTE
 from sweeps.records.manifest import Manifest
@@ -101,7 +101,7 @@ def test_an_arm_whose_seeds_vary_more_has_its_own_figure_above_the_table() -> No
         f"to {wild} points (wild), depending on the arm, would be found in 8 of 10 repetitions; "
         f"smaller ones mostly not."
     )
-    apart = "so that their differences must also hold by their own spread: wild."
+    apart = "Held to their own seeds as well, as a precaution: wild."
     assert any(note.endswith(apart) for note in table.notes)
     caption = escape_latex(table.lead.removesuffix("."))
     assert caption in to_latex(table)
@@ -414,7 +414,23 @@ def test_an_arm_whose_bad_trainings_failed_is_not_better() -> None:
     assert float(one.way.mean) < 0
     assert one.p_value == 1.0
     notes = ablation_table(manifest, records, predictions=predictions_of(wrong)).notes
-    assert [note for note in notes if note.startswith("Not as many trials failed in arm as in")]
+    said = "More trials failed in arm (3) than in the baseline (0). If bad trainings fail,"
+    assert [note for note in notes if note.startswith(said)]
+
+
+def test_a_note_says_whether_more_or_fewer_trials_failed() -> None:
+    manifest = manifest_of(["base", "more", "fewer", "same"], range(4))
+    counts = {"base": 1, "more": 3, "fewer": 0, "same": 1}
+    failed = [
+        unfinished(arm, seed, Outcome.FAILED, "out of memory")
+        for arm, number in counts.items()
+        for seed in range(number)
+    ]
+    (note,) = failed_notes(arm_results(manifest, by_key(*failed)))
+    assert note.startswith(
+        "More trials failed in more (3) than in the baseline (1). Fewer trials failed in fewer (0) "
+        "than in the baseline (1). If"
+    )
 
 
 def test_equivalence_holds_for_the_table_and_not_for_each_arm_by_itself() -> None:
