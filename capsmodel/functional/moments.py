@@ -108,7 +108,7 @@ class _Slots(WrittenByHand):
         if not given:
             return None, None
         sites, out_caps, edges, pose = votes.shape
-        factors = torch.stack(given, dim=2).view(sites * out_caps, len(given), -1)
+        factors = torch.stack(given, dim=2).view(sites * out_caps, len(given), edges + 2 * pose)
         rows, scales, columns = factors.split((edges, pose, pose), dim=2)
         scaled = torch.bmm(rows.transpose(1, 2), scales)
         flat = votes.reshape(sites * out_caps, edges, pose)

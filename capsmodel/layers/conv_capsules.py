@@ -408,7 +408,7 @@ def pose_shape(kind: PoseKind, size: int) -> tuple[int, int]:
     return side, side
 
 
-Coordinates = Literal["none", "paper", "official", "tenths"]
+Coordinates = Literal["none", "paper", "official", "tenths", "constant"]
 
 
 def coordinate_offsets(
@@ -418,14 +418,16 @@ def coordinate_offsets(
 
     "paper" adds row and column of the place, scaled to (0, 1), to the first two elements of the
     right-hand column of a matrix. "tenths" adds them there too, counted from 1 and scaled to
-    (0, 0.1]. "official", which is what the authors' code does, adds the pixel
-    that the capsule looks at the centre of, from the middle of the image in hundreds of pixels, to
-    the first two elements of the first row. All take the first two elements of a vector.
+    (0, 0.1]. "constant" adds 0.1 there at every place. "official", which is what the authors' code
+    does, adds the pixel that the capsule looks at the centre of, from the middle of the image in
+    hundreds of pixels, to the first two elements of the first row. All take the first two elements
+    of a vector.
 
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", section 4.
     Difference: the paper does not state the scale; (place + 0.5) / places is taken. The authors'
     code swaps the two elements with each convolution, which only renames two columns of weights.
-    "tenths" is what the released code of Ribeiro, Leontidis and Kollias 2020 adds.
+    "constant" is what the released code of Ribeiro, Leontidis and Kollias 2020 adds: it holds
+    "tenths" too, in a branch that its class capsules never take.
 
     Args:
         kind: Which; "none" adds nothing.
@@ -463,6 +465,8 @@ def _places(kind: Coordinates, windows: Sequence[Window], pixels: int) -> list[f
         centres = [start + place * window.stride * step for place in range(positions)]
     if kind == "official":
         return [(centre - pixels // 2) / 100 for centre in centres]
+    if kind == "constant":
+        return [0.1] * len(centres)
     if kind == "tenths":
         return [(place + 1) / (10 * len(centres)) for place in range(len(centres))]
     return [(place + 0.5) / len(centres) for place in range(len(centres))]

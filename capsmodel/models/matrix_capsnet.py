@@ -45,7 +45,8 @@ class MatrixCapsNet(Model):
     first_types=16, second_types=16`: 67,154 and 68,754. The paper calls the four A, B, C and D.
 
     `MatrixCapsNet.variational_bayes()` is the network of the paper on variational-Bayes routing:
-    68,714 parameters on stereo pairs of 32 by 32 pixels with 5 classes.
+    68,714 parameters on stereo pairs of 32 by 32 pixels with 5 classes. Its coordinates are those
+    that the paper speaks of; with `coordinates="constant"` it is the network of the released code.
     `MatrixCapsNet.small_variational_bayes()`, with the class capsules directly above the primary
     ones, has 206,154. That code's loss is `CrossEntropy(scale=1.0)`, of the activations.
 

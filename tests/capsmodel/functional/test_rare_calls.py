@@ -18,6 +18,7 @@ from capsmodel.functional import (
     dynamic_routing,
     em_routing,
     exponential_squash,
+    heinsen_routing,
     leaky_routing,
     lengths,
     margin_loss,
@@ -25,6 +26,7 @@ from capsmodel.functional import (
     random_routing,
     squash,
     squash_with_epsilon,
+    variational_bayes_routing,
 )
 from capsmodel.functional.sharing import Shares
 from capsmodel.layers import CapsuleGrid, Capsules, ConvCapsules, PrimaryCapsules
@@ -98,6 +100,14 @@ def test_a_layer_is_mapped_with_its_couplings() -> None:
 @pytest.mark.parametrize("routing", ["dynamic", "leaky", "uniform", "random", "em"])
 def test_an_empty_batch_gives_an_empty_batch(routing: str) -> None:
     assert Capsules(5, 4, 3, 6, routing=routing)(torch.rand(0, 5, 4)).poses.shape == (0, 3, 6)
+
+
+@pytest.mark.parametrize("routing", [heinsen_routing, variational_bayes_routing, em_routing])
+def test_an_empty_batch_has_a_gradient_of_its_shape(routing: Callable[..., Routed]) -> None:
+    votes = torch.rand(0, 5, 3, 4, requires_grad=True)
+    routing(votes, torch.rand(0, 5)).poses.sum().backward()
+    assert votes.grad is not None
+    assert votes.grad.shape == votes.shape
 
 
 def test_shapes_are_told_on_the_meta_device() -> None:

@@ -32,8 +32,11 @@ FEW: dict[str, Any] = {
 DEEP = MatrixCapsNet.variational_bayes(
     **FEW, first_types=3, first_stride=1, second_types=2, second_kernel=2
 )
+CONSTANT = DEEP.model_copy(update={"coordinates": "constant"})
 FLAT = MatrixCapsNet.small_variational_bayes(**FEW)
-NETWORKS = pytest.mark.parametrize("model", [DEEP, FLAT], ids=["deep", "flat"])
+NETWORKS = pytest.mark.parametrize(
+    "model", [DEEP, CONSTANT, FLAT], ids=["deep", "constant", "flat"]
+)
 IMAGES = torch.rand(3, 2, 7, 8, generator=seeded(), dtype=torch.float64)
 
 
@@ -128,7 +131,7 @@ def literal_votes(layer: ConvCapsules, below: Capsules, window: tuple[int, int])
                             pose = below.poses[image, top + row, left + column, child]
                             vote = torch.einsum("ri,ico->orc", pose, matrix).flatten(1)
                             if layer.offsets is not None:
-                                vote = vote + tenths(place, window, vote.shape[1])
+                                vote = vote + offset_of(layer, place, window, vote.shape[1])
                             of_site.append(vote)
                             seen.append(below.activations[image, top + row, left + column, child])
                 votes.append(torch.stack(of_site))
@@ -136,7 +139,10 @@ def literal_votes(layer: ConvCapsules, below: Capsules, window: tuple[int, int])
     return [torch.stack(votes), torch.stack(present)]
 
 
-def tenths(place: int, window: tuple[int, int], pose: int) -> Tensor:
+def offset_of(layer: ConvCapsules, place: int, window: tuple[int, int], pose: int) -> Tensor:
+    assert layer.offsets is not None
+    if torch.equal(layer.offsets[0], layer.offsets[-1]):  # "constant"
+        place, window = 0, (1, 1)
     side, offset = math.isqrt(pose), torch.zeros(pose)  # single, as the layer has them
     offset[side - 1] = (place // window[1] + 1) / (10 * window[0])
     offset[2 * side - 1] = (place % window[1] + 1) / (10 * window[1])
@@ -184,6 +190,34 @@ def test_in_training_they_equal_the_printed_formulae_and_so_do_their_gradients(
         torch.autograd.grad((weights * values).sum(), learned) for values in (ours.lengths, lengths)
     )
     assert_close(first, second, rtol=0, atol=1e-9)
+
+
+RELEASED = [
+    [0.420046300731, 0.326277964035, 0.195480194673, 0.319517967817, 0.267797991869],
+    [0.222808999913, 0.454088750675, 0.729869487082, 0.756335748931, 0.749152608649],
+    [0.820031668611, 0.843440753615, 0.385119411985, 0.231477112571, 0.274023660767],
+    [0.513844585474, 0.315436621361, 0.708621957928, 0.694932810076, 0.708069918187],
+]
+"""What the released code gives for four images in training, by the weights below.
+
+Run once at commit 78fb69d of fabio-deep/Variational-Capsule-Routing, in double precision, with
+`torch.linalg.cholesky` for what torch has removed and without its calls of `cuda`.
+"""
+
+
+def test_with_constants_it_is_the_network_of_the_released_code() -> None:
+    model = MatrixCapsNet.variational_bayes(
+        conv_channels=8, primary_types=2, first_types=3, second_types=3, coordinates="constant"
+    )
+    built = model.build((2, 32, 32), 5).double()
+    images = (torch.arange(4 * 2 * 32 * 32).double() * 0.37).sin().square().reshape(4, 2, 32, 32)
+    with torch.no_grad():
+        for number, (name, weight) in enumerate(built.named_parameters()):
+            values = (torch.arange(weight.numel()).double() * 0.7 + number).sin()
+            is_matrix = name.endswith("weight") and weight.ndim > 1
+            weight.copy_((0.06 * values if is_matrix else 1 + 0.3 * values).view_as(weight))
+    expected = torch.tensor(RELEASED, dtype=torch.float64)
+    assert_close(built(images).lengths, expected, rtol=0, atol=1e-10)
 
 
 @NETWORKS
