@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from capsmodel.config import TrainingConfig
@@ -18,8 +20,23 @@ def trial_key(config: TrainingConfig, seed: int) -> str:
     Raises:
         ValueError: If a user's own data cannot be loaded or are wrong.
     """
-    text = json.dumps(identity(config, seed), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:20]
+    return trial_keys(config)(seed)
+
+
+def trial_keys(config: TrainingConfig) -> Callable[[int], str]:
+    """Return what gives the trial key of each seed: all else of a config is looked at once.
+
+    Raises:
+        ValueError: As `trial_key` does.
+    """
+    of_any_seed = identity(config, 0)
+
+    def key(seed: int) -> str:
+        fields = of_any_seed | {"seed": seed}
+        text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    return key
 
 
 def identity(config: TrainingConfig, seed: int) -> dict[str, Any]:
@@ -43,16 +60,24 @@ def differences(settings: Settings) -> dict[str, Any]:
     """
     ignored = settings.not_in_key if isinstance(settings, Part) else frozenset[str]()
     different: dict[str, Any] = {}
-    for name, field in type(settings).model_fields.items():
+    for name, (is_required, default) in _defaults(type(settings)).items():
         value = getattr(settings, name)
-        default = field.get_default(call_default_factory=True, validated_data={})
-        if name == "kind" or name in ignored or (not field.is_required() and value == default):
+        if name == "kind" or name in ignored or (not is_required and value == default):
             continue
         if isinstance(value, Part):
             different[name] = {"kind": value.kind, **differences(value)}
         else:
             different[name] = _unsigned(settings.model_dump(mode="json", include={name})[name])
     return different
+
+
+@cache
+def _defaults(of: type[Settings]) -> dict[str, tuple[bool, Any]]:
+    """Return whether each field is required, and its default, which is frozen as all settings."""
+    return {
+        name: (field.is_required(), field.get_default(call_default_factory=True, validated_data={}))
+        for name, field in of.model_fields.items()
+    }
 
 
 def _unsigned(value: Any) -> Any:

@@ -115,6 +115,7 @@ def _shared(
 ) -> list[dict[str, float]]:
     """Return the variance over seeds that each comparison has in common with the others."""
     means = [[float(np.mean(found[s])) for s in sorted(found)] for found in (baseline, *arms)]
+    means = [[mean - float(np.mean(row)) for mean in row] for row in means]  # arms err unlike
     middle = [float(np.median(column)) for column in zip(*means, strict=True)]
     own = [
         float(np.var([m - c for m, c in zip(row, middle, strict=True)], ddof=1)) for row in means
@@ -132,7 +133,7 @@ def _shared(
             {
                 "seeds": max(drawn, pool, one["rest"]),
                 "degrees": prior + seeds - 1,
-                "is_apart": own[place + 1] > 2 * others,
+                "is_apart": own[place + 1] > 1.8 * others,
             }
         )
     return result

@@ -1,9 +1,10 @@
 """A plan: it decides which cells of a sweep are trained next."""
 
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Protocol, Self
+from functools import wraps
+from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar
 
 from pydantic import ConfigDict, Field
 from pydantic_core import to_jsonable_python
@@ -115,6 +116,28 @@ class Varied:
 def part_of_kind(path: str) -> str:
     """Return the path of the part whose kind a path names; other paths are returned as they are."""
     return path.removesuffix(KIND)
+
+
+P = TypeVar("P", bound="Plan")
+R = TypeVar("R")
+_MOST_KEPT = 16
+
+
+def once_for_each_base(method: Callable[[P, "Definition"], R]) -> Callable[[P, "Definition"], R]:
+    """Have a plan's method answer once for each base and parts: a launch asks a dozen times."""
+    kept: dict[tuple[int, int, tuple[type[Part], ...]], tuple[P, TrainingConfig, R]] = {}
+
+    @wraps(method)
+    def answer(plan: P, definition: Definition) -> R:
+        key = id(plan), id(definition.base), tuple(definition.parts)
+        if key not in kept:
+            found = method(plan, definition)
+            while len(kept) >= _MOST_KEPT:
+                del kept[next(iter(kept))]
+            kept[key] = plan, definition.base, found  # as long as they live, no other has their id
+        return kept[key][2]
+
+    return answer
 
 
 class Plan(Settings):
@@ -302,6 +325,7 @@ class Plan(Settings):
             raise ValueError(f"Arm '{name}': {error}") from error
         return Arm(name, config, to_jsonable_python(written_out(config, settings)))
 
+    @once_for_each_base
     def build(self, definition: Definition) -> tuple[Arm, ...]:
         """Return the initial arms, in the order of the tables.
 
@@ -314,12 +338,11 @@ class Plan(Settings):
             raise ValueError(f"The plan '{self.kind}' proposes no cells at its start.")
         check_arm_names(listed)
         arms = tuple(self.arm(definition, name, listed[name]) for name in listed)
-        for index, arm in enumerate(arms):
-            for other in arms[:index]:
-                if arm.config == other.config:
-                    raise ValueError(
-                        f"The arms '{other.name}' and '{arm.name}' are the same configuration."
-                    )
+        by_config: dict[str, str] = {}
+        for arm in arms:
+            other = by_config.setdefault(arm.config.model_dump_json(), arm.name)
+            if other != arm.name:
+                raise ValueError(f"The arms '{other}' and '{arm.name}' are the same configuration.")
         for arm in arms:
             check_declared_parts(arm.config, definition.parts)
         return arms

@@ -21,6 +21,7 @@ from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.statistics.arm_spread import (
     ArmSpread,
     joined_degrees,
+    pooled,
     set_apart,
     with_errors,
     with_others,
@@ -75,8 +76,8 @@ class Needed:
 class Pilot:
     """The trials before planning: only their spread is used, never which arm was better.
 
-    The spread over seeds is pooled over arms, as three seeds of one arm say little; an arm that
-    clearly varies more is treated separately. The spread over images is each arm's own.
+    The spread over seeds is pooled over arms, as three seeds of one arm say little; an arm that is
+    held to its own seeds is planned by its own. The spread over images is each arm's own.
 
     Attributes:
         arms: Compared arms with three seeds and predictions.
@@ -134,7 +135,7 @@ class Pilot:
 
     @property
     def _together(self) -> list[ArmSpread]:
-        return [arm for arm in self.arms if not arm.is_apart] or list(self.arms)
+        return pooled(self.arms)
 
 
 @dataclass(frozen=True)

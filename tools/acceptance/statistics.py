@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from sweeps.records.trial_record import Outcome
-from tools.acceptance import best_arms, criteria, lost_trials, planned_seeds
+from tools.acceptance import best_arms, criteria, lost_trials, planned_seeds, unlike_arms
 from tools.acceptance.counting import Job, count_and_print
 from tools.acceptance.criteria import Limits
 from tools.acceptance.logit_networks import (
@@ -157,6 +157,15 @@ def planning(draws: int) -> Iterator[Job]:
             yield partial(planned_seeds.true_plans, generator, 5, 5, images, draws)
 
 
+def unlike(draws: int) -> Iterator[Job]:
+    for spread in unlike_arms.SPREADS:
+        for ratio in unlike_arms.RATIOS:
+            for seeds in SEEDS:
+                for compared in (1, 5, 11) if ratio == 1 else (5, 11):
+                    case = (spread, ratio, seeds, IMAGES[0], draws, compared)
+                    yield partial(unlike_arms.unlike_arms, *case)
+
+
 PARTS: dict[str, Callable[[int], Iterator[Job]]] = {
     "null": null,
     "means": means,
@@ -169,6 +178,7 @@ PARTS: dict[str, Callable[[int], Iterator[Job]]] = {
     "peeking": peeking,
     "best": best,
     "planning": planning,
+    "unlike": unlike,
 }
 
 

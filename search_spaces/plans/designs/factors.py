@@ -1,7 +1,7 @@
 """What designs of factors share: the levels, the arms made of them, and their names."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from capsmodel.settings.messages import settings_of
 from capsmodel.settings.parts import Part, Settings, kind_of
 from capsmodel.settings.profiles import KIND, PROFILE, value_at
 from capsmodel.spelling import short_names
-from search_spaces.plans.base import LONGEST, Arm, Definition, Plan
+from search_spaces.plans.base import LONGEST, Arm, Definition, Plan, once_for_each_base
 from search_spaces.plans.decisions import DONE, Cell, Done
 from search_spaces.plans.known import Known
 from search_spaces.tables import AblationTable, EffectsTable, Table
@@ -52,11 +52,15 @@ class BuiltArms:
         arms: Name -> settings, without settings that do not exist in the arm.
         same: Name of an arm -> names of other rows with the same configuration.
         left_out: Name of an arm that the design is made without -> why.
+        configs: Name -> config of each arm, of those left out too.
+        paths: The settings of any row that exist in its arm.
     """
 
     arms: Mapping[str, Row]
     same: Mapping[str, tuple[str, ...]]
     left_out: Mapping[str, str]
+    configs: Mapping[str, TrainingConfig]
+    paths: Set[str]
 
 
 class FactorDesign(Plan, ABC):
@@ -72,6 +76,7 @@ class FactorDesign(Plan, ABC):
     def rows(self, definition: Definition) -> Iterator[tuple[str, Row]]:
         """Yield the name and the settings of every arm, the baseline first."""
 
+    @once_for_each_base
     def built_arms(self, definition: Definition) -> BuiltArms:
         """Return the arms of all rows.
 
@@ -82,8 +87,10 @@ class FactorDesign(Plan, ABC):
         configs: dict[str, TrainingConfig] = {}
         same: dict[str, tuple[str, ...]] = {}
         names: dict[str, str] = {}
+        paths: set[str] = set()
         for number, (row_name, row) in enumerate(self.rows(definition), start=1):
             config, settings = existing(definition, row_name, row)
+            paths |= settings.keys()
             arm_name = _shortened(self.arm_name(row_name, settings), number)
             key = config.model_dump_json()
             if key not in names and arm_name in arms:
@@ -101,6 +108,8 @@ class FactorDesign(Plan, ABC):
             {name: row for name, row in arms.items() if name not in left_out},
             {name: rows for name, rows in same.items() if name not in left_out},
             left_out,
+            configs,
+            paths,
         )
 
     def left_out(self, configs: Mapping[str, TrainingConfig]) -> Mapping[str, str]:
@@ -128,7 +137,10 @@ class FactorDesign(Plan, ABC):
 
     def arm(self, definition: Definition, name: str, settings: Mapping[str, Any]) -> Arm:
         """Return the arm of a row; a part of the base's kind keeps its settings."""
-        return Arm(name, _config(definition, name, settings), to_jsonable_python(dict(settings)))
+        built = self.built_arms(definition)
+        is_built = built.arms.get(name) == settings
+        config = built.configs[name] if is_built else _config(definition, name, settings)
+        return Arm(name, config, to_jsonable_python(dict(settings)))
 
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:
         """Return the factors, and which arms stand for several rows."""
@@ -155,12 +167,10 @@ class FactorDesign(Plan, ABC):
 
     def check(self, definition: Definition) -> None:
         """Check that every factor exists in an arm, and that every level is allowed."""
-        self.built_arms(definition)
+        existing_paths = self.built_arms(definition).paths
         levels: dict[str, Any] = {}
-        existing_paths: set[str] = set()
-        for name, row in self.rows(definition):
+        for _, row in self.rows(definition):
             levels |= row
-            existing_paths |= existing(definition, name, row)[1].keys()
         for path, level in levels.items():
             if path not in existing_paths:
                 with_settings(definition.base, {path: level}, definition.parts)
@@ -207,6 +217,8 @@ def check_num_arms(num_arms: int) -> None:
 
 def is_base(definition: Definition, row: Row) -> bool:
     """Return whether the existing settings of a row change nothing of the base."""
+    if any(_is_other_number(definition.base, path, level) for path, level in row.items()):
+        return False
     return existing(definition, name_of(row, tuple(row)), row)[0] == definition.base
 
 
@@ -222,8 +234,17 @@ def existing(definition: Definition, name: str, row: Row) -> tuple[TrainingConfi
     for path in sorted(row, key=lambda path: path.removesuffix(f".{KIND}").count(".")):
         if _exists(config, path):
             settings[path] = row[path]
-            config = _config(definition, name, settings)
+            if _decides_what_exists(config, path):
+                config = _config(definition, name, settings)
+    if settings:
+        config = _config(definition, name, settings)
     return config, {path: settings[path] for path in row if path in settings}
+
+
+def _decides_what_exists(config: Settings, path: str) -> bool:
+    """Return whether settings below a path exist for some of its levels and not for others."""
+    is_choice = path.rpartition(".")[2] in {KIND, PROFILE}
+    return is_choice or isinstance(value_at(config, path.split(".")), Settings)
 
 
 def _shortened(name: str, number: int) -> str:
@@ -245,6 +266,14 @@ def _config(definition: Definition, name: str, settings: Row) -> TrainingConfig:
 def _part_or_level(base: TrainingConfig, path: str, level: Any) -> Any:
     part = value_at(base, path.split("."))
     return part if isinstance(part, Part) and level == kind_of(type(part)) else level
+
+
+def _is_other_number(base: TrainingConfig, path: str, level: Any) -> bool:
+    """Return whether a level is a number, as the base's value there is, and another one."""
+    if not isinstance(level, int | float) or not _exists(base, path):
+        return False
+    value = value_at(base, path.split("."))
+    return isinstance(value, int | float) and value != level
 
 
 def _exists(config: Settings, path: str) -> bool:

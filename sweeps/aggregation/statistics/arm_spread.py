@@ -6,16 +6,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.rule_power import (
     Requirement,
     VarianceParts,
     detectable_by_rule,
 )
-from sweeps.aggregation.statistics.shared_seeds import pool_degrees, stacked
+from sweeps.aggregation.statistics.shared_seeds import (
+    APART,
+    pool_degrees,
+    stacked,
+    variances_of,
+    varies_more,
+)
 from sweeps.aggregation.statistics.two_way import TwoWay
-
-_WITHOUT_ONE_LEVEL = 0.2  # by `tools/acceptance/statistics.py`: see `set_apart`
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class ArmSpread:
         errors: Mean over the images, by seed.
         baseline: The same of the baseline.
         way: Variance of the difference over seeds and images.
-        is_apart: Whether its seeds clearly vary more than those of other arms.
+        is_apart: Whether it is held to its own seeds as well, see `shared_seeds.varies_more`.
     """
 
     arm: str
@@ -59,39 +62,28 @@ class ArmSpread:
 
 
 def set_apart(arms: Sequence[ArmSpread]) -> tuple[ArmSpread, ...]:
-    """Mark arms whose seeds vary more than those of the others, at 5 % for all arms at once.
-
-    An arm's own errors are compared with those of the other arms and of the baseline: differences
-    have the baseline's seeds in common, which hides an arm that varies more. Without its farthest
-    seed it has to vary more as well, at 20 %: a training may go astray in any arm, so that what is
-    said of the others has to allow for it.
-
-    Source: the F test of two variances, Bonferroni's bound over arms.
-    """
-    from scipy.special import fdtrc
-
+    """Mark the arms that a table holds to their own seeds as well, by its own rule."""
     if len(arms) < 2:
         return tuple(arms)
-    every = [np.asarray([*one.values()]) for one in (arms[0].baseline, *(a.errors for a in arms))]
-    of_baseline, *own = (float(np.var(errors, ddof=1)) for errors in every)
-    degrees = [arm.degrees for arm in arms]
-    total, below = of_baseline + sum(own), min(degrees) + sum(degrees)
-
-    def is_apart(place: int, arm: ArmSpread) -> bool:
-        usual, others = (total - own[place]) / len(arms), below - arm.degrees
-        rest = float(np.var(_without_one(every[1 + place]), ddof=1))
-        if not usual or arm.degrees < 2:
-            return False
-        p_value = float(fdtrc(arm.degrees, others, own[place] / usual)) * len(arms)
-        of_rest = float(fdtrc(arm.degrees - 1, others, rest / usual))
-        return p_value < SIGNIFICANCE and of_rest < _WITHOUT_ONE_LEVEL
-
-    return tuple(replace(arm, is_apart=is_apart(place, arm)) for place, arm in enumerate(arms))
+    are_apart = varies_more(*variances_of([arm.errors for arm in arms], arms[0].baseline))
+    marked = zip(arms, are_apart.tolist(), strict=True)
+    return tuple(replace(arm, is_apart=is_apart) for arm, is_apart in marked)
 
 
-def _without_one(errors: Float[np.ndarray, " seeds"]) -> Float[np.ndarray, " rest"]:
-    """Return all but the one that is farthest from their median."""
-    return np.delete(errors, np.abs(errors - np.median(errors)).argmax())
+def pooled(arms: Sequence[ArmSpread]) -> list[ArmSpread]:
+    """Return what the variance over seeds of arms is pooled from, those marked by `set_apart`.
+
+    One that is apart counts with at most `APART` times the variance of the others. In most tables
+    of arms that vary alike one is apart by chance, and without it the others would seem to vary
+    too little.
+    """
+    usual = [float(arm.way.over_seeds) for arm in arms if not arm.is_apart]
+    most = APART * float(np.mean(usual)) if usual else np.inf
+
+    def at_most(way: TwoWay) -> TwoWay:
+        return replace(way, over_seeds=np.asarray(np.minimum(way.over_seeds, most)))
+
+    return [replace(arm, way=at_most(arm.way)) if arm.is_apart else arm for arm in arms]
 
 
 def joined_degrees(arms: Sequence[ArmSpread]) -> float:
@@ -147,8 +139,8 @@ def reaches(arms: Sequence[ArmSpread], asked: Requirement) -> dict[str, float]:
     """Return the smallest true difference of each arm that a table finds four times out of five.
 
     The variances are those of all its arms together, that over seeds taken as often too large as
-    too small; the seeds are those of the arm with the fewest. An arm whose seeds clearly vary more
-    has its own, and is not among those of the others.
+    too small; the seeds are those of the arm with the fewest. An arm that is held to its own seeds
+    has its own, and counts among those of the others as far as `pooled` says.
 
     Args:
         arms: Those of the table that have a spread.
@@ -162,15 +154,18 @@ def reaches(arms: Sequence[ArmSpread], asked: Requirement) -> dict[str, float]:
     )
 
     def parts(group: Sequence[ArmSpread]) -> VarianceParts:
-        together = stacked([arm.way for arm in group], num_seeds, num_clusters)
+        together = stacked([arm.way for arm in pooled(group)], num_seeds, num_clusters)
         degrees = pool_degrees(min(asked.num_sharing, len(group)), num_seeds, np.asarray(1.0))
-        seen = with_errors(VarianceParts.of(together), group, num_clusters)
+        alike = [arm for arm in group if not arm.is_apart] or group
+        seen = with_errors(VarianceParts.of(together), alike, num_clusters)
         return seen.with_middle_seeds(float(degrees), num_clusters)
 
     marked = set_apart(arms)
+    apart = [arm for arm in marked if arm.is_apart]
     alike = [arm for arm in marked if not arm.is_apart]
-    groups = [group for group in (alike, *([arm] for arm in marked if arm.is_apart)) if group]
-    by_arm = {arm.arm: one for group in groups for one in [parts(group)] for arm in group}
+    together = parts(marked)
+    by_arm = {arm.arm: parts([arm]) if arm.is_apart else together for arm in marked}
+    groups = [group for group in (alike, *([arm] for arm in apart)) if group]
     found = dict[str, float]()
     for group in groups:
         name = group[0].arm

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from sweeps.aggregation.statistics.two_way import SeedVariance, TwoWay
 
@@ -56,11 +56,43 @@ def prior_degrees(
 def own_variances(errors: Float[np.ndarray, "... arms seeds"]) -> Float[np.ndarray, "... arms"]:
     """Return how much the seeds of each arm vary, beyond what a seed does to all arms alike.
 
+    What a seed does to all is the median over arms of their errors about each arm's own mean: an
+    arm that errs more or less than the others is no outlier by that.
+
     Args:
         errors: Mean error of each arm and seed; NaN where there is none.
     """
-    alike = np.nanmedian(errors, axis=-2, keepdims=True)
-    return np.nanvar(errors - alike, axis=-1, ddof=1)
+    centred = errors - np.nanmean(errors, axis=-1, keepdims=True)
+    alike = np.nanmedian(centred, axis=-2, keepdims=True)
+    return np.nanvar(centred - alike, axis=-1, ddof=1)
+
+
+def varies_more(
+    own: Float[np.ndarray, "... arms"], of_baseline: Float[np.ndarray, "..."]
+) -> Bool[np.ndarray, "... arms"]:
+    """Return which arms are held to their own seeds as well, see `APART`.
+
+    Args:
+        own: How much the seeds of each compared arm vary, see `own_variances`.
+        of_baseline: The same of the baseline.
+    """
+    total = own.sum(axis=-1, keepdims=True) + of_baseline[..., None]
+    return own > APART * (total - own) / own.shape[-1]
+
+
+def variances_of(
+    errors: Sequence[Mapping[int, float]], of_baseline: Mapping[int, float]
+) -> tuple[Float[np.ndarray, " arms"], Float[np.ndarray, ""]]:
+    """Return `own_variances` of the compared arms of one table, and of the baseline.
+
+    Args:
+        errors: Mean error of each arm by seed.
+        of_baseline: The same of the baseline.
+    """
+    seeds = sorted({*of_baseline}.union(*errors))
+    rows = [[one.get(seed, np.nan) for seed in seeds] for one in (of_baseline, *errors)]
+    baseline, *own = own_variances(np.asarray(rows))
+    return np.asarray(own), np.asarray(baseline)
 
 
 def share_seeds(
@@ -84,7 +116,6 @@ def share_seeds(
     num = ways.over_seeds.shape[-1]
     if num < 2:
         return ways
-    others = (own.sum(axis=-1, keepdims=True) + of_baseline[..., None] - own) / num
     usual = own.mean(axis=-1)
     baseline = np.divide(of_baseline, usual, out=np.ones_like(usual), where=usual > 0)
     prior = prior_degrees(num, ways.num_seeds, baseline)[..., None]
@@ -92,7 +123,7 @@ def share_seeds(
     shared = drawn_together(
         ways.over_seeds, pool, ways.residual, prior=prior, degrees=ways.num_seeds - 1
     )
-    return replace(ways, shared=replace(shared, is_apart=own > APART * others))
+    return replace(ways, shared=replace(shared, is_apart=varies_more(own, of_baseline)))
 
 
 def drawn_together(
@@ -135,15 +166,11 @@ def shared_between(
         errors: Mean error of the arm of each by seed.
         of_baseline: The same of the baseline.
     """
-    seeds = sorted({*of_baseline}.union(*errors))
-    rows = [[one.get(seed, np.nan) for seed in seeds] for one in (of_baseline, *errors)]
     if len(ways) < 2:
         return list(ways)
-    baseline, *own = own_variances(np.asarray(rows))
+    own, baseline = variances_of(errors, of_baseline)
     by_count = {
-        num: share_seeds(
-            stacked(ways, num, ways[0].num_clusters), np.asarray(own), np.asarray(baseline)
-        )
+        num: share_seeds(stacked(ways, num, ways[0].num_clusters), own, baseline)
         for num in {way.num_seeds for way in ways}
     }
     return [

@@ -10,6 +10,7 @@ from sweeps.cli.options import SweepArgument
 from sweeps.cli.terminal import console, plain
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.records.errors import BadInput
+from sweeps.records.plain_text import not_covered_text
 
 if TYPE_CHECKING:
     from sweeps.execution.sweep_check import CheckFailed
@@ -20,7 +21,9 @@ _OPTIONS = {"settings": LaunchOptions.model_fields["settings"]}
 @with_options(_OPTIONS)
 def check(sweep: SweepArgument, options: Mapping[str, Any]) -> None:
     """Try each data set, network and evaluation of a sweep on a few images; record nothing."""
+    from search_spaces.sweep_file import code_outside
     from sweeps.execution.plan.changes import Changes
+    from sweeps.execution.plan.definition import declared_sweep
     from sweeps.execution.sweep_check import CheckFailed, check_sweep, loaded_sweep
 
     failures: list[CheckFailed] = []
@@ -36,6 +39,8 @@ def check(sweep: SweepArgument, options: Mapping[str, Any]) -> None:
     except CheckFailed as failed:
         _print_lines_around(failed)
         raise
+    for line in not_covered_text(tuple(code_outside(declared_sweep(sweep).source).not_covered)):
+        console().print(plain(line), soft_wrap=True)
     if len(failures) == 1:
         raise failures[0]
     if failures:

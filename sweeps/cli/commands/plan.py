@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
 
 _POWER = 0.8
+_MOST_ARMS = 40  # in the table of a terminal
 _SECONDS_OF_HOUR = 3600
 ENOUGH_SEEDS = 5
 SHARE_MISSED = {3: "about half of the differences", 4: "about a fifth of the differences"}
@@ -225,16 +226,20 @@ def _print_arms(survey: "Survey", out: Console) -> None:
     out.print(f"{survey.name}: {crossed}")
     giving = ("parameters", "epochs", "seeds there")
     table = table_of("arm", *giving, "seeds to train", numbers=4, giving=giving)
-    for arm in manifest.arms:
-        cells = [cell for cell in survey.cells if cell.cell.arm == arm.name]
+    seeds = {(arm.name, is_filled): list[int]() for arm in manifest.arms for is_filled in (0, 1)}
+    for cell in survey.cells:
+        seeds[cell.cell.arm, cell.is_filled].append(cell.cell.seed)
+    for arm in manifest.arms[:_MOST_ARMS]:
         table.add_row(
             plain(arm.name) + (" (baseline)" if arm.name == manifest.baseline else ""),
             f"{arm.num_parameters:,}",
             ("up to " * bool(target_words(arm.config))) + str(survey.definition.epochs[arm.name]),
-            _seeds(cell.cell.seed for cell in cells if cell.is_filled),
-            _seeds(cell.cell.seed for cell in cells if not cell.is_filled),
+            _seeds(seeds[arm.name, True]),
+            _seeds(seeds[arm.name, False]),
         )
     out.print(table)
+    if (more := len(manifest.arms) - _MOST_ARMS) > 0:
+        out.print(f"and {more} more arms, which --json lists.")
     for note in design_notes(manifest):
         out.print(plain(note), soft_wrap=True)
     if planned := manifest.planned_seeds:
@@ -391,8 +396,8 @@ def _print_tuned(survey: "Survey", plan: "ManifestPlan", out: Console) -> None:
 
 
 def _own_data(survey: "Survey") -> Iterator[str]:
-    """Say what the data sets of the user's own hold, and which batches are larger than any."""
-    from sweeps.records.plain_text import image_counts_text
+    """Say what data sets of the user's own hold, which batches are large, what no key covers."""
+    from sweeps.records.plain_text import image_counts_text, not_covered_text
 
     for data, facts in survey.definition.own_data().items():
         line = f"Data '{data.kind}': {image_counts_text(facts.num_images)}"
@@ -400,6 +405,7 @@ def _own_data(survey: "Survey") -> Iterator[str]:
         yield plain(line + is_hashed * (not list(data.files())) + ".")
         yield from map(plain, facts.notes)
     yield from map(plain, survey.definition.large_batches())
+    yield from map(plain, not_covered_text(survey.definition.manifest.not_covered))
 
 
 def _few_seeds(manifest: "Manifest") -> Iterator[str]:

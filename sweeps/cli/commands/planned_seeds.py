@@ -80,8 +80,8 @@ def _what_it_takes(plan: SeedPlan) -> Iterator[str]:
         yield f"No spread yet, and taken to be as the others: {', '.join(pilot.without)}."
     if apart := [arm.arm for arm in pilot.arms if arm.is_apart]:
         yield (
-            f"These arms vary clearly more from seed to seed than the others, so each is planned "
-            f"by its own spread: {', '.join(apart)}."
+            f"Held to their own seeds as well, as a precaution, and planned by their own spread: "
+            f"{', '.join(apart)}."
         )
 
 

@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
@@ -28,7 +28,7 @@ from search_spaces.sweep import Sweep
 from search_spaces.sweep_file import code_outside, sweep_from_file
 from search_spaces.sweep_source import is_file_name
 from search_spaces.tables import EvaluationsTable
-from search_spaces.trial_key import trial_key
+from search_spaces.trial_key import trial_key, trial_keys
 from search_spaces.user_code import error_text, line_in_sweep_file
 from sweeps.execution.plan.changes import Changes
 from sweeps.execution.sweep_log import waiting_trials
@@ -89,8 +89,12 @@ def manifest_cells(
         splits: Seed -> split; empty if all seeds have the split of the arm's config.
     """
 
+    @cache
+    def keys(name: str, split: int | None) -> Callable[[int], str]:
+        return trial_keys(_on_split(arms[name].config, split))
+
     def key(name: str, seed: int) -> str:
-        return trial_key(_on_split(arms[name].config, splits.get(seed)), seed)
+        return keys(name, splits.get(seed))(seed)
 
     return [ManifestCell(arm=name, seed=seed, trial_key=key(name, seed)) for name, seed in places]
 

@@ -63,7 +63,7 @@ def test_a_thread_in_the_background_is_not_waited_for() -> None:
     assert done.returncode == 7
 
 
-def test_where_nobody_listens_python_ends_as_it_does() -> None:
+def test_where_nobody_listens_it_ends_quietly() -> None:
     program = _END.format(before="").replace("200_000", "10")
     command = [sys.executable, "-E", "-c", f"import sys\nsys.stdin.read()\n{program}"]
     pipe = subprocess.PIPE
@@ -74,5 +74,4 @@ def test_where_nobody_listens_python_ends_as_it_does() -> None:
         process.stdout.close()
         process.stdin.close()
         errors = process.stderr.read()
-    assert process.returncode == 120, errors + "Python's own, where standard output was not taken"
-    assert "BrokenPipeError" in errors
+    assert (process.returncode, errors) == (7, "")

@@ -141,7 +141,7 @@ def test_a_difference_is_found_as_often_as_networks_that_differ_show_it(
     calculated = power_of_rule(
         parts_of(generator, 0.0), 5, 360, effect, requirement=Requirement(0.01, num_sharing=5)
     )
-    assert calculated == pytest.approx(np.concatenate(found).mean(), abs=0.04)
+    assert -0.09 < calculated - np.concatenate(found).mean() < 0.04, "never far too high"
 
 
 def test_images_that_are_shown_twice_let_the_same_difference_be_found():

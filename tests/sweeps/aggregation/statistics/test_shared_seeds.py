@@ -13,6 +13,7 @@ from sweeps.aggregation.statistics.shared_seeds import (
     prior_degrees,
     share_seeds,
     shared_between,
+    varies_more,
 )
 from sweeps.aggregation.statistics.two_way import two_way
 
@@ -110,6 +111,31 @@ def test_what_a_seed_does_to_all_arms_alike_is_not_an_arms_own():
     errors = np.random.default_rng(0).normal(size=(4, 6))
     alike = 10 * np.arange(6)
     assert own_variances(errors + alike) == pytest.approx(own_variances(errors))
+
+
+def test_how_much_an_arm_errs_does_not_make_its_seeds_vary():
+    errors = np.random.default_rng(0).normal(size=(5, 6))
+    levels = np.array([0.0, 10.0, 20.0, 40.0, 80.0])[:, None]
+    assert own_variances(errors + levels) == pytest.approx(own_variances(errors))
+
+
+def test_of_arms_of_unlike_levels_the_one_that_varies_is_held_to_its_own_seeds():
+    """Test errors of five arms on own pictures, of which the fourth varied most, the second least.
+
+    With three seeds, 120 images, and levels from 1 to 12 %.
+    """
+    percent = [
+        (15.00, 10.83, 11.67),
+        (6.67, 7.50, 7.50),
+        (14.17, 13.33, 12.50),
+        (15.83, 6.67, 11.67),
+        (1.67, 0.00, 0.83),
+    ]
+    of_baseline, *own = own_variances(np.array(percent))
+    held = varies_more(np.array(own), np.asarray(of_baseline))
+    assert held.tolist() == [False, False, True, False]
+    assert own[2] == pytest.approx(14.1, abs=0.1)
+    assert own[0] == pytest.approx(1.6, abs=0.1)
 
 
 def test_an_arm_is_apart_from_a_ratio_of_its_variance_and_the_mean_of_the_others_on():
