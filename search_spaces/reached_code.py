@@ -32,6 +32,8 @@ MOST_MODULES = 2000
 _OWN_PACKAGES = {"capsmodel", "search_spaces", "sweeps"}
 _SITE_FOLDERS = {"site-packages", "dist-packages"}
 _IMPORTING_CALLS = {"import_module", "__import__"}
+_COMPUTED_IMPORTS = {"entry_points", "iter_modules", "walk_packages", "spec_from_file_location"}
+_COMPUTED_IMPORTS |= {"SourceFileLoader", "load_module"}
 READS_FILE = "reads a file"
 _RUNNING_CALLS = {"eval", "exec", "run_path", "run_module", "CDLL", "load_library", "load_inline"}
 _READING_CALLS = {
@@ -332,9 +334,11 @@ def _imported_by_call(node: ast.Call) -> str | None:
 
 def _why_not_covered(node: ast.Call) -> str:
     owner, name = _called(node)
-    if name in _IMPORTING_CALLS:
+    if name in _IMPORTING_CALLS | _COMPUTED_IMPORTS:
         return "imports a name that is computed"
-    if name in _RUNNING_CALLS:
+    if name in _RUNNING_CALLS or owner == "subprocess" or (owner, name) == ("os", "system"):
         return "runs other code"
+    if name == "getenv" or ast.unparse(node.func).startswith("os.environ."):
+        return "reads the environment"
     is_load = name == "load" and owner in _READING_BY_LOAD
     return READS_FILE if name in _READING_CALLS or is_load else ""

@@ -23,10 +23,12 @@ from capsmodel.tensor_file import TensorSpec
 from capsmodel.training.precision import multiplied_in, outputs_in
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE, evaluation_chance
 from capsmodel.training.untouched import (
-    UntouchedValues,
     check_lengths,
     copied_outputs,
     own_part_of,
+    refuse_writing,
+    state_of,
+    tensors_of,
 )
 
 _PICKED_BATCHES = 8
@@ -211,7 +213,8 @@ class Learner:
         for start in range(0, len(split), EVALUATION_BATCH_SIZE):
             taken = split.take(slice(start, start + EVALUATION_BATCH_SIZE))
             with multiplied_in(self.config.precision, self.device):
-                yield start, self._judge_apart(taken, progress, is_first=start == 0)
+                judged = self._judge_apart(taken, progress, is_first=start == 0)
+            yield start, judged
 
     def _judge_apart(self, images: Images, progress: float, *, is_first: bool) -> Judged:
         """Return the network's outputs for images outside training, and their loss.
@@ -228,24 +231,20 @@ class Learner:
         if not self.has_own_parts:
             batch = presented(images, self.config.augmentation.plain)
             return self.judge(batch, generator, progress)
-        compared = UntouchedValues(is_first)
         given = images.copied()
         batch = presented(given, self.config.augmentation.plain)
-        compared.refuse_writing(self.config.augmentation, images=(given.images, images.images))
-        before = batch.copied()
-        state = compared.state_of(self.network)
+        if is_first:  # before the network, which may be handed the same memory
+            refuse_writing(self.config.augmentation, images=(given.images, images.images))
+        before, state = batch.copied(), state_of(self.network) if is_first else {}
         outputs = self._outputs_apart(batch, generator)
-        own = own_part_of(self.config.model)
-        compared.refuse_writing(own, images=(batch.images, before.images), **state)
-        if is_first:
-            check_lengths(self.config, outputs.lengths)
         handed, labels = copied_outputs(outputs), images.labels.clone()
         judged = self._with_loss(handed, replace(before, labels=labels), progress)
-        compared.refuse_writing(
-            self.config.loss,
-            lengths=(handed.lengths, outputs.lengths),
-            labels=(labels, images.labels),
-        )
+        if is_first:
+            own = own_part_of(self.config.model)
+            refuse_writing(own, images=(batch.images, before.images), **state)
+            check_lengths(self.config, outputs.lengths)
+            fields = tensors_of(handed, outputs)
+            refuse_writing(self.config.loss, labels=(labels, images.labels), **fields)
         return judged._replace(outputs=outputs)
 
     def _outputs_apart(self, batch: Images, generator: torch.Generator) -> Outputs:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int, Shaped, UInt8
@@ -27,12 +27,13 @@ from capsmodel.health import (
 from capsmodel.metrics import EpochMetrics as EpochMetrics
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.settings.measures import parts_in
-from capsmodel.settings.parts import is_built_in
+from capsmodel.settings.parts import Part, is_built_in
 from capsmodel.tasks import Task
 from capsmodel.training.captured import CapturedSteps
 from capsmodel.training.learner import Learner, SplitJudged
 from capsmodel.training.origin import Origin, origin_in_epoch
 from capsmodel.training.trained import Trained
+from capsmodel.training.untouched import refuse_writing
 
 _SCHEMA_VERSION = 1
 
@@ -504,12 +505,7 @@ def measured(
         declared = [metric.name for metric in part.epoch_metrics]
         if not declared:
             continue
-        is_own = not is_built_in(type(part))  # it gets copies
-        given = (
-            part.measure(beliefs.clone(), labels.clone())
-            if is_own
-            else part.measure(beliefs, labels)
-        )
+        given = _measured_by(part, beliefs, labels)
         if set(given) != set(declared):
             raise ValueError(
                 f"{type(part).__name__} measures {', '.join(given) or 'nothing'} and declares "
@@ -519,3 +515,17 @@ def measured(
             value = torch.as_tensor(given[name], dtype=torch.float32, device=beliefs.device)
             numbers[name] = value.reshape(())
     return numbers
+
+
+def _measured_by(part: Part, beliefs: Tensor, labels: Tensor) -> Mapping[str, Any]:
+    """Return what a part measures; one of the user's gets copies.
+
+    Raises:
+        ValueError: If it writes to them.
+    """
+    if is_built_in(type(part)):
+        return part.measure(beliefs, labels)
+    handed, true = beliefs.clone(), labels.clone()
+    given = part.measure(handed, true)
+    refuse_writing(part, beliefs=(handed, beliefs), labels=(true, labels))
+    return given

@@ -12,42 +12,39 @@ from capsmodel.settings.measures import parts_in
 from capsmodel.settings.parts import Part, is_built_in
 
 _ROUNDING = 1e-3  # that lengths may leave [0, 1] by, also in half precision
+HandedAndBefore = tuple[Tensor, Tensor]
 
 
-class UntouchedValues:
-    """Compares what parts were handed with what it was before.
+def refuse_writing(part: Part, **values: HandedAndBefore) -> None:
+    """Refuse a part that has written to something that it was handed. It waits for a GPU.
 
-    Attributes:
-        is_compared: Whether this batch is; comparing waits for a GPU.
+    Args:
+        part: Only one of the user's is looked at.
+        values: Name -> the tensor that it was handed, and what that was before.
+
+    Raises:
+        ValueError: Naming the part and the tensor.
     """
+    if is_built_in(type(part)):
+        return
+    for name, (handed, before) in values.items():
+        if not torch.equal(handed.nan_to_num(), before.nan_to_num()):
+            described = part.described()
+            raise ValueError(
+                f"{described[0].upper()}{described[1:]} writes to the {name} that it is handed "
+                f"outside training: compute a new tensor, or change {name}.clone()."
+            )
 
-    def __init__(self, is_compared: bool) -> None:
-        self.is_compared = is_compared
 
-    def state_of(self, network: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
-        """Return each weight and buffer of a network beside a copy of it."""
-        if not self.is_compared:
-            return {}
-        return {name: (value, value.clone()) for name, value in network.state_dict().items()}
+def state_of(network: nn.Module) -> dict[str, HandedAndBefore]:
+    """Return each weight and buffer of a network beside a copy of it."""
+    return {name: (value, value.clone()) for name, value in network.state_dict().items()}
 
-    def refuse_writing(self, part: Part, **values: tuple[Tensor, Tensor]) -> None:
-        """Refuse a part that has written to something that it was handed.
 
-        Args:
-            part: Only one of the user's is looked at.
-            values: Name -> the tensor that it was handed, and what that was before.
-
-        Raises:
-            ValueError: Naming the part and the tensor.
-        """
-        if not self.is_compared or is_built_in(type(part)):
-            return
-        for name, (handed, before) in values.items():
-            if not torch.equal(handed.nan_to_num(), before.nan_to_num()):
-                raise ValueError(
-                    f"{part.described().capitalize()} writes to the {name} that it is handed, "
-                    f"outside training: compute a new tensor, or work on name.clone()."
-                )
+def tensors_of(handed: Outputs, before: Outputs) -> dict[str, HandedAndBefore]:
+    """Return each tensor of outputs that a part was handed beside what it was before."""
+    pairs = {name: (value, getattr(before, name)) for name, value in handed._asdict().items()}
+    return {name: pair for name, pair in pairs.items() if isinstance(pair[0], Tensor)}
 
 
 def own_part_of(part: Part) -> Part:
@@ -60,7 +57,7 @@ def copied_outputs(outputs: Outputs) -> Outputs:
     """Return a network's outputs in memory of their own."""
     couplings = {
         name: one._replace(
-            **{f: v.clone() for f, v in one._asdict().items() if isinstance(v, Tensor)}
+            **{field: v.clone() for field, v in one._asdict().items() if isinstance(v, Tensor)}
         )
         for name, one in outputs.couplings.items()
     }

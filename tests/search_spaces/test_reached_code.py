@@ -223,6 +223,9 @@ NOT_FOLLOWED = {
     "eval(name)": "eval(...) runs other code",
     "open(name).read()": "open(...) reads a file",
     "np.load(name)": "np.load(...) reads a file",
+    "subprocess.run(name)": "subprocess.run(...) runs other code",
+    "os.environ.get(name)": "os.environ.get(...) reads the environment",
+    "spec_from_file_location(name)": "spec_from_file_location(...) imports a name that is computed",
 }
 
 
