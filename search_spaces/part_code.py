@@ -7,10 +7,10 @@ from typing import Any
 
 from search_spaces.reached_code import ReachedCode, code_of_module, reached_code
 from search_spaces.source_version import (
+    acting_statements,
     part_version,
     plain_statements,
     reached_statements,
-    unnamed_statements,
 )
 
 
@@ -40,27 +40,38 @@ def code_in_file(text: str, class_name: str, filename: str) -> PartCode:
     Raises:
         ValueError: If code that it reaches cannot be read.
     """
-    version = part_version(text, class_name)
     own = reached_code(reached_statements(text, [class_name]), filename)
-    unnamed = unnamed_statements(text)
-    for_all = reached_code(unnamed, filename)
-    acting = plain_statements(unnamed) if for_all.identity else []
+    for_all, acting = _acting_on_all(text, filename)
     reached = own.joined(for_all)
-    return PartCode(_version(version, reached, acting), reached)
+    return PartCode(_version(part_version(text, class_name), reached, acting), reached)
 
 
-def code_of_import(module: str, declared: int | str) -> PartCode:
+def _acting_on_all(text: str, filename: str) -> tuple[ReachedCode, list[Any]]:
+    """Return what the statements reach that act on every class of a file, and those that do."""
+    reached, acting = ReachedCode(), list[Any]()
+    for statements in acting_statements(text):
+        found = reached_code(statements, filename)
+        if found.identity:
+            reached = reached.joined(found)
+            acting += plain_statements(statements)
+    return reached, acting
+
+
+def code_of_import(module: str, declared: int | str, text: str, filename: str) -> PartCode:
     """Return the code of a class that a sweep's file imports.
 
     Args:
         module: Where the class is defined.
         declared: Its own `protocol_version`.
+        text: The file's source.
+        filename: For messages.
 
     Raises:
         ValueError: If code that it reaches cannot be read.
     """
-    reached = code_of_module(module)
-    return PartCode(_version(declared, reached, []), reached)
+    for_all, acting = _acting_on_all(text, filename)
+    reached = code_of_module(module).joined(for_all)
+    return PartCode(_version(declared, reached, acting), reached)
 
 
 def _version(version: int | str, reached: ReachedCode, acting: list[Any]) -> int | str:

@@ -25,17 +25,23 @@ from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from pathlib import Path
+from typing import Any
 
 from search_spaces.source_version import plain_statements, without_docstring
 
 MOST_MODULES = 2000
+_STAR = ".*"
 _OWN_PACKAGES = {"capsmodel", "search_spaces", "sweeps"}
 _SITE_FOLDERS = {"site-packages", "dist-packages"}
 _IMPORTING_CALLS = {"import_module", "__import__"}
-_COMPUTED_IMPORTS = {"entry_points", "iter_modules", "walk_packages", "spec_from_file_location"}
-_COMPUTED_IMPORTS |= {"SourceFileLoader", "load_module"}
+_COMPUTED_IMPORTS = {
+    *("entry_points", "iter_modules", "walk_packages", "resolve_name", "attach", "LazyLoader"),
+    *("spec_from_file_location", "SourceFileLoader", "load_module"),
+}
+_LAZY = {"lazy_loader", "lazy"}
 READS_FILE = "reads a file"
-_RUNNING_CALLS = {"eval", "exec", "run_path", "run_module", "CDLL", "load_library", "load_inline"}
+_RUNNING_CALLS = {"run_path", "run_module", "CDLL", "load_library", "load_inline"}
+_RUNNING_FUNCTIONS = {"eval", "exec"}  # no methods: net.eval() runs nothing
 _READING_CALLS = {
     *("open", "read_text", "read_bytes", "load_file", "safe_open", "loadtxt", "genfromtxt"),
     *("fromfile", "memmap", "read_csv", "read_parquet", "imread", "read_image"),
@@ -88,11 +94,13 @@ class _Module:
         digest: Of its syntax tree, "" for compiled code.
         imports: Absolute names that it imports, in any of its functions too.
         not_covered: See `ReachedCode`.
+        exports: What `from module import *` imports, where it says so.
     """
 
     digest: str
     imports: tuple[str, ...]
     not_covered: tuple[str, ...]
+    exports: tuple[str, ...] = ()
 
 
 def reached_code(statements: Sequence[ast.stmt], filename: str = "<sweep>") -> ReachedCode:
@@ -124,26 +132,37 @@ def code_of_module(name: str) -> ReachedCode:
 
 
 def _follow(names: Iterable[str], reached: ReachedCode) -> None:
-    waiting, seen = [*names], set[str]()
+    waiting, entered = [*names], dict[str, _Module | None]()
     while waiting:
         name = waiting.pop()
-        for module in _with_parents(name):
-            if module in seen or module.partition(".")[0] in _OWN_PACKAGES:
-                continue
-            seen.add(module)
-            spec = found_without_import(module)
-            if spec is None:  # a name in a module, or a package that is not installed here
+        package = name.removesuffix(_STAR)
+        for module in _with_parents(package):
+            if module not in entered:
+                entered[module] = _enter(module, reached)
+                waiting += getattr(entered[module], "imports", ())
+            if entered[module] is None:
                 break
-            if _is_of_python(spec) or (_is_in_site(spec) and _enter_distribution(module, reached)):
-                break
-            if (code := _code_of(spec)) is None:
-                continue
-            reached.not_covered |= dict.fromkeys(code.not_covered)
-            if code.digest:
-                _refuse_edited(spec, code.digest)
-                reached.modules[module] = code.digest
-                _refuse_too_many(reached.modules)
-            waiting += code.imports
+        if name != package and (code := entered.get(package)):
+            waiting += [f"{package}.{exported}" for exported in code.exports]
+
+
+def _enter(module: str, reached: ReachedCode) -> _Module | None:
+    """Note a module of a user's own; return None where the walk ends, as it is none."""
+    top, is_top = module.partition(".")[0], "." not in module
+    found = None if top in _OWN_PACKAGES else found_without_import(module)
+    if found is None:  # capsweep's, a name in a module, or a package that is not installed here
+        if is_top and top not in _OWN_PACKAGES:
+            reached.not_covered[f"the module {module} is not found here"] = None
+        return None
+    if found.is_of_python or (found.is_in_site and _enter_distribution(module, reached)):
+        return None
+    code = _code_of(found)
+    reached.not_covered |= dict.fromkeys(code.not_covered)
+    if code.digest:
+        _refuse_edited(found, code.digest)
+        reached.modules[module] = code.digest
+        _refuse_too_many(reached.modules)
+    return code
 
 
 def _with_parents(name: str) -> list[str]:
@@ -155,69 +174,96 @@ def _refuse_too_many(modules: dict[str, str]) -> None:
     if len(modules) > MOST_MODULES:
         raise ValueError(
             f"The sweep's parts reach more than {MOST_MODULES} modules outside site-packages, "
-            f"{next(iter(modules))} first: install what is not your own without -e."
+            f"{next(iter(modules))} first: install what is not your own into site-packages."
         )
 
 
 _FIRST_SEEN: dict[str, tuple[ModuleSpec | None, str]] = {}
 
 
-def _refuse_edited(spec: ModuleSpec, digest: str) -> None:
-    """Refuse a module whose file was edited after this process had imported it."""
-    loaded = sys.modules.get(spec.name)
-    if loaded is None:
+def _refuse_edited(found: "Found", digest: str) -> None:
+    """Refuse a module whose file was edited after this process had imported and seen it."""
+    if (loaded := sys.modules.get(found.name)) is None:
         return
-    seen = _FIRST_SEEN.get(spec.name)
-    if seen is None or seen[0] is not loaded.__spec__:  # reloading makes another spec
-        _FIRST_SEEN[spec.name] = loaded.__spec__, digest
+    spec, seen = getattr(loaded, "__spec__", None), _FIRST_SEEN.get(found.name)
+    if seen is None or seen[0] is not spec:  # reloading makes another spec
+        _FIRST_SEEN[found.name] = spec, digest
     elif seen[1] != digest:
         raise ValueError(
-            f"{spec.origin} was edited after this process had imported it: start Python anew."
+            f"{found.file} was edited after this process had imported it: restart Python."
         )
 
 
 # Where a module is.
 
 
-def found_without_import(name: str) -> ModuleSpec | None:
+@dataclass(frozen=True)
+class Found:
+    """Where a module is.
+
+    Attributes:
+        name: Absolute.
+        file: Its file, None for a package without an `__init__` and for what has no file.
+        folders: Where its submodules are looked for, None for a module that is no package.
+        loader: What reads its file, as one in an archive.
+    """
+
+    name: str
+    file: Path | None
+    folders: tuple[str, ...] | None
+    loader: Any = None
+
+    @property
+    def is_of_python(self) -> bool:
+        """Whether it is built in, frozen or of the standard library."""
+        if self.file is None:
+            return self.folders is None
+        folders = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
+        return not self.is_in_site and any(folder in self.file.parents for folder in folders)
+
+    @property
+    def is_in_site(self) -> bool:
+        """Whether its file is in a folder of installed distributions."""
+        return self.file is not None and not _SITE_FOLDERS.isdisjoint(self.file.parts)
+
+
+def found_without_import(name: str) -> Found | None:
     """Return where a module is, None if there is none.
 
     `importlib.util.find_spec("a.b")` would import `a`. The finders are asked for each step of the
     name, as an import would, so that those of editable installs answer too.
     """
-    places: Sequence[str] | None = None
-    spec: ModuleSpec | None = None
+    found: Found | None = None
     for step in _with_parents(name):
-        if spec is not None and places is None:  # a module that is no package
+        if found is not None and found.folders is None:  # a module that is no package
             return None
-        answers = (finder.find_spec(step, places) for finder in sys.meta_path)
-        spec = next((answer for answer in answers if answer is not None), None)
-        if spec is None:
+        folders = None if found is None else list(found.folders or ())
+        if (spec := _spec_of(step, folders)) is None:
             return None
-        places = spec.submodule_search_locations
-    return spec
+        file = Path(spec.origin) if spec.has_location and spec.origin else None
+        found = Found(step, file, _folders_of(spec), spec.loader)
+    return found
 
 
-def _place(spec: ModuleSpec) -> Path | None:
-    """Return the file of a module, or the folder of a package without an `__init__`."""
-    if spec.has_location and spec.origin:
-        return Path(spec.origin)
-    places = list(spec.submodule_search_locations or ())
-    return Path(places[0]) if places else None
+def _spec_of(step: str, folders: list[str] | None) -> ModuleSpec | None:
+    for finder in sys.meta_path:
+        find = getattr(finder, "find_spec", None)
+        try:
+            spec = None if find is None else find(step, folders, None)
+        except KeyError:  # of a package without an `__init__` in one that was not imported
+            spec = ModuleSpec(step, None, is_package=True)
+            below = [Path(folder) / step.rpartition(".")[2] for folder in folders or ()]
+            spec.submodule_search_locations = [str(one) for one in below if one.is_dir()]
+        if spec is not None:
+            return spec
+    return None
 
 
-def _is_of_python(spec: ModuleSpec) -> bool:
-    """Return whether a module is built in, frozen or of the standard library."""
-    place = _place(spec)
-    if place is None:
-        return True
-    folders = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
-    return not _is_in_site(spec) and any(folder in place.parents for folder in folders)
-
-
-def _is_in_site(spec: ModuleSpec) -> bool:
-    place = _place(spec)
-    return place is not None and not _SITE_FOLDERS.isdisjoint(place.parts)
+def _folders_of(spec: ModuleSpec) -> tuple[str, ...] | None:
+    if spec.submodule_search_locations is None:
+        return None
+    loaded = getattr(sys.modules.get(spec.name), "__path__", None)  # it may have been extended
+    return tuple(loaded or spec.submodule_search_locations)
 
 
 def _enter_distribution(module: str, reached: ReachedCode) -> bool:
@@ -255,23 +301,23 @@ def _canonical(name: str) -> str:
 # What stands in a module.
 
 
-def _code_of(spec: ModuleSpec) -> _Module | None:
-    """Return what a module of a user's own holds, None for a package without an `__init__`.
+def _code_of(found: Found) -> _Module:
+    """Return what a module of a user's own holds: nothing for a package without an `__init__`.
 
     Raises:
         ValueError: If it is no Python that can be read.
     """
-    place = _place(spec)
-    if place is None or place.is_dir():
-        return None
-    if place.name.endswith((*EXTENSION_SUFFIXES, ".pyc")):
-        return _Module("", (), (f"{spec.name} is compiled code",))
-    package = spec.name if spec.submodule_search_locations is not None else spec.parent or ""
+    if found.file is None:
+        return _Module("", (), ())
+    if found.file.name.endswith((*EXTENSION_SUFFIXES, ".pyc")):
+        return _Module("", (), (f"{found.name} is compiled code",))
+    package = found.name if found.folders is not None else found.name.rpartition(".")[0]
     try:
-        return _parsed(place.read_bytes(), package, spec.name)
-    except (OSError, SyntaxError, ValueError) as error:
+        content = found.loader.get_data(str(found.file))
+        return _parsed(content, package, found.name)
+    except (OSError, SyntaxError, ValueError, RecursionError, AttributeError) as error:
         raise ValueError(
-            f"{place}, which the sweep's file imports, cannot be read: {error}."
+            f"{found.file}, which the sweep's file imports, cannot be read: {error}."
         ) from error
 
 
@@ -280,7 +326,24 @@ def _parsed(content: bytes, package: str, name: str) -> _Module:
     body = without_docstring(ast.parse(content).body)
     found = _looked_through(body, package, name)
     text = json.dumps(plain_statements(body), sort_keys=True)
-    return _Module(hashlib.sha256(text.encode()).hexdigest()[:16], found.imports, found.not_covered)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return _Module(digest, found.imports, found.not_covered, _exports(body))
+
+
+def _exports(body: Sequence[ast.stmt]) -> tuple[str, ...]:
+    """Return the names of a literal `__all__`, some of which may be submodules."""
+    values = (
+        statement.value
+        for statement in body
+        if isinstance(statement, ast.Assign)
+        and any(isinstance(one, ast.Name) and one.id == "__all__" for one in statement.targets)
+    )
+    constants = (node for value in values for node in ast.walk(value))
+    return tuple(
+        node.value
+        for node in constants
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
 
 
 def _looked_through(statements: Sequence[ast.stmt], package: str, place: str) -> _Module:
@@ -296,12 +359,11 @@ def _looked_through(statements: Sequence[ast.stmt], package: str, place: str) ->
         for node in ast.walk(statement):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 imports += _imported(node, package)
-            elif isinstance(node, ast.Call):
-                literal = _imported_by_call(node)
-                imports += [literal] if literal else []
-                if not literal and (reason := _why_not_covered(node)):
-                    call = f"{ast.unparse(node.func)}(...)"
-                    not_covered.append(f"{place}, line {node.lineno}: {call} {reason}")
+            literal = _imported_by_call(node)
+            imports += [literal] if literal else []
+            if not literal and (reason := _why_not_covered(node)):
+                line = getattr(node, "lineno", 0)
+                not_covered.append(f"{place}, line {line}: {reason}")
     return _Module("", tuple(dict.fromkeys(imports)), tuple(dict.fromkeys(not_covered)))
 
 
@@ -314,7 +376,7 @@ def _imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[str]:
     start = ".".join([*base, *([node.module] if node.module else [])])
     if start:
         yield start
-        yield from (f"{start}.{alias.name}" for alias in node.names if alias.name != "*")
+        yield from (f"{start}.{alias.name}" for alias in node.names)
 
 
 def _called(node: ast.Call) -> tuple[str, str]:
@@ -324,21 +386,39 @@ def _called(node: ast.Call) -> tuple[str, str]:
     return "", getattr(node.func, "id", "")
 
 
-def _imported_by_call(node: ast.Call) -> str | None:
+def _imported_by_call(node: ast.AST) -> str | None:
     """Return the absolute name that a call imports, None where it is no literal."""
-    if _called(node)[1] not in _IMPORTING_CALLS or len(node.args) != 1:
+    if not isinstance(node, ast.Call) or _called(node)[1] not in _IMPORTING_CALLS:
         return None
-    name = node.args[0]
-    return name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else None
+    name = node.args[0] if len(node.args) == 1 and not node.keywords else None
+    if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
+        return None
+    return None if name.value.startswith(".") else name.value
 
 
-def _why_not_covered(node: ast.Call) -> str:
+def _why_not_covered(node: ast.AST) -> str:
+    """Return what a node does that no digest covers, "" if nothing."""
+    if isinstance(node, ast.ImportFrom):
+        renamed = (one for one in node.names if one.asname and one.name in _IMPORTING_CALLS)
+        return "".join(f"import_module as {one.asname} is not followed" for one in renamed)
+    if isinstance(node, ast.Attribute) and node.attr == "environ":
+        return "os.environ is read"
+    if not isinstance(node, ast.Call):
+        return ""
+    reason = _why_call_is_not_covered(node)
+    return f"{ast.unparse(node.func)}(...) {reason}" if reason else ""
+
+
+def _why_call_is_not_covered(node: ast.Call) -> str:
     owner, name = _called(node)
-    if name in _IMPORTING_CALLS | _COMPUTED_IMPORTS:
+    is_lazy = name == "load" and owner in _LAZY
+    if name in _IMPORTING_CALLS | _COMPUTED_IMPORTS or is_lazy:
         return "imports a name that is computed"
-    if name in _RUNNING_CALLS or owner == "subprocess" or (owner, name) == ("os", "system"):
+    is_running = isinstance(node.func, ast.Name) and name in _RUNNING_FUNCTIONS
+    is_running |= owner == "subprocess" or (owner, name) == ("os", "system")
+    if name in _RUNNING_CALLS or is_running:
         return "runs other code"
-    if name == "getenv" or ast.unparse(node.func).startswith("os.environ."):
+    if name == "getenv":
         return "reads the environment"
     is_load = name == "load" and owner in _READING_BY_LOAD
     return READS_FILE if name in _READING_CALLS or is_load else ""

@@ -37,25 +37,34 @@ def reached_statements(text: str, class_names: Sequence[str]) -> list[ast.stmt]:
     return [statement for statement in module.body if id(statement) in reached]
 
 
-def unnamed_statements(text: str) -> list[ast.stmt]:
-    """Return the statements of a file that act on every class in it, in order.
+def acting_statements(text: str) -> list[list[ast.stmt]]:
+    """Return each statement of a file that acts on every class in it, with what it reads.
 
-    They bind no name that another statement reads: a call, an import for what it does or of all
-    that a module holds, and a condition or loop around these; with what they read themselves. What
-    runs only as a program is left out, as are values that nothing reads.
+    Nothing reads a name that it binds, and it is no value: a call, an import for what it does or of
+    all that a module holds, an attribute that is set deep in a module, a decorated function, and a
+    condition or loop around these. What runs only as a program is left out. Of what it reads, parts
+    and the sweep itself are not followed: they have versions and keys of their own.
 
     Args:
         text: The file's source.
     """
     module = ast.parse(text)
     definitions = _definitions(module)
-    used = {name for statement in module.body for name in _names_read(statement)}
-    acting = [statement for statement in module.body if _acts_unnamed(statement, used)]
-    names = {name for statement in acting for name in _names_read(statement)}
-    names = {reached for name in names & {*definitions} for reached in _reached(name, definitions)}
-    wanted = {id(statement) for name in names for statement in definitions[name]}
-    wanted |= {id(statement) for statement in acting}
-    return [statement for statement in module.body if id(statement) in wanted]
+    followed = {
+        name: statements
+        for name, statements in definitions.items()
+        if name != "SWEEP" and not any(map(_is_part, statements))
+    }
+    found: list[list[ast.stmt]] = []
+    for statement in module.body:
+        others = (other for other in module.body if other is not statement)
+        if not _acts(statement, {name for other in others for name in _names_read(other)}):
+            continue
+        names = _names_read(statement) & {*followed}
+        names = {reached for name in names for reached in _reached(name, followed)}
+        wanted = {id(one) for name in names for one in followed[name]} | {id(statement)}
+        found.append([one for one in module.body if id(one) in wanted])
+    return found
 
 
 def plain_statements(statements: Sequence[ast.stmt]) -> list[Any]:
@@ -63,16 +72,39 @@ def plain_statements(statements: Sequence[ast.stmt]) -> list[Any]:
     return [_plain(statement) for statement in statements]
 
 
-def _acts_unnamed(statement: ast.stmt, used: set[str]) -> bool:
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        is_star = any(alias.name == "*" for alias in statement.names)
-        return is_star or _names_bound(statement).isdisjoint(used)
+def _is_part(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.ClassDef) and any(
+        isinstance(one, ast.AnnAssign)
+        and isinstance(one.target, ast.Name)
+        and one.target.id == "kind"
+        for one in statement.body
+    )
+
+
+def _acts(statement: ast.stmt, used_elsewhere: set[str]) -> bool:
     if isinstance(statement, ast.Expr):
         return not isinstance(statement.value, ast.Constant)
-    if isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test):
+    if isinstance(statement, ast.ImportFrom) and any(one.name == "*" for one in statement.names):
+        return True
+    if isinstance(statement, ast.Assign | ast.AugAssign) and _sets_deep_attribute(statement):
+        return True
+    if not _names_bound(statement).isdisjoint({*used_elsewhere, "SWEEP"}):
         return False
-    acts = (ast.If, ast.For, ast.While, ast.Try, ast.With)
-    return isinstance(statement, acts) and _names_bound(statement).isdisjoint(used)
+    if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return bool(statement.decorator_list)
+    if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        return any(isinstance(node, ast.Call) for node in ast.walk(statement))
+    is_program = isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test)
+    return not is_program
+
+
+def _sets_deep_attribute(statement: ast.Assign | ast.AugAssign) -> bool:
+    """Return whether one of an attribute of a module is set: `torch.nn.functional.relu = mine`."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return any(
+        isinstance(target, ast.Attribute | ast.Subscript) and not isinstance(target.value, ast.Name)
+        for target in targets
+    )
 
 
 def _definitions(module: ast.Module) -> dict[str, list[ast.stmt]]:

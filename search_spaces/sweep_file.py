@@ -85,13 +85,13 @@ def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
         warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
     try:
         _set_versions(module, text)
-    except ValueError:
+    except BaseException:
         del sys.modules[name]
         raise
     return module
 
 
-_DECLARED_VERSIONS: dict[type[Part], int | str] = {}
+_DECLARED_VERSIONS: dict[type, int | str] = {}
 _REACHED: dict[str, ReachedCode] = {}
 
 
@@ -104,6 +104,7 @@ def _set_versions(module: ModuleType, text: str) -> None:
     reached = ReachedCode()
     for part in custom_parts(module):
         code = _code_of(part, module, text)
+        _DECLARED_VERSIONS.setdefault(part, _declared_version(part))
         part.protocol_version = code.version
         reached = reached.joined(_without_data_files(part, code.reached))
     _REACHED[module.__name__] = reached
@@ -112,8 +113,18 @@ def _set_versions(module: ModuleType, text: str) -> None:
 def _code_of(part: type[Part], module: ModuleType, text: str) -> PartCode:
     if part.__module__ == module.__name__:
         return code_in_file(text, part.__name__, str(module.__file__))
-    declared = _DECLARED_VERSIONS.setdefault(part, part.protocol_version)
-    return code_of_import(part.__module__, declared)
+    declared = _declared_version(part)
+    return code_of_import(part.__module__, declared, text, str(module.__file__))
+
+
+def _declared_version(part: type[Part]) -> int | str:
+    """Return the version that a class declares or inherits, not one that was set here."""
+    for one in part.__mro__:
+        if one in _DECLARED_VERSIONS:
+            return _DECLARED_VERSIONS[one]
+        if "protocol_version" in vars(one):
+            return vars(one)["protocol_version"]
+    return part.protocol_version
 
 
 def _without_data_files(part: type[Part], reached: ReachedCode) -> ReachedCode:

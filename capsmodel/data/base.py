@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int, Shaped, UInt8
@@ -68,8 +68,7 @@ class Images:
 
     def copied(self) -> "Images":
         """Return them in memory of their own, so that who writes to them changes no other's."""
-        copies = {name: v.clone() for name, v in vars(self).items() if isinstance(v, Tensor)}
-        return replace(self, **copies)
+        return replace(self, **{name: _copied(value) for name, value in vars(self).items()})
 
     def of_epoch(self, epoch: int, seed: int) -> "Images":
         """Return the images of one epoch of a training; by default the same in each.
@@ -80,6 +79,13 @@ class Images:
         """
         del epoch, seed
         return self
+
+
+def _copied(value: Any) -> Any:
+    """Return a tensor or a named tuple of tensors in memory of its own; anything else itself."""
+    if isinstance(value, Tensor):
+        return value.clone()
+    return type(value)(*map(_copied, value)) if hasattr(value, "_fields") else value
 
 
 @dataclass(frozen=True)

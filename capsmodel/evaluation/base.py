@@ -224,8 +224,8 @@ def _check_values(evaluation: Evaluation, findings: Findings, num_images: int) -
         number: Any = value
         if not isinstance(number, Real) or not math.isfinite(number):
             raise ValueError(
-                f"{start} {value!r:.80} as the metric {name}: it must be a finite number, of a "
-                f"tensor its .item()."
+                f"{start} {value!r:.80} as the metric {name}: it must be a finite number; for "
+                f"a tensor, return its .item()."
             )
     for name, values in findings.images.items():
         given: Any = values

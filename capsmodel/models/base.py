@@ -123,7 +123,8 @@ class Network(SetModule):
         Args:
             images: Values in [0, 1].
             labels: The class whose pose is drawn, in training the true one; or several of each
-                image, -1 for none. None draws the class with the longest pose.
+                image, -1 for none. None draws the class with the longest pose; a model of a user's
+                gets None wherever it is judged, and `decode` draws the true class.
             generator: Source of all chance of the pass, by default PyTorch's own. What is compiled
                 or exported draws from that alone.
         """

@@ -23,6 +23,7 @@ from capsmodel.tensor_file import TensorSpec
 from capsmodel.training.precision import multiplied_in, outputs_in
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE, evaluation_chance
 from capsmodel.training.untouched import (
+    beside_now,
     check_lengths,
     copied_outputs,
     own_part_of,
@@ -241,7 +242,8 @@ class Learner:
         judged = self._with_loss(handed, replace(before, labels=labels), progress)
         if is_first:
             own = own_part_of(self.config.model)
-            refuse_writing(own, images=(batch.images, before.images), **state)
+            changed = beside_now(self.network, state)
+            refuse_writing(own, images=(batch.images, before.images), **changed)
             check_lengths(self.config, outputs.lengths)
             fields = tensors_of(handed, outputs)
             refuse_writing(self.config.loss, labels=(labels, images.labels), **fields)

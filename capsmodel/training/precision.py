@@ -70,5 +70,5 @@ def outputs_in(
 def _drawn_anew(network: Network, outputs: Any, classes: Tensor | None) -> Any:
     if classes is None or not isinstance(outputs, Outputs) or outputs.poses is None:
         return outputs
-    images = network.decode(outputs.poses, classes)
+    images = network.decode(outputs.poses.clone(), classes)  # beliefs may be a view of them
     return outputs if images is None else outputs._replace(reconstructions=images)

@@ -190,7 +190,12 @@ class Trained:
 
     def copied(self) -> "Trained":
         """Return it with a network of its own."""
-        return Trained(self.config, self.seed, self.device, copy.deepcopy(self._network))
+        try:
+            network = copy.deepcopy(self._network)
+        except RuntimeError:  # it keeps a tensor of its last pass, which a gradient flows through
+            network = build_model(self.config).to_empty(device=self.device)
+            network.load_state_dict(self._network.state_dict())
+        return Trained(self.config, self.seed, self.device, network)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the weights to a safetensors file, atomically."""

@@ -1,5 +1,6 @@
 """What a network is judged by, out of reach of the user's parts that are judged with it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from capsmodel.models import Outputs
 from capsmodel.settings.measures import parts_in
 from capsmodel.settings.parts import Part, is_built_in
 
-_ROUNDING = 1e-3  # that lengths may leave [0, 1] by, also in half precision
+_ROUNDING = 2**-6  # that lengths may leave [0, 1] by: bfloat16 has 1.0078 after 1
 HandedAndBefore = tuple[Tensor, Tensor]
 
 
@@ -28,7 +29,8 @@ def refuse_writing(part: Part, **values: HandedAndBefore) -> None:
     if is_built_in(type(part)):
         return
     for name, (handed, before) in values.items():
-        if not torch.equal(handed.nan_to_num(), before.nan_to_num()):
+        is_alike = handed.shape == before.shape
+        if not is_alike or not torch.equal(handed.nan_to_num(), before.nan_to_num()):
             described = part.described()
             raise ValueError(
                 f"{described[0].upper()}{described[1:]} writes to the {name} that it is handed "
@@ -36,9 +38,19 @@ def refuse_writing(part: Part, **values: HandedAndBefore) -> None:
             )
 
 
-def state_of(network: nn.Module) -> dict[str, HandedAndBefore]:
-    """Return each weight and buffer of a network beside a copy of it."""
-    return {name: (value, value.clone()) for name, value in network.state_dict().items()}
+def state_of(network: nn.Module) -> dict[str, Tensor]:
+    """Return a copy of each weight and buffer of a network, those that no file keeps too."""
+    return {name: value.detach().clone() for name, value in _state(network).items()}
+
+
+def beside_now(network: nn.Module, before: Mapping[str, Tensor]) -> dict[str, HandedAndBefore]:
+    """Return what `state_of` copied with the weights and buffers that the network has now."""
+    now = _state(network)
+    return {name: (now[name], value) for name, value in before.items() if name in now}
+
+
+def _state(network: nn.Module) -> dict[str, Tensor]:
+    return dict(network.named_parameters()) | dict(network.named_buffers())
 
 
 def tensors_of(handed: Outputs, before: Outputs) -> dict[str, HandedAndBefore]:
@@ -83,5 +95,5 @@ def check_lengths(config: TrainingConfig, lengths: Float[Tensor, "images classes
         raise ValueError(
             f"The model '{config.model.kind}' returns lengths from {low:.3g} to {high:.3g}, and "
             f"beliefs are in [0, 1]: return logits as `logits` and their softmax as `lengths`, or "
-            f"have capsules squashed."
+            f"squash the capsules."
         )

@@ -123,13 +123,16 @@ R = TypeVar("R")
 _MOST_KEPT = 16
 
 
-def once_for_each_base(method: Callable[[P, "Definition"], R]) -> Callable[[P, "Definition"], R]:
-    """Have a plan's method answer once for each base and parts: a launch asks a dozen times."""
-    kept: dict[tuple[int, int, tuple[type[Part], ...]], tuple[P, TrainingConfig, R]] = {}
+def once_for_each_definition(
+    method: Callable[[P, "Definition"], R],
+) -> Callable[[P, "Definition"], R]:
+    """Have a plan's method answer once for each definition: a launch asks a dozen times."""
+    kept: dict[tuple[Any, ...], tuple[P, TrainingConfig, R]] = {}
 
     @wraps(method)
     def answer(plan: P, definition: Definition) -> R:
-        key = id(plan), id(definition.base), tuple(definition.parts)
+        parts, seeds = tuple(definition.parts), tuple(definition.arm_seeds)
+        key = id(plan), id(definition.base), parts, seeds
         if key not in kept:
             found = method(plan, definition)
             while len(kept) >= _MOST_KEPT:
@@ -325,7 +328,7 @@ class Plan(Settings):
             raise ValueError(f"Arm '{name}': {error}") from error
         return Arm(name, config, to_jsonable_python(written_out(config, settings)))
 
-    @once_for_each_base
+    @once_for_each_definition
     def build(self, definition: Definition) -> tuple[Arm, ...]:
         """Return the initial arms, in the order of the tables.
 

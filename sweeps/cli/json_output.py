@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -41,7 +42,8 @@ def write_error_at_once(sentence: str, exit_code: int) -> None:
         text, descriptor = _error(sentence, exit_code), 1
     else:
         text, descriptor = f"capsweep: {one_line(sentence)}", 2
-    os.write(descriptor, f"{text}\n".encode(errors="replace"))
+    with suppress(OSError):  # nobody reads it
+        os.write(descriptor, f"{text}\n".encode(errors="replace"))
 
 
 def _error(sentence: str, exit_code: int) -> str:

@@ -31,6 +31,9 @@ class SafeOutput:
         if self.error is None:
             try:
                 self._stream.write(text)
+            except UnicodeEncodeError as error:  # of a stream that knows fewer letters
+                encoded = text.encode(error.encoding, "backslashreplace")
+                return self.write(encoded.decode(error.encoding))
             except (OSError, ValueError) as error:
                 self._give_up(error)
         return len(text)

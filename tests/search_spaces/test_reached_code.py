@@ -142,6 +142,59 @@ EDITS = {
         "1.1",
     ),
 }
+ACTING = {
+    "a loop": "for name in ('a', 'b'):\n    labpkg.scale(name)",
+    "a condition": "if 1:\n    labpkg.scale(1)",
+    "an import in a condition": "try:\n    import labpkg as lab; lab.scale(1)\n"
+    "except ImportError:\n    pass",
+    "a value that nothing reads": "_ = labpkg.scale(1)",
+    "a function of torch that is replaced": "import torch\ntorch.nn.functional.lab = labpkg.scale",
+    "a decorated function": "@labpkg.scale\ndef hook(x):\n    return x",
+}
+EDITS |= {
+    f"{name} that acts": Edit(
+        loss_by("outputs.lengths.sum()", "import labpkg", line),
+        {"labpkg/__init__.py": SCALE},
+        "labpkg/__init__.py",
+        new="return x or 0",
+    )
+    for name, line in ACTING.items()
+}
+EDITS |= {
+    "a statement beside a part that is imported": Edit(
+        "from labpkg.losses import LabLoss\nimport labpatch\nlabpatch.scale(1)\n" + SWEEP,
+        {
+            "labpkg/__init__.py": "",
+            "labpkg/losses.py": LOSS.replace("{LOSS}", "outputs.lengths.sum()"),
+            "labpatch.py": SCALE,
+        },
+        "labpatch.py",
+    ),
+    "a submodule that a package lists": Edit(
+        loss_by("scales.scale(outputs.lengths.sum())", "from labpkg import *"),
+        IN_PACKAGE | {"labpkg/__init__.py": "__all__ = ['scales']\n"},
+        "labpkg/scales.py",
+    ),
+    "a part of a package that another distribution is of too": Edit(
+        loss_by(CALLED, "from labspace.mine import scale"),
+        {
+            "site-packages/labspace/core.py": SCALE,
+            "site-packages/labspace_core-1.dist-info/METADATA": "Name: labspace-core\nVersion: 1\n",
+            "site-packages/labspace_core-1.dist-info/RECORD": "labspace/core.py,,\n",
+            "labspace/mine.py": SCALE,
+        },
+        "labspace/mine.py",
+    ),
+    "a folder without an __init__ in one that was not imported": Edit(
+        loss_by("self.of(outputs)").replace(
+            "    def loss(",
+            "    def of(self, outputs):\n        from labpkg.sub.scales import scale\n"
+            "        return scale(outputs.lengths.sum())\n\n    def loss(",
+        ),
+        {"labpkg/__init__.py": "", "labpkg/sub/scales.py": SCALE},
+        "labpkg/sub/scales.py",
+    ),
+}
 NOT_EDITED = {
     "comments and docstrings": EDITS["a function of an own package"]._replace(
         old=SCALE, new='"""New."""\n\n\ndef scale(x):\n    """As it is."""\n    return x  # yes\n'
@@ -224,7 +277,9 @@ NOT_FOLLOWED = {
     "open(name).read()": "open(...) reads a file",
     "np.load(name)": "np.load(...) reads a file",
     "subprocess.run(name)": "subprocess.run(...) runs other code",
-    "os.environ.get(name)": "os.environ.get(...) reads the environment",
+    "os.environ.get(name)": "os.environ is read",
+    "os.environ[name]": "os.environ is read",
+    "import_module('.scales', 'labpkg')": "import_module(...) imports a name that is computed",
     "spec_from_file_location(name)": "spec_from_file_location(...) imports a name that is computed",
 }
 
@@ -259,7 +314,7 @@ def test_a_worker_with_other_code_refuses_by_the_modules_name(folder: Path) -> N
     launched = code_outside(edit.sweep).by_name
     assert [*launched] == ["labpkg", "labpkg.scales"]
     refuse_other_code(edit.sweep, launched)
-    with pytest.raises(ValueError, match=r"^labpkg\.scales on .* launched with") as error:
+    with pytest.raises(ValueError, match=r"launched with \(labpkg\.scales\)") as error:
         refuse_other_code(edit.sweep, launched | {"labpkg.scales": "another"})
     assert "\n" not in str(error.value)
 
@@ -273,3 +328,36 @@ def test_a_module_that_is_no_python_is_refused_by_its_path(folder: Path) -> None
     write_files(edit, folder)
     with pytest.raises(ValueError, match=r"labpkg/scales\.py, which the sweep's file imports"):
         key_of(edit.sweep, folder)
+
+
+def test_what_a_file_prints_of_its_sweep_is_in_no_key(folder: Path) -> None:
+    edit = EDITS["a function of an own package"]
+    write_files(edit, folder)
+    sweep = edit.sweep + "\nprint(SWEEP.name, [SWEEP.base])\n"
+    assert key_of(sweep, folder) == key_of(sweep.replace("seeds=(0,)", "seeds=(0, 1)"), folder)
+
+
+def test_a_network_that_is_set_to_evaluate_runs_no_other_code(folder: Path) -> None:
+    edit = Edit(
+        loss_by(CALLED, "from labpkg import scale"),
+        {"labpkg/__init__.py": "def scale(x, net=None):\n    net.eval()\n    return x\n"},
+        "",
+    )
+    write_files(edit, folder)
+    key_of(edit.sweep, folder)
+    assert not code_outside(edit.sweep).not_covered
+
+
+@pytest.mark.parametrize("parts", ["LabLoss, Child", "Child, LabLoss", "Child"])
+def test_a_class_that_inherits_from_a_part_keeps_its_key_beside_it(
+    parts: str, folder: Path
+) -> None:
+    """The version that is set on a class is not what those below it declare."""
+    child = (
+        '\n\nclass Child(LabLoss):\n    """Another."""\n\n    kind: Literal["child"] = "child"\n'
+    )
+    losses = LOSS.replace("{LOSS}", "outputs.lengths.sum()") + child
+    sweep = "from labpkg.losses import LabLoss, Child\n" + SWEEP.replace("LabLoss()", "Child()")
+    write_files(Edit("", {"labpkg/__init__.py": "", "labpkg/losses.py": losses}, ""), folder)
+    alone = key_of(sweep.replace("parts=(LabLoss,)", "parts=(Child,)"), folder)
+    assert key_of(sweep.replace("parts=(LabLoss,)", f"parts=({parts},)"), folder) == alone

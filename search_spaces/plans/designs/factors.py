@@ -14,7 +14,7 @@ from capsmodel.settings.messages import settings_of
 from capsmodel.settings.parts import Part, Settings, kind_of
 from capsmodel.settings.profiles import KIND, PROFILE, value_at
 from capsmodel.spelling import short_names
-from search_spaces.plans.base import LONGEST, Arm, Definition, Plan, once_for_each_base
+from search_spaces.plans.base import LONGEST, Arm, Definition, Plan, once_for_each_definition
 from search_spaces.plans.decisions import DONE, Cell, Done
 from search_spaces.plans.known import Known
 from search_spaces.tables import AblationTable, EffectsTable, Table
@@ -76,7 +76,7 @@ class FactorDesign(Plan, ABC):
     def rows(self, definition: Definition) -> Iterator[tuple[str, Row]]:
         """Yield the name and the settings of every arm, the baseline first."""
 
-    @once_for_each_base
+    @once_for_each_definition
     def built_arms(self, definition: Definition) -> BuiltArms:
         """Return the arms of all rows.
 

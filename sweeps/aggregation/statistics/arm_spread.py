@@ -77,11 +77,12 @@ def pooled(arms: Sequence[ArmSpread]) -> list[ArmSpread]:
     of arms that vary alike one is apart by chance, and without it the others would seem to vary
     too little.
     """
-    usual = [float(arm.way.over_seeds) for arm in arms if not arm.is_apart]
+    usual = [arm.of_seeds for arm in arms if not arm.is_apart]
     most = APART * float(np.mean(usual)) if usual else np.inf
 
     def at_most(way: TwoWay) -> TwoWay:
-        return replace(way, over_seeds=np.asarray(np.minimum(way.over_seeds, most)))
+        over_seeds = np.minimum(way.over_seeds, most / way.num_seeds)
+        return replace(way, over_seeds=np.asarray(over_seeds))
 
     return [replace(arm, way=at_most(arm.way)) if arm.is_apart else arm for arm in arms]
 

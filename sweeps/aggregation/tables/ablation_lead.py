@@ -217,7 +217,7 @@ def shared_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator
         return
     apart = [one for one in shared if one.way and one.way.shared and one.way.shared.is_apart]
     seeds = sorted({one.difference.n for one in shared})
-    words = f" Held to their own seeds as well, as a precaution: {named(apart)}."
+    words = f" As a precaution, these arms must also hold by their own seeds: {named(apart)}."
     yield (
         f"The spread over seeds is estimated from all arms together, as {span(seeds)} seeds of one "
         f"arm say little.{words * bool(apart)}"

@@ -80,8 +80,8 @@ def _what_it_takes(plan: SeedPlan) -> Iterator[str]:
         yield f"No spread yet, and taken to be as the others: {', '.join(pilot.without)}."
     if apart := [arm.arm for arm in pilot.arms if arm.is_apart]:
         yield (
-            f"Held to their own seeds as well, as a precaution, and planned by their own spread: "
-            f"{', '.join(apart)}."
+            f"As a precaution, these arms must also hold by their own seeds, and are planned by "
+            f"them: {', '.join(apart)}."
         )
 
 

@@ -196,6 +196,7 @@ class _Look:
                 f"The evaluation '{kind}' needs the network of the trial {trial_key}, which the "
                 f"storage folder does not have: train it there, then run the command again."
             )
+        refuse_other_code(final.head.source, final.head.code)
         config = training_config(final.head.config, final.head.source)
         return Trained.load(cell.weights, config, final.head.seed, self._device())
 

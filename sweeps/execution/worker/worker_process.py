@@ -66,12 +66,15 @@ def refuse_other_code(source: str | None, code: Mapping[str, str]) -> None:
     here = code_outside(source).by_name
     names = sorted(name for name in {*here, *code} if here.get(name) != code.get(name))
     if names:
+        more = len(names) - _MOST_NAMED
+        listed = ", ".join(names[:_MOST_NAMED]) + f" and {more} more" * (more > 0)
         raise ValueError(
-            f"{', '.join(names)} on {platform.node()} is not what the sweep was launched with: "
+            f"Code on {platform.node()} is not what the sweep was launched with ({listed}): "
             f"install the same on each machine, edit nothing meanwhile, and launch again."
         )
 
 
+_MOST_NAMED = 5  # modules in one sentence
 _BUGS = (
     *(TypeError, NameError, AttributeError, LookupError, ArithmeticError, AssertionError),
     *(ValueError, NotImplementedError, ImportError),

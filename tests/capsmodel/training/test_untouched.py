@@ -107,6 +107,54 @@ class _Told(CapsuleNetwork):
         return outputs._replace(lengths=torch.eye(10)[labels])
 
 
+class Smoothing(CapsNet):
+    """Replaces a buffer by a smoothed one in each pass, as moving averages are kept."""
+
+    kind: Literal["smoothing"] = "smoothing"  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def build(self, image_shape: tuple[int, int, int], num_classes: int) -> Network:
+        return _Smoothing(self, image_shape, num_classes)
+
+
+class _Smoothing(CapsuleNetwork):
+    def __init__(self, *settings: Any) -> None:
+        super().__init__(*settings)
+        self.register_buffer("average", torch.zeros(10), persistent=False)
+
+    def forward(self, images: Tensor, labels: Any = None, generator: Any = None) -> Outputs:
+        outputs = super().forward(images, labels, generator)
+        self.average = 0.9 * self.average + outputs.lengths.detach().mean(dim=0)
+        return outputs
+
+
+class _Viewing(CapsuleNetwork):
+    def forward(self, images: Tensor, labels: Any = None, generator: Any = None) -> Outputs:
+        outputs = super().forward(images, labels, generator)
+        assert outputs.poses is not None
+        poses = outputs.poses.sigmoid()
+        return outputs._replace(poses=poses, lengths=poses[..., 0])
+
+
+class Viewing(CapsNet):
+    kind: Literal["viewing"] = "viewing"  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def build(self, image_shape: tuple[int, int, int], num_classes: int) -> Network:
+        return _Viewing(self, image_shape, num_classes)
+
+
+class _Masking(_Viewing):
+    def decode(self, poses: Tensor, labels: Tensor) -> Tensor | None:
+        poses[torch.arange(10) != labels.unsqueeze(1)] = 0.0
+        return super().decode(poses, labels)
+
+
+class Masking(CapsNet):
+    kind: Literal["masking"] = "masking"  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def build(self, image_shape: tuple[int, int, int], num_classes: int) -> Network:
+        return _Masking(self, image_shape, num_classes)
+
+
 class Told(CapsNet):
     kind: Literal["told"] = "told"  # pyright: ignore[reportIncompatibleVariableOverride]
 
@@ -174,6 +222,7 @@ WRITING = {
     "images, by an augmentation": config_with(augmentation=Flipping()),
     "images, by a model": config_with(model=Darkening(**SMALL)),
     "weights": config_with(model=Drifting(**SMALL)),
+    "a buffer that is replaced": config_with(model=Smoothing(**SMALL)),
     "beliefs, by a metric": config_with(loss=Measuring()),
 }
 SENTENCES = {
@@ -183,6 +232,7 @@ SENTENCES = {
     "images, by an augmentation": "The augmentation 'flipping' writes to the images",
     "images, by a model": "The model 'darkening' writes to the images",
     "weights": "The model 'drifting' writes to the convolution",
+    "a buffer that is replaced": "The model 'smoothing' writes to the average",
     "beliefs, by a metric": "The loss 'measuring' writes to the beliefs",
 }
 
@@ -201,6 +251,14 @@ def test_a_model_is_not_told_the_labels_of_what_it_is_judged_by() -> None:
     ]
     assert tested[0][-1].error == tested[1][-1].error > 0.2
     assert tested[0][0].validation_loss == tested[1][0].validation_loss
+
+
+def test_drawing_the_true_class_leaves_the_beliefs_as_they_are() -> None:
+    """Beliefs that are a view of the poses, which decoding masks in place."""
+    models = (model(**SMALL | {"reconstruction": "none"}) for model in (Viewing, Masking))
+    tested = [Training(config_with(model=model), seed=0).test() for model in models]
+    assert torch.equal(tested[0].predictions, tested[1].predictions)
+    assert tested[0].error > 0.2
 
 
 def test_a_model_may_use_the_same_memory_for_each_batch() -> None:

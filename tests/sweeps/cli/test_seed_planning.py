@@ -168,7 +168,7 @@ def test_an_arm_that_is_held_to_its_own_seeds_is_named(
     put_pilot(storage, file, wrong, is_steady=True)
     answer = shell("plan", "mine.py", "--effect", "5")
     assert answer.code == 0
-    said = "Held to their own seeds as well, as a precaution, and planned by their own spread: two."
+    said = "must also hold by their own seeds, and are planned by them: two."
     assert said in answer.out
 
 

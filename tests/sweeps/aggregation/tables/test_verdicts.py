@@ -101,7 +101,7 @@ def test_an_arm_whose_seeds_vary_more_has_its_own_figure_above_the_table() -> No
         f"to {wild} points (wild), depending on the arm, would be found in 8 of 10 repetitions; "
         f"smaller ones mostly not."
     )
-    apart = "Held to their own seeds as well, as a precaution: wild."
+    apart = "As a precaution, these arms must also hold by their own seeds: wild."
     assert any(note.endswith(apart) for note in table.notes)
     caption = escape_latex(table.lead.removesuffix("."))
     assert caption in to_latex(table)
