@@ -277,8 +277,6 @@ NOT_FOLLOWED = {
     "open(name).read()": "open(...) reads a file",
     "np.load(name)": "np.load(...) reads a file",
     "subprocess.run(name)": "subprocess.run(...) runs other code",
-    "os.environ.get(name)": "os.environ is read",
-    "os.environ[name]": "os.environ is read",
     "import_module('.scales', 'labpkg')": "import_module(...) imports a name that is computed",
     "spec_from_file_location(name)": "spec_from_file_location(...) imports a name that is computed",
 }
