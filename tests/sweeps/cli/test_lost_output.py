@@ -79,17 +79,17 @@ def run(folder: Path, *words: str, stdout: int | None = None, shell: str = "") -
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize("words", [("status",), ("plan", "quickstart"), ("best", "quickstart")])
+@pytest.mark.parametrize("words", [("status",), ("list",)])
 def test_a_command_whose_pipe_is_closed_ends_quietly(
     words: tuple[str, ...], storage: Path, unread: int
 ) -> None:
     code, complaints = run(storage.parent, *words, stdout=unread)
-    assert code == run(storage.parent, *words)[0]
+    assert code == 0
     assert "Traceback" not in complaints
     assert "ipe" not in complaints
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&- <&-"])
 def test_a_closed_stream_is_no_error(closed: str, storage: Path) -> None:
     assert run(storage.parent, "status", shell=closed) == (0, "")
 
@@ -102,18 +102,17 @@ def test_an_answer_that_no_disk_takes_is_an_error(storage: Path) -> None:
     assert complaints.count("\n") == 1
 
 
-@pytest.mark.parametrize("output", ["unread", "full", "closed"])
+NIGHTLY = [pytest.param(shell, marks=pytest.mark.nightly) for shell in (">/dev/full", ">&-")]
+
+
+@pytest.mark.parametrize("shell", ["", *NIGHTLY])
 def test_a_launch_trains_all_cells_whatever_becomes_of_its_words(
-    output: str, tmp_path: Path, unread: int
+    shell: str, tmp_path: Path, unread: int
 ) -> None:
     (tmp_path / "small.py").write_text(SWEEP)
-    words = ("run", "small.py", "--engine", "inline")
-    if output == "closed":
-        code, complaints = run(tmp_path, *words, shell=">&- 2>&-")
-    else:
-        with open(FULL, "w") as full:  # noqa: PTH123 - a device
-            stdout = unread if output == "unread" else full.fileno()
-            code, complaints = run(tmp_path, *words, stdout=stdout)
+    code, complaints = run(
+        tmp_path, "run", "small.py", "--engine", "inline", stdout=unread, shell=shell
+    )
     assert code == 0, complaints
     assert len([*tmp_path.rglob("final.json")]) == 2
     assert "Traceback" not in complaints
