@@ -1,4 +1,4 @@
-"""Code of a user's own that some statements reach by imports, found without running any of it.
+"""A user's code that some statements reach by imports, found without running any of it.
 
 A result depends on all code that its parts call. The statements of a sweep's file enter the version
 of a part by `source_version`; this module follows their imports, from file to file, by syntax tree:
@@ -51,7 +51,7 @@ _READING_BY_LOAD = {"np", "numpy", "torch", "joblib"}  # modules whose `load` ta
 
 @dataclass
 class ReachedCode:
-    """What some statements reach.
+    """The code that some statements reach.
 
     Attributes:
         modules: Digest of each module's syntax tree, by the module's name.
@@ -88,7 +88,7 @@ class ReachedCode:
 
 @dataclass(frozen=True)
 class _Module:
-    """A module of a user's own, as it lies on the disk.
+    """A module of the user's, as it lies on the disk.
 
     Attributes:
         digest: Of its syntax tree, "" for compiled code.
@@ -121,7 +121,7 @@ def reached_code(statements: Sequence[ast.stmt], filename: str = "<sweep>") -> R
 
 
 def code_of_module(name: str) -> ReachedCode:
-    """Return a module of a user's own, or its distribution, with all that it reaches.
+    """Return a module of the user's, or its distribution, with all that it reaches.
 
     Raises:
         ValueError: As in `reached_code`.
@@ -147,7 +147,7 @@ def _follow(names: Iterable[str], reached: ReachedCode) -> None:
 
 
 def _enter(module: str, reached: ReachedCode) -> _Module | None:
-    """Note a module of a user's own; return None where the walk ends, as it is none."""
+    """Note a module of the user's; return None where the walk ends, as it is none."""
     top, is_top = module.partition(".")[0], "." not in module
     found = None if top in _OWN_PACKAGES else found_without_import(module)
     if found is None:  # capsweep's, a name in a module, or a package that is not installed here
@@ -253,7 +253,7 @@ def _spec_of(step: str, folders: list[str] | None) -> ModuleSpec | None:
         except KeyError:  # of a package without an `__init__` in one that was not imported
             spec = ModuleSpec(step, None, is_package=True)
             below = [Path(folder) / step.rpartition(".")[2] for folder in folders or ()]
-            spec.submodule_search_locations = [str(one) for one in below if one.is_dir()]
+            spec.submodule_search_locations = [str(folder) for folder in below if folder.is_dir()]
         if spec is not None:
             return spec
     return None
@@ -302,7 +302,7 @@ def _canonical(name: str) -> str:
 
 
 def _code_of(found: Found) -> _Module:
-    """Return what a module of a user's own holds: nothing for a package without an `__init__`.
+    """Return what a module of the user's holds: nothing for a package without an `__init__`.
 
     Raises:
         ValueError: If it is no Python that can be read.
@@ -336,7 +336,9 @@ def _exports(body: Sequence[ast.stmt]) -> tuple[str, ...]:
         statement.value
         for statement in body
         if isinstance(statement, ast.Assign)
-        and any(isinstance(one, ast.Name) and one.id == "__all__" for one in statement.targets)
+        and any(
+            isinstance(target, ast.Name) and target.id == "__all__" for target in statement.targets
+        )
     )
     constants = (node for value in values for node in ast.walk(value))
     return tuple(
@@ -399,8 +401,9 @@ def _imported_by_call(node: ast.AST) -> str | None:
 def _why_not_covered(node: ast.AST) -> str:
     """Return what a node does that no digest covers, "" if nothing."""
     if isinstance(node, ast.ImportFrom):
-        renamed = (one for one in node.names if one.asname and one.name in _IMPORTING_CALLS)
-        return "".join(f"import_module as {one.asname} is not followed" for one in renamed)
+        renamed = (alias for alias in node.names if alias.name in _IMPORTING_CALLS)
+        names = (alias.asname for alias in renamed if alias.asname)
+        return "".join(f"import_module as {name} is not followed" for name in names)
     if not isinstance(node, ast.Call):
         return ""
     reason = _why_call_is_not_covered(node)

@@ -4,6 +4,7 @@ import ast
 import hashlib
 import json
 import symtable
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,14 +57,16 @@ def acting_statements(text: str) -> list[list[ast.stmt]]:
         if name != "SWEEP" and not any(map(_is_part, statements))
     }
     found: list[list[ast.stmt]] = []
-    for statement in module.body:
-        others = (other for other in module.body if other is not statement)
-        if not _acts(statement, {name for other in others for name in _names_read(other)}):
+    reads = [_names_read(statement) for statement in module.body]
+    num_readers = Counter(name for names in reads for name in names)
+    for statement, names in zip(module.body, reads, strict=True):
+        used_elsewhere = {name for name, number in num_readers.items() if number > (name in names)}
+        if not _acts(statement, used_elsewhere):
             continue
-        names = _names_read(statement) & {*followed}
-        names = {reached for name in names for reached in _reached(name, followed)}
-        wanted = {id(one) for name in names for one in followed[name]} | {id(statement)}
-        found.append([one for one in module.body if id(one) in wanted])
+        reached = {name for start in names & {*followed} for name in _reached(start, followed)}
+        wanted = {id(definition) for name in reached for definition in followed[name]}
+        wanted.add(id(statement))
+        found.append([each for each in module.body if id(each) in wanted])
     return found
 
 
@@ -74,17 +77,17 @@ def plain_statements(statements: Sequence[ast.stmt]) -> list[Any]:
 
 def _is_part(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.ClassDef) and any(
-        isinstance(one, ast.AnnAssign)
-        and isinstance(one.target, ast.Name)
-        and one.target.id == "kind"
-        for one in statement.body
+        isinstance(each, ast.AnnAssign) and ast.unparse(each.target) == "kind"
+        for each in statement.body
     )
 
 
 def _acts(statement: ast.stmt, used_elsewhere: set[str]) -> bool:
     if isinstance(statement, ast.Expr):
         return not isinstance(statement.value, ast.Constant)
-    if isinstance(statement, ast.ImportFrom) and any(one.name == "*" for one in statement.names):
+    if isinstance(statement, ast.ImportFrom) and any(
+        alias.name == "*" for alias in statement.names
+    ):
         return True
     if isinstance(statement, ast.Assign | ast.AugAssign) and _sets_deep_attribute(statement):
         return True
@@ -99,7 +102,7 @@ def _acts(statement: ast.stmt, used_elsewhere: set[str]) -> bool:
 
 
 def _sets_deep_attribute(statement: ast.Assign | ast.AugAssign) -> bool:
-    """Return whether one of an attribute of a module is set: `torch.nn.functional.relu = mine`."""
+    """Return whether it sets an attribute of an attribute: `torch.nn.functional.relu = mine`."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     return any(
         isinstance(target, ast.Attribute | ast.Subscript) and not isinstance(target.value, ast.Name)

@@ -119,11 +119,11 @@ def _code_of(part: type[Part], module: ModuleType, text: str) -> PartCode:
 
 def _declared_version(part: type[Part]) -> int | str:
     """Return the version that a class declares or inherits, not one that was set here."""
-    for one in part.__mro__:
-        if one in _DECLARED_VERSIONS:
-            return _DECLARED_VERSIONS[one]
-        if "protocol_version" in vars(one):
-            return vars(one)["protocol_version"]
+    for ancestor in part.__mro__:
+        if ancestor in _DECLARED_VERSIONS:
+            return _DECLARED_VERSIONS[ancestor]
+        if "protocol_version" in vars(ancestor):
+            return vars(ancestor)["protocol_version"]
     return part.protocol_version
 
 

@@ -187,9 +187,9 @@ def findings_of(
         ValueError: In one sentence, if it returns something else.
     """
     declared = {metric.name for metric in evaluation.metrics}
-    num_images = len(evaluation.images_of(data))
     if not is_built_in(type(evaluation)):
         trained, data = trained.copied(), data.copied()
+    num_images = len(evaluation.images_of(data))
     try:
         findings: Any = (
             evaluation.evaluate_with(trained, data, others)

@@ -23,9 +23,9 @@ from capsmodel.tensor_file import TensorSpec
 from capsmodel.training.precision import multiplied_in, outputs_in
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE, evaluation_chance
 from capsmodel.training.untouched import (
-    beside_now,
     check_lengths,
     copied_outputs,
+    now_and_before,
     own_part_of,
     refuse_writing,
     state_of,
@@ -220,9 +220,9 @@ class Learner:
     def _judge_apart(self, images: Images, progress: float, *, is_first: bool) -> Judged:
         """Return the network's outputs for images outside training, and their loss.
 
-        A model of the user's is not told the labels, and what other code of theirs is handed are
-        copies. Of the first batch they are compared: a part that writes to what it is handed
-        would make the training wrong as well.
+        A model of the user's gets no labels, and their other code is handed copies. Those of the
+        first batch are compared: a part that writes to what it is handed would make the training
+        wrong as well.
 
         Raises:
             ValueError: If the network or the loss returns something else, or a part of the user's
@@ -242,7 +242,7 @@ class Learner:
         judged = self._with_loss(handed, replace(before, labels=labels), progress)
         if is_first:
             own = own_part_of(self.config.model)
-            changed = beside_now(self.network, state)
+            changed = now_and_before(self.network, state)
             refuse_writing(own, images=(batch.images, before.images), **changed)
             check_lengths(self.config, outputs.lengths)
             fields = tensors_of(handed, outputs)

@@ -43,7 +43,7 @@ def state_of(network: nn.Module) -> dict[str, Tensor]:
     return {name: value.detach().clone() for name, value in _state(network).items()}
 
 
-def beside_now(network: nn.Module, before: Mapping[str, Tensor]) -> dict[str, HandedAndBefore]:
+def now_and_before(network: nn.Module, before: Mapping[str, Tensor]) -> dict[str, HandedAndBefore]:
     """Return what `state_of` copied with the weights and buffers that the network has now."""
     now = _state(network)
     return {name: (now[name], value) for name, value in before.items() if name in now}
@@ -61,17 +61,17 @@ def tensors_of(handed: Outputs, before: Outputs) -> dict[str, HandedAndBefore]:
 
 def own_part_of(part: Part) -> Part:
     """Return a part or, where it is capsmodel's, the first of the user's in it; itself if none."""
-    own = (one for one in (part, *parts_in(part)) if not is_built_in(type(one)))
+    own = (each for each in (part, *parts_in(part)) if not is_built_in(type(each)))
     return next(own, part)
 
 
 def copied_outputs(outputs: Outputs) -> Outputs:
     """Return a network's outputs in memory of their own."""
     couplings = {
-        name: one._replace(
-            **{field: v.clone() for field, v in one._asdict().items() if isinstance(v, Tensor)}
+        layer: of_layer._replace(
+            **{field: v.clone() for field, v in of_layer._asdict().items() if isinstance(v, Tensor)}
         )
-        for name, one in outputs.couplings.items()
+        for layer, of_layer in outputs.couplings.items()
     }
     fields: dict[str, Any] = {
         name: value.clone()

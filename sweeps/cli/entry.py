@@ -49,9 +49,8 @@ def main_process() -> None:
         output.flush()
         code = ended.code
         if output.error and not output.is_unread and code == 0 and not _launches():
-            complain(
-                f"The answer cannot be written: {output.error}. Free the disk, or choose another."
-            )
+            advice = "Free some space, or write elsewhere."
+            complain(f"The answer cannot be written: {output.error}. {advice}")
             code = 2
         if isinstance(code, int):
             end_at_once(code)

@@ -288,7 +288,7 @@ def _trained(case: Case, splits: DataSplits) -> Trained:
 
 
 def _check_labels_unused(config: TrainingConfig, training: Training, images: Images) -> None:
-    """Check that a user's model believes the same whether or not it is told the labels.
+    """Check that a user's model believes the same with the labels and without them.
 
     Raises:
         ValueError: If it does not.
@@ -301,11 +301,11 @@ def _check_labels_unused(config: TrainingConfig, training: Training, images: Ima
         config.data.task.drawn(images.labels),
     )
     with torch.inference_mode():
-        told, untold = (
+        with_labels, without = (
             network(presented.clone(), known, torch.Generator().manual_seed(0)).lengths
             for known in (labels, None)
         )
-    if not torch.allclose(told, untold, equal_nan=True):
+    if not torch.allclose(with_labels, without, equal_nan=True):
         raise ValueError(
             f"The model '{config.model.kind}' uses the labels outside training: they may choose "
             f"only what it draws, and are not there when it predicts."

@@ -12,7 +12,7 @@ from capsmodel.data import Digits, load_checked
 from capsmodel.evaluation import Evaluation, Findings, findings_of
 from capsmodel.losses import Loss, MarginLoss
 from capsmodel.metrics import Metric
-from capsmodel.models import CapsNet, Network, Outputs
+from capsmodel.models import CapsNet, Outputs
 from capsmodel.models.capsnet import CapsuleNetwork
 from capsmodel.stopping import FixedEpochs
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE
@@ -69,7 +69,7 @@ class Flipping(Augmentation):
         return images.copy_(images.flip(-1).clone())
 
 
-class _Darkening(CapsuleNetwork):
+class Darkening(CapsuleNetwork):
     def forward(self, images: Tensor, labels: Any = None, generator: Any = None) -> Outputs:
         outputs = super().forward(images, labels, generator)
         if not self.training:
@@ -77,14 +77,7 @@ class _Darkening(CapsuleNetwork):
         return outputs
 
 
-class Darkening(CapsNet):
-    kind: Literal["darkening"] = "darkening"  # pyright: ignore[reportIncompatibleVariableOverride]
-
-    def build(self, image_shape: tuple[int, int, int], num_classes: int) -> Network:
-        return _Darkening(self, image_shape, num_classes)
-
-
-class _Drifting(CapsuleNetwork):
+class Drifting(CapsuleNetwork):
     def forward(self, images: Tensor, labels: Any = None, generator: Any = None) -> Outputs:
         outputs = super().forward(images, labels, generator)
         if not self.training:
@@ -92,14 +85,7 @@ class _Drifting(CapsuleNetwork):
         return outputs
 
 
-class Drifting(CapsNet):
-    kind: Literal["drifting"] = "drifting"  # pyright: ignore[reportIncompatibleVariableOverride]
-
-    def build(self, image_shape: tuple[int, int, int], num_classes: int) -> Network:
-        return _Drifting(self, image_shape, num_classes)
-
-
-class _Told(CapsuleNetwork):
+class ReadingLabels(CapsuleNetwork):
     def forward(self, images: Tensor, labels: Any = None, generator: Any = None) -> Outputs:
         outputs = super().forward(images, labels, generator)
         if self.training or labels is None:
@@ -107,16 +93,7 @@ class _Told(CapsuleNetwork):
         return outputs._replace(lengths=torch.eye(10)[labels])
 
 
-class Smoothing(CapsNet):
-    """Replaces a buffer by a smoothed one in each pass, as moving averages are kept."""
-
-    kind: Literal["smoothing"] = "smoothing"  # pyright: ignore[reportIncompatibleVariableOverride]
-
-    def build(self, image_shape: tuple[int, int, int], num_classes: int) -> Network:
-        return _Smoothing(self, image_shape, num_classes)
-
-
-class _Smoothing(CapsuleNetwork):
+class Smoothing(CapsuleNetwork):
     def __init__(self, *settings: Any) -> None:
         super().__init__(*settings)
         self.register_buffer("average", torch.zeros(10), persistent=False)
@@ -127,7 +104,7 @@ class _Smoothing(CapsuleNetwork):
         return outputs
 
 
-class _Viewing(CapsuleNetwork):
+class Viewing(CapsuleNetwork):
     def forward(self, images: Tensor, labels: Any = None, generator: Any = None) -> Outputs:
         outputs = super().forward(images, labels, generator)
         assert outputs.poses is not None
@@ -135,34 +112,13 @@ class _Viewing(CapsuleNetwork):
         return outputs._replace(poses=poses, lengths=poses[..., 0])
 
 
-class Viewing(CapsNet):
-    kind: Literal["viewing"] = "viewing"  # pyright: ignore[reportIncompatibleVariableOverride]
-
-    def build(self, image_shape: tuple[int, int, int], num_classes: int) -> Network:
-        return _Viewing(self, image_shape, num_classes)
-
-
-class _Masking(_Viewing):
+class Masking(Viewing):
     def decode(self, poses: Tensor, labels: Tensor) -> Tensor | None:
         poses[torch.arange(10) != labels.unsqueeze(1)] = 0.0
         return super().decode(poses, labels)
 
 
-class Masking(CapsNet):
-    kind: Literal["masking"] = "masking"  # pyright: ignore[reportIncompatibleVariableOverride]
-
-    def build(self, image_shape: tuple[int, int, int], num_classes: int) -> Network:
-        return _Masking(self, image_shape, num_classes)
-
-
-class Told(CapsNet):
-    kind: Literal["told"] = "told"  # pyright: ignore[reportIncompatibleVariableOverride]
-
-    def build(self, image_shape: tuple[int, int, int], num_classes: int) -> Network:
-        return _Told(self, image_shape, num_classes)
-
-
-class _Reusing(CapsuleNetwork):
+class Reusing(CapsuleNetwork):
     """Returns beliefs in the same memory for each batch."""
 
     def forward(self, images: Tensor, labels: Any = None, generator: Any = None) -> Outputs:
@@ -175,24 +131,37 @@ class _Reusing(CapsuleNetwork):
         return outputs._replace(lengths=memory.copy_(outputs.lengths))
 
 
-class Reusing(CapsNet):
-    kind: Literal["reusing"] = "reusing"  # pyright: ignore[reportIncompatibleVariableOverride]
-
-    def build(self, image_shape: tuple[int, int, int], num_classes: int) -> Network:
-        return _Reusing(self, image_shape, num_classes)
-
-
-class _Unsquashed(CapsuleNetwork):
+class Unsquashed(CapsuleNetwork):
     def forward(self, images: Tensor, labels: Any = None, generator: Any = None) -> Outputs:
         outputs = super().forward(images, labels, generator)
         return outputs._replace(lengths=20 * outputs.lengths - 10)
 
 
-class Unsquashed(CapsNet):
-    kind: Literal["unsquashed"] = "unsquashed"  # pyright: ignore[reportIncompatibleVariableOverride]
+NETWORKS: dict[str, type[CapsuleNetwork]] = {
+    "plain": CapsuleNetwork,
+    "darkening": Darkening,
+    "drifting": Drifting,
+    "smoothing": Smoothing,
+    "reading labels": ReadingLabels,
+    "viewing": Viewing,
+    "masking": Masking,
+    "reusing": Reusing,
+    "unsquashed": Unsquashed,
+}
 
-    def build(self, image_shape: tuple[int, int, int], num_classes: int) -> Network:
-        return _Unsquashed(self, image_shape, num_classes)
+
+class Own(CapsNet):
+    """A model of the user's, which builds one of these networks."""
+
+    kind: Literal["own"] = "own"  # pyright: ignore[reportIncompatibleVariableOverride]
+    network: str
+
+    def build(self, image_shape: tuple[int, int, int], num_classes: int) -> CapsuleNetwork:
+        return NETWORKS[self.network](self, image_shape, num_classes)
+
+
+def own(network: str, **changes: Any) -> Own:
+    return Own(**SMALL | changes, network=network)
 
 
 class Measuring(Loss):
@@ -220,9 +189,9 @@ WRITING = {
     "labels, to zero": config_with(loss=Zeroing()),
     "labels, clamped": config_with(loss=Clamping()),
     "images, by an augmentation": config_with(augmentation=Flipping()),
-    "images, by a model": config_with(model=Darkening(**SMALL)),
-    "weights": config_with(model=Drifting(**SMALL)),
-    "a buffer that is replaced": config_with(model=Smoothing(**SMALL)),
+    "images, by a model": config_with(model=own("darkening")),
+    "weights": config_with(model=own("drifting")),
+    "a buffer that is replaced": config_with(model=own("smoothing")),
     "beliefs, by a metric": config_with(loss=Measuring()),
 }
 SENTENCES = {
@@ -230,9 +199,9 @@ SENTENCES = {
     "labels, to zero": "The loss 'zeroing' writes to the labels",
     "labels, clamped": "The loss 'clamping' writes to the labels",
     "images, by an augmentation": "The augmentation 'flipping' writes to the images",
-    "images, by a model": "The model 'darkening' writes to the images",
-    "weights": "The model 'drifting' writes to the convolution",
-    "a buffer that is replaced": "The model 'smoothing' writes to the average",
+    "images, by a model": "The model 'own' writes to the images",
+    "weights": "The model 'own' writes to the convolution",
+    "a buffer that is replaced": "The model 'own' writes to the average",
     "beliefs, by a metric": "The loss 'measuring' writes to the beliefs",
 }
 
@@ -245,32 +214,30 @@ def test_a_part_that_writes_to_what_it_is_handed_ends_the_training_by_its_name(n
 
 
 def test_a_model_is_not_told_the_labels_of_what_it_is_judged_by() -> None:
-    plain, told = (config_with(model=model) for model in (CapsNet(**SMALL), Told(**SMALL)))
-    tested = [
-        [*Training(config, seed=0), Training(config, seed=0).test()] for config in (plain, told)
-    ]
+    configs = [config_with(model=own(network)) for network in ("plain", "reading labels")]
+    tested = [[*Training(config, seed=0), Training(config, seed=0).test()] for config in configs]
     assert tested[0][-1].error == tested[1][-1].error > 0.2
     assert tested[0][0].validation_loss == tested[1][0].validation_loss
 
 
 def test_drawing_the_true_class_leaves_the_beliefs_as_they_are() -> None:
     """Beliefs that are a view of the poses, which decoding masks in place."""
-    models = (model(**SMALL | {"reconstruction": "none"}) for model in (Viewing, Masking))
+    models = (own(network, reconstruction="none") for network in ("viewing", "masking"))
     tested = [Training(config_with(model=model), seed=0).test() for model in models]
     assert torch.equal(tested[0].predictions, tested[1].predictions)
     assert tested[0].error > 0.2
 
 
 def test_a_model_may_use_the_same_memory_for_each_batch() -> None:
-    configs = [small_config(model=model(**SMALL)) for model in (CapsNet, Reusing)]
+    configs = [small_config(model=own(network)) for network in ("plain", "reusing")]
     results = [Training(config, seed=0).test() for config in configs]
     assert len(results[0].labels) > EVALUATION_BATCH_SIZE
     assert torch.equal(results[0].predictions, results[1].predictions)
 
 
 def test_beliefs_outside_of_0_and_1_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"'unsquashed' returns lengths from -\d.* in \[0, 1\]"):
-        next(iter(Training(config_with(model=Unsquashed(**SMALL)), seed=0)))
+    with pytest.raises(ValueError, match=r"'own' returns lengths from -\d.* in \[0, 1\]"):
+        next(iter(Training(config_with(model=own("unsquashed")), seed=0)))
 
 
 class Looking(Evaluation):
