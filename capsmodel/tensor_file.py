@@ -14,8 +14,6 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
-from capsmodel.whole_file import write_whole
-
 _METADATA_KEY = "capsmodel"
 _MAX_HEADER_BYTES = 1 << 26
 _DTYPES = {"F32": torch.float32, "U8": torch.uint8}
@@ -40,11 +38,10 @@ def encoded_texts(texts: Iterable[str]) -> UInt8[Tensor, " bytes"]:
     return torch.tensor(list(content), dtype=torch.uint8)
 
 
-def write(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-    """Write tensors and JSON facts to one file, atomically."""
+def encoded(tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> bytes:
+    """Return a file of tensors and JSON facts."""
     on_cpu = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    content = safetensors.torch.save(on_cpu, metadata={_METADATA_KEY: json.dumps(dict(facts))})
-    write_whole(path, content)
+    return safetensors.torch.save(on_cpu, metadata={_METADATA_KEY: json.dumps(dict(facts))})
 
 
 def read(
@@ -75,7 +72,7 @@ def read_facts(path: Path) -> dict[str, Any]:
     """Return the JSON facts of a file from its header alone.
 
     Raises:
-        ValueError: If the file is not one that `write` made.
+        ValueError: If the file is not one that `encoded` made.
         OSError: If the file cannot be read.
     """
     return _facts(path, _header(path))

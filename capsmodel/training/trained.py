@@ -17,6 +17,7 @@ from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.models import ChildGrid, Network, Outputs, perturbed
 from capsmodel.training.given_images import ImagesGiven, taken_images
 from capsmodel.training.precision import multiplied_in, outputs_in
+from capsmodel.whole_file import write_whole
 
 EVALUATION_BATCH_SIZE = 256
 """Fixed, so that a result cannot depend on the batch size of the training."""
@@ -197,10 +198,14 @@ class Trained:
             network.load_state_dict(self._network.state_dict())
         return Trained(self.config, self.seed, self.device, network)
 
+    def encoded(self) -> bytes:
+        """Return the weights as a safetensors file."""
+        facts = {"schema_version": _SCHEMA_VERSION}
+        return tensor_file.encoded(self._network.state_dict(), facts)
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the weights to a safetensors file, atomically."""
-        facts = {"schema_version": _SCHEMA_VERSION}
-        tensor_file.write(Path(path), self._network.state_dict(), facts)
+        write_whole(Path(path), self.encoded())
 
     @classmethod
     def load(

@@ -34,6 +34,7 @@ from capsmodel.training.learner import Learner, SplitJudged
 from capsmodel.training.origin import Origin, origin_in_epoch
 from capsmodel.training.trained import Trained
 from capsmodel.training.untouched import refuse_writing
+from capsmodel.whole_file import write_whole
 
 _SCHEMA_VERSION = 1
 
@@ -289,15 +290,19 @@ class Training:
         """Return a copy of the network as it is now, for prediction."""
         return Trained(self.config, self.seed, self.device, copy.deepcopy(self._learner.network))
 
-    def save(self, path: Path) -> None:
-        """Write all state needed to resume to one safetensors file, atomically."""
+    def encoded(self) -> bytes:
+        """Return all state needed to resume as a safetensors file."""
         facts = {
             "schema_version": _SCHEMA_VERSION,
             "seed": self.seed,
             "epoch": self.epoch,
             "history": [asdict(metrics) for metrics in self.history],
         }
-        tensor_file.write(path, self._learner.tensors(), facts)
+        return tensor_file.encoded(self._learner.tensors(), facts)
+
+    def save(self, path: Path) -> None:
+        """Write all state needed to resume to one safetensors file, atomically."""
+        write_whole(path, self.encoded())
 
     @classmethod
     def restore(

@@ -12,7 +12,7 @@ import psutil
 from pydantic import BaseModel
 
 from sweeps.execution.channel import Channel
-from sweeps.storage.regular_files import open_regular
+from sweeps.storage.folder import in_storage
 
 _TAKE_SECONDS = 30.0  # that a message may wait for room in the pipe
 _END_SECONDS = 10.0
@@ -47,9 +47,7 @@ class ChildProcess:
         log: Path,
         start_seconds: float = math.inf,
     ) -> None:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = open_regular(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o600)
-        with os.fdopen(descriptor, "ab") as output:
+        with os.fdopen(in_storage(log.parent).make().append(log.name), "ab") as output:
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,

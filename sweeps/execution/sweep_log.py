@@ -20,7 +20,6 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from capsmodel.whole_file import write_whole
 from search_spaces.plans.known import known_after
 from sweeps.records.errors import BadInput
 from sweeps.records.launch_command import launch_words
@@ -43,8 +42,8 @@ from sweeps.records.sweep_log import (
 )
 from sweeps.storage.disk_room import retry_when_full
 from sweeps.storage.file_lock import is_locked
+from sweeps.storage.folder import in_storage, read_descriptor
 from sweeps.storage.locations import Storage
-from sweeps.storage.regular_files import open_regular, read_descriptor, read_regular
 from sweeps.storage.sqlite_file import archive_copy, archive_file
 from sweeps.tracking.addresses import public
 from sweeps.tracking.store import RecordStore
@@ -186,8 +185,8 @@ class SweepLog:
     def _opened(self) -> int:
         """Open the file without a torn last line; it is closed with the last use of the log."""
         num_bytes = _lines(self._path, self._sweep).num_bytes
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = open_regular(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        folder = in_storage(self._path.parent).make()
+        descriptor = folder.open(self._path.name, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         weakref.finalize(self, os.close, descriptor)
         os.ftruncate(descriptor, num_bytes)
         return descriptor
@@ -195,8 +194,7 @@ class SweepLog:
 
 def write_log(journals: Path, sweep: str, entries: Iterable[Entry]) -> None:
     """Write a log whole, in place of the one that is there."""
-    journals.mkdir(parents=True, exist_ok=True)
-    write_whole(log_path(journals, sweep), text_of(entries))
+    in_storage(journals).make().write(log_path(journals, sweep).name, text_of(entries))
 
 
 def stored_entries(journals: Path, sweep: str) -> list[Entry]:
@@ -219,14 +217,17 @@ def repair_log(path: Path) -> str:
     Returns:
         What was done, in a sentence; "" for a log that is not damaged.
     """
-    content = read_regular(path, MOST_BYTES)
+    folder = in_storage(path.parent)
+    content = folder.read(path.name, MOST_BYTES)
     try:
         manifest_of(LogLines(content).entries())
     except (ValueError, RecursionError) as error:
         intact = intact_part(content)
-        aside = archive_copy(path) if intact else archive_file(path)
+        aside = (
+            archive_copy(folder, path.name, content) if intact else archive_file(folder, path.name)
+        )
         if intact:
-            write_whole(path, intact)
+            folder.write(path.name, intact)
         num_kept = intact.count(b"\n")
         kept = f"its {num_kept} lines before that were kept" if intact else "nothing is left"
         return f"{path} was damaged ({_reason(error)}): archived as {aside.name}, {kept}."
@@ -346,7 +347,7 @@ class LogReader:
         """
         if not self._path.exists():
             return b""
-        descriptor = open_regular(self._path)
+        descriptor = in_storage(self._path.parent).open(self._path.name)
         status = os.fstat(descriptor)
         if status.st_ino != self._file or status.st_size < self._num_bytes:
             self._file, self._num_bytes, self._shared = status.st_ino, 0, b""
@@ -422,7 +423,14 @@ def waiting_trials(decisions: Iterable[Decided]) -> dict[str, int]:
 
 def is_launching(journals: Path, sweep: str) -> bool:
     """Return whether a process is running a sweep, repairing or deleting it."""
-    return is_locked(journals / f"{sweep}.lock")
+    return is_locked(in_storage(journals), f"{sweep}.lock")
+
+
+def locked_names(journals: Path) -> set[str]:
+    """Return the names of all locks that processes hold: of sweeps, and of recorders."""
+    folder = in_storage(journals)
+    locks = [name for name in folder.names() if name.endswith(".lock")]
+    return {name.removesuffix(".lock") for name in locks if is_locked(folder, name)}
 
 
 def _folder() -> str:
@@ -444,7 +452,7 @@ def _lines(path: Path, sweep: str) -> LogLines:
     """
     if not os.path.lexists(path):
         return LogLines(b"")
-    return _checked(read_regular(path, MOST_BYTES), path, sweep)
+    return _checked(in_storage(path.parent).read(path.name, MOST_BYTES), path, sweep)
 
 
 def _checked(content: bytes, path: Path, sweep: str) -> LogLines:
@@ -480,7 +488,8 @@ def _reason(error: Exception) -> str:
 def _is_of_another(journals: Path, sweep: str) -> bool:
     """Return whether the log named by a sweep is the whole log of another one."""
     try:
-        declared = declared_last(LogLines(read_regular(log_path(journals, sweep))).entries())
+        content = in_storage(journals).read(log_path(journals, sweep).name)
+        declared = declared_last(LogLines(content).entries())
     except (OSError, BadInput, ValueError, RecursionError):
         return False
     return declared is not None and declared.manifest.sweep != sweep

@@ -31,6 +31,7 @@ from sweeps.remote.messages import (
 )
 from sweeps.remote.node import write_files
 from sweeps.remote.services import is_open
+from sweeps.storage.folder import Folder
 
 _POLL_SECONDS = 0.5
 _SWEEP, _WORDS = "capsweep_sweep", "capsweep_words"  # in a job's metadata
@@ -127,7 +128,11 @@ def stop_job(request: StopJob, _say: _Say) -> JobState:
 def follow(request: FollowJob, say: _Say) -> JobState:
     """Send what a job prints, until it ends or what there is now."""
     storage = os.environ.get("CAPSWEEP_STORAGE")
-    view = Path(storage, "logs", f"{request.sweep}.view") if storage and request.sweep else None
+    view = (
+        (Folder(Path(storage), "logs"), f"{request.sweep}.view")
+        if storage and request.sweep
+        else None
+    )
     with _client(request.dashboard) as client:
         try:
             if request.is_followed:
@@ -140,9 +145,11 @@ def follow(request: FollowJob, say: _Say) -> JobState:
             raise
 
 
-async def _followed(client: Any, request: FollowJob, say: _Say, view: Path | None) -> JobState:
+async def _followed(
+    client: Any, request: FollowJob, say: _Say, view: tuple[Folder, str] | None
+) -> JobState:
     position = 0
-    frames = asyncio.create_task(_send_frames(view, say)) if view else None
+    frames = asyncio.create_task(_send_frames(*view, say)) if view else None
     try:
         async for text in client.tail_job_logs(request.job_id):
             if new := text[max(0, request.position - position) :]:
@@ -154,14 +161,14 @@ async def _followed(client: Any, request: FollowJob, say: _Say, view: Path | Non
     return _state(client, request.job_id)
 
 
-async def _send_frames(view: Path, say: _Say) -> None:
+async def _send_frames(logs: Folder, view: str, say: _Say) -> None:
     """Send the live view whenever it has changed."""
-    changed_at = 0.0
+    text = b""
     while True:
-        with suppress(OSError):
-            if (now := view.stat().st_mtime) != changed_at:
-                changed_at = now
-                say(Frame(text=view.read_text(encoding="utf-8")))
+        with suppress(OSError, BadInput):
+            if (now := logs.read(view)) != text:
+                text = now
+                say(Frame(text=text.decode(errors="replace")))
         await asyncio.sleep(_POLL_SECONDS)
 
 
@@ -176,7 +183,7 @@ def _submit(client: Any, line: str, files: Mapping[str, str], **given: Any) -> s
     if not files:
         return client.submit_job(entrypoint=line, **given)
     with tempfile.TemporaryDirectory(prefix="capsweep-") as folder:
-        write_files(folder, files)
+        write_files(Folder(Path(folder)), files)
         environment = {"working_dir": folder}
         return client.submit_job(entrypoint=line, runtime_env=environment, **given)
 

@@ -34,8 +34,9 @@ from sweeps.remote.messages import (
     Text,
 )
 from sweeps.remote.submissions import Submission
+from sweeps.storage.folder import PRIVATE, Folder
 
-JOBS = Path("capsweep-jobs")
+JOBS = "capsweep-jobs"
 """The folder of the files of submitted jobs, in that of the command."""
 _MLFLOW = "capsweep-mlflow"
 _MLFLOW_PORT = 5000
@@ -136,23 +137,22 @@ class KubeHead(Head):
                 return Submitted(job_id=name, words=tuple(shlex.split(noted.get(_WORDS, ""))))
         name = _free_name(request.sweep, names)
         job = ray_job(name, request, self.storage, job=self.job, pod=self._pod)
-        path = JOBS / f"{name}.yaml"
+        jobs, file = Folder(Path(), JOBS), f"{name}.yaml"
         document = yaml.dump(job, Dumper=_Plain, sort_keys=False, width=100)
         text = f"# {one_line(request.resume)}\n{document}"
         try:
-            JOBS.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            jobs.make().write(file, text.encode(), PRIVATE)  # an address may have a password
         except OSError as error:
             raise BadInput(
-                f"The job's file {path} cannot be written ({error.strerror}): give the command in "
-                f"another folder."
+                f"The job's file {jobs.path / file} cannot be written ({error.strerror}): give the "
+                f"command in another folder."
             ) from error
         try:
-            self.kubectl("apply", f"--filename={path}")
+            self.kubectl("apply", f"--filename={jobs.path / file}")
         except BadInput:
-            path.unlink()
+            jobs.remove(file)
             with suppress(OSError):  # others may be in it
-                JOBS.rmdir()
+                jobs.path.rmdir()
             raise
         return Submitted(job_id=name, is_new=True, words=request.words)
 
@@ -207,8 +207,9 @@ class KubeHead(Head):
         """Return the state of a job, and its files on the volume."""
         state = self._state(name)
         left: dict[str, str] = {}
+        asked = GetFiles(storage=self.storage, names=("k8s", name))
         with suppress(BadInput):  # there are none before it has begun
-            found = self.link.call(GetFiles(folder=f"{self.storage}/k8s/{name}"), Files).files
+            found = self.link.call(asked, Files).files
             left = {one: b64decode(text).decode(errors="replace") for one, text in found.items()}
         if not state.has_ended or not left.get("exit", "").strip().isdecimal():
             return state, left
@@ -287,7 +288,9 @@ def _entrypoint(name: str, request: SubmitSweep, storage: str) -> str:
     run = ["capsweep", "run", sweep, "--address=auto", *storage_word, *options]
     lines = [
         f"mkdir -p {shlex.quote(folder)} && cd {shlex.quote(folder)} || exit 2",
-        "rm -f exit",
+        f"rm -f {shlex.join(['exit', *request.files])}",
+        "[ ! -L job.out ] || rm job.out",
+        "set -o noclobber  # so that nothing is written through a link",
         "exec >> job.out 2>&1",
         "trap : TERM  # the launch ends by itself, and then this script",
         *(

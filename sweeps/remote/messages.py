@@ -378,10 +378,16 @@ class StopSlurmJob(_Request):
 
 
 class GetFiles(_Request):
-    """The files of a folder, without its subfolders. Answer: `Files`."""
+    """The files of a folder in the storage folder, without its subfolders. Answer: `Files`.
+
+    Attributes:
+        storage: The storage folder, absolute.
+        names: Of the folders that lead to it.
+    """
 
     call: Literal["files"] = "files"
-    folder: str
+    storage: str
+    names: tuple[str, ...]
 
 
 RequestOfAny = (
@@ -601,6 +607,10 @@ class SlurmFacts(_Message):
 
     storage: str
     most_cores: int | None = None
+
+
+MOST_FILES, MOST_BYTES = 1_000, 96 * 2**20
+"""Of a folder that is sent."""
 
 
 class Files(_Message):

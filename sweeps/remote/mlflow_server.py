@@ -12,9 +12,9 @@ from pathlib import Path
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
 from sweeps.remote.services import MARK, answers, program, service_environment
+from sweeps.storage.folder import PRIVATE, Folder, in_storage, read_descriptor
 
-_LOG = Path("~/capsweep-mlflow.log")
-_PRIVATE = Path("~/capsweep-mlflow.env")
+_LOG, _ADDRESS = "capsweep-mlflow.log", "capsweep-mlflow.env"  # in the home folder
 _START_SECONDS = 120.0
 _POLL_SECONDS = 0.1
 _NO_DRIVER = ("No module named 'psycopg'", "no pq wrapper")
@@ -47,7 +47,8 @@ class MlflowServer:
         if not (database and artifacts):
             raise BadInput("Where MLflow keeps things: set MLFLOW_DATABASE and MLFLOW_ARTIFACTS.")
         if database.startswith("sqlite:////"):
-            Path(database.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
+            path = Path(database.removeprefix("sqlite:///"))
+            in_storage(path.parent).make()
         environment = {
             **service_environment(),
             MARK: f"mlflow 127.0.0.1:{self._port}",
@@ -58,7 +59,9 @@ class MlflowServer:
         # one worker: of several, each answer on a keep-alive connection takes 40 ms more
         words = ["server", "--host=127.0.0.1", f"--port={self._port}", "--workers=1"]
         words += [f"--artifacts-destination={artifacts}"]
-        with _LOG.expanduser().open("wb") as output:
+        home = Folder(Path.home())
+        home.remove(_LOG)  # of an earlier one
+        with os.fdopen(home.append(_LOG, PRIVATE), "wb") as output:
             self._process = subprocess.Popen(
                 [program("mlflow"), *words],
                 env=environment,
@@ -84,14 +87,15 @@ class MlflowServer:
                 return
             time.sleep(_POLL_SECONDS)
         process.kill()
-        host, printed = socket.gethostname(), _LOG.expanduser().read_text(errors="replace").strip()
+        host = socket.gethostname()
+        printed = Folder(Path.home()).read(_LOG).decode(errors="replace").strip()
         if any(words in printed for words in _NO_DRIVER):
             raise BadInput(
                 f"MLflow's database is PostgreSQL, whose driver is not installed on {host}: "
                 f"python -m pip install 'psycopg[binary]' in the Python of capsweep there."
             )
         last = one_line(printed.splitlines()[-1])[:300] if printed else "it has said nothing"
-        raise BadInput(f"MLflow's server does not start on {host}: {last} (see {_LOG} there).")
+        raise BadInput(f"MLflow's server does not start on {host}: {last} (see ~/{_LOG} there).")
 
     def _answers(self) -> bool:
         return answers(f"http://127.0.0.1:{self._port}/health")
@@ -103,15 +107,19 @@ def _private_database() -> str | None:
     Raises:
         BadInput: If others may read the file, as the address may hold a password.
     """
-    path = _PRIVATE.expanduser()
-    if not path.exists():
+    home = Folder(Path.home())
+    try:
+        descriptor = home.open(_ADDRESS)
+    except FileNotFoundError:
         return None
-    if path.stat().st_mode & 0o077:
+    others_may_read = os.fstat(descriptor).st_mode & 0o077
+    text = read_descriptor(descriptor, home.path / _ADDRESS).decode()
+    if others_may_read:
         raise BadInput(
-            f"Others may read {_PRIVATE} on {socket.gethostname()}: chmod 600 {_PRIVATE}, and "
+            f"Others may read ~/{_ADDRESS} on {socket.gethostname()}: chmod 600 ~/{_ADDRESS}, and "
             f"change the password if it was seen."
         )
-    for line in path.read_text().splitlines():
+    for line in text.splitlines():
         name, _, value = line.removeprefix("export ").partition("=")
         if name.strip() == "MLFLOW_DATABASE":
             return value.strip().strip("'\"")

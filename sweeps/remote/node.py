@@ -23,6 +23,8 @@ from sweeps.execution.sweep_log import is_launching
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
 from sweeps.remote.messages import (
+    MOST_BYTES,
+    MOST_FILES,
     Ended,
     Facts,
     Files,
@@ -42,10 +44,11 @@ from sweeps.remote.messages import (
 )
 from sweeps.remote.mlflow_server import MlflowServer
 from sweeps.remote.services import MARK, answers, end_services, program, service_environment
+from sweeps.storage.folder import PRIVATE, Folder, read_descriptor
 from sweeps.storage.locations import resolve_storage
 
-_TOKEN = Path("~/.ray/auth_token")
-_ENVIRONMENT = Path("~/capsweep-env.sh")
+_TOKEN = "auth_token"  # in ~/.ray
+_ENVIRONMENT = "capsweep-env.sh"
 _START_SECONDS = 120.0
 _OBJECT_STORE_BYTES = 2**28  # trials pass nothing through it
 _Say = Callable[[BaseModel], None]
@@ -77,7 +80,7 @@ def facts(_: GetFacts, _say: _Say) -> Facts:
 def run_command(request: RunCommand, say: _Say) -> Ended:
     """Run capsweep in a folder with some files, and send what it prints."""
     with tempfile.TemporaryDirectory(prefix="capsweep-") as folder:
-        write_files(folder, request.files)
+        write_files(Folder(Path(folder)), request.files)
         width = {"COLUMNS": str(request.columns)} if request.columns else {}
         process = subprocess.Popen(
             [program("capsweep"), *request.words],
@@ -106,7 +109,7 @@ def prepare_data(request: PrepareData, _say: _Say) -> Ready:
     from sweeps.execution.plan.definition import define
 
     with tempfile.TemporaryDirectory(prefix="capsweep-") as folder:
-        write_files(folder, request.files)
+        write_files(Folder(Path(folder)), request.files)
         os.chdir(folder)
         which = f"./{request.sweep}" if request.files else request.sweep
         prepare_data(define(which, Changes(settings=dict(request.settings)), ()))
@@ -120,31 +123,38 @@ def running(request: GetRunning, _say: _Say) -> Running:
     return Running(is_running=is_launching(storage.journals, request.sweep))
 
 
-def write_files(folder: str | Path, files: Mapping[str, str]) -> None:
+def write_files(folder: Folder, files: Mapping[str, str]) -> None:
     """Write files into a folder.
 
     Raises:
         BadInput: If a name is a path.
     """
     for name, text in files.items():
-        if Path(name).name != name:
-            raise BadInput(f"'{name}' is no name of a file.")
-        Path(folder, name).write_text(text, encoding="utf-8")
+        folder.write(name, text.encode())
 
 
 def read_files(request: GetFiles, _say: _Say) -> Files:
-    """Return the files of a folder.
+    """Return the files of a folder, without the folders among them.
 
     Raises:
-        BadInput: If it cannot be read.
+        BadInput: If it cannot be read, is too large to be sent, or has a link in it.
     """
+    folder, contents, num_bytes = Folder(Path(request.storage), *request.names), {}, 0
     try:
-        paths = [path for path in Path(request.folder).iterdir() if path.is_file()]
-        contents = {path.name: b64encode(path.read_bytes()).decode() for path in paths}
+        with folder.opened():  # which says so if it is not there
+            names = [name for name in folder.names() if not (folder.path / name).is_dir()]
+        for name in names:
+            content = folder.read(name)
+            contents[name] = b64encode(content).decode()
+            num_bytes += len(content)
+            if len(contents) > MOST_FILES or num_bytes > MOST_BYTES:
+                raise BadInput(
+                    f"The folder {folder.path} has more than {MOST_FILES:,} files or "
+                    f"{MOST_BYTES:,} bytes, and is not sent: copy it by scp."
+                )
     except OSError as error:
         raise BadInput(
-            f"The folder {request.folder} cannot be read on {socket.gethostname()} "
-            f"({error.strerror})."
+            f"The folder {folder.path} cannot be read on {socket.gethostname()} ({error.strerror})."
         ) from error
     return Files(files=contents)
 
@@ -190,8 +200,8 @@ def start_worker(request: StartWorker, _say: _Say) -> Started:
     here = _token()[0]
     if here and here != request.token:
         raise BadInput(
-            f"{socket.gethostname()} has another token in {_TOKEN} than the head: if no other "
-            f"cluster uses it, delete it there and start again."
+            f"{socket.gethostname()} has another token in ~/.ray/{_TOKEN} than the head: if no "
+            f"other cluster uses it, delete it there and start again."
         )
     _write_token(request.token)
     _write_environment(request)
@@ -252,21 +262,18 @@ def _address() -> str:
 
 def _token() -> tuple[str, int | None]:
     """Return the token of this machine's clusters, and the permissions of its file."""
-    path = _TOKEN.expanduser()
+    folder = Folder(Path.home() / ".ray")
     try:
-        return path.read_text().strip(), path.stat().st_mode & 0o777
+        descriptor = folder.open(_TOKEN)
     except OSError:
         return "", None
+    mode = os.fstat(descriptor).st_mode & 0o777
+    return read_descriptor(descriptor, folder.path / _TOKEN).decode().strip(), mode
 
 
 def _write_token(token: str) -> None:
-    path = _TOKEN.expanduser()
-    if _token()[0] != token:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(token)
-    path.chmod(0o600)
+    if _token() != (token, PRIVATE):
+        Folder(Path.home() / ".ray").make(0o700).write(_TOKEN, token.encode(), PRIVATE)
 
 
 def _write_environment(request: StartHead | StartWorker) -> None:
@@ -280,12 +287,10 @@ def _write_environment(request: StartHead | StartWorker) -> None:
     }
     os.environ.update(values)
     text = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
-    path = _ENVIRONMENT.expanduser()
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
+    Folder(Path.home()).write(_ENVIRONMENT, text.encode())
     for folder in (request.storage, request.data):
         try:
-            Path(folder).mkdir(parents=True, exist_ok=True)
+            Folder(Path(folder)).make()
         except OSError as error:
             raise BadInput(
                 f"The folder {folder} cannot be made on {socket.gethostname()} "

@@ -15,6 +15,7 @@ from sweeps.remote import node
 from sweeps.remote.messages import HoldLock, Probe, Probed, Stopped, Text
 from sweeps.remote.services import answers
 from sweeps.storage.file_lock import FileLock, is_locked
+from sweeps.storage.folder import Folder
 
 _LONGEST_SECONDS = 10.0  # that a file may take until another machine sees it
 _POLL_SECONDS = 0.02
@@ -28,11 +29,11 @@ def hold_lock(request: HoldLock, say: _Say) -> Stopped:
     Raises:
         BadInput: If it cannot be written.
     """
-    path = Path(request.storage, request.name)
+    folder = Folder(Path(request.storage))
     try:
-        with FileLock(path) as lock:
+        with FileLock(folder, request.name) as lock:
             lock.acquire()
-            node.AT_END.append(path.unlink)
+            node.AT_END.append(lambda: folder.remove(request.name))
             say(Text(text=request.name))
             threading.Event().wait()  # the end of the connection ends this process
     except OSError as error:
@@ -45,7 +46,7 @@ def hold_lock(request: HoldLock, say: _Say) -> Stopped:
 def probe(request: Probe, _say: _Say) -> Probed:
     """Return what this machine shares with the head."""
     storage, port = Path(request.storage), request.mlflow_port
-    seen, sees_lock = _seen(storage / request.name) if request.name else (None, None)
+    seen, sees_lock = _seen(Folder(storage), request.name) if request.name else (None, None)
     return Probed(
         seen_after_seconds=seen,
         sees_lock=sees_lock,
@@ -58,14 +59,14 @@ def probe(request: Probe, _say: _Say) -> Probed:
     )
 
 
-def _seen(path: Path) -> tuple[float | None, bool | None]:
+def _seen(folder: Folder, name: str) -> tuple[float | None, bool | None]:
     """Return how long it took until a file was seen, and whether its lock is."""
     started = time.monotonic()
     while time.monotonic() - started < _LONGEST_SECONDS:
-        if path.exists():
+        if (folder.path / name).exists():
             seconds = time.monotonic() - started
             try:
-                return seconds, is_locked(path)
+                return seconds, is_locked(folder, name)
             except (BadInput, OSError):  # of another user, say
                 return seconds, None
         time.sleep(_POLL_SECONDS)

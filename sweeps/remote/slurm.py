@@ -10,7 +10,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -40,6 +39,7 @@ from sweeps.remote.messages import (
     time_word,
 )
 from sweeps.remote.node import write_files
+from sweeps.storage.folder import PRIVATE, Folder
 from sweeps.storage.locations import resolve_storage
 
 _POLL_SECONDS = 0.5
@@ -171,34 +171,45 @@ def submit(request: SubmitToSlurm, _say: _Say) -> Submitted:
     text = job_file(request)
     if (state := _queued(folder)) and not state.has_ended:
         _check_same_job(folder, text, request)
-        noted = tuple(shlex.split((folder / "words").read_text()))
+        noted = tuple(shlex.split(folder.read("words").decode()))
         return Submitted(job_id=_job_id(folder), words=noted)
     _test(text, request.job)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        Path(request.storage, "logs").mkdir(exist_ok=True)
-        write_files(folder, request.files)
-        for name in ("job.out", "exit"):
-            (folder / name).unlink(missing_ok=True)
-        for name, content in (("words", words), ("job.sbatch", text)):
-            (folder / name).touch(mode=0o600)  # an address of records may have a password
-            (folder / name).write_text(content)
+        _write_job(folder, words, text, request)
     except OSError as error:
         raise BadInput(
             f"The storage folder {request.storage} cannot be written to on "
             f"{os.uname().nodename} ({error.strerror}): give another --storage."
         ) from error
-    (folder / "job").write_text(_slurm("sbatch", "--parsable", str(folder / "job.sbatch")))
+    # by its text: sbatch would open the file by its path
+    folder.write("job", _slurm("sbatch", "--parsable", given=text).encode())
     return Submitted(job_id=_job_id(folder), is_new=True, words=request.words)
 
 
-def _check_same_job(folder: Path, text: str, request: SubmitToSlurm) -> None:
+def _write_job(folder: Folder, words: str, text: str, request: SubmitToSlurm) -> None:
+    """Write what a job reads, and make the file into which Slurm writes what it prints.
+
+    Raises:
+        BadInput: If there is a link in a place of one, or everybody may write to the folder.
+        OSError: If the disk fails.
+    """
+    Folder(Path(request.storage), "logs").make()
+    folder.make().check_closed()
+    write_files(folder, request.files)
+    for name in ("job.out", "exit"):
+        folder.remove(name)
+    os.close(folder.append("job.out"))
+    for name, content in (("words", words), ("job.sbatch", text)):
+        folder.write(name, content.encode(), PRIVATE)  # an address of records may have a password
+
+
+def _check_same_job(folder: Folder, text: str, request: SubmitToSlurm) -> None:
     """Make sure that a job asks of Slurm what the one does that waits or runs.
 
     Raises:
         BadInput: If it asks for something else, which would have no effect.
     """
-    now, given = (_asked(one) for one in ((folder / "job.sbatch").read_text(), text))
+    now, given = (_asked(one) for one in (folder.read("job.sbatch").decode(), text))
     if now == given:
         return
     has, asks = (_as_typed(one) or "no such option" for one in (now - given, given - now))
@@ -237,20 +248,17 @@ def _test(text: str, job: SlurmJob) -> None:
     Raises:
         BadInput: If Slurm does not take it. That all nodes are drained is no reason: it then waits.
     """
-    with tempfile.NamedTemporaryFile("w", prefix="capsweep-", suffix=".sbatch") as file:
-        file.write(text)
-        file.flush()
-        try:
-            _slurm("sbatch", "--test-only", file.name)
-        except BadInput as error:
-            up = sum(one.number for one in _nodes_for(job) if one.is_up)
-            if "node configuration is not available" not in str(error) or up >= job.nodes:
-                raise
+    try:
+        _slurm("sbatch", "--test-only", given=text)
+    except BadInput as error:
+        up = sum(one.number for one in _nodes_for(job) if one.is_up)
+        if "node configuration is not available" not in str(error) or up >= job.nodes:
+            raise
 
 
 def job_file(request: SubmitToSlurm) -> str:
     """Return the file that sbatch takes: what this sweep asks for, then what all have in common."""
-    folder = _folder(request.storage, request.sweep)
+    folder = _folder(request.storage, request.sweep).path
     which, *options = request.words
     storage = Path(request.storage)
     run = [f"./{which}" if which in request.files else which, f"--storage={storage}"]
@@ -300,21 +308,22 @@ def _sbatch_options(job: SlurmJob, sweep: str, folder: Path) -> Sequence[str]:
 def follow(request: FollowSlurmJob, say: _Say) -> JobState:
     """Send what the jobs of a sweep print, until the last has ended or what there is now."""
     folder = _folder(request.storage, request.sweep)
-    view = Path(request.storage, "logs", f"{request.sweep}.view")
-    position, changed_at, waiting = request.position, 0.0, ""
+    logs, shown = Folder(Path(request.storage), "logs"), b""
+    position, waiting = request.position, ""
     state, asked_at = _state(folder), time.monotonic()
     while True:
         with suppress(OSError):
-            text = (folder / "job.out").read_text(encoding="utf-8", errors="replace")
+            text = folder.read("job.out").decode(errors="replace")
             if new := text[position:]:
                 say(Text(text=new))
                 position = len(text)
         if state.has_ended or not request.is_followed:
             return state
         with suppress(OSError):
-            if state.status == "RUNNING" and view.stat().st_mtime != changed_at:
-                changed_at = view.stat().st_mtime
-                say(Frame(text=view.read_text(encoding="utf-8")))
+            view = logs.read(f"{request.sweep}.view") if state.status == "RUNNING" else shown
+            if view != shown:
+                shown = view
+                say(Frame(text=view.decode(errors="replace")))
         if state.status == "PENDING" and state.message != waiting:
             waiting = state.message
             say(Text(text=f"{waiting}\n", is_note=True))
@@ -333,28 +342,28 @@ def stop(request: StopSlurmJob, _say: _Say) -> JobState:
     return _state(folder)
 
 
-def _state(folder: Path) -> JobState:
+def _state(folder: Folder) -> JobState:
     """Return the state of a sweep's last job."""
     if state := _queued(folder):
         return state
     try:
-        code = int((folder / "exit").read_text())
+        code = int(folder.read("exit"))
     except (OSError, ValueError):
         code = None
     if code is not None:
         return JobState(status="FAILED" if code else "SUCCEEDED", exit_code=code)
     if not _job_id(folder):
         return JobState(status="UNKNOWN")
-    if not (folder / "job.out").exists():
+    if not (folder.path / "job.out").exists() or not folder.read("job.out"):
         message = (
             f"Slurm has ended job {_job_id(folder)} before it printed anything. The nodes may not "
-            f"see {folder.parents[1]}: give a folder that all of them share, --storage=FOLDER."
+            f"see {folder.path.parents[1]}: give a folder that all of them share, --storage=FOLDER."
         )
         return JobState(status="FAILED", message=message)
     return JobState(status="STOPPED", message=f"Slurm has ended job {_job_id(folder)}.")
 
 
-def _queued(folder: Path) -> JobState | None:
+def _queued(folder: Folder) -> JobState | None:
     """Return the state of a job that Slurm still has, None if it has none or it has ended."""
     if not (job_id := _job_id(folder)):
         return None
@@ -390,23 +399,24 @@ def _waiting_words(job_id: str, reason: str, start: str) -> str:
     return f"is waiting in Slurm's queue: {why}{expected}."
 
 
-def _job_id(folder: Path) -> str:
+def _job_id(folder: Folder) -> str:
     """Return the number of a sweep's last job, "" if there was none.
 
     sbatch writes the name of a cluster behind it where there are several.
     """
     try:
-        return (folder / "job").read_text().strip().partition(";")[0]
+        job_id = folder.read("job").decode().strip().partition(";")[0]
     except OSError:
         return ""
+    return job_id if job_id.isascii() and job_id.isdigit() else ""
 
 
-def _folder(storage: str, sweep: str) -> Path:
-    return Path(storage, "slurm", sweep)
+def _folder(storage: str, sweep: str) -> Folder:
+    return Folder(Path(storage), "slurm", sweep)
 
 
-def _slurm(*words: str) -> str:
-    """Return what a command of Slurm prints.
+def _slurm(*words: str, given: str = "") -> str:
+    """Return what a command of Slurm prints, which is given a text on its standard input.
 
     Raises:
         BadInput: With its own sentence, if it fails.
@@ -414,7 +424,7 @@ def _slurm(*words: str) -> str:
     try:
         ended = subprocess.run(
             words,
-            stdin=subprocess.DEVNULL,
+            input=given,
             capture_output=True,
             text=True,
             timeout=_ANSWER_SECONDS,

@@ -1,9 +1,13 @@
 # What follows is the same for every sweep. It starts Ray on the nodes of this job alone, runs the
 # sweep, and queues the job again when its time was over before the sweep was done.
-set -u
+set -u -o noclobber # so that nothing is written through a link
 log() { printf '%s\n' "capsweep: $*"; }
+# Writes a line into a file of the job's folder, in place of what bears its name.
+put() {
+  rm -f "$folder/$1" && printf '%s\n' "$2" > "$folder/$1"
+}
 end() {
-  printf '%s\n' "$1" > "$folder/exit" || true
+  put exit "$1" || true
   exit "$1"
 }
 on() { srun --overlap --cpus-per-task="$SLURM_CPUS_PER_TASK" --ntasks-per-node=1 "$@"; }
@@ -11,8 +15,8 @@ on() { srun --overlap --cpus-per-task="$SLURM_CPUS_PER_TASK" --ntasks-per-node=1
 cd "$folder"
 attempt=${CAPSWEEP_ATTEMPT:-$((${SLURM_RESTART_COUNT:-0} + 1))}
 log "job $SLURM_JOB_ID, attempt $attempt of $attempts, on $SLURM_JOB_NODELIST"
-printf '%s\n' "$SLURM_JOB_ID" > job
-rm -f exit
+put job "$SLURM_JOB_ID"
+rm -f exit ray-head.log ray-workers.log
 
 # Each node has to see the storage folder and this Python.
 if ! on --nodes="$SLURM_NNODES" --ntasks="$SLURM_NNODES" bash -c '
@@ -28,7 +32,15 @@ RAY_AUTH_TOKEN=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
 export RAY_AUTH_TOKEN
 address=$(getent ahostsv4 "$(hostname)" | awk 'NR == 1 {print $1}')
 port=$((20000 + SLURM_JOB_ID % 2000 * 5))
-scratch=/tmp/capsweep-$SLURM_JOB_ID
+# A name that nobody can guess, and a folder of our own under it on each node: Ray's sockets want a
+# short path, and the same one everywhere.
+scratch=/tmp/capsweep-$(od -An -N6 -tx1 /dev/urandom | tr -d ' \n')
+if ! on --nodes="$SLURM_NNODES" --ntasks="$SLURM_NNODES" bash -c '
+  mkdir -m 700 "$0" 2> /dev/null || { [ -d "$0" ] && [ ! -L "$0" ] && [ -O "$0" ]; }
+  ' "$scratch"; then
+  log "no folder $scratch for Ray can be made on every node of the job."
+  end 3
+fi
 ray_options=(--num-cpus="$SLURM_CPUS_PER_TASK" --object-store-memory=268435456 --block
   --min-worker-port=0 --max-worker-port=0 --dashboard-agent-listen-port=$((port + 1))
   --metrics-export-port=$((port + 2)))
@@ -79,7 +91,9 @@ log "trials are missing, so the job is queued again: nothing is to be done."
 trap - TERM
 scontrol requeue "$SLURM_JOB_ID" 2> /dev/null && sleep infinity # requeueing ends this script
 export CAPSWEEP_ATTEMPT=$((attempt + 1))
-if ! sbatch --parsable "$folder/job.sbatch" > job; then
+if [ -O job.sbatch ] && [ ! -L job.sbatch ] && next=$(sbatch --parsable job.sbatch); then
+  put job "$next"
+else
   log "Slurm does not take the job again: submit the sweep again to train what is missing."
   end "$code"
 fi

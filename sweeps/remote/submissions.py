@@ -9,8 +9,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from capsmodel.spelling import hint
-from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
+from sweeps.storage.folder import PRIVATE, Folder
 from sweeps.storage.locations import resolve_storage, resolve_tracking_uri
 from sweeps.tracking.validation import valid_names
 
@@ -55,9 +55,8 @@ class Submission(BaseModel):
 
     def write(self) -> None:
         """Note it, in place of an earlier one of that name."""
-        path = _path(self.sweep)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_whole(path, self.model_dump_json(indent=1).encode())
+        content = self.model_dump_json(indent=1).encode()
+        _notes().make(0o700).write(f"{self.sweep}.json", content, PRIVATE)
 
 
 def submission_of(
@@ -71,7 +70,7 @@ def submission_of(
     if storage or tracking_uri or not valid_names([sweep]):
         return None
     try:
-        noted = Submission.model_validate_json(_path(sweep).read_bytes())
+        noted = Submission.model_validate_json(_notes().read(f"{sweep}.json"))
     except (OSError, ValidationError):
         return None
     here = resolve_storage()
@@ -86,10 +85,10 @@ def submission_of(
 
 def submissions() -> list[Submission]:
     """Return what was submitted from this machine, by name; a damaged note is left out."""
-    noted: list[Submission] = []
-    for path in sorted(_path("x").parent.glob("*.json")):
-        with suppress(OSError, ValidationError):
-            noted.append(Submission.model_validate_json(path.read_bytes()))
+    notes, noted = _notes(), list[Submission]()
+    for name in [name for name in notes.names() if name.endswith(".json")]:
+        with suppress(OSError, BadInput, ValidationError):
+            noted.append(Submission.model_validate_json(notes.read(name)))
     return noted
 
 
@@ -132,8 +131,8 @@ def check_trials(storage: str | Path | None = None, tracking_uri: str | None = N
         )
 
 
-def _path(sweep: str) -> Path:
-    """Return the note's file.
+def _notes() -> Folder:
+    """Return the folder of the notes, a file a sweep.
 
     Raises:
         BadInput: If the user has no home.
@@ -142,4 +141,4 @@ def _path(sweep: str) -> Path:
         folder = Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state").expanduser()
     except RuntimeError as error:
         raise BadInput("There is no home folder to note submitted sweeps in: set HOME.") from error
-    return folder / "capsweep" / "submitted" / f"{sweep}.json"
+    return Folder(folder, "capsweep", "submitted")

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sweeps.storage.regular_files import open_regular, read_regular
+from sweeps.storage.folder import Folder
 
 # The kernel counts these locks by process: it would grant a second one of a file to the process
 # that holds the first, and drop both when any descriptor of the file is closed. So the process has
@@ -16,7 +16,7 @@ _LOCKED_HERE: dict[Path, int] = {}  # the descriptor of each
 _MUTEX = threading.Lock()
 
 
-def is_locked(path: Path) -> bool:
+def is_locked(folder: Folder, name: str) -> bool:
     """Return whether the lock on a file is held. Never takes it, not for a moment.
 
     Another user's lock is looked at like one's own, as long as it may be read.
@@ -25,10 +25,10 @@ def is_locked(path: Path) -> bool:
         BadInput: If it is not a regular file, or may not be read.
     """
     with _MUTEX:
-        if path in _LOCKED_HERE:
+        if folder.path / name in _LOCKED_HERE:
             return True
         try:
-            descriptor = open_regular(path)
+            descriptor = folder.open(name)
         except FileNotFoundError:
             return False
         try:
@@ -40,7 +40,7 @@ def is_locked(path: Path) -> bool:
     return False
 
 
-def read_lock(path: Path, most_bytes: int) -> bytes:
+def read_lock(folder: Folder, name: str, most_bytes: int) -> bytes:
     """Return what is written in the file of a lock, which this process may hold itself.
 
     Raises:
@@ -48,14 +48,17 @@ def read_lock(path: Path, most_bytes: int) -> bytes:
         BadInput: If it is not a regular file, or is larger.
     """
     with _MUTEX:
-        if (descriptor := _LOCKED_HERE.get(path)) is not None:
+        if (descriptor := _LOCKED_HERE.get(folder.path / name)) is not None:
             return os.pread(descriptor, most_bytes, 0)
-        return read_regular(path, most_bytes)
+        return folder.read(name, most_bytes)
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
     """Return whether an open file is the one at a path."""
-    return path.exists() and os.path.samestat(path.stat(), os.fstat(descriptor))
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 class FileLock:
@@ -65,8 +68,10 @@ class FileLock:
     them, so nothing in the process may open it but this module.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, folder: Folder, name: str) -> None:
+        """Name the file, which need not exist, and its folder."""
+        self._folder = folder
+        self.path = folder.path / name
         self._descriptor: int | None = None
 
     @property
@@ -84,7 +89,7 @@ class FileLock:
         with _MUTEX:
             if self.path in _LOCKED_HERE:
                 return False
-            descriptor = open_regular(self.path, os.O_RDWR | os.O_CREAT)
+            descriptor = self._folder.open(self.path.name, os.O_RDWR | os.O_CREAT)
             try:
                 fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:

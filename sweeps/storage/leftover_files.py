@@ -1,6 +1,5 @@
 """Files that killed writers have left, told from those that somebody writes now."""
 
-import os
 import re
 import stat
 import time
@@ -10,6 +9,7 @@ from pathlib import Path
 import psutil
 
 from capsmodel.whole_file import UNFINISHED, this_machine
+from sweeps.storage.folder import Folder
 
 _UNTOUCHED_SECONDS = 24 * 3600.0
 _WRITTEN_WHOLE = re.compile(rf".+\.([0-9a-f]{{8}})-(\d{{1,9}})\.{UNFINISHED}")
@@ -42,10 +42,9 @@ def is_left_over(path: Path) -> bool:
     return time.time() - status.st_mtime > _UNTOUCHED_SECONDS
 
 
-def remove_leftovers(folder: Path) -> None:
+def remove_leftovers(folder: Folder) -> None:
     """Remove what killed writers have left in a folder, as far as that is allowed."""
-    for entry in os.scandir(folder):
-        path = folder / entry.name
-        if is_left_over(path):
+    for name in folder.names():
+        if is_left_over(folder.path / name):
             with suppress(OSError):
-                path.unlink()
+                folder.remove(name)

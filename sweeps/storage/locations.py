@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import is_utf8, one_line
+from sweeps.storage.folder import Folder
 
 DEFAULT_STORAGE = "capsweep-store"
 DEFAULT_FILE = "mlflow.db"
@@ -116,13 +117,13 @@ def resolve_tracking_uri(tracking_uri: str | None = None, storage: str | Path | 
     return chosen.rstrip("/")
 
 
-def user_cache() -> Path:
+def user_cache() -> Folder:
     """Return the user's folder for what is derived, and may be deleted at any time.
 
     Raises:
         RuntimeError: If the user has no home.
     """
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "capsweep"
+    return Folder(Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser(), "capsweep")
 
 
 def bytes_below(folder: Path | str) -> int | None:

@@ -1,17 +1,16 @@
 """SQLite files that several processes share, also over a network disk."""
 
 import os
-import shutil
 import sqlite3
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from sweeps.records.errors import BadInput
 from sweeps.storage.disk_room import retry_when_full, wait_for_room
-from sweeps.storage.regular_files import check_regular, open_regular
+from sweeps.storage.folder import Folder
 
 _SIDE_FILES = ("-journal", "-wal", "-shm")
 _END_OF_SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")  # https://sqlite.org/fileformat.html
@@ -40,7 +39,7 @@ class RetryingConnection(sqlite3.Connection):
         return retry_when_full(lambda: plainly(sql, parameters), self.folder)
 
 
-def open_sqlite(path: Path) -> RetryingConnection:
+def open_sqlite(folder: Folder, name: str) -> RetryingConnection:
     """Open or create a file; each statement is a transaction, and waits for those of others.
 
     With a rollback journal: a write-ahead log needs shared memory, which network disks lack.
@@ -49,11 +48,13 @@ def open_sqlite(path: Path) -> RetryingConnection:
         BadInput: If it would lead elsewhere, or is no file.
         DamagedFile: If what is there is no SQLite file, or no whole one.
     """
-    check_database_files(path)
+    check_database_files(folder, name)
+    make_database_file(folder, name)
+    path = folder.path / name
     database = sqlite3.connect(
         path, isolation_level=None, timeout=30, check_same_thread=False, factory=RetryingConnection
     )
-    database.folder = path.parent
+    database.folder = folder.path
     try:
         why = _damage_of(database)
         if not why:
@@ -67,7 +68,7 @@ def open_sqlite(path: Path) -> RetryingConnection:
     raise DamagedFile(f"{path} is damaged ({why}).")
 
 
-def open_read_only(path: Path) -> sqlite3.Connection:
+def open_read_only(folder: Folder, name: str) -> sqlite3.Connection:
     """Open a file that is there, to read it.
 
     What a writer that was killed has left half-done is taken back; nothing else is written. A
@@ -76,39 +77,49 @@ def open_read_only(path: Path) -> sqlite3.Connection:
     Raises:
         BadInput: If it would lead elsewhere.
     """
-    check_database_files(path)
-    return sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=30)
+    check_database_files(folder, name)
+    address = f"file:{quote(str(folder.path / name))}?mode=rw"
+    return sqlite3.connect(address, uri=True, timeout=30)
 
 
-def check_database_files(path: Path) -> None:
+def make_database_file(folder: Folder, name: str) -> None:
+    """Make the file of a database, empty, where there is none.
+
+    SQLite would make one that its group may not write to, whatever the umask is, and give its
+    journals the same permissions.
+    """
+    os.close(folder.open(name, os.O_RDWR | os.O_CREAT))
+
+
+def check_database_files(folder: Folder, name: str) -> None:
     """Refuse a file where SQLite would follow a link, or delete a file that its journal names.
 
     Raises:
         BadInput: Saying which.
     """
-    for name in (path.name, *(path.name + end for end in _SIDE_FILES)):
-        check_regular(path.with_name(name), is_written=True)
-    journal = path.with_name(path.name + "-journal")
-    if _names_another_file(journal):
+    folder.check_closed()
+    for file in (name, *(f"{name}{end}" for end in _SIDE_FILES)):
+        folder.check_file(file, is_written=True)
+    if _names_another_file(folder, f"{name}-journal"):
         raise BadInput(
-            f"{journal} names another file, which SQLite would delete: no database of a storage "
-            f"folder has such a journal, so it is not opened. Move it away."
+            f"{folder.path / name}-journal names another file, which SQLite would delete: no "
+            f"database of a storage folder has such a journal, so it is not opened. Move it away."
         )
 
 
-def find_damage(path: Path) -> str:
+def find_damage(folder: Folder, name: str) -> str:
     """Return what is wrong with a SQLite file, "" where it is whole.
 
     Raises:
         BadInput: If it would lead elsewhere.
     """
-    with closing(open_read_only(path)) as database:
+    with closing(open_read_only(folder, name)) as database:
         return _damage_of(database)
 
 
-def _names_another_file(journal: Path) -> bool:
+def _names_another_file(folder: Folder, journal: str) -> bool:
     try:
-        descriptor = open_regular(journal)
+        descriptor = folder.open(journal)
     except FileNotFoundError:
         return False
     with os.fdopen(descriptor, "rb") as file:
@@ -126,45 +137,42 @@ def _damage_of(database: sqlite3.Connection) -> str:
     return "" if complaint == "ok" else " ".join(complaint.split())[:100]
 
 
-def archive_file(path: Path) -> Path:
+def archive_file(folder: Folder, name: str) -> Path:
     """Move a damaged file, and what SQLite keeps beside it, to `NAME.damaged-N`; return where."""
-    aside = _free_aside(path)
-    path.replace(aside)
-    _move_journals(path, aside)
-    return aside
+    aside = _free_aside(folder, name)
+    folder.rename(name, folder, aside)
+    _move_journals(folder, name, aside)
+    return folder.path / aside
 
 
-def archive_copy(path: Path) -> Path:
-    """Copy a damaged file to `NAME.damaged-N`, so that it may be replaced; return where."""
-    aside = _free_aside(path)
-    shutil.copyfile(path, aside)
-    return aside
+def archive_copy(folder: Folder, name: str, content: bytes) -> Path:
+    """Write what a damaged file holds to `NAME.damaged-N`, and leave the file; return where."""
+    aside = _free_aside(folder, name)
+    folder.write(aside, content)
+    return folder.path / aside
 
 
-def move_into_place(database: Path, path: Path) -> None:
+def move_into_place(folder: Folder, database: str, name: str) -> None:
     """Move a database that is whole to where there is none, or an empty file.
 
     What a killed writer has left beside one that is gone is put aside.
     """
-    _move_journals(path, _free_aside(path))
-    database.replace(path)
+    _move_journals(folder, name, _free_aside(folder, name))
+    folder.rename(database, folder, name)
 
 
-def _free_aside(path: Path) -> Path:
-    number = 1
-    while any(
-        os.path.lexists(path.with_name(f"{path.name}.damaged-{number}{end}"))
-        for end in ("", *_SIDE_FILES)
-    ):
+def _free_aside(folder: Folder, name: str) -> str:
+    taken, number = {*folder.names()}, 1
+    while any(f"{name}.damaged-{number}{end}" in taken for end in ("", *_SIDE_FILES)):
         number += 1
-    return path.with_name(f"{path.name}.damaged-{number}")
+    return f"{name}.damaged-{number}"
 
 
-def _move_journals(path: Path, aside: Path) -> None:
+def _move_journals(folder: Folder, name: str, aside: str) -> None:
     """Move what SQLite would play back into the file that is made anew, and so harm it."""
     for end in _SIDE_FILES:
-        if os.path.lexists(journal := path.with_name(f"{path.name}{end}")):
-            journal.replace(aside.with_name(f"{aside.name}{end}"))
+        with suppress(FileNotFoundError):
+            folder.rename(f"{name}{end}", folder, f"{aside}{end}")
 
 
 @contextmanager

@@ -8,10 +8,9 @@ of another format than today's is refused and left untouched.
 import json
 import os
 
-from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
+from sweeps.storage.folder import Folder
 from sweeps.storage.locations import Storage
-from sweeps.storage.regular_files import check_regular, read_regular
 
 FORMAT = 3
 _FIRST = 1
@@ -30,7 +29,7 @@ def store_format(storage: Storage) -> int:
         is_old = any(storage.cells.glob("*/")) or any(storage.journals.glob("*.db"))
         return _FIRST if is_old else FORMAT
     try:
-        number = json.loads(read_regular(path, _MAX_BYTES))["format"]
+        number = json.loads(Folder(storage.root).read(_FILE, _MAX_BYTES))["format"]
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         number = None
     if not isinstance(number, int) or isinstance(number, bool) or number < _FIRST:
@@ -60,7 +59,7 @@ def write_format(storage: Storage) -> None:
     """Write today's format into a storage folder that does not say its format yet."""
     path = storage.root / _FILE
     if not os.path.lexists(path):
-        write_whole(path, json.dumps({"format": FORMAT}).encode() + b"\n")
+        Folder(storage.root).write(_FILE, json.dumps({"format": FORMAT}).encode() + b"\n")
 
 
 def _check_links(storage: Storage) -> None:
@@ -68,8 +67,9 @@ def _check_links(storage: Storage) -> None:
 
     Whoever wants its parts on several disks mounts them there.
     """
+    root = Folder(storage.root)
     for database in storage.root.glob("mlflow.db*"):
-        check_regular(database)
+        root.check_file(database.name)
     folders = (storage.cells, storage.journals, storage.artifacts, storage.replaced, storage.logs)
     for folder in folders:
         if folder.is_symlink() or (folder.exists() and not folder.is_dir()):

@@ -18,7 +18,9 @@ def headed(header: bytes, rest: bytes = b"") -> bytes:
 
 
 def test_tensors_and_facts_come_back(tmp_path: Path) -> None:
-    tensor_file.write(tmp_path / "file", TENSORS, {"schema_version": 1, "more": [0.1]})
+    (tmp_path / "file").write_bytes(
+        tensor_file.encoded(TENSORS, {"schema_version": 1, "more": [0.1]})
+    )
     tensors, facts = tensor_file.read(tmp_path / "file", LAYOUT, schema_version=1)
     assert all(torch.equal(tensors[name], TENSORS[name]) for name in TENSORS)
     assert facts == {"schema_version": 1, "more": [0.1]}
@@ -26,25 +28,27 @@ def test_tensors_and_facts_come_back(tmp_path: Path) -> None:
 
 def test_the_same_content_is_written_as_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
-        tensor_file.write(tmp_path / name, TENSORS, {"schema_version": 1, "more": [0.1]})
+        (tmp_path / name).write_bytes(
+            tensor_file.encoded(TENSORS, {"schema_version": 1, "more": [0.1]})
+        )
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
 def test_writing_leaves_nothing_but_the_file(tmp_path: Path) -> None:
     for _ in range(2):
-        tensor_file.write(tmp_path / "file", TENSORS, {"schema_version": 1})
+        (tmp_path / "file").write_bytes(tensor_file.encoded(TENSORS, {"schema_version": 1}))
     assert os.listdir(tmp_path) == ["file"]  # noqa: PTH208
 
 
 def test_a_write_that_fails_leaves_the_old_file_whole(tmp_path: Path) -> None:
-    tensor_file.write(tmp_path / "file", TENSORS, {"schema_version": 1})
+    (tmp_path / "file").write_bytes(tensor_file.encoded(TENSORS, {"schema_version": 1}))
     with pytest.raises(TypeError):
-        tensor_file.write(tmp_path / "file", {}, {"schema_version": object()})
+        (tmp_path / "file").write_bytes(tensor_file.encoded({}, {"schema_version": object()}))
     assert tensor_file.read(tmp_path / "file", LAYOUT, 1)[1] == {"schema_version": 1}
 
 
 def test_another_schema_version_is_refused(tmp_path: Path) -> None:
-    tensor_file.write(tmp_path / "file", TENSORS, {"schema_version": 2})
+    (tmp_path / "file").write_bytes(tensor_file.encoded(TENSORS, {"schema_version": 2}))
     with pytest.raises(ValueError, match="has schema version 2, expected 1"):
         tensor_file.read(tmp_path / "file", LAYOUT, schema_version=1)
 
@@ -61,7 +65,7 @@ def test_another_schema_version_is_refused(tmp_path: Path) -> None:
 def test_another_layout_is_refused_by_what_differs(
     tmp_path: Path, layout: dict[str, TensorSpec], message: str
 ) -> None:
-    tensor_file.write(tmp_path / "file", TENSORS, {"schema_version": 1})
+    (tmp_path / "file").write_bytes(tensor_file.encoded(TENSORS, {"schema_version": 1}))
     with pytest.raises(ValueError, match=message):
         tensor_file.read(tmp_path / "file", layout, schema_version=1)
 
@@ -106,7 +110,7 @@ def with_strange_offsets(content: bytes) -> bytes:
 def test_a_file_whose_data_do_not_match_its_header_is_refused(
     tmp_path: Path, damage: Callable[[bytes], bytes]
 ) -> None:
-    tensor_file.write(tmp_path / "file", TENSORS, {"schema_version": 1})
+    (tmp_path / "file").write_bytes(tensor_file.encoded(TENSORS, {"schema_version": 1}))
     (tmp_path / "file").write_bytes(damage((tmp_path / "file").read_bytes()))
     with pytest.raises(ValueError, match="is damaged"):
         tensor_file.read(tmp_path / "file", LAYOUT, schema_version=1)

@@ -22,17 +22,17 @@ def test_a_crash_while_writing_leaves_the_old_file_whole(
     path = tmp_path / "file"
     write_whole(path, b"old")
 
-    def crash(*_: object) -> None:
+    def crash(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(*((os, "fsync") if step == "fsync" else (Path, "replace")), crash)
+    monkeypatch.setattr(os, step, crash)
     with pytest.raises(KeyboardInterrupt):
         write_whole(path, b"new")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["file"]  # noqa: PTH208 - names alone
 
 
-def no_hard_links(*_: object) -> None:
+def no_hard_links(*_: object, **__: object) -> None:
     raise PermissionError(errno.EPERM, "as FAT and some FUSE file systems answer")
 
 
@@ -55,8 +55,8 @@ def test_a_link_that_nfs_made_and_then_says_was_there_is_ones_own(
 ) -> None:
     link = os.link
 
-    def answer_lost(source: Path, target: Path) -> None:
-        link(source, target)
+    def answer_lost(source: str, target: str, **folders: None) -> None:
+        link(source, target, **folders)
         raise FileExistsError(errno.EEXIST, "the request was sent twice")
 
     monkeypatch.setattr(os, "link", answer_lost)
@@ -72,7 +72,7 @@ def test_a_link_in_place_of_the_file_is_neither_followed_nor_replaced(tmp_path: 
 
 
 def test_a_disk_that_fails_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr(os, "link", full)

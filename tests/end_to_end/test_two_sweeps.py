@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.storage.file_lock import is_locked
+from sweeps.storage.folder import Folder
 from tests.end_to_end.command import Terminal, clean_environment
 from tests.end_to_end.expectations import expect_each_cell_finished_once
 from tests.end_to_end.storage_view import outboxes
@@ -41,7 +42,7 @@ def test_two_sweeps_share_a_storage_and_their_trials_and_a_third_start_is_refuse
     second = write_sweep(tmp_path / "second.py", arms=more, **alike)
     both = [terminal.start("run", str(file)) for file in (first, second)]
 
-    both[0].wait_until(lambda: is_locked(storage / "journals" / "first.lock"))
+    both[0].wait_until(lambda: is_locked(Folder(storage, "journals"), "first.lock"))
     refused = terminal.run("run", str(first))
     gate.unlink()
     assert refused.code == 2, refused.explained()

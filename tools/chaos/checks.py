@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 
 from sweeps.storage.file_lock import is_locked
+from sweeps.storage.folder import Folder
 from tests.end_to_end.expectations import EPOCH_METRICS
 from tests.end_to_end.storage_view import RunFacts, outboxes, parent_runs, trial_runs
 from tools.chaos.processes import marked, trainers
@@ -68,7 +69,7 @@ def leftovers(world: World) -> Iterator[str]:
     for path in list(world.storage.rglob("*")):
         is_lock = path.name == "lock" or path.suffix == ".lock"
         with suppress(FileNotFoundError):
-            if is_lock and path.is_file() and is_locked(path):
+            if is_lock and path.is_file() and is_locked(Folder(path.parent), path.name):
                 yield f"the lock {path} is held"
     for folder in (world.storage, world.folder / "reports"):
         for path in folder.rglob("*"):

@@ -15,7 +15,7 @@ from sweeps.aggregation.comparison.arm_matching import (
 from sweeps.aggregation.rendering.contents import Section
 from sweeps.aggregation.rendering.measured import measured_spread_cell
 from sweeps.aggregation.rendering.renderers import section_files
-from sweeps.aggregation.rendering.result_files import make_folder, write_result
+from sweeps.aggregation.rendering.result_files import write_results
 from sweeps.aggregation.rendering.table import Cell, Column, Table, count_cell, text_cell
 from sweeps.aggregation.results.arms import ArmResults, arms_to_their_end
 from sweeps.aggregation.results.comparisons import diverged_share
@@ -24,6 +24,7 @@ from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line, shortened
 from sweeps.records.trial_record import SLUG, SLUG_WORDS
+from sweeps.storage.folder import Folder
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 
@@ -78,11 +79,8 @@ def compare_sweeps(
     arms = [_arms(store, manifest) for manifest in (first, second)]
     table = side_by_side(first, second, list(match_arms(arms[0], arms[1])))
     section = Section("compare", "compare", (table,), formats=("markdown", "csv", "latex"))
-    files = list(section_files(section))
-    target = make_folder(Path(reports), first.sweep)
-    for name, content in files:
-        write_result(target / name, content)
-    return ComparedSweeps(table, tuple(target / name for name, _ in files))
+    folder = Folder(Path(reports), first.sweep)
+    return ComparedSweeps(table, write_results(folder, section_files(section)))
 
 
 def _check_sweeps(first: Manifest, second: Manifest) -> None:

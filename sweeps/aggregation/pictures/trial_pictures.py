@@ -12,14 +12,14 @@ from sweeps.aggregation.pictures.picture_drawing import (
     reconstruction_picture,
 )
 from sweeps.aggregation.rendering.figure_style import figure_style, image_bytes
-from sweeps.aggregation.rendering.result_files import make_folder, write_result
+from sweeps.aggregation.rendering.result_files import write_results
 from sweeps.aggregation.results.recorded_evaluations import RecordedEvaluation, recorded_evaluations
 from sweeps.aggregation.tables.confusion_figure import KIND as CONFUSION
 from sweeps.aggregation.tables.confusion_figure import confused, confusion_drawing
 from sweeps.aggregation.trained_models import check_finished, trained_of, trial_of
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import TrialRecord
-from sweeps.storage.regular_files import read_regular
+from sweeps.storage.folder import Folder, read_named_file
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 
@@ -82,12 +82,9 @@ def pictures(
     check_finished(record)
     arrays = _recorded(record, store) or _made(record, store, parts)
     drawn = [*_drawn(pictured(arrays)), *_of_other_evaluations(record, store)]
-    target = make_folder(Path(out), record.trial_key)
-    for name, content in drawn:
-        write_result(target / name, content)
     names = {name for name, _ in drawn}
     return Pictures(
-        paths=tuple(target / name for name, _ in drawn),
+        paths=write_results(Folder(Path(out), record.trial_key), drawn),
         left_out=tuple(sentence for name, sentence in _LEFT_OUT.items() if name not in names),
     )
 
@@ -110,7 +107,7 @@ def _of_other_evaluations(record: TrialRecord, store: RecordStore) -> Iterator[t
         if evaluation.record.kind == CONFUSION and "counts" in evaluation.record.arrays:
             yield f"{CONFUSION}.{evaluation.key[:8]}.png", _confusion(record, evaluation, store)
         for name in evaluation.record.pictures:
-            content = read_regular(store.artifact(record, f"{evaluation.key}.{name}.png"))
+            content = read_named_file(store.artifact(record, f"{evaluation.key}.{name}.png"))
             yield f"{evaluation.record.kind}.{evaluation.key[:8]}.{name}.png", content
 
 

@@ -1,56 +1,38 @@
 """Files of results: each is written whole or not at all, and never through a link."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
-from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
+from sweeps.storage.folder import Folder
 from sweeps.storage.leftover_files import remove_leftovers
 
 
-def make_folder(folder: Path, name: str = "") -> Path:
-    """Return the folder of that name in another one, or that one itself, without leftover files.
+def write_results(folder: Folder, files: Iterable[tuple[str, bytes]]) -> tuple[Path, ...]:
+    """Write files into a folder, which is made if it is missing; leave the others there.
 
-    It is created if it is missing.
+    What a killed write has left there is removed.
+
+    Args:
+        folder: Where they go.
+        files: The name and the content of each.
+
+    Returns:
+        Their paths.
 
     Raises:
-        BadInput: If it cannot be made, or a link leads it elsewhere.
+        BadInput: If one cannot be written, or a link leads the folder elsewhere.
     """
-    target = folder / name
+    path, paths = folder.path, list[Path]()
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(folder.make())
+        for name, content in files:
+            path = folder.path / name
+            folder.write(name, content)
+            paths.append(path)
     except OSError as error:
-        raise _unwritable(target, error) from error
-    check_inside(target, folder)
-    remove_leftovers(target)
-    return target
-
-
-def check_inside(target: Path, folder: Path) -> None:
-    """Check that no link leads a folder out of its parent.
-
-    Raises:
-        BadInput: If it does.
-    """
-    if not target.resolve().is_relative_to(folder.resolve()):
         raise BadInput(
-            f"{target} leads out of {folder}: remove that link, or choose another folder."
-        )
-
-
-def write_result(path: Path, content: bytes) -> None:
-    """Write a file whole, or leave the old one.
-
-    Raises:
-        BadInput: If it cannot be written.
-    """
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _unwritable(path: Path, error: OSError) -> BadInput:
-    return BadInput(
-        f"{path} cannot be written: {error.strerror}. Choose another folder, by --reports, --into "
-        f"or --out."
-    )
+            f"{path} cannot be written: {error.strerror}. Choose another folder, by --reports, "
+            f"--into or --out."
+        ) from error
+    return tuple(paths)

@@ -14,12 +14,12 @@ from sweeps.aggregation.rendering.renderers import (
     Renderer,
     render,
 )
-from sweeps.aggregation.rendering.result_files import check_inside, make_folder, write_result
+from sweeps.aggregation.rendering.result_files import write_results
 from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.tables.sweep_results import read_results
 from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.records.manifest import Manifest
-from sweeps.storage.regular_files import read_regular
+from sweeps.storage.folder import Folder
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore, ReportPublisher
 
@@ -87,16 +87,16 @@ def check_report(
         tables=tables,
         style=style_of(Path(reports) / sweep, style),
     )
-    folder = Path(reports) / made.provenance.sweep
-    check_inside(folder, Path(reports))
-    contents = {name: _content(folder / name, content) for name, content in files}
+    folder = Folder(Path(reports), made.provenance.sweep)
+    folder.check()
+    contents = {name: _content(folder, name, content) for name, content in files}
     return CheckedReport(
         sweep=made.provenance.sweep,
-        folder=folder,
+        folder=folder.path,
         num_files=len(files),
         stale=tuple(name for name, content in files if contents[name] not in {None, content}),
         missing=tuple(name for name, _ in files if contents[name] is None),
-        others=tuple(sorted(_names(folder) - {name for name, _ in files})),
+        others=tuple(sorted({*folder.names()} - {name for name, _ in files})),
         left_out=made.left_out,
     )
 
@@ -207,10 +207,7 @@ def write_report(
     """
     chosen = style_of(folder / str(sweep), style)
     report, files = report_files(store, sweep, renderers=renderers, tables=tables, style=chosen)
-    target = make_folder(folder, report.provenance.sweep)
-    for name, content in files:
-        write_result(target / name, content)
-    return replace(report, paths=tuple(target / name for name, _ in files))
+    return replace(report, paths=write_results(Folder(folder, report.provenance.sweep), files))
 
 
 def write_paper(
@@ -248,10 +245,7 @@ def write_paper(
         for name, content in files
         if not name.endswith(".md")
     }
-    target = make_folder(folder)
-    for name, content in named.items():
-        write_result(target / name, content)
-    return replace(made, paths=tuple(target / name for name in named))
+    return replace(made, paths=write_results(Folder(folder), named.items()))
 
 
 def why_not_published(store: RecordStore, sweep: str, report: Report) -> tuple[str, ...]:
@@ -285,15 +279,11 @@ def _check_files(manifest: Manifest, names: Sequence[str]) -> None:
         )
 
 
-def _content(path: Path, expected: bytes) -> bytes | None:
+def _content(folder: Folder, name: str, expected: bytes) -> bytes | None:
     """Return a file's content, None where it is missing, b"" where it cannot be the report's."""
     try:
-        return read_regular(path, most_bytes=len(expected))
+        return folder.read(name, most_bytes=len(expected))
     except FileNotFoundError:
         return None
     except (BadInput, OSError):  # longer, a link, a folder, or not ours to read
         return b""
-
-
-def _names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()

@@ -10,7 +10,7 @@ from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import ARTIFACT_PREDICTIONS, TrialRecord
-from sweeps.storage.regular_files import read_regular
+from sweeps.storage.folder import read_named_file
 from sweeps.tracking.store import RecordStore
 
 _LOG = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ def read_predictions(store: RecordStore, records: Iterable[TrialRecord]) -> dict
     predictions: dict[str, Predictions] = {}
     for key, path in store.artifacts(by_key.values(), ARTIFACT_PREDICTIONS).items():
         try:
-            predictions[key] = _predictions(read_regular(path, _MOST_BYTES), by_key[key])
+            predictions[key] = _predictions(read_named_file(path, _MOST_BYTES), by_key[key])
         except (BadInput, ValueError, OSError) as error:
             _LOG.debug("no predictions of trial %s: %s", key, error)
     return predictions
@@ -59,7 +59,7 @@ def read_wrong_images(
         ]
         for trial, path in store.artifacts(evaluated, f"{key}.safetensors").items():
             try:
-                tensors = _tensors(read_regular(path))
+                tensors = _tensors(read_named_file(path))
             except (BadInput, ValueError, OSError) as error:
                 _LOG.debug("no values by image of %s of %s: %s", key, trial, error)
                 continue
@@ -85,7 +85,7 @@ def read_arrays(
     found: dict[str, dict[str, np.ndarray]] = {}
     for trial, path in store.artifacts(evaluated, f"{evaluation_key}.safetensors").items():
         try:
-            found[trial] = _tensors(read_regular(path))
+            found[trial] = _tensors(read_named_file(path))
         except (BadInput, ValueError, OSError) as error:
             _LOG.debug("no arrays of %s of %s: %s", evaluation_key, trial, error)
     return found

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from sweeps.records.errors import BadInput
 from sweeps.records.evaluation_record import EvaluationRecord
 from sweeps.records.trial_record import TrialRecord
-from sweeps.storage.regular_files import read_regular
+from sweeps.storage.folder import read_named_file
 from sweeps.tracking.store import RecordStore
 
 
@@ -40,7 +40,7 @@ def recorded_evaluations(record: TrialRecord, store: RecordStore) -> tuple[Recor
 
 def _read(record: TrialRecord, key: str, store: RecordStore) -> EvaluationRecord | None:
     try:
-        content = read_regular(store.artifact(record, f"{key}.json"))
+        content = read_named_file(store.artifact(record, f"{key}.json"))
         return EvaluationRecord.model_validate_json(content)
     except (BadInput, ValidationError):
         return None

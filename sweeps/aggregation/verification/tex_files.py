@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from sweeps.records.errors import BadInput
-from sweeps.storage.regular_files import read_regular
+from sweeps.storage.folder import read_named_file
 
 REMOVED = "\0"
 """Replaces each character that is taken out, so that positions and lines stay."""
@@ -147,7 +147,7 @@ def read_paper(given: str | Path) -> Paper:
     if not os.path.lexists(path) and os.path.lexists(f"{path}.tex"):
         path = Path(f"{path}.tex")
     try:
-        first = TexFile(str(path), _decoded(read_regular(path, MOST_BYTES)))
+        first = TexFile(str(path), _decoded(read_named_file(path, MOST_BYTES)))
     except OSError as error:
         raise BadInput(
             f"{path} cannot be read ({error.strerror}): name a paper's .tex file."
@@ -210,7 +210,7 @@ def _why_not(folder: Path, path: Path) -> str:
 
 def _read(folder: Path, path: Path) -> TexFile | None:
     try:
-        return TexFile(str(folder / path), _decoded(read_regular(folder / path, MOST_BYTES)))
+        return TexFile(str(folder / path), _decoded(read_named_file(folder / path, MOST_BYTES)))
     except (BadInput, OSError):
         return None
 

@@ -89,18 +89,18 @@ def _drawn(prediction: "Prediction", out: str | None) -> tuple[str, ...]:
 
     from PIL import Image
 
-    from sweeps.aggregation.rendering.result_files import make_folder, write_result
+    from sweeps.aggregation.rendering.result_files import write_results
+    from sweeps.storage.folder import Folder
 
-    folder, paths = make_folder(Path(out).parent, Path(out).name), list[str]()
+    files: list[tuple[str, bytes]] = []
     for number, drawn in enumerate(prediction.reconstructions.cpu()):
         one = drawn[0] if drawn.ndim == 4 else drawn
         values = (one.clamp(0, 1) * 255).round().byte().movedim(0, -1).numpy()
         written = io.BytesIO()
         Image.fromarray(values if values.shape[-1] == 3 else values[..., 0]).save(written, "PNG")
-        path = folder / f"{number:04}-{Path(prediction.sources[number]).stem}.png"
-        write_result(path, written.getvalue())
-        paths.append(str(path))
-    return tuple(paths)
+        name = f"{number:04}-{Path(prediction.sources[number]).stem}.png"
+        files.append((name, written.getvalue()))
+    return tuple(map(str, write_results(Folder(Path(out)), files)))
 
 
 def _answer(

@@ -346,7 +346,7 @@ def _print_submitted(submission: "Submission", place: str, *, is_new: bool) -> N
     if submission.to == "k8s":
         from sweeps.remote.kube import JOBS
 
-        typer.echo(f"  {'file:':8}{JOBS / submission.job_id}.yaml")
+        typer.echo(f"  {'file:':8}{JOBS}/{submission.job_id}.yaml")
     for what, command in (
         ("look:", f"{program} status {name}"),
         ("follow:", followed(submission.resume)),

@@ -13,16 +13,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from capsmodel.whole_file import write_first, write_whole
 from sweeps.records.errors import BadInput
 from sweeps.records.evaluation_names import EVALUATION_KEY
 from sweeps.records.evaluation_record import EvaluationRecord
-from sweeps.storage.regular_files import (
-    check_owner,
-    open_regular,
-    opened_folder,
-    read_descriptor,
-)
+from sweeps.storage.folder import Folder
 
 
 class CellEvaluations:
@@ -30,7 +24,8 @@ class CellEvaluations:
 
     def __init__(self, folder: Path) -> None:
         """Name the folder of a cell, which need not exist."""
-        self._folder = folder / "evaluations"
+        cells = folder.parent
+        self._folder = Folder(cells.parent, cells.name, folder.name, "evaluations")
 
     def keys(self) -> set[str]:
         """Return the keys of the evaluations.
@@ -38,11 +33,8 @@ class CellEvaluations:
         Raises:
             BadInput: If the folder leads elsewhere or is a stranger's.
         """
-        check_owner(self._folder.parent)
-        check_owner(self._folder)
-        return {
-            path.stem for path in self._folder.glob("*.json") if EVALUATION_KEY.fullmatch(path.stem)
-        }
+        stems = {name.removesuffix(".json") for name in self._folder.names() if ".json" in name}
+        return set(filter(EVALUATION_KEY.fullmatch, stems))
 
     def read(self, key: str) -> EvaluationRecord | None:
         """Return the record of an evaluation, None if it does not exist.
@@ -51,11 +43,8 @@ class CellEvaluations:
             BadInput: If it is damaged, or of a later version.
         """
         path = self._path(key, "json")
-        check_owner(self._folder.parent)
         try:
-            with opened_folder(path.parent) as folder:
-                content = read_descriptor(open_regular(path, folder=folder), path)
-            return EvaluationRecord.model_validate_json(content)
+            return EvaluationRecord.model_validate_json(self._folder.read(path.name))
         except FileNotFoundError:
             return None
         except ValidationError as error:
@@ -79,19 +68,15 @@ class CellEvaluations:
         """
         if earlier := self.read(record.evaluation_key):
             return earlier
-        check_owner(self._folder.parent)
-        self._folder.mkdir(parents=True, exist_ok=True)
-        check_owner(self._folder)
-        fenced = f"{record.evaluation_key}-{record.fence}"
+        folder, fenced = self._folder.make(), f"{record.evaluation_key}-{record.fence}"
         if numbers:
-            write_whole(self._path(fenced, "safetensors"), numbers)
+            folder.write(f"{fenced}.safetensors", numbers)
         for name, content in pictures.items():
-            write_whole(self._path(fenced, f"{name}.png"), content)
-        content = record.model_dump_json().encode()
-        if write_first(self._path(record.evaluation_key, "json"), content):
+            folder.write(f"{fenced}.{name}.png", content)
+        if folder.write_first(f"{record.evaluation_key}.json", record.model_dump_json().encode()):
             return record
-        for path in self._folder.glob(f"{fenced}.*"):
-            path.unlink(missing_ok=True)
+        for name in [name for name in folder.names() if name.startswith(f"{fenced}.")]:
+            folder.remove(name)
         return self.read(record.evaluation_key) or record
 
     def files(self, record: EvaluationRecord) -> dict[str, Path]:
@@ -112,4 +97,4 @@ class CellEvaluations:
         return early if early.exists() and not fenced.exists() else fenced
 
     def _path(self, stem: str, ending: str) -> Path:
-        return self._folder / f"{stem}.{ending}"
+        return self._folder.path / f"{stem}.{ending}"

@@ -21,7 +21,7 @@ other's files, and the first to write `final.json` fills the cell. Names in earl
 fence, which counts as 0.
 
 Other users may have put files there. So no link is followed, only regular files are opened, and
-a file of another owner is refused, as `regular_files` says.
+a file of another owner is refused, as `sweeps.storage.folder` says.
 """
 
 import os
@@ -35,7 +35,6 @@ from typing import BinaryIO
 from pydantic import ValidationError
 
 from capsmodel.spelling import words_of
-from capsmodel.whole_file import write_first
 from search_spaces.user_code import line_in_sweep_file
 from sweeps.execution.cells.worker_stats import WorkerStats
 from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialSpec
@@ -43,17 +42,12 @@ from sweeps.records.errors import BadInput
 from sweeps.storage.appended import append_whole
 from sweeps.storage.disk_room import retry_when_full
 from sweeps.storage.file_lock import FileLock, is_locked
-from sweeps.storage.regular_files import (
-    check_owner,
-    check_regular,
-    open_regular,
-    opened_folder,
-    read_descriptor,
-)
+from sweeps.storage.folder import Folder, read_descriptor
 
 CHECKPOINT, PREDICTIONS, WEIGHTS = "checkpoint", "predictions", "weights"
 """What an attempt writes besides its lines of the outbox."""
 _OF_ATTEMPT = re.compile(rf"({CHECKPOINT}|{PREDICTIONS}|{WEIGHTS})(?:-(\d{{1,18}}))?\.safetensors")
+_LEFT_OVER = (".tmp", ".unfinished", ".damaged")
 _MOST_LINES = 200_000  # of an outbox: an epoch is one
 
 
@@ -66,9 +60,10 @@ class CellFolder:
 
     def __init__(self, cells: Path, trial_key: str) -> None:
         self.trial_key = trial_key
-        self.path = cells / trial_key
+        self.files = Folder(cells.parent, cells.name, trial_key)
+        self.path = self.files.path
         self.log = self.path / "log.txt"
-        self.stats = WorkerStats(self.path / "pulse.txt")
+        self.stats = WorkerStats(self.files)
         self._outbox = self.path / "outbox.jsonl"
         self._final = self.path / "final.json"
         self.lock = self.path / "lock"
@@ -123,13 +118,11 @@ class CellFolder:
             CellBusyError: If another process has it for longer than `wait_seconds`.
             BadInput: If the folder, or a file that goes with it, is a link or a stranger's.
         """
-        if not os.path.lexists(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-        check_owner(self.path)
+        self.files.make()
         for path in self.attempt_files(CHECKPOINT, PREDICTIONS, WEIGHTS):
-            check_regular(path)
+            self.files.check_file(path.name)
         deadline = time.monotonic() + wait_seconds
-        with FileLock(self.lock) as lock:
+        with self.new_lock() as lock:
             while not lock.acquire():
                 if time.monotonic() > deadline:
                     raise CellBusyError(f"cell {self.trial_key} is locked by another process")
@@ -147,18 +140,21 @@ class CellFolder:
             lines, _ = self.read_outbox()
             return max((line.fence for line in lines), default=0)
 
+    def new_lock(self) -> FileLock:
+        """Return its lock, which is not taken yet."""
+        return FileLock(self.files, self.lock.name)
+
     def is_busy(self) -> bool:
         """Return whether another process is training it now."""
-        check_owner(self.path)
-        return is_locked(self.lock)
+        return is_locked(self.files, self.lock.name)
 
     def open_log(self) -> int:
         """Open the log to add to it, and return its descriptor."""
-        return self._open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        return self.files.append(self.log.name)
 
     def read_log(self) -> int:
         """Open the log to read it, and return its descriptor."""
-        return self._open(self.log)
+        return self.files.open(self.log.name)
 
     def append(self, *lines: OutboxLine) -> None:
         """Append lines to the outbox, all of them or none.
@@ -180,7 +176,7 @@ class CellFolder:
             plan: Hash of the plan, as in `TrialSpec.plan`.
         """
         try:
-            content = read_descriptor(self._open(self._outbox), self._outbox)
+            content = self.files.read(self._outbox.name)
         except (OSError, BadInput):
             return None
         if plan.encode() not in content:
@@ -207,7 +203,7 @@ class CellFolder:
         if self.outbox_size() <= offset:
             return [], offset
         begin = 0 if fence is None else offset
-        descriptor = self._open(self._outbox)
+        descriptor = self.files.open(self._outbox.name)
         os.lseek(descriptor, begin, os.SEEK_SET)
         data = read_descriptor(descriptor, self._outbox)
         end = data.rfind(b"\n") + 1
@@ -240,8 +236,7 @@ class CellFolder:
             BadInput: If it is damaged, or of a later version.
         """
         try:
-            content = read_descriptor(self._open(self._final), self._final)
-            return FinalRecord.model_validate_json(content)
+            return FinalRecord.model_validate_json(self.files.read(self._final.name))
         except FileNotFoundError:
             return None
         except ValidationError as error:
@@ -269,20 +264,17 @@ class CellFolder:
         Raises:
             BadInput: If another attempt has written one that cannot be read.
         """
-        check_owner(self.path)
-        if not write_first(self._final, record.model_dump_json().encode()):
+        if not self.files.write_first(self._final.name, record.model_dump_json().encode()):
             record = self.read_final() or record
         self.remove_scratch(record)
         return record
 
     def remove_scratch(self, final: FinalRecord) -> None:
         """Remove what a filled cell does not need, and what other attempts have written."""
-        check_owner(self.path)
-        leftovers = [
-            path for end in ("tmp", "unfinished", "damaged") for path in self.path.glob(f"*.{end}")
-        ]
-        for path in (*self.unneeded_files(final), self.stats.path, *leftovers):
-            path.unlink(missing_ok=True)
+        names = [path.name for path in (*self.unneeded_files(final), self.stats.path)]
+        names += [name for name in self.files.names() if name.endswith(_LEFT_OVER)]
+        for name in names:
+            self.files.remove(name)
 
     def unneeded_files(self, final: FinalRecord) -> list[Path]:
         """Return all checkpoints, and other attempts' files that the final record lacks."""
@@ -294,20 +286,20 @@ class CellFolder:
         """Remove the checkpoints of earlier attempts, now that this one has written its own."""
         for path, other in self.attempt_files(CHECKPOINT).items():
             if other < fence:
-                path.unlink(missing_ok=True)
+                self.files.remove(path.name)
 
     def delete_weights(self) -> int:
         """Delete the trained weights, and return how many bytes there were."""
-        check_owner(self.path)
+        self.files.check()
         paths = self.attempt_files(WEIGHTS)
         size = sum(path.lstat().st_size for path in paths)
         for path in paths:
-            path.unlink(missing_ok=True)
+            self.files.remove(path.name)
         return size
 
     def archive_checkpoint(self, path: Path) -> None:
         """Rename a damaged checkpoint, so that no attempt resumes from it."""
-        path.replace(self.path / f"{CHECKPOINT}.damaged")
+        self.files.rename(path.name, self.files, f"{CHECKPOINT}.damaged")
 
     def append_failure(self, spec: TrialSpec, fence: int, reason: str, **kind: bool) -> None:
         """Append that an attempt failed, with its spec, as it may have ended before its start.
@@ -372,12 +364,9 @@ class CellFolder:
         lines, _ = self.read_outbox()
         return max((line.epoch.epoch for line in lines if line.epoch), default=0)
 
-    def _open(self, path: Path, flags: int = os.O_RDONLY) -> int:
-        with opened_folder(self.path) as folder:
-            return open_regular(path, flags, folder)
-
     def _open_outbox(self, flags: int) -> BinaryIO:
-        return os.fdopen(self._open(self._outbox, flags), "r+b" if flags else "rb", buffering=0)
+        descriptor = self.files.open(self._outbox.name, flags)
+        return os.fdopen(descriptor, "r+b" if flags else "rb", buffering=0)
 
 
 def _pieces(data: bytes) -> Generator[tuple[int, bytes]]:

@@ -10,21 +10,21 @@ Each line is written over in place, which a full disk allows.
 
 import os
 from contextlib import suppress
-from pathlib import Path
 
-from sweeps.storage.regular_files import open_regular, read_regular
+from sweeps.storage.folder import Folder
 
+_FILE = "pulse.txt"
 _LINE = b"%20d\n"
 _WIDTH = 21
 _GPU_LINE = b"%-60s\n"  # behind three numbers
 
 
 class WorkerStats:
-    """The statistics of the worker of one cell, in its file `pulse.txt`."""
+    """The statistics of the worker of one cell, in its file `pulse.txt`, which need not exist."""
 
-    def __init__(self, path: Path) -> None:
-        """Name the file, which need not exist."""
-        self.path = path
+    def __init__(self, cell: Folder) -> None:
+        self._cell = cell
+        self.path = cell.path / _FILE
 
     def note_peak_memory(self, size: int) -> None:
         """Note the peak memory of the attempt's process so far."""
@@ -63,7 +63,7 @@ class WorkerStats:
 
     def _write(self, start: int, text: bytes) -> None:
         with suppress(OSError, ValueError):  # it may want room too, or the file be a stranger's
-            descriptor = open_regular(self.path, os.O_WRONLY | os.O_CREAT)
+            descriptor = self._cell.open(_FILE, os.O_WRONLY | os.O_CREAT)
             try:
                 os.pwrite(descriptor, text, start)
             finally:
@@ -77,6 +77,6 @@ class WorkerStats:
 
     def _text(self, start: int, length: int) -> str:
         try:
-            return read_regular(self.path, most_bytes=200)[start : start + length].decode()
+            return self._cell.read(_FILE, most_bytes=200)[start : start + length].decode()
         except (OSError, ValueError):  # not there yet; a stranger's file is a ValueError too
             return ""

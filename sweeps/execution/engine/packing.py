@@ -23,7 +23,7 @@ from sweeps.execution.engine.cards import Card
 from sweeps.execution.engine.placement import OnCard
 from sweeps.records.trial_record import Json
 from sweeps.storage.appended import append_whole
-from sweeps.storage.regular_files import open_regular, read_regular
+from sweeps.storage.folder import Folder
 
 CONTEXT_BYTES = 640 * 2**20
 """What a process takes of a card before it allocates anything: CUDA's context and kernels."""
@@ -113,7 +113,7 @@ class MemoryNeeds:
 def _read(path: Path) -> list[ShapePeak]:
     """Return the peaks of a file; what is torn or a stranger's is left out."""
     try:
-        lines = read_regular(path, most_bytes=_MOST_FILE_BYTES).splitlines()
+        lines = Folder(path.parent).read(path.name, _MOST_FILE_BYTES).splitlines()
     except (OSError, ValueError):
         return []
     peaks: list[ShapePeak] = []
@@ -129,7 +129,8 @@ def _append(path: Path, peak: ShapePeak) -> None:
     """Add a peak to the file; without room for it the next launch measures anew."""
     try:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
-        with os.fdopen(open_regular(path, flags), "r+b", buffering=0) as file:
+        descriptor = Folder(path.parent).open(path.name, flags)
+        with os.fdopen(descriptor, "r+b", buffering=0) as file:
             append_whole(file, f"{peak.model_dump_json()}\n".encode())
     except (OSError, ValueError):
         return

@@ -5,7 +5,6 @@ logs, evaluations. It skips cells that a trial holds and sweeps that are running
 """
 
 import os
-import shutil
 import stat
 import time
 from collections.abc import Generator, Iterable, Iterator
@@ -19,10 +18,9 @@ from sweeps.execution.housekeeping.needs import needs_of, sweeps_and_whether_run
 from sweeps.execution.launch_process.launch_lock import existing_places
 from sweeps.records.cell_contents import FinalRecord
 from sweeps.records.errors import BadInput
-from sweeps.storage.file_lock import FileLock
+from sweeps.storage.folder import folder_of
 from sweeps.storage.leftover_files import is_left_over
 from sweeps.storage.locations import Storage
-from sweeps.storage.regular_files import opened_folder
 from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import RecordStore
 
@@ -39,13 +37,13 @@ class Freed:
     errors: tuple[str, ...]
 
 
-def free(leftovers: Iterable[Leftover]) -> Freed:
+def free(leftovers: Iterable[Leftover], storage: Storage) -> Freed:
     """Delete leftovers, but none of a cell that a trial has begun to write to since."""
     freed: list[Leftover] = []
     errors: list[str] = []
     for leftover in leftovers:
         try:
-            if _is_freed(leftover):
+            if _is_freed(leftover, storage.root):
                 freed.append(leftover)
         except FileNotFoundError:  # another process was faster
             continue
@@ -54,25 +52,25 @@ def free(leftovers: Iterable[Leftover]) -> Freed:
     return Freed(tuple(freed), tuple(errors))
 
 
-def _is_freed(leftover: Leftover) -> bool:
+def _is_freed(leftover: Leftover, root: Path) -> bool:
     if leftover.cell is None:
-        _delete(leftover)
+        _delete(leftover, root)
         return True
     folder = CellFolder(leftover.cell.parent, leftover.cell.name)
-    with FileLock(folder.lock) as lock:
+    with folder.new_lock() as lock:
         if lock.acquire():
-            _delete(leftover)
+            _delete(leftover, root)
             return True
     return False
 
 
-def _delete(leftover: Leftover) -> None:
+def _delete(leftover: Leftover, root: Path) -> None:
     """Delete a file, or a cell's whole folder, by the folder that it lies in and no other."""
-    with opened_folder(leftover.path.parent) as parent:
-        if leftover.kind is Kind.REPLACED:
-            shutil.rmtree(leftover.path.name, dir_fd=parent)
-        else:
-            os.unlink(leftover.path.name, dir_fd=parent)
+    folder = folder_of(leftover.path, root)
+    if leftover.kind is Kind.REPLACED:
+        folder.remove_all(leftover.path.name)
+    else:
+        folder.remove(leftover.path.name)
 
 
 def look(storage: Storage, store: RecordStore, needs: Needs) -> list[Leftover]:
@@ -239,6 +237,6 @@ def clean(
         leftovers = untouched_since(look(storage, store, needs), time.time() - older_than_seconds)
         if not is_freeing:
             return Cleaned(tuple(leftovers), is_freed=False, sentences=notes, exit_code=0)
-        freed = free(leftovers)
+        freed = free(leftovers, storage)
     code = 3 if freed.errors else 0
     return Cleaned(freed.leftovers, True, (*notes, *freed.errors), code)

@@ -6,10 +6,8 @@ that was killed at any point is completed by the same call: what identifies the 
 
 import os
 import re
-import shutil
-import stat
 from collections.abc import Collection, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,12 +22,11 @@ from sweeps.execution.housekeeping.deletion_plan import (
 from sweeps.execution.housekeeping.needs import sweeps_and_whether_running
 from sweeps.execution.launch_process.launch_lock import existing_places, make_folders
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.execution.sweep_log import log_path, stored_manifest, write_log
+from sweeps.execution.sweep_log import locked_names, log_path, stored_manifest, write_log
 from sweeps.records.errors import BadInput
 from sweeps.records.sweep_log import Declared
-from sweeps.storage.file_lock import FileLock, is_locked
+from sweeps.storage.folder import in_storage
 from sweeps.storage.locations import Storage
-from sweeps.storage.regular_files import opened_folder
 from sweeps.storage.sqlite_file import archive_file
 from sweeps.tracking.addresses import public, sqlite_path
 from sweeps.tracking.opening import open_store
@@ -67,11 +64,11 @@ def remove(sweep: str, plan: DeletionPlan, storage: Storage, store: RecordStore)
     *files, log = files_of(sweep, storage)
     try:
         for path in files:
-            remove_path(path)
+            in_storage(path.parent).remove(path.name)
         while writer and (record := writer.find_sweep(sweep)):
             remove_record(record.record_id, storage, writer)
-        remove_path(log)
-        remove_path(storage.journals / f"{sweep}.lock")
+        for name in (log.name, f"{sweep}.lock"):
+            in_storage(storage.journals).remove(name)
     except (OSError, BadInput) as error:
         return [f"Not all could be deleted: {error}", "Give the command again once that can be."]
     return []
@@ -80,8 +77,9 @@ def remove(sweep: str, plan: DeletionPlan, storage: Storage, store: RecordStore)
 def _keep_named(sweep: str, plan: DeletionPlan, storage: Storage) -> None:
     """Write a log that names the cells if there is none: a kill would leave cells unnamed."""
     if stored_manifest(storage.journals, sweep) is None:
-        if os.path.lexists(path := log_path(storage.journals, sweep)):
-            archive_file(path)
+        path = log_path(storage.journals, sweep)
+        if os.path.lexists(path):
+            archive_file(in_storage(storage.journals), path.name)
         write_log(storage.journals, sweep, [Declared(manifest=plan.manifests[0])])
 
 
@@ -96,22 +94,23 @@ def _remove_trial(trial_key: str, storage: Storage, writer: RecordWriter | None)
     is_here = os.path.lexists(cell.path)
     if is_here:
         cell.is_busy()  # refuses what leads elsewhere
-    with FileLock(cell.lock) as lock:
+    with cell.new_lock() as lock:
         if is_here and not lock.acquire():
             raise BadInput("a process trains it still.")
         if writer:
             for record_id in writer.records_of(trial_key):
                 remove_record(record_id, storage, writer)
-        for archived in storage.replaced.glob(f"{trial_key}-*"):
-            remove_path(archived)
+        replaced = in_storage(storage.replaced)
+        for archived in [name for name in replaced.names() if name.startswith(f"{trial_key}-")]:
+            replaced.remove_all(archived)
         if is_here:
-            remove_path(cell.path)
+            in_storage(storage.cells).remove_all(trial_key)
 
 
 def remove_record(record_id: str, storage: Storage, writer: RecordWriter) -> None:
     """Delete a record, after its files: by a record that is deleted they would not be found."""
     if _RECORD_ID.fullmatch(record_id):
-        remove_path(storage.artifacts / record_id)
+        in_storage(storage.artifacts).remove_all(record_id)
     writer.delete_record(record_id)
 
 
@@ -126,16 +125,6 @@ def _forget(sweep: str, keys: Collection[str], storage: Storage, address: str) -
                 queue.drop_evaluated(asked)
     finally:
         queue.close()
-
-
-def remove_path(path: Path) -> None:
-    """Delete a file, or a folder and all in it, by the folder that it lies in, through no link."""
-    with suppress(FileNotFoundError), opened_folder(path.parent) as parent:
-        status = os.stat(path.name, dir_fd=parent, follow_symlinks=False)
-        if stat.S_ISDIR(status.st_mode):
-            shutil.rmtree(path.name, dir_fd=parent)
-        else:
-            os.unlink(path.name, dir_fd=parent)
 
 
 @dataclass(frozen=True)
@@ -180,10 +169,7 @@ def delete(
     store = open_store(address, storage.root)
     with ExitStack() as locks:
         known = sweeps_and_whether_running(sweep, storage, store, None)
-        journals = storage.journals
-        _check_not_running(
-            sweep, storage, [p.stem for p in journals.glob("*.lock") if is_locked(p)]
-        )
+        _check_not_running(sweep, storage, sorted(locked_names(storage.journals)))
         if is_deleting:
             make_folders(storage)
             known = sweeps_and_whether_running(sweep, storage, store, locks)

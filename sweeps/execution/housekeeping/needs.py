@@ -4,9 +4,15 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 
 from sweeps.execution.housekeeping.leftovers import Needs
-from sweeps.execution.sweep_log import known_sweeps, stored_manifest
+from sweeps.execution.sweep_log import (
+    is_launching,
+    known_sweeps,
+    locked_names,
+    stored_manifest,
+)
 from sweeps.records.errors import BadInput
-from sweeps.storage.file_lock import FileLock, is_locked
+from sweeps.storage.file_lock import FileLock
+from sweeps.storage.folder import in_storage
 from sweeps.storage.locations import Storage
 from sweeps.tracking.store import RecordStore
 
@@ -28,10 +34,10 @@ def sweeps_and_whether_running(
         StoreUnreachable: If the store does not answer.
     """
     known = known_sweeps(sweep, storage, store)
-    paths = {name: storage.journals / f"{name}.lock" for name in known}
     if locks is None or not storage.journals.is_dir():
-        return {name: is_locked(path) for name, path in paths.items()}
-    return {name: not locks.enter_context(FileLock(path)).acquire() for name, path in paths.items()}
+        return {name: is_launching(storage.journals, name) for name in known}
+    own = {name: FileLock(in_storage(storage.journals), f"{name}.lock") for name in known}
+    return {name: not locks.enter_context(lock).acquire() for name, lock in own.items()}
 
 
 def needs_of(
@@ -51,8 +57,7 @@ def needs_of(
     keys = {name: trial_keys_of(name, storage, store) for name in sweeps}
     unknown = [name for name, sweep_keys in keys.items() if sweep_keys is None]
     launched = [name for name, is_run in sweeps.items() if is_run]
-    others = [path for path in storage.journals.glob("*.lock") if path.stem not in sweeps]
-    is_quiet = not launched and not any(map(is_locked, others))
+    is_quiet = not launched and locked_names(storage.journals) <= {*sweeps}
     known = {name: sweep_keys or frozenset[str]() for name, sweep_keys in keys.items()}
     needs = Needs(
         named=frozenset[str]().union(*known.values()),

@@ -13,6 +13,7 @@ from sweeps.execution.sweep_log import SweepLog
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.sweep_log import decisions_under
+from sweeps.storage.folder import in_storage
 from sweeps.storage.locations import Storage
 from sweeps.tracking.store import RecordWriter
 from sweeps.tracking.sweep_logs import publish_log
@@ -38,10 +39,10 @@ def archive(
     queue = RecorderQueue(storage.journals, tracking_uri)
     queue.forget(trial_keys)
     queue.close()
-    storage.replaced.mkdir(exist_ok=True)
+    cells, replaced = in_storage(storage.cells), in_storage(storage.replaced).make()
     for key in trial_keys:
         if (storage.cells / key).is_dir():
-            (storage.cells / key).rename(_free_name(storage.replaced / key))
+            cells.rename(key, replaced, _free_name(storage.replaced / key).name)
     records.mark_replaced(trial_keys)
 
 

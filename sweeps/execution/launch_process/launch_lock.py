@@ -20,8 +20,10 @@ import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sweeps.execution.interruption import in_main_thread
+from sweeps.execution.sweep_log import locked_names
 from sweeps.records.errors import BadInput, SweepError
-from sweeps.storage.file_lock import FileLock, is_locked, read_lock
+from sweeps.storage.file_lock import FileLock, read_lock
+from sweeps.storage.folder import Folder, folder_of, in_storage
 from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
 from sweeps.storage.store_format import check_format, write_format
 from sweeps.tracking.addresses import check_address, sqlite_path
@@ -87,18 +89,18 @@ def process_noted(lock: FileLock) -> Generator[None]:
             os.ftruncate(lock.descriptor, 0)
 
 
-def process_of(lock: Path) -> LaunchProcess | None:
-    """Return the process that is written in a lock, None if there is none or it is unreadable."""
+def process_of(journals: Path, sweep: str) -> LaunchProcess | None:
+    """Return the process that a lock names, None if there is none or it is unreadable."""
     try:
-        return LaunchProcess.model_validate_json(read_lock(lock, _MOST_BYTES))
+        note = read_lock(in_storage(journals), f"{sweep}.lock", _MOST_BYTES)
+        return LaunchProcess.model_validate_json(note)
     except (OSError, ValidationError, ValueError):
         return None
 
 
 def running_sweeps(journals: Path) -> set[str]:
     """Return the sweeps that a launch runs over a journals' folder, also those that begin."""
-    locks = {path.stem: path for path in journals.glob("*.lock") if is_locked(path)}
-    return {name for name in valid_names(locks) if process_of(locks[name])}
+    return {name for name in valid_names(locked_names(journals)) if process_of(journals, name)}
 
 
 @contextmanager
@@ -119,7 +121,7 @@ def sole_launch(sweep: str, storage: Storage) -> Generator[None]:
     files += [storage.logs / f"{sweep}.log"]
     if not storage.journals.exists():
         files += [storage.root / "format.json"]
-    new = [path for path in files if not path.exists()]
+    new = [path for path in files if not os.path.lexists(path)]
     folders = [path for path in _folders(storage) if not path.exists()]
     try:
         make_folders(storage)
@@ -146,7 +148,7 @@ def _unlinked_if_refused(files: list[Path], storage: Storage, lock: FileLock) ->
             has_words = path.suffix == ".log" and _has_content(path)  # the error may name the log
             has_trained = path != lock.path and any(storage.cells.glob("*"))
             if not (is_shared and is_used) and not has_words and not has_trained:
-                path.unlink(missing_ok=True)
+                folder_of(path, storage.root).remove(path.name)
         raise
 
 
@@ -167,9 +169,9 @@ def sweep_lock(sweep: str, storage: Storage) -> Generator[FileLock]:
     Raises:
         BadInput: If another process holds the lock.
     """
-    with FileLock(storage.journals / f"{sweep}.lock") as lock:
+    with FileLock(in_storage(storage.journals), f"{sweep}.lock") as lock:
         if not lock.acquire():
-            other = _other_release(process_of(storage.journals / f"{sweep}.lock"))
+            other = _other_release(process_of(storage.journals, sweep))
             raise BadInput(
                 f"The sweep '{sweep}' is being run already by another process{other} over "
                 f"{storage.root}: wait for it to end, or give this one a --name of its own."
@@ -296,10 +298,10 @@ def make_folders(storage: Storage) -> None:
         BadInput: If they cannot be made.
     """
     try:
-        storage.root.mkdir(parents=True, exist_ok=True)
+        Folder(storage.root).make()
         write_format(storage)
         for folder in (storage.cells, storage.journals, storage.artifacts, storage.logs):
-            folder.mkdir(exist_ok=True)
+            in_storage(folder).make()
     except OSError as error:
         raise BadInput(
             f"The storage folder {storage.root} cannot be written to ({error.strerror}): choose "

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.sweep_log import known_sweeps
+from sweeps.execution.sweep_log import is_launching, known_sweeps
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import showable
-from sweeps.storage.file_lock import is_locked
+from sweeps.storage.folder import in_storage
 from sweeps.storage.locations import Storage, resolve_storage
-from sweeps.storage.regular_files import open_regular
 from sweeps.tracking.opening import open_store
 from sweeps.tracking.validation import unknown_name, valid_names
 
@@ -87,7 +86,8 @@ def find_log(
         raise BadInput(f"There is no storage folder {storage.root}: name it with --storage.")
     path = storage.logs / f"{name}.log"
     if valid_names([name]) and path.exists():
-        return Log(lambda: open_regular(path), lambda: is_locked(storage.journals / f"{name}.lock"))
+        logs = in_storage(storage.logs)
+        return Log(lambda: logs.open(path.name), lambda: is_launching(storage.journals, name))
     cell = CellFolder(storage.cells, _trial_key(name, storage, tracking_uri))
     if not cell.log.exists():
         raise BadInput(

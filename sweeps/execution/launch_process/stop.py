@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 
 from sweeps.execution.launch_process.launch_lock import LaunchProcess, process_of
+from sweeps.execution.sweep_log import is_launching, locked_names
 from sweeps.records.errors import BadInput
-from sweeps.storage.file_lock import is_locked
 from sweeps.storage.locations import Storage, resolve_storage
 from sweeps.tracking.validation import valid_names
 
@@ -21,12 +21,13 @@ class RunningLaunch:
     """A launch that runs on this machine.
 
     Attributes:
+        journals: The folder of its lock.
         words: Its command line; empty if that cannot be read.
         folder: Its working folder; None likewise.
     """
 
     sweep: str
-    lock: Path
+    journals: Path
     process: psutil.Process
     words: tuple[str, ...] = ()
     folder: Path | None = None
@@ -54,12 +55,13 @@ class RunningLaunch:
 
     @property
     def _is_running(self) -> bool:
-        noted = process_of(self.lock)
-        return noted is not None and noted.pid == self.process.pid and is_locked(self.lock)
+        noted = process_of(self.journals, self.sweep)
+        is_noted = noted is not None and noted.pid == self.process.pid
+        return is_noted and is_launching(self.journals, self.sweep)
 
     def wait(self) -> None:
         """Wait until it has ended."""
-        while is_locked(self.lock):
+        while is_launching(self.journals, self.sweep):
             time.sleep(POLL_SECONDS)
 
 
@@ -72,28 +74,26 @@ def running_launch(sweep: str, storage_folder: str | Path | None = None) -> Runn
     storage = resolve_storage(storage_folder)
     if not storage.root.is_dir():
         raise BadInput(f"There is no storage folder {storage.root}: name it with --storage.")
-    lock = storage.journals / f"{sweep}.lock"
-    if not valid_names([sweep]) or not is_locked(lock):
+    journals = storage.journals
+    if not valid_names([sweep]) or not is_launching(journals, sweep):
         raise BadInput(
             f"No launch of '{sweep}' runs over {storage.root}, so nothing was stopped. "
             f"{_running_in(storage)}"
         )
-    noted = process_of(lock)
+    noted = process_of(journals, sweep)
     process = noted.find() if noted and noted.is_of_this_host else None
     if noted is None or process is None or not noted.hears_signals:
         raise BadInput(_out_of_reach(sweep, noted))
     try:
         with process.oneshot():
-            return RunningLaunch(
-                sweep, lock, process, tuple(process.cmdline()), Path(process.cwd())
-            )
+            command, folder = tuple(process.cmdline()), Path(process.cwd())
+            return RunningLaunch(sweep, journals, process, command, folder)
     except psutil.Error:
-        return RunningLaunch(sweep, lock, process)
+        return RunningLaunch(sweep, journals, process)
 
 
 def _running_in(storage: Storage) -> str:
-    running = sorted(path.stem for path in storage.journals.glob("*.lock") if is_locked(path))
-    named = valid_names(running)
+    named = valid_names(locked_names(storage.journals))
     return f"Running there: {', '.join(sorted(named))}." if named else "Nothing runs there."
 
 

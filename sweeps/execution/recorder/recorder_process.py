@@ -20,11 +20,10 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.channel import Channel
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.execution.sweep_log import LogReader
+from sweeps.execution.sweep_log import LogReader, is_launching
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
 from sweeps.records.sweep_log import entries_of, manifest_of
-from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage
 from sweeps.tracking.addresses import public
 from sweeps.tracking.store import RecordStore, RecordWriter
@@ -214,7 +213,7 @@ class RecorderProcess:
         self._sweep = sweep
         self._driver = driver
         self._queue = RecorderQueue(storage.journals, store.address)
-        self._lock = FileLock(self._queue.lock_path)
+        self._lock = self._queue.lock
         self._is_serving = False
         self._started_at = time.monotonic()
         self._record = SweepRecord(store, storage.journals, sweep)
@@ -316,7 +315,7 @@ class RecorderProcess:
         return sweep == self._sweep or (self._is_serving and not self._is_launched(sweep))
 
     def _is_launched(self, sweep: str) -> bool:
-        return is_locked(self._storage.journals / f"{sweep}.lock")
+        return is_launching(self._storage.journals, sweep)
 
     def _recorder(self) -> Recorder:
         return Recorder(self._record.writer, self._queue, self._storage.cells, self._moved)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sweeps.records.trial_record import Outcome
+from sweeps.storage.file_lock import FileLock
+from sweeps.storage.folder import Folder, in_storage
 from sweeps.storage.sqlite_file import (
     DamagedFile,
     RetryingConnection,
@@ -94,8 +96,9 @@ class RecorderQueue:
 
     def __init__(self, journals: Path, tracking_uri: str) -> None:
         self.stem = QUEUE + _name_of(tracking_uri, journals.parent)
-        self.lock_path = journals / f"{self.stem}.lock"
-        self._database = _opened(journals / f"{self.stem}.db")
+        folder = in_storage(journals)
+        self.lock = FileLock(folder, f"{self.stem}.lock")
+        self._database = _opened(folder, f"{self.stem}.db")
 
     def add(self, trial_keys: Collection[str], sweep: str, sweep_id: str) -> None:
         """Set the cells of a sweep that are to be recorded.
@@ -190,22 +193,22 @@ class RecorderQueue:
         self._database.close()
 
 
-def _opened(path: Path) -> RetryingConnection:
+def _opened(folder: Folder, name: str) -> RetryingConnection:
     try:
-        return _with_tables(path)
+        return _with_tables(folder, name)
     except DamagedFile as error:
-        aside = archive_file(path)
+        aside = archive_file(folder, name)
         _LOG.warning("%s It was archived as %s, and is made again.", error, aside.name)
-        return _with_tables(path)
+        return _with_tables(folder, name)
 
 
-def _with_tables(path: Path) -> RetryingConnection:
+def _with_tables(folder: Folder, name: str) -> RetryingConnection:
     """Open a queue.
 
     Raises:
         DamagedFile: If it cannot be read, or holds what no queue does.
     """
-    database = open_sqlite(path)
+    database, path = open_sqlite(folder, name), folder.path / name
     try:
         for table in _TABLES:
             database.execute(f"create table if not exists {table}")

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from sweeps.execution.launch_process.launch_lock import existing_places, make_folders, sweep_lock
 from sweeps.execution.repair.sweep_repair import SweepRepair
-from sweeps.execution.sweep_log import ENDING, known_sweeps, repair_log
+from sweeps.execution.sweep_log import ENDING, is_launching, known_sweeps, repair_log
 from sweeps.storage.file_lock import is_locked
+from sweeps.storage.folder import Folder, in_storage
 from sweeps.storage.locations import Storage
 from sweeps.storage.sqlite_file import archive_file, find_damage
 from sweeps.tracking.addresses import sqlite_path
@@ -26,16 +27,20 @@ def archive_damaged(storage: Storage, tracking_uri: str) -> list[str]:
     sentences = [
         sentence
         for path in sorted(storage.journals.glob(f"*{ENDING}"))
-        if not is_locked(path.with_suffix(".lock")) and (sentence := repair_log(path))
+        if not is_launching(storage.journals, path.stem) and (sentence := repair_log(path))
     ]
     store = sqlite_path(tracking_uri)
-    embedded = [store] if store and store.is_file() else []
-    for path in (*sorted(storage.journals.glob("*.db")), *embedded):
-        if is_locked(path.with_suffix(".lock")):
+    journals = in_storage(storage.journals)
+    files = [(journals, name) for name in journals.names() if name.endswith(".db")]
+    files += [(Folder(store.parent), store.name)] if store and store.is_file() else []
+    for folder, name in files:
+        if is_locked(folder, str(Path(name).with_suffix(".lock"))):
             continue
-        if why := find_damage(path):
-            aside = archive_file(path)
-            sentences.append(f"{path} was damaged ({why}): it was archived as {aside.name}.")
+        if why := find_damage(folder, name):
+            aside = archive_file(folder, name)
+            sentences.append(
+                f"{folder.path / name} was damaged ({why}): it was archived as {aside.name}."
+            )
     return sentences
 
 
@@ -75,7 +80,7 @@ def repair(
     known = known_sweeps(sweep, storage, store)
     is_whole = True
     for name in [sweep] if sweep else known:
-        if is_locked(storage.journals / f"{name}.lock"):
+        if is_launching(storage.journals, name):
             sentences.append(f"'{name}' is being run, and was left alone.")
             continue
         with sweep_lock(name, storage):

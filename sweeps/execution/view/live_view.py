@@ -22,12 +22,11 @@ from rich.text import Text
 
 from capsmodel.metrics import VALIDATION_ERROR
 from capsmodel.spelling import short_names
-from capsmodel.whole_file import write_whole
 from sweeps.execution.interruption import on_forced_exit
 from sweeps.execution.periodic import every
 from sweeps.execution.view.board import BestArm, Board, RunningTrial
 from sweeps.records.plain_text import duration_text
-from sweeps.storage.regular_files import open_regular
+from sweeps.storage.folder import in_storage
 
 _STEPS = "▁▂▃▄▅▆▇█"
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -81,11 +80,10 @@ def output_to_log(log: Path) -> Generator[TextIO]:
 
     That is standard error where standard output is reserved for the result.
     """
-    log.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
+    descriptor = in_storage(log.parent).make().append(log.name)
     saved = [os.dup(1), os.dup(2)]
-    descriptor = open_regular(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o600)
 
     def give_back() -> None:
         os.dup2(saved[0], 1)
@@ -156,19 +154,19 @@ def _shown_in_file(board: Board, title: str) -> Generator[None]:
     if not (name := os.environ.get(VIEW_VARIABLE)):
         yield
         return
-    path = Path(name)
+    folder, file = in_storage(Path(name).parent), Path(name).name
 
     def write() -> None:
         text = io.StringIO()
         Console(file=text, width=_FILE_WIDTH, emoji=False).print(render(board, title))
         with suppress(OSError):  # the next one may succeed
-            write_whole(path, text.getvalue().encode())
+            folder.write(file, text.getvalue().encode())
 
     try:
         with every(_FILE_SECONDS, write):
             yield
     finally:
-        path.unlink(missing_ok=True)
+        folder.remove(file)
 
 
 @contextmanager

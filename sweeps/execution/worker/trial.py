@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from capsmodel.metrics import non_finite_words
-from capsmodel.whole_file import write_whole
 from search_spaces.user_code import line_in_sweep_file
 from sweeps.execution.cells.folder import (
     CHECKPOINT,
@@ -308,10 +307,13 @@ class _Attempt:
             yield metrics
 
     def _save(self, training: "Training") -> None:
-        self.disk.keep(lambda: training.save(self.checkpoint))
+        self._write(self.checkpoint, training.encoded())
         if self.last_checkpoint != self.checkpoint:
             self.last_checkpoint = self.checkpoint
             self.cell.drop_checkpoints_before(self.fence)
+
+    def _write(self, file: Path, content: bytes) -> None:
+        self.disk.keep(lambda: self.cell.files.write(file.name, content))
 
     def _is_due(self, metrics: "EpochMetrics") -> bool:
         """Return whether an epoch is saved now, because the next one would be too late."""
@@ -408,13 +410,15 @@ class _Attempt:
         validated = training.validate().tensors()
         tensors = result.tensors() | {f"validation_{name}": t for name, t in validated.items()}
         tensors |= encoded_names(training.config.data)
-        predictions, trained = save(tensors, metadata={"schema_version": "1"}), training.trained()
-        predictions_file = self.cell.attempt_file(PREDICTIONS, self.fence)
-        weights_file = self.cell.attempt_file(WEIGHTS, self.fence)
-        self.disk.keep(lambda: write_whole(predictions_file, predictions))
-        self.disk.keep(lambda: trained.save(weights_file))
+        contents = {
+            PREDICTIONS: save(tensors, metadata={"schema_version": "1"}),
+            WEIGHTS: training.trained().encoded(),
+        }
+        files = [self.cell.attempt_file(kind, self.fence) for kind in contents]
+        for file, content in zip(files, contents.values(), strict=True):
+            self._write(file, content)
         return {
-            "files": sealed(predictions_file, weights_file),
+            "files": sealed(self.cell, *files),
             "test_error": result.error,
             "extra_test_errors": result.extra_errors,
             "target": training.target,

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import SplitResult, urlsplit
 
-from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput, StoreRefused
-from sweeps.storage.regular_files import MOST_BYTES, check_regular, read_regular
+from sweeps.storage.folder import MOST_BYTES, Folder, read_named_file
 from sweeps.tracking.addresses import is_server, public, sqlite_path
 from sweeps.tracking.mlflow.connection import REQUESTS_AT_ONCE, in_parallel, mlflow_errors_as_ours
 from sweeps.tracking.validation import missing_artifact
@@ -112,10 +111,10 @@ class ServedArtifacts:
             BadInput: If the run's address is not followed.
         """
         self._root(run_id)
-        check_regular(path)
+        content = read_named_file(path, _LARGEST_UPLOAD)
         with tempfile.TemporaryDirectory(prefix="capsweep-") as folder:
             renamed = Path(folder) / Path(name).name  # MLflow takes the name of what it is given
-            renamed.symlink_to(path.absolute())
+            renamed.write_bytes(content)
             self._client.log_artifact(run_id, str(renamed), _folder_of(name))
 
     def delete(self, run_id: str, name: str) -> None:
@@ -308,7 +307,7 @@ def read_artifact(artifacts: Artifacts, run_id: str, name: str) -> bytes:
     if size is None:
         raise missing_artifact(run_id, name)
     _check_size(name, size)
-    return read_regular(artifacts.path(run_id, name), _largest(name))
+    return read_named_file(artifacts.path(run_id, name), _largest(name))
 
 
 class FolderArtifacts:
@@ -330,10 +329,13 @@ class FolderArtifacts:
         Raises:
             BadInput: If the run does not hold it, or it leads out of the run's folder.
         """
-        folder = self._folder(run_id)
-        path = (folder / name).resolve()
-        if not path.is_file() or not path.is_relative_to(folder.resolve()):
+        *folders, file = name.split("/")
+        folder = self._folder(run_id, *folders)
+        path = folder.path / file
+        if not path.is_file():
             raise missing_artifact(run_id, name)
+        folder.check_closed()
+        folder.check_file(file)
         return path
 
     def size(self, run_id: str, name: str) -> int | None:
@@ -345,43 +347,37 @@ class FolderArtifacts:
 
     def location(self, run_id: str, name: str) -> str:
         """Return the path of a file, whether it is there or not."""
-        return str(self._folder(run_id) / name)
+        return str(self._folder(run_id).path / name)
 
     def write(self, run_id: str, name: str, text: str) -> None:
         """Write a file whole, in place of one of that name."""
-        write_whole(self._below(run_id, name), text.encode())
+        self._write(run_id, name, text.encode())
 
     def upload(self, run_id: str, path: Path, name: str) -> None:
         """Copy a file to one of the run, in place of one of that name."""
-        write_whole(self._below(run_id, name), read_regular(path, _LARGEST_UPLOAD))
+        self._write(run_id, name, read_named_file(path, _LARGEST_UPLOAD))
 
     def delete(self, run_id: str, name: str) -> None:
         """Delete a file."""
         with suppress(BadInput):
-            self.path(run_id, name).unlink(missing_ok=True)
+            *folders, file = name.split("/")
+            self._folder(run_id, *folders).remove(file)
 
-    def _folder(self, run_id: str) -> Path:
-        """Return a run's folder.
+    def _folder(self, run_id: str, *names: str) -> Folder:
+        """Return a run's folder, or one in it.
 
         Raises:
-            BadInput: If that is no run's id, or a link leads out of where files lie.
+            BadInput: If that is no run's id.
         """
         if not _RUN_ID.fullmatch(run_id):
             raise BadInput(f"The tracking store has a run without a proper id: {run_id[:40]!r}.")
         existing = (root for root in self._roots if os.path.lexists(root / run_id))
         root = next(existing, self._roots[0])
-        folder = root / run_id / "artifacts"
-        if not folder.resolve().is_relative_to(root.resolve()):
-            raise BadInput(f"{folder} is a link that leads elsewhere, and is not followed.")
-        return folder
+        return Folder(root.parent, root.name, run_id, "artifacts", *names)
 
-    def _below(self, run_id: str, name: str) -> Path:
-        folder = self._folder(run_id)
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.parent.resolve().is_relative_to(folder.resolve()):
-            raise BadInput(f"{path.parent} is a link that leads elsewhere, and is not followed.")
-        return path
+    def _write(self, run_id: str, name: str, content: bytes) -> None:
+        *folders, file = name.split("/")
+        self._folder(run_id, *folders).make().write(file, content)
 
 
 class FolderPublisher:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
+from sweeps.storage.folder import Folder
 from sweeps.storage.sqlite_file import open_read_only
 from sweeps.tracking.addresses import public, sqlite_path
 from sweeps.tracking.proxies import address_and_proxy, bypass_proxies_on_loopback
@@ -170,7 +171,7 @@ def opened_database(path: Path) -> Generator[sqlite3.Connection]:
             "Run a sweep first, or name another place with --storage or --tracking-uri."
         )
     try:
-        opened = open_read_only(path)
+        opened = open_read_only(Folder(path.parent), path.name)
     except sqlite3.Error as error:
         raise _unreadable(path, error) from error
     with closing(opened):

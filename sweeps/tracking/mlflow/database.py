@@ -7,56 +7,48 @@ storage would disturb each other's, and one killed half-way would leave a file t
 import sqlite3
 import time
 from contextlib import closing, suppress
-from glob import escape
 from pathlib import Path
 
 from mlflow.exceptions import MlflowException
 from mlflow.version import VERSION
 from sqlalchemy.exc import SQLAlchemyError
 
-from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock
+from sweeps.storage.folder import PRIVATE, Folder
 from sweeps.storage.locations import user_cache
-from sweeps.storage.regular_files import open_regular, opened_folder, read_descriptor
-from sweeps.storage.sqlite_file import move_into_place
+from sweeps.storage.sqlite_file import make_database_file, move_into_place
 from sweeps.tracking.addresses import sqlite_path
 from sweeps.tracking.mlflow.connection import is_missing
 from sweeps.tracking.mlflow.experiment import client_for_writing, find_or_create_experiment
 
-
-def template_path() -> Path:
-    """Return where the template of this version of MLflow lies."""
-    return user_cache() / f"mlflow-{VERSION}.db"
+_TEMPLATE = f"mlflow-{VERSION}.db"
+"""In the user's cache: an empty database of this version of MLflow."""
 
 
-def copy_template(database: Path) -> bool:
+def copy_template(folder: Folder, database: str) -> bool:
     """Put a copy of the template where there is no database. Returns whether there was one."""
-    path = template_path()
-    with suppress(OSError, BadInput, RuntimeError), opened_folder(path.parent) as folder:
-        database.write_bytes(read_descriptor(open_regular(path, folder=folder), path))
+    with suppress(OSError, BadInput, RuntimeError):
+        folder.write(database, user_cache().read(_TEMPLATE))
         return True
     return False
 
 
 def keep_template(database: Path) -> None:
     """Keep a new database as the template, without its rows. Where that cannot be, none is kept."""
-    path = template_path()
     with suppress(OSError, BadInput, RuntimeError, sqlite3.Error):
-        path.parent.mkdir(parents=True, exist_ok=True)
         emptied = sqlite3.connect(":memory:")
         with closing(emptied), closing(sqlite3.connect(database)) as made:
             made.backup(emptied)
             emptied.execute("DELETE FROM experiments")
             emptied.commit()
-            with opened_folder(path.parent):
-                write_whole(path, emptied.serialize())
+            user_cache().make(0o700).write(_TEMPLATE, emptied.serialize(), PRIVATE)
 
 
 def drop_template() -> None:
     """Delete the template: MLflow could do nothing with it."""
-    with suppress(OSError, RuntimeError):
-        template_path().unlink(missing_ok=True)
+    with suppress(OSError, BadInput, RuntimeError):
+        user_cache().remove(_TEMPLATE)
 
 
 _PATIENCE_SECONDS = 60.0
@@ -77,46 +69,51 @@ def create_database(tracking_uri: str) -> None:
     path = sqlite_path(tracking_uri)
     if path is None or not is_missing(path) or not path.parent.is_dir():
         return
-    with FileLock(path.with_name(f"{path.name}.lock")) as lock:
+    folder = Folder(path.parent)
+    with FileLock(folder, f"{path.name}.lock") as lock:
         _wait_for(lock)
         if is_missing(path):
-            _create(path)
+            _create(folder, path.name)
 
 
-def _create(path: Path) -> None:
-    _remove_unfinished(path)  # of a process that was killed
-    move_into_place(_of_the_template(path) or _of_mlflow_alone(path), path)
+def _create(folder: Folder, name: str) -> None:
+    folder.check_closed()
+    _remove_unfinished(folder, name)  # of a process that was killed
+    made = _of_the_template(folder, name) or _of_mlflow_alone(folder, name)
+    move_into_place(folder, made, name)
 
 
-def _remove_unfinished(path: Path) -> None:
-    for leftover in path.parent.glob(f"{escape(path.name)}*.unfinished*"):
-        leftover.unlink(missing_ok=True)
+def _remove_unfinished(folder: Folder, name: str) -> None:
+    for other in folder.names():
+        if other.startswith(name) and ".unfinished" in other:
+            folder.remove(other)
 
 
-def _of_the_template(path: Path) -> Path | None:
-    """Return a database that began as a copy, None where that cannot be used."""
-    unfinished = _unfinished(path)
-    if not copy_template(unfinished):
+def _of_the_template(folder: Folder, name: str) -> str | None:
+    """Return the name of a database that began as a copy, None where that cannot be used."""
+    unfinished = _unfinished(name)
+    if not copy_template(folder, unfinished):
         return None
     try:
-        _add_experiment(unfinished)
+        _add_experiment(folder.path / unfinished)
     except (MlflowException, SQLAlchemyError):
         drop_template()
-        _remove_unfinished(path)
+        _remove_unfinished(folder, name)
         return None
     return unfinished
 
 
-def _of_mlflow_alone(path: Path) -> Path:
-    unfinished = _unfinished(path)
-    _add_experiment(unfinished)
-    keep_template(unfinished)
+def _of_mlflow_alone(folder: Folder, name: str) -> str:
+    unfinished = _unfinished(name)
+    make_database_file(folder, unfinished)
+    _add_experiment(folder.path / unfinished)
+    keep_template(folder.path / unfinished)
     return unfinished
 
 
-def _unfinished(path: Path) -> Path:
+def _unfinished(name: str) -> str:
     """Return another name each time, as MLflow takes a file of the same name for made already."""
-    return path.with_name(f"{path.name}.{time.time_ns()}.unfinished")
+    return f"{name}.{time.time_ns()}.unfinished"
 
 
 def _add_experiment(database: Path) -> None:

@@ -21,16 +21,10 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import ARTIFACT_CONFIG, ARTIFACT_PREDICTIONS, TrialRecord
+from sweeps.storage.folder import PRIVATE, Folder, folder_of, read_named_file
 from sweeps.storage.locations import user_cache
-from sweeps.storage.regular_files import (
-    open_regular,
-    opened_folder,
-    read_descriptor,
-    read_regular,
-)
 from sweeps.tracking.mlflow.artifacts import Artifacts
 from sweeps.tracking.mlflow.client_runs import ClientRuns
 from sweeps.tracking.mlflow.runs import History, RunData
@@ -181,7 +175,7 @@ class CachedArtifacts:
         path = self._served.path(run_id, name)
         if folder := self._folder(run_id, name):
             with suppress(OSError, BadInput, ValueError):
-                content = read_regular(path, _MAX_FILE_BYTES)
+                content = read_named_file(path, _MAX_FILE_BYTES)
                 _check_whole(name, content)
                 _write(folder / hashlib.sha256(content).hexdigest() / name, content)
         return path
@@ -206,7 +200,7 @@ class CachedArtifacts:
         folder = self._folder(run_id, name)
         for path in sorted(folder.glob(f"*/{name}")) if folder else ():
             with suppress(OSError, BadInput):
-                content = read_regular(path, _MAX_FILE_BYTES)
+                content = _place(path).read(path.name, _MAX_FILE_BYTES)
                 if hashlib.sha256(content).hexdigest() == path.parent.name:
                     return path
             _LOG.info("%s was changed on the disk, and is requested again", path)
@@ -298,8 +292,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     from pyarrow import parquet
 
     try:
-        with opened_folder(path.parent) as folder:
-            content = read_descriptor(open_regular(path, folder=folder), path, _MAX_TABLE_BYTES)
+        content = _place(path).read(path.name, _MAX_TABLE_BYTES)
         table = parquet.read_table(io.BytesIO(content), page_checksum_verification=True)
         return table.to_pylist()
     except (FileNotFoundError, RuntimeError):
@@ -340,7 +333,8 @@ def _folder_of(client: ClientRuns) -> Path | None:
         return None
     server = f"{_LAYOUT} {client.address} {experiment.experiment_id} {experiment.creation_time}"
     with suppress(RuntimeError):
-        return user_cache() / "records" / hashlib.sha256(server.encode()).hexdigest()[:32]
+        name = hashlib.sha256(server.encode()).hexdigest()[:32]
+        return user_cache().path / "records" / name
     return None
 
 
@@ -351,14 +345,17 @@ def _write(path: Path, content: bytes) -> None:
         BadInput: If the folder is a stranger's.
         OSError: If it cannot be written.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with opened_folder(path.parent):
-        write_whole(path, content)
+    _place(path).make(0o700).write(path.name, content, PRIVATE)
 
 
 def _drop(path: Path) -> None:
-    with suppress(OSError):
-        path.unlink(missing_ok=True)
+    with suppress(OSError, BadInput):
+        _place(path).remove(path.name)
+
+
+def _place(path: Path) -> Folder:
+    """Return the folder of a cached file, from the user's cache down."""
+    return folder_of(path, user_cache().path.parent)
 
 
 def _check_whole(name: str, content: bytes) -> None:

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sweeps.storage.folder import Folder
 from sweeps.storage.sqlite_file import open_read_only
 from sweeps.tracking.mlflow.runs import EXPERIMENT
 from sweeps.tracking.record_facts import TAG_ARM, TAG_OUTCOME, TAG_SEED
@@ -91,7 +92,7 @@ def page_of_database(root: str, database: Path) -> str:
         " where experiments.name = ? and experiments.lifecycle_stage = 'active'"
     )
     try:
-        with closing(open_read_only(database)) as opened:
+        with closing(open_read_only(Folder(database.parent), database.name)) as opened:
             row = opened.execute(query, (_VIEW_TAG, EXPERIMENT)).fetchone()
     except sqlite3.Error:
         return root

@@ -18,6 +18,7 @@ import psutil
 import typer
 
 from sweeps.records.errors import BadInput, SweepError
+from sweeps.storage.folder import Folder
 from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
 from sweeps.storage.sqlite_file import open_read_only
 from sweeps.storage.store_format import check_format
@@ -41,7 +42,7 @@ def place_elsewhere(database: Path) -> str | None:
     Args:
         database: Database of an embedded store.
     """
-    with closing(open_read_only(database)) as opened:
+    with closing(open_read_only(Folder(database.parent), database.name)) as opened:
         tables = {name for (name,) in opened.execute("select name from sqlite_master")}
         for table, column, condition in _OPENED_BY_MLFLOW:
             if table not in tables:

@@ -139,7 +139,9 @@ def test_weights_that_the_model_lacks_are_refused_by_name(trained: Trained, tmp_
 
 def test_weights_of_another_number_type_are_refused(tmp_path: Path) -> None:
     network = small_model().build((1, 8, 8), 10).double()
-    tensor_file.write(tmp_path / "weights", network.state_dict(), {"schema_version": 1})
+    (tmp_path / "weights").write_bytes(
+        tensor_file.encoded(network.state_dict(), {"schema_version": 1})
+    )
     with pytest.raises(ValueError, match="of a type that is not used, expected"):
         Trained.load(tmp_path / "weights", RANDOM, seed=3)
 

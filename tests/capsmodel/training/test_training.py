@@ -298,7 +298,7 @@ def test_a_checkpoint_of_another_seed_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("history", [None, [{}], [{"epoch": 2}], "text"])
 def test_a_checkpoint_whose_history_is_none_is_refused(tmp_path: Path, history: object) -> None:
     facts = {"schema_version": 1, "seed": 0, "epoch": 1, "history": history}
-    tensor_file.write(tmp_path / "checkpoint", {"a": torch.zeros(1)}, facts)
+    (tmp_path / "checkpoint").write_bytes(tensor_file.encoded({"a": torch.zeros(1)}, facts))
     with pytest.raises(ValueError, match="history"):
         Training.restore(tmp_path / "checkpoint", small_config(), seed=0)
 
@@ -315,7 +315,7 @@ def test_a_checkpoint_without_a_tensor_is_refused(tmp_path: Path) -> None:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         facts = json.loads(file.metadata()["capsmodel"])
     del tensors["chance/routing"]
-    tensor_file.write(tmp_path / "part", tensors, facts)
+    (tmp_path / "part").write_bytes(tensor_file.encoded(tensors, facts))
     with pytest.raises(ValueError, match="chance/routing is missing"):
         Training.restore(tmp_path / "part", small_config(), seed=0)
 
@@ -326,6 +326,6 @@ def test_a_generator_state_that_is_none_is_refused(tmp_path: Path) -> None:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         facts = json.loads(file.metadata()["capsmodel"])
     tensors["chance/routing"] = torch.full_like(tensors["chance/routing"], 255)
-    tensor_file.write(tmp_path / "damaged", tensors, facts)
+    (tmp_path / "damaged").write_bytes(tensor_file.encoded(tensors, facts))
     with pytest.raises(ValueError, match="chance/routing is no state"):
         Training.restore(tmp_path / "damaged", small_config(), seed=0)

@@ -109,7 +109,7 @@ def test_a_folder_that_leads_elsewhere_is_not_looked_at(store, written, tmp_path
     written.rename(tmp_path / "elsewhere")
     written.symlink_to(tmp_path / "elsewhere")
 
-    with pytest.raises(BadInput, match="leads out of"):
+    with pytest.raises(BadInput, match="is a link or not a folder"):
         check_report("known", store, reports=written.parent)
 
 

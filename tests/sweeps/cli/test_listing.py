@@ -20,6 +20,7 @@ from sweeps.records.launch_command import RESUME_VARIABLE
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.sweep_log import LaunchEnded
 from sweeps.storage.file_lock import FileLock
+from sweeps.storage.folder import Folder
 from sweeps.storage.locations import resolve_storage
 from sweeps.tracking.opening import open_store
 from tests.golden.stores.archive import unpack
@@ -94,7 +95,7 @@ def test_the_size_is_that_of_the_files(shell: Shell) -> None:
 
 def test_one_that_is_run_is_said_to_be(shell: Shell) -> None:
     storage = interrupted_design(shell)
-    with FileLock(storage / "journals" / "small_design.lock") as lock:
+    with FileLock(Folder(storage, "journals"), "small_design.lock") as lock:
         assert lock.acquire()
         assert re.search("small_design +running", shell("status").out)
         assert shell("status", "small_design").out.endswith("A launch runs now.\n")
@@ -137,7 +138,7 @@ def test_a_trial_that_waits_for_room_is_pending_while_its_launch_runs(shell: She
     for key in (waits, starts):
         log.note(key, DISPATCHED)
     log.note(starts, "started")
-    with FileLock(storage / "journals" / "small_design.lock") as lock:
+    with FileLock(Folder(storage, "journals"), "small_design.lock") as lock:
         assert lock.acquire()
         assert ", 1 pending, " in shell("status", "small_design").out
         answer = json.loads(shell("status", "small_design", "--json").out)
@@ -180,7 +181,7 @@ def test_a_finished_trial_whose_process_evaluates_it_is_named(shell: Shell) -> N
     (cells[0].path / "evaluations").mkdir()
     (cells[0].path / "evaluations" / f"{'f' * 20}.json").touch()
     line = f"evaluating: {evaluated.arm}, seed {evaluated.seed}, 1 of 2 made"
-    with FileLock(storage / "journals" / "small_design.lock") as lock, cells[0].lease():
+    with FileLock(Folder(storage, "journals"), "small_design.lock") as lock, cells[0].lease():
         assert lock.acquire()
         lines = shell("status", "small_design").out.splitlines()
         answer = json.loads(shell("status", "small_design", "--json").out)

@@ -13,7 +13,9 @@ import psutil
 import pytest
 
 from sweeps.execution.launch_process import stop as stopping
-from sweeps.storage.file_lock import FileLock, is_locked
+from sweeps.execution.sweep_log import is_launching
+from sweeps.storage.file_lock import FileLock
+from sweeps.storage.folder import Folder
 from tests.sweeps.cli.shell import Shell
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -81,7 +83,7 @@ def test_a_launch_is_asked_to_end_and_waited_for(
 
     def see(self: stopping.RunningLaunch) -> None:
         wait_until((shell.folder / "heard").exists)
-        waits.append(is_locked(self.lock))
+        waits.append(is_launching(self.journals, self.sweep))
         (shell.folder / "may-end").touch()
         wait(self)
 
@@ -102,7 +104,7 @@ def test_who_runs_the_launch_no_more_is_sent_no_signal(
     lock = shell.folder / LOCK
     lock.parent.mkdir(parents=True, exist_ok=True)
     lock.touch()
-    ended = stopping.RunningLaunch("example", lock, psutil.Process(others.pid))
+    ended = stopping.RunningLaunch("example", lock.parent, psutil.Process(others.pid))
     for is_now in (False, True):
         ended.ask_to_end(is_now=is_now)
     assert others.poll() is None
@@ -186,7 +188,9 @@ def test_no_process_is_stopped_on_the_word_of_a_file(
     lock.write_bytes(noted(others.pid, **changes))
     holder = (
         "import sys, time; from pathlib import Path; from sweeps.storage.file_lock import FileLock;"
-        "lock = FileLock(Path(sys.argv[1])); assert lock.acquire(); print(flush=True); input()"
+        "from sweeps.storage.folder import Folder; path = Path(sys.argv[1]);"
+        "lock = FileLock(Folder(path.parent), path.name);"
+        "assert lock.acquire(); print(flush=True); input()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", holder, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -213,7 +217,7 @@ def test_what_a_killed_launch_has_noted_is_not_looked_at(
 def test_what_runs_instead_is_named(shell: Shell, storage: Path) -> None:
     (storage / "journals").mkdir()
     assert shell.refused("stop", "../x").endswith("Nothing runs there.")
-    with FileLock(storage / "journals" / "other.lock") as lock:
+    with FileLock(Folder(storage, "journals"), "other.lock") as lock:
         assert lock.acquire()
         assert shell.refused("stop", "example").endswith("Running there: other.")
 

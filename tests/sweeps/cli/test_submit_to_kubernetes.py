@@ -181,9 +181,11 @@ def test_a_submitted_sweep_is_a_job_whose_file_stays_here(shell: Shell, cluster:
     text = (shell.folder / "capsweep-jobs" / "quickstart-1.yaml").read_text()
     assert text.startswith(f"# {again} --seeds=0\n")
     spec = yaml.safe_load(text)["spec"]
-    assert spec["entrypoint"].splitlines()[:3] == [
+    assert spec["entrypoint"].splitlines()[:5] == [
         f"mkdir -p {FOLDER} && cd {FOLDER} || exit 2",
         "rm -f exit",
+        "[ ! -L job.out ] || rm job.out",
+        "set -o noclobber  # so that nothing is written through a link",
         "exec >> job.out 2>&1",
     ]
     assert (
@@ -272,7 +274,8 @@ def test_logs_shows_what_the_job_has_printed(shell: Shell, cluster: Cluster) -> 
     cluster.has_state("Running", "RUNNING")
     cluster.left = {"job.out": "one\ntwo\n", "view": "a view"}
     assert shell("logs", "quickstart", "-n", "1").out == "two\n"
-    assert cluster.noted("requests.jsonl")[-1]["folder"] == FOLDER
+    asked = cluster.noted("requests.jsonl")[-1]
+    assert f"{asked['storage']}/{'/'.join(asked['names'])}" == FOLDER
 
 
 def test_stop_ends_the_launch_first_and_then_deletes_the_job(

@@ -205,4 +205,4 @@ def test_a_sweep_that_cannot_be_trained_here_is_refused(
 
 def test_a_folder_that_cannot_be_read_is_named() -> None:
     with pytest.raises(BadInput, match=f"The folder /none/there cannot be read on {HOST} "):
-        node.read_files(GetFiles(folder="/none/there"), say)
+        node.read_files(GetFiles(storage="/none", names=("there",)), say)

@@ -256,7 +256,7 @@ def test_a_machine_without_slurm_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 def sbatch(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Slurm that takes every job."""
     monkeypatch.setattr(slurm.shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(slurm, "_slurm", lambda *_: "7")
+    monkeypatch.setattr(slurm, "_slurm", lambda *_, given="": "7")
 
 
 @pytest.mark.usefixtures("sbatch")
@@ -283,7 +283,7 @@ def test_a_sweep_has_one_job_at_a_time_which_is_not_asked_for_in_another_way(
 ) -> None:
     asked: list[str] = []
 
-    def answer(*words: str) -> str:
+    def answer(*words: str, given: str = "") -> str:
         asked.append(" ".join(words[:2]))
         return "7" if words[0] == "sbatch" else "PENDING|Resources|N/A|"
 
@@ -316,7 +316,7 @@ def test_a_sweep_has_one_job_at_a_time_which_is_not_asked_for_in_another_way(
 def test_a_job_waits_where_all_nodes_are_drained(
     state: str, reason: str, *, is_taken: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def answer(*words: str) -> str:
+    def answer(*words: str, given: str = "") -> str:
         if words[0] == "sinfo":
             return f"main*|2|8|(null)|{state}\n"
         raise BadInput(f"sbatch was refused: {reason}.")

@@ -20,6 +20,7 @@ from sweeps.records.trial_record import Outcome
 from sweeps.storage import disk_room
 from sweeps.storage.appended import append_whole
 from sweeps.storage.disk_room import retry_when_full, wait_for_room
+from sweeps.storage.folder import Folder
 from sweeps.storage.locations import Storage
 from sweeps.storage.sqlite_file import open_sqlite, whole
 from tests.sweeps.execution.examples import KEY, final, reported, spec, start
@@ -115,7 +116,7 @@ def disk_of_few_files(folder: Path) -> DiskOfFewFiles:
 
 
 def test_a_statement_waits_for_room_and_is_done_once(disk: SmallDisk) -> None:
-    database = open_sqlite(disk.folder / "journal.db")
+    database = open_sqlite(Folder(disk.folder), "journal.db")
     database.execute("create table events (text text)")
     disk.waits(lambda: database.execute("insert into events values (?)", ("x" * 100_000,)))
     assert database.execute("select length(text) from events").fetchall() == [(100_000,)]
@@ -162,7 +163,7 @@ def test_a_disk_that_takes_no_other_file_is_waited_for(disk_of_few_files: DiskOf
 
 
 def test_statements_that_belong_together_wait_together(disk: SmallDisk) -> None:
-    database = open_sqlite(disk.folder / "journal.db")
+    database = open_sqlite(Folder(disk.folder), "journal.db")
     database.execute("create table events (text text)")
 
     def write() -> None:

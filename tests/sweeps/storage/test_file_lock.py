@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from sweeps.storage.file_lock import FileLock, is_locked, read_lock
+from sweeps.storage.folder import Folder
 
 HOLD = """
 import sys
 from pathlib import Path
 from sweeps.storage.file_lock import FileLock
-lock = FileLock(Path(sys.argv[1]))
+from sweeps.storage.folder import Folder
+path = Path(sys.argv[1])
+lock = FileLock(Folder(path.parent), path.name)
 print(lock.acquire(), flush=True)
 sys.stdin.readline()
 """
@@ -23,8 +26,9 @@ LOOK = """
 import sys
 from pathlib import Path
 from sweeps.storage.file_lock import is_locked
+from sweeps.storage.folder import Folder
 for _ in sys.stdin:
-    print(is_locked(Path(sys.argv[1])), flush=True)
+    print(is_locked(Folder(Path(sys.argv[1])), "lock"), flush=True)
 """
 
 
@@ -49,21 +53,21 @@ def end(process: "subprocess.Popen[str]") -> None:
 
 
 def test_a_lock_is_exclusive_between_processes_and_freed_by_sigkill(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    process = holding(path)
+    folder = Folder(tmp_path)
+    process = holding(tmp_path / "lock")
     try:
-        assert not FileLock(path).acquire()
-        assert is_locked(path)
+        assert not FileLock(folder, "lock").acquire()
+        assert is_locked(folder, "lock")
     finally:
         end(process)
-    assert not is_locked(path)
-    with FileLock(path) as lock:
+    assert not is_locked(folder, "lock")
+    with FileLock(folder, "lock") as lock:
         assert lock.acquire()
 
 
 def test_looking_at_a_lock_never_takes_it(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    assert not is_locked(path)
+    folder, path = Folder(tmp_path), tmp_path / "lock"
+    assert not is_locked(folder, "lock")
     assert not path.exists(), "looking does not even make the file"
     path.touch()
     looker = subprocess.Popen(
@@ -71,9 +75,10 @@ def test_looking_at_a_lock_never_takes_it(tmp_path: Path) -> None:
             sys.executable,
             "-c",
             "import sys; from pathlib import Path; from sweeps.storage.file_lock import is_locked\n"
+            "from sweeps.storage.folder import Folder; folder = Folder(Path(sys.argv[1]))\n"
             "print('looking', flush=True)\n"
-            "while True: assert not is_locked(Path(sys.argv[1])) or True",
-            str(path),
+            "while True: assert not is_locked(folder, 'lock') or True",
+            str(tmp_path),
         ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -83,34 +88,38 @@ def test_looking_at_a_lock_never_takes_it(tmp_path: Path) -> None:
         assert looker.stdout
         looker.stdout.readline()
         for _ in range(300):
-            with FileLock(path) as lock:
+            with FileLock(folder, "lock") as lock:
                 assert lock.acquire(), "a look was taken for a lock"
     finally:
         end(looker)
 
 
 def test_a_lock_can_be_taken_again_after_its_release(tmp_path: Path) -> None:
-    lock = FileLock(tmp_path / "lock")
+    lock = FileLock(Folder(tmp_path), "lock")
     for _ in range(2):
         assert lock.acquire()
         lock.release()
     lock.release()
 
 
-@pytest.mark.parametrize("look", [is_locked, lambda path: read_lock(path, 1)], ids=["is", "read"])
+@pytest.mark.parametrize(
+    "look",
+    [lambda folder: is_locked(folder, "lock"), lambda folder: read_lock(folder, "lock", 1)],
+    ids=["is", "read"],
+)
 def test_a_look_in_another_thread_never_drops_a_lock(
-    tmp_path: Path, look: Callable[[Path], object]
+    tmp_path: Path, look: Callable[[Folder], object]
 ) -> None:
-    path = tmp_path / "lock"
-    path.touch()
+    folder = Folder(tmp_path)
+    (tmp_path / "lock").touch()
     is_over = threading.Event()
 
     def look_on() -> None:
         while not is_over.is_set():
-            look(path)
+            look(folder)
 
     looker = threading.Thread(target=look_on)
-    command = [sys.executable, "-c", LOOK, str(path)]
+    command = [sys.executable, "-c", LOOK, str(tmp_path)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
@@ -119,7 +128,7 @@ def test_a_look_in_another_thread_never_drops_a_lock(
         looker.start()
         try:
             for _ in range(300):
-                with FileLock(path) as lock:
+                with FileLock(folder, "lock") as lock:
                     assert lock.acquire()
                     other.stdin.write("\n")
                     other.stdin.flush()

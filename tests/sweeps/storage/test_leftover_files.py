@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from capsmodel.whole_file import this_machine
-from sweeps.aggregation.rendering.result_files import make_folder
+from sweeps.aggregation.rendering.result_files import write_results
+from sweeps.storage.folder import Folder
 from sweeps.storage.leftover_files import is_left_over
 
 # Writes a file, and stands still where its content is on the disk and not yet in its place.
@@ -39,13 +40,14 @@ def writer(path: Path) -> "subprocess.Popen[bytes]":
 def test_a_report_removes_what_a_killed_one_has_left_and_nothing_of_a_living_one(
     tmp_path: Path,
 ) -> None:
-    folder = make_folder(tmp_path, "example")
+    folder = tmp_path / "example"
+    write_results(Folder(tmp_path, "example"), ())
     (folder / "notes.tmp").write_text("the user's own")
     with writer(folder / "killed.md") as killed, writer(folder / "living.md") as living:
         assert len(list(folder.iterdir())) == 3
         killed.kill()
         killed.wait()
-        make_folder(tmp_path, "example")
+        write_results(Folder(tmp_path, "example"), ())
         assert {path.name.partition(".")[0] for path in folder.iterdir()} == {"living", "notes"}
         living.communicate()
     assert (folder / "living.md").read_bytes() == b"half of a table"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.records.errors import BadInput
+from sweeps.storage.folder import Folder
 from sweeps.storage.sqlite_file import (
     archive_file,
     find_damage,
@@ -42,15 +43,15 @@ def left_by_a_killed_writer(path: Path) -> Path:
 
 def test_what_a_killed_writer_left_half_done_is_taken_back(tmp_path: Path) -> None:
     path = left_by_a_killed_writer(tmp_path / "one.db")
-    with closing(open_read_only(path)) as database:
+    with closing(open_read_only(Folder(path.parent), path.name)) as database:
         values = {value for (value,) in database.execute("select value from numbers")}
     assert values == {b"x" * 3000}
-    assert not find_damage(left_by_a_killed_writer(tmp_path / "two.db"))
+    assert not find_damage(Folder(tmp_path), left_by_a_killed_writer(tmp_path / "two.db").name)
 
 
 def test_nothing_is_made_where_there_is_no_database(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError):
-        open_read_only(tmp_path / "none.db").execute("select 1")
+        open_read_only(Folder(tmp_path), "none.db").execute("select 1")
     assert not list(tmp_path.iterdir())
 
 
@@ -59,11 +60,11 @@ def test_links_to_what_sqlite_would_write_to_are_refused(tmp_path: Path, end: st
     path, secret = tmp_path / "one.db", tmp_path / "secret"
     secret.write_text("mine")
     if end:
-        open_sqlite(path).close()
+        open_sqlite(Folder(path.parent), path.name).close()
     path.with_name(path.name + end).symlink_to(secret)
     for opening in (open_sqlite, find_damage):
         with pytest.raises(BadInput, match="is not a regular file but a link"):
-            opening(path)
+            opening(Folder(path.parent), path.name)
     assert secret.read_text() == "mine"
 
 
@@ -74,12 +75,12 @@ def test_what_sqlite_would_write_to_is_refused_where_it_has_another_name(
     path, secret = tmp_path / "one.db", tmp_path / "secret"
     secret.write_bytes(bytes(4096))  # as a journal it is cold, and would be written over in place
     if end:
-        open_sqlite(path).close()
+        open_sqlite(Folder(path.parent), path.name).close()
     path.with_name(path.name + end).unlink(missing_ok=True)
     path.with_name(path.name + end).hardlink_to(secret)
     for opening in (open_sqlite, find_damage):
         with pytest.raises(BadInput, match="is known by another name"):
-            opening(path)
+            opening(Folder(path.parent), path.name)
     assert secret.read_bytes() == bytes(4096)
 
 
@@ -92,11 +93,11 @@ def test_what_is_put_aside_takes_its_log_along(tmp_path: Path) -> None:
     path.write_bytes(b"noise" * 1000)
     path.with_name("one.db-wal").write_bytes(log)
     path.with_name("one.db.damaged-1-wal").touch()  # a name that is taken
-    assert archive_file(path).name == "one.db.damaged-2"
+    assert archive_file(Folder(path.parent), path.name).name == "one.db.damaged-2"
     with closing(sqlite3.connect(tmp_path / "new.db")) as database:
         database.execute("create table new (word)")
     path.with_name("new.db").replace(path)
-    with closing(open_read_only(path)) as database:
+    with closing(open_read_only(Folder(path.parent), path.name)) as database:
         tables = {name for (name,) in database.execute("select name from sqlite_master")}
     assert tables == {"new"}
 
@@ -109,8 +110,8 @@ def test_a_database_in_place_of_one_that_is_gone_takes_nothing_of_its_journal(
     with closing(sqlite3.connect(tmp_path / "new.db")) as database, database:
         database.execute("create table new (value blob)")
         database.executemany("insert into new values (?)", [(b"y" * 3000,)] * 20)
-    move_into_place(tmp_path / "new.db", path)
-    with closing(open_read_only(path)) as database:
+    move_into_place(Folder(tmp_path), "new.db", path.name)
+    with closing(open_read_only(Folder(path.parent), path.name)) as database:
         assert {value for (value,) in database.execute("select value from new")} == {b"y" * 3000}
     assert path.with_name("one.db.damaged-1-journal").stat().st_size
 
@@ -124,5 +125,5 @@ def test_a_journal_that_names_a_file_to_be_deleted_is_refused(tmp_path: Path) ->
     with path.with_name("one.db-journal").open("ab") as journal:
         journal.write((0).to_bytes(4, "big") + name + end)
     with pytest.raises(BadInput, match="names another file"):
-        find_damage(path)
+        find_damage(Folder(path.parent), path.name)
     assert secret.exists()

@@ -32,7 +32,7 @@ from sweeps.records.trial_record import (
     TrialRecord,
     sweep_log_artifact,
 )
-from sweeps.storage.regular_files import read_regular
+from sweeps.storage.folder import read_named_file
 from sweeps.tracking import record_facts as facts
 from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
 from sweeps.tracking.store import (
@@ -269,7 +269,7 @@ class MemoryWriter:
         with self._backend.locked():
             run = self._backend.open(record_id)
             if path.exists():
-                run.files[name or path.name] = read_regular(path)
+                run.files[name or path.name] = read_named_file(path)
 
     def recorded_evaluation_keys(self, record_id: str) -> frozenset[str]:
         """Return the keys of the evaluations that were noted of a record."""

@@ -34,7 +34,7 @@ from sweeps.execution.engine.process.ray_token import refuse_readable_token
 from sweeps.execution.engine.process.scratch import scratch_folder
 from sweeps.execution.worker.worker_process import environment_of
 from sweeps.records.errors import BadInput
-from sweeps.storage.regular_files import open_regular
+from sweeps.storage.folder import in_storage, read_named_file
 
 JOBS_A_PROCESS = 250
 MOST_STARTS_IN_A_ROW = 4  # the first, and three anew
@@ -189,9 +189,9 @@ class RayEngine:
     def _keep_early_log(self) -> None:
         early, self._early_log = self._early_log, None
         if early:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-            with os.fdopen(open_regular(self._log, flags, mode=0o600), "ab") as log:
-                log.write(early.read_bytes())
+            descriptor = in_storage(self._log.parent).append(self._log.name)
+            with os.fdopen(descriptor, "ab") as log:
+                log.write(read_named_file(early))
 
     def _of_own_ray(self) -> dict[str, str]:
         """Return the settings of a Ray that is started here and of its worker processes."""

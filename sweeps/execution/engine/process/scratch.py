@@ -6,12 +6,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sweeps.records.errors import BadInput
 from sweeps.storage.disk_room import free_bytes, in_words
 from sweeps.storage.file_lock import FileLock, is_locked
+from sweeps.storage.folder import Folder, in_storage
 
 _PREFIX = "capsweep-"
 _LOCK = "in-use.lock"
@@ -34,7 +35,7 @@ def scratch_folder() -> Generator[Path]:
     """
     folder = _new_folder()
     try:
-        with FileLock(folder / _LOCK) as lock:
+        with FileLock(Folder(folder), _LOCK) as lock:
             lock.acquire()
             yield folder
     finally:
@@ -68,8 +69,9 @@ def _remove_abandoned(parent: Path) -> None:
     for lock in parent.glob(f"{_PREFIX}*/{_LOCK}"):
         try:
             is_young = time.time() - lock.stat().st_mtime < _YOUNG_SECONDS
-            is_abandoned = not is_young and not is_locked(lock)
+            is_abandoned = not is_young and not is_locked(in_storage(lock.parent), _LOCK)
         except (OSError, BadInput):  # another user's, or none of ours at all
             continue
         if is_abandoned:
-            shutil.rmtree(lock.parent, ignore_errors=True)
+            with suppress(OSError, BadInput):
+                Folder(parent).remove_all(lock.parent.name)

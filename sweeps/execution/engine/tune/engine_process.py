@@ -35,7 +35,7 @@ from sweeps.execution.garbage import collect_seldom
 from sweeps.execution.periodic import every
 from sweeps.execution.worker.worker_process import die_with_parent
 from sweeps.records.errors import BadInput
-from sweeps.storage.regular_files import open_regular
+from sweeps.storage.folder import in_storage
 
 if TYPE_CHECKING:
     from sweeps.execution.engine.tune.cluster_share import ClusterShare
@@ -149,7 +149,7 @@ def _serve(
 
 
 def _print_to(log: str) -> None:
-    descriptor = open_regular(Path(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o600)
+    descriptor = in_storage(Path(log).parent).append(Path(log).name)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     os.close(descriptor)

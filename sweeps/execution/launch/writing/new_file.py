@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
+from sweeps.storage.folder import Folder
 
 
 def check_new_file(path: Path, text: str) -> None:
@@ -39,6 +39,6 @@ def write_new(path: Path, text: str, advice: str = "give --out") -> None:
         BadInput: If it cannot be written.
     """
     try:
-        write_whole(path, text.encode())
+        Folder(path.parent).write(path.name, text.encode())
     except OSError as error:
         raise BadInput(f"'{path}' cannot be written ({error.strerror}): {advice}.") from error

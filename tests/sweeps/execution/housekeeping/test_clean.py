@@ -16,6 +16,7 @@ from sweeps.execution.housekeeping.clean import Cleaned
 from sweeps.execution.housekeeping.leftovers import Kind
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock
+from sweeps.storage.folder import Folder
 from tests.sweeps.execution.launch.launches import Launches, design
 
 DAY_SECONDS = 86_400
@@ -152,7 +153,7 @@ def test_what_an_attempt_left_that_was_too_late_is_freed(launches: Launches) -> 
     assert final is not None
     names = {name: cell.attempt_file(name, 1) for name in (PREDICTIONS, WEIGHTS)}
     late = [put(cell.attempt_file(name, 2)) for name in names]
-    files = sealed(*(put(path) for path in names.values()))
+    files = sealed(cell, *(put(path) for path in names.values()))
     (cell.path / "final.json").write_text(
         final.model_copy(update={"files": files}).model_dump_json()
     )
@@ -197,7 +198,7 @@ def test_what_was_written_since_is_kept(launches: Launches) -> None:
 def test_a_sweep_that_is_run_is_left_alone_and_so_is_what_it_may_need(launches: Launches) -> None:
     litter(launches)
     before = files_of(launches)
-    with FileLock(launches.storage.journals / "example.lock") as lock:
+    with FileLock(Folder(launches.storage.journals), "example.lock") as lock:
         assert lock.acquire()
         cleaned = launches.clean(is_freeing=True)
     assert "'example' is being run, and was left alone." in cleaned.sentences
@@ -208,7 +209,7 @@ def test_a_sweep_that_is_run_is_left_alone_and_so_is_what_it_may_need(launches: 
 def test_a_cell_that_a_trial_holds_is_left_alone(launches: Launches) -> None:
     litter(launches)
     cell = some_cell(launches)
-    with FileLock(cell.lock) as lock:
+    with cell.new_lock() as lock:
         assert lock.acquire()
         freed = launches.clean(is_freeing=True)
     assert not {one.path for one in freed.leftovers} & set(cell.path.rglob("*"))

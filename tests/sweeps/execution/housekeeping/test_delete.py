@@ -15,6 +15,7 @@ from sweeps.execution.housekeeping import delete as removing
 from sweeps.execution.housekeeping.delete import Deleted
 from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.storage.file_lock import FileLock
+from sweeps.storage.folder import Folder
 from sweeps.tracking.store import RecordStore
 from tests.sweeps.execution.launch.launches import ADDRESS, Launches, design
 from tests.sweeps.published import write_manifest
@@ -129,9 +130,8 @@ def test_a_trial_that_another_sweep_holds_stays(launches: Launches, is_first: bo
     assert launches.num_epochs_trained() == num_trained
 
 
-def killed_after(count: int, act: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an act that does so many times what it does, and then is killed half-way."""
-    left = [count]
+def killed_after(left: list[int], act: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an act that is killed once the acts that share the number have left none of it."""
 
     def acting(*arguments: Any) -> Any:
         left[0] -= 1
@@ -149,7 +149,9 @@ def test_killed_anywhere_it_is_given_again_and_does_the_rest(
     put_artifacts(launches)
     cells = keys(launches)
     with monkeypatch.context() as patch:
-        patch.setattr(removing, "remove_path", killed_after(step, removing.remove_path))
+        left = [step]
+        for name in ("remove", "remove_all"):
+            patch.setattr(Folder, name, killed_after(left, getattr(Folder, name)))
         with suppress(Killed):
             delete(launches, is_deleting=True)
     if launches.storage.journals.joinpath("example.jsonl").exists():
@@ -165,7 +167,7 @@ def test_a_kill_leaves_a_way_also_where_no_log_is_left(
 ) -> None:
     launches.lose_journals()
     with monkeypatch.context() as patch:
-        patch.setattr(removing, "remove_record", killed_after(6, removing.remove_record))
+        patch.setattr(removing, "remove_record", killed_after([6], removing.remove_record))
         with pytest.raises(Killed):
             delete(launches, is_deleting=True)
     assert delete(launches, is_deleting=True).exit_code == 0
@@ -175,7 +177,7 @@ def test_a_kill_leaves_a_way_also_where_no_log_is_left(
 def test_nothing_goes_while_a_launch_runs(launches: Launches) -> None:
     before = files(launches.storage.root)
     for name, message in (("example", "capsweep stop example"), ("new", "may take over trials")):
-        with FileLock(launches.storage.journals / f"{name}.lock") as lock:
+        with FileLock(Folder(launches.storage.journals), f"{name}.lock") as lock:
             assert lock.acquire()
             with pytest.raises(BadInput, match=message):
                 delete(launches, is_deleting=True)
@@ -185,7 +187,7 @@ def test_nothing_goes_while_a_launch_runs(launches: Launches) -> None:
 
 def test_a_trial_that_is_still_trained_is_left_and_told(launches: Launches) -> None:
     cell = CellFolder(launches.storage.cells, min(keys(launches)))
-    with FileLock(cell.lock) as lock:
+    with cell.new_lock() as lock:
         assert lock.acquire()
         deleted = delete(launches, is_deleting=True)
     assert deleted.exit_code == 3

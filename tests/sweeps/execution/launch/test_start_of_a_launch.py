@@ -15,6 +15,7 @@ from sweeps.execution.survey.survey import Survey
 from sweeps.execution.view.board import Board
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import is_locked
+from sweeps.storage.folder import Folder
 
 
 def interrupted(*_: object) -> None:
@@ -64,7 +65,9 @@ def test_a_launch_reads_the_sweeps_file_once_and_surveys_once(
 
     def surveyed(*arguments: Any) -> Survey:
         calls.append("survey")
-        assert is_locked(tmp_path / "store" / "journals" / "mine.lock"), "the lock is taken first"
+        assert is_locked(Folder(tmp_path / "store", "journals"), "mine.lock"), (
+            "the lock is taken first"
+        )
         return real_survey(*arguments)
 
     monkeypatch.setattr(definition, "sweep_from_file", read)

@@ -20,6 +20,7 @@ from sweeps.execution.view.board import Board
 from sweeps.execution.view.live_view import show_in_terminal
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock, is_locked
+from sweeps.storage.folder import Folder
 from sweeps.storage.locations import Storage
 from tests.waiting import wait_until
 
@@ -36,7 +37,8 @@ def wait_for_the_signal() -> None:
 def acquired_elsewhere(path: Path) -> bool:
     code = (
         "import sys; from pathlib import Path; from sweeps.storage.file_lock import FileLock;"
-        "sys.exit(FileLock(Path(sys.argv[1])).acquire())"
+        "from sweeps.storage.folder import Folder; path = Path(sys.argv[1]);"
+        "sys.exit(FileLock(Folder(path.parent), path.name).acquire())"
     )
     return bool(subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode)
 
@@ -114,11 +116,14 @@ def test_a_block_that_ends_in_time_is_not_interrupted_later() -> None:
 
 def test_one_process_is_granted_a_lock_once(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    with FileLock(path) as first, FileLock(path) as second:
+    with (
+        FileLock(Folder(path.parent), path.name) as first,
+        FileLock(Folder(path.parent), path.name) as second,
+    ):
         assert first.acquire()
         assert not second.acquire()
         second.release()
-        assert is_locked(path)
+        assert is_locked(Folder(path.parent), path.name)
         assert not acquired_elsewhere(path)
         first.release()
         assert second.acquire()
@@ -197,7 +202,7 @@ def test_a_pipe_that_nobody_reads_only_ends_the_show(tmp_path: Path) -> None:
 def test_a_lock_of_another_release_says_so(tmp_path: Path, release: str, words: str) -> None:
     storage = Storage(tmp_path)
     storage.journals.mkdir()
-    with FileLock(storage.journals / "example.lock") as lock:
+    with FileLock(Folder(storage.journals), "example.lock") as lock:
         assert lock.acquire()
         text = f'{{{release}"host": "h", "pid": 1, "started": 1, "hears_signals": true, "more": 1}}'
         os.pwrite(lock.descriptor, text.encode(), 0)

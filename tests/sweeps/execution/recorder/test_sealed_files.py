@@ -18,7 +18,7 @@ def finish(scene: Scene) -> None:
     for path in paths:
         path.write_bytes(b"right")
     scene.cell.log.write_text("log")
-    files = sealed(*paths)
+    files = sealed(scene.cell, *paths)
     scene.finish(files=files)
     for path in paths:
         path.write_bytes(b"right")

@@ -12,6 +12,7 @@ from sweeps.execution.sweep_log import log_path, stored_manifest, stored_sweeps
 from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.sweep_log import Decided, Entry, manifest_of, text_of
 from sweeps.storage.file_lock import FileLock
+from sweeps.storage.folder import Folder
 from sweeps.tracking.record_facts import TAG_OUTCOME
 from sweeps.tracking.sweep_summary import SweepSummary
 from tests.sweeps.execution.launch.launches import Launches, design, searching
@@ -155,7 +156,7 @@ def test_a_trial_that_looks_as_if_it_ran_is_interrupted(launches: Launches) -> N
 
 def test_a_sweep_that_is_being_run_is_left_alone(launches: Launches) -> None:
     lose_store(launches)
-    with FileLock(launches.storage.journals / "example.lock") as lock:
+    with FileLock(Folder(launches.storage.journals), "example.lock") as lock:
         assert lock.acquire()
         (sentence,) = launches.repair().sentences
     assert "being run" in sentence

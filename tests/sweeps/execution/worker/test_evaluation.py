@@ -27,6 +27,7 @@ from sweeps.execution.worker.evaluation import (
 from sweeps.execution.worker.trial import run_trial
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
+from sweeps.storage.folder import Folder
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.worker import trials
 
@@ -207,13 +208,11 @@ def test_a_killed_one_costs_itself_alone(cells: Path, monkeypatch: pytest.Monkey
 def test_a_write_cut_off_before_its_end_is_made_again(
     cells: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sweeps.execution.cells import evaluations as module
-
-    def killed(path: Path, data: bytes) -> bool:
+    def killed(folder: Folder, name: str, content: bytes) -> bool:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "write_first", killed)
+        patch.setattr(Folder, "write_first", killed)
         with pytest.raises(KeyboardInterrupt):
             run_evaluations(job_of(cells, Confidence()))
     assert CellEvaluations(cells / KEY).keys() == set()

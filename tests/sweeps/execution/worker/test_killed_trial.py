@@ -8,6 +8,7 @@ import pytest
 
 from capsmodel.training.training import Training
 from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.worker import trial
 from sweeps.execution.worker.trial import run_trial
 from sweeps.execution.worker.worker_process import PeakMemory
 from sweeps.records.cell_contents import EpochResult
@@ -31,7 +32,7 @@ from tests.sweeps.execution.worker.trials import (
 
 # Where a trial can be killed: the calls that leave something behind, each before and after.
 SEAMS: dict[str, tuple[Any, str]] = {
-    "checkpoint": (Training, "save"),
+    "checkpoint": (trial._Attempt, "_write"),
     "outbox": (CellFolder, "append"),
     "test": (Training, "test"),
     "final": (CellFolder, "write_final"),

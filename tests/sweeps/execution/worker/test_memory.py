@@ -16,6 +16,7 @@ from sweeps.execution.worker.worker_process import (
     status_bytes,
     use_card,
 )
+from sweeps.storage.folder import Folder
 from tests.sweeps.execution.worker.trials import folder_of, job_of, silent
 from tests.waiting import wait_until
 
@@ -39,14 +40,14 @@ def test_the_peak_is_told_while_a_trial_runs_and_gone_when_it_is_filled(tmp_path
 
 
 def test_stats_that_cannot_be_written_or_read_end_nothing(tmp_path: Path) -> None:
-    stats = WorkerStats(tmp_path / "nowhere" / "pulse.txt")
+    stats = WorkerStats(Folder(tmp_path, "nowhere"))
     with recorded_peak_memory(stats):
         stats.note_wanted_disk(7)
     assert (stats.peak_memory_bytes(), stats.wanted_disk_bytes()) == (None, 0)
-    damaged = WorkerStats(tmp_path / "pulse.txt")
+    damaged = WorkerStats(Folder(tmp_path))
     damaged.path.write_bytes(b"\xff" * 42)
     assert (damaged.peak_memory_bytes(), damaged.wanted_disk_bytes()) == (None, 0)
-    link = WorkerStats(tmp_path / "link.txt")
+    link = WorkerStats(Folder(tmp_path, "other").make())
     link.path.symlink_to(tmp_path / "target")
     link.note_peak_memory(7)
     assert not (tmp_path / "target").exists(), "no link is followed"
@@ -82,7 +83,7 @@ def test_a_gpu_that_has_no_memory_left_is_told_from_a_machine_that_has_none() ->
 def test_the_peak_of_the_gpu_is_told_while_a_trial_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stats = WorkerStats(tmp_path / "pulse.txt")
+    stats = WorkerStats(Folder(tmp_path))
     stats.note_peak_gpu(9)  # of an earlier attempt
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
     with recorded_peak_memory(stats, "cuda"):

@@ -65,7 +65,7 @@ def test_its_files_may_be_read_by_all_who_may_read_the_others_and_are_sealed(
     assert {path.stat().st_mode for path in files} == {unbroken.log.stat().st_mode}
     final = unbroken.read_final()
     assert final is not None
-    assert final.files == sealed(*files)
+    assert final.files == sealed(unbroken, *files)
     check_files(unbroken, final)
 
 

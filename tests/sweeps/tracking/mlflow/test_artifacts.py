@@ -132,7 +132,7 @@ def test_a_link_that_leads_elsewhere_is_not_followed(
 ) -> None:
     before, artifacts = contents(elsewhere), FolderArtifacts([linked])
     (tmp_path / "weights.safetensors").write_bytes(b"ours")
-    with pytest.raises(BadInput, match="leads elsewhere, and is not followed"):
+    with pytest.raises(BadInput, match="is a link or not a folder, and is not followed"):
         artifacts.upload(RUN, tmp_path / "weights.safetensors", "report/weights.safetensors")
     with pytest.raises(BadInput):
         artifacts.path(RUN, "report/weights.safetensors")
@@ -160,7 +160,7 @@ def test_a_writer_says_so_as_it_says_that_a_store_refuses(
     folder = tmp_path / "artifacts" / record_id / "artifacts"
     shutil.rmtree(folder)
     folder.symlink_to(elsewhere, target_is_directory=True)
-    with pytest.raises(StoreRefused, match="leads elsewhere, and is not followed"):
+    with pytest.raises(StoreRefused, match="is a link or not a folder, and is not followed"):
         mlflow_store.writer().upload(record_id, tmp_path / "weights.safetensors")
 
 

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from sweeps.storage.folder import Folder
+from sweeps.storage.locations import user_cache
 from sweeps.tracking.mlflow.connection import check_database
-from sweeps.tracking.mlflow.database import copy_template, create_database, template_path
+from sweeps.tracking.mlflow.database import _TEMPLATE, copy_template, create_database
 
 Store = tuple[set[tuple[str, ...]], list[tuple[object, ...]]]
 """The schema of a store, and its rows."""
@@ -29,6 +31,10 @@ def created(path: Path) -> Store:
         names = "SELECT experiment_id, name, artifact_location FROM experiments"
         rows += database.execute(names).fetchall()
     return {tuple(sorted(text.replace(",", "").splitlines())) for text in texts}, rows
+
+
+def template_path() -> Path:
+    return user_cache().path / _TEMPLATE
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +96,7 @@ def test_a_link_in_place_of_the_template_is_not_followed(tmp_path: Path, first: 
     elsewhere = tmp_path / "elsewhere.db"
     template_path().replace(elsewhere)
     template_path().symlink_to(elsewhere)
-    assert not copy_template(tmp_path / "copy.db")
+    assert not copy_template(Folder(tmp_path), "copy.db")
     assert created(tmp_path / "second.db") == first
 
 

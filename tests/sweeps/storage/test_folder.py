@@ -8,8 +8,8 @@ import pytest
 
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock, is_locked
+from sweeps.storage.folder import Folder, in_storage
 from sweeps.storage.locations import Storage
-from sweeps.storage.regular_files import check_owner, open_regular, opened_folder, read_regular
 from sweeps.storage.sqlite_file import open_sqlite
 from sweeps.storage.store_format import check_format, store_format
 
@@ -36,13 +36,15 @@ IRREGULAR: dict[str, Callable[[Path], None]] = {
     "folder": Path.mkdir,
     "device": lambda path: path.symlink_to("/dev/zero"),
 }
-OPENINGS: dict[str, Callable[[Path], object]] = {
-    "read": read_regular,
-    "append": lambda path: open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND),
-    "lock": lambda path: FileLock(path).acquire(),
-    "look at a lock": is_locked,
-    "database": open_sqlite,
-    "format": lambda path: store_format(Storage(path.parent)),
+NAME = "format.json"
+OPENINGS: dict[str, Callable[[Folder], object]] = {
+    "read": lambda folder: folder.read(NAME),
+    "append": lambda folder: folder.append(NAME),
+    "lock": lambda folder: FileLock(folder, NAME).acquire(),
+    "look at a lock": lambda folder: is_locked(folder, NAME),
+    "database": lambda folder: open_sqlite(folder, NAME),
+    "format": lambda folder: store_format(Storage(folder.path)),
+    "check": lambda folder: folder.check_file(NAME),
 }
 
 
@@ -58,10 +60,10 @@ def folder(tmp_path: Path) -> Path:
 def test_what_is_no_regular_file_is_refused_and_left_alone(
     folder: Path, what: str, opening: str
 ) -> None:
-    path = folder / "format.json"
+    path = folder / NAME
     IRREGULAR[what](path)
     with pytest.raises(BadInput, match=r"format\.json"):
-        OPENINGS[opening](path)
+        OPENINGS[opening](Folder(folder))
     assert (folder.parent / "victim").read_text() == "untouched"
     assert not (folder.parent / "made").exists()
 
@@ -70,21 +72,20 @@ def test_what_is_no_regular_file_is_refused_and_left_alone(
 def test_a_file_that_has_another_name_elsewhere_is_not_written_to(
     folder: Path, opening: str
 ) -> None:
-    path, victim = folder / "format.json", folder.parent / "victim"
+    path, victim = folder / NAME, folder.parent / "victim"
     path.hardlink_to(victim)
     with pytest.raises(BadInput, match=r"format\.json is known by another name"):
-        OPENINGS[opening](path)
+        OPENINGS[opening](Folder(folder))
     assert victim.read_text() == "untouched"
-    assert read_regular(path) == b"untouched"
-    assert not is_locked(path)
+    assert Folder(folder).read(NAME) == b"untouched"
+    assert not is_locked(Folder(folder), NAME)
 
 
 def test_a_file_is_read_up_to_its_limit(folder: Path) -> None:
-    path = folder / "file"
-    path.write_bytes(b"12345")
-    assert read_regular(path, 5) == b"12345"
+    (folder / "file").write_bytes(b"12345")
+    assert Folder(folder).read("file", 5) == b"12345"
     with pytest.raises(BadInput, match="too large to be read: it has 5 bytes, where 4 are"):
-        read_regular(path, 4)
+        Folder(folder).read("file", 4)
 
 
 def test_refusing_leaves_no_file_open(folder: Path) -> None:
@@ -92,15 +93,15 @@ def test_refusing_leaves_no_file_open(folder: Path) -> None:
     open_files = _num_open()
     for _ in range(3):
         with pytest.raises(BadInput):
-            open_regular(folder / "pipe")
+            Folder(folder).open("pipe")
     assert _num_open() == open_files
 
 
 def test_a_folder_that_is_a_link_is_refused(folder: Path) -> None:
     (folder / "elsewhere").symlink_to(folder.parent)
     with pytest.raises(BadInput, match="is a link or not a folder"):
-        check_owner(folder / "elsewhere")
-    check_owner(folder / "not there")
+        Folder(folder, "elsewhere").check()
+    Folder(folder, "not there").check()
 
 
 @as_root
@@ -116,10 +117,10 @@ def test_a_strangers_folder_is_used_only_where_a_group_shares_what_is_around_it(
     folder.chmod(mode)
     os.chown(cell, STRANGER, group)
     if is_used:
-        check_owner(cell)
+        in_storage(cell).check()
     else:
         with pytest.raises(BadInput, match=f"belongs to user {STRANGER}"):
-            check_owner(cell)
+            in_storage(cell).check()
 
 
 @as_root
@@ -128,11 +129,10 @@ def test_what_the_owner_of_the_folder_put_there_is_used_and_a_strangers_file_is_
 ) -> None:
     (folder / "file").write_text("mine")
     os.chown(folder / "file", STRANGER, STRANGER)
-    with opened_folder(folder) as opened:
-        with pytest.raises(BadInput, match=f"belongs to user {STRANGER}"):
-            open_regular(folder / "file", folder=opened)
-        os.chown(folder, STRANGER, STRANGER)
-        os.close(open_regular(folder / "file", folder=opened))
+    with pytest.raises(BadInput, match=f"belongs to user {STRANGER}"):
+        Folder(folder).read("file")
+    os.chown(folder, STRANGER, STRANGER)
+    assert Folder(folder).read("file") == b"mine"
 
 
 @pytest.mark.parametrize("name", ["cells", "journals", "artifacts", "replaced", "logs"])
