@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _INTERRUPTED = 130
 _REPORTED = {0, 3}  # exit codes of launches that have come to their tables
 _START_SECONDS = 60.0  # until a launch has begun; most do within ten
+_LONGEST_LINE = 2**16
 _POLL_SECONDS = 1.0
 _RESUMING = re.compile(r"^Go on with: .*\n", re.MULTILINE)
 _PLACE = re.compile(r"^Report: .*\n", re.MULTILINE)  # it is copied here
@@ -258,6 +259,8 @@ def shown_by(live: Live, sweep: str) -> "Show":
             live.update(Lines(showable(reply.text)))
             return
         *lines, rest = (rest + OF_RAY.sub("", reply.text)).split("\n")
+        if len(rest) > _LONGEST_LINE:
+            lines, rest = [*lines, rest], ""
         for line in lines:
             if not line.startswith(f"{sweep}: ") or " cells done, " not in line:
                 live.console.print(Lines(showable(line)), soft_wrap=True)

@@ -8,6 +8,7 @@ from collections import deque
 from pydantic import BaseModel
 
 _CHUNK = 1 << 16
+_LONGEST_LINE = 2**28  # in bytes: a report of many pictures is one
 
 
 class Channel:
@@ -25,7 +26,7 @@ class Channel:
         self._patience = patience_seconds
         self._lock = threading.Lock()
         self._lines = deque[bytes]()
-        self._rest = b""
+        self._rest = bytearray()
         os.set_blocking(writing, False)
 
     def send(self, message: BaseModel) -> None:
@@ -46,7 +47,7 @@ class Channel:
         """Return the next line, None if none came in time; None waits for ever.
 
         Raises:
-            EOFError: If the other end is gone.
+            EOFError: If the other end is gone, or sends a line without an end.
         """
         while not self._lines:
             if not self.is_readable(wait_seconds):
@@ -54,8 +55,13 @@ class Channel:
             data = os.read(self._reading, _CHUNK)
             if not data:
                 raise EOFError
-            *lines, self._rest = (self._rest + data).split(b"\n")
-            self._lines.extend(lines)
+            if len(self._rest) > _LONGEST_LINE:
+                raise EOFError(f"sends a line of more than {_LONGEST_LINE:,} bytes")
+            first, *others = data.split(b"\n")
+            self._rest += first
+            for line in others:
+                self._lines.append(bytes(self._rest))
+                self._rest = bytearray(line)
         return self._lines.popleft()
 
     def is_readable(self, wait_seconds: float | None) -> bool:

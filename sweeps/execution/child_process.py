@@ -108,8 +108,8 @@ class ChildProcess:
             self.check()
             try:
                 line = self._channel.receive(min(left, 1.0))
-            except EOFError:
-                raise self._ended() from None
+            except EOFError as error:
+                raise self._ended(str(error)) from None
             if line is not None:
                 self._has_spoken = True
                 return line
@@ -142,8 +142,16 @@ class ChildProcess:
             with suppress(BrokenPipeError):
                 pipe.close()
 
-    def _ended(self) -> ChildLostError:
-        self.end(leave_seconds=_END_SECONDS)  # it has closed its end, which only its death does
+    def _ended(self, fault: str = "") -> ChildLostError:
+        """End what is left of it, and return how it ended.
+
+        Args:
+            fault: What it did that no sound process does; else it has closed its end, which only
+                its death does.
+        """
+        self.end(leave_seconds=0.0 if fault else _END_SECONDS)
+        if fault:
+            return ChildLostError(f"its process {fault}")
         code = self._process.returncode
         how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
         return ChildLostError(f"its process {how}")

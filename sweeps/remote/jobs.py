@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from sweeps.execution.view.live_view import VIEW_VARIABLE
 from sweeps.records.errors import BadInput
 from sweeps.records.launch_command import RESUME_VARIABLE
-from sweeps.records.plain_text import one_line
+from sweeps.records.plain_text import one_line, shortened
 from sweeps.remote.messages import (
     Ended,
     FollowJob,
@@ -34,6 +34,7 @@ from sweeps.remote.services import is_open
 from sweeps.storage.folder import Folder
 
 _POLL_SECONDS = 0.5
+_LONGEST_MESSAGE = 1_000  # Ray's ends in what the job has printed
 _SWEEP, _WORDS = "capsweep_sweep", "capsweep_words"  # in a job's metadata
 _TERMINAL = {"STOPPED", "SUCCEEDED", "FAILED"}
 _UNKNOWN = JobState(status="UNKNOWN")
@@ -174,7 +175,7 @@ async def _send_frames(logs: Folder, view: str, say: _Say) -> None:
 
 def _state(client: Any, job_id: str) -> JobState:
     info = client.get_job_info(job_id)
-    code, message = info.driver_exit_code, info.message or ""
+    code, message = info.driver_exit_code, shortened(info.message or "", _LONGEST_MESSAGE)
     return JobState(status=info.status.value, message=message, exit_code=code)
 
 

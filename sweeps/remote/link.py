@@ -14,18 +14,21 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
 from sweeps.execution.child_process import ChildLostError, ChildProcess
 from sweeps.records.errors import BadInput
-from sweeps.records.plain_text import one_line
+from sweeps.records.plain_text import one_line, shortened
 from sweeps.remote.cluster_file import Machine
 from sweeps.remote.messages import REPLY, Answer, Failed, Frame, Pulse, Reply, Text
+from sweeps.storage.folder import read_named_file
+from sweeps.tracking.validation import first_error
 
 _SILENCE_SECONDS = 60.0  # the agent says every few seconds that it works
 _TUNNEL_SECONDS = 30.0
+_LONGEST_SENTENCE = 2_000
 _NO_COMMAND = 127
 _SSH_FAILED = 255
 _SSH = (
@@ -168,8 +171,27 @@ class _Connection:
         while True:
             reply = self.reply()
             if isinstance(reply, Answer):
-                return value.model_validate(reply.value)
+                return self._checked(reply.value, value)
             on_reply(reply)
+
+    def _checked(self, answer: Mapping[str, Any], value: type[_Value]) -> _Value:
+        """Return an answer as its class, if no text in it acts on a terminal or forges a line.
+
+        Raises:
+            BadInput: If one does, or the answer is not of that class.
+        """
+        if (odd := next(filter(_is_odd, _texts(answer)), None)) is not None:
+            raise BadInput(
+                f"{self._link.name} answers with a text that cannot be shown, and is not believed: "
+                f"{odd[:100]!r}."
+            )
+        try:
+            return value.model_validate(answer)
+        except ValidationError as error:
+            raise BadInput(
+                f"{self._link.name} answers with what is no {value.__name__}, and is not believed: "
+                f"{first_error(error)}."
+            ) from None
 
     def reply(self) -> Text | Frame | Answer:
         """Return the next reply.
@@ -180,7 +202,7 @@ class _Connection:
         while True:
             reply = _reply(self._line())
             if isinstance(reply, Failed):
-                raise BadInput(reply.sentence)
+                raise BadInput(shortened(reply.sentence, _LONGEST_SENTENCE))
             if reply is not None and not isinstance(reply, Pulse):
                 return reply
 
@@ -190,17 +212,35 @@ class _Connection:
                 raise self._lost
             return self._process.receive(_SILENCE_SECONDS)
         except ChildLostError as lost:
-            if self._process.exit_code is None:
+            code = self._process.exit_code
+            if code is None or code < 0:
                 raise MachineUnreachable(f"{self._link.name} does not answer: {lost}.") from lost
-            printed = self._log.read_text(errors="replace")
-            raise self._link.failure(self._process.exit_code, printed) from lost
+            printed = read_named_file(self._log).decode(errors="replace")
+            raise self._link.failure(code, printed) from lost
+
+
+def _texts(value: object) -> Generator[str]:
+    """Yield the texts in what a machine answers."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, inner in cast(Mapping[str, object], value).items():
+            yield key
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in cast(list[object], value):
+            yield from _texts(inner)
+
+
+def _is_odd(text: str) -> bool:
+    return not text.isprintable()
 
 
 def _reply(line: bytes) -> Reply | None:
     """Return a reply, None for a line that a shell's profile has printed."""
     try:
         return REPLY.validate_json(line)
-    except ValidationError:
+    except (ValidationError, RecursionError):
         return None
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from sweeps.records.errors import BadInput
+from sweeps.records.plain_text import one_line
 from sweeps.remote import node
 from sweeps.remote.messages import HoldLock, Probe, Probed, Stopped, Text
 from sweeps.remote.services import answers
@@ -83,7 +84,7 @@ def _is_writable(folder: Path) -> bool:
 
 def _names(folder: Path) -> tuple[str, ...] | None:
     try:
-        return tuple(sorted(path.name for path in folder.iterdir())[:_MOST_NAMES])
+        return tuple(sorted(one_line(path.name) for path in folder.iterdir())[:_MOST_NAMES])
     except OSError:
         return None
 

@@ -13,11 +13,9 @@ from contextlib import suppress
 from importlib.metadata import version
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 
 import torch
 
-from capsmodel.data.archive import cache_folder
 from search_spaces.evaluation_key import evaluation_key
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import trial_key
@@ -25,8 +23,10 @@ from sweeps.execution.sweep_check import CheckFailed, check_sweep
 from sweeps.execution.view.live_view import print_line
 from sweeps.execution.worker.worker_process import die_with_parent, environment_of
 from sweeps.records.errors import BadInput
+from sweeps.storage.locations import user_cache
 
 _TIMEOUT_SECONDS = 60.0
+_PASSED = "passed"  # in the user's cache
 
 
 def try_own_parts(sweep: Sweep, timeout_seconds: float = _TIMEOUT_SECONDS) -> None:
@@ -92,24 +92,21 @@ def _try_all(sweep: Sweep, sender: Connection, parent: int) -> None:
     sender.send(("", ""))
 
 
-def _passed(sweep: Sweep) -> Path:
-    """Return the file that says that a sweep has passed: of its arms, evaluations and versions."""
+def _passed(sweep: Sweep) -> str:
+    """Return what identifies a sweep that has passed: its arms, evaluations and versions."""
     arms = sweep.initial_arms()
     keys = {trial_key(config, 0) for config in (sweep.base, *(arm.config for arm in arms))}
     keys |= {evaluation_key(evaluation) for evaluation in sweep.evaluations}
     facts = [*sorted(keys), repr(sweep.plan), version("capsweep"), torch.__version__]
-    name = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:20]
-    return cache_folder() / "passed" / name
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:20]
 
 
-def _is_there(passed: Path) -> bool:
-    with suppress(OSError, RuntimeError):  # no folder that can be read, or no home
-        return passed.expanduser().exists()
+def _is_there(passed: str) -> bool:
+    with suppress(OSError, BadInput, RuntimeError):  # no folder that can be read, or no home
+        return passed in (user_cache() / _PASSED).names()
     return False
 
 
-def _remember(passed: Path) -> None:
-    with suppress(OSError, RuntimeError):  # else it is tried again
-        path = passed.expanduser()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+def _remember(passed: str) -> None:
+    with suppress(OSError, BadInput, RuntimeError):  # else it is tried again
+        os.close((user_cache() / _PASSED).make(0o700).append(passed))

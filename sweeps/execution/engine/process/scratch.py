@@ -1,7 +1,6 @@
 """A scratch folder for Ray, removed with its session, or by a later one if it was killed."""
 
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -39,7 +38,8 @@ def scratch_folder() -> Generator[Path]:
             lock.acquire()
             yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            Folder(folder.parent).remove_all(folder.name)
 
 
 def _new_folder() -> Path:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.execution.cells.sealed_files import delete_weights, sealed
+from sweeps.records.errors import BadInput
 from tests.sweeps.execution.examples import reported
 from tests.sweeps.execution.recorder.scene import START, Scene
 
@@ -22,6 +23,15 @@ def finish(scene: Scene) -> None:
     scene.finish(files=files)
     for path in paths:
         path.write_bytes(b"right")
+
+
+def test_weights_are_deleted_with_a_note_that_is_no_link(scene: Scene, tmp_path: Path) -> None:
+    finish(scene)
+    (scene.cell.path / "weights.deleted").symlink_to(tmp_path / "made")
+    with pytest.raises(BadInput, match=r"weights\.deleted is not a regular file but a link"):
+        delete_weights(scene.cell)
+    assert not (tmp_path / "made").exists()
+    assert scene.cell.weights.exists()
 
 
 def damage(path: Path, content: bytes | None) -> None:
