@@ -32,7 +32,7 @@ from sweeps.execution.plan.definition import (
     declared_sweep,
 )
 from sweeps.execution.survey.survey import Survey, survey_of
-from sweeps.execution.view.disk_watch import full_disk
+from sweeps.execution.view.disk_watch import bytes_wanted, full_disk
 from sweeps.execution.view.live_view import print_line
 from sweeps.records.errors import BadInput, StoreUnreachable, SweepError
 from sweeps.records.expected_cells import expected_cells_text
@@ -266,6 +266,8 @@ def _pass_stages(progress: Progress, options: LaunchOptions, policies: Policies)
         print_own_data(progress.definition)
     evaluations = None
     if progress.survey.has_cells_to_fill or progress.survey.needs_engine:
+        if wanted := bytes_wanted(progress.survey.storage.root):  # it waits before any trial
+            print_line(full_disk(progress.survey.storage.root, wanted))
         evaluations = fill(progress, options, policies)
     else:
         fill_none(progress, options)

@@ -166,10 +166,9 @@ def train(
     if options.time_limit_seconds:
         set_time_limit(options.time_limit_seconds)
     try:
-        storage = progress.survey.storage
-        disk = DiskWatch(storage, board)
-        evaluations = EvaluationWatch(storage, board, _keys_with_training(progress.survey))
-        looks = (disk.look, evaluations.look, lambda: load_for_report(board))
+        keys = _keys_with_training(progress.survey)
+        evaluations = EvaluationWatch(progress.survey.storage, board, keys)
+        looks = (evaluations.look, lambda: load_for_report(board))
         with watching(recorder.keep_alive, *looks):
             started.engine.run(jobs, jobs, started.num_concurrent)
     except CannotGoOn as error:
@@ -447,6 +446,7 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> Eval
     log = progress.log = SweepLog(survey.storage.journals, survey.name)
     board = _board(progress, log)
     with ExitStack() as session:
+        session.enter_context(watching(DiskWatch(survey.storage, board).look))  # logs wait for room
         running = session.enter_context(ExitStack())
         started, room = None, policies.room(options.resources)
         if survey.needs_engine_for(options):

@@ -16,6 +16,7 @@ from sweeps.storage.folder import Folder, in_storage
 from sweeps.storage.locations import Storage
 from sweeps.storage.sqlite_file import archive_file, find_damage
 from sweeps.tracking.addresses import sqlite_path
+from sweeps.tracking.mlflow.connection import OlderSchema, check_database, may_exist
 from sweeps.tracking.opening import open_store
 
 
@@ -42,6 +43,24 @@ def archive_damaged(storage: Storage, tracking_uri: str) -> list[str]:
                 f"{folder.path / name} was damaged ({why}): it was archived as {aside.name}."
             )
     return sentences
+
+
+def upgraded(tracking_uri: str) -> list[str]:
+    """Bring a database of an older MLflow up to date; return a sentence if there was one.
+
+    Raises:
+        BadInput: If that cannot be, or it is no store.
+    """
+    path = sqlite_path(tracking_uri)
+    if path is None or not may_exist(tracking_uri):
+        return []
+    try:
+        check_database(path)
+    except OlderSchema as older:
+        from sweeps.tracking.mlflow.database import upgrade_database  # MLflow takes long to import
+
+        return [upgrade_database(path, older.version)]
+    return []
 
 
 @dataclass(frozen=True)
@@ -77,6 +96,7 @@ def repair(
     store = open_store(address, storage.root)
     make_folders(storage)
     sentences = archive_damaged(storage, address)  # before the store is used
+    sentences += upgraded(address)
     known = known_sweeps(sweep, storage, store)
     is_whole = True
     for name in [sweep] if sweep else known:

@@ -36,9 +36,13 @@ class DiskWatch:
         """Return how much must be free for all trials to go on, 0 if none waits."""
         cells = [CellFolder(self._storage.cells, key) for key in self._board.running_keys()]
         wanted = sum(cell.stats.wanted_disk_bytes() for cell in cells)
-        root = self._storage.root
-        is_full = free_bytes(root) < RESERVE_BYTES or is_out_of_files(root)
-        return wanted or (RESERVE_BYTES if is_full else 0)
+        return wanted or bytes_wanted(self._storage.root)
+
+
+def bytes_wanted(folder: Path) -> int:
+    """Return how much must be free on a disk for logs and records to be written; 0 if it is."""
+    is_full = free_bytes(folder) < RESERVE_BYTES or is_out_of_files(folder)
+    return RESERVE_BYTES if is_full else 0
 
 
 def full_disk(folder: Path, wanted_bytes: int) -> str:

@@ -6,6 +6,7 @@ recorder with MLflow's own reason besides.
 
 import logging
 import os
+import re
 import socket
 import sqlite3
 import threading
@@ -14,6 +15,7 @@ import urllib.request
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import cache
 from importlib.metadata import version as installed
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +23,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
-from sweeps.storage.folder import Folder
+from sweeps.storage.folder import Folder, read_named_file
 from sweeps.storage.sqlite_file import open_read_only
 from sweeps.tracking.addresses import public, sqlite_path
 from sweeps.tracking.proxies import address_and_proxy, bypass_proxies_on_loopback
@@ -35,6 +37,7 @@ REQUESTS_AT_ONCE = 8  # fewer than the ten connections that MLflow's client keep
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 _KNOCKS = 3
+_FOLLOWS = re.compile(r"^down_revision = \(?((?:[\"'][0-9a-f]+[\"'],? ?)+)", re.MULTILINE)
 _TABLES = {
     "alembic_version",
     "experiments",
@@ -201,22 +204,60 @@ def _check_tables(database: sqlite3.Connection, path: Path) -> None:
     _check_version(str(version[0]), path)
 
 
-def _check_version(version: str, path: Path) -> None:
-    """Check that the installed MLflow knows the schema, by its files of migrations.
+class OlderSchema(BadInput):
+    """A database of an older MLflow.
 
-    MLflow itself would advise an upgrade, which cannot know a schema of later. Where its files lie
-    elsewhere, it is left to say so. Its release 3.17 was read.
+    Attributes:
+        version: Of its schema.
     """
-    spec = find_spec("mlflow")
-    package = Path(spec.origin).parent if spec and spec.origin else Path()
-    known = [file.name for file in (package / "store/db_migrations/versions").glob("*_*.py")]
-    if known and not any(name.startswith(f"{version}_") for name in known):
+
+    def __init__(self, sentence: str, version: str) -> None:
+        super().__init__(sentence)
+        self.version = version
+
+
+def _check_version(version: str, path: Path) -> None:
+    """Check that the installed MLflow has the schema, by its files of migrations.
+
+    MLflow itself would advise an upgrade of a later one, which it cannot know; and it would bring
+    an older one up to date without a word, which the older MLflow then refuses. Where its files lie
+    elsewhere, it is left to say so. Its release 3.17 was read.
+
+    Raises:
+        OlderSchema: If the schema is an older one.
+        BadInput: If it is unknown.
+    """
+    known = _earlier_schemas()
+    if version in known:
+        raise OlderSchema(
+            f"The tracking store at {path} was written by an older MLflow than "
+            f"{installed('mlflow')}, which is installed here (its schema is '{version}'), and the "
+            f"older one cannot read it once it is brought up to date: `capsweep repair` does that, "
+            f"and keeps a copy.",
+            version,
+        )
+    if known and version not in known.values():
         raise BadInput(
             f"The tracking store at {path} was written by a newer MLflow than "
             f"{installed('mlflow')}, which is installed here (its schema '{version[:40]}' is "
             f"unknown): install that MLflow, or name another place with --storage or "
             f"--tracking-uri."
         )
+
+
+@cache
+def _earlier_schemas() -> dict[str, str]:
+    """Return each schema that the installed MLflow has left behind, with the one that follows."""
+    spec = find_spec("mlflow")
+    folder = (
+        Path(spec.origin).parent / "store/db_migrations/versions" if spec and spec.origin else None
+    )
+    followed: dict[str, str] = {}
+    for file in folder.glob("*_*.py") if folder else ():
+        named = _FOLLOWS.search(read_named_file(file).decode())
+        for earlier in re.findall(r"\w+", named[1]) if named else ():
+            followed[earlier] = file.name.partition("_")[0]
+    return followed
 
 
 def _check_server(tracking_uri: str) -> None:

@@ -5,6 +5,8 @@ storage would disturb each other's, and one killed half-way would leave a file t
 """
 
 import sqlite3
+import subprocess
+import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -14,10 +16,11 @@ from mlflow.version import VERSION
 from sqlalchemy.exc import SQLAlchemyError
 
 from sweeps.records.errors import BadInput
+from sweeps.records.plain_text import one_line
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.folder import PRIVATE, Folder
 from sweeps.storage.locations import user_cache
-from sweeps.storage.sqlite_file import make_database_file, move_into_place
+from sweeps.storage.sqlite_file import make_database_file, move_into_place, open_read_only
 from sweeps.tracking.addresses import sqlite_path
 from sweeps.tracking.mlflow.connection import is_missing
 from sweeps.tracking.mlflow.experiment import client_for_writing, find_or_create_experiment
@@ -52,6 +55,58 @@ def drop_template() -> None:
 
 
 _PATIENCE_SECONDS = 60.0
+_UPGRADE_SECONDS = 3600.0
+
+
+def upgrade_database(path: Path, version: str) -> str:
+    """Bring a database of an older MLflow up to date, and keep a copy as it was.
+
+    A copy is brought up to date and then moved into its place, so that a kill leaves the old one.
+
+    Args:
+        path: The database.
+        version: Of its schema.
+
+    Returns:
+        What was done, in a sentence.
+
+    Raises:
+        BadInput: If MLflow cannot do it. The database is then as it was.
+        TimeoutError: If another process has been at it for a minute.
+    """
+    folder, name = Folder(path.parent), path.name
+    kept = f"{name}.schema-{version}"
+    with FileLock(folder, f"{name}.lock") as lock:
+        _wait_for(lock)
+        _remove_unfinished(folder, name)
+        unfinished = _unfinished(name)
+        for copy in (kept, unfinished):
+            folder.remove(copy)
+            make_database_file(folder, copy)
+            with (
+                closing(open_read_only(folder, name)) as database,
+                closing(sqlite3.connect(folder.path / copy)) as made,
+            ):
+                database.backup(made)
+        command = [sys.executable, "-m", "mlflow", "db", "upgrade"]
+        ended = subprocess.run(
+            [*command, f"sqlite:///{folder.path.absolute() / unfinished}"],
+            capture_output=True,
+            text=True,
+            timeout=_UPGRADE_SECONDS,
+            check=False,
+        )
+        if ended.returncode:
+            _remove_unfinished(folder, name)
+            last = (ended.stderr.strip().splitlines() or ["it has said nothing"])[-1]
+            raise BadInput(
+                f"MLflow cannot bring {path} up to date: {one_line(last)[:300]}. It is as it was."
+            )
+        folder.rename(unfinished, folder, name)
+    return (
+        f"{path} was brought to the schema of MLflow {VERSION}: an older MLflow cannot read it any "
+        f"more. It is kept as it was in {kept}."
+    )
 
 
 def create_database(tracking_uri: str) -> None:
