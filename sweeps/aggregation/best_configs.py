@@ -26,6 +26,7 @@ from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, on_split
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json, Outcome
 from sweeps.tracking.opening import open_to_read
+from sweeps.tracking.recorded_weights import warn_of_replaced_weights
 from sweeps.tracking.store import RecordStore
 
 if TYPE_CHECKING:
@@ -236,6 +237,7 @@ def ranked_configs(
     store = open_to_read(tracking_uri, storage)
     manifest = store.manifest(name)
     records = store.records(manifest.cell_keys().values())
+    warn_of_replaced_weights(name, store, records.values())
     ranked = ranking(manifest, records)
     settings = varied_settings(manifest)
     has_cost = bool(manifest.search and manifest.search.cost)

@@ -115,10 +115,17 @@ def clean_messages() -> Generator[None]:
 
 
 class _Lines(logging.Handler):
-    """Prints each record of the log on one line."""
+    """Prints each record of the log on one line, and the same one once."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self._printed: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        complain(record.getMessage())
+        sentence = record.getMessage()
+        if sentence not in self._printed:
+            self._printed.add(sentence)
+            complain(sentence)
 
 
 def _warn(  # noqa: PLR0917 - the signature of warnings.showwarning

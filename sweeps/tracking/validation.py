@@ -50,6 +50,16 @@ def warn_invalid(record_id: str, error: ValidationError) -> None:
     _logger.warning("Run %s is left out, no valid record: %s", record_id, first_error(error))
 
 
+def warn_long(record_id: str, name: str) -> None:
+    """Log a warning about a record with a text that none of ours is as long as."""
+    _logger.warning(
+        "Run %s is left out: its %s is longer than any text of a record. capsweep repair records "
+        "the trial again.",
+        record_id,
+        shortened(name, 80),
+    )
+
+
 def single_record(records: Mapping[str, TrialRecord], prefix: str, address: str) -> TrialRecord:
     """Return the only record of a prefix of a trial key.
 

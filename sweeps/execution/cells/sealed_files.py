@@ -55,6 +55,11 @@ def _damage(folder: CellFolder, name: str, seal: SealedFile) -> str:
     return "" if found.sha256 == seal.sha256 else "damaged (its content was changed)"
 
 
+def seal_of(content: bytes) -> SealedFile:
+    """Return the size and hash of what a file holds."""
+    return SealedFile(size=len(content), sha256=hashlib.sha256(content).hexdigest())
+
+
 def _seal(folder: CellFolder, name: str) -> SealedFile:
     with os.fdopen(folder.files.open(name), "rb") as file:
         size = os.fstat(file.fileno()).st_size

@@ -1,22 +1,28 @@
 """Repair of one sweep: its log, its unrecorded trials, and records that claim to run."""
 
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from sweeps.aggregation.report import publish_summary
-from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.cells.folder import PREDICTIONS, WEIGHTS, CellFolder
+from sweeps.execution.cells.sealed_files import check_files, seal_of
 from sweeps.execution.launch.unrecorded import unrecorded
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.survey.folder_states import folder_states
 from sweeps.execution.survey.surveyed_cells import dropped_cells
 from sweeps.execution.sweep_log import EarlierLog, SweepLog, stored_entries
+from sweeps.records.cell_contents import SealedFile
 from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.manifest import Manifest
 from sweeps.records.sweep_log import Entry, declared_last, manifest_of
-from sweeps.records.trial_record import Outcome
+from sweeps.records.trial_record import ARTIFACT_PREDICTIONS, ARTIFACT_WEIGHTS, Outcome
+from sweeps.storage.folder import MOST_BYTES, read_named_file
 from sweeps.storage.locations import Storage
+from sweeps.tracking.addresses import is_server
 from sweeps.tracking.record_facts import OutcomeFacts
+from sweeps.tracking.recorded_weights import trials_with_replaced_weights
 from sweeps.tracking.store import RecordStore
 from sweeps.tracking.sweep_logs import publish_log
 
@@ -188,11 +194,18 @@ class SweepRepair:
     def _fill(self, manifest: Manifest) -> Generator[str]:
         """Record what the folders hold and the store lacks: records, epochs, evaluations."""
         missing = unrecorded(self._store, self._storage, manifest)
-        keys = list(dict.fromkeys([*missing.to_carry, *self._with_holes(manifest)]))
+        replaced = self._with_replaced_files(manifest)
+        yield from replaced.values()
+        again = [key for key in replaced if self._holds_files(key)]
+        keys = list(dict.fromkeys([*missing.to_carry, *self._with_holes(manifest), *again]))
         num_filled = len({*keys, *missing.evaluated})
         if not num_filled:
             return
-        sweep_record = self._store.writer().find_sweep(self._sweep)
+        writer = self._store.writer()
+        writer.mark_replaced(
+            set(keys) - self._store.records(keys).keys()
+        )  # what is no valid record
+        sweep_record = writer.find_sweep(self._sweep)
         assert sweep_record is not None
         queue = RecorderQueue(self._storage.journals, self._store.address)
         queue.forget(keys)
@@ -206,6 +219,52 @@ class SweepRepair:
             yield f"Not all records of '{self._sweep}' could be filled: {recorder.error}"
             return
         yield f"{num_filled} records of '{self._sweep}' were filled from the cells' folders."
+
+    def _with_replaced_files(self, manifest: Manifest) -> dict[str, str]:
+        """Return a sentence for each trial whose recorded files are not those that it has made.
+
+        They are compared with the seals of its folder; without one its weights are looked at alone.
+        """
+        if is_server(self._store.address):  # all would have to be downloaded
+            return {}
+        records = self._store.records(manifest.cell_keys().values())
+        replaced = dict.fromkeys(trials_with_replaced_weights(self._store, records.values()))
+        for kind, name in ((PREDICTIONS, ARTIFACT_PREDICTIONS), (WEIGHTS, ARTIFACT_WEIGHTS)):
+            for key, path in self._store.artifacts(records.values(), name).items():
+                seal = self._seal(key, kind)
+                if seal and seal != seal_of(read_named_file(path, max(seal.size, MOST_BYTES))):
+                    replaced[key] = None
+        if without := [key for key in replaced if not self._holds_files(key)]:
+            self.is_whole = False
+        return {
+            key: f"The predictions or weights of trial {key} in the tracking store are damaged or "
+            f"were replaced"
+            + (
+                ", and its folder holds none that are whole: train it again, --retrain."
+                if key in without
+                else ": they are put back from its folder."
+            )
+            for key in replaced
+        }
+
+    def _seal(self, trial_key: str, kind: str) -> SealedFile | None:
+        with suppress(BadInput):
+            final = CellFolder(self._storage.cells, trial_key).read_final()
+            seals = final.files.items() if final else ()
+            return next((seal for name, seal in seals if name.startswith(kind)), None)
+        return None
+
+    def _holds_files(self, trial_key: str) -> bool:
+        """Return whether a trial's folder has its files as they were sealed."""
+        cell = CellFolder(self._storage.cells, trial_key)
+        try:
+            final = cell.read_final()
+            if final is None:
+                return False
+            check_files(cell, final)
+        except (BadInput, OSError):
+            return False
+        return True
 
     def _bring_up_to_date(self) -> SweepLog:
         """Write to the log here what only the store has: the recorder copies it to the store."""

@@ -29,6 +29,7 @@ from sweeps.records.sweep_log import decisions_under
 from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.storage.locations import Storage, resolve_storage
 from sweeps.tracking.opening import open_to_read
+from sweeps.tracking.recorded_weights import warn_of_replaced_weights
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,7 @@ def sweep_status(
             raise
         return SweepStatus(name, (), (), None, is_recorded=True, is_running=True)
     records = store.records(cell.trial_key for cell in manifest.cells)
+    warn_of_replaced_weights(name, store, records.values())
     waiting = _waiting(place.journals, manifest)
     is_running = is_launching(place.journals, name)
     pending = pending_trials(place.journals, name) if is_running else ()

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.tracking.record_facts import TAG_REPLACED, TAG_SWEEP, TAG_TRIAL_KEY, record_of
-from sweeps.tracking.validation import warn_invalid
+from sweeps.tracking.validation import warn_invalid, warn_long
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -21,6 +21,10 @@ PAGE = 1000
 
 
 """How many runs are asked for at once."""
+
+
+MOST_LETTERS = 100_000
+"""Of a text of a record: MLflow itself takes no more than 8,000 in a tag."""
 
 
 _YEAR_9999 = 253_370_764_800_000  # in milliseconds: no calendar goes further
@@ -174,6 +178,9 @@ def counts(tags: Mapping[str, str]) -> bool:
 def read_record(run: RunData) -> TrialRecord | None:
     """Read a trial's record from its run; one that does not validate is None, with a warning."""
     numbers = {name: as_recorded(value) for name, value in run.metrics.items()}
+    if long := next((name for name, value in run.tags.items() if len(value) > MOST_LETTERS), None):
+        warn_long(run.run_id, long)
+        return None
     try:
         return record_of(run.run_id, run.tags, numbers, seconds(run.end_time))
     except ValidationError as error:

@@ -23,6 +23,7 @@ from sweeps.tracking.mlflow.client_runs import ClientRuns
 from sweeps.tracking.mlflow.connection import opened_database
 from sweeps.tracking.mlflow.runs import (
     EXPERIMENT,
+    MOST_LETTERS,
     NAMED_BY,
     History,
     RunData,
@@ -84,7 +85,7 @@ _KEYS = _TAGGED.format(condition="value in (select value from json_each(?))")
 _START = _TAGGED.format(condition="substr(value, 1, length(?)) = ?")
 _RUN = "and runs.run_uuid = ?"
 _TAGS = """
-select held.run_uuid, held.key, held.value from json_each(?) as wanted
+select held.run_uuid, held.key, substr(held.value, 1, ?) from json_each(?) as wanted
 cross join tags as held on held.run_uuid = wanted.value
 where typeof(held.key) = 'text' and typeof(held.value) = 'text' and held.key glob 'capsweep.*'
 """
@@ -171,7 +172,7 @@ class SqlRuns:
 
     def _tags(self, run_ids: Iterable[str]) -> Values:
         """Return the tags of runs that are ours, and texts: id -> name -> value."""
-        rows = self._database.execute(_TAGS, (json.dumps([*run_ids]),))
+        rows = self._database.execute(_TAGS, (MOST_LETTERS + 1, json.dumps([*run_ids])))
         return {
             run_id: {intern(name): value for _, name, value in rows_of_run}
             for run_id, rows_of_run in groupby(rows, itemgetter(0))
