@@ -171,7 +171,7 @@ def submit(request: SubmitToSlurm, _say: _Say) -> Submitted:
     text = job_file(request)
     if (state := _queued(folder)) and not state.has_ended:
         _check_same_job(folder, text, request)
-        noted = tuple(shlex.split(folder.read("words").decode()))
+        noted = tuple(shlex.split(_text(folder, "words")))
         return Submitted(job_id=_job_id(folder), words=noted)
     _test(text, request.job)
     try:
@@ -209,7 +209,7 @@ def _check_same_job(folder: Folder, text: str, request: SubmitToSlurm) -> None:
     Raises:
         BadInput: If it asks for something else, which would have no effect.
     """
-    now, given = (_asked(one) for one in (folder.read("job.sbatch").decode(), text))
+    now, given = (_asked(one) for one in (_text(folder, "job.sbatch"), text))
     if now == given:
         return
     has, asks = (_as_typed(one) or "no such option" for one in (now - given, given - now))
@@ -313,7 +313,7 @@ def follow(request: FollowSlurmJob, say: _Say) -> JobState:
     state, asked_at = _state(folder), time.monotonic()
     while True:
         with suppress(OSError):
-            text = folder.read("job.out").decode(errors="replace")
+            text = _text(folder, "job.out")
             if new := text[position:]:
                 say(Text(text=new))
                 position = len(text)
@@ -405,10 +405,14 @@ def _job_id(folder: Folder) -> str:
     sbatch writes the name of a cluster behind it where there are several.
     """
     try:
-        job_id = folder.read("job").decode().strip().partition(";")[0]
+        job_id = _text(folder, "job").strip().partition(";")[0]
     except OSError:
         return ""
     return job_id if job_id.isascii() and job_id.isdigit() else ""
+
+
+def _text(folder: Folder, name: str) -> str:
+    return folder.read(name).decode(errors="replace")
 
 
 def _folder(storage: str, sweep: str) -> Folder:

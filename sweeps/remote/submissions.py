@@ -54,9 +54,19 @@ class Submission(BaseModel):
     is_reported: bool = False
 
     def write(self) -> None:
-        """Note it, in place of an earlier one of that name."""
-        content = self.model_dump_json(indent=1).encode()
-        _notes().make(0o700).write(f"{self.sweep}.json", content, PRIVATE)
+        """Note it, in place of an earlier one of that name.
+
+        Raises:
+            BadInput: If it cannot be written.
+        """
+        content, notes = self.model_dump_json(indent=1).encode(), _notes()
+        try:
+            notes.make(0o700).write(f"{self.sweep}.json", content, PRIVATE)
+        except OSError as error:
+            raise BadInput(
+                f"Where '{self.sweep}' was submitted cannot be noted in {notes.path} "
+                f"({error.strerror}): later commands do not find it by its name."
+            ) from error
 
 
 def submission_of(

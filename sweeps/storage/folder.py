@@ -77,7 +77,10 @@ class Folder:
         Args:
             mode: Permissions of what is made, from which the umask takes.
         """
-        self._root.mkdir(mode, parents=True, exist_ok=True)
+        try:
+            self._root.mkdir(mode, parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise _no_folder(self._root) from error
         with self._descended(mode):
             return self
 
@@ -171,7 +174,10 @@ class Folder:
         """Write a file whole, in place of one of that name."""
         path = self.path / checked_name(name)
         with self.opened() as folder:
-            write_whole(path, content, folder, mode)
+            try:
+                write_whole(path, content, folder, mode)
+            except IsADirectoryError as error:
+                raise _irregular(path) from error
 
     def write_first(self, name: str, content: bytes) -> bool:
         """Write a file whole unless there is one; return whether this call wrote it."""
@@ -281,9 +287,7 @@ def _passing(path: Path, name: Path | str, around: int | None) -> int:
     except OSError as error:
         if error.errno not in _IRREGULAR:
             raise
-        raise BadInput(
-            f"{path} is a link or not a folder, and is not followed: move it away."
-        ) from error
+        raise _no_folder(path) from error
 
 
 def _regular(path: Path, flags: int, mode: int = 0, folder: int | None = None) -> int:
@@ -327,6 +331,10 @@ def _check_owner(path: Path, status: os.stat_result, around: os.stat_result) -> 
             f"{path.parent}, and is not used: move it away, or share that folder with a group by "
             f"chmod g+rwxs."
         )
+
+
+def _no_folder(path: Path) -> BadInput:
+    return BadInput(f"{path} is a link or not a folder, and is not followed: move it away.")
 
 
 def _irregular(path: Path) -> BadInput:
