@@ -52,7 +52,8 @@ def write_first(path: Path, content: bytes | memoryview, folder: int | None = No
     """
     with _unfinished(path, content, folder, 0o666) as (unfinished, final):
         try:
-            os.link(unfinished, final, src_dir_fd=folder, dst_dir_fd=folder)
+            folders = {"src_dir_fd": folder, "dst_dir_fd": folder}
+            os.link(unfinished, final, **folders, follow_symlinks=False)
         except FileExistsError:
             # NFS also says so where its answer to the first request was lost
             states = [os.lstat(name, dir_fd=folder) for name in (final, unfinished)]

@@ -7,6 +7,7 @@ sequences that hide, forge or retitle what a reader sees. Those who print need n
 import logging
 import os
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Generator, Iterable, Sequence
@@ -114,18 +115,23 @@ def clean_messages() -> Generator[None]:
     sys.excepthook = hook  # after an error it stays: it prints when all of this has ended
 
 
+_MINUTE = 60.0
+
+
 class _Lines(logging.Handler):
-    """Prints each record of the log on one line, and the same one once."""
+    """Prints each record of the log on one line, and the same one once a minute."""
 
     def __init__(self, level: int) -> None:
         super().__init__(level)
-        self._printed: set[str] = set()
+        self._printed: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        sentence = record.getMessage()
-        if sentence not in self._printed:
-            self._printed.add(sentence)
+        sentence, now = record.getMessage(), time.monotonic()
+        recent = {said: at for said, at in self._printed.items() if now - at < _MINUTE}
+        if sentence not in recent:
+            recent[sentence] = now
             complain(sentence)
+        self._printed = recent
 
 
 def _warn(  # noqa: PLR0917 - the signature of warnings.showwarning

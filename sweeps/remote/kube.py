@@ -8,7 +8,6 @@ import json
 import re
 import shlex
 import time
-from base64 import b64decode
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.resources import files
@@ -23,6 +22,7 @@ from sweeps.records.launch_command import RESUME_VARIABLE
 from sweeps.records.plain_text import one_line
 from sweeps.remote.head import Head, Show
 from sweeps.remote.kubectl import Kubectl, KubectlLink, current_context
+from sweeps.remote.link import decoded_files
 from sweeps.remote.messages import (
     Files,
     Frame,
@@ -41,6 +41,7 @@ JOBS = "capsweep-jobs"
 _MLFLOW = "capsweep-mlflow"
 _MLFLOW_PORT = 5000
 _STORAGE = "/mnt/capsweep/store"
+_LEFT = ("job.out", "view", "exit")
 _SWEEP, _WORDS = "capsweep/sweep", "capsweep/words"  # annotations of a job
 _LONGEST_NAME = 47  # of a RayJob, as KubeRay makes longer names of it
 _LARGEST_ENTRYPOINT = 100_000  # the kernel takes 128 KiB as one word of a command
@@ -207,13 +208,14 @@ class KubeHead(Head):
         """Return the state of a job, and its files on the volume."""
         state = self._state(name)
         left: dict[str, str] = {}
-        asked = GetFiles(storage=self.storage, names=("k8s", name))
+        asked = GetFiles(storage=self.storage, names=("k8s", name), files=_LEFT)
         with suppress(BadInput):  # there are none before it has begun
-            found = self.link.call(asked, Files).files
-            left = {one: b64decode(text).decode(errors="replace") for one, text in found.items()}
-        if not state.has_ended or not left.get("exit", "").strip().isdecimal():
+            found = decoded_files(self.link.call(asked, Files), self.link.name)
+            left = {one: content.decode(errors="replace") for one, content in found.items()}
+        exit_code = left.get("exit", "").strip()
+        if not state.has_ended or not re.fullmatch(r"\d{1,3}", exit_code):
             return state, left
-        code = int(left["exit"])
+        code = int(exit_code)
         status = {0: "SUCCEEDED", 130: "STOPPED"}.get(code, "FAILED")
         return state.model_copy(update={"status": status, "exit_code": code}), left
 
@@ -289,7 +291,7 @@ def _entrypoint(name: str, request: SubmitSweep, storage: str) -> str:
     lines = [
         f"mkdir -p {shlex.quote(folder)} && cd {shlex.quote(folder)} || exit 2",
         f"rm -f {shlex.join(['exit', *request.files])}",
-        "[ ! -L job.out ] || rm job.out",
+        "{ [ -f job.out ] && [ ! -L job.out ]; } || rm -rf job.out",
         "set -o noclobber  # so that nothing is written through a link",
         "exec >> job.out 2>&1",
         "trap : TERM  # the launch ends by itself, and then this script",

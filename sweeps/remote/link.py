@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from base64 import b64decode
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,15 +21,28 @@ from pydantic import BaseModel, ValidationError
 
 from sweeps.execution.child_process import ChildLostError, ChildProcess
 from sweeps.records.errors import BadInput
-from sweeps.records.plain_text import one_line, shortened
+from sweeps.records.plain_text import one_line, shortened, showable
 from sweeps.remote.cluster_file import Machine
-from sweeps.remote.messages import REPLY, Answer, Failed, Frame, Pulse, Reply, Text
-from sweeps.storage.folder import read_named_file
+from sweeps.remote.messages import (
+    MOST_BYTES,
+    MOST_FILES,
+    REPLY,
+    Answer,
+    Failed,
+    Files,
+    Frame,
+    Pulse,
+    Reply,
+    Text,
+)
+from sweeps.storage.folder import checked_name
 from sweeps.tracking.validation import first_error
 
 _SILENCE_SECONDS = 60.0  # the agent says every few seconds that it works
 _TUNNEL_SECONDS = 30.0
 _LONGEST_SENTENCE = 2_000
+_LONGEST_NAME = 200  # of a file, in bytes
+_LAST_BYTES = 10_000  # of what ssh has printed
 _NO_COMMAND = 127
 _SSH_FAILED = 255
 _SSH = (
@@ -215,7 +229,7 @@ class _Connection:
             code = self._process.exit_code
             if code is None or code < 0:
                 raise MachineUnreachable(f"{self._link.name} does not answer: {lost}.") from lost
-            printed = read_named_file(self._log).decode(errors="replace")
+            printed = _last_words(self._log)
             raise self._link.failure(code, printed) from lost
 
 
@@ -233,7 +247,13 @@ def _texts(value: object) -> Generator[str]:
 
 
 def _is_odd(text: str) -> bool:
-    return not text.isprintable()
+    return "\n" in text or showable(text) != text
+
+
+def _last_words(log: Path) -> str:
+    with Path(log).open("rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST_BYTES))
+        return file.read().decode(errors="replace")
 
 
 def _reply(line: bytes) -> Reply | None:
@@ -242,6 +262,32 @@ def _reply(line: bytes) -> Reply | None:
         return REPLY.validate_json(line)
     except (ValidationError, RecursionError):
         return None
+
+
+def decoded_files(sent: Files, machine: str) -> dict[str, bytes]:
+    """Return the files that a machine has sent: name -> content.
+
+    Raises:
+        BadInput: If a name is none that can be shown, or they are too many or too large.
+    """
+    sizes = [len(content) for content in sent.files.values()]
+    if len(sizes) > MOST_FILES or sum(sizes) > 4 * (MOST_BYTES // 3 + MOST_FILES):
+        raise BadInput(
+            f"{machine} sends {len(sizes):,} files of {sum(sizes):,} bytes, where {MOST_FILES:,} "
+            f"files and {MOST_BYTES:,} bytes are allowed: nothing was written."
+        )
+    for name in sent.files:
+        if one_line(checked_name(name)) != name or len(name.encode()) > _LONGEST_NAME:
+            raise BadInput(
+                f"{machine} sends a file with the name {name[:100]!r}, which no report has: "
+                f"nothing was written."
+            )
+    try:
+        return {name: b64decode(text, validate=True) for name, text in sent.files.items()}
+    except ValueError:
+        raise BadInput(
+            f"{machine} sends a file that is not in base64: nothing was written."
+        ) from None
 
 
 def link_to(machine: Machine) -> Link:

@@ -383,11 +383,13 @@ class GetFiles(_Request):
     Attributes:
         storage: The storage folder, absolute.
         names: Of the folders that lead to it.
+        files: Names of the files that are wanted; None for all.
     """
 
     call: Literal["files"] = "files"
     storage: str
     names: tuple[str, ...]
+    files: tuple[str, ...] | None = None
 
 
 RequestOfAny = (

@@ -142,7 +142,7 @@ def read_files(request: GetFiles, _say: _Say) -> Files:
     folder, contents, num_bytes = Folder(Path(request.storage), *request.names), {}, 0
     try:
         with folder.opened():  # which says so if it is not there
-            names = [name for name in folder.names() if not (folder.path / name).is_dir()]
+            names = [name for name in folder.names() if _is_wanted(folder.path / name, request)]
         for name in names:
             content = folder.read(name)
             contents[name] = b64encode(content).decode()
@@ -157,6 +157,10 @@ def read_files(request: GetFiles, _say: _Say) -> Files:
             f"The folder {folder.path} cannot be read on {socket.gethostname()} ({error.strerror})."
         ) from error
     return Files(files=contents)
+
+
+def _is_wanted(path: Path, request: GetFiles) -> bool:
+    return not path.is_dir() and (request.files is None or path.name in request.files)
 
 
 # Ray and MLflow.
@@ -265,7 +269,7 @@ def _token() -> tuple[str, int | None]:
     folder = Folder(Path.home() / ".ray")
     try:
         descriptor = folder.open(_TOKEN)
-    except OSError:
+    except (OSError, BadInput):
         return "", None
     mode = os.fstat(descriptor).st_mode & 0o777
     return read_descriptor(descriptor, folder.path / _TOKEN).decode().strip(), mode

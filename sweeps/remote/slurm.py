@@ -49,6 +49,7 @@ _WAITING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED",
 _AT_WORK = {"RUNNING", "COMPLETING", "STAGE_OUT", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING"}
 _UP = {"idle", "mixed", "allocated", "completing", "planned", "reserved"}
 _OF_NODES = re.compile(r"-[pwxcNCn]\b|--(partition|node|cpus|gpus|gres|constraint|exclude|ntasks)")
+_MOST_PRINTED = 2**30  # by a job, in bytes
 _VARIABLES = ("CAPSWEEP_DATA", "CAPSWEEP_TRACKING_URI")  # which the job has like this shell
 _Say = Callable[[BaseModel], None]
 
@@ -190,11 +191,13 @@ def _write_job(folder: Folder, words: str, text: str, request: SubmitToSlurm) ->
     """Write what a job reads, and make the file into which Slurm writes what it prints.
 
     Raises:
-        BadInput: If there is a link in a place of one, or everybody may write to the folder.
+        BadInput: If there is a link in a place of one, or others may write to the folder.
         OSError: If the disk fails.
     """
     Folder(Path(request.storage), "logs").make()
-    folder.make().check_closed()
+    Folder(Path(request.storage), "slurm").make()  # which others may add theirs to
+    folder.make(0o755).check_closed()
+    folder.check_own()  # the job runs what lies in it
     write_files(folder, request.files)
     for name in ("job.out", "exit"):
         folder.remove(name)
@@ -354,7 +357,7 @@ def _state(folder: Folder) -> JobState:
         return JobState(status="FAILED" if code else "SUCCEEDED", exit_code=code)
     if not _job_id(folder):
         return JobState(status="UNKNOWN")
-    if not (folder.path / "job.out").exists() or not folder.read("job.out"):
+    if not _has_printed(folder):
         message = (
             f"Slurm has ended job {_job_id(folder)} before it printed anything. The nodes may not "
             f"see {folder.path.parents[1]}: give a folder that all of them share, --storage=FOLDER."
@@ -412,7 +415,14 @@ def _job_id(folder: Folder) -> str:
 
 
 def _text(folder: Folder, name: str) -> str:
-    return folder.read(name).decode(errors="replace")
+    return folder.read(name, _MOST_PRINTED).decode(errors="replace")
+
+
+def _has_printed(folder: Folder) -> bool:
+    try:
+        return (folder.path / "job.out").lstat().st_size > 0
+    except OSError:
+        return False
 
 
 def _folder(storage: str, sweep: str) -> Folder:

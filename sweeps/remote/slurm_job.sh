@@ -4,19 +4,25 @@ set -u -o noclobber # so that nothing is written through a link
 log() { printf '%s\n' "capsweep: $*"; }
 # Writes a line into a file of the job's folder, in place of what bears its name.
 put() {
-  rm -f "$folder/$1" && printf '%s\n' "$2" > "$folder/$1"
+  rm -f "$1" && printf '%s\n' "$2" > "$1"
 }
+scratch=
 end() {
+  [ -z "$scratch" ] || on --nodes="$SLURM_NNODES" --ntasks="$SLURM_NNODES" rm -rf "$scratch" 2> /dev/null
   put exit "$1" || true
   exit "$1"
 }
 on() { srun --overlap --cpus-per-task="$SLURM_CPUS_PER_TASK" --ntasks-per-node=1 "$@"; }
 
 cd "$folder"
+if [ ! -O . ] || [ -n "$(find . -maxdepth 0 -perm /022)" ]; then
+  log "$folder is another user's, or others may write to it, and what lies in it is not executed."
+  exit 2
+fi
 attempt=${CAPSWEEP_ATTEMPT:-$((${SLURM_RESTART_COUNT:-0} + 1))}
 log "job $SLURM_JOB_ID, attempt $attempt of $attempts, on $SLURM_JOB_NODELIST"
 put job "$SLURM_JOB_ID"
-rm -f exit ray-head.log ray-workers.log
+rm -f exit
 
 # Each node has to see the storage folder and this Python.
 if ! on --nodes="$SLURM_NNODES" --ntasks="$SLURM_NNODES" bash -c '
@@ -46,18 +52,20 @@ ray_options=(--num-cpus="$SLURM_CPUS_PER_TASK" --object-store-memory=268435456 -
   --metrics-export-port=$((port + 2)))
 on --nodes=1 --ntasks=1 -w "$(hostname)" "$bin/ray" start --head --node-ip-address="$address" \
   --port="$port" --include-dashboard=false --temp-dir="$scratch" \
-  "${ray_options[@]}" > ray-head.log 2>&1 &
+  "${ray_options[@]}" > "$scratch/ray-head.log" 2>&1 &
 head=$!
 until (exec 3<> "/dev/tcp/$address/$port") 2> /dev/null; do
   if ! kill -0 "$head" 2> /dev/null; then
     log "Ray has not started on $(hostname): see $folder/ray-head.log."
+    rm -f ray-head.log
+    cp "$scratch/ray-head.log" ray-head.log
     end 3
   fi
   sleep 0.5
 done
 if [ "$SLURM_NNODES" -gt 1 ]; then
   on --nodes=$((SLURM_NNODES - 1)) --ntasks=$((SLURM_NNODES - 1)) --exclude="$(hostname)" \
-    "$bin/ray" start --address="$address:$port" "${ray_options[@]}" > ray-workers.log 2>&1 &
+    "$bin/ray" start --address="$address:$port" "${ray_options[@]}" > "$scratch/ray-workers.log" 2>&1 &
 fi
 
 # Shortly before its time is over, or when it is preempted, the job ends the sweep as Ctrl-C does.
@@ -80,6 +88,7 @@ trap '' USR1 TERM INT
 jobs -p | xargs -r kill 2> /dev/null
 wait
 on --nodes="$SLURM_NNODES" --ntasks="$SLURM_NNODES" rm -rf "$scratch" 2> /dev/null
+scratch=
 
 if [ "$code" != 130 ] || [ -z "$is_over" ]; then
   end "$code"
@@ -91,7 +100,7 @@ log "trials are missing, so the job is queued again: nothing is to be done."
 trap - TERM
 scontrol requeue "$SLURM_JOB_ID" 2> /dev/null && sleep infinity # requeueing ends this script
 export CAPSWEEP_ATTEMPT=$((attempt + 1))
-if [ -O job.sbatch ] && [ ! -L job.sbatch ] && next=$(sbatch --parsable job.sbatch); then
+if next=$(sbatch --parsable job.sbatch); then
   put job "$next"
 else
   log "Slurm does not take the job again: submit the sweep again to train what is missing."

@@ -81,7 +81,7 @@ def submission_of(
         return None
     try:
         noted = Submission.model_validate_json(_notes().read(f"{sweep}.json"))
-    except (OSError, ValidationError):
+    except (OSError, BadInput, ValidationError):
         return None
     here = resolve_storage()
     if noted.storage == str(here.root):
@@ -94,9 +94,11 @@ def submission_of(
 
 
 def submissions() -> list[Submission]:
-    """Return what was submitted from this machine, by name; a damaged note is left out."""
-    notes, noted = _notes(), list[Submission]()
-    for name in [name for name in notes.names() if name.endswith(".json")]:
+    """Return what was submitted from this machine, by name; what cannot be read is left out."""
+    notes, noted, names = _notes(), list[Submission](), list[str]()
+    with suppress(OSError, BadInput):
+        names = notes.names()
+    for name in [name for name in names if name.endswith(".json")]:
         with suppress(OSError, BadInput, ValidationError):
             noted.append(Submission.model_validate_json(notes.read(name)))
     return noted

@@ -3,7 +3,6 @@
 import json
 import math
 import time
-from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,10 +15,8 @@ from sweeps.remote.cluster import facts_of_alike
 from sweeps.remote.cluster_file import Machine
 from sweeps.remote.head import Head, RayHead, Show, SlurmLogin
 from sweeps.remote.kube import KubeHead
-from sweeps.remote.link import MachineUnreachable, link_to
+from sweeps.remote.link import MachineUnreachable, decoded_files, link_to
 from sweeps.remote.messages import (
-    MOST_BYTES,
-    MOST_FILES,
     Facts,
     Files,
     Frame,
@@ -37,14 +34,13 @@ from sweeps.remote.messages import (
 )
 from sweeps.remote.submissions import Submission, submissions
 from sweeps.storage.disk_room import in_words
-from sweeps.storage.folder import Folder, checked_name
+from sweeps.storage.folder import Folder
 
 if TYPE_CHECKING:
     from sweeps.aggregation.report import Report
     from sweeps.execution.launch_options import LaunchOptions
 
 _RETRY_SECONDS = 5.0
-_LONGEST_NAME = 200  # of a file, in bytes
 _MOST_RETRIES = 60
 
 
@@ -557,29 +553,3 @@ def copy_report_here(head: SlurmLogin, submission: Submission) -> Path:
         folder.write(name, content)
     submission.model_copy(update={"is_reported": True}).write()
     return folder.path
-
-
-def decoded_files(sent: Files, machine: str) -> dict[str, bytes]:
-    """Return the files that a machine has sent: name -> content.
-
-    Raises:
-        BadInput: If a name is none that can be shown, or they are too many or too large.
-    """
-    sizes = [len(content) for content in sent.files.values()]
-    if len(sizes) > MOST_FILES or sum(sizes) > 4 * (MOST_BYTES // 3 + MOST_FILES):
-        raise BadInput(
-            f"{machine} sends {len(sizes):,} files of {sum(sizes):,} bytes, where {MOST_FILES:,} "
-            f"files and {MOST_BYTES:,} bytes are allowed: nothing was written."
-        )
-    for name in sent.files:
-        if one_line(checked_name(name)) != name or len(name.encode()) > _LONGEST_NAME:
-            raise BadInput(
-                f"{machine} sends a file with the name {name[:100]!r}, which no report has: "
-                f"nothing was written."
-            )
-    try:
-        return {name: b64decode(text, validate=True) for name, text in sent.files.items()}
-    except ValueError:
-        raise BadInput(
-            f"{machine} sends a file that is not in base64: nothing was written."
-        ) from None

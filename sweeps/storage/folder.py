@@ -20,9 +20,10 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import TracebackType
 from typing import Self
 
 from capsmodel.whole_file import write_first, write_whole
@@ -69,7 +70,12 @@ class Folder:
     def opened(self) -> Generator[int]:
         """Hold it open: what is opened by its descriptor lies in it, whatever its name becomes."""
         with self._descended() as folders:
-            yield folders[self.path]
+            try:
+                yield folders[self.path]
+            except OSError as error:  # what is opened by a descriptor has no path of its own
+                if isinstance(error.filename, str):
+                    error.filename = str(self.path / error.filename)
+                raise
 
     def make(self, mode: int = 0o777) -> Self:
         """Make it, and those around it, where they are missing.
@@ -110,23 +116,6 @@ class Folder:
         with suppress(FileNotFoundError), self.opened():
             return
 
-    def check_closed(self) -> None:
-        """Refuse a folder where everybody may put what a library would then open by its path.
-
-        One that is not there passes.
-
-        Raises:
-            BadInput: If it, or one around it from the root down, is such a folder.
-        """
-        with suppress(FileNotFoundError), self._descended() as folders:
-            for path, descriptor in folders.items():
-                mode = os.fstat(descriptor).st_mode
-                if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-                    raise BadInput(
-                        f"Everybody may put files into {path}, also in place of a database: chmod "
-                        f"o-w {path}, or choose another folder."
-                    )
-
     def names(self) -> list[str]:
         """Return the names of what lies in it, sorted; none where it is not there."""
         try:
@@ -134,6 +123,8 @@ class Folder:
                 descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | _SAFELY, dir_fd=passing)
         except FileNotFoundError:
             return []
+        except PermissionError as error:
+            raise _closed(self.path, error) from error
         try:
             return sorted(os.listdir(descriptor))  # noqa: PTH208 - a path may lead elsewhere by now
         finally:
@@ -191,11 +182,11 @@ class Folder:
             os.unlink(checked_name(name), dir_fd=folder)
 
     def remove_all(self, name: str) -> None:
-        """Delete a file, or a folder and all in it. One that is not there passes."""
+        """Delete a file, or a folder and all in it. What is not there, or not any more, passes."""
         with suppress(FileNotFoundError), self.opened() as folder:
             status = os.stat(checked_name(name), dir_fd=folder, follow_symlinks=False)
             if stat.S_ISDIR(status.st_mode):
-                shutil.rmtree(name, dir_fd=folder)
+                shutil.rmtree(name, dir_fd=folder, onerror=_unless_gone)
             else:
                 os.unlink(name, dir_fd=folder)
 
@@ -205,23 +196,64 @@ class Folder:
         with self.opened() as source, other.opened() as target:
             os.replace(*names, src_dir_fd=source, dst_dir_fd=target)
 
-    def check_file(self, name: str, *, is_written: bool = False) -> None:
-        """Refuse what a library is to open by its path, if it is no regular file or a stranger's.
+    def check_own(self) -> None:
+        """Refuse a folder whose files others may replace: what lies in it is to be executed.
 
-        One that is not there passes.
+        Raises:
+            BadInput: If it is another user's, or others may write to it.
+        """
+        with self.opened() as folder:
+            status = os.fstat(folder)
+        if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+            raise BadInput(
+                f"What lies in {self.path} is executed, and user {status.st_uid} or others may "
+                f"write to it: chmod go-w {self.path} if it is yours, else choose another name."
+            )
+
+    def check_files(self, *names: str, is_written: bool = False) -> None:
+        """Refuse what is then opened by its path, if it is no regular file or a stranger's.
+
+        Those that are not there pass.
 
         Args:
-            name: The file's.
-            is_written: Whether it is written to in place. Then one with another name is refused.
+            *names: Of the files.
+            is_written: Whether they are written to in place. Then one with another name is refused.
         """
-        path = self.path / checked_name(name)
         with suppress(FileNotFoundError), self.opened() as folder:
-            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            if not stat.S_ISREG(status.st_mode):
-                raise _irregular(path)
-            if is_written:
-                _check_single_name(path, status)
-            _check_owner(path, status, os.fstat(folder))
+            self._check_files(folder, names, is_written=is_written)
+
+    def check_closed(self, *names: str, is_written: bool = False) -> None:
+        """Refuse the same for a library, which may open what was put there meanwhile.
+
+        So it refuses folders, from the root down, in which everybody may put files. What is not
+        there passes.
+
+        Args:
+            *names: As of `check_files`.
+            is_written: The same.
+
+        Raises:
+            BadInput: Also if everybody may write to one of the folders.
+        """
+        with suppress(FileNotFoundError), self._descended() as folders:
+            for path, descriptor in folders.items():
+                _check_closed(path, os.fstat(descriptor))
+            self._check_files(folders[self.path], names, is_written=is_written)
+
+    def _check_files(self, folder: int, names: Iterable[str], *, is_written: bool) -> None:
+        for name in map(checked_name, names):
+            with suppress(FileNotFoundError):
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if not stat.S_ISREG(status.st_mode):
+                    raise _irregular(self.path / name)
+                if is_written:
+                    _check_single_name(self.path / name, status)
+                _check_owner(self.path / name, status, os.fstat(folder))
+
+
+def _unless_gone(_: object, __: str, fault: tuple[type, BaseException, TracebackType]) -> None:
+    if not isinstance(fault[1], FileNotFoundError):
+        raise fault[1]
 
 
 def folder_of(path: Path, root: Path) -> Folder:
@@ -232,7 +264,7 @@ def folder_of(path: Path, root: Path) -> Folder:
 def in_storage(folder: Path) -> Folder:
     """Return one of the folders that lie in the storage folder itself, such as `journals`."""
     folder = folder.absolute()
-    return Folder(folder.parent, folder.name)
+    return Folder(folder.parent, folder.name) if folder.name else Folder(folder)
 
 
 def checked_name(name: str) -> str:
@@ -310,6 +342,15 @@ def _regular(path: Path, flags: int, mode: int = 0, folder: int | None = None) -
             _check_single_name(path, status)
         refused.pop_all()
     return descriptor
+
+
+def _check_closed(path: Path, status: os.stat_result) -> None:
+    """Refuse a folder in which everybody may put one file in place of another."""
+    if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
+        raise BadInput(
+            f"Everybody may put files into {path}, also in place of a database: chmod o-w {path}, "
+            f"or choose another folder, on a disk with permissions."
+        )
 
 
 def _check_single_name(path: Path, status: os.stat_result) -> None:

@@ -86,9 +86,11 @@ def make_database_file(folder: Folder, name: str) -> None:
     """Make the file of a database, empty, where there is none.
 
     SQLite would make one that its group may not write to, whatever the umask is, and give its
-    journals the same permissions.
+    journals the same permissions. One that is there is not opened: closing it would free the locks
+    of this process's other connections to it.
     """
-    os.close(folder.open(name, os.O_RDWR | os.O_CREAT))
+    with suppress(FileExistsError):
+        os.close(folder.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL))
 
 
 def check_database_files(folder: Folder, name: str) -> None:
@@ -97,9 +99,7 @@ def check_database_files(folder: Folder, name: str) -> None:
     Raises:
         BadInput: Saying which.
     """
-    folder.check_closed()
-    for file in (name, *(f"{name}{end}" for end in _SIDE_FILES)):
-        folder.check_file(file, is_written=True)
+    folder.check_closed(name, *(f"{name}{end}" for end in _SIDE_FILES), is_written=True)
     if _names_another_file(folder, f"{name}-journal"):
         raise BadInput(
             f"{folder.path / name}-journal names another file, which SQLite would delete: no "

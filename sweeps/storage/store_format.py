@@ -69,7 +69,7 @@ def _check_links(storage: Storage) -> None:
     """
     root = Folder(storage.root)
     for database in storage.root.glob("mlflow.db*"):
-        root.check_file(database.name)
+        root.check_files(database.name)
     folders = (storage.cells, storage.journals, storage.artifacts, storage.replaced, storage.logs)
     for folder in folders:
         if folder.is_symlink() or (folder.exists() and not folder.is_dir()):

@@ -1,6 +1,7 @@
 """Weights in a tracking store that are not what a trial has recorded there."""
 
 import logging
+import os
 from collections.abc import Iterable
 
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome, TrialRecord
@@ -27,17 +28,27 @@ def warn_of_replaced_weights(
 
 
 def trials_with_replaced_weights(store: RecordStore, records: Iterable[TrialRecord]) -> list[str]:
-    """Return the trial keys of an embedded store whose weights have no sound header."""
+    """Return the trial keys of an embedded store whose weights have no sound header.
+
+    So have a link, a pipe and a folder in their place.
+    """
     from safetensors import SafetensorError, safe_open  # here, as it takes long to import
 
     if is_server(store.address):
         return []
     finished = [record for record in records if record.outcome is Outcome.FINISHED]
-    replaced: list[str] = []
-    for key, path in store.artifacts(finished, ARTIFACT_WEIGHTS).items():
+    paths, replaced = store.artifacts(finished, ARTIFACT_WEIGHTS), list[str]()
+    for record in finished:
+        path = paths.get(record.trial_key)
+        if path is None and not os.path.lexists(store.location(record, ARTIFACT_WEIGHTS)):
+            continue  # they were not to be kept
         try:
-            with safe_open(path, framework="np"):
-                continue
+            if path is not None:
+                with safe_open(path, framework="np"):
+                    continue
+        except (FileNotFoundError, PermissionError):  # gone meanwhile, or not to be read
+            continue
         except (SafetensorError, OSError):
-            replaced.append(key)
+            pass
+        replaced.append(record.trial_key)
     return replaced

@@ -49,12 +49,15 @@ ELSEWHERE = {
     "sweeps/execution/engine/tune/tune_engine.py: Path(trial.pickled_error_file).read_bytes": (
         "in the scratch folder of Ray, which is this process's alone"
     ),
+    "sweeps/execution/engine/process/scratch.py: shutil.rmtree": "a folder of this process alone",
+    "sweeps/tracking/mlflow/connection.py: file.read_text": "MLflow's own, which may be a link",
     "sweeps/execution/launch/writing/ablate.py: file.write_text": "in a temporary folder",
     "sweeps/storage/sqlite_file.py: sqlite3.connect": "checked and made just before, by Folder",
     "sweeps/tracking/mlflow/database.py: sqlite3.connect": "one in memory, and one made just now",
     "sweeps/tracking/mlflow/artifacts.py: folder.mkdir": "in a temporary folder",
     "sweeps/tracking/mlflow/artifacts.py: renamed.write_bytes": "in a temporary folder",
     "sweeps/execution/launch/writing/new_file.py: path.read_bytes": "the user's own file",
+    "sweeps/remote/link.py: Path(log).open": "in a temporary folder",
     "sweeps/remote/cluster_file.py: path.read_text": "the user's own file, which may be a link",
     "sweeps/remote/on_demand.py: file.read_text": "the user's own file, which may be a link",
     "sweeps/execution/launch_process/launch_lock.py: folder.rmdir": (

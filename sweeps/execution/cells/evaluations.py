@@ -33,7 +33,9 @@ class CellEvaluations:
         Raises:
             BadInput: If the folder leads elsewhere or is a stranger's.
         """
-        stems = {name.removesuffix(".json") for name in self._folder.names() if ".json" in name}
+        stems = {
+            name.removesuffix(".json") for name in self._folder.names() if name.endswith(".json")
+        }
         return set(filter(EVALUATION_KEY.fullmatch, stems))
 
     def read(self, key: str) -> EvaluationRecord | None:

@@ -119,8 +119,8 @@ class CellFolder:
             BadInput: If the folder, or a file that goes with it, is a link or a stranger's.
         """
         self.files.make()
-        for path in self.attempt_files(CHECKPOINT, PREDICTIONS, WEIGHTS):
-            self.files.check_file(path.name)
+        names = [path.name for path in self.attempt_files(CHECKPOINT, PREDICTIONS, WEIGHTS)]
+        self.files.check_files(*names)
         deadline = time.monotonic() + wait_seconds
         with self.new_lock() as lock:
             while not lock.acquire():

@@ -6,11 +6,13 @@ are deleted with a note, which distinguishes them from lost ones.
 
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from sweeps.execution.cells.folder import WEIGHTS, CellFolder
 from sweeps.records.cell_contents import FinalRecord, SealedFile
 from sweeps.records.errors import BadInput
+from sweeps.storage.folder import Folder
 
 _NOTE = "weights.deleted"
 
@@ -55,12 +57,22 @@ def _damage(folder: CellFolder, name: str, seal: SealedFile) -> str:
     return "" if found.sha256 == seal.sha256 else "damaged (its content was changed)"
 
 
-def seal_of(content: bytes) -> SealedFile:
-    """Return the size and hash of what a file holds."""
-    return SealedFile(size=len(content), sha256=hashlib.sha256(content).hexdigest())
+def is_sealed(path: Path, seal: SealedFile) -> bool:
+    """Return whether a copy of a file is as the seal says; not if it cannot be read."""
+    with suppress(OSError, BadInput):
+        descriptor = Folder(path.parent).open(path.name)
+        if os.fstat(descriptor).st_size == seal.size:
+            return _seal_of(descriptor) == seal
+        os.close(descriptor)
+    return False
 
 
 def _seal(folder: CellFolder, name: str) -> SealedFile:
-    with os.fdopen(folder.files.open(name), "rb") as file:
-        size = os.fstat(file.fileno()).st_size
+    return _seal_of(folder.files.open(name))
+
+
+def _seal_of(descriptor: int) -> SealedFile:
+    """Return the size and hash of an open file, and close it."""
+    with os.fdopen(descriptor, "rb") as file:
+        size = os.fstat(descriptor).st_size
         return SealedFile(size=size, sha256=hashlib.file_digest(file, "sha256").hexdigest())

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from sweeps.execution.launch_process.launch_lock import existing_places, make_folders, sweep_lock
 from sweeps.execution.repair.sweep_repair import SweepRepair
-from sweeps.execution.sweep_log import ENDING, is_launching, known_sweeps, repair_log
+from sweeps.execution.sweep_log import ENDING, is_launching, known_sweeps, locked_names, repair_log
+from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import is_locked
 from sweeps.storage.folder import Folder, in_storage
 from sweeps.storage.locations import Storage
@@ -45,11 +46,11 @@ def archive_damaged(storage: Storage, tracking_uri: str) -> list[str]:
     return sentences
 
 
-def upgraded(tracking_uri: str) -> list[str]:
+def upgraded(tracking_uri: str, storage: Storage) -> list[str]:
     """Bring a database of an older MLflow up to date; return a sentence if there was one.
 
     Raises:
-        BadInput: If that cannot be, or it is no store.
+        BadInput: If that cannot be, or it is no store, or a process may be writing to it.
     """
     path = sqlite_path(tracking_uri)
     if path is None or not may_exist(tracking_uri):
@@ -57,6 +58,11 @@ def upgraded(tracking_uri: str) -> list[str]:
     try:
         check_database(path)
     except OlderSchema as older:
+        if running := sorted(locked_names(storage.journals)):
+            raise BadInput(
+                f"{path} is of an older MLflow, and is brought up to date only while nothing runs "
+                f"over {storage.root}: wait for {running[0]} to end."
+            ) from older
         from sweeps.tracking.mlflow.database import upgrade_database  # MLflow takes long to import
 
         return [upgrade_database(path, older.version)]
@@ -96,7 +102,7 @@ def repair(
     store = open_store(address, storage.root)
     make_folders(storage)
     sentences = archive_damaged(storage, address)  # before the store is used
-    sentences += upgraded(address)
+    sentences += upgraded(address, storage)
     known = known_sweeps(sweep, storage, store)
     is_whole = True
     for name in [sweep] if sweep else known:

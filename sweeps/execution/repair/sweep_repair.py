@@ -1,12 +1,13 @@
 """Repair of one sweep: its log, its unrecorded trials, and records that claim to run."""
 
+from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from sweeps.aggregation.report import publish_summary
 from sweeps.execution.cells.folder import PREDICTIONS, WEIGHTS, CellFolder
-from sweeps.execution.cells.sealed_files import check_files, seal_of
+from sweeps.execution.cells.sealed_files import check_files, is_sealed
 from sweeps.execution.launch.unrecorded import unrecorded
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
@@ -18,7 +19,6 @@ from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.manifest import Manifest
 from sweeps.records.sweep_log import Entry, declared_last, manifest_of
 from sweeps.records.trial_record import ARTIFACT_PREDICTIONS, ARTIFACT_WEIGHTS, Outcome
-from sweeps.storage.folder import MOST_BYTES, read_named_file
 from sweeps.storage.locations import Storage
 from sweeps.tracking.addresses import is_server
 from sweeps.tracking.record_facts import OutcomeFacts
@@ -141,6 +141,24 @@ def _contents(manifest: Manifest) -> set[object]:
     return {*cells, *stopped, *evaluations, *(["is over"] if not manifest.is_growing else [])}
 
 
+def _of_replaced(trial_key: str, *, is_whole: bool) -> str:
+    """Return a sentence on a trial whose recorded files were replaced.
+
+    Args:
+        trial_key: Its key.
+        is_whole: Whether its folder has them as they were.
+    """
+    then = (
+        "they are put back from its folder."
+        if is_whole
+        else "its folder holds none that are whole: train it again, --retrain."
+    )
+    return (
+        f"The predictions or weights of trial {trial_key} in the tracking store are damaged or "
+        f"were replaced, and {then}"
+    )
+
+
 class SweepRepair:
     """The repair of one sweep that no process runs.
 
@@ -195,8 +213,9 @@ class SweepRepair:
         """Record what the folders hold and the store lacks: records, epochs, evaluations."""
         missing = unrecorded(self._store, self._storage, manifest)
         replaced = self._with_replaced_files(manifest)
-        yield from replaced.values()
-        again = [key for key in replaced if self._holds_files(key)]
+        again = [key for key, kinds in replaced.items() if self._holds_files(key, kinds)]
+        yield from (_of_replaced(key, is_whole=key in again) for key in replaced)
+        self.is_whole &= len(again) == len(replaced)
         keys = list(dict.fromkeys([*missing.to_carry, *self._with_holes(manifest), *again]))
         num_filled = len({*keys, *missing.evaluated})
         if not num_filled:
@@ -220,32 +239,23 @@ class SweepRepair:
             return
         yield f"{num_filled} records of '{self._sweep}' were filled from the cells' folders."
 
-    def _with_replaced_files(self, manifest: Manifest) -> dict[str, str]:
-        """Return a sentence for each trial whose recorded files are not those that it has made.
+    def _with_replaced_files(self, manifest: Manifest) -> dict[str, set[str]]:
+        """Return which recorded files of a trial are not those that it has made, by trial key.
 
         They are compared with the seals of its folder; without one its weights are looked at alone.
         """
         if is_server(self._store.address):  # all would have to be downloaded
             return {}
         records = self._store.records(manifest.cell_keys().values())
-        replaced = dict.fromkeys(trials_with_replaced_weights(self._store, records.values()))
+        replaced = defaultdict[str, set[str]](set)
+        for key in trials_with_replaced_weights(self._store, records.values()):
+            replaced[key].add(WEIGHTS)
         for kind, name in ((PREDICTIONS, ARTIFACT_PREDICTIONS), (WEIGHTS, ARTIFACT_WEIGHTS)):
             for key, path in self._store.artifacts(records.values(), name).items():
                 seal = self._seal(key, kind)
-                if seal and seal != seal_of(read_named_file(path, max(seal.size, MOST_BYTES))):
-                    replaced[key] = None
-        if without := [key for key in replaced if not self._holds_files(key)]:
-            self.is_whole = False
-        return {
-            key: f"The predictions or weights of trial {key} in the tracking store are damaged or "
-            f"were replaced"
-            + (
-                ", and its folder holds none that are whole: train it again, --retrain."
-                if key in without
-                else ": they are put back from its folder."
-            )
-            for key in replaced
-        }
+                if seal and not is_sealed(path, seal):
+                    replaced[key].add(kind)
+        return replaced
 
     def _seal(self, trial_key: str, kind: str) -> SealedFile | None:
         with suppress(BadInput):
@@ -254,8 +264,8 @@ class SweepRepair:
             return next((seal for name, seal in seals if name.startswith(kind)), None)
         return None
 
-    def _holds_files(self, trial_key: str) -> bool:
-        """Return whether a trial's folder has its files as they were sealed."""
+    def _holds_files(self, trial_key: str, kinds: set[str]) -> bool:
+        """Return whether a trial's folder has its files of these kinds as they were sealed."""
         cell = CellFolder(self._storage.cells, trial_key)
         try:
             final = cell.read_final()
@@ -264,7 +274,7 @@ class SweepRepair:
             check_files(cell, final)
         except (BadInput, OSError):
             return False
-        return True
+        return {kind for kind in kinds if cell.attempt_files(kind)} == kinds
 
     def _bring_up_to_date(self) -> SweepLog:
         """Write to the log here what only the store has: the recorder copies it to the store."""

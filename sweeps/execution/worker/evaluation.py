@@ -198,6 +198,7 @@ class _Look:
             )
         refuse_other_code(final.head.source, final.head.code)
         config = training_config(final.head.config, final.head.source)
+        cell.files.check_files(cell.weights.name)
         return Trained.load(cell.weights, config, final.head.seed, self._device())
 
     def _device(self) -> str:

@@ -334,8 +334,7 @@ class FolderArtifacts:
         path = folder.path / file
         if not path.is_file():
             raise missing_artifact(run_id, name)
-        folder.check_closed()
-        folder.check_file(file)
+        folder.check_closed(file)
         return path
 
     def size(self, run_id: str, name: str) -> int | None:

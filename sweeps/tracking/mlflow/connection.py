@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
-from sweeps.storage.folder import Folder, read_named_file
+from sweeps.storage.folder import Folder
 from sweeps.storage.sqlite_file import open_read_only
 from sweeps.tracking.addresses import public, sqlite_path
 from sweeps.tracking.proxies import address_and_proxy, bypass_proxies_on_loopback
@@ -254,7 +254,7 @@ def _earlier_schemas() -> dict[str, str]:
     )
     followed: dict[str, str] = {}
     for file in folder.glob("*_*.py") if folder else ():
-        named = _FOLLOWS.search(read_named_file(file).decode())
+        named = _FOLLOWS.search(file.read_text(encoding="utf-8"))
         for earlier in re.findall(r"\w+", named[1]) if named else ():
             followed[earlier] = file.name.partition("_")[0]
     return followed

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing, suppress
+from itertools import chain, count
 from pathlib import Path
 
 from mlflow.exceptions import MlflowException
@@ -22,7 +23,7 @@ from sweeps.storage.folder import PRIVATE, Folder
 from sweeps.storage.locations import user_cache
 from sweeps.storage.sqlite_file import make_database_file, move_into_place, open_read_only
 from sweeps.tracking.addresses import sqlite_path
-from sweeps.tracking.mlflow.connection import is_missing
+from sweeps.tracking.mlflow.connection import check_database, is_missing
 from sweeps.tracking.mlflow.experiment import client_for_writing, find_or_create_experiment
 
 _TEMPLATE = f"mlflow-{VERSION}.db"
@@ -75,37 +76,49 @@ def upgrade_database(path: Path, version: str) -> str:
         TimeoutError: If another process has been at it for a minute.
     """
     folder, name = Folder(path.parent), path.name
-    kept = f"{name}.schema-{version}"
+    kept = _free_name(folder, f"{name}.schema-{version}")
     with FileLock(folder, f"{name}.lock") as lock:
         _wait_for(lock)
         _remove_unfinished(folder, name)
         unfinished = _unfinished(name)
         for copy in (kept, unfinished):
-            folder.remove(copy)
             make_database_file(folder, copy)
             with (
                 closing(open_read_only(folder, name)) as database,
                 closing(sqlite3.connect(folder.path / copy)) as made,
             ):
                 database.backup(made)
-        command = [sys.executable, "-m", "mlflow", "db", "upgrade"]
-        ended = subprocess.run(
-            [*command, f"sqlite:///{folder.path.absolute() / unfinished}"],
-            capture_output=True,
-            text=True,
-            timeout=_UPGRADE_SECONDS,
-            check=False,
-        )
-        if ended.returncode:
+        if why := _upgrade(folder.path.absolute() / unfinished):
             _remove_unfinished(folder, name)
-            last = (ended.stderr.strip().splitlines() or ["it has said nothing"])[-1]
-            raise BadInput(
-                f"MLflow cannot bring {path} up to date: {one_line(last)[:300]}. It is as it was."
-            )
-        folder.rename(unfinished, folder, name)
+            folder.remove(kept)
+            raise BadInput(f"MLflow cannot bring {path} up to date: {why}. It is as it was.")
+        move_into_place(folder, unfinished, name)
     return (
         f"{path} was brought to the schema of MLflow {VERSION}: an older MLflow cannot read it any "
         f"more. It is kept as it was in {kept}."
+    )
+
+
+def _upgrade(database: Path) -> str:
+    """Have MLflow bring a database up to date; return why that failed, "" if it did not."""
+    command = [sys.executable, "-P", "-m", "mlflow", "db", "upgrade", f"sqlite:///{database}"]
+    try:
+        ended = subprocess.run(
+            command, capture_output=True, text=True, timeout=_UPGRADE_SECONDS, check=False
+        )
+        if not ended.returncode:
+            check_database(database)
+            return ""
+    except (subprocess.TimeoutExpired, BadInput) as error:
+        return one_line(str(error)).rstrip(".")
+    last = (ended.stderr.strip().splitlines() or ["it has said nothing"])[-1]
+    return one_line(last)[:300].rstrip(".")
+
+
+def _free_name(folder: Folder, name: str) -> str:
+    taken = {*folder.names()}
+    return next(
+        one for one in chain([name], map(f"{name}-{{}}".format, count(2))) if one not in taken
     )
 
 

@@ -95,7 +95,7 @@ def test_a_folder_that_cannot_be_made_gets_one_sentence(store, tmp_path):
     put_sweep(store, manifest_of(["a"]), [])
     (tmp_path / "reports").write_text("a file")
 
-    with pytest.raises(BadInput, match="cannot be written: "):
+    with pytest.raises(BadInput, match="reports is a link or not a folder"):
         write_report(store, "known", tmp_path / "reports")
 
 

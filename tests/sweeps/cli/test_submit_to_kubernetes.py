@@ -184,7 +184,7 @@ def test_a_submitted_sweep_is_a_job_whose_file_stays_here(shell: Shell, cluster:
     assert spec["entrypoint"].splitlines()[:5] == [
         f"mkdir -p {FOLDER} && cd {FOLDER} || exit 2",
         "rm -f exit",
-        "[ ! -L job.out ] || rm job.out",
+        "{ [ -f job.out ] && [ ! -L job.out ]; } || rm -rf job.out",
         "set -o noclobber  # so that nothing is written through a link",
         "exec >> job.out 2>&1",
     ]

@@ -121,13 +121,31 @@ def test_a_folder_into_which_everybody_may_write_gets_no_job(tmp_path: Path, que
     assert queue.given == []
 
 
+def test_what_a_job_executes_can_be_replaced_by_its_user_alone(
+    tmp_path: Path, queue: Queue
+) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store").chmod(0o2775)
+    before = os.umask(0o002)
+    try:
+        submit(tmp_path / "store")
+        folder = tmp_path / "store" / "slurm" / "mine"
+        assert folder.stat().st_mode & 0o777 == 0o755
+        folder.chmod(0o775)
+        with pytest.raises(BadInput, match=r"is executed, and user .* or others may write"):
+            submit(tmp_path / "store")
+    finally:
+        os.umask(before)
+    assert len(queue.given) == 1
+
+
 def test_the_scratch_folder_of_a_job_cannot_be_guessed() -> None:
     script = slurm.job_file(
         SubmitToSlurm(
             sweep="mine", words=("mine",), resume="", storage="/x", job=SlurmJob(seconds=3600)
         )
     )
-    (scratch,) = [line for line in script.splitlines() if line.startswith("scratch=")]
+    (scratch,) = [line for line in script.splitlines() if line.startswith("scratch=/")]
     assert "/dev/urandom" in scratch
     assert 'mkdir -m 700 "$0"' in script
     assert '[ -O "$0" ]' in script, "one that is there is our own"

@@ -8,7 +8,7 @@ import pytest
 
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock, is_locked
-from sweeps.storage.folder import Folder, in_storage
+from sweeps.storage.folder import PRIVATE, Folder, folder_of, in_storage
 from sweeps.storage.locations import Storage
 from sweeps.storage.sqlite_file import open_sqlite
 from sweeps.storage.store_format import check_format, store_format
@@ -44,7 +44,7 @@ OPENINGS: dict[str, Callable[[Folder], object]] = {
     "look at a lock": lambda folder: is_locked(folder, NAME),
     "database": lambda folder: open_sqlite(folder, NAME),
     "format": lambda folder: store_format(Storage(folder.path)),
-    "check": lambda folder: folder.check_file(NAME),
+    "check": lambda folder: folder.check_files(NAME),
 }
 
 
@@ -146,3 +146,73 @@ def test_no_database_of_a_storage_leads_out_of_it(folder: Path) -> None:
     (folder / "mlflow.db").symlink_to(folder.parent / "victim")
     with pytest.raises(BadInput, match=r"mlflow\.db is not a regular file"):
         check_format(Storage(folder))
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o755, 0o1777])
+def test_a_database_is_not_opened_where_everybody_may_put_files(folder: Path, mode: int) -> None:
+    (folder / "journals").mkdir()
+    folder.chmod(mode)
+    journals = in_storage(folder / "journals")
+    if mode == 0o777:
+        with pytest.raises(BadInput, match=f"Everybody may put files into {folder}, also in place"):
+            open_sqlite(journals, "one.db")
+        assert not list((folder / "journals").iterdir())
+    else:
+        open_sqlite(journals, "one.db").close()
+
+
+def test_each_folder_on_the_way_is_looked_at(folder: Path) -> None:
+    (folder / "a" / "b" / "c").mkdir(parents=True)
+    (folder / "a" / "b" / "c" / "file").write_text("x")
+    assert folder_of(folder / "a" / "b" / "c" / "file", folder).read("file") == b"x"
+    (folder / "a" / "b").rename(folder.parent / "b")
+    (folder / "a" / "b").symlink_to(folder.parent / "b")
+    deep = Folder(folder, "a", "b", "c")
+    for act in (
+        lambda: deep.read("file"),
+        lambda: deep.write("file", b"y"),
+        lambda: deep.write_first("new", b"y"),
+        lambda: deep.append("file"),
+        lambda: deep.remove("file"),
+        lambda: deep.remove_all("file"),
+        lambda: deep.rename("file", Folder(folder), "file"),
+        lambda: Folder(folder).rename("a", deep, "a"),
+        deep.make,
+        (deep / "d").make,
+        deep.names,
+        lambda: deep.check_files("file"),
+    ):
+        with pytest.raises(BadInput, match="a/b is a link or not a folder"):
+            act()
+    assert [*(folder.parent / "b" / "c").iterdir()] == [folder.parent / "b" / "c" / "file"]
+    assert (folder.parent / "b" / "c" / "file").read_text() == "x"
+
+
+def test_the_folder_that_the_user_has_named_may_be_a_link(folder: Path) -> None:
+    (folder.parent / "link").symlink_to(folder)
+    Folder(folder.parent / "link", "a").make().write("file", b"x")
+    assert (folder / "a" / "file").read_bytes() == b"x"
+
+
+def test_an_error_of_the_disk_names_the_whole_path(folder: Path) -> None:
+    with pytest.raises(FileNotFoundError) as missing:
+        Folder(folder).read("none")
+    assert missing.value.filename == str(folder / "none")
+
+
+@pytest.mark.parametrize("umask", [0o002, 0o022, 0o077])
+def test_the_umask_says_who_may_use_what_is_made(folder: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        made = Folder(folder, "made").make()
+        made.write("whole", b"")
+        made.write_first("first", b"")
+        os.close(made.append("log"))
+        open_sqlite(made, "one.db").close()
+        made.write("secret", b"", PRIVATE)
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in made.path.iterdir()}
+    assert modes.pop("secret") == 0o600
+    assert set(modes.values()) == {0o666 & ~umask}
+    assert made.path.stat().st_mode & 0o777 == 0o777 & ~umask

@@ -55,6 +55,24 @@ def test_nothing_is_made_where_there_is_no_database(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+HELD_ELSEWHERE = """\
+import sqlite3, sys
+try:
+    sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None).execute("begin immediate")
+except sqlite3.OperationalError:
+    print("held")
+"""
+
+
+def test_opening_a_file_again_frees_no_lock_of_this_process(tmp_path: Path) -> None:
+    with closing(open_sqlite(Folder(tmp_path), "one.db")) as first:
+        first.execute("begin immediate")
+        open_sqlite(Folder(tmp_path), "one.db").close()
+        program = [sys.executable, "-c", HELD_ELSEWHERE, str(tmp_path / "one.db")]
+        asked = subprocess.run(program, capture_output=True, text=True, check=True)
+    assert asked.stdout == "held\n"
+
+
 @pytest.mark.parametrize("end", ["", "-journal", "-wal", "-shm"])
 def test_links_to_what_sqlite_would_write_to_are_refused(tmp_path: Path, end: str) -> None:
     path, secret = tmp_path / "one.db", tmp_path / "secret"

@@ -1,6 +1,7 @@
 """A scratch folder for Ray, removed with its session, or by a later one if it was killed."""
 
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -38,8 +39,7 @@ def scratch_folder() -> Generator[Path]:
             lock.acquire()
             yield folder
     finally:
-        with suppress(OSError):
-            Folder(folder.parent).remove_all(folder.name)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _new_folder() -> Path:

@@ -14,6 +14,8 @@ from mlflow.store.tracking.dbmodels.initial_models import Base
 from sweeps.execution.launch_process.launch_lock import make_folders
 from sweeps.execution.repair.repair import repair
 from sweeps.records.errors import BadInput
+from sweeps.storage.file_lock import FileLock
+from sweeps.storage.folder import Folder
 from sweeps.storage.locations import Storage
 from sweeps.tracking.opening import open_store
 
@@ -60,6 +62,16 @@ def test_it_is_refused_as_it_is_and_brought_up_to_date_by_a_repair(
         with pytest.raises(BadInput, match="It is as it was"):
             repair(storage_folder=storage.root)
     assert database.read_bytes() == before
+    with FileLock(Folder(storage.journals), "other.lock") as lock:
+        assert lock.acquire()
+        with pytest.raises(BadInput, match=r"only while nothing runs over .*: wait for other"):
+            repair(storage_folder=storage.root)
+    assert database.read_bytes() == before
+    planted = storage.root.parent / "here"
+    (planted / "mlflow").mkdir(parents=True)
+    (planted / "mlflow" / "__main__.py").write_text("raise SystemExit")
+    (planted / "mlflow" / "__init__.py").touch()
+    monkeypatch.chdir(planted)  # nothing of which is executed
     (sentence,) = repair(storage_folder=storage.root).sentences
     kept = storage.root / f"mlflow.db.schema-{version}"
     assert kept.name in sentence

@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save
 
+from capsmodel import whole_file
 from capsmodel.data.checks import DataFacts
 from capsmodel.metrics import EpochMetrics
 from search_spaces import data_fingerprint
@@ -183,6 +184,8 @@ def numbered_trainings() -> Generator[None]:
         patch.setattr(trial, "package_versions", dict)
         patch.setattr(trial, "hardware", lambda _: "cpu")
         patch.setattr(CellFolder, "lease", lease)
+        # which processes have names of their own for what they write
+        patch.setattr(whole_file, "this_machine", lambda: f"{threading.get_native_id():08x}")
         yield
 
 
