@@ -142,7 +142,7 @@ def own_names(config: pytest.Config) -> list[str] | None:
     return mine if {name.split("::")[0] for name in mine} == files else None
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # pytest-xdist itself refuses two processes that collect other tests
 def test_two_processes_collect_the_same_tests_by_names_that_a_person_can_read(
     tmp_path: Path, request: pytest.FixtureRequest, marks: Marks
 ) -> None:

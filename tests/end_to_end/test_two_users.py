@@ -119,7 +119,7 @@ def test_each_goes_on_with_what_the_other_has_begun(base: Path) -> None:
     kill_all(launch)
     check_shared(storage)
     brake.unlink()
-    assert "trained now" in bob.run("run", str(file), *place)
+    assert "trained now" in bob.run("run", str(file), *place, "--engine", "inline")
     check_shared(storage)
     ann.run("run", str(file), *place, "--seeds", "0,1", "--engine", "inline")
     check_shared(storage)

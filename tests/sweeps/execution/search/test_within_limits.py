@@ -58,7 +58,13 @@ def proposals(definition: Definition, count: int = 12) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("sampler", "count"), [("tpe", 12), ("random", 12), ("gp", 7), ("qmc", 12)]
+    ("sampler", "count"),
+    [
+        ("tpe", 12),
+        ("random", 12),
+        pytest.param("gp", 7, marks=pytest.mark.nightly),  # which takes longer than the others
+        ("qmc", 12),
+    ],
 )
 def test_no_proposal_breaks_a_limit(sampler: str, count: int) -> None:
     points = proposals(limited(sampler=sampler, trials=12), count)
