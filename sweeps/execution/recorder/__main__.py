@@ -11,6 +11,7 @@ from sweeps.execution.channel import channel_to_parent
 from sweeps.execution.garbage import collect_seldom
 from sweeps.execution.recorder.recorder_process import TRACKING_URI_VARIABLE, RecorderProcess
 from sweeps.storage.locations import Storage
+from sweeps.tracking.addresses import public
 from sweeps.tracking.opening import open_store
 
 
@@ -23,11 +24,21 @@ def main() -> int:
     parser.add_argument("--storage", type=Path, required=True)
     parser.add_argument("--sweep", required=True)
     arguments = parser.parse_args()
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
+    lines = logging.StreamHandler()
+    lines.setFormatter(WithoutPasswords("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(handlers=[lines], level=logging.WARNING)
     tracking_uri = os.environ[TRACKING_URI_VARIABLE]  # not an argument: those are seen by everybody
     store = open_store(tracking_uri, arguments.storage)
     process = RecorderProcess(Storage(arguments.storage), store, arguments.sweep, driver)
     return process.run()
+
+
+class WithoutPasswords(logging.Formatter):
+    """Formats a record of the log, of whichever library, without passwords in its addresses."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record."""
+        return public(super().format(record))
 
 
 def _do_without_frames() -> None:

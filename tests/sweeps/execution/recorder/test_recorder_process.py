@@ -1,5 +1,6 @@
 """The recorder's process: what it waits for, what decides its word, what it leaves behind."""
 
+import logging
 import math
 import os
 import signal
@@ -17,6 +18,7 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.channel import Channel
 from sweeps.execution.recorder import client as recorder_client
 from sweeps.execution.recorder import recorder_process
+from sweeps.execution.recorder.__main__ import WithoutPasswords
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.recorder.recorder_process import Finish, RecorderProcess
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
@@ -354,3 +356,23 @@ class TestKeepingAlive:
         assert trial is not None
         assert trial.outcome is Outcome.INTERRUPTED
         client.stop()
+
+
+def test_no_line_of_its_log_has_a_password() -> None:
+    try:
+        raise ConnectionError("http://me:s3cret@127.0.0.1:5000/api: refused")
+    except ConnectionError:
+        record = logging.LogRecord(
+            "urllib3",
+            logging.WARNING,
+            "",
+            1,
+            "retrying %s",
+            ("https://you:t0ken@host/x",),
+            sys.exc_info(),
+        )
+    line = WithoutPasswords("%(levelname)s %(message)s").format(record)
+    assert "retrying https://host/x" in line
+    assert "ConnectionError: http://127.0.0.1:5000/api: refused" in line
+    assert "s3cret" not in line
+    assert "t0ken" not in line
