@@ -12,6 +12,7 @@ from sweeps.execution.launch import train_missing
 from sweeps.execution.launch.run import run
 from sweeps.execution.plan import definition
 from sweeps.execution.survey.survey import Survey
+from sweeps.execution.view import disk_watch
 from sweeps.execution.view.board import Board
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import is_locked
@@ -33,6 +34,16 @@ def test_the_cells_are_told_before_any_is_trained(
     assert result.exit_code == 130
     output = capsys.readouterr().out
     assert output == "quickstart_search: 5 proposals + 1 base training = 6 cells.\n"
+
+
+def test_a_disk_that_is_full_is_told_of_before_any_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(launching, "fill", interrupted)
+    monkeypatch.setattr(disk_watch, "free_bytes", lambda _: 2**20)
+    run("quickstart_search", trials=5, storage=tmp_path / "store", reports=tmp_path / "reports")
+    full = f"The disk of {tmp_path / 'store'} is full: this waits until 2 MiB are free"
+    assert full in capsys.readouterr().out
 
 
 def test_while_ray_starts_the_view_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
