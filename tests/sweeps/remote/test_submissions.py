@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.remote.submissions import Submission, submission_of
+from sweeps.remote.submissions import Submission, submission_of, submissions
 
 
 @pytest.fixture(autouse=True)
@@ -53,4 +53,30 @@ def test_a_note_that_is_damaged_or_of_another_release_is_read_as_far_as_it_goes(
     note.write_text(note.read_text().replace("{", '{"later": 1,', 1))
     assert submission_of("mine") == submission
     note.write_text("{")
+    assert submission_of("mine") is None
+
+
+def test_a_note_is_its_users_alone_whatever_the_umask_is(
+    tmp_path: Path,
+) -> None:
+    before = os.umask(0)
+    try:
+        Submission(sweep="mine", folder="/x", tracking_uri="http://me:s3cret@host").write()
+    finally:
+        os.umask(before)
+    (note,) = (tmp_path / "state" / "capsweep" / "submitted").iterdir()
+    assert note.stat().st_mode & 0o777 == 0o600
+    assert note.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_notes_that_cannot_be_read_stop_nothing(
+    tmp_path: Path,
+) -> None:
+    Submission(sweep="mine", folder="/x").write()
+    notes = tmp_path / "state" / "capsweep" / "submitted"
+    (notes / "other.json").symlink_to(notes / "mine.json")
+    assert [one.sweep for one in submissions()] == ["mine"]
+    notes.rename(notes.with_name("elsewhere"))
+    notes.symlink_to(notes.with_name("elsewhere"))
+    assert submissions() == []
     assert submission_of("mine") is None
