@@ -69,13 +69,15 @@ class Folder:
     @contextmanager
     def opened(self) -> Generator[int]:
         """Hold it open: what is opened by its descriptor lies in it, whatever its name becomes."""
-        with self._descended() as folders:
-            try:
-                yield folders[self.path]
-            except OSError as error:  # what is opened by a descriptor has no path of its own
-                if isinstance(error.filename, str):
-                    error.filename = str(self.path / error.filename)
-                raise
+        descriptor = self._descended()
+        try:
+            yield descriptor
+        except OSError as error:  # what is opened by a descriptor has no path of its own
+            if isinstance(error.filename, str):
+                error.filename = str(self.path / error.filename)
+            raise
+        finally:
+            os.close(descriptor)
 
     def make(self, mode: int = 0o777) -> Self:
         """Make it, and those around it, where they are missing.
@@ -87,29 +89,37 @@ class Folder:
             self._root.mkdir(mode, parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
             raise _no_folder(self._root) from error
-        with self._descended(mode):
-            return self
+        os.close(self._descended(mode))
+        return self
 
-    @contextmanager
-    def _descended(self, making: int | None = None) -> Generator[dict[Path, int]]:
-        """Yield the path and a descriptor of each folder from the root down to this one.
+    def _descended(self, making: int | None = None, *, is_closed: bool = False) -> int:
+        """Return a descriptor of it, after going down to it from the root.
 
         Args:
             making: Permissions of the folders that are made where one is missing; None makes none.
+            is_closed: Whether to refuse a folder on the way to which everybody may write.
         """
-        path = self._root
-        with ExitStack() as around:
-            descriptors = {path: _passing(path, path, None)}
-            around.callback(os.close, descriptors[path])
+        path = str(self._root)  # a Path for each folder would take as long as all the rest
+        descriptor = _passing(path, path, None)
+        try:
+            around = os.fstat(descriptor)
             for name in self._names:
-                outer, path = descriptors[path], path / name
+                if is_closed:
+                    _check_closed(path, around)
                 if making is not None:
                     with suppress(FileExistsError):
-                        os.mkdir(name, making, dir_fd=outer)
-                inner = descriptors[path] = _passing(path, name, outer)
-                around.callback(os.close, inner)
-                _check_owner(path, os.fstat(inner), os.fstat(outer))
-            yield descriptors
+                        os.mkdir(name, making, dir_fd=descriptor)
+                path = f"{path}/{name}"
+                inner = _passing(path, name, descriptor)
+                os.close(descriptor)
+                descriptor, outer, around = inner, around, os.fstat(inner)
+                _check_owner(path, around, outer)
+            if is_closed:
+                _check_closed(path, around)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
 
     def check(self) -> None:
         """Refuse one that leads elsewhere or is a stranger's. One that is not there passes."""
@@ -235,10 +245,12 @@ class Folder:
         Raises:
             BadInput: Also if everybody may write to one of the folders.
         """
-        with suppress(FileNotFoundError), self._descended() as folders:
-            for path, descriptor in folders.items():
-                _check_closed(path, os.fstat(descriptor))
-            self._check_files(folders[self.path], names, is_written=is_written)
+        with suppress(FileNotFoundError):
+            descriptor = self._descended(is_closed=True)
+            try:
+                self._check_files(descriptor, names, is_written=is_written)
+            finally:
+                os.close(descriptor)
 
     def _check_files(self, folder: int, names: Iterable[str], *, is_written: bool) -> None:
         for name in map(checked_name, names):
@@ -304,7 +316,7 @@ def read_descriptor(descriptor: int, path: Path, most_bytes: int = MOST_BYTES) -
         return file.read(num_bytes)
 
 
-def _passing(path: Path, name: Path | str, around: int | None) -> int:
+def _passing(path: str, name: str, around: int | None) -> int:
     """Return a descriptor of a folder, by which what lies in it can be opened.
 
     Args:
@@ -344,7 +356,7 @@ def _regular(path: Path, flags: int, mode: int = 0, folder: int | None = None) -
     return descriptor
 
 
-def _check_closed(path: Path, status: os.stat_result) -> None:
+def _check_closed(path: str, status: os.stat_result) -> None:
     """Refuse a folder in which everybody may put one file in place of another."""
     if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
         raise BadInput(
@@ -362,19 +374,19 @@ def _check_single_name(path: Path, status: os.stat_result) -> None:
         )
 
 
-def _check_owner(path: Path, status: os.stat_result, around: os.stat_result) -> None:
+def _check_owner(path: Path | str, status: os.stat_result, around: os.stat_result) -> None:
     """Refuse what neither the owner of the folder around it nor its group has put there."""
     is_shared = around.st_mode & stat.S_IWGRP and not around.st_mode & stat.S_IWOTH
     is_of_group = is_shared and status.st_gid == around.st_gid
     if status.st_uid not in {os.geteuid(), 0, around.st_uid} and not is_of_group:
         raise BadInput(
             f"{path} belongs to user {status.st_uid}, who is neither you nor root nor the owner of "
-            f"{path.parent}, and is not used: move it away, or share that folder with a group by "
-            f"chmod g+rwxs."
+            f"{Path(path).parent}, and is not used: move it away, or share that folder with a "
+            f"group by chmod g+rwxs."
         )
 
 
-def _no_folder(path: Path) -> BadInput:
+def _no_folder(path: Path | str) -> BadInput:
     return BadInput(f"{path} is a link or not a folder, and is not followed: move it away.")
 
 
@@ -385,15 +397,15 @@ def _irregular(path: Path) -> BadInput:
     )
 
 
-def _closed(path: Path, error: OSError) -> BadInput:
+def _closed(path: Path | str, error: OSError) -> BadInput:
     return BadInput(
         f"{path} cannot be opened ({error.strerror}): have its owner, user {_owner(path)}, let you "
         f"read and write it, or move it away."
     )
 
 
-def _owner(path: Path) -> str:
+def _owner(path: Path | str) -> str:
     try:
-        return str(path.lstat().st_uid)
+        return str(os.lstat(path).st_uid)
     except OSError:
         return "unknown"
