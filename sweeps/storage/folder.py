@@ -101,7 +101,8 @@ class Folder:
         """
         path = str(self._root)  # a Path for each folder would take as long as all the rest
         descriptor = _passing(path, path, None)
-        try:
+        with ExitStack() as refused:
+            refused.callback(lambda: os.close(descriptor))  # the one that is open by then
             around = os.fstat(descriptor)
             for name in self._names:
                 if is_closed:
@@ -116,9 +117,7 @@ class Folder:
                 _check_owner(path, around, outer)
             if is_closed:
                 _check_closed(path, around)
-        except BaseException:
-            os.close(descriptor)
-            raise
+            refused.pop_all()
         return descriptor
 
     def check(self) -> None:
