@@ -228,12 +228,14 @@ def check_places(storage: Storage, address: str) -> None:
     """Check that a launch can write to its places.
 
     Raises:
-        BadInput: If one is not writable.
+        BadInput: If one is not writable, or everybody may write where the database is to lie.
     """
     check_writable(storage.root, "storage")
     database = sqlite_path(address)
     if database and database.parent != storage.root:
         check_writable(database.parent, "tracking store's")
+    if database:
+        Folder(database.parent).check_closed()  # before anything is made
 
 
 def existing_places(

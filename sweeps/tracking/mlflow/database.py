@@ -118,7 +118,7 @@ def _upgrade(database: Path) -> str:
 def _free_name(folder: Folder, name: str) -> str:
     taken = {*folder.names()}
     return next(
-        one for one in chain([name], map(f"{name}-{{}}".format, count(2))) if one not in taken
+        free for free in chain([name], map(f"{name}-{{}}".format, count(2))) if free not in taken
     )
 
 

@@ -46,6 +46,14 @@ def test_a_disk_that_is_full_is_told_of_before_any_trial(
     assert full in capsys.readouterr().out
 
 
+def test_a_launch_where_everybody_may_write_is_refused_and_writes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store").chmod(0o777)
+    with pytest.raises(BadInput, match="Everybody may put files into"):
+        run("quickstart", storage=tmp_path / "store", reports=tmp_path / "reports")
+    assert not list((tmp_path / "store").iterdir())
+
+
 def test_while_ray_starts_the_view_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     activities: list[str] = []
 
