@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import pytest
 import torch
-from jaxtyping import Float, Integer
+from jaxtyping import Float, Int, Integer
 from torch import Tensor, nn
 
 from capsmodel import Trained, Training, TrainingConfig
@@ -20,7 +20,7 @@ from capsmodel.evaluation import (
     adversarial_error,
     findings_of,
 )
-from capsmodel.evaluation.attacks import Ball, Norm
+from capsmodel.evaluation.attacks import Ball, Broken, Norm
 from capsmodel.evaluation.victim import Victim
 from capsmodel.initialised import InitialisedModule
 from capsmodel.losses import CrossEntropy, Loss, MarginLoss
@@ -218,6 +218,25 @@ def test_a_stronger_attack_is_made_at_one_point(trained: Trained, data: DataSpli
     assert [*found.metrics] == [metric.name for metric in evaluation.metrics]
     assert bool((found.images["error.epsilon_0.1"] <= found.images["strong_error"]).all())
     assert evaluation.primary == "error"
+
+
+class _Harmless(PGD):
+    def broken(self, victim: Victim, rows: Int[Tensor, " images"], ball: Ball) -> Broken:
+        del victim, ball
+        return Broken(torch.zeros_like(rows).bool(), torch.zeros_like(rows).bool())
+
+
+def test_the_stronger_attack_keeps_what_the_curve_broke_up_to_its_own_epsilon(
+    trained: Trained, data: DataSplits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adversarial_error, "_STRONG", _Harmless())
+    evaluation = AdversarialError(
+        attack=FGSM(), epsilons=(0.0, 0.2, 0.5, 0.9), strong_epsilon=0.5, num_images=40
+    )
+    broken = evaluation.evaluate(trained, data).images
+    curve = [broken[f"error.epsilon_{epsilon:g}"].sum() for epsilon in (0.2, 0.5, 0.9)]
+    assert curve == sorted(set(curve)), "each point breaks more images than the one before"
+    assert torch.equal(broken["strong_error"], broken["error.epsilon_0.5"])
 
 
 def test_a_targeted_attack_is_after_the_next_class(trained: Trained, data: DataSplits) -> None:

@@ -20,8 +20,10 @@ from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
 from sweeps.execution.sweep_log import SweepLog
 from sweeps.execution.view.board import Board
 from sweeps.execution.worker.trial import TrialJob
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.examples import manifest
+from tests.sweeps.execution.launch.launches import Launches, design, falling_with_the_rate
 from tests.sweeps.execution.worker import trials
 from tests.waiting import wait_until
 
@@ -137,3 +139,21 @@ def test_evaluations_made_with_a_training_are_counted_and_queued_for_the_recorde
     jobs.tell(TrialEnded(trial_key=key))
     assert (evaluations.num_made, evaluated) == (1, [key])
     assert jobs.next() is Next.DONE
+
+
+def test_the_result_of_a_launch_names_each_trial_that_failed_with_its_reason_and_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def score(spec: TrialSpec, epoch: int) -> float:
+        if spec.arm == "rate 2" and spec.seed == 1:
+            raise ValueError("the loss has no gradient")
+        return falling_with_the_rate(spec, epoch)
+
+    launches = Launches(tmp_path, design(), monkeypatch)
+    launches.score = score
+    result = launches.run()
+    (failed,) = result.failures
+    assert (failed.arm, failed.seed) == ("rate 2", 1)
+    assert failed.reason == "ValueError: the loss has no gradient"
+    assert failed.log.parent.parent == launches.storage.cells
+    assert (result.num_cells, result.num_filled, result.exit_code) == (6, 5, 3)
