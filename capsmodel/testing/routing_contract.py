@@ -211,6 +211,8 @@ def seeded(seed: int) -> torch.Generator:
 def router_of(routing: Routing, layer: str, seed: int = 3) -> Router:
     """Return a routing in a layer, its values set, in double precision."""
     router = routing.build(fan_of(layer))
+    for value in router.state_dict().values():
+        value.fill_(torch.nan)  # what is not set shows
     router.initialise(seeded(seed))
     return router.double()
 

@@ -77,6 +77,13 @@ def test_the_middle_ray_meets_a_solid_at_its_front(solid: Solid) -> None:
     np.testing.assert_allclose(outward[:, 0], [1, 0, 0], atol=1e-12)
 
 
+def test_a_wing_reaches_from_its_root_to_its_tip() -> None:
+    blade = wing((1.0, -2.0, 3.0), (1.0, 4.0, 3.0), chord=2.0, thickness=0.5, taper=1.0)
+    corners = np.array(blade.corners())
+    np.testing.assert_allclose(corners.min(axis=0), [0, -2, 2.75])
+    np.testing.assert_allclose(corners.max(axis=0), [2, 4, 3.25])
+
+
 def test_a_box_can_be_narrower_at_its_top() -> None:
     cabin = box((0.0, 0.0, 0.0), (2.0, 2.0, 2.0), front=0.5, rear=0.0)
     ground = Rays((0.0, 0.0, 9.0), ((0.0, 0.0, -8.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), 40)
