@@ -20,8 +20,8 @@ def read_seeds(option: str, text: str | None) -> tuple[int, ...] | None:
     if text is None:
         return None
     seeds: list[int] = []
-    words = [part.strip() for part in text.strip().removesuffix(",").split(",")]
-    for word in words if any(words) else ():
+    parts = [part.strip() for part in text.strip().removesuffix(",").split(",")]
+    for word in parts if any(parts) else ():
         match = re.fullmatch(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", word)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if last < first:
@@ -56,14 +56,14 @@ def read_settings(assignments: list[str] | None) -> dict[str, Any]:
     return settings
 
 
-def read_factors(words: list[str]) -> dict[str, tuple[Any, ...]]:
+def read_factors(assignments: list[str]) -> dict[str, tuple[Any, ...]]:
     """Return path -> levels of `path=level,level` words. A level is JSON, or else a text.
 
     Raises:
         BadInput: If a word names no levels or an empty one, or a path twice.
     """
     factors: dict[str, tuple[Any, ...]] = {}
-    for word in words:
+    for word in assignments:
         path, equals, text = word.partition("=")
         path, levels = path.strip(), [level.strip() for level in _split(text)]
         if not equals or not path or not all(levels):
@@ -86,8 +86,8 @@ def read_duration(option: str, text: str | None) -> float | None:
     if text is None:
         return None
     match = _DURATION.fullmatch(text.strip())
-    words = match.groups() if match else ("0",) * len(_UNITS)
-    total = sum(unit * int(word or 0) for unit, word in zip(_UNITS, words, strict=True))
+    counts = match.groups() if match else ("0",) * len(_UNITS)
+    total = sum(unit * int(word or 0) for unit, word in zip(_UNITS, counts, strict=True))
     if not total:
         raise BadInput(f"{option} takes a time such as 90s, 30m, 2h, 1h30m or 30d, got '{text}'.")
     return float(total)

@@ -75,5 +75,7 @@ def _names_in(folder: Path) -> list[str]:
     return []
 
 
-def _beginning_with(incomplete: str, words: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [word for word in words if word[0].startswith(incomplete)]
+def _beginning_with(
+    incomplete: str, completions: Iterable[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    return [word for word in completions if word[0].startswith(incomplete)]

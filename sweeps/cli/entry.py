@@ -66,8 +66,10 @@ def end_at_once(exit_code: int) -> None:
     Args:
         exit_code: What the process ends with.
     """
-    others = [one for one in threading.enumerate() if one is not threading.current_thread()]
-    if not all(one.daemon for one in others):
+    others = [
+        thread for thread in threading.enumerate() if thread is not threading.current_thread()
+    ]
+    if not all(thread.daemon for thread in others):
         return
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - there is no public way
     try:
@@ -140,7 +142,9 @@ def _not_understood(error: TyperException) -> int:
 def _begun_with(option: str, error: TyperException) -> list[str]:
     """Return the options of the command of which a given one is the beginning."""
     context = getattr(error, "ctx", None)
-    options = (name for one in (context.command.params if context else ()) for name in one.opts)
+    options = (
+        name for parameter in (context.command.params if context else ()) for name in parameter.opts
+    )
     return sorted(name for name in options if name.startswith(option))
 
 

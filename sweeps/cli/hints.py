@@ -40,17 +40,17 @@ def program_name() -> str:
     return sys.argv[0] if relative.startswith("..") else relative
 
 
-def resume_command(words: Sequence[str] | None = None) -> str:
+def resume_command(arguments: Sequence[str] | None = None) -> str:
     """Return the command that resumes a launch, without passwords.
 
     Args:
-        words: Words of the launch's command after the program's name; None for this process's, or
-            what submits it again where it was submitted.
+        arguments: Those of the launch's command after the program's name; None for this process's,
+            or what submits it again where it was submitted.
     """
-    if words is None and (submitting := os.environ.get(RESUME_VARIABLE)):
+    if arguments is None and (submitting := os.environ.get(RESUME_VARIABLE)):
         return submitting
-    given = sys.argv[1:] if words is None else words
-    return shlex.join([program_name(), *(public(word) for word in given if word not in _ONLY_ONCE)])
+    typed = sys.argv[1:] if arguments is None else arguments
+    return shlex.join([program_name(), *(public(word) for word in typed if word not in _ONLY_ONCE)])
 
 
 def followed(command: str) -> str:
@@ -59,19 +59,19 @@ def followed(command: str) -> str:
     return f"{options} --follow{separator}{sbatch}"
 
 
-def resume_hint(words: Sequence[str], folder: Path | None, sweep: str) -> str:
+def resume_hint(arguments: Sequence[str], folder: Path | None, sweep: str) -> str:
     """Return the command that resumes somebody's launch, and the folder in which to give it.
 
     Args:
-        words: Words of the launch's command after the program's name; none if it had none.
+        arguments: Those of the launch's command after the program's name; none if it had none.
         folder: Where it was given, None where that is not known.
         sweep: Name of the sweep.
     """
-    if not words:
+    if not arguments:
         return f"the same call or command again, of the sweep '{sweep}'."
-    is_here = words[0] == "submit" or folder in {None, Path.cwd()}  # a job's folder is its own
+    is_here = arguments[0] == "submit" or folder in {None, Path.cwd()}  # a job's folder is its own
     place = "" if is_here else f"   (in {folder})"
-    return one_line(resume_command(words) + place)
+    return one_line(resume_command(arguments) + place)
 
 
 def is_submitted() -> bool:
@@ -86,58 +86,58 @@ def misplaced_option(option: str, near: Sequence[str]) -> str:
         option: Without its value.
         near: Options of the command that may be like it.
     """
-    words = sys.argv[1:]
-    if words[:1] == ["run"] and option in _OF_SUBMIT:
-        return f"run trains on this machine. To submit the sweep: {_submit_command(words[1:])}."
-    if {"submit", "slurm"} <= {*" ".join(words).replace("=", " ").split()}:
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["run"] and option in _OF_SUBMIT:
+        return f"run trains on this machine. To submit the sweep: {_submit_command(arguments[1:])}."
+    if {"submit", "slurm"} <= {*" ".join(arguments).replace("=", " ").split()}:
         meant = _OF_SBATCH.get(option) or next(iter(get_close_matches(option, near, 1, _LIKE)), "")
         ours = f". Did you mean {meant}? Give" if meant else ": give"
         return (
             f"capsweep has no option {option}{ours} an option of sbatch after --, as in "
-            f"-- {_with_value(option, words)}."
+            f"-- {_with_value(option, arguments)}."
         )
     return ""
 
 
-def _submit_command(words: Sequence[str]) -> str:
+def _submit_command(arguments: Sequence[str]) -> str:
     """Return the command that submits what these words of `run` should."""
-    names = {word.partition("=")[0] for word in words}
+    names = {word.partition("=")[0] for word in arguments}
     more = [] if names & {"--to", "--on"} else ["--to", "slurm"]
-    is_slurm = "slurm" in " ".join([*words, *more]).replace("=", " ").split()
+    is_slurm = "slurm" in " ".join([*arguments, *more]).replace("=", " ").split()
     more += ["--time", "2h"] if is_slurm and "--time" not in names else []
-    return shlex.join([program_name(), "submit", *map(public, words), *more])
+    return shlex.join([program_name(), "submit", *map(public, arguments), *more])
 
 
-def _with_value(option: str, words: Sequence[str]) -> str:
+def _with_value(option: str, arguments: Sequence[str]) -> str:
     """Return an option of sbatch with the value that follows it on a command line."""
-    for word, value in zip(words, [*words[1:], "-"], strict=True):
+    for word, value in zip(arguments, [*arguments[1:], "-"], strict=True):
         if word.startswith(f"{option}="):
             return word
-        if word == option and not value.startswith("-") and words.index(word) > 1:
+        if word == option and not value.startswith("-") and arguments.index(word) > 1:
             return f"{option}={value}" if option.startswith("--") else f"{option} {value}"
     return option
 
 
 def launch_command() -> str:
     """Return the command that launches what this one plans, without its seeds and its name."""
-    words, is_value = ["run"], False
+    arguments, is_value = ["run"], False
     for word in (public(word) for word in sys.argv[sys.argv.index("plan") + 1 :]):
         option = word.partition("=")[0]
         if not is_value and option not in _OF_PLANNED_SEEDS:
-            words.append(word)
+            arguments.append(word)
         is_value = not is_value and word in _OF_PLANNED_SEEDS
-    return shlex.join([program_name(), *words])
+    return shlex.join([program_name(), *arguments])
 
 
 def place_options(storage: str | Path | None, tracking_uri: str | None) -> str:
     """Return the options that lead to this command's records, "" where the environment does."""
-    given = {
+    places = {
         "--storage": (str(storage or ""), STORAGE_VARIABLE),
         "--tracking-uri": (tracking_uri and public(tracking_uri), TRACKING_VARIABLE),
     }
     options = [
         f" {option} {shlex.quote(value)}"
-        for option, (value, variable) in given.items()
+        for option, (value, variable) in places.items()
         if value and variable not in os.environ
     ]
     return "".join(options)

@@ -35,44 +35,44 @@ def job_fields() -> dict[str, FieldInfo]:
     return fields
 
 
-def slurm_job(given: Mapping[str, Any], sbatch: Sequence[str]) -> SlurmJob:
+def slurm_job(options: Mapping[str, Any], sbatch: Sequence[str]) -> SlurmJob:
     """Return what a job asks for.
 
     Args:
-        given: Options of `job_fields`, name -> value.
+        options: Options of `job_fields`, name -> value.
         sbatch: Options of sbatch.
 
     Raises:
         BadInput: If there is no time, or what is given before is given to sbatch as well, or one
             option is not valid.
     """
-    if given["seconds"] is None:
+    if options["seconds"] is None:
         raise BadInput("Slurm needs the time of a job: give --time, such as --time 4h.")
     for word in sbatch:
         for ours, why in _OURS.items():
             if ours.match(word):
                 raise BadInput(f"What {word} asks for is {why}: leave it out after --.")
-    return _valid(SlurmJob, {**given, "options": _lines(sbatch)})
+    return _valid(SlurmJob, {**options, "options": _lines(sbatch)})
 
 
-def kube_job(given: Mapping[str, Any], sbatch: Sequence[str]) -> NodeJob:
+def kube_job(options: Mapping[str, Any], sbatch: Sequence[str]) -> NodeJob:
     """Return what a job asks of Kubernetes.
 
     Args:
-        given: Options of `job_fields`, name -> value.
+        options: Options of `job_fields`, name -> value.
         sbatch: Options of sbatch.
 
     Raises:
         BadInput: If one is of Slurm alone, or not valid.
     """
-    of_nodes = {name: given[name] for name in NodeJob.model_fields}
-    refuse_job_options({n: v for n, v in given.items() if n not in of_nodes}, sbatch)
+    of_nodes = {name: options[name] for name in NodeJob.model_fields}
+    refuse_job_options({n: v for n, v in options.items() if n not in of_nodes}, sbatch)
     return _valid(NodeJob, of_nodes)
 
 
-def _valid(kind: type[_Job], given: Mapping[str, Any]) -> _Job:
+def _valid(kind: type[_Job], options: Mapping[str, Any]) -> _Job:
     try:
-        return kind(**given)
+        return kind(**options)
     except ValidationError as error:
         detail = error.errors(include_url=False)[0]
         name = str(detail["loc"][0])
@@ -82,41 +82,41 @@ def _valid(kind: type[_Job], given: Mapping[str, Any]) -> _Job:
                 f"--time takes at least 5 minutes, got {minutes}: a job starts Ray first, and ends "
                 f"a minute before its time is over."
             ) from error
-        what = allowed(kind.model_fields[name])
+        permitted = allowed(kind.model_fields[name])
         flag = name.replace("_", "-")
-        raise BadInput(f"--{flag} must be {what}, got {detail['input']!r}.") from error
+        raise BadInput(f"--{flag} must be {permitted}, got {detail['input']!r}.") from error
 
 
 def job_words(job: NodeJob) -> tuple[list[str], list[str]]:
     """Return the words of a command line that ask for a job: options, and those after `--`."""
-    words = [
+    flags = [
         f"--{name.replace('_', '-')}={value}"
         for name, value in job.model_dump(exclude_defaults=True).items()
         if name not in {"seconds", "options"}
     ]
     if not isinstance(job, SlurmJob):
-        return words, []
+        return flags, []
     last = [word for line in job.options for word in line.split(" ")]
-    return [*words, f"--time={time_word(job.seconds)}"], ["--", *last] if last else []
+    return [*flags, f"--time={time_word(job.seconds)}"], ["--", *last] if last else []
 
 
-def refuse_job_options(given: Mapping[str, Any], sbatch: Sequence[str]) -> None:
+def refuse_job_options(options: Mapping[str, Any], sbatch: Sequence[str]) -> None:
     """Refuse options of a job where it does not go there.
 
     Raises:
         BadInput: Naming one.
     """
     fields = job_fields()
-    names = [name for name, value in given.items() if value != fields[name].default]
+    names = [name for name, value in options.items() if value != fields[name].default]
     if not names and not sbatch:
         return
     flags = ["--time" if name == "seconds" else f"--{name.replace('_', '-')}" for name in names]
-    what = flags[0] if flags else "what follows --"
+    refused = flags[0] if flags else "what follows --"
     also, where = ("", "--to slurm")
     if names and names[0] in NodeJob.model_fields:
         also, where = " and Kubernetes", "--to slurm or --to k8s"
     takes = "take" if also else "takes"
-    raise BadInput(f"Only Slurm{also} {takes} {what}: give {where} with it, or leave it out.")
+    raise BadInput(f"Only Slurm{also} {takes} {refused}: give {where} with it, or leave it out.")
 
 
 def _seconds(flag: str, text: str | None) -> float | None:
@@ -132,14 +132,14 @@ def _seconds(flag: str, text: str | None) -> float | None:
         ) from error
 
 
-def _lines(words: Sequence[str]) -> tuple[str, ...]:
+def _lines(sbatch: Sequence[str]) -> tuple[str, ...]:
     """Return one option a line: a word without a dash belongs to the one before it.
 
     Raises:
         BadInput: If the first is no option, or one would break the line.
     """
     lines: list[str] = []
-    for word in words:
+    for word in sbatch:
         if any(letter in word for letter in "\n\r"):
             raise BadInput("An option of sbatch is one line: give it without line breaks.")
         if word.startswith("-"):

@@ -58,8 +58,8 @@ def prints_status_there(
         return False
     head = _head_of(submission)
     printed: list[Text | Frame] = []
-    words = ["status", name, *["--json"] * is_json_requested(), *_places(submission)]
-    code = head.run(words, printed.append, columns=_columns())
+    arguments = ["status", name, *["--json"] * is_json_requested(), *_places(submission)]
+    code = head.run(arguments, printed.append, columns=_columns())
     job = None if is_json_requested() else head.queued_job(submission)
     message = job.message if job else ""
     goes_on = bool(message and job and not job.has_ended)
@@ -118,12 +118,12 @@ def stop_there(submission: Submission, *, is_now: bool) -> bool:
     head = _head_of(submission)
     if not isinstance(head, RayHead):
         return _stop_job(head, submission, is_now=is_now)
-    words = ["stop", submission.sweep, *["--now"] * is_now, "--quiet", *_places(submission)]
+    arguments = ["stop", submission.sweep, *["--now"] * is_now, "--quiet", *_places(submission)]
     started_at = time.monotonic()
     is_starting = False
     while True:
         printed: list[Text | Frame] = []
-        code = head.run(words, printed.append)
+        code = head.run(arguments, printed.append)
         if not code or not goes_on(head, submission):
             break
         if time.monotonic() - started_at > _START_SECONDS:
@@ -182,8 +182,8 @@ def place_of_records(
     head = _head_of(submission)
     with head.records(submission.tracking_uri) as uri:
         if uri is None:
-            words = [*sys.argv[1:], *_places(submission)]
-            code = head.run(words, _print, columns=_columns())
+            arguments = [*sys.argv[1:], *_places(submission)]
+            code = head.run(arguments, _print, columns=_columns())
             leave_report(head, submission)
             raise typer.Exit(code)
         yield uri, None
@@ -311,9 +311,9 @@ def _print_tables_there(head: "Head", submission: Submission) -> None:
 
     file = submission.file  # its own tables need it
     sent = sendable(file if file and Path(file).exists() else submission.sweep)
-    words = ["report", sent.word, f"--name={submission.sweep}", *_places(submission)]
+    arguments = ["report", sent.word, f"--name={submission.sweep}", *_places(submission)]
     printed: list[str] = []
-    head.run(words, lambda reply: printed.append(reply.text), sent.files, columns=_columns())
+    head.run(arguments, lambda reply: printed.append(reply.text), sent.files, columns=_columns())
     tables = _PLACE.sub("", "".join(printed))
     typer.echo("\n".join(map(showable, tables.split("\n"))), nl=False)
 
@@ -346,5 +346,5 @@ def _head_of(submission: Submission) -> "Head":
 
 
 def _places(submission: Submission) -> list[str]:
-    given = {"--storage": submission.storage, "--tracking-uri": submission.tracking_uri}
-    return [f"{flag}={value}" for flag, value in given.items() if value]
+    places = {"--storage": submission.storage, "--tracking-uri": submission.tracking_uri}
+    return [f"{flag}={value}" for flag, value in places.items() if value]

@@ -36,14 +36,14 @@ def _bounded(value: Any) -> Any:
         if num_values > _MOST_VALUES:
             raise ValueError(f"it holds more than {_MOST_VALUES:,} values")
         inside: list[Any] = []
-        for one in level:
-            if isinstance(one, dict):
-                inside += one
-                inside += one.values()
-            elif isinstance(one, list | tuple):
-                inside += one
+        for member in level:
+            if isinstance(member, dict):
+                inside += member
+                inside += member.values()
+            elif isinstance(member, list | tuple):
+                inside += member
             else:
-                _check_size(one)
+                _check_size(member)
         if not inside:
             return value
         level = inside

@@ -54,8 +54,8 @@ def recorded_evaluations(
 
 def evaluation_title(kind: str, settings: Mapping[str, Any]) -> str:
     """Return an evaluation's kind with its settings: "adversarial (attack pgd, steps 20)"."""
-    words = ", ".join(_setting_words(settings))
-    return one_line(f"{kind} ({words})" if words else kind)
+    described = ", ".join(_setting_words(settings))
+    return one_line(f"{kind} ({described})" if described else kind)
 
 
 def _setting_words(settings: Mapping[str, Any]) -> Iterator[str]:

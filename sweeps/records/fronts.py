@@ -9,9 +9,9 @@ from itertools import groupby
 Point = tuple[float, float]
 
 
-def dominates(one: Point, other: Point) -> bool:
+def dominates(point: Point, other: Point) -> bool:
     """Return whether one point is better than another in a value and no worse in both."""
-    return one != other and one[0] <= other[0] and one[1] <= other[1]
+    return point != other and point[0] <= other[0] and point[1] <= other[1]
 
 
 def front(points: Sequence[Point]) -> list[int]:
@@ -50,14 +50,14 @@ def spread(points: Sequence[Point], count: int) -> list[int]:
         points: All of them, not the front alone: the worst are theirs.
         count: How many at most.
     """
-    left, chosen = front(points), list[int]()
+    remaining, chosen = front(points), list[int]()
     worst = (max(x for x, _ in points), max(y for _, y in points)) if points else (0.0, 0.0)
 
     def gain(place: int) -> float:
         return area([points[each] for each in (*chosen, place)], worst)
 
-    while left and len(chosen) < count:
-        best = max(left, key=gain) if chosen else left[0]  # of equals max takes the first
-        left.remove(best)
+    while remaining and len(chosen) < count:
+        best = max(remaining, key=gain) if chosen else remaining[0]  # of equals max takes the first
+        remaining.remove(best)
         chosen.append(best)
     return chosen

@@ -17,7 +17,7 @@ def launch_words() -> tuple[str, ...]:
     """
     if submitting := os.environ.get(RESUME_VARIABLE):
         return tuple(shlex.split(submitting)[1:])
-    program, *words = sys.argv
-    if Path(program).name != _PROGRAM or "run" not in words:
+    program, *arguments = sys.argv
+    if Path(program).name != _PROGRAM or "run" not in arguments:
         return ()
-    return tuple(words[words.index("run") :])
+    return tuple(arguments[arguments.index("run") :])

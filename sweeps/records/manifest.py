@@ -185,10 +185,10 @@ class Manifest(_Frozen):
         proposals, names = self.search.proposals, [arm.name for arm in self.arms]
         before = [self.search.base] if self.search.base else []
         drawn = self.drawn
-        if [*before, *(one.arm for one in (*proposals, *drawn))] != names:
+        if [*before, *(proposal.arm for proposal in (*proposals, *drawn))] != names:
             raise ValueError("the proposals of the search are not its arms")
         for numbered in (proposals, drawn):
-            if [one.number for one in numbered] != list(range(len(numbered))):
+            if [proposal.number for proposal in numbered] != list(range(len(numbered))):
                 raise ValueError("the proposals of the search are not numbered from 0")
         return self
 
@@ -256,7 +256,7 @@ class Manifest(_Frozen):
         """Return the cells but those in which a search's best are confirmed or held to random."""
         if not self.search:
             return self.cells
-        seeds, drawn = {*self.seeds}, {one.arm for one in self.drawn}
+        seeds, drawn = {*self.seeds}, {proposal.arm for proposal in self.drawn}
         return tuple(cell for cell in self.cells if cell.seed in seeds and cell.arm not in drawn)
 
     @property

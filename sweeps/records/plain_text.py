@@ -67,9 +67,9 @@ def duration_text(seconds: float) -> str:
     return " ".join(f"{number} {unit}" for number, unit in parts if number)
 
 
-def counted(count: float, what: str) -> str:
+def counted(count: float, noun: str) -> str:
     """Return a number of things: 1 core, 2 cores, 0.5 GPUs."""
-    return f"{count:g} {what}{'s' * (count != 1)}"
+    return f"{count:g} {noun}{'s' * (count != 1)}"
 
 
 def in_ranges(seeds: Iterable[int]) -> str:

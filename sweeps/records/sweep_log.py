@@ -247,7 +247,7 @@ class LogLines:
         Raises:
             ValueError: If one of them is not valid.
         """
-        heads = tuple(f'{{"type":"{one}"'.encode() for one in types) or (b"",)
+        heads = tuple(f'{{"type":"{entry_type}"'.encode() for entry_type in types) or (b"",)
         lines = (line for line in self.lines if line.startswith(heads, _START))
         return [_ENTRY.validate_json(line[_START:-1]) for line in lines]
 
@@ -275,7 +275,7 @@ def intact_part(content: bytes) -> bytes:
 
 def declared_last(entries: Sequence[Entry]) -> Declared | None:
     """Return the sweep as its last launch declared it, None if none did."""
-    return next((one for one in reversed(entries) if isinstance(one, Declared)), None)
+    return next((entry for entry in reversed(entries) if isinstance(entry, Declared)), None)
 
 
 def decisions_under(
@@ -348,7 +348,7 @@ class ManifestFold:
         )
         self.ended: Ended | None = manifest.search.ended if manifest.search else None
         self.selected = _selected(manifest, question)
-        self._drawn = {one.arm for one in manifest.drawn}
+        self._drawn = {proposal.arm for proposal in manifest.drawn}
         self._stops = {cell.trial_key: cell.stopped for cell in manifest.cells if cell.stopped}
         self.arms: dict[str, ManifestArm] = {arm.name: arm for arm in manifest.arms}
         self.cells: list[ManifestCell] = []

@@ -109,10 +109,13 @@ def deleted_trials_text(num_deleted: int, sweep: str) -> str:
     if not num_deleted:
         return ""
     if num_deleted == 1:
-        what, them = f"1 trial of '{sweep}' has no record, as its run was", "it"
+        subject, them = f"1 trial of '{sweep}' has no record, as its run was", "it"
     else:
-        what, them = f"{num_deleted} trials of '{sweep}' have no record, as their runs were", "them"
-    return f"{what} deleted in MLflow: `capsweep repair {sweep}` records {them} again."
+        subject, them = (
+            f"{num_deleted} trials of '{sweep}' have no record, as their runs were",
+            "them",
+        )
+    return f"{subject} deleted in MLflow: `capsweep repair {sweep}` records {them} again."
 
 
 def unknown_name(name: str, known: Sequence[str]) -> UnknownSweep:

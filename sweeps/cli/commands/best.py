@@ -46,8 +46,8 @@ def _answer(sweep: str, configs: "Sequence[BestConfig]", notes: tuple[str, ...])
 
     metric = configs[0].metric if configs else None
     arms = (
-        BestArm.of(one, value=one.value.mean, low=one.value.low, high=one.value.high)
-        for one in configs
+        BestArm.of(config, value=config.value.mean, low=config.value.low, high=config.value.high)
+        for config in configs
     )
     return BestAnswer(
         sweep=sweep,

@@ -56,14 +56,14 @@ def _print(cleaned: "Cleaned") -> None:
     out = console()
     table = table_of("what", "number", "size", numbers=2, elsewhere="")
     for kind in Kind:
-        sizes = [one.num_bytes for one in cleaned.leftovers if one.kind is kind]
+        sizes = [leftover.num_bytes for leftover in cleaned.leftovers if leftover.kind is kind]
         if sizes:
             table.add_row(kind.value, f"{len(sizes):,}", in_words(sum(sizes)))
     if cleaned.leftovers:
         out.print(table)
     for sentence in cleaned.sentences:
         say(sentence)
-    total = in_words(sum(one.num_bytes for one in cleaned.leftovers))
+    total = in_words(sum(leftover.num_bytes for leftover in cleaned.leftovers))
     if not cleaned.leftovers:
         out.print("Nothing was freed." if cleaned.is_freed else "There is nothing to free.")
     elif cleaned.is_freed:

@@ -115,8 +115,8 @@ def _down(cluster: "ClusterFile") -> None:
     width, has_failed = max(len(machine.name) for machine in cluster.machines), False
     for machine, ended in stop_cluster(cluster):
         has_failed |= isinstance(ended, BadInput)
-        words = str(ended) if isinstance(ended, BadInput) else f"{ended} processes ended"
-        typer.echo(f"{machine.name:{width}}  {one_line(words)}")
+        outcome = str(ended) if isinstance(ended, BadInput) else f"{ended} processes ended"
+        typer.echo(f"{machine.name:{width}}  {one_line(outcome)}")
     if has_failed:
         raise typer.Exit(1)
     if not is_quiet():

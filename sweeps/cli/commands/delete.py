@@ -35,13 +35,13 @@ def _print(deleted: "Deleted") -> None:
 
     out = console()
     table = table_of("what", "number", "size", numbers=2, elsewhere="")
-    for one in deleted.counts:
-        size = "-" if one.num_bytes is None else in_words(one.num_bytes)
-        table.add_row(one.what, f"{one.number:,}", size if one.number else "-")
+    for kind in deleted.counts:
+        size = "-" if kind.num_bytes is None else in_words(kind.num_bytes)
+        table.add_row(kind.what, f"{kind.number:,}", size if kind.number else "-")
     out.print(table)
     for sentence in deleted.sentences:
         say(sentence)
-    total = in_words(sum(one.num_bytes or 0 for one in deleted.counts))
+    total = in_words(sum(kind.num_bytes or 0 for kind in deleted.counts))
     name = f"'{plain(deleted.sweep)}'"
     if not deleted.is_done:
         out.print(f"{name} would go, {total}: the same command with --yes deletes it.")

@@ -13,7 +13,7 @@ def list_sweeps(as_json: JsonOption = False) -> None:
     if as_json:
         from sweeps.cli.answers import ListAnswer, ShippedSweep
 
-        sweeps = tuple(ShippedSweep(name=one.name, asks=one.summary) for one in entries)
+        sweeps = tuple(ShippedSweep(name=entry.name, asks=entry.summary) for entry in entries)
         print_json(ListAnswer(sweeps=sweeps))
         return
     table = table_of("sweep", "what it asks")

@@ -94,8 +94,8 @@ def _drawn(prediction: "Prediction", out: str | None) -> tuple[str, ...]:
 
     files: list[tuple[str, bytes]] = []
     for number, drawn in enumerate(prediction.reconstructions.cpu()):
-        one = drawn[0] if drawn.ndim == 4 else drawn
-        values = (one.clamp(0, 1) * 255).round().byte().movedim(0, -1).numpy()
+        pixels = drawn[0] if drawn.ndim == 4 else drawn
+        values = (pixels.clamp(0, 1) * 255).round().byte().movedim(0, -1).numpy()
         written = io.BytesIO()
         Image.fromarray(values if values.shape[-1] == 3 else values[..., 0]).save(written, "PNG")
         name = f"{number:04}-{Path(prediction.sources[number]).stem}.png"
@@ -109,7 +109,7 @@ def _answer(
     from sweeps.cli.answers import PredictAnswer, Predicted
 
     data = trained.config.data
-    names = [data.name_of(one) for one in range(data.num_classes)]
+    names = [data.name_of(label) for label in range(data.num_classes)]
     poses = prediction.poses
     images = (
         Predicted(
@@ -133,11 +133,11 @@ def _first(prediction: "Prediction", number: int) -> int:
 def _print(answer: "PredictAnswer") -> None:
     say(answer.conversion)
     table = table_of("image", "class", "belief", "next", "belief of it", numbers=0)
-    for one in answer.images:
-        ranked = sorted(one.beliefs.items(), key=lambda pair: pair[1], reverse=True)
+    for image in answer.images:
+        ranked = sorted(image.beliefs.items(), key=lambda pair: pair[1], reverse=True)
         (_, belief), (second, other) = ranked[:2]
         beliefs = (f"{belief:.3f}", plain(second), f"{other:.3f}")
-        table.add_row(plain(one.image), plain(one.name), *beliefs)
+        table.add_row(plain(image.image), plain(image.name), *beliefs)
     console().print(table)
-    for path in (one.drawn for one in answer.images if one.drawn):
+    for path in (image.drawn for image in answer.images if image.drawn):
         say(path)

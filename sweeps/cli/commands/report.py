@@ -157,9 +157,9 @@ def _print_compared(compared: "ComparedSweeps") -> None:
 
 def _print_checked(checked: "CheckedReport", reports: str) -> None:
     """Print which files of a report no longer follow from the records."""
-    for words, names in (("stale", checked.stale), ("missing", checked.missing)):
+    for state, names in (("stale", checked.stale), ("missing", checked.missing)):
         for name in names:
-            say(f"{words}: {checked.folder / name}")
+            say(f"{state}: {checked.folder / name}")
     for sentence in checked.left_out:
         console().print(plain(sentence))
     if checked.exit_code:

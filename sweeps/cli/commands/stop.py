@@ -45,5 +45,5 @@ def stop(
 
 def _resume_hint(launch: "RunningLaunch") -> str:
     """Return what resumes a launch."""
-    words = launch.words[launch.words.index("run") :] if "run" in launch.words else ()
-    return resume_hint(words, launch.folder, launch.sweep)
+    arguments = launch.words[launch.words.index("run") :] if "run" in launch.words else ()
+    return resume_hint(arguments, launch.folder, launch.sweep)

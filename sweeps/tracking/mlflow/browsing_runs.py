@@ -69,7 +69,7 @@ class ShownTrials:
         shown = {trial.record_id: trial for trial in self._shown.trials}
         runs = {run.info.run_id: run for run in self._runs(shown)}
         members = [*self._search(f"tags.`{self._member}` LIKE '%'")]
-        left = [run for run in members if run.info.run_id not in shown]
+        hidden = [run for run in members if run.info.run_id not in shown]
         parents = {_parent(run) for run in runs.values()} - set(sweep_run_ids)
         others = {run.info.run_id for run in self._runs(parents)}
         for run_id, run in runs.items():
@@ -79,7 +79,7 @@ class ShownTrials:
                 tags[MLFLOW_PARENT_RUN_ID] = arms.get(trial.arm, sweep_id)
             self._tag(run, tags)
             self._note_data(run, trial)
-        for run in left:
+        for run in hidden:
             self._client.delete_tag(run.info.run_id, self._member)
             if _parent(run) in sweep_run_ids:
                 self._tag(run, {MLFLOW_PARENT_RUN_ID: sweep_id})
@@ -92,7 +92,9 @@ class ShownTrials:
         """Record the data that a trial was trained on, unless the run has them."""
         digest = trial.data_fingerprint[:_LONGEST_DIGEST]
         inputs = run.inputs.dataset_inputs if run.inputs else []
-        recorded = {(given.dataset.name, given.dataset.digest) for given in inputs}
+        recorded = {
+            (dataset_input.dataset.name, dataset_input.dataset.digest) for dataset_input in inputs
+        }
         if not trial.data or not digest or (trial.data, digest) in recorded:
             return
         source = json.dumps({"fingerprint": trial.data_fingerprint})
@@ -102,9 +104,9 @@ class ShownTrials:
 
     def _runs(self, ids: Iterable[str]) -> Iterator[Run]:
         """Yield the live runs with the given ids; malformed ids are skipped."""
-        proper = [one for one in ids if _RUN_ID.fullmatch(one)]
+        proper = [run_id for run_id in ids if _RUN_ID.fullmatch(run_id)]
         for start in range(0, len(proper), _IDS_A_SEARCH):
-            some = ", ".join(f"'{one}'" for one in proper[start : start + _IDS_A_SEARCH])
+            some = ", ".join(f"'{run_id}'" for run_id in proper[start : start + _IDS_A_SEARCH])
             yield from self._search(f"attributes.run_id IN ({some})")
 
     def _search(self, condition: str) -> Iterator[Run]:

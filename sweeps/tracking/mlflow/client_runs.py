@@ -116,7 +116,9 @@ class ClientRuns:
         experiment = self.experiment()
         if experiment is None:
             return {}
-        known = [one for one in fingerprints if one.isalnum()]  # so that none ends the quotes
+        known = [
+            fingerprint for fingerprint in fingerprints if fingerprint.isalnum()
+        ]  # so that none ends the quotes
         starts = dict[str, float]()
         for sweep, fingerprint in product(sweeps, known):
             search = (
@@ -138,12 +140,12 @@ class ClientRuns:
             experiment = self.client.get_experiment_by_name(EXPERIMENT)
             if experiment is None:
                 return frozenset()
-            which = "DELETED_ONLY" if experiment.lifecycle_stage == "active" else "ALL"
+            view = "DELETED_ONLY" if experiment.lifecycle_stage == "active" else "ALL"
             search = f"tags.`{facts.TAG_TYPE}` = '{kind}'"
-            runs = runs_that(self.client, experiment.experiment_id, search, which=which)
+            runs = runs_that(self.client, experiment.experiment_id, search, view=view)
             tags = [tags_of(run) for run in runs]
-        others = (one for one in tags if facts.TAG_DELETED not in one)
-        return frozenset(one.get(NAMED_BY[kind], "") for one in others)
+        others = (tags_of_run for tags_of_run in tags if facts.TAG_DELETED not in tags_of_run)
+        return frozenset(tags_of_run.get(NAMED_BY[kind], "") for tags_of_run in others)
 
     def experiment(self) -> "Experiment | None":
         """Return our experiment, None where the store has none, or a deleted one."""
@@ -164,12 +166,12 @@ class ClientRuns:
     def _runs(self, search: str) -> Iterator[RunData]:
         return (run for run in self._all_runs(search) if counts(run.tags))
 
-    def _all_runs(self, search: str, which: str = "ACTIVE_ONLY") -> Iterator[RunData]:
+    def _all_runs(self, search: str, view: str = "ACTIVE_ONLY") -> Iterator[RunData]:
         experiment = self.experiment()
         if experiment is None:
             return
         with mlflow_errors_as_ours(self.address):
-            runs = runs_that(self.client, experiment.experiment_id, search, page=_PAGE, which=which)
+            runs = runs_that(self.client, experiment.experiment_id, search, page=_PAGE, view=view)
             for run in runs:
                 self.artifact_uris[run.info.run_id] = run.info.artifact_uri or ""
                 yield run_data_of(run)

@@ -196,9 +196,9 @@ def _check_tables(database: sqlite3.Connection, path: Path) -> None:
     missing = _TABLES - {name for (name,) in rows}
     version = None if missing else database.execute("SELECT * FROM alembic_version").fetchone()
     if missing or not version:
-        what = f"no table '{min(missing)}'" if missing else "no version"
+        fault = f"no table '{min(missing)}'" if missing else "no version"
         raise BadInput(
-            f"{path} is a database, but not an MLflow store, or a damaged one: it has {what}. "
+            f"{path} is a database, but not an MLflow store, or a damaged one: it has {fault}. "
             f"Restore it, or name another place with --storage or --tracking-uri."
         )
     _check_version(str(version[0]), path)

@@ -147,12 +147,12 @@ class MlflowStore:
         Raises:
             BadInput: If there is none, or several.
         """
-        given = str(prefix).strip().lower()  # what is no text begins no key
+        start = str(prefix).strip().lower()  # what is no text begins no key
         records: dict[str, TrialRecord] = {}
-        if given.isalnum():  # so that it cannot end the quotes of the search
-            begin = self._runs.records_beginning(given)
-            records = begin or self._runs.records_of_run(given)
-        if not records and given and any(key.startswith(given) for key in self._deleted("trial")):
+        if start.isalnum():  # so that it cannot end the quotes of the search
+            begin = self._runs.records_beginning(start)
+            records = begin or self._runs.records_of_run(start)
+        if not records and start and any(key.startswith(start) for key in self._deleted("trial")):
             raise deleted_trial(prefix, self.address)
         return single_record(records, prefix, self.address)
 

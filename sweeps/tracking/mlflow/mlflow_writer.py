@@ -330,8 +330,8 @@ class MlflowWriter:
         return next((run for run in runs if facts.TAG_REPLACED not in tags_of(run)), None)
 
     def _runs_of(self, trial_key: str) -> Iterator[Run]:
-        which = f"tags.`{facts.TAG_TRIAL_KEY}` = '{trial_key}'"
-        return runs_that(self.client, self.experiment_id, which)
+        condition = f"tags.`{facts.TAG_TRIAL_KEY}` = '{trial_key}'"
+        return runs_that(self.client, self.experiment_id, condition)
 
 
 def _delete_weights(artifacts: Artifacts, run_id: str) -> FreedWeights:

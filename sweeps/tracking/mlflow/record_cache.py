@@ -73,9 +73,9 @@ class CachedRuns:
             return self._client.records(keys)
         self.folder = _folder_of(self._client)
         cached = read_records(self.folder) if self.folder else {}
-        valid = self._checked({key: one for key, one in cached.items() if one.is_fresh})
+        valid = self._checked({key: entry for key, entry in cached.items() if entry.is_fresh})
         known = {key: valid[key].record for key in keys if key in valid}
-        uris = {one.record.record_id: one.artifact_uri for one in valid.values()}
+        uris = {entry.record.record_id: entry.artifact_uri for entry in valid.values()}
         self._client.artifact_uris |= uris
         asked = self._client.records(keys - known.keys())
         new = {
@@ -87,7 +87,7 @@ class CachedRuns:
         }
         if self.folder and valid | new != cached:
             write_records(self.folder, (valid | new).values())
-        final = [*known.values(), *(one.record for one in new.values())]
+        final = [*known.values(), *(entry.record for entry in new.values())]
         self._final |= {record.record_id: record for record in final}
         return known | asked
 
@@ -110,7 +110,9 @@ class CachedRuns:
         asked: dict[tuple[str, str], History] = {}
         for metric in metrics:
             missing = [
-                one for one in run_ids if (one, metric) not in cached or not self.is_final(one)
+                run_id
+                for run_id in run_ids
+                if (run_id, metric) not in cached or not self.is_final(run_id)
             ]
             for run_id, _, history in self._client.histories(missing, [metric]):
                 asked[run_id, metric] = history
@@ -134,11 +136,11 @@ class CachedRuns:
         if not cached:
             return {}
         deleted = self._client.deleted_or_replaced()
-        now = {one.record_id: one for one in self._client.evaluated().values()}
+        now = {record.record_id: record for record in self._client.evaluated().values()}
         return {
-            key: one._replace(record=now.get(one.record.record_id, one.record))
-            for key, one in cached.items()
-            if one.record.record_id not in deleted
+            key: entry._replace(record=now.get(entry.record.record_id, entry.record))
+            for key, entry in cached.items()
+            if entry.record.record_id not in deleted
         }
 
     def _is_whole(self, run_id: str, history: History) -> bool:
@@ -245,7 +247,7 @@ def read_records(folder: Path) -> dict[str, CachedRecord]:
     ):  # another release's, or no such table
         _drop(path)
         return {}
-    return {one.record.trial_key: one for one in records}
+    return {entry.record.trial_key: entry for entry in records}
 
 
 def write_records(folder: Path, records: Iterable[CachedRecord]) -> None:
@@ -253,8 +255,8 @@ def write_records(folder: Path, records: Iterable[CachedRecord]) -> None:
     import pyarrow as pa  # here, as it takes long to import
 
     rows = [
-        {"record": json.dumps(one.model_dump()), "told_at": at, "artifact_uri": uri}
-        for one, at, uri in records
+        {"record": json.dumps(record.model_dump()), "told_at": at, "artifact_uri": uri}
+        for record, at, uri in records
     ]
     names = ("record", pa.string()), ("told_at", pa.float64()), ("artifact_uri", pa.string())
     schema = pa.schema([*names])
@@ -278,8 +280,8 @@ def _write_histories(folder: Path, histories: Mapping[tuple[str, str], History])
     import pyarrow as pa  # here, as it takes long to import
 
     rows = [
-        {"record_id": run_id, "metric": metric, "epochs": [*one], "values": [*one.values()]}
-        for (run_id, metric), one in histories.items()
+        {"record_id": run_id, "metric": metric, "epochs": [*history], "values": [*history.values()]}
+        for (run_id, metric), history in histories.items()
     ]
     names = [("record_id", pa.string()), ("metric", pa.string())]
     lists = [("epochs", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))]

@@ -64,7 +64,7 @@ def runs_that(
     condition: str,
     *,
     page: int = PAGE,
-    which: str = "ACTIVE_ONLY",
+    view: str = "ACTIVE_ONLY",
 ) -> "Iterator[Run]":
     """Yield the runs of an experiment that a filter lets through, the earliest first.
 
@@ -73,11 +73,11 @@ def runs_that(
         experiment_id: Experiment id of the experiment.
         condition: The filter, as MLflow takes it.
         page: How many are asked for at once.
-        which: By MLflow's `ViewType`: "ACTIVE_ONLY", "DELETED_ONLY" or "ALL".
+        view: By MLflow's `ViewType`: "ACTIVE_ONLY", "DELETED_ONLY" or "ALL".
     """
     from mlflow.entities import ViewType  # here, as MLflow takes long to import
 
-    kind = ViewType.from_string(which.lower())
+    kind = ViewType.from_string(view.lower())
     token: str | None = None
     while True:
         runs = client.search_runs(
@@ -196,7 +196,9 @@ def history_of(points: Iterable[tuple[Any, Any, Any]]) -> History:
     Args:
         points: Time, epoch and value of each, those of one time in the order of epoch and value.
     """
-    numbers = [point for point in points if all(isinstance(one, int | float) for one in point)]
+    numbers = [
+        point for point in points if all(isinstance(number, int | float) for number in point)
+    ]
     history = {
         epoch: as_recorded(value) for _, epoch, value in sorted(numbers, key=lambda point: point[0])
     }

@@ -156,18 +156,18 @@ class SqlRuns:
     ) -> dict[str, float]:
         """Return when sweeps started their first trial with a test error on some data."""
         wanted = json.dumps([*fingerprints]), json.dumps([*sweeps])
-        given = (TAG_SWEEP, TAG_DATA_FINGERPRINT, *wanted, EXPERIMENT)
-        given = (*given, TAG_TYPE, "trial", TAG_REPLACED, METRIC_TEST_ERROR)
-        rows = self._database.execute(_FIRST_TESTS, given)
+        parameters = (TAG_SWEEP, TAG_DATA_FINGERPRINT, *wanted, EXPERIMENT)
+        parameters = (*parameters, TAG_TYPE, "trial", TAG_REPLACED, METRIC_TEST_ERROR)
+        rows = self._database.execute(_FIRST_TESTS, parameters)
         return {name: time for name, start in rows if (time := seconds(start)) is not None}
 
     def deleted(self, kind: str) -> frozenset[str]:
         """Return the names of a kind's runs that others have deleted."""
-        given = (NAMED_BY[kind], TAG_TYPE, kind, EXPERIMENT, TAG_DELETED)
-        return frozenset(name for (name,) in self._database.execute(_DELETED, given))
+        parameters = (NAMED_BY[kind], TAG_TYPE, kind, EXPERIMENT, TAG_DELETED)
+        return frozenset(name for (name,) in self._database.execute(_DELETED, parameters))
 
-    def _trials(self, condition: str, given: tuple[str, ...]) -> Sequence[RunData]:
-        ends = self._ends("trial", condition, given)
+    def _trials(self, condition: str, parameters: tuple[str, ...]) -> Sequence[RunData]:
+        ends = self._ends("trial", condition, parameters)
         return _counted_runs(ends, self._tags(ends), self._metrics(ends))
 
     def _tags(self, run_ids: Iterable[str]) -> Values:
@@ -189,10 +189,10 @@ class SqlRuns:
             for run_id, rows_of_run in groupby(rows, itemgetter(0))
         }
 
-    def _ends(self, kind: str, condition: str, given: tuple[str, ...]) -> dict[str, Any]:
+    def _ends(self, kind: str, condition: str, parameters: tuple[str, ...]) -> dict[str, Any]:
         """Return the live runs of a kind, id -> end, the earliest started first."""
         query = _LIVE.format(condition=condition)
-        rows = self._database.execute(query, (TAG_TYPE, kind, EXPERIMENT, *given))
+        rows = self._database.execute(query, (TAG_TYPE, kind, EXPERIMENT, *parameters))
         return {run_id: ended for run_id, ended in rows if isinstance(run_id, str)}
 
 

@@ -134,9 +134,9 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(_END_SECONDS)
-    for left in psutil.wait_procs(started, timeout=_END_SECONDS)[1]:
+    for survivor in psutil.wait_procs(started, timeout=_END_SECONDS)[1]:
         with suppress(psutil.NoSuchProcess):
-            left.kill()
+            survivor.kill()
     process.kill()
     process.wait()
 
@@ -174,8 +174,8 @@ def _await(process: "subprocess.Popen[bytes]", port: int, log: IO[bytes]) -> Non
                 return
         time.sleep(0.2)
     log.seek(0)
-    words = log.read().decode(errors="replace").strip().splitlines()
-    raise BadInput(f"MLflow's UI did not start: {words[-1] if words else 'it said nothing'}")
+    lines = log.read().decode(errors="replace").strip().splitlines()
+    raise BadInput(f"MLflow's UI did not start: {lines[-1] if lines else 'it said nothing'}")
 
 
 def _check_rows(database: Path, place: Storage) -> None:
