@@ -10,7 +10,7 @@ from search_spaces.plans.search import Search
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.plan.definition import Definition, LostDecisions
 from sweeps.execution.plan.growing_definition import GrowingDefinition
-from sweeps.execution.search.warm_points import Point, point_with
+from sweeps.execution.search.warm_points import Point, point_of_settings
 from sweeps.execution.sweep_log import EarlierLog
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.sweep_log import decisions_under
@@ -43,7 +43,7 @@ def with_lost_decisions(definition: Definition, earlier: EarlierLog, cells: Path
         if epoch := CellFolder(cells, spec.trial_key).stopped_by(spec.plan):
             stops[spec.trial_key] = epoch
         name = _NAME.fullmatch(spec.arm)
-        if name and (point := point_with(definition, spec.config)):
+        if name and (point := point_of_settings(definition, spec.config)):
             points.setdefault(int(name[1]), point)
     growing = GrowingDefinition(definition)
     cut = growing.resolved(LogCut(growing.manifest.num_proposals))

@@ -26,35 +26,35 @@ With two a search is no worse than a cold one where the sweeps have nothing in c
 """
 
 
-def warm_started(definition: Definition, name: str, store: RecordStore) -> Definition:
+def warm_started(definition: Definition, other: str, store: RecordStore) -> Definition:
     """Return a search whose first proposals are the best points of another sweep.
 
     A search that has started keeps its warm start: a launch that repeats it changes nothing.
 
     Args:
         definition: The definition with all proposals of earlier launches.
-        name: The name of the other sweep.
+        other: The name of the other sweep.
         store: The store of its records.
 
     Raises:
         BadInput: If it is not such a search, has started without it, or no point fits.
     """
-    sweep, search = definition.manifest.sweep, definition.manifest.search
-    _check_warm_start(definition, name)
+    _check_warm_start(definition, other)
+    search = definition.manifest.search
     if search is None or search.warm_start:
         return definition
-    manifest = store.manifest(name)
+    manifest = store.manifest(other)
     records = store.records(cell.trial_key for cell in manifest.proposed_cells())
     points = fitting_points(definition, manifest, records)
     if not points:
         raise BadInput(
-            f"No finished trial of '{name}' is a point of the space of '{sweep}' with its "
-            f"{search.objective}: leave out --warm-start, or name a sweep that has varied the same "
-            f"settings over the same values."
+            f"No finished trial of '{other}' is a point of the space of "
+            f"'{definition.manifest.sweep}' with its {search.objective}: leave out --warm-start, "
+            f"or name a sweep that has varied the same settings over the same values."
         )
     best = tuple(points[: min(MOST_POINTS, search.num_trials)])
     growing = GrowingDefinition(definition)
-    growing.take(growing.resolved(WarmStart(name, best, len(points))))
+    growing.take(growing.resolved(WarmStart(other, best, len(points))))
     return growing.snapshot()
 
 
@@ -79,28 +79,28 @@ def fitting_points(
         (arm for arm in manifest.arms if arm.name in costs), key=lambda arm: costs[arm.name]
     )
     for arm in ranked:
-        if point := point_with(definition, arm.config):
+        if point := point_of_settings(definition, arm.config):
             points.setdefault(identity(point), point)
     if base := point_of(plan.space.dimensions, definition.sweep.base):
         points.pop(identity(base), None)
     return list(points.values())
 
 
-def _check_warm_start(definition: Definition, name: str) -> None:
+def _check_warm_start(definition: Definition, other: str) -> None:
     """Check that a sweep can start warm.
 
     Raises:
         BadInput: In one sentence, if not.
     """
-    sweep, search = definition.manifest.sweep, definition.manifest.search
+    name, search = definition.manifest.sweep, definition.manifest.search
     if search is None:
         raise BadInput(
-            f"The sweep '{sweep}' declares all its arms, so that it cannot start warm: only a "
+            f"The sweep '{name}' declares all its arms, so that it cannot start warm: only a "
             f"search has --warm-start."
         )
-    if name == sweep:
+    if other == name:
         raise BadInput(
-            f"'{sweep}' cannot start warm from itself: give the new search another "
+            f"'{name}' cannot start warm from itself: give the new search another "
             f"name (--name NEW), or name another sweep."
         )
     if search.sampler == "grid":
@@ -109,10 +109,10 @@ def _check_warm_start(definition: Definition, name: str) -> None:
             "choose another sampler."
         )
     begun = search.warm_start.sweep if search.warm_start else ""
-    if begun != name and (begun or search.proposals):
+    if begun != other and (begun or search.proposals):
         how = f"with the points of '{begun}'" if begun else "without a warm start"
         raise BadInput(
-            f"The search '{sweep}' has begun {how} and continues so: leave out --warm-start, or "
+            f"The search '{name}' has begun {how} and continues so: leave out --warm-start, or "
             f"start it again under another name (--name NEW; existing trainings are reused)."
         )
 
@@ -122,40 +122,46 @@ def _costs(
 ) -> dict[str, float]:
     """Return arm -> cost (small is good), for arms that finished with each seed."""
     objective = definition.manifest.objective
-    costs: defaultdict[str, list[float | None]] = defaultdict(list)
+    costs: defaultdict[str, list[float]] = defaultdict(list)
+    unfinished: set[str] = set()
     for cell in manifest.proposed_cells():
         record = None if cell.stopped else records.get(cell.trial_key)
         is_finished = record is not None and record.outcome is Outcome.FINISHED
         value = objective.value(record.metrics) if record and is_finished else None
-        costs[cell.arm].append(None if value is None else objective.cost(value))
-    whole = {arm: [one for one in values if one is not None] for arm, values in costs.items()}
+        if value is None:
+            unfinished.add(cell.arm)
+        else:
+            costs[cell.arm].append(objective.cost(value))
     return {
-        arm: sum(values) / len(values)
-        for arm, values in whole.items()
-        if len(values) == len(costs[arm])
+        arm: sum(values) / len(values) for arm, values in costs.items() if arm not in unfinished
     }
 
 
-def point_with(definition: Definition, settings: Json) -> Point | None:
-    """Return the point of a search's space that gives a training config, None if there is none."""
-    sweep, plan = definition.sweep, definition.sweep.plan
+def point_of_settings(definition: Definition, settings: Json) -> Point | None:
+    """Return the point of a search's space that gives a config, None if there is none.
+
+    Args:
+        definition: The definition of the search.
+        settings: A training config as stored, also one of another sweep or release.
+    """
+    plan = definition.sweep.plan
     assert isinstance(plan, Search)
     try:
-        config = TrainingConfig.model_validate(settings, context={"parts": sweep.parts})
+        config = TrainingConfig.model_validate(settings, context={"parts": definition.sweep.parts})
         point = point_of(plan.space.dimensions, config)
-        proposed = plan.arm(sweep, "point", point).config if point else None
+        proposed = plan.arm(definition.sweep, "point", point).config if point else None
     except ValueError:  # settings that this release or this sweep does not know
         return None
-    is_one = proposed is not None and _has_same_kinds(plan, proposed, config)
-    return point if proposed and is_one and _is_within(plan, proposed) else None
+    fits = proposed and _has_same_kinds(plan, proposed, config) and _is_within(plan, proposed)
+    return point if fits else None
 
 
 def _is_within(plan: Search, config: TrainingConfig) -> bool:
     return not why_unbuildable(config) and all(limit.is_met_by(config) for limit in plan.limits)
 
 
-def _has_same_kinds(plan: Search, one: TrainingConfig, other: TrainingConfig) -> bool:
+def _has_same_kinds(plan: Search, proposed: TrainingConfig, config: TrainingConfig) -> bool:
     """Return whether all varied settings belong to the same parts in both."""
     paths = (dimension.path.split(".") for dimension in plan.space.dimensions)
     parts = {".".join(path[:length]) for path in paths for length in range(1, len(path) + 1)}
-    return all(kind_at(one, part) == kind_at(other, part) for part in parts)
+    return all(kind_at(proposed, part) == kind_at(config, part) for part in parts)
