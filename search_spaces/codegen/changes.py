@@ -8,8 +8,6 @@ from capsmodel.settings.parts import Part, Settings, is_built_in
 from capsmodel.spelling import short_names
 
 Change = Mapping[str, Any]
-
-
 """Path -> value of settings that change together: the kind of a part, and its settings."""
 
 

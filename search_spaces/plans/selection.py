@@ -9,8 +9,6 @@ from search_spaces.plans.decisions import Cell
 from search_spaces.plans.known import Known, KnownTrial
 
 CHOOSING_SEEDS = (101, 102)
-
-
 """Default seeds on which arms are selected."""
 
 

@@ -96,8 +96,6 @@ def setting_label(name: str, width: int, most_lines: int = 3) -> str:
 
 
 COLOURS = (BLUE, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-
-
 """Of the palette of Okabe and Ito, told apart by the colour-blind, but for the baseline's orange.
 
 Its yellow is too pale for lines.

@@ -204,11 +204,7 @@ def _folder_of(name: str) -> str | None:
 
 
 REPORT_FOLDER = "report"
-
-
 """Where a run of a sweep holds its report."""
-
-
 _MEBIBYTE = 2**20
 _LARGEST = {"sweep": 256 * _MEBIBYTE, "config": _MEBIBYTE}  # by what their names begin with
 _LARGEST_UPLOAD = 2**40

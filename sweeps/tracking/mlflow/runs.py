@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 EXPERIMENT = "capsweep"
 PAGE = 1000
-
-
 """How many runs are asked for at once."""
-
-
 MOST_LETTERS = 100_000
 """Of a text of a record: MLflow itself takes no more than 8,000 in a tag."""
 
@@ -110,8 +106,6 @@ def named(values: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 History = dict[int, float]
-
-
 """Epoch -> value, in order."""
 
 

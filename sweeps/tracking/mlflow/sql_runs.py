@@ -43,11 +43,7 @@ from sweeps.tracking.record_facts import (
 from sweeps.tracking.validation import counted_records
 
 TESTED_SCHEMAS = frozenset({"dc11669786a5"})
-
-
 """What `alembic_version` may hold: of MLflow 3.17."""
-
-
 _LIVE = """
 select runs.run_uuid, runs.end_time from tags as type
 join runs on runs.run_uuid = type.run_uuid
