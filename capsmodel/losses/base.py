@@ -68,7 +68,7 @@ class Loss(Part, ABC):
         outputs: Outputs,
         labels: Shaped[Tensor, "batch ..."],
         progress: Number,
-        reduction: Reduction = "mean",
+        over_images: Reduction = "mean",
     ) -> Float[Tensor, "*batch"]:
         """Return the loss of a network's outputs, by default the loss of the lengths.
 
@@ -76,12 +76,12 @@ class Loss(Part, ABC):
             outputs: Of the network.
             labels: As of `loss`.
             progress: As of `loss`.
-            reduction: "mean", as in a training; or "sum", or "none" for one value an image, which
+            over_images: "mean", as in a training; or "sum", or "none" for one value an image, which
                 the losses of this package take here and in `loss`.
         """
-        if reduction == "mean":
+        if over_images == "mean":
             return self.loss(outputs.lengths, labels, cast(float, progress))
-        return cast(Any, self.loss)(outputs.lengths, labels, progress, reduction)
+        return cast(Any, self.loss)(outputs.lengths, labels, progress, over_images)
 
     def module(
         self,

@@ -49,34 +49,33 @@ class CrossEntropy(ClassWeightedLoss):
         lengths: Float[Tensor, "batch classes"],
         labels: Shaped[Tensor, "batch ..."],
         progress: Number,
-        reduction: Reduction = "mean",
+        over_images: Reduction = "mean",
     ) -> Float[Tensor, "*batch"]:
         """Return the mean negative log-probability of the true class."""
-        return self._of_logits(lengths * self.scale, labels, reduction)
+        return self._of_logits(lengths * self.scale, labels, over_images)
 
     def judge(
         self,
         outputs: Outputs,
         labels: Shaped[Tensor, "batch ..."],
         progress: Number,
-        reduction: Reduction = "mean",
+        over_images: Reduction = "mean",
     ) -> Float[Tensor, "*batch"]:
         """Return the loss of the network's own logits, or else of the lengths."""
         if outputs.logits is None:
-            return self.loss(outputs.lengths, labels, progress, reduction)
-        return self._of_logits(outputs.logits, labels, reduction)
+            return self.loss(outputs.lengths, labels, progress, over_images)
+        return self._of_logits(outputs.logits, labels, over_images)
 
     def _of_logits(
         self,
         logits: Float[Tensor, "batch classes"],
         labels: Shaped[Tensor, "batch ..."],
-        reduction: Reduction,
+        over_images: Reduction,
     ) -> Float[Tensor, "*batch"]:
         truth = true_classes(labels, logits)
-        if (
-            not self.class_weights and reduction == "mean"
-        ):  # one kernel, which rounds otherwise than a mean of its own
+        if over_images == "mean" and not self.class_weights:
+            # one kernel, which rounds otherwise than a mean of its own
             return truth.checked(F.cross_entropy(logits, truth.indices))
         losses = F.cross_entropy(logits, truth.indices, reduction="none")
         weights = weights_as(self.class_weights, losses, logits.shape[1])
-        return reduced(losses, truth, reduction, weights)
+        return reduced(losses, truth, over_images, weights)

@@ -176,7 +176,7 @@ class MarginLoss(ClassWeightedLoss):
         lengths: Float[Tensor, "batch classes"],
         labels: Shaped[Tensor, "batch ..."],
         progress: Number,
-        reduction: Reduction = "mean",
+        over_images: Reduction = "mean",
     ) -> Float[Tensor, "*batch"]:
         """Return the squared shortfalls of the classes, reduced, mean over the images."""
         final = Margins(self.positive_margin, self.negative_margin, self.down_weight)
@@ -186,6 +186,6 @@ class MarginLoss(ClassWeightedLoss):
             labels,
             margins,
             over_classes=self.reduction,
-            reduction=reduction,
+            reduction=over_images,
             class_weights=self.class_weights,
         )

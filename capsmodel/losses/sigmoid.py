@@ -50,28 +50,28 @@ class Sigmoid(ClassWeightedLoss):
         lengths: Float[Tensor, "batch classes"],
         labels: Shaped[Tensor, "batch ..."],
         progress: Number,
-        reduction: Reduction = "mean",
+        over_images: Reduction = "mean",
     ) -> Float[Tensor, "*batch"]:
         """Return the loss of lengths as probabilities, mean over the images."""
-        return self._of(lengths, labels, reduction, from_logits=False)
+        return self._of(lengths, labels, over_images, from_logits=False)
 
     def judge(
         self,
         outputs: Outputs,
         labels: Shaped[Tensor, "batch ..."],
         progress: Number,
-        reduction: Reduction = "mean",
+        over_images: Reduction = "mean",
     ) -> Float[Tensor, "*batch"]:
         """Return the loss of the network's own logits, or else of the lengths."""
         if outputs.logits is None:
-            return self.loss(outputs.lengths, labels, progress, reduction)
-        return self._of(outputs.logits, labels, reduction, from_logits=True)
+            return self.loss(outputs.lengths, labels, progress, over_images)
+        return self._of(outputs.logits, labels, over_images, from_logits=True)
 
     def _of(
         self,
         beliefs: Float[Tensor, "batch classes"],
         labels: Shaped[Tensor, "batch ..."],
-        reduction: Reduction,
+        over_images: Reduction,
         *,
         from_logits: bool,
     ) -> Float[Tensor, "*batch"]:
@@ -81,6 +81,6 @@ class Sigmoid(ClassWeightedLoss):
             from_logits=from_logits,
             halved_labels=self.halved_labels,
             over_classes=self.reduction,
-            reduction=reduction,
+            reduction=over_images,
             class_weights=self.class_weights,
         )

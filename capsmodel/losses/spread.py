@@ -147,7 +147,7 @@ class SpreadLoss(ClassWeightedLoss):
         lengths: Float[Tensor, "batch classes"],
         labels: Shaped[Tensor, "batch ..."],
         progress: Number,
-        reduction: Reduction = "mean",
+        over_images: Reduction = "mean",
     ) -> Float[Tensor, "*batch"]:
         """Return the squared shortfalls of the wrong classes, reduced, mean over the images."""
         margin = self.schedule.at(self.margin, progress)
@@ -156,6 +156,6 @@ class SpreadLoss(ClassWeightedLoss):
             labels,
             margin,
             over_classes=self.reduction,
-            reduction=reduction,
+            reduction=over_images,
             class_weights=self.class_weights,
         )

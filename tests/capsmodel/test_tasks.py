@@ -120,10 +120,10 @@ class TestLaws:
     def test_the_mean_is_that_of_the_images_losses(self, loss: MarginLoss) -> None:
         lengths = torch.rand(6, 5, generator=torch.Generator().manual_seed(1))
         numbers = torch.tensor([0, 4, 2, 2, 1, 3])
-        each = loss.loss(lengths, numbers, 0.5, reduction="none")
+        each = loss.loss(lengths, numbers, 0.5, over_images="none")
         assert each.shape == (6,)
         assert_close(each.mean(), loss.loss(lengths, numbers, 0.5))
-        assert_close(each.sum(), loss.loss(lengths, numbers, 0.5, reduction="sum"))
+        assert_close(each.sum(), loss.loss(lengths, numbers, 0.5, over_images="sum"))
 
     def test_the_spread_loss_of_several_classes_is_the_mean_over_the_true_ones(self) -> None:
         lengths = torch.tensor([[0.9, 0.2, 0.4, 0.6]])

@@ -28,11 +28,11 @@ class Raising(Loss):
     kind: Literal["raising"] = "raising"
 
     def judge(
-        self, outputs: Outputs, labels: Tensor, progress: Any, reduction: Any = "mean"
+        self, outputs: Outputs, labels: Tensor, progress: Any, over_images: Any = "mean"
     ) -> Tensor:
         with torch.no_grad():
             outputs.lengths.data[torch.arange(len(labels)), labels] += 0.4
-        return MarginLoss().judge(outputs, labels, progress, reduction)
+        return MarginLoss().judge(outputs, labels, progress, over_images)
 
     def loss(self, lengths: Tensor, labels: Tensor, progress: float) -> Tensor:
         return MarginLoss().loss(lengths, labels, progress)

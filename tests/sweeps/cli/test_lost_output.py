@@ -20,9 +20,9 @@ class Talking(MarginLoss):
 
     kind: Literal["talking"] = "talking"
 
-    def judge(self, outputs, labels, progress, reduction="mean"):
+    def judge(self, outputs, labels, progress, over_images="mean"):
         print("a line of the user's own", flush=True)
-        return super().judge(outputs, labels, progress, reduction)
+        return super().judge(outputs, labels, progress, over_images)
 
 
 SWEEP = Sweep(
