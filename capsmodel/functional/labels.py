@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int64, Integer, Shaped
 from torch import Tensor
 
 from capsmodel.functional.checks import check_shape
-from capsmodel.functional.differentiation import has_storage
+from capsmodel.functional.differentiation import has_storage, is_traced
 
 _INTEGERS = {
     torch.uint8,
@@ -33,26 +33,25 @@ class TrueClasses(NamedTuple):
     indices: Int64[Tensor, " batch"]
     is_class: Bool[Tensor, " batch"] | None
 
-    def one_hot(self, num_classes: int) -> Bool[Tensor, "batch classes"]:
+    def is_true(self, num_classes: int) -> Bool[Tensor, "batch classes"]:
         """Return true at each image's class."""
         classes = torch.arange(num_classes, device=self.indices.device)
         return self.indices.unsqueeze(1) == classes
 
-    def checked(self, loss: Float[Tensor, ""]) -> Float[Tensor, ""]:
-        """Return a loss of all images, NaN if any label is no class."""
-        if self.is_class is None:
-            return loss
-        return loss * torch.ones_like(loss).where(self.is_class.all(), math.nan)
 
-    def checked_each(self, losses: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
-        """Return a loss for each image, NaN where its label is no class."""
-        return self.checked_rows(losses.unsqueeze(1)).squeeze(1)
+def checked(
+    values: Float[Tensor, "*batch_values"], is_class: Bool[Tensor, " batch"] | None
+) -> Float[Tensor, "*batch_values"]:
+    """Return values, NaN where a label is no class; their gradients are NaN too.
 
-    def checked_rows(self, rows: Float[Tensor, "batch values"]) -> Float[Tensor, "batch values"]:
-        """Return a row for each image, NaN where its label is no class."""
-        if self.is_class is None:
-            return rows
-        return rows * torch.ones_like(rows[:, :1]).where(self.is_class.unsqueeze(1), math.nan)
+    Args:
+        values: A value or a row for each image; or one of all images, NaN if any label is none.
+        is_class: Whether each image's label is a class; None where all are known to be.
+    """
+    if is_class is None:
+        return values
+    is_valid = is_class.reshape(-1, *[1] * (values.ndim - 1)) if values.ndim else is_class.all()
+    return values * torch.ones_like(is_valid, dtype=values.dtype).where(is_valid, math.nan)
 
 
 def true_classes(
@@ -62,7 +61,7 @@ def true_classes(
 
     Values are looked at only where that costs nothing: in plain tensors on the CPU. Elsewhere - on
     a GPU, under `torch.func`, compiled, exported or traced - a label that is no class is marked in
-    the result, and `checked` makes the loss NaN.
+    `is_class`, by which `checked` makes the loss NaN.
 
     Args:
         labels: The class of each image, integers of any type.
@@ -85,10 +84,14 @@ def true_classes(
 
 def multi_hot(
     labels: Shaped[Tensor, "batch classes"], beliefs: Shaped[Tensor, "batch classes"]
-) -> Bool[Tensor, "batch classes"]:
-    """Return whether an image is of each class, from such labels of any number type.
+) -> tuple[Bool[Tensor, "batch classes"], Bool[Tensor, " batch"] | None]:
+    """Return whether an image is of each class, and whether its labels are all 0 or 1.
 
-    Where values are not looked at (see `true_classes`), any number but 0 counts as 1.
+    The second is None where they are known to be: where values are looked at, see `true_classes`.
+
+    Args:
+        labels: One label an image and class, of any number type.
+        beliefs: Beliefs that the labels belong to.
 
     Raises:
         ValueError: If they are not one number an image and class, or in plain tensors on the CPU
@@ -97,10 +100,12 @@ def multi_hot(
     num_images, num_classes = beliefs.shape
     check_shape("labels", labels, batch=num_images, classes=num_classes)
     if labels.dtype is torch.bool:
-        return labels
+        return labels, None
+    is_true = labels == 1
     if _has_plain_values(labels):
         check_zeros_and_ones(labels)
-    return labels != 0
+        return is_true, None
+    return is_true, (is_true | (labels == 0)).all(dim=1)
 
 
 def check_different(labels: Integer[Tensor, "batch several"]) -> None:
@@ -158,7 +163,7 @@ def one_hot(
     check_label_type(labels)
     if _has_plain_values(labels):
         check_label_range(labels.long(), num_classes)
-    return labels.long().unsqueeze(1) == torch.arange(num_classes, device=labels.device)
+    return TrueClasses(labels.long(), None).is_true(num_classes)
 
 
 def check_label_type(labels: Shaped[Tensor, "..."]) -> None:
@@ -213,6 +218,4 @@ def check_label_range(labels: Int64[Tensor, " images"], num_classes: int, split:
 
 def _has_plain_values(tensor: Shaped[Tensor, "..."]) -> bool:
     """Return whether the values can be looked at now, without waiting for a device."""
-    if torch.compiler.is_compiling() or torch.jit.is_tracing():  # pyright: ignore[reportPrivateImportUsage]
-        return False
-    return tensor.device.type == "cpu" and has_storage(tensor)
+    return not is_traced() and tensor.device.type == "cpu" and has_storage(tensor)

@@ -5,12 +5,12 @@ from typing import Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Integer, Shaped
+from jaxtyping import Bool, Float, Int64, Integer, Shaped
 from torch import Tensor
 
 from capsmodel.functional.checks import check_choice, check_shape
 from capsmodel.functional.constants import kept_as
-from capsmodel.functional.labels import TrueClasses, multi_hot, true_classes
+from capsmodel.functional.labels import checked, multi_hot, true_classes
 
 
 class Margins(NamedTuple):
@@ -126,13 +126,13 @@ def spread_loss(
     """
     check_choice("over_classes", over_classes, ("sum", "mean"))
     truth = _Truth.of(labels, lengths)
-    if truth.classes is None:
+    if truth.indices is None:
         lead = lengths.unsqueeze(2) - lengths.unsqueeze(1)  # of true classes, over wrong ones
         is_pair = truth.is_true.unsqueeze(2) & ~truth.is_true.unsqueeze(1)
         shortfall = (margin - lead).relu().square().masked_fill(~is_pair, 0.0)
         shortfall = shortfall.sum(dim=1) / truth.is_true.sum(dim=1, keepdim=True).clamp(min=1)
     else:
-        lead = lengths.gather(1, truth.classes.indices.unsqueeze(1)) - lengths
+        lead = lengths.gather(1, truth.indices.unsqueeze(1)) - lengths
         shortfall = (margin - lead).relu().square().masked_fill(truth.is_true, 0.0)
     losses = shortfall.sum(dim=1) if over_classes == "sum" else shortfall.mean(dim=1)
     return truth.reduced(losses, reduction, class_weights)
@@ -184,11 +184,13 @@ class _Truth(NamedTuple):
 
     Attributes:
         is_true: Whether an image is of each class.
-        classes: The one class of each image; None where an image may have several.
+        is_class: Whether each image's label names classes; None where all are known to.
+        indices: The one class of each image; None where an image may have several.
     """
 
     is_true: Bool[Tensor, "batch classes"]
-    classes: TrueClasses | None
+    is_class: Bool[Tensor, " batch"] | None
+    indices: Int64[Tensor, " batch"] | None
 
     @classmethod
     def of(
@@ -197,27 +199,25 @@ class _Truth(NamedTuple):
         lengths: Float[Tensor, "batch classes"],
     ) -> "_Truth":
         if isinstance(labels, Tensor) and labels.shape == lengths.shape:  # pyright: ignore[reportUnnecessaryIsInstance]
-            return cls(multi_hot(labels, lengths), None)
+            return cls(*multi_hot(labels, lengths), indices=None)
         classes = true_classes(labels, lengths)
-        return cls(classes.one_hot(lengths.shape[1]), classes)
+        return cls(classes.is_true(lengths.shape[1]), classes.is_class, classes.indices)
 
     def reduced(
         self, losses: Float[Tensor, " batch"], reduction: Reduction, class_weights: ClassWeights
     ) -> Float[Tensor, "*batch"]:
         by_class = weights_as(class_weights, losses, self.is_true.shape[1])
-        if self.classes is not None:
-            return reduced(losses, self.classes, reduction, by_class)
         if by_class is not None:
-            losses = losses * (self.is_true * by_class).sum(dim=1) / self._num_true()
-        return reduced(losses, None, reduction)
+            losses = self.weighted(losses, by_class)
+        return reduced(losses, reduction, self.is_class)
 
-    def weights(self, by_class: Float[Tensor, " classes"]) -> Float[Tensor, " batch"]:
-        if self.classes is not None:
-            return by_class[self.classes.indices]
-        return (self.is_true * by_class).sum(dim=1) / self._num_true()
-
-    def _num_true(self) -> Tensor:
-        return self.is_true.sum(dim=1).clamp(min=1)
+    def weighted(
+        self, values: Float[Tensor, " batch"], by_class: Float[Tensor, " classes"]
+    ) -> Float[Tensor, " batch"]:
+        if self.indices is not None:
+            return values * by_class[self.indices]
+        num_true = self.is_true.sum(dim=1).clamp(min=1)
+        return values * (self.is_true * by_class).sum(dim=1) / num_true
 
 
 def weights_of_images(
@@ -232,7 +232,8 @@ def weights_of_images(
     """
     truth = _Truth.of(labels, beliefs)
     by_class = weights_as(class_weights, beliefs, beliefs.shape[1])
-    return torch.ones_like(beliefs[:, 0]) if by_class is None else truth.weights(by_class)
+    ones = torch.ones_like(beliefs[:, 0])
+    return ones if by_class is None else truth.weighted(ones, by_class)
 
 
 def weights_as(
@@ -257,18 +258,17 @@ def weights_as(
 
 def reduced(
     losses: Float[Tensor, " batch"],
-    truth: TrueClasses | None,
     reduction: Reduction,
-    class_weights: Float[Tensor, " classes"] | None = None,
+    is_class: Bool[Tensor, " batch"] | None = None,
 ) -> Float[Tensor, "*batch"]:
-    """Return the mean or sum of the images' losses, or each, times the weight of its true class.
+    """Return the mean or sum of the images' losses, or each; NaN if a label is no class.
 
-    It is NaN if a label is no class.
+    Args:
+        losses: The loss of each image.
+        reduction: "mean", "sum", or "none" for one value an image.
+        is_class: Whether each image's label is a class; None where all are known to be.
     """
     check_choice("reduction", reduction, REDUCTIONS)
-    if truth is not None and class_weights is not None:
-        losses = losses * class_weights[truth.indices]
-    if reduction == "none":
-        return losses if truth is None else truth.checked_each(losses)
-    loss = losses.mean() if reduction == "mean" else losses.sum()
-    return loss if truth is None else truth.checked(loss)
+    if reduction != "none":
+        losses = losses.mean() if reduction == "mean" else losses.sum()
+    return checked(losses, is_class)

@@ -7,7 +7,7 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 
 from capsmodel.functional.differentiation import WrittenByHand, is_traced
-from capsmodel.functional.labels import check_different, true_classes
+from capsmodel.functional.labels import check_different, checked, true_classes
 
 _SHORT = 1e-8  # below it 1 - n / 2 is (1 - exp(-n)) / n to the last bit
 
@@ -142,5 +142,5 @@ def keep_class(
         is_class = (labels >= 0).unsqueeze(2)
         return rows.unflatten(0, (-1, several)).masked_fill(~is_class, 0.0)
     truth = true_classes(labels, poses)
-    is_true = truth.one_hot(poses.shape[1])
-    return truth.checked_rows((poses * is_true.unsqueeze(-1)).flatten(1))
+    is_true = truth.is_true(poses.shape[1])
+    return checked((poses * is_true.unsqueeze(-1)).flatten(1), truth.is_class)

@@ -176,7 +176,7 @@ class LossModule(nn.Module):
         losses = self.loss.judge(outputs, labels, progress, "none")
         if self.class_weights is not None:
             losses = losses * weights_of_images(self.class_weights, labels, outputs.lengths)
-        return reduced(losses, None, self.reduction)
+        return reduced(losses, self.reduction)
 
     def _outputs(self, beliefs: Tensor | Routed | Outputs) -> Outputs:
         if isinstance(beliefs, Routed):

@@ -7,7 +7,7 @@ from jaxtyping import Float, Shaped
 from pydantic import Field
 from torch import Tensor
 
-from capsmodel.functional.labels import true_classes
+from capsmodel.functional.labels import checked, true_classes
 from capsmodel.functional.losses import Reduction, reduced, weights_as
 from capsmodel.losses.base import ClassWeightedLoss
 from capsmodel.models.base import Outputs
@@ -75,7 +75,9 @@ class CrossEntropy(ClassWeightedLoss):
         truth = true_classes(labels, logits)
         if over_images == "mean" and not self.class_weights:
             # one kernel, which rounds otherwise than a mean of its own
-            return truth.checked(F.cross_entropy(logits, truth.indices))
+            return checked(F.cross_entropy(logits, truth.indices), truth.is_class)
         losses = F.cross_entropy(logits, truth.indices, reduction="none")
         weights = weights_as(self.class_weights, losses, logits.shape[1])
-        return reduced(losses, truth, over_images, weights)
+        if weights is not None:
+            losses = losses * weights[truth.indices]
+        return reduced(losses, over_images, truth.is_class)

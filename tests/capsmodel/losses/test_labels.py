@@ -1,5 +1,6 @@
 """Labels that are no classes are refused by every loss alike, or make it NaN."""
 
+import math
 import re
 import subprocess
 import sys
@@ -154,6 +155,20 @@ def test_mapped_over_images_it_makes_the_loss_of_that_image_nan(
         assert losses.isnan().tolist() == [False, True, False], label
     good = vmap(of_one)(LENGTHS, LABELS)
     assert_close(good, torch.stack(list(map(of_one, LENGTHS, LABELS))))
+
+
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if "classes" in loss.takes], ids=kind_of)
+def test_mapped_over_images_what_is_neither_0_nor_1_makes_the_loss_of_several_classes_nan(
+    loss: type[Loss],
+) -> None:
+    def of_one(lengths: Tensor, labels: Tensor) -> Tensor:
+        return loss().loss(lengths.unsqueeze(0), labels.unsqueeze(0), 0.5)
+
+    for label in (math.nan, 2.0, -1.0):
+        labels = torch.tensor([[1.0, 0.0, 1.0], [0.0, label, 1.0], [0.0, 1.0, 0.0]])
+        losses = vmap(of_one)(LENGTHS, labels)
+        assert losses.isnan().tolist() == [False, True, False], label
+        assert_close(losses[::2], torch.stack(list(map(of_one, LENGTHS[::2], labels[::2]))))
 
 
 @each_call
