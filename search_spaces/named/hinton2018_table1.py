@@ -37,14 +37,25 @@ CNN = {
 }
 """The paper's CNN, with the loss and the rate that it needs."""
 
+_ITERATIONS = "model.routing.iterations"
 _PRINTED = "printed in the paper, without a spread"
 _REPRODUCED = f"{_PRINTED}; Gritzman 2019, an independent reproduction of the smaller network: "
 _WINNER = "3 iterations"
-
-
-def _row(arm: str, factors: tuple[str, ...], published: float, trust: str) -> PublishedRow:
-    return PublishedRow(labels=factors, arm=arm, published=published, trust=trust)
-
+_VECTOR, _NO_COORDINATES = {"model.pose_kind": "vector"}, {"model.coordinates": "none"}
+_NEITHER = _VECTOR | _NO_COORDINATES
+_ARMS = {
+    "1 iteration": ({_ITERATIONS: 1}, ("1", "Matrix", "Spread", "Yes"), 9.7, "13.8"),
+    "2 iterations": ({_ITERATIONS: 2}, ("2", "Matrix", "Spread", "Yes"), 2.2, "4.6"),
+    _WINNER: ({}, ("3", "Matrix", "Spread", "Yes"), 1.8, "6.3"),
+    "5 iterations": ({_ITERATIONS: 5}, ("5", "Matrix", "Spread", "Yes"), 3.9, ""),
+    "vector poses": (_VECTOR, ("3", "Vector", "Spread", "Yes"), 2.9, ""),
+    "no coordinates": (_NO_COORDINATES, ("3", "Matrix", "Spread", "No"), 2.6, ""),
+    "vector poses, no coordinates": (_NEITHER, ("3", "Vector", "Spread", "No"), 3.2, ""),
+    "margin loss": ({"loss": "margin"}, ("3", "Matrix", "Margin", "Yes"), 3.2, ""),
+    "cross-entropy": ({"loss": "cross_entropy"}, ("3", "Matrix", "CrossEnt", "Yes"), 5.8, ""),
+    "CNN": (CNN, ("Baseline CNN", "-", "-", "-"), 5.2, ""),
+}
+"""Arm -> its changes to the base; its labels and error in the paper; its reproduction."""
 
 SWEEP = Sweep(
     name="hinton2018_table1",
@@ -64,21 +75,7 @@ SWEEP = Sweep(
     ),
     plan=ListedArms(
         baseline=_WINNER,
-        arms={
-            "1 iteration": {"model.routing.iterations": 1},
-            "2 iterations": {"model.routing.iterations": 2},
-            _WINNER: {},
-            "5 iterations": {"model.routing.iterations": 5},
-            "vector poses": {"model.pose_kind": "vector"},
-            "no coordinates": {"model.coordinates": "none"},
-            "vector poses, no coordinates": {
-                "model.pose_kind": "vector",
-                "model.coordinates": "none",
-            },
-            "margin loss": {"loss": "margin"},
-            "cross-entropy": {"loss": "cross_entropy"},
-            "CNN": CNN,
-        },
+        arms={arm: changes for arm, (changes, *_) in _ARMS.items()},
     ),
     seeds=(0, 1, 2),
     tables=(
@@ -87,18 +84,15 @@ SWEEP = Sweep(
             title="Table 1 of Hinton, Sabour and Frosst 2018, test error on smallNORB",
             headings=("Routing iterations", "Pose structure", "Loss", "Coordinate addition"),
             rows=(
-                _row("1 iteration", ("1", "Matrix", "Spread", "Yes"), 9.7, _REPRODUCED + "13.8"),
-                _row("2 iterations", ("2", "Matrix", "Spread", "Yes"), 2.2, _REPRODUCED + "4.6"),
-                _row(_WINNER, ("3", "Matrix", "Spread", "Yes"), 1.8, _REPRODUCED + "6.3"),
-                _row("5 iterations", ("5", "Matrix", "Spread", "Yes"), 3.9, _PRINTED),
-                _row("vector poses", ("3", "Vector", "Spread", "Yes"), 2.9, _PRINTED),
-                _row("no coordinates", ("3", "Matrix", "Spread", "No"), 2.6, _PRINTED),
-                _row(
-                    "vector poses, no coordinates", ("3", "Vector", "Spread", "No"), 3.2, _PRINTED
+                *(
+                    PublishedRow(
+                        labels=labels,
+                        arm=arm,
+                        published=error,
+                        trust=_REPRODUCED + reproduced if reproduced else _PRINTED,
+                    )
+                    for arm, (_, labels, error, reproduced) in _ARMS.items()
                 ),
-                _row("margin loss", ("3", "Matrix", "Margin", "Yes"), 3.2, _PRINTED),
-                _row("cross-entropy", ("3", "Matrix", "CrossEnt", "Yes"), 5.8, _PRINTED),
-                _row("CNN", ("Baseline CNN", "-", "-", "-"), 5.2, _PRINTED),
                 PublishedRow(
                     labels=("CNN of Ciresan et al. 2011", "-", "-", "-"),
                     arm=None,

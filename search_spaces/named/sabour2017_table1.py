@@ -23,7 +23,19 @@ from search_spaces.plans.listed import ListedArms
 from search_spaces.sweep import Sweep
 from search_spaces.tables import AblationTable, CurvesFigure, PublishedRow, PublishedTable
 
-_PRINTED = "printed in the paper, 3 trials; CapsNet-Keras, an independent reproduction: "
+_PRINTED = "printed in the paper, without a spread"
+_REPRODUCED = "printed in the paper, 3 trials; CapsNet-Keras, an independent reproduction: "
+_BASELINE = "3 iterations, reconstruction"
+_CNN = {"model": "cnn", "loss": "cross_entropy"}
+_ONE, _NONE = {"model.routing.iterations": 1}, {"model.reconstruction": "none"}
+_ARMS = {
+    "CNN": (_CNN, ("Baseline", "-", "-"), 0.39, None, ""),
+    "1 iteration, no reconstruction": (_ONE | _NONE, ("CapsNet", "1", "no"), 0.34, 0.032, "0.39"),
+    "1 iteration, reconstruction": (_ONE, ("CapsNet", "1", "yes"), 0.29, 0.011, "0.36"),
+    "3 iterations, no reconstruction": (_NONE, ("CapsNet", "3", "no"), 0.35, 0.036, "0.40"),
+    _BASELINE: ({}, ("CapsNet", "3", "yes"), 0.25, 0.005, "0.34"),
+}
+"""Arm -> its changes to the base; its labels, error and spread in the paper; its reproduction."""
 
 SWEEP = Sweep(
     name="sabour2017_table1",
@@ -38,17 +50,7 @@ SWEEP = Sweep(
         batch_size=128,
     ),
     plan=ListedArms(
-        baseline="3 iterations, reconstruction",
-        arms={
-            "CNN": {"model": "cnn", "loss": "cross_entropy"},
-            "1 iteration, no reconstruction": {
-                "model.routing.iterations": 1,
-                "model.reconstruction": "none",
-            },
-            "1 iteration, reconstruction": {"model.routing.iterations": 1},
-            "3 iterations, no reconstruction": {"model.reconstruction": "none"},
-            "3 iterations, reconstruction": {},
-        },
+        baseline=_BASELINE, arms={arm: changes for arm, (changes, *_) in _ARMS.items()}
     ),
     seeds=(0, 1, 2),
     tables=(
@@ -56,41 +58,15 @@ SWEEP = Sweep(
             name="table1",
             title="Table 1 of Sabour, Frosst and Hinton 2017, test error on MNIST",
             headings=("Method", "Routing", "Reconstruction"),
-            rows=(
+            rows=tuple(
                 PublishedRow(
-                    labels=("Baseline", "-", "-"),
-                    arm="CNN",
-                    published=0.39,
-                    trust="printed in the paper, without a spread",
-                ),
-                PublishedRow(
-                    labels=("CapsNet", "1", "no"),
-                    arm="1 iteration, no reconstruction",
-                    published=0.34,
-                    spread=0.032,
-                    trust=_PRINTED + "0.39",
-                ),
-                PublishedRow(
-                    labels=("CapsNet", "1", "yes"),
-                    arm="1 iteration, reconstruction",
-                    published=0.29,
-                    spread=0.011,
-                    trust=_PRINTED + "0.36",
-                ),
-                PublishedRow(
-                    labels=("CapsNet", "3", "no"),
-                    arm="3 iterations, no reconstruction",
-                    published=0.35,
-                    spread=0.036,
-                    trust=_PRINTED + "0.40",
-                ),
-                PublishedRow(
-                    labels=("CapsNet", "3", "yes"),
-                    arm="3 iterations, reconstruction",
-                    published=0.25,
-                    spread=0.005,
-                    trust=_PRINTED + "0.34",
-                ),
+                    labels=labels,
+                    arm=arm,
+                    published=error,
+                    spread=spread,
+                    trust=_REPRODUCED + reproduced if reproduced else _PRINTED,
+                )
+                for arm, (_, labels, error, spread, reproduced) in _ARMS.items()
             ),
             spread="standard deviation of 3 trials",
             published_data="MNIST",
