@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -59,22 +58,26 @@ def block_anova(errors: Float[np.ndarray, "arms seeds"], terms: Sequence[Contras
         errors: Error of each arm and seed.
         terms: Contrasts of the model's terms.
     """
-    from statsmodels.regression.linear_model import OLS  # here, as it takes a second to import
-
     num_arms, num_seeds = errors.shape
     if not errors.size:
         return BlockAnova((0.0,) * len(terms), (0,) * len(terms), 0.0, 0, 0.0)
     blocks = np.tile(np.eye(num_seeds), (num_arms, 1))
-    every = [np.repeat(one.basis.T, num_seeds, axis=0) for one in terms]
-    flat = errors.reshape(-1)
-    by_seed: Any = OLS(flat, blocks).fit()
-    whole: Any = OLS(flat, np.column_stack([blocks, *every])).fit()
+    bases = [np.repeat(term.basis.T, num_seeds, axis=0) for term in terms]
+    predictors = np.column_stack([blocks, *bases])
     means = errors.mean(axis=1)
-    squares = (num_seeds * float(((one.basis @ means) ** 2).sum()) for one in terms)
+    squares = (num_seeds * float(((term.basis @ means) ** 2).sum()) for term in terms)
     return BlockAnova(
         squares=tuple(squares),
-        degrees=tuple(one.degrees for one in terms),
-        residual=float(whole.ssr),
-        residual_degrees=round(whole.df_resid),
-        total=float(by_seed.ssr),
+        degrees=tuple(term.degrees for term in terms),
+        residual=_unexplained(errors.reshape(-1), predictors),
+        residual_degrees=errors.size - int(np.linalg.matrix_rank(predictors)),
+        total=_unexplained(errors.reshape(-1), blocks),
     )
+
+
+def _unexplained(
+    errors: Float[np.ndarray, " trials"], predictors: Float[np.ndarray, "trials predictors"]
+) -> float:
+    """Return the sum of squares that a linear model, fitted by least squares, leaves."""
+    residuals = errors - predictors @ (np.linalg.pinv(predictors) @ errors)
+    return float(residuals @ residuals)
