@@ -3,10 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from itertools import count
-from typing import Any, ClassVar, NamedTuple, TypeVar, cast
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, cast
 
 import torch
 from jaxtyping import Float, Integer
+from pydantic import Field
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
@@ -16,6 +17,9 @@ from capsmodel.initialised import InitialisedModule, SetModule
 from capsmodel.routing import Couplings, Routed
 from capsmodel.settings.parts import Part
 
+Size = Annotated[int, Field(ge=1)]
+"""How many channels, types, capsules, units or numbers of a pose."""
+Sizes = Annotated[tuple[Size, ...], Field(min_length=1)]
 T = TypeVar("T")
 _N = TypeVar("_N", bound="Network")
 

@@ -20,7 +20,7 @@ from capsmodel.layers import (
     Window,
 )
 from capsmodel.layers.primary_capsules import Coupling, Grouping, drop_capsules
-from capsmodel.models.base import ChildGrid, Model, Outputs, couplings_of
+from capsmodel.models.base import ChildGrid, Model, Outputs, Size, couplings_of
 from capsmodel.models.drawing import DrawingNetwork
 from capsmodel.reconstruction import (
     RECONSTRUCTIONS,
@@ -34,8 +34,6 @@ from capsmodel.settings.parts import OneOf, later
 from capsmodel.squash import SQUASHES, SabourSquash, Squash
 
 _DEVIATION = 0.1  # of the class capsules' matrices
-
-Size = Annotated[int, Field(ge=1)]
 
 
 class CapsNet(Model):

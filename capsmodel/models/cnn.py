@@ -8,11 +8,8 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from capsmodel.layers import Classifier, ConvolutionStack
-from capsmodel.models.base import Model, Network, Outputs
+from capsmodel.models.base import Model, Network, Outputs, Size, Sizes
 from capsmodel.search_range import Choices, Floats
-
-Size = Annotated[int, Field(ge=1)]
-Sizes = Annotated[tuple[Size, ...], Field(min_length=1)]
 
 
 class ConvNet(Model):

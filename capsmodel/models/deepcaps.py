@@ -14,15 +14,13 @@ from capsmodel.initialised import set_glorot
 from capsmodel.layers import Capsules
 from capsmodel.layers.capsule_maps import CapsuleCell, GridVotes, RoutedGrid
 from capsmodel.layers.convolution import NormalisedStack
-from capsmodel.models.base import Model, Outputs, couplings_of
+from capsmodel.models.base import Model, Outputs, Size, couplings_of
 from capsmodel.models.drawing import DrawingNetwork
 from capsmodel.reconstruction import RECONSTRUCTIONS, NoReconstruction, Reconstruction
 from capsmodel.routing import ROUTINGS, DynamicRouting, Routing
 from capsmodel.routing.base import BiasedRouter
 from capsmodel.search_range import Choices, Ints
 from capsmodel.settings.parts import OneOf
-
-Size = Annotated[int, Field(ge=1)]
 
 
 class DeepCaps(Model):

@@ -4,23 +4,20 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Integer
-from pydantic import Field, model_validator
+from pydantic import model_validator
 from torch import Tensor
 
 from capsmodel.chance import stream
 from capsmodel.initialised import set_glorot, set_keras_normal
 from capsmodel.layers import Capsules, PrimaryCapsules
 from capsmodel.layers.convolution import NormalisedStack, Window
-from capsmodel.models.base import ChildGrid, Model, Outputs, couplings_of
+from capsmodel.models.base import ChildGrid, Model, Outputs, Size, Sizes, couplings_of
 from capsmodel.models.drawing import DrawingNetwork
 from capsmodel.reconstruction import RECONSTRUCTIONS, FullyConnectedDecoder, Reconstruction
 from capsmodel.routing import ROUTINGS, Routing, SelfAttentionRouting
 from capsmodel.search_range import Choices
 from capsmodel.settings.parts import OneOf
 from capsmodel.squash import SQUASHES, ExponentialSquash, Squash
-
-Size = Annotated[int, Field(ge=1)]
-Sizes = Annotated[tuple[Size, ...], Field(min_length=1)]
 
 
 class EfficientCapsNet(Model):

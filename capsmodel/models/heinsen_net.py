@@ -5,7 +5,6 @@ from typing import Annotated, ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Integer
-from pydantic import Field
 from torch import Tensor
 
 from capsmodel.functional.images import with_coordinates
@@ -19,14 +18,13 @@ from capsmodel.layers import (
     Window,
 )
 from capsmodel.layers.conv_capsules import pose_shape
-from capsmodel.models.base import Model, Network, Outputs, couplings_of
+from capsmodel.models.base import Model, Network, Outputs, Size, Sizes, couplings_of
 from capsmodel.models.heinsen_weights import released_weights
 from capsmodel.routing import ROUTINGS, HeinsenRouting, Routing
 from capsmodel.routing.inverted_attention import InvertedAttentionRouter
 from capsmodel.search_range import Choices
 from capsmodel.settings.parts import OneOf
 
-Size = Annotated[int, Field(ge=1)]
 _KERNEL = 3
 
 
@@ -59,7 +57,7 @@ class HeinsenNet(Model):
     needs_naming: ClassVar[bool] = True
     kind: Literal["heinsen_net"] = "heinsen_net"
     channels: Annotated[Size, Choices(16, 32, 64)] = 64
-    strides: Annotated[tuple[Size, ...], Field(min_length=1)] = (1, 2, 1, 2, 1, 2)
+    strides: Sizes = (1, 2, 1, 2, 1, 2)
     types: Annotated[Size, Choices(16, 32, 64)] = 64
     parts: Annotated[Size, Choices(16, 32, 64)] = 64
     pose_size: Annotated[Size, Choices(4, 9, 16)] = 16

@@ -14,11 +14,9 @@ from capsmodel.initialised import InitialisedModule, set_truncated
 from capsmodel.layers import HomogeneousCapsules, Window
 from capsmodel.layers.capsule_grid import normalised
 from capsmodel.layers.convolution import BatchNorm
-from capsmodel.models.base import Model, Network, Outputs
+from capsmodel.models.base import Model, Network, Outputs, Size, Sizes
 from capsmodel.search_range import Choices
 
-Size = Annotated[int, Field(ge=1)]
-Sizes = Annotated[tuple[Size, ...], Field(min_length=1)]
 BranchWeights = Literal["fixed", "ones", "random"]
 _EPSILON = 1e-3  # of all normalisations in the released code
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Integer
@@ -23,13 +23,12 @@ from capsmodel.layers import (
 )
 from capsmodel.layers.capsules import reported
 from capsmodel.layers.conv_capsules import Patches, pose_shape
-from capsmodel.models.base import ChildGrid, Model, Network, Outputs, couplings_of
+from capsmodel.models.base import ChildGrid, Model, Network, Outputs, Size, couplings_of
 from capsmodel.routing import ROUTINGS, InvertedAttentionRouting, Routed, Routing
 from capsmodel.routing.inverted_attention import InvertedAttentionRouter
 from capsmodel.search_range import Choices
 from capsmodel.settings.parts import OneOf, later
 
-Size = Annotated[int, Field(ge=1)]
 _WIDENING = 2  # of the last feature maps
 
 
@@ -146,11 +145,7 @@ class InvertedAttentionNet(Model):
 
 
 class InvertedAttentionNetwork(Network):
-    """The module that an `InvertedAttentionNet` describes.
-
-    Attributes:
-        names: Its layers of capsules above the primary ones, the lowest first.
-    """
+    """The module that an `InvertedAttentionNet` describes."""
 
     def __init__(
         self, settings: InvertedAttentionNet, image_shape: tuple[int, int, int], num_classes: int
@@ -169,23 +164,24 @@ class InvertedAttentionNetwork(Network):
             with_activations=settings.routing.reads_activations,
             pose_norm=isinstance(settings.routing, InvertedAttentionRouting),
         )
-        first = settings.capsules(types, types, places, kernel_size=3, stride=2)
-        second = settings.capsules(types, types, first.out_size(), kernel_size=3)
-        self.last_places = second.out_size()
+        self.first = settings.capsules(types, types, places, kernel_size=3, stride=2)
+        self.second = settings.capsules(types, types, self.first.out_size(), kernel_size=3)
+        self.last_places = self.second.out_size()
         below = types * self.last_places[0] * self.last_places[1]
-        layers = {"first": first, "second": second}
-        if hidden := settings.hidden_capsules:
-            layers["hidden"] = settings.capsules(below, hidden)
-            below = hidden
-        for layer in layers.values():
-            if isinstance(layer.router, InvertedAttentionRouter):
+        hidden = settings.hidden_capsules
+        self.hidden = settings.capsules(below, hidden) if hidden else None
+        for layer in (self.first, self.second, self.hidden):
+            if layer and isinstance(layer.router, InvertedAttentionRouter):
                 layer.router.drop_logits()
-        layers["classes"] = settings.capsules(
-            below, num_classes, with_poses=settings.routing.reads_votes
+        self.classes = settings.capsules(
+            hidden or below, num_classes, with_poses=settings.routing.reads_votes
         )
-        self.names = tuple(layers)
-        for name, layer in layers.items():
-            self.add_module(name, layer)
+
+    @property
+    def layers(self) -> dict[str, ConvCapsules]:
+        """Its layers of capsules above the primary ones, the lowest first."""
+        hidden = {"hidden": self.hidden} if self.hidden else {}
+        return {"first": self.first, "second": self.second, **hidden, "classes": self.classes}
 
     def forward(
         self,
@@ -216,22 +212,12 @@ class InvertedAttentionNetwork(Network):
         assert isinstance(routing, InvertedAttentionRouting)
         return routing.iterations
 
-    def _layer(self, name: str) -> ConvCapsules:
-        return cast(ConvCapsules, self.get_submodule(name))
-
-    def _children(self, name: str, below: CapsuleGrid) -> CapsuleGrid:
-        """Return what a layer sees: all capsules as those of one place, unless it sees windows."""
-        if self._layer(name).kernel_size != 1:
-            return below
-        return CapsuleGrid(*(values.flatten(1, 2).unsqueeze(1) for values in below))
-
     def _routed(self, primary: CapsuleGrid, generator: torch.Generator | None) -> dict[str, Routed]:
         """Return each layer's capsules, routed one layer after the other."""
         grid = primary
         routed: dict[str, Routed] = {}
-        for name in self.names:
-            layer = self._layer(name)
-            children = self._children(name, grid)
+        for name, layer in self.layers.items():
+            children = _children(layer, grid)
             routed[name] = self.recomputable(layer, children, generator=generator)
             grid = layer.grid(routed[name])
         return routed
@@ -247,22 +233,28 @@ class InvertedAttentionNetwork(Network):
         """Return all layers after a round, from those before it or, in the first, each other."""
         grid = primary
         routed: dict[str, Routed] = {}
-        for name in self.names:
+        for name, layer in self.layers.items():
             previous = before[name].poses if before else None
-            children = self._children(name, grid)
-            update = partial(self._round, name)
+            children = _children(layer, grid)
+            update = partial(_round, layer)
             routed[name] = self.recomputable(update, children, previous, generator=None)
-            grid = self._layer(name).grid((before or routed)[name])
+            grid = layer.grid((before or routed)[name])
         return routed
 
-    def _round(
-        self,
-        name: str,
-        children: CapsuleGrid,
-        previous: Float[Tensor, "sites out_caps pose"] | None,
-        _: torch.Generator | None,
-    ) -> Routed:
-        """Return a layer after one round; inverted attention draws nothing."""
-        layer = self._layer(name)
-        router = cast(InvertedAttentionRouter, layer.router)
-        return reported(layer, router.after(previous, layer.votes(children), 1))
+
+def _children(layer: ConvCapsules, below: CapsuleGrid) -> CapsuleGrid:
+    """Return what a layer sees: all capsules as those of one place, unless it sees windows."""
+    if layer.kernel_size != 1:
+        return below
+    return CapsuleGrid(*(values.flatten(1, 2).unsqueeze(1) for values in below))
+
+
+def _round(
+    layer: ConvCapsules,
+    children: CapsuleGrid,
+    previous: Float[Tensor, "sites out_caps pose"] | None,
+    _: torch.Generator | None,
+) -> Routed:
+    """Return a layer after one round; inverted attention draws nothing."""
+    assert isinstance(layer.router, InvertedAttentionRouter)
+    return reported(layer, layer.router.after(previous, layer.votes(children), 1))

@@ -26,14 +26,13 @@ from capsmodel.layers.conv_capsules import (
     pose_shape,
 )
 from capsmodel.layers.convolution import Convolution, Window
-from capsmodel.models.base import ChildGrid, Model, Outputs, couplings_of
+from capsmodel.models.base import ChildGrid, Model, Outputs, Size, couplings_of
 from capsmodel.models.drawing import DrawingNetwork
 from capsmodel.reconstruction import RECONSTRUCTIONS, NoReconstruction, Reconstruction
 from capsmodel.routing import ROUTINGS, EMRouting, Routed, Routing, VariationalBayesRouting
 from capsmodel.search_range import Choices, Floats
 from capsmodel.settings.parts import OneOf, later
 
-Size = Annotated[int, Field(ge=1)]
 _EDGE = 1e-6  # nearer to 0 or 1 activations in single precision say little of their logit
 
 

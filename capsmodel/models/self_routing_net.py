@@ -5,7 +5,6 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, cast
 
 import torch
 from jaxtyping import Float, Integer
-from pydantic import Field
 from torch import Tensor
 
 from capsmodel.layers import (
@@ -23,12 +22,11 @@ from capsmodel.layers import (
 from capsmodel.layers.capsule_grid import normalised
 from capsmodel.layers.conv_capsules import PoseKind, pose_shape
 from capsmodel.layers.convolution import BatchNorm
-from capsmodel.models.base import ChildGrid, Model, Network, Outputs, couplings_of
+from capsmodel.models.base import ChildGrid, Model, Network, Outputs, Size, couplings_of
 from capsmodel.routing import ROUTINGS, Routed, Routing, SelfRouting
 from capsmodel.search_range import Choices
 from capsmodel.settings.parts import OneOf
 
-Size = Annotated[int, Field(ge=1)]
 BackboneKind = Literal["small", "conv", "resnet20"]
 Head = Literal["capsules", "average", "max", "linear"]
 

@@ -92,26 +92,23 @@ def updated(layer: ConvCapsules, children: Tensor, before: Tensor | None) -> Ten
 @pytest.mark.parametrize("hidden", [0, 3], ids=["no hidden layer", "a hidden layer"])
 def test_concurrent_updates_are_those_of_the_paper(iterations: int, hidden: int) -> None:
     network = built(hidden_capsules=hidden, routing=InvertedAttentionRouting(iterations=iterations))
-    layers = [network.get_submodule(name) for name in network.names]
+    layers = list(network.layers.values())
     poses = network.primary(network.backbone(images())).poses
 
     def seen(place: int, below: Tensor) -> Tensor:
         layer = layers[place]
-        assert isinstance(layer, ConvCapsules)
         if layer.kernel_size == 1:
             return below.flatten(1, 2)[:, None, None]
         return below.unflatten(1, layer.size)
 
     now: list[Tensor] = []
     for place, layer in enumerate(layers):
-        assert isinstance(layer, ConvCapsules)
         now.append(updated(layer, seen(place, now[-1] if now else poses), None))
     for _ in range(iterations - 1):
         below = [poses, *now[:-1]]
         now = [
             updated(layer, seen(place, below[place]), now[place])
             for place, layer in enumerate(layers)
-            if isinstance(layer, ConvCapsules)
         ]
     router = layers[-1].get_submodule("router")
     assert isinstance(router, InvertedAttentionRouter)
