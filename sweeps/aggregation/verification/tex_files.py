@@ -25,7 +25,6 @@ _TOKENS = re.compile(
 )
 _CONDITIONAL = re.compile(r"\\(if[A-Za-z@]*|else|fi)(?![A-Za-z@])")
 _NO_CONDITIONALS = {"iff", "ifthenelse"}
-_SKIPPED = re.compile(r"\\iffalse(?![A-Za-z@])")
 _END = re.compile(r"\\end[ \t]*\{document\}|\\endinput(?![A-Za-z@])[^\n]*")
 _LONGEST_ARGUMENT = 2000  # an arm's name has 200 characters at most
 _OURS = re.compile(r"\\(capsweep(?:value)?)(?![A-Za-z@])")
@@ -149,9 +148,8 @@ def read_paper(given: str | Path) -> Paper:
     try:
         first = TexFile(str(path), _decoded(read_named_file(path, MOST_BYTES)))
     except OSError as error:
-        raise BadInput(
-            f"{path} cannot be read ({error.strerror}): name a paper's .tex file."
-        ) from (error)
+        sentence = f"{path} cannot be read ({error.strerror}): name a paper's .tex file."
+        raise BadInput(sentence) from error
     paper = Paper(path.parent)
     paper.files[Path(path.name)] = first
     waiting = [(first, 1)]
@@ -229,11 +227,9 @@ def without_unset(source: str) -> str:
 
 
 def _token(match: re.Match[str]) -> str:
-    if match["comment"] is not None:
+    if match.lastgroup == "comment":
         return REMOVED * len(match[0])
-    return (
-        match[0] if match["environment"] is None and match["inline"] is None else _blank(match[0])
-    )
+    return _blank(match[0]) if match.lastgroup else match[0]
 
 
 def _blank(text: str) -> str:
@@ -241,27 +237,21 @@ def _blank(text: str) -> str:
 
 
 def _without_skipped(text: str) -> str:
-    parts, place = list[str](), 0
-    while start := _SKIPPED.search(text, place):
-        end = _end_of_skipped(text, start.end())
-        parts += [text[place : start.start()], _blank(text[start.start() : end])]
-        place = end
-    return "".join([*parts, text[place:]])
-
-
-def _end_of_skipped(text: str, start: int) -> int:
-    r"""Return where the `\fi` or `\else` of an `\iffalse` ends, the text's end without one."""
-    depth = 1
-    for match in _CONDITIONAL.finditer(text, start):
+    r"""Return the text without what stands between an `\iffalse` and its `\fi` or `\else`."""
+    parts, place, depth = list[str](), 0, 0  # depth of conditionals, from the one that is false
+    for match in _CONDITIONAL.finditer(text):
         if match[1] in _NO_CONDITIONALS:
             continue
-        if match[1].startswith("if"):
-            depth += 1
-        elif match[1] == "fi":
-            depth -= 1
-        if depth == 0 or (depth == 1 and match[1] == "else"):
-            return match.end()
-    return len(text)
+        if depth:
+            depth += {"fi": -1, "else": -1 if depth == 1 else 0}.get(match[1], 1)
+            if not depth:
+                parts.append(_blank(text[place : match.end()]))
+                place = match.end()
+        elif match[1] == "iffalse":
+            parts.append(text[place : match.start()])
+            place, depth = match.start(), 1
+    end = text[place:]
+    return "".join([*parts, _blank(end) if depth else end])
 
 
 def line_of(source: str, place: int) -> int:
