@@ -14,8 +14,6 @@ from torch import Tensor
 
 from capsmodel.data.archived import ArchivedImages, TrainOrTest
 
-_IMAGES_HEADER_BYTES = 16
-_LABELS_HEADER_BYTES = 8
 _WHITE = 255
 
 
@@ -42,8 +40,10 @@ class IdxImages(ArchivedImages, ABC):
         """Return grey values and classes of a part."""
         names = [file.name for file in self.archives.files]
         images, labels = names[:2] if part == "train" else names[2:]
-        folder = self.archives.folder
-        return _pixels(folder / images, self.image_shape), _labels(folder / labels)
+        pixels = _values(self.archives.path(images), num_axes=3)
+        return pixels.reshape(-1, *self.image_shape), _values(
+            self.archives.path(labels), num_axes=1
+        )
 
     def _tensor(
         self, pixels: UInt8[np.ndarray, "images channels height width"]
@@ -54,13 +54,6 @@ class IdxImages(ArchivedImages, ABC):
 
 
 @cache
-def _pixels(
-    path: Path, image_shape: tuple[int, int, int]
-) -> UInt8[np.ndarray, "images channels height width"]:
-    content = gzip.decompress(path.read_bytes())
-    return np.frombuffer(content, np.uint8, offset=_IMAGES_HEADER_BYTES).reshape(-1, *image_shape)
-
-
-@cache
-def _labels(path: Path) -> UInt8[np.ndarray, " images"]:
-    return np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8, offset=_LABELS_HEADER_BYTES)
+def _values(path: Path, num_axes: int) -> UInt8[np.ndarray, " values"]:
+    """Return the bytes of a file after its header: a magic number, and the size of each axis."""
+    return np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8, offset=4 * (1 + num_axes))
