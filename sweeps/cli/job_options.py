@@ -13,7 +13,7 @@ from sweeps.cli.arguments import read_duration
 from sweeps.cli.declared_options import Words
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import counted
-from sweeps.remote.messages import NodeJob, SlurmJob, slurm_seconds, time_word
+from sweeps.remote.messages import NodeJob, SlurmJob, slurm_seconds, time_text
 
 _OURS: Mapping[re.Pattern[str], str] = {  # sbatch's option -> why it is not given to it
     re.compile(rf"-{short}|--{name}(=|$)"): why
@@ -97,7 +97,7 @@ def job_words(job: NodeJob) -> tuple[list[str], list[str]]:
     if not isinstance(job, SlurmJob):
         return flags, []
     last = [word for line in job.options for word in line.split(" ")]
-    return [*flags, f"--time={time_word(job.seconds)}"], ["--", *last] if last else []
+    return [*flags, f"--time={time_text(job.seconds)}"], ["--", *last] if last else []
 
 
 def refuse_job_options(options: Mapping[str, Any], sbatch: Sequence[str]) -> None:

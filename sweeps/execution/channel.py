@@ -4,11 +4,24 @@ import os
 import select
 import threading
 from collections import deque
+from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 _CHUNK = 1 << 16
 _LONGEST_LINE = 2**28  # in bytes: a report of many pictures is one
+
+
+class Message(BaseModel):
+    """What one process sends to another."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Pulse(Message):
+    """The process at the other end works."""
+
+    type: Literal["pulse"] = "pulse"
 
 
 class Channel:

@@ -14,11 +14,11 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from sweeps.execution.channel import Channel, channel_to_parent
+from sweeps.execution.channel import Channel, Pulse, channel_to_parent
 from sweeps.execution.periodic import every
 from sweeps.records.errors import SweepError
 from sweeps.remote import jobs, node, probes, slurm
-from sweeps.remote.messages import REQUEST, Answer, Failed, Pulse
+from sweeps.remote.messages import REQUEST, Answer, Failed
 
 _PULSE_SECONDS = 5.0
 Say = Callable[[BaseModel], None]

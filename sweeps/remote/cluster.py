@@ -20,10 +20,10 @@ from sweeps.remote.messages import (
     Nodes,
     Probe,
     Probed,
-    Started,
+    ServicesEnded,
+    ServicesStarted,
     StartHead,
     StartWorker,
-    Stopped,
     StopServices,
 )
 from sweeps.storage.disk_room import in_words
@@ -75,9 +75,9 @@ def start_cluster(
     links = [link_to(machine) for machine in cluster.machines]
     facts = facts_of_alike(cluster.machines, links)
     say(f"Starting what does not run on {cluster.head.name} ...")
-    head = links[0].call(_head_request(cluster), Started)
-    words = ("Ray",) * head.ray + ("MLflow",) * head.mlflow
-    yield MachineUp(cluster.head.name, head.address, words)
+    head = links[0].call(_head_request(cluster), ServicesStarted)
+    services = ("Ray",) * head.ray + ("MLflow",) * head.mlflow
+    yield MachineUp(cluster.head.name, head.address, services)
     alive = {node.address for node in cluster_nodes(cluster) if node.is_alive}
     workers = list(zip(cluster.workers, links[1:], facts[1:], strict=True))
     missing: list[tuple[Machine, Link, str]] = []
@@ -90,8 +90,13 @@ def start_cluster(
             missing.append((machine, link, has.address))
     if missing:
         say(f"Starting Ray on {', '.join(machine.name for machine, *_ in missing)} ...")
-    _at_once(missing, lambda one: one[1].call(_worker_request(cluster, one[0], head), Started))
-    for address, machine in _joined(cluster, {one[2]: one[0] for one in missing}):
+
+    def start(worker: tuple[Machine, Link, str]) -> None:
+        machine, link, _ = worker
+        link.call(_worker_request(cluster, machine, head), ServicesStarted)
+
+    _at_once(missing, start)
+    for address, machine in _joined(cluster, {address: machine for machine, _, address in missing}):
         yield MachineUp(machine.name, address, ("Ray",))
 
 
@@ -115,7 +120,7 @@ def stop_cluster(cluster: ClusterFile) -> Iterator[tuple[Machine, int | BadInput
 
     def stopped(machine: Machine) -> int | BadInput:
         try:
-            return link_to(machine).call(request, Stopped).num_processes
+            return link_to(machine).call(request, ServicesEnded).num_processes
         except BadInput as error:
             return error
 
@@ -188,7 +193,7 @@ def _head_request(cluster: ClusterFile) -> StartHead:
     )
 
 
-def _worker_request(cluster: ClusterFile, machine: Machine, head: Started) -> StartWorker:
+def _worker_request(cluster: ClusterFile, machine: Machine, head: ServicesStarted) -> StartWorker:
     return StartWorker(
         storage=str(cluster.storage),
         data=str(cluster.data),
@@ -305,12 +310,12 @@ class Findings:
         self.wrong: list[str] = []
         self.not_checked: list[str] = []
 
-    def note(self, words: str, is_right: bool | None, advice: str = "") -> None:
+    def note(self, subject: str, is_right: bool | None, advice: str = "") -> None:
         """Note what was looked at; None says that it could not be."""
         if is_right is None:
-            self.not_checked.append(words)
+            self.not_checked.append(subject)
         elif is_right:
-            self.right.append(words)
+            self.right.append(subject)
         else:
             self.wrong.append(advice)
 

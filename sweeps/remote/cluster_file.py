@@ -178,11 +178,11 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _machine(place: str, line: str) -> Machine:
-    name, *words = line.split()
+    name, *settings = line.split()
     if name.startswith("-"):
         raise BadInput(f"{place}: '{one_line(name)}' is no name of a machine.")
     numbers: dict[str, int] = {}
-    for word in words:
+    for word in settings:
         key, _, value = word.partition("=")
         if key not in _NUMBERS or not re.fullmatch(r"\d{1,5}", value):
             raise BadInput(
@@ -288,10 +288,10 @@ def _head_address(path: Path, provider: Mapping[str, Any]) -> str:
     if provider["type"] == "local":
         return str(provider.get("head_ip"))
     ray = str(Path(sys.executable).with_name("ray"))
-    words = [ray, "get-head-ip", str(path)]
+    command = [ray, "get-head-ip", str(path)]
     try:
         asked = subprocess.run(
-            words,
+            command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -300,7 +300,7 @@ def _head_address(path: Path, provider: Mapping[str, Any]) -> str:
         )
     except subprocess.TimeoutExpired:
         raise BadInput(
-            f"'{shlex.join(words)}' has not ended in {_HEAD_IP_SECONDS:.0f} s: is the cloud's "
+            f"'{shlex.join(command)}' has not ended in {_HEAD_IP_SECONDS:.0f} s: is the cloud's "
             f"service reachable?"
         ) from None
     lines = asked.stdout.split()

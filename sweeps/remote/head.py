@@ -11,7 +11,7 @@ from sweeps.records.errors import BadInput
 from sweeps.remote.cluster_file import ClusterFile, Machine, read_cluster_file
 from sweeps.remote.link import Link, link_to, link_to_here, tunnel
 from sweeps.remote.messages import (
-    Ended,
+    CommandEnded,
     FollowJob,
     FollowSlurmJob,
     Frame,
@@ -55,7 +55,7 @@ class Head(ABC):
 
     def run(
         self,
-        words: Sequence[str],
+        arguments: Sequence[str],
         show: Show,
         files: Mapping[str, str] | None = None,
         *,
@@ -64,7 +64,7 @@ class Head(ABC):
         """Run capsweep there, show what it prints, and return its exit code.
 
         Args:
-            words: After `capsweep`.
+            arguments: After `capsweep`.
             show: Takes what it prints.
             files: Name -> text of files in the folder in which it runs.
             columns: Width of what it prints; None for its own.
@@ -72,8 +72,8 @@ class Head(ABC):
         Raises:
             BadInput: If it cannot be run there.
         """
-        request = RunCommand(words=tuple(words), files=files or {}, columns=columns)
-        return self.link.call(request, Ended, show).exit_code
+        request = RunCommand(arguments=tuple(arguments), files=files or {}, columns=columns)
+        return self.link.call(request, CommandEnded, show).exit_code
 
     @abstractmethod
     def records(self, tracking_uri: str | None) -> AbstractContextManager[str | None]:
@@ -183,18 +183,18 @@ class RayHead(Head):
 
     def run(
         self,
-        words: Sequence[str],
+        arguments: Sequence[str],
         show: Show,
         files: Mapping[str, str] | None = None,
         *,
         columns: int | None = None,
     ) -> int:
         if self.cluster:
-            return super().run(words, show, files, columns=columns)
+            return super().run(arguments, show, files, columns=columns)
         request = RunJob(
-            dashboard=self.dashboard, words=tuple(words), files=files or {}, columns=columns
+            dashboard=self.dashboard, arguments=tuple(arguments), files=files or {}, columns=columns
         )
-        return self.link.call(request, Ended, show).exit_code
+        return self.link.call(request, CommandEnded, show).exit_code
 
     @contextmanager
     def records(self, tracking_uri: str | None) -> Generator[str]:

@@ -16,7 +16,7 @@ from sweeps.records.errors import BadInput
 from sweeps.records.launch_command import RESUME_VARIABLE
 from sweeps.records.plain_text import one_line, shortened
 from sweeps.remote.messages import (
-    Ended,
+    CommandEnded,
     FollowJob,
     Frame,
     GetNodes,
@@ -77,8 +77,8 @@ def submit(request: SubmitSweep, _say: _Say) -> Submitted:
         jobs = [job for job in client.list_jobs() if _metadata(job).get(_SWEEP) == request.sweep]
         for job in jobs:
             if job.status.value not in _TERMINAL:
-                words = tuple(shlex.split(_metadata(job).get(_WORDS, "")))
-                return Submitted(job_id=job.submission_id, words=words)
+                arguments = tuple(shlex.split(_metadata(job).get(_WORDS, "")))
+                return Submitted(job_id=job.submission_id, arguments=arguments)
         ids = {job.submission_id for job in jobs}
         number = next(n for n in range(1, len(ids) + 2) if f"{request.sweep}-{n}" not in ids)
         job_id = _submit(
@@ -86,9 +86,9 @@ def submit(request: SubmitSweep, _say: _Say) -> Submitted:
             launch_line(request),
             request.files,
             submission_id=f"{request.sweep}-{number}",
-            metadata={_SWEEP: request.sweep, _WORDS: shlex.join(request.words)},
+            metadata={_SWEEP: request.sweep, _WORDS: shlex.join(request.arguments)},
         )
-    return Submitted(job_id=job_id, is_new=True, words=request.words)
+    return Submitted(job_id=job_id, is_new=True, arguments=request.arguments)
 
 
 def launch_line(request: SubmitSweep) -> str:
@@ -96,7 +96,7 @@ def launch_line(request: SubmitSweep) -> str:
 
     Its reports go below the storage folder, as Ray deletes the folder in which it runs a job.
     """
-    which, *options = request.words
+    which, *options = request.arguments
     sweep = f"./{which}" if which in request.files else which
     folder = shlex.quote(request.storage) if request.storage else '"$CAPSWEEP_STORAGE"'
     view = f"{VIEW_VARIABLE}={folder}/logs/{shlex.quote(request.sweep)}.view"
@@ -105,18 +105,20 @@ def launch_line(request: SubmitSweep) -> str:
     return f"mkdir -p {folder}/logs && export {view} {resume} && {shlex.join(run)} {folder}/reports"
 
 
-def run_job(request: RunJob, say: _Say) -> Ended:
+def run_job(request: RunJob, say: _Say) -> CommandEnded:
     """Run capsweep as a job and send what it prints."""
     with _client(request.dashboard) as client:
         width = f"COLUMNS={request.columns} " if request.columns else ""
-        line = f"{width}exec capsweep {shlex.join(request.words)}"
+        line = f"{width}exec capsweep {shlex.join(request.arguments)}"
         job_id = _submit(client, line, request.files)
         state = asyncio.run(_followed(client, FollowJob(dashboard="", job_id=job_id), say, None))
         with suppress(RuntimeError):
             client.delete_job(job_id)
     if state.exit_code is None:
-        raise BadInput(f"The cluster did not run 'capsweep {request.words[0]}': {state.message}")
-    return Ended(exit_code=state.exit_code)
+        raise BadInput(
+            f"The cluster did not run 'capsweep {request.arguments[0]}': {state.message}"
+        )
+    return CommandEnded(exit_code=state.exit_code)
 
 
 def stop_job(request: StopJob, _say: _Say) -> JobState:

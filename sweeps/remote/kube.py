@@ -135,7 +135,7 @@ class KubeHead(Head):
             name, noted = other["metadata"]["name"], other["metadata"].get("annotations", {})
             names.add(name)
             if noted.get(_SWEEP) == request.sweep and not _state(other).has_ended:
-                return Submitted(job_id=name, words=tuple(shlex.split(noted.get(_WORDS, ""))))
+                return Submitted(job_id=name, arguments=tuple(shlex.split(noted.get(_WORDS, ""))))
         name = _free_name(request.sweep, names)
         job = ray_job(name, request, self.storage, job=self.job, pod=self._pod)
         jobs, file = Folder(Path(), JOBS), f"{name}.yaml"
@@ -155,7 +155,7 @@ class KubeHead(Head):
             with suppress(OSError):  # others may be in it
                 jobs.path.rmdir()
             raise
-        return Submitted(job_id=name, is_new=True, words=request.words)
+        return Submitted(job_id=name, is_new=True, arguments=request.arguments)
 
     @contextmanager
     def records(self, tracking_uri: str | None) -> Generator[str]:
@@ -192,11 +192,11 @@ class KubeHead(Head):
         # a launch that is stopped has failed for KubeRay, which would start it again
         no_more = json.dumps({"spec": {"backoffLimit": 0}})
         self.kubectl("patch", "rayjob", submission.job_id, "--type=merge", f"--patch={no_more}")
-        words = ["capsweep", "stop", submission.sweep, f"--storage={self.storage}", "--quiet"]
+        command = ["capsweep", "stop", submission.sweep, f"--storage={self.storage}", "--quiet"]
         with suppress(BadInput):  # a launch that has not begun, or a head that is gone
             if pod := self._head_pod(submission.job_id):
-                words += ["--now"] * is_now
-                self.kubectl("exec", pod, "--container=ray-head", "--", *words, seconds=None)
+                command += ["--now"] * is_now
+                self.kubectl("exec", pod, "--container=ray-head", "--", *command, seconds=None)
         self.kubectl("delete", "rayjob", submission.job_id, "--ignore-not-found", seconds=None)
         return self._seen(submission.job_id)[0]
 
@@ -253,10 +253,10 @@ def ray_job(
         BadInput: If the sweep's file is too large for it.
     """
     made: _Json = yaml.safe_load(files("sweeps.remote").joinpath("rayjob.yaml").read_text("utf-8"))
-    noted = {_SWEEP: request.sweep, _WORDS: shlex.join(request.words)}
+    noted = {_SWEEP: request.sweep, _WORDS: shlex.join(request.arguments)}
     made["metadata"] = {"name": name, "annotations": noted}
     made["spec"]["entrypoint"] = _entrypoint(name, request, storage)
-    if any(word.startswith("--time-limit=") for word in request.words):
+    if any(word.startswith("--time-limit=") for word in request.arguments):
         made["spec"]["backoffLimit"] = 0  # or each new cluster would have that time
     cluster = made["spec"]["rayClusterSpec"]
     (workers,) = cluster["workerGroupSpecs"]
@@ -283,7 +283,7 @@ def _entrypoint(name: str, request: SubmitSweep, storage: str) -> str:
         BadInput: If it is longer than a command may be.
     """
     folder = f"{storage}/k8s/{name}"
-    which, *options = request.words
+    which, *options = request.arguments
     sweep = f"./{which}" if which in request.files else which
     variables = {VIEW_VARIABLE: f"{folder}/view", RESUME_VARIABLE: request.resume}
     storage_word = [] if request.storage else [f"--storage={storage}"]

@@ -58,22 +58,22 @@ class Kubectl:
     context: str
     namespace: str | None = None
 
-    def words(self, *words: str) -> list[str]:
-        """Return the words of a command."""
+    def command(self, *arguments: str) -> list[str]:
+        """Return the command line."""
         namespace = [f"--namespace={self.namespace}"] if self.namespace else []
-        return ["kubectl", f"--context={self.context}", *namespace, *words]
+        return ["kubectl", f"--context={self.context}", *namespace, *arguments]
 
-    def __call__(self, *words: str, seconds: float | None = _ANSWER_SECONDS) -> str:
+    def __call__(self, *arguments: str, seconds: float | None = _ANSWER_SECONDS) -> str:
         """Return what a command prints.
 
         Args:
-            words: After `kubectl`.
+            arguments: After `kubectl`.
             seconds: How long it may take; None for any time.
 
         Raises:
             BadInput: If it cannot be called, or fails.
         """
-        return _printed(self.words(*words), seconds)
+        return _printed(self.command(*arguments), seconds)
 
     @contextmanager
     def forwarded(self, service: str, port: int) -> Generator[int]:
@@ -82,10 +82,12 @@ class Kubectl:
         Raises:
             BadInput: If kubectl cannot make it.
         """
-        words = self.words("port-forward", "--address=127.0.0.1", f"service/{service}", f":{port}")
+        command = self.command(
+            "port-forward", "--address=127.0.0.1", f"service/{service}", f":{port}"
+        )
         with tempfile.TemporaryFile("w+") as log, tempfile.TemporaryFile("w+") as errors:
             process = subprocess.Popen(
-                words,
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=errors,
@@ -118,7 +120,7 @@ class KubectlLink(Link):
     """
 
     def __init__(self, kubectl: Kubectl, pod: str, name: str) -> None:
-        super().__init__(kubectl.words("exec", "--stdin", pod, "--", "capsweep-agent"), name)
+        super().__init__(kubectl.command("exec", "--stdin", pod, "--", "capsweep-agent"), name)
 
     def failure(self, exit_code: int | None, printed: str) -> BadInput:
         del exit_code
@@ -154,11 +156,11 @@ def refusal(verb: str, said: str) -> BadInput:
     return BadInput(f"kubectl {verb} was refused: {reason}.")
 
 
-def _printed(words: Sequence[str], seconds: float | None) -> str:
-    verb = next(word for word in words[1:] if not word.startswith("--"))
+def _printed(command: Sequence[str], seconds: float | None) -> str:
+    verb = next(word for word in command[1:] if not word.startswith("--"))
     try:
         ended = subprocess.run(
-            words,
+            command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -19,6 +19,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
+from sweeps.execution.channel import Pulse
 from sweeps.execution.child_process import ChildLostError, ChildProcess
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line, shortened, showable
@@ -31,7 +32,6 @@ from sweeps.remote.messages import (
     Failed,
     Files,
     Frame,
-    Pulse,
     Reply,
     Text,
 )
@@ -321,11 +321,11 @@ def tunnel(machine: Machine, port: int) -> Generator[int]:
     """
     here = _free_port()
     forwarded = f"127.0.0.1:{here}:127.0.0.1:{port}"
-    words = [*_SSH, *machine.ssh_options, "-N", "-T", "-o", "BatchMode=yes"]
-    words += ["-o", "ExitOnForwardFailure=yes", "-L", forwarded, machine.name]
+    command = [*_SSH, *machine.ssh_options, "-N", "-T", "-o", "BatchMode=yes"]
+    command += ["-o", "ExitOnForwardFailure=yes", "-L", forwarded, machine.name]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
-            words,
+            command,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -9,16 +9,13 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
+from sweeps.execution.channel import Message, Pulse
 from sweeps.records.plain_text import counted, duration_text
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class _Request(_Message):
+class _Request(Message):
     """A request.
 
     Attributes:
@@ -34,23 +31,28 @@ class GetFacts(_Request):
     call: Literal["facts"] = "facts"
 
 
-class RunCommand(_Request):
-    """Run capsweep there; its output comes as `Text`. Answer: `Ended`.
+class _Command(_Request):
+    """Run capsweep there; its output comes as `Text`. Answer: `CommandEnded`.
 
     Attributes:
-        words: After `capsweep`.
+        arguments: After `capsweep`.
         files: Name -> text of files in the folder in which it runs.
-        columns: Width of what it prints; None for its own.
+        columns: Width of its output; None for its own.
     """
 
-    call: Literal["run"] = "run"
-    words: tuple[str, ...]
+    arguments: tuple[str, ...]
     files: Mapping[str, str] = {}
     columns: int | None = None
 
 
+class RunCommand(_Command):
+    """Run a command in the agent."""
+
+    call: Literal["run"] = "run"
+
+
 class PrepareData(_Request):
-    """Make sure that the machine has the data of a sweep, which may download them. Answer: `Ready`.
+    """Download the data of a sweep unless the machine has them. Answer: `DataReady`.
 
     Attributes:
         sweep: Its name, or the name of its file.
@@ -72,40 +74,40 @@ class GetRunning(_Request):
     storage: str | None = None
 
 
-class SubmitSweep(_Request):
+class _Submission(_Request):
     """Submit `capsweep run` as a job, unless one for the sweep is running. Answer: `Submitted`.
 
     Attributes:
-        dashboard: Address of Ray's dashboard, as the agent reaches it.
         sweep: Name of the sweep.
-        words: After `capsweep run`.
+        arguments: After `capsweep run`.
         resume: The command that submits it again, which a launch that ends early shows.
         files: As of `RunCommand`.
+    """
+
+    sweep: str
+    arguments: tuple[str, ...]
+    resume: str
+    files: Mapping[str, str] = {}
+
+
+class SubmitSweep(_Submission):
+    """Submit a sweep to Ray or Kubernetes.
+
+    Attributes:
+        dashboard: Address of Ray's dashboard, as the agent reaches it.
         storage: The storage folder; None for that of the machine.
     """
 
     call: Literal["submit"] = "submit"
     dashboard: str
-    sweep: str
-    words: tuple[str, ...]
-    resume: str
-    files: Mapping[str, str] = {}
     storage: str | None = None
 
 
-class RunJob(_Request):
-    """Run capsweep as a job, where there is no ssh; its output comes as `Text`. Answer: `Ended`.
-
-    Attributes:
-        dashboard: As of `SubmitSweep`.
-        words: As of `RunCommand`, like the rest.
-    """
+class RunJob(_Command):
+    """Run a command as a job of Ray, where there is no ssh."""
 
     call: Literal["run_job"] = "run_job"
     dashboard: str
-    words: tuple[str, ...]
-    files: Mapping[str, str] = {}
-    columns: int | None = None
 
 
 class StopJob(_Request):
@@ -116,45 +118,59 @@ class StopJob(_Request):
     job_id: str
 
 
-class FollowJob(_Request):
-    """Send what a job prints as `Text`, and its live view as `Frame`. Answer: `JobState`.
+class _Follow(_Request):
+    """Send a job's output as `Text`, and its live view as `Frame`. Answer: `JobState`.
 
     Attributes:
-        dashboard: As of `SubmitSweep`.
-        job_id: The job.
-        sweep: Whose live view is sent; "" for none.
-        position: How many characters of its output are known.
+        position: How many characters of the output are known.
         is_followed: Until it ends; else what there is now.
+    """
+
+    position: int = 0
+    is_followed: bool = True
+
+
+class FollowJob(_Follow):
+    """Follow a job of Ray.
+
+    Attributes:
+        sweep: Whose live view is sent; "" for none.
     """
 
     call: Literal["follow"] = "follow"
     dashboard: str
     job_id: str
     sweep: str = ""
-    position: int = 0
-    is_followed: bool = True
 
 
-class StartHead(_Request):
-    """Start Ray's head and MLflow's server, each unless it runs. Answer: `Started`.
+class _Start(_Request):
+    """Start Ray on a machine. Answer: `ServicesStarted`.
 
     Attributes:
+        storage: The storage folder.
+        data: The folder of data sets.
+        mlflow_port: Of the server on the head.
         cpus: Cores for trials, None for all.
         gpus: GPUs likewise.
     """
 
-    call: Literal["start_head"] = "start_head"
     storage: str
     data: str
     mlflow_port: int
-    ray_port: int
-    dashboard_port: int
     cpus: int | None = None
     gpus: int | None = None
 
 
-class StartWorker(_Request):
-    """Have the machine join a head. What is left of an earlier one is ended. Answer: `Started`.
+class StartHead(_Start):
+    """Start Ray's head and MLflow's server, each unless it runs."""
+
+    call: Literal["start_head"] = "start_head"
+    ray_port: int
+    dashboard_port: int
+
+
+class StartWorker(_Start):
+    """Have the machine join a head, after ending what is left of an earlier one.
 
     Attributes:
         head: Address and port of Ray's head.
@@ -162,21 +178,15 @@ class StartWorker(_Request):
     """
 
     call: Literal["start_worker"] = "start_worker"
-    storage: str
-    data: str
-    mlflow_port: int
     head: str
     token: str = Field(repr=False)
-    cpus: int | None = None
-    gpus: int | None = None
 
 
 class GetNodes(_Request):
     """The machines that Ray's head knows. Answer: `Nodes`.
 
     Attributes:
-        dashboard: As of `SubmitSweep`.
-        down: What is said if nothing listens there; "" for a sentence with the address.
+        down: The error if nothing listens there; "" for a sentence with the address.
     """
 
     call: Literal["nodes"] = "nodes"
@@ -185,7 +195,7 @@ class GetNodes(_Request):
 
 
 class StopServices(_Request):
-    """End what the agent has started on the machine for one cluster. Answer: `Stopped`.
+    """End what the agent has started on the machine for one cluster. Answer: `ServicesEnded`.
 
     Attributes:
         ports: Those of Ray's head and of MLflow's server, by which its processes are known.
@@ -207,7 +217,7 @@ class HoldLock(_Request):
 
 
 class Probe(_Request):
-    """Look at what a machine has to share with the head. Answer: `Probed`.
+    """Check what a machine shares with the head. Answer: `Probed`.
 
     Attributes:
         storage: The storage folder.
@@ -242,13 +252,13 @@ def slurm_seconds(text: str) -> float | None:
     return float(sum(unit * int(part or 0) for unit, part in zip(units, parts, strict=True)))
 
 
-def time_word(seconds: float) -> str:
+def time_text(seconds: float) -> str:
     """Return a time as `--time` takes it: 2h, 90m."""
     minutes = seconds / 60
     return f"{minutes / 60:g}h" if minutes % 60 == 0 else f"{minutes:g}m"
 
 
-class NodeJob(_Message):
+class NodeJob(Message):
     """What a job asks of nodes of its own; the options of the command line are made from it.
 
     A node of Kubernetes is a pod for trials here.
@@ -272,8 +282,8 @@ class NodeJob(_Message):
         return self.cpus_per_node or 4 * max(1, self.gpus_per_node)
 
     @property
-    def node_words(self) -> str:
-        """What each node has, in words."""
+    def node_text(self) -> str:
+        """What each node has."""
         gpus = f" and {counted(self.gpus_per_node, 'GPU')}" if self.gpus_per_node else ""
         return counted(self.cores, "core") + gpus
 
@@ -304,10 +314,10 @@ class SlurmJob(NodeJob):
     options: tuple[str, ...] = ()
 
     @property
-    def words(self) -> str:
-        """What it asks for, in words."""
+    def text(self) -> str:
+        """What it asks for."""
         nodes = counted(self.nodes, "node")
-        each = f"{self.node_words}{' each' * (self.nodes > 1)}"
+        each = f"{self.node_text}{' each' * (self.nodes > 1)}"
         return f"{nodes} with {each}, {duration_text(self.seconds)}"
 
 
@@ -324,42 +334,29 @@ class GetSlurm(_Request):
     job: SlurmJob | None = None
 
 
-class SubmitToSlurm(_Request):
-    """Submit `capsweep run` as a job, unless one of the sweep is queued. Answer: `Submitted`.
+class SubmitToSlurm(_Submission):
+    """Submit a sweep to Slurm.
 
     Attributes:
-        sweep: Name of the sweep.
-        words: After `capsweep run`.
-        resume: The command that submits it again.
         storage: The storage folder, absolute.
         job: What the job asks for.
-        files: As of `RunCommand`.
     """
 
     call: Literal["submit_to_slurm"] = "submit_to_slurm"
-    sweep: str
-    words: tuple[str, ...]
-    resume: str
     storage: str
     job: SlurmJob
-    files: Mapping[str, str] = {}
 
 
-class FollowSlurmJob(_Request):
-    """Send what the job of a sweep prints as `Text`, its live view as `Frame`. Answer: `JobState`.
+class FollowSlurmJob(_Follow):
+    """Follow the job of a sweep.
 
     Attributes:
-        sweep: Name of the sweep.
         storage: The storage folder, absolute.
-        position: How many characters of its output are known.
-        is_followed: Until it ends; else what there is now.
     """
 
     call: Literal["follow_slurm_job"] = "follow_slurm_job"
     sweep: str
     storage: str
-    position: int = 0
-    is_followed: bool = True
 
 
 class StopSlurmJob(_Request):
@@ -418,11 +415,11 @@ REQUEST: TypeAdapter[RequestOfAny] = TypeAdapter(
 )
 
 
-class Text(_Message):
+class Text(Message):
     """Something to print.
 
     Attributes:
-        is_note: Whether the agent says it, and no job has printed it.
+        is_note: Whether it is the agent's own, and no job has printed it.
     """
 
     type: Literal["text"] = "text"
@@ -430,27 +427,21 @@ class Text(_Message):
     is_note: bool = False
 
 
-class Frame(_Message):
+class Frame(Message):
     """The live view of a launch as it is now."""
 
     type: Literal["frame"] = "frame"
     text: str
 
 
-class Pulse(_Message):
-    """The agent works."""
-
-    type: Literal["pulse"] = "pulse"
-
-
-class Answer(_Message):
+class Answer(Message):
     """The end: what was asked for."""
 
     type: Literal["answer"] = "answer"
     value: dict[str, Any]
 
 
-class Failed(_Message):
+class Failed(Message):
     """The end: it cannot be done, for the reason in the sentence."""
 
     type: Literal["failed"] = "failed"
@@ -461,7 +452,7 @@ Reply = Text | Frame | Pulse | Answer | Failed
 REPLY: TypeAdapter[Reply] = TypeAdapter(Annotated[Reply, Field(discriminator="type")])
 
 
-class Facts(_Message):
+class Facts(Message):
     """What a machine is and has.
 
     Attributes:
@@ -488,27 +479,27 @@ class Facts(_Message):
     data: str | None = None
 
 
-class Ended(_Message):
+class CommandEnded(Message):
     """A command has ended."""
 
     exit_code: int
 
 
-class Ready(_Message):
-    """It is done."""
+class DataReady(Message):
+    """The machine has the data."""
 
 
-class Running(_Message):
+class Running(Message):
     """Whether a launch runs."""
 
     is_running: bool
 
 
-class JobState(_Message):
+class JobState(Message):
     """The state of a job.
 
     Attributes:
-        status: In Ray's words; "UNKNOWN" if Ray has no such job, as after the loss of the head.
+        status: Ray's name of it; "UNKNOWN" if Ray has no such job, as after the loss of the head.
         message: Ray's reason, where it has failed.
         exit_code: Of its command, None if that is not known.
     """
@@ -523,21 +514,21 @@ class JobState(_Message):
         return self.status not in {"PENDING", "RUNNING"}
 
 
-class Submitted(_Message):
+class Submitted(Message):
     """A job of a sweep.
 
     Attributes:
         job_id: Ray's id of it.
         is_new: Whether it was submitted by this request.
-        words: After `capsweep run`, as it was submitted.
+        arguments: After `capsweep run`, as it was submitted.
     """
 
     job_id: str
     is_new: bool = False
-    words: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
 
 
-class Started(_Message):
+class ServicesStarted(Message):
     """What was started on a machine.
 
     Attributes:
@@ -553,7 +544,7 @@ class Started(_Message):
     mlflow: bool = False
 
 
-class Node(_Message):
+class Node(Message):
     """A machine as Ray's head knows it."""
 
     address: str
@@ -563,19 +554,19 @@ class Node(_Message):
     gpus: float
 
 
-class Nodes(_Message):
+class Nodes(Message):
     """The machines that Ray's head knows, the lost ones too."""
 
     nodes: tuple[Node, ...]
 
 
-class Stopped(_Message):
+class ServicesEnded(Message):
     """How many processes were ended."""
 
     num_processes: int
 
 
-class Probed(_Message):
+class Probed(Message):
     """What a machine shares with the head.
 
     Attributes:
@@ -599,7 +590,7 @@ class Probed(_Message):
     mlflow: bool | None = None
 
 
-class SlurmFacts(_Message):
+class SlurmFacts(Message):
     """Where jobs can be submitted to Slurm.
 
     Attributes:
@@ -615,7 +606,7 @@ MOST_FILES, MOST_BYTES = 1_000, 96 * 2**20
 """Of a folder that is sent."""
 
 
-class Files(_Message):
+class Files(Message):
     """Files of a folder: name -> content in base64."""
 
     files: Mapping[str, str]

@@ -57,13 +57,13 @@ class MlflowServer:
             "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
         }
         # one worker: of several, each answer on a keep-alive connection takes 40 ms more
-        words = ["server", "--host=127.0.0.1", f"--port={self._port}", "--workers=1"]
-        words += [f"--artifacts-destination={artifacts}"]
+        arguments = ["server", "--host=127.0.0.1", f"--port={self._port}", "--workers=1"]
+        arguments += [f"--artifacts-destination={artifacts}"]
         home = Folder(Path.home())
         home.remove(_LOG)  # of an earlier one
         with os.fdopen(home.append(_LOG, PRIVATE), "wb") as output:
             self._process = subprocess.Popen(
-                [program("mlflow"), *words],
+                [program("mlflow"), *arguments],
                 env=environment,
                 cwd=Path.home(),
                 stdin=subprocess.DEVNULL,
@@ -89,7 +89,7 @@ class MlflowServer:
         process.kill()
         host = socket.gethostname()
         printed = Folder(Path.home()).read(_LOG).decode(errors="replace").strip()
-        if any(words in printed for words in _NO_DRIVER):
+        if any(error in printed for error in _NO_DRIVER):
             raise BadInput(
                 f"MLflow's database is PostgreSQL, whose driver is not installed on {host}: "
                 f"python -m pip install 'psycopg[binary]' in the Python of capsweep there."

@@ -25,20 +25,20 @@ from sweeps.records.plain_text import one_line
 from sweeps.remote.messages import (
     MOST_BYTES,
     MOST_FILES,
-    Ended,
+    CommandEnded,
+    DataReady,
     Facts,
     Files,
     GetFacts,
     GetFiles,
     GetRunning,
     PrepareData,
-    Ready,
     RunCommand,
     Running,
-    Started,
+    ServicesEnded,
+    ServicesStarted,
     StartHead,
     StartWorker,
-    Stopped,
     StopServices,
     Text,
 )
@@ -77,13 +77,13 @@ def facts(_: GetFacts, _say: _Say) -> Facts:
     )
 
 
-def run_command(request: RunCommand, say: _Say) -> Ended:
+def run_command(request: RunCommand, say: _Say) -> CommandEnded:
     """Run capsweep in a folder with some files, and send what it prints."""
     with tempfile.TemporaryDirectory(prefix="capsweep-") as folder:
         write_files(Folder(Path(folder)), request.files)
         width = {"COLUMNS": str(request.columns)} if request.columns else {}
         process = subprocess.Popen(
-            [program("capsweep"), *request.words],
+            [program("capsweep"), *request.arguments],
             cwd=folder,
             env={**os.environ, "RAY_AUTH_MODE": "token", **width},
             stdin=subprocess.DEVNULL,
@@ -95,10 +95,10 @@ def run_command(request: RunCommand, say: _Say) -> Ended:
         assert process.stdout is not None
         while text := os.read(process.stdout.fileno(), 1 << 16):
             say(Text(text=text.decode(errors="replace")))
-        return Ended(exit_code=process.wait())
+        return CommandEnded(exit_code=process.wait())
 
 
-def prepare_data(request: PrepareData, _say: _Say) -> Ready:
+def prepare_data(request: PrepareData, _say: _Say) -> DataReady:
     """Make sure that the data of a sweep are here.
 
     Raises:
@@ -114,7 +114,7 @@ def prepare_data(request: PrepareData, _say: _Say) -> Ready:
         which = f"./{request.sweep}" if request.files else request.sweep
         prepare_data(define(which, Changes(settings=dict(request.settings)), ()))
         os.chdir("/")
-    return Ready()
+    return DataReady()
 
 
 def running(request: GetRunning, _say: _Say) -> Running:
@@ -166,7 +166,7 @@ def _is_wanted(path: Path, request: GetFiles) -> bool:
 # Ray and MLflow.
 
 
-def start_head(request: StartHead, _say: _Say) -> Started:
+def start_head(request: StartHead, _say: _Say) -> ServicesStarted:
     """Start Ray's head and MLflow's server, each unless it runs.
 
     Raises:
@@ -192,10 +192,10 @@ def start_head(request: StartHead, _say: _Say) -> Started:
             f"--dashboard-port={request.dashboard_port}",
         )
     mlflow.wait()
-    return Started(address=address, token=token, ray=starts_ray, mlflow=starts_mlflow)
+    return ServicesStarted(address=address, token=token, ray=starts_ray, mlflow=starts_mlflow)
 
 
-def start_worker(request: StartWorker, _say: _Say) -> Started:
+def start_worker(request: StartWorker, _say: _Say) -> ServicesStarted:
     """Have this machine join a head, after ending what is left of an earlier one.
 
     Raises:
@@ -211,23 +211,23 @@ def start_worker(request: StartWorker, _say: _Say) -> Started:
     _write_environment(request)
     end_services(int(request.head.rpartition(":")[2]))
     _start_ray(request.head, request, f"--address={request.head}")
-    return Started(address=_address(), ray=True)
+    return ServicesStarted(address=_address(), ray=True)
 
 
-def stop(request: StopServices, _say: _Say) -> Stopped:
+def stop(request: StopServices, _say: _Say) -> ServicesEnded:
     """End the services of one cluster that an agent has started here."""
-    return Stopped(num_processes=sum(map(end_services, request.ports)))
+    return ServicesEnded(num_processes=sum(map(end_services, request.ports)))
 
 
-def _start_ray(head: str, request: StartHead | StartWorker, *words: str) -> None:
-    words += (f"--object-store-memory={_OBJECT_STORE_BYTES}", "--disable-usage-stats")
-    words += (f"--num-cpus={num_cores() if request.cpus is None else request.cpus}",)
+def _start_ray(head: str, request: StartHead | StartWorker, *options: str) -> None:
+    options += (f"--object-store-memory={_OBJECT_STORE_BYTES}", "--disable-usage-stats")
+    options += (f"--num-cpus={num_cores() if request.cpus is None else request.cpus}",)
     if request.gpus is not None:
-        words += (f"--num-gpus={request.gpus}",)
+        options += (f"--num-gpus={request.gpus}",)
     environment = {**service_environment(), MARK: f"ray {head}", "RAY_AUTH_MODE": "token"}
     try:
         started = subprocess.run(
-            [program("ray"), "start", "--log-color=false", *words],
+            [program("ray"), "start", "--log-color=false", *options],
             env=environment,
             cwd=Path.home(),
             stdin=subprocess.DEVNULL,
@@ -256,9 +256,9 @@ def _no_ray(head: str, reason: str) -> BadInput:
 
 def _address() -> str:
     """Return the address under which the other machines reach this one: that which ssh came to."""
-    words = os.environ.get("SSH_CONNECTION", "").split()
-    if len(words) == 4 and not words[2].startswith(("127.", "::1")):
-        return words[2]
+    connection = os.environ.get("SSH_CONNECTION", "").split()
+    if len(connection) == 4 and not connection[2].startswith(("127.", "::1")):
+        return connection[2]
     from ray.util import get_node_ip_address
 
     return get_node_ip_address()

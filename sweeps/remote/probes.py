@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
 from sweeps.remote import node
-from sweeps.remote.messages import HoldLock, Probe, Probed, Stopped, Text
+from sweeps.remote.messages import HoldLock, Probe, Probed, ServicesEnded, Text
 from sweeps.remote.services import answers
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.folder import Folder
@@ -24,7 +24,7 @@ _MOST_NAMES = 1000
 _Say = Callable[[BaseModel], None]
 
 
-def hold_lock(request: HoldLock, say: _Say) -> Stopped:
+def hold_lock(request: HoldLock, say: _Say) -> ServicesEnded:
     """Lock a new file in the storage folder until the connection ends, and remove it then.
 
     Raises:

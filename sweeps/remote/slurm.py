@@ -36,7 +36,7 @@ from sweeps.remote.messages import (
     SubmitToSlurm,
     Text,
     slurm_seconds,
-    time_word,
+    time_text,
 )
 from sweeps.remote.node import write_files
 from sweeps.storage.folder import PRIVATE, Folder
@@ -168,15 +168,15 @@ def submit(request: SubmitToSlurm, _say: _Say) -> Submitted:
         BadInput: If Slurm does not take it, or the storage folder cannot be written to.
     """
     folder = _folder(request.storage, request.sweep)
-    words = shlex.join(request.words)
+    arguments = shlex.join(request.arguments)
     text = job_file(request)
     if (state := _queued(folder)) and not state.has_ended:
         _check_same_job(folder, text, request)
         noted = tuple(shlex.split(_text(folder, "words")))
-        return Submitted(job_id=_job_id(folder), words=noted)
+        return Submitted(job_id=_job_id(folder), arguments=noted)
     _test(text, request.job)
     try:
-        _write_job(folder, words, text, request)
+        _write_job(folder, arguments, text, request)
     except OSError as error:
         raise BadInput(
             f"The storage folder {request.storage} cannot be written to on "
@@ -184,10 +184,10 @@ def submit(request: SubmitToSlurm, _say: _Say) -> Submitted:
         ) from error
     # by its text: sbatch would open the file by its path
     folder.write("job", _slurm("sbatch", "--parsable", given=text).encode())
-    return Submitted(job_id=_job_id(folder), is_new=True, words=request.words)
+    return Submitted(job_id=_job_id(folder), is_new=True, arguments=request.arguments)
 
 
-def _write_job(folder: Folder, words: str, text: str, request: SubmitToSlurm) -> None:
+def _write_job(folder: Folder, arguments: str, text: str, request: SubmitToSlurm) -> None:
     """Write what a job reads, and make the file into which Slurm writes what it prints.
 
     Raises:
@@ -202,7 +202,7 @@ def _write_job(folder: Folder, words: str, text: str, request: SubmitToSlurm) ->
     for name in ("job.out", "exit"):
         folder.remove(name)
     os.close(folder.append("job.out"))
-    for name, content in (("words", words), ("job.sbatch", text)):
+    for name, content in (("words", arguments), ("job.sbatch", text)):
         folder.write(name, content.encode(), PRIVATE)  # an address of records may have a password
 
 
@@ -235,7 +235,7 @@ def _as_typed(options: set[str]) -> str:
     for option in sorted(options):
         name, _, value = option.partition("=")
         if name == "--time":
-            typed.append(f"--time {time_word(slurm_seconds(value) or 0)}")
+            typed.append(f"--time {time_text(slurm_seconds(value) or 0)}")
         elif name == "--cpus-per-task" and not has_gpus:
             typed.append(f"--cpus-per-node {value}")
         elif name in {"--nodes", "--gpus-per-node", "--partition"}:
@@ -262,7 +262,7 @@ def _test(text: str, job: SlurmJob) -> None:
 def job_file(request: SubmitToSlurm) -> str:
     """Return the file that sbatch takes: what this sweep asks for, then what all have in common."""
     folder = _folder(request.storage, request.sweep).path
-    which, *options = request.words
+    which, *options = request.arguments
     storage = Path(request.storage)
     run = [f"./{which}" if which in request.files else which, f"--storage={storage}"]
     run += [word for word in options if not word.startswith("--storage=")]  # relative, perhaps
@@ -378,14 +378,14 @@ def _queued(folder: Folder) -> JobState | None:
         raise
     status, reason, start, nodes = (*listed.strip().split("|"), "", "", "")[:4]
     if status in _WAITING:
-        message = f"Job {job_id} {_waiting_words(job_id, reason, start)}"
+        message = f"Job {job_id} {_waiting_text(job_id, reason, start)}"
         return JobState(status="PENDING", message=message)
     message = f"Job {job_id} runs on {nodes}."
     return JobState(status="RUNNING", message=message) if status in _AT_WORK else None
 
 
-def _waiting_words(job_id: str, reason: str, start: str) -> str:
-    """Return why a job waits, in words.
+def _waiting_text(job_id: str, reason: str, start: str) -> str:
+    """Return why a job waits.
 
     Args:
         job_id: Its number.
@@ -429,7 +429,7 @@ def _folder(storage: str, sweep: str) -> Folder:
     return Folder(Path(storage), "slurm", sweep)
 
 
-def _slurm(*words: str, given: str = "") -> str:
+def _slurm(*command: str, given: str = "") -> str:
     """Return what a command of Slurm prints, which is given a text on its standard input.
 
     Raises:
@@ -437,7 +437,7 @@ def _slurm(*words: str, given: str = "") -> str:
     """
     try:
         ended = subprocess.run(
-            words,
+            command,
             input=given,
             capture_output=True,
             text=True,
@@ -446,11 +446,11 @@ def _slurm(*words: str, given: str = "") -> str:
         )
     except subprocess.TimeoutExpired:
         raise BadInput(
-            f"Slurm's controller has not answered {words[0]} in {_ANSWER_SECONDS:.0f} s: try again "
-            f"later."
+            f"Slurm's controller has not answered {command[0]} in {_ANSWER_SECONDS:.0f} s: try "
+            f"again later."
         ) from None
     if ended.returncode:
-        lines = ended.stderr.replace(f"{words[0]}: ", "").replace("error: ", "").splitlines()
+        lines = ended.stderr.replace(f"{command[0]}: ", "").replace("error: ", "").splitlines()
         reason = one_line("; ".join(filter(None, lines)))[:300] or "it has said nothing"
-        raise BadInput(f"{words[0]} was refused: {reason.rstrip('.')}.")
+        raise BadInput(f"{command[0]} was refused: {reason.rstrip('.')}.")
     return ended.stdout

@@ -17,6 +17,7 @@ from sweeps.remote.head import Head, RayHead, Show, SlurmLogin
 from sweeps.remote.kube import KubeHead
 from sweeps.remote.link import MachineUnreachable, decoded_files, link_to
 from sweeps.remote.messages import (
+    DataReady,
     Facts,
     Files,
     Frame,
@@ -25,7 +26,6 @@ from sweeps.remote.messages import (
     Node,
     NodeJob,
     PrepareData,
-    Ready,
     SlurmJob,
     SubmitSweep,
     Submitted,
@@ -132,20 +132,20 @@ class RemotePlan:
             )
 
 
-def remote_plan(head: RayHead, sent: Sendable, words: Sequence[str], cpus: int) -> RemotePlan:
+def remote_plan(head: RayHead, sent: Sendable, arguments: Sequence[str], cpus: int) -> RemotePlan:
     """Ask a cluster of Ray what a launch would do.
 
     Args:
         head: The cluster's head.
         sent: The sweep.
-        words: The options of the launch that `capsweep plan` takes.
+        arguments: The options of the launch that `capsweep plan` takes.
         cpus: Cores of each trial.
 
     Raises:
         BadInput: If it would be refused.
     """
     nodes = head.nodes()
-    answer = _planned(head, sent, ["--address", "auto", *words])
+    answer = _planned(head, sent, ["--address", "auto", *arguments])
     return RemotePlan(
         sweep=answer["sweep"],
         num_cells=answer["num_cells"],
@@ -159,7 +159,7 @@ def remote_plan(head: RayHead, sent: Sendable, words: Sequence[str], cpus: int) 
 
 
 def plan_of_nodes(
-    head: SlurmLogin | KubeHead, sent: Sendable, words: Sequence[str], launch: "LaunchOptions"
+    head: SlurmLogin | KubeHead, sent: Sendable, arguments: Sequence[str], launch: "LaunchOptions"
 ) -> RemotePlan:
     """Ask what a launch would do on the nodes of a job.
 
@@ -169,8 +169,8 @@ def plan_of_nodes(
     Args:
         head: The login node, or MLflow's pod.
         sent: The sweep.
-        words: The options of the launch that `capsweep plan` takes, without those on cores, GPUs
-            and numbers of trials.
+        arguments: The options of the launch that `capsweep plan` takes, without those on cores,
+            GPUs and numbers of trials.
         launch: All options of the launch.
 
     Raises:
@@ -179,7 +179,7 @@ def plan_of_nodes(
     job = head.job
     assert job is not None
     at_once, gpus = _fit(job, launch)
-    answer = _planned(head, sent, ["--gpus-per-trial=0", f"--storage={head.storage}", *words])
+    answer = _planned(head, sent, ["--gpus-per-trial=0", f"--storage={head.storage}", *arguments])
     num_to_train, seconds = _num_to_train(answer), answer["estimate_seconds"]
     if seconds is not None and num_to_train:
         of_one = seconds * answer["num_concurrent"] / num_to_train
@@ -223,14 +223,14 @@ def _fit(job: NodeJob, launch: "LaunchOptions") -> tuple[int, float]:
     return min(launch.max_concurrent or fit * job.nodes, fit * job.nodes), gpus
 
 
-def _planned(head: Head, sent: Sendable, words: Sequence[str]) -> Mapping[str, Any]:
+def _planned(head: Head, sent: Sendable, arguments: Sequence[str]) -> Mapping[str, Any]:
     """Return the answer of `capsweep plan` there.
 
     Raises:
         BadInput: If the launch would be refused, or its disk is too small.
     """
     printed: list[str] = []
-    plan = ["plan", sent.word, "--json", *words]
+    plan = ["plan", sent.word, "--json", *arguments]
     code = head.run(plan, lambda reply: printed.append(reply.text), sent.files)
     answer = _answer("".join(printed))
     if answer and answer.get("refusal"):
@@ -275,7 +275,7 @@ def check_machines(
     """
     if isinstance(head, SlurmLogin | KubeHead):  # its nodes see the same disk
         request = PrepareData(sweep=sent.word, files=sent.files, settings=settings)
-        head.link.call(request, Ready)
+        head.link.call(request, DataReady)
         return ()
     if not isinstance(head, RayHead) or not head.cluster:
         return ()
@@ -288,7 +288,7 @@ def check_machines(
 
     def prepared(machine: Machine) -> None:
         try:
-            link_to(machine).call(request, Ready)
+            link_to(machine).call(request, DataReady)
         except BadInput as error:
             raise BadInput(f"On {machine.name}: {error}") from error
 
@@ -334,7 +334,7 @@ def submit(
     sent: Sendable,
     *,
     sweep: str,
-    words: tuple[str, ...],
+    arguments: tuple[str, ...],
     resume: str,
     options: "LaunchOptions",
 ) -> tuple[Submission, bool]:
@@ -344,9 +344,9 @@ def submit(
         head: The machine that takes it.
         sent: The sweep.
         sweep: Its name.
-        words: The options of the launch, as the command line writes them.
+        arguments: The options of the launch, as the command line writes them.
         resume: The command that submits it again.
-        options: The same as `words`.
+        options: The same as `arguments`.
 
     Returns:
         The submission, and whether its job is new.
@@ -355,29 +355,30 @@ def submit(
         BadInput: If the cluster does not take it, or the sweep runs with other options.
     """
     storage = str(options.storage) if options.storage else None
-    given: dict[str, Any] = {
+    request: dict[str, Any] = {
         "sweep": sweep,
-        "words": (sent.word, *words),
+        "arguments": (sent.word, *arguments),
         "resume": resume,
         "files": sent.files,
     }
     _check_not_elsewhere(head, sweep)
-    answer = _submitted(head, given, storage)
-    if not answer.is_new and answer.words != given["words"]:
+    answer = _submitted(head, request, storage)
+    if not answer.is_new and answer.arguments != request["arguments"]:
         raise BadInput(
             f"'{sweep}' is there already as job {answer.job_id} with other options: stop it first "
             f"(capsweep stop {sweep}), or give this one a --name."
         )
-    noted = {
-        **given,
+    fields: dict[str, Any] = {
+        "sweep": sweep,
+        "resume": resume,
         "job_id": answer.job_id,
-        "words": words,
+        "words": arguments,
         "file": str(sent.file) if sent.file else None,
         "storage": storage,
         "tracking_uri": options.tracking_uri,
         "folder": str(Path.cwd()),
     }
-    submission = Submission.model_validate({**noted, **head.place})
+    submission = Submission.model_validate({**fields, **head.place})
     submission.write()
     return submission, answer.is_new
 
@@ -401,15 +402,15 @@ def _check_not_elsewhere(head: Head, sweep: str) -> None:
             )
 
 
-def _submitted(head: Head, given: Mapping[str, Any], storage: str | None) -> Submitted:
+def _submitted(head: Head, request: Mapping[str, Any], storage: str | None) -> Submitted:
     if isinstance(head, SlurmLogin):
         assert head.job is not None
-        to_slurm = SubmitToSlurm(**given, storage=head.storage, job=head.job)
+        to_slurm = SubmitToSlurm(**request, storage=head.storage, job=head.job)
         return head.link.call(to_slurm, Submitted)
     if isinstance(head, KubeHead):
-        return head.submit(SubmitSweep(**given, dashboard="", storage=storage))
+        return head.submit(SubmitSweep(**request, dashboard="", storage=storage))
     assert isinstance(head, RayHead)
-    to_ray = SubmitSweep(**given, dashboard=head.dashboard, storage=storage)
+    to_ray = SubmitSweep(**request, dashboard=head.dashboard, storage=storage)
     return head.link.call(to_ray, Submitted)
 
 
@@ -426,16 +427,16 @@ def head_of(submission: Submission) -> Head:
     return RayHead(submission.on, submission.address)
 
 
-def running_submission(head: Head, resume: str, words: Sequence[str]) -> Submission | None:
+def running_submission(head: Head, resume: str, arguments: Sequence[str]) -> Submission | None:
     """Return the submission that the same command has made, if its job goes on.
 
     Args:
         head: The cluster's head.
         resume: The command, without what a launch does only once, such as --retrain.
-        words: The options of the launch: none that it was not given.
+        arguments: The options of the launch: none that it was not given.
     """
     for submission in submissions():
-        is_same = submission.resume == resume and {*words} <= {*submission.words}
+        is_same = submission.resume == resume and {*arguments} <= {*submission.words}
         if is_same and goes_on(head, submission):
             return submission
     return None

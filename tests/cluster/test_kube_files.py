@@ -27,7 +27,7 @@ Json = dict[str, Any]
 REQUEST = SubmitSweep(
     dashboard="",
     sweep="mine",
-    words=("mine.py", "--max-concurrent=2", "--gpus-per-trial=0.5"),
+    arguments=("mine.py", "--max-concurrent=2", "--gpus-per-trial=0.5"),
     resume="capsweep submit mine.py --to=k8s",
     files={"mine.py": "SWEEP = 'it''s'\n"},
 )

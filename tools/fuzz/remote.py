@@ -107,7 +107,7 @@ class Scene:
     def submit(self) -> None:
         request = SubmitToSlurm(
             sweep=SWEEP,
-            words=("mine.py",),
+            arguments=("mine.py",),
             resume="",
             storage=str(self.storage),
             job=SlurmJob(seconds=3600),

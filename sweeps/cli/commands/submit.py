@@ -123,7 +123,7 @@ def submit(
     _ask(is_sure=is_sure)
     words += _added_words(to, plan, launch)
     submission, is_new = submit_sweep(
-        head, sent, sweep=plan.sweep, words=words, resume=again, options=launch
+        head, sent, sweep=plan.sweep, arguments=words, resume=again, options=launch
     )
     _print_submitted(submission, head.link.name, is_new=is_new)
     if is_followed or not is_new:
@@ -315,12 +315,12 @@ def _print_job(head: "Head") -> None:
 
     if isinstance(head, SlurmLogin) and head.job:
         times = counted(head.job.attempts, "time")
-        say(f"The job: {head.job.words}; started at most {times} while trials are missing.")
+        say(f"The job: {head.job.text}; started at most {times} while trials are missing.")
         say(f"Records: {head.storage} (all nodes must see it).")
     if isinstance(head, KubeHead) and head.job:
         say(
             f"Pods for trials: at most {head.job.nodes}, each with {head.job.memory_gib} GiB of "
-            f"memory, {head.job.node_words}; one more for Ray's head."
+            f"memory, {head.job.node_text}; one more for Ray's head."
         )
 
 

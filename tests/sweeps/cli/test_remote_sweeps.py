@@ -16,7 +16,7 @@ from sweeps.execution.launch.result import SweepResult
 from sweeps.records.errors import BadInput
 from sweeps.records.launch_command import RESUME_VARIABLE
 from sweeps.remote import head
-from sweeps.remote.messages import Ended, Files, Frame, JobState, Running, SlurmFacts, Text
+from sweeps.remote.messages import CommandEnded, Files, Frame, JobState, Running, SlurmFacts, Text
 from sweeps.remote.submissions import Submission
 from tests.sweeps.cli.shell import Shell
 
@@ -80,7 +80,10 @@ def test_a_launch_that_is_starting_is_stopped_once_it_has_begun(
     shell: Shell, cluster: Cluster
 ) -> None:
     note(cluster)
-    cluster.answers["run"] = [(NO_LAUNCH, Ended(exit_code=2)), ("It ends.\n", Ended(exit_code=0))]
+    cluster.answers["run"] = [
+        (NO_LAUNCH, CommandEnded(exit_code=2)),
+        ("It ends.\n", CommandEnded(exit_code=0)),
+    ]
     cluster.answers["follow"] = [RUNNING]
     answer = shell("stop", "mine")
     assert answer.code == 0
@@ -94,7 +97,7 @@ def test_a_job_that_begins_no_launch_is_ended_by_ray(
 ) -> None:
     note(cluster)
     monkeypatch.setattr(remote_sweeps, "_START_SECONDS", 0.0)
-    cluster.answers["run"] = [(NO_LAUNCH, Ended(exit_code=2))]
+    cluster.answers["run"] = [(NO_LAUNCH, CommandEnded(exit_code=2))]
     cluster.answers |= {"follow": [RUNNING], "stop_job": [STOPPED]}
     answer = shell("stop", "mine")
     assert answer.code == 0
@@ -106,7 +109,7 @@ def test_to_stop_what_has_ended_is_refused_by_the_sentence_from_there(
     shell: Shell, cluster: Cluster
 ) -> None:
     note(cluster)
-    cluster.answers |= {"run": [(NO_LAUNCH, Ended(exit_code=2))], "follow": [STOPPED]}
+    cluster.answers |= {"run": [(NO_LAUNCH, CommandEnded(exit_code=2))], "follow": [STOPPED]}
     answer = shell("stop", "mine")
     assert answer.code == 2
     assert answer.out == NO_LAUNCH
@@ -200,14 +203,16 @@ def test_who_follows_a_job_sees_its_tables_as_wide_as_the_terminal(
     cluster.answers |= {
         "slurm": [SlurmFacts(storage="/s")],
         "follow_slurm_job": [("mine: 5 trained now\n", done)],
-        "run": [("A table\n\nReport: /tmp/there/report.html (9 more)\n", Ended(exit_code=0))],
+        "run": [
+            ("A table\n\nReport: /tmp/there/report.html (9 more)\n", CommandEnded(exit_code=0))
+        ],
         "files": [Files(files={})],
     }
     answer = shell("logs", "-f", "mine")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith("mine: 5 trained now\nA table\n\nOn this machine, of 'mine': ")
     (asked,) = (one for one in cluster.asked if one.call == "run")
-    assert (asked.words, asked.columns) == (
+    assert (asked.arguments, asked.columns) == (
         ("report", "mine", "--name=mine", "--storage=/s"),
         83,
     )

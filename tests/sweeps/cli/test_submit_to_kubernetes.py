@@ -72,7 +72,7 @@ elif named[0] == "exec" and "--stdin" in words:
     request = json.loads(sys.stdin.readline())
     with (root / "requests.jsonl").open("a") as requests:
         print(json.dumps(request), file=requests)
-    name = "-".join([request["call"], *request.get("words", [])[:1]])
+    name = "-".join([request["call"], *request.get("arguments", [])[:1]])
     print((root / f"agent-{{name}}").read_text())
 '''
 
@@ -197,7 +197,7 @@ def test_a_submitted_sweep_is_a_job_whose_file_stays_here(shell: Shell, cluster:
     (container,) = workers["template"]["spec"]["containers"]
     assert container["resources"]["limits"] == {"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": "1"}
     plan, prepared = cluster.noted("requests.jsonl")
-    assert plan["words"][:4] == ["plan", "quickstart", "--json", "--gpus-per-trial=0"]
+    assert plan["arguments"][:4] == ["plan", "quickstart", "--json", "--gpus-per-trial=0"]
     assert prepared["call"] == "prepare_data"
 
 
@@ -263,7 +263,7 @@ def test_a_job_that_waits_says_for_what(shell: Shell, cluster: Cluster) -> None:
     cluster.has_state("Running", "RUNNING")
     cluster.answers("run-status", "7 of 35 cells filled.\n", exit_code=0)
     assert shell("status", "quickstart").out == "7 of 35 cells filled.\n"
-    assert cluster.noted("requests.jsonl")[-2]["words"] == [
+    assert cluster.noted("requests.jsonl")[-2]["arguments"] == [
         *("status", "quickstart"),
         f"--storage={STORAGE}",
     ]
@@ -336,7 +336,7 @@ def test_the_script_of_a_job_runs_the_sweep_and_leaves_its_exit_code(
     request = SubmitSweep(
         dashboard="",
         sweep="mine",
-        words=("mine.py", "--set=model.name='$(touch x)'"),
+        arguments=("mine.py", "--set=model.name='$(touch x)'"),
         resume="capsweep submit mine.py",
         files={"mine.py": text},
     )

@@ -12,7 +12,7 @@ from sweeps.remote import cluster, head, submit
 from sweeps.remote.cluster import check_cluster, start_cluster
 from sweeps.remote.cluster_file import ClusterFile, Machine
 from sweeps.remote.link import MachineUnreachable
-from sweeps.remote.messages import Facts, Node, Nodes, Probed, Ready, Started
+from sweeps.remote.messages import DataReady, Facts, Node, Nodes, Probed, ServicesStarted
 
 HEAD = Facts(
     host="head",
@@ -49,7 +49,7 @@ class Machines:
 
     def __init__(self, facts: dict[str, Any], shared: dict[str, Any]) -> None:
         self.nodes: Nodes | BadInput = NODES
-        self.ready: Ready | BadInput = Ready()
+        self.ready: DataReady | BadInput = DataReady()
         self.asked: list[tuple[str, str]] = []
         worker = {"host": "w1", "address": "10.0.0.2", "gpus": 2, **facts}
         self.facts: dict[str, Facts | BadInput] = {
@@ -67,8 +67,10 @@ class Machines:
                     Facts: lambda: machines.facts[machine.name],
                     Probed: lambda: machines.shared[machine.name],
                     Nodes: lambda: machines.nodes,
-                    Started: lambda: Started(address="10.0.0.1", ray=machine.name == "head"),
-                    Ready: lambda: machines.ready,
+                    ServicesStarted: lambda: ServicesStarted(
+                        address="10.0.0.1", ray=machine.name == "head"
+                    ),
+                    DataReady: lambda: machines.ready,
                 }
                 answer = answers[value]()
                 if isinstance(answer, BaseException):

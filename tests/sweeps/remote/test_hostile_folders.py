@@ -57,7 +57,7 @@ def contents(folder: Path) -> dict[str, str]:
 def submit(storage: Path) -> None:
     request = SubmitToSlurm(
         sweep="mine",
-        words=(SWEEP_FILE,),
+        arguments=(SWEEP_FILE,),
         resume="",
         storage=str(storage),
         job=SlurmJob(seconds=3600),
@@ -142,7 +142,7 @@ def test_what_a_job_executes_can_be_replaced_by_its_user_alone(
 def test_the_scratch_folder_of_a_job_cannot_be_guessed() -> None:
     script = slurm.job_file(
         SubmitToSlurm(
-            sweep="mine", words=("mine",), resume="", storage="/x", job=SlurmJob(seconds=3600)
+            sweep="mine", arguments=("mine",), resume="", storage="/x", job=SlurmJob(seconds=3600)
         )
     )
     (scratch,) = [line for line in script.splitlines() if line.startswith("scratch=/")]

@@ -20,7 +20,11 @@ def test_a_submitted_launch_is_resumed_by_submitting_it_again(
 ) -> None:
     resume = "capsweep submit quickstart --on 'my cluster.yaml' --seeds=0"
     request = SubmitSweep(
-        dashboard="", sweep="q", words=("quickstart",), resume=resume, storage=str(tmp_path / "a b")
+        dashboard="",
+        sweep="q",
+        arguments=("quickstart",),
+        resume=resume,
+        storage=str(tmp_path / "a b"),
     )
     program = tmp_path / "capsweep"
     program.write_text(

@@ -11,7 +11,7 @@ from sweeps.records.errors import BadInput
 from sweeps.remote.cluster_file import Machine
 from sweeps.remote.link import Link, link_to, link_to_here, tunnel
 from sweeps.remote.messages import (
-    Ended,
+    CommandEnded,
     Frame,
     GetNodes,
     GetRunning,
@@ -34,8 +34,8 @@ def link(*before: str, agent: Sequence[str] = _AGENT) -> Link:
 
 def test_what_a_command_prints_is_sent_and_its_exit_code(tmp_path: Path) -> None:
     printed: list[Text | Frame] = []
-    request = RunCommand(words=("report", "mine", "--storage", str(tmp_path / "none")))
-    assert link("echo welcome").call(request, Ended, printed.append).exit_code == 2
+    request = RunCommand(arguments=("report", "mine", "--storage", str(tmp_path / "none")))
+    assert link("echo welcome").call(request, CommandEnded, printed.append).exit_code == 2
     said = "".join(reply.text for reply in printed)
     assert said.startswith(f"capsweep: There is no tracking store at {tmp_path}/none")
 

@@ -102,19 +102,21 @@ def test_a_command_runs_in_a_folder_with_its_files(
     monkeypatch.setenv("COLUMNS", "9")
     put('echo "$@"; ls; cat mine.py >&2; echo $COLUMNS $RAY_AUTH_MODE; exit 3')
     replies: list[Any] = []
-    request = RunCommand(words=("plan", "mine.py"), files={"mine.py": "SWEEP = 3\n"}, columns=80)
+    request = RunCommand(
+        arguments=("plan", "mine.py"), files={"mine.py": "SWEEP = 3\n"}, columns=80
+    )
     assert node.run_command(request, replies.append).exit_code == 3
     printed = "".join(reply.text for reply in replies)
     assert printed == "plan mine.py\nmine.py\nSWEEP = 3\n80 token\n"
     replies.clear()
-    node.run_command(RunCommand(words=("list",)), replies.append)
+    node.run_command(RunCommand(arguments=("list",)), replies.append)
     assert "".join(reply.text for reply in replies).endswith("9 token\n")
     for process in started:  # in an agent it goes with the process
         process.stdout.close()
 
 
 def test_a_file_is_sent_by_its_name_and_not_to_a_path() -> None:
-    request = RunCommand(words=("list",), files={"../mine.py": ""})
+    request = RunCommand(arguments=("list",), files={"../mine.py": ""})
     with pytest.raises(BadInput, match=r"^'\.\./mine\.py' is no name of a file"):
         node.run_command(request, say)
 

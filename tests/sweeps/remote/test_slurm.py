@@ -49,8 +49,8 @@ def test_a_node_has_four_cores_a_gpu() -> None:
 def test_a_job_is_said_in_words() -> None:
     one = SlurmJob(seconds=3600, cpus_per_node=1)
     two = SlurmJob(seconds=5400, nodes=2, gpus_per_node=1)
-    assert one.words == "1 node with 1 core, 1 h"
-    assert two.words == "2 nodes with 4 cores and 1 GPU each, 1 h 30 min"
+    assert one.text == "1 node with 1 core, 1 h"
+    assert two.text == "2 nodes with 4 cores and 1 GPU each, 1 h 30 min"
 
 
 def test_options_of_sbatch_are_a_line_each_and_are_given_again() -> None:
@@ -65,7 +65,7 @@ def test_the_file_of_a_job_is_valid_bash_in_which_no_word_is_read_by_the_shell()
     job = SlurmJob(cpus_per_node=8, gpus_per_node=2, seconds=90 * 60, attempts=3, options=("-A x",))
     request = SubmitToSlurm(
         sweep="mine",
-        words=("mine.py", "--set=model.name='$(touch x)'", "--storage=near"),
+        arguments=("mine.py", "--set=model.name='$(touch x)'", "--storage=near"),
         resume="capsweep submit mine.py\nrm -r /",
         storage="/a b/store",
         job=job,
@@ -268,7 +268,7 @@ def test_records_in_a_bucket_are_refused() -> None:
 def request(storage: Path, seconds: float = 3600, words: tuple[str, ...] = ("mine",)) -> Any:
     """Return the request to submit a sweep over a storage folder."""
     job = SlurmJob(seconds=seconds)
-    return SubmitToSlurm(sweep="mine", words=words, resume="", storage=str(storage), job=job)
+    return SubmitToSlurm(sweep="mine", arguments=words, resume="", storage=str(storage), job=job)
 
 
 @pytest.mark.usefixtures("sbatch")
@@ -289,10 +289,10 @@ def test_a_sweep_has_one_job_at_a_time_which_is_not_asked_for_in_another_way(
 
     monkeypatch.setattr(slurm, "_slurm", answer)
     first = slurm.submit(request(tmp_path), lambda _: None)
-    assert (first.job_id, first.is_new, first.words) == ("7", True, ("mine",))
+    assert (first.job_id, first.is_new, first.arguments) == ("7", True, ("mine",))
     assert asked == ["sbatch --test-only", "sbatch --parsable"]
     second = slurm.submit(request(tmp_path, words=("mine", "--seeds=0")), lambda _: None)
-    assert (second.job_id, second.is_new, second.words) == ("7", False, ("mine",))
+    assert (second.job_id, second.is_new, second.arguments) == ("7", False, ("mine",))
     with pytest.raises(BadInput) as error:
         slurm.submit(request(tmp_path, seconds=7200), lambda _: None)
     assert str(error.value) == (
@@ -377,7 +377,7 @@ def test_what_slurm_refuses_is_said_in_its_own_words(
     ],
 )
 def test_what_a_job_waits_for_is_said_in_words(reason: str, start: str, words: str) -> None:
-    assert words in slurm._waiting_words("7", reason, start)
+    assert words in slurm._waiting_text("7", reason, start)
 
 
 def test_the_tables_of_a_done_sweep_are_found_in_its_storage_folder(
