@@ -311,7 +311,7 @@ def _print_tables_there(head: "Head", submission: Submission) -> None:
 
     file = submission.file  # its own tables need it
     sent = sendable(file if file and Path(file).exists() else submission.sweep)
-    arguments = ["report", sent.word, f"--name={submission.sweep}", *_places(submission)]
+    arguments = ["report", sent.argument, f"--name={submission.sweep}", *_places(submission)]
     printed: list[str] = []
     head.run(arguments, lambda reply: printed.append(reply.text), sent.files, columns=_columns())
     tables = _PLACE.sub("", "".join(printed))

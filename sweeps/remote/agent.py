@@ -12,17 +12,16 @@ from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from sweeps.execution.channel import Channel, Pulse, channel_to_parent
+from sweeps.execution.channel import Channel, Message, Pulse, channel_to_parent
 from sweeps.execution.periodic import every
 from sweeps.records.errors import SweepError
 from sweeps.remote import jobs, node, probes, slurm
-from sweeps.remote.messages import REQUEST, Answer, Failed
+from sweeps.remote.messages import REQUEST, Answer, Failed, Send
 
 _PULSE_SECONDS = 5.0
-Say = Callable[[BaseModel], None]
-CALLS: Mapping[str, Callable[[Any, Say], BaseModel]] = {
+CALLS: Mapping[str, Callable[[Any, Send], Message]] = {
     "facts": node.facts,
     "run": node.run_command,
     "running": node.running,
@@ -37,7 +36,7 @@ CALLS: Mapping[str, Callable[[Any, Say], BaseModel]] = {
     "follow": jobs.follow,
     "hold_lock": probes.hold_lock,
     "probe": probes.probe,
-    "slurm": slurm.look,
+    "slurm": slurm.facts,
     "submit_to_slurm": slurm.submit,
     "follow_slurm_job": slurm.follow,
     "stop_slurm_job": slurm.stop,

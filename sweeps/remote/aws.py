@@ -1,4 +1,4 @@
-"""What a cluster.yaml needs of the account on AWS, looked at before `ray up`."""
+"""The check of an account on AWS before `ray up`: does it have what a cluster.yaml needs?"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
-from sweeps.remote.cluster import CheckedMachine, Findings
+from sweeps.remote.cluster import CheckedMachine
 
 _NO_RIGHT = re.compile(r"AccessDenied|Unauthorized(?!.*Token)|NotAuthorized")
 _NOT_THERE = re.compile(r"NotFound|NoSuchEntity|Malformed|Invalid(?:GroupId|InstanceType)")
@@ -20,26 +20,26 @@ _Json = Mapping[str, Any]
 
 
 def check_account(path: Path, config: _Json) -> CheckedMachine:
-    """Look at what a cluster needs of the account of AWS.
+    """Check that the account on AWS has what a cluster needs.
 
     Args:
         path: The cluster's file.
-        config: What it says.
+        config: Its content.
 
     Raises:
         BadInput: If AWS is not reached, or refuses the credentials.
     """
-    found = Findings(f"ray up {path}")
+    checked = CheckedMachine("AWS")
     try:
         import boto3
     except ImportError:
-        found.not_checked.append('the account (pip install "capsweep[aws]" for boto3)')
-        return found.of("AWS")
+        checked.not_checked.append('the account (pip install "capsweep[aws]" for boto3)')
+        return checked
     session = boto3.Session(region_name=config["provider"].get("region"))
     account = _Account(session, config)
-    for what, look in _LOOKS.items():
-        _looked(what, look, account, found)
-    return found.of("AWS")
+    for subject, check in _CHECKS.items():
+        _check(subject, check, account, checked)
+    return checked
 
 
 class _Account:
@@ -47,7 +47,7 @@ class _Account:
 
     Args:
         session: boto3's, in the cluster's region.
-        config: What the cluster's file says.
+        config: The content of the cluster's file.
     """
 
     def __init__(self, session: Any, config: _Json) -> None:
@@ -55,15 +55,15 @@ class _Account:
         self.region: str = session.region_name
         head, types = config.get("head_node_type"), config.get("available_node_types") or {}
         self.head: _Json = (types.get(head) or {}).get("node_config") or {}
-        workers = [one for name, one in types.items() if name != head and one.get("max_workers")]
-        self.workers = [(one.get("node_config") or {}, one["max_workers"]) for one in workers]
+        workers = [node for name, node in types.items() if name != head and node.get("max_workers")]
+        self.workers = [(node.get("node_config") or {}, node["max_workers"]) for node in workers]
         self.nodes: list[_Json] = [self.head, *(node for node, _ in self.workers)]
         settings = str(config.get("setup_commands"))
-        share, point = (re.search(rf"\b{one}-[0-9a-f]+", settings) for one in ("fs", "fsap"))
+        share, point = (re.search(rf"\b{prefix}-[0-9a-f]+", settings) for prefix in ("fs", "fsap"))
         self.share = share[0] if share else None
         self.access_point = point[0] if point else None
 
-    def all_of(self, key: str) -> list[str]:
+    def setting_values(self, key: str) -> list[str]:
         """Return the values of a key of the machines' settings, each once."""
         values: list[str] = []
         for node in self.nodes:
@@ -72,10 +72,13 @@ class _Account:
         return [*dict.fromkeys(values)]
 
 
-def _looked(
-    what: str, look: Callable[[_Account, Findings], None], account: _Account, found: Findings
+def _check(
+    subject: str,
+    check: Callable[[_Account, CheckedMachine], None],
+    account: _Account,
+    checked: CheckedMachine,
 ) -> None:
-    """Look at one thing; what may not be looked at is not checked.
+    """Make one check; without the right to read its subject, it counts as not checked.
 
     Raises:
         BadInput: If AWS is not reached, or refuses the credentials.
@@ -83,7 +86,7 @@ def _looked(
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        look(account, found)
+        check(account, checked)
     except ClientError as error:
         code = str(error.response.get("Error", {}).get("Code", ""))
         if _BAD_KEYS.search(code):
@@ -91,43 +94,43 @@ def _looked(
                 f"AWS refuses the credentials ({code}): log in again, as for the aws command."
             ) from error
         if _NO_RIGHT.search(code):
-            found.not_checked.append(f"{what} (no right to look: {error.operation_name})")
+            checked.not_checked.append(f"{subject} (no right to look: {error.operation_name})")
         elif _NOT_THERE.search(code):
-            found.wrong.append(f"{what}: {one_line(str(error.response['Error']['Message']))}")
+            checked.wrong.append(f"{subject}: {one_line(str(error.response['Error']['Message']))}")
         else:
-            found.not_checked.append(f"{what} ({code})")
+            checked.not_checked.append(f"{subject} ({code})")
     except BotoCoreError as error:
         raise BadInput(f"AWS is not reached: {one_line(str(error))[:300]}") from error
 
 
-def _look_at_credentials(account: _Account, found: Findings) -> None:
+def _check_credentials(account: _Account, checked: CheckedMachine) -> None:
     account.client("sts").get_caller_identity()
-    found.right.append("credentials")
+    checked.right.append("credentials")
 
 
-def _look_at_image(account: _Account, found: Findings) -> None:
-    for image in account.all_of("ImageId"):
+def _check_image(account: _Account, checked: CheckedMachine) -> None:
+    for image in account.setting_values("ImageId"):
         listed = account.client("ec2").describe_images(ImageIds=[image])["Images"]
-        found.note("image", bool(listed), f"image: there is no {image} in {account.region}.")
+        checked.add("image", bool(listed), f"image: there is no {image} in {account.region}.")
 
 
-def _look_at_groups(account: _Account, found: Findings) -> None:
+def _check_groups(account: _Account, checked: CheckedMachine) -> None:
     for group in _groups(account):
         name, rules = group["GroupId"], group["IpPermissions"]
-        found.note(
+        checked.add(
             "machines reach each other",
             any(_is_from(name, rule) for rule in rules),
             f"security group: {name} does not let in everything from itself, so that machines do "
             f"not reach each other.",
         )
         opened = [_ports(rule) for rule in rules if {*_ranges(rule)} & {*_WORLD}]
-        found.note(
+        checked.add(
             "nothing is open to all",
             not opened,
             f"security group: {name} lets the whole world in ({', '.join(opened)}): allow port 22 "
             f"from your address alone.",
         )
-        found.note(
+        checked.add(
             "port 22",
             any(
                 rule.get("FromPort", 0) <= 22 <= rule.get("ToPort", 22)
@@ -139,7 +142,7 @@ def _look_at_groups(account: _Account, found: Findings) -> None:
 
 
 def _groups(account: _Account) -> Sequence[_Json]:
-    groups = account.all_of("SecurityGroupIds")
+    groups = account.setting_values("SecurityGroupIds")
     return account.client("ec2").describe_security_groups(GroupIds=groups)["SecurityGroups"]
 
 
@@ -151,8 +154,8 @@ def _is_from(group: str, rule: _Json) -> bool:
 
 def _ranges(rule: _Json) -> list[str]:
     """Return the addresses that a rule lets in."""
-    ranges = [one["CidrIp"] for one in rule.get("IpRanges", ())]
-    return ranges + [one["CidrIpv6"] for one in rule.get("Ipv6Ranges", ())]
+    ranges = [ip_range["CidrIp"] for ip_range in rule.get("IpRanges", ())]
+    return ranges + [ip_range["CidrIpv6"] for ip_range in rule.get("Ipv6Ranges", ())]
 
 
 def _ports(rule: _Json) -> str:
@@ -163,33 +166,34 @@ def _ports(rule: _Json) -> str:
 
 
 def _subnets(account: _Account) -> Sequence[_Json]:
-    subnets = account.all_of("SubnetIds")
+    subnets = account.setting_values("SubnetIds")
     return account.client("ec2").describe_subnets(SubnetIds=subnets)["Subnets"]
 
 
-def _look_at_subnets(account: _Account, found: Findings) -> None:
+def _check_subnets(account: _Account, checked: CheckedMachine) -> None:
     networks = {group["VpcId"] for group in _groups(account)}
-    elsewhere = [one["SubnetId"] for one in _subnets(account) if one["VpcId"] not in networks]
-    hidden = [one["SubnetId"] for one in _subnets(account) if not one["MapPublicIpOnLaunch"]]
-    found.note(
+    subnets = _subnets(account)
+    elsewhere = [subnet["SubnetId"] for subnet in subnets if subnet["VpcId"] not in networks]
+    hidden = [subnet["SubnetId"] for subnet in subnets if not subnet["MapPublicIpOnLaunch"]]
+    checked.add(
         "subnets",
         not elsewhere,
         f"subnets: {', '.join(elsewhere)} are in another VPC than the security group.",
     )
-    found.note(
+    checked.add(
         "public addresses",
         not hidden,
         f"subnets: {', '.join(hidden)} give machines no public address.",
     )
 
 
-def _look_at_disk(account: _Account, found: Findings) -> None:
+def _check_disk(account: _Account, checked: CheckedMachine) -> None:
     if not account.share:
-        found.not_checked.append("shared disk (SHARE names no EFS disk)")
+        checked.not_checked.append("shared disk (SHARE names no EFS disk)")
         return
     efs = account.client("efs")
     (disk,) = efs.describe_file_systems(FileSystemId=account.share)["FileSystems"]
-    found.note(
+    checked.add(
         "encrypted disk",
         disk.get("Encrypted", False),
         f"shared disk: {account.share} is not encrypted: make one that is, as AWS encrypts no disk "
@@ -198,7 +202,7 @@ def _look_at_disk(account: _Account, found: Findings) -> None:
     targets = efs.describe_mount_targets(FileSystemId=account.share)["MountTargets"]
     reached = {target.get("AvailabilityZoneName") for target in targets}
     zones = sorted({subnet["AvailabilityZone"] for subnet in _subnets(account)} - reached)
-    found.note(
+    checked.add(
         "shared disk",
         not zones,
         f"shared disk: {account.share} has no mount target in {', '.join(zones)}, where a subnet "
@@ -206,38 +210,38 @@ def _look_at_disk(account: _Account, found: Findings) -> None:
     )
     if account.access_point:
         listed = efs.describe_access_points(AccessPointId=account.access_point)["AccessPoints"]
-        found.note(
+        checked.add(
             "access point",
-            [one["FileSystemId"] for one in listed] == [account.share],
+            [point["FileSystemId"] for point in listed] == [account.share],
             f"access point: {account.access_point} does not belong to {account.share}.",
         )
 
 
-def _look_at_profile(account: _Account, found: Findings) -> None:
+def _check_profile(account: _Account, checked: CheckedMachine) -> None:
     name = (account.head.get("IamInstanceProfile") or {}).get("Name")
     if name:
         account.client("iam").get_instance_profile(InstanceProfileName=name)
-    found.note("instance profile", bool(name), "head's instance profile: the file names none.")
+    checked.add("instance profile", bool(name), "head's instance profile: the file names none.")
 
 
-def _look_at_spot_role(account: _Account, found: Findings) -> None:
+def _check_spot_role(account: _Account, checked: CheckedMachine) -> None:
     if any(_is_spot(node) for node, _ in account.workers):
         account.client("iam").get_role(RoleName=_SPOT_ROLE)
-        found.right.append("role for spot machines")
+        checked.right.append("role for spot machines")
 
 
-def _look_at_quotas(account: _Account, found: Findings) -> None:
+def _check_quotas(account: _Account, checked: CheckedMachine) -> None:
     for node, most in account.workers:
         kind, code = _QUOTAS[_is_spot(node)]
         machine = node["InstanceType"]
         if not machine.startswith(("g", "vt")):
-            found.not_checked.append(f"quota of {machine}")
+            checked.not_checked.append(f"quota of {machine}")
             continue
         types = account.client("ec2").describe_instance_types(InstanceTypes=[machine])
         needed = types["InstanceTypes"][0]["VCpuInfo"]["DefaultVCpus"] * most
         quotas = account.client("service-quotas")
         quota = quotas.get_service_quota(ServiceCode="ec2", QuotaCode=code)["Quota"]["Value"]
-        found.note(
+        checked.add(
             f"quota of {kind} machines",
             quota >= needed,
             f"quota: {most} {kind} machines {machine} need {needed} vCPUs, and the account has "
@@ -249,13 +253,13 @@ def _is_spot(node: _Json) -> bool:
     return (node.get("InstanceMarketOptions") or {}).get("MarketType") == "spot"
 
 
-_LOOKS: Mapping[str, Callable[[_Account, Findings], None]] = {
-    "credentials": _look_at_credentials,
-    "image": _look_at_image,
-    "security group": _look_at_groups,
-    "subnets": _look_at_subnets,
-    "shared disk": _look_at_disk,
-    "head's instance profile": _look_at_profile,
-    "role for spot machines": _look_at_spot_role,
-    "quota": _look_at_quotas,
+_CHECKS: Mapping[str, Callable[[_Account, CheckedMachine], None]] = {
+    "credentials": _check_credentials,
+    "image": _check_image,
+    "security group": _check_groups,
+    "subnets": _check_subnets,
+    "shared disk": _check_disk,
+    "head's instance profile": _check_profile,
+    "role for spot machines": _check_spot_role,
+    "quota": _check_quotas,
 }

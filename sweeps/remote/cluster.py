@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from sweeps.records.errors import BadInput
@@ -26,7 +26,7 @@ from sweeps.remote.messages import (
     StartWorker,
     StopServices,
 )
-from sweeps.storage.disk_room import in_words
+from sweeps.storage.disk_room import size_text
 
 _JOIN_SECONDS = 60.0
 _POLL_SECONDS = 1.0
@@ -34,7 +34,7 @@ _MOST_AT_ONCE = 16
 _LONGEST_SIGHT_SECONDS = 1.0
 _MOST_SKEW_SECONDS = 5.0
 _FEWEST_BYTES = 2**30
-_Given = TypeVar("_Given")
+_Item = TypeVar("_Item")
 _Value = TypeVar("_Value")
 _Probe = TypeVar("_Probe", Facts, Probed)
 
@@ -57,7 +57,7 @@ class MachineUp:
 
 
 def start_cluster(
-    cluster: ClusterFile, say: Callable[[str], None] = lambda _: None
+    cluster: ClusterFile, report: Callable[[str], None] = lambda _: None
 ) -> Iterator[MachineUp]:
     """Start on each machine what does not run there; yield each machine when it is ready.
 
@@ -65,16 +65,16 @@ def start_cluster(
 
     Args:
         cluster: The machines.
-        say: Takes a sentence on what is waited for.
+        report: Called with a sentence before each wait.
 
     Raises:
         BadInput: If the head cannot be reached, a machine differs from it, or something does not
             start. What was started stays: the same call goes on from there.
     """
-    say(f"Asking {', '.join(machine.name for machine in cluster.machines)} ...")
+    report(f"Asking {', '.join(machine.name for machine in cluster.machines)} ...")
     links = [link_to(machine) for machine in cluster.machines]
     facts = facts_of_alike(cluster.machines, links)
-    say(f"Starting what does not run on {cluster.head.name} ...")
+    report(f"Starting what does not run on {cluster.head.name} ...")
     head = links[0].call(_head_request(cluster), ServicesStarted)
     services = ("Ray",) * head.ray + ("MLflow",) * head.mlflow
     yield MachineUp(cluster.head.name, head.address, services)
@@ -89,13 +89,9 @@ def start_cluster(
         else:
             missing.append((machine, link, has.address))
     if missing:
-        say(f"Starting Ray on {', '.join(machine.name for machine, *_ in missing)} ...")
-
-    def start(worker: tuple[Machine, Link, str]) -> None:
-        machine, link, _ = worker
-        link.call(_worker_request(cluster, machine, head), ServicesStarted)
-
-    _at_once(missing, start)
+        report(f"Starting Ray on {', '.join(machine.name for machine, *_ in missing)} ...")
+    starts = [(link, _worker_request(cluster, machine, head)) for machine, link, _ in missing]
+    _at_once(starts, lambda start: start[0].call(start[1], ServicesStarted))
     for address, machine in _joined(cluster, {address: machine for machine, _, address in missing}):
         yield MachineUp(machine.name, address, ("Ray",))
 
@@ -128,10 +124,10 @@ def stop_cluster(cluster: ClusterFile) -> Iterator[tuple[Machine, int | BadInput
     yield cluster.head, stopped(cluster.head)
 
 
-def _at_once(given: Sequence[_Given], call: Callable[[_Given], _Value]) -> list[_Value]:
+def _at_once(items: Sequence[_Item], call: Callable[[_Item], _Value]) -> list[_Value]:
     """Call a function for several machines at once."""
     with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
-        return list(pool.map(call, given))
+        return list(pool.map(call, items))
 
 
 def facts_of_alike(
@@ -226,25 +222,34 @@ def _joined(cluster: ClusterFile, workers: Mapping[str, Machine]) -> Iterator[tu
 # The check.
 
 
-@dataclass(frozen=True)
+@dataclass
 class CheckedMachine:
-    """What a check has found of a machine.
+    """The result of the checks of a machine.
 
     Attributes:
         name: As its file calls it.
-        right: What was looked at and is as it has to be, in words.
-        wrong: What is not, and what to do, a sentence each.
-        not_checked: What could not be looked at, and why.
+        right: Subjects that are as they have to be.
+        wrong: A sentence for each subject that is not: what is wrong, and what to do.
+        not_checked: Subjects that could not be checked, and why.
     """
 
     name: str
-    right: tuple[str, ...] = ()
-    wrong: tuple[str, ...] = ()
-    not_checked: tuple[str, ...] = ()
+    right: list[str] = field(default_factory=list[str])
+    wrong: list[str] = field(default_factory=list[str])
+    not_checked: list[str] = field(default_factory=list[str])
+
+    def add(self, subject: str, is_right: bool | None, advice: str = "") -> None:
+        """Add the result of a check; `is_right=None` means that it could not be made."""
+        if is_right is None:
+            self.not_checked.append(subject)
+        elif is_right:
+            self.right.append(subject)
+        else:
+            self.wrong.append(advice)
 
 
 def check_cluster(cluster: ClusterFile) -> Iterator[CheckedMachine]:
-    """Look at each machine of a cluster; yield what was found, the head first."""
+    """Check each machine of a cluster; yield the results, the head first."""
     links = [link_to(machine) for machine in cluster.machines]
     facts = _at_once(links, lambda link: _tried(link, GetFacts(), Facts))
     head = facts[0]
@@ -253,7 +258,7 @@ def check_cluster(cluster: ClusterFile) -> Iterator[CheckedMachine]:
     except BadInput as error:
         nodes = None
         if str(error) == cluster.down:  # all else would follow from that
-            yield CheckedMachine(cluster.head.name, wrong=(cluster.down,))
+            yield CheckedMachine(cluster.head.name, wrong=[cluster.down])
             return
     marker = f".capsweep-check-{secrets.token_hex(8)}"
     storage = cluster.storage or (isinstance(head, Facts) and head.storage) or ""
@@ -265,19 +270,21 @@ def check_cluster(cluster: ClusterFile) -> Iterator[CheckedMachine]:
         of_head = Probe(storage=storage, data=data, mlflow_port=cluster.mlflow_port)
         of_worker = Probe(storage=storage, data=data, name=name)
         requests = [of_head] + [of_worker] * len(cluster.workers)
-        looked = zip(links, requests, strict=True)
+        probes = list(zip(links, requests, strict=True))
         sent_at = time.time()
-        probed = _at_once(list(looked), lambda one: _tried(one[0], one[1], Probed))
+        probed = _at_once(probes, lambda probe: _tried(*probe, Probed))
         window = (sent_at, time.time())
     for machine, has, shared in zip(cluster.machines, facts, probed, strict=True):
-        found = Findings(cluster.start_command)
+        checked, start = CheckedMachine(machine.name), cluster.start_command
         if isinstance(has, BadInput) or isinstance(shared, BadInput):
-            found.wrong.append(str(has if isinstance(has, BadInput) else shared))
-            found.not_checked.append("all else")
+            checked.wrong.append(str(has if isinstance(has, BadInput) else shared))
+            checked.not_checked.append("all else")
         else:
-            _look_at_facts(found, has, head if isinstance(head, Facts) else None, nodes)
-            _look_at_shares(found, shared, probed[0], window)
-        yield found.of(machine.name)
+            _check_facts(
+                checked, has, head if isinstance(head, Facts) else None, nodes, start=start
+            )
+            _check_shares(checked, shared, probed[0], window, start=start)
+        yield checked
 
 
 def _tried(link: Link, request: GetFacts | Probe, value: type[_Probe]) -> _Probe | BadInput:
@@ -297,63 +304,29 @@ def _locked(connections: ExitStack, link: Link, request: HoldLock) -> str | None
     return request.name
 
 
-class Findings:
-    """What is found of one machine.
-
-    Args:
-        start: The command that starts what the cluster lacks.
-    """
-
-    def __init__(self, start: str) -> None:
-        self.start = start
-        self.right: list[str] = []
-        self.wrong: list[str] = []
-        self.not_checked: list[str] = []
-
-    def note(self, subject: str, is_right: bool | None, advice: str = "") -> None:
-        """Note what was looked at; None says that it could not be."""
-        if is_right is None:
-            self.not_checked.append(subject)
-        elif is_right:
-            self.right.append(subject)
-        else:
-            self.wrong.append(advice)
-
-    def of(self, name: str) -> CheckedMachine:
-        return CheckedMachine(name, tuple(self.right), tuple(self.wrong), tuple(self.not_checked))
-
-
-def _look_at_facts(
-    found: Findings, has: Facts, head: Facts | None, nodes: Sequence[Node] | None
+def _check_facts(
+    checked: CheckedMachine,
+    has: Facts,
+    head: Facts | None,
+    nodes: Sequence[Node] | None,
+    *,
+    start: str,
 ) -> None:
     difference = differences(has, head) if head else None
-    found.note(
+    checked.add(
         f"Python {has.python}, Ray {has.ray}, torch {has.torch}",
         difference is None if head else None,
         f"it has {' and the head '.join(difference or ())}: install the same on both.",
     )
-    mode = has.token_mode
-    found.note(
-        "token",
-        mode is not None and not mode & 0o077,
-        f"it has no token in ~/.ray/auth_token: run {found.start}."
-        if mode is None
-        else f"others may read its ~/.ray/auth_token (mode {mode:o}): chmod 600 it there.",
-    )
-    found.note(
-        "the head's token",
-        has.token == head.token if head else None,
-        "its ~/.ray/auth_token is not the head's: delete it there if no other cluster uses it, "
-        f"and run {found.start}.",
-    )
-    node = _node_of(has, head, nodes or ())
-    found.note(
+    _check_token(checked, has, head, start)
+    node = _ray_node(has, head, nodes or ())
+    checked.add(
         "Ray",
         node is not None if nodes is not None else (None if head is not has else False),
-        f"it is not in the cluster: run {found.start}, which starts what is missing.",
+        f"it is not in the cluster: run {start}, which starts what is missing.",
     )
     if node is not None and not node.is_head:
-        found.note(
+        checked.add(
             f"{has.gpus} GPU{'s' * (has.gpus != 1)}",
             node.gpus == has.gpus,
             f"torch sees {has.gpus} GPUs there and Ray has {node.gpus:g}: see its driver "
@@ -361,7 +334,24 @@ def _look_at_facts(
         )
 
 
-def _node_of(has: Facts, head: Facts | None, nodes: Sequence[Node]) -> Node | None:
+def _check_token(checked: CheckedMachine, has: Facts, head: Facts | None, start: str) -> None:
+    mode = has.token_mode
+    checked.add(
+        "token",
+        mode is not None and not mode & 0o077,
+        f"it has no token in ~/.ray/auth_token: run {start}."
+        if mode is None
+        else f"others may read its ~/.ray/auth_token (mode {mode:o}): chmod 600 it there.",
+    )
+    checked.add(
+        "the head's token",
+        has.token == head.token if head else None,
+        "its ~/.ray/auth_token is not the head's: delete it there if no other cluster uses it, "
+        f"and run {start}.",
+    )
+
+
+def _ray_node(has: Facts, head: Facts | None, nodes: Sequence[Node]) -> Node | None:
     """Return what Ray has of a machine; the head may be at another address for ssh than for Ray."""
     for node in nodes:
         if node.is_alive and (node.is_head if has is head else node.address == has.address):
@@ -369,18 +359,23 @@ def _node_of(has: Facts, head: Facts | None, nodes: Sequence[Node]) -> Node | No
     return None
 
 
-def _look_at_shares(
-    found: Findings, shared: Probed, of_head: Probed | BadInput, window: tuple[float, float]
+def _check_shares(
+    checked: CheckedMachine,
+    shared: Probed,
+    of_head: Probed | BadInput,
+    window: tuple[float, float],
+    *,
+    start: str,
 ) -> None:
     is_head = shared is of_head
-    found.note("storage", shared.is_writable, "its storage folder cannot be written to.")
+    checked.add("storage", shared.is_writable, "its storage folder cannot be written to.")
     if is_head:
-        found.note("MLflow", shared.mlflow, f"MLflow does not answer: run {found.start}.")
+        checked.add("MLflow", shared.mlflow, f"MLflow does not answer: run {start}.")
     else:
-        _look_at_sight(found, shared)
+        _check_sight(checked, shared)
     names = of_head.data if isinstance(of_head, Probed) else None
     missing = sorted(set(names or ()) - set(shared.data or ()))
-    found.note(
+    checked.add(
         "data",
         shared.data is not None and not missing,
         f"it lacks {', '.join(missing[:3])} of the head's data."
@@ -389,20 +384,20 @@ def _look_at_shares(
     )
     early, late = window[0] - shared.clock, shared.clock - window[1]
     skew = max(early, late, 0.0)
-    found.note("clock", skew < _MOST_SKEW_SECONDS, f"its clock differs by {skew:.0f} s: set it.")
+    checked.add("clock", skew < _MOST_SKEW_SECONDS, f"its clock differs by {skew:.0f} s: set it.")
     free = min(shared.free_bytes, shared.free_scratch_bytes)
-    found.note(
-        f"{in_words(shared.free_bytes)} free",
+    checked.add(
+        f"{size_text(shared.free_bytes)} free",
         free >= _FEWEST_BYTES,
-        f"only {in_words(shared.free_bytes)} are free in its storage folder and "
-        f"{in_words(shared.free_scratch_bytes)} in its temporary folder: make room.",
+        f"only {size_text(shared.free_bytes)} are free in its storage folder and "
+        f"{size_text(shared.free_scratch_bytes)} in its temporary folder: make room.",
     )
 
 
-def _look_at_sight(found: Findings, shared: Probed) -> None:
-    """Note whether a worker sees the head's files and locks."""
+def _check_sight(checked: CheckedMachine, shared: Probed) -> None:
+    """Check whether a worker sees the head's files and locks."""
     seen = shared.seen_after_seconds
-    found.note(
+    checked.add(
         "the head's files within a second",
         seen is not None and seen <= _LONGEST_SIGHT_SECONDS,
         "it does not see what the head writes into the storage folder: mount the same folder."
@@ -410,7 +405,7 @@ def _look_at_sight(found: Findings, shared: Probed) -> None:
         else f"it sees the head's files after {seen:.1f} s only: mount NFS with actimeo=0 and "
         f"lookupcache=positive.",
     )
-    found.note(
+    checked.add(
         "the head's locks",
         shared.sees_lock if seen is not None else None,
         "it does not see the head's lock, so two machines could train one cell: mount NFS 4 with "

@@ -87,7 +87,7 @@ class ClusterFile:
 
     @property
     def down(self) -> str:
-        """What is said where Ray does not run on the head."""
+        """The error if Ray does not run on the head."""
         return f"Ray does not run on {self.head.name}: start it with {self.start_command}."
 
     @property
@@ -104,7 +104,7 @@ def read_cluster_file(path: str | Path) -> ClusterFile:
     """
     path = Path(path).expanduser().absolute()
     if path.suffix in {".yaml", ".yml"}:
-        return _of_ray(path)
+        return _ray_cluster(path)
     return read_machines(path)
 
 
@@ -118,7 +118,7 @@ def read_machines(path: Path) -> ClusterFile:
     machines: dict[str, Machine] = {}
     for place, line in _lines(path):
         if match := _SETTING.fullmatch(line):
-            _note_setting(settings, place, match[1], match[2].strip())
+            _add_setting(settings, place, match[1], match[2].strip())
             continue
         machine = _machine(place, line)
         if machine.name in machines:
@@ -144,8 +144,8 @@ def read_machines(path: Path) -> ClusterFile:
     )
 
 
-def _note_setting(settings: dict[str, str], place: str, name: str, value: str) -> None:
-    """Note a setting.
+def _add_setting(settings: dict[str, str], place: str, name: str, value: str) -> None:
+    """Add a setting.
 
     Raises:
         BadInput: If no setting has that name, it is set already, or the value cannot be.
@@ -163,7 +163,7 @@ def _note_setting(settings: dict[str, str], place: str, name: str, value: str) -
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the lines that say something, each with its place in words."""
+    """Yield each line that is not empty, with its place as errors name it."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -173,8 +173,8 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
             f"a line, or Ray's cluster.yaml."
         ) from error
     for number, line in enumerate(text.splitlines(), 1):
-        if said := line.partition("#")[0].strip():
-            yield f"{path}, line {number}", said
+        if content := line.partition("#")[0].strip():
+            yield f"{path}, line {number}", content
 
 
 def _machine(place: str, line: str) -> Machine:
@@ -196,11 +196,11 @@ def _machine(place: str, line: str) -> Machine:
 # Ray's own file.
 
 
-def of_aws(file: str | Path) -> dict[str, Any] | None:
-    """Return what a file of Ray's says of a cluster on AWS, None if it is none.
+def aws_cluster(file: str | Path) -> dict[str, Any] | None:
+    """Parse a cluster file of Ray; None if its provider is not AWS, or it is a file of machines.
 
     Raises:
-        BadInput: If it is a file of Ray's that cannot be read.
+        BadInput: If it cannot be read.
     """
     path = Path(file).expanduser().absolute()
     if path.suffix not in {".yaml", ".yml"}:
@@ -217,7 +217,7 @@ def has_head(path: Path, config: Mapping[str, Any]) -> bool:
         return False
 
 
-def _of_ray(path: Path) -> ClusterFile:
+def _ray_cluster(path: Path) -> ClusterFile:
     config = _yaml(path)
     auth, provider = config.get("auth") or {}, config.get("provider") or {}
     user = auth.get("ssh_user")
@@ -228,14 +228,14 @@ def _of_ray(path: Path) -> ClusterFile:
         )
     address = _head_address(path, provider)
     key = auth.get("ssh_private_key")
-    keys = [Path(key).expanduser()] if key else _keys_of_ray(provider)
-    options = tuple(word for one in keys for word in ("-i", str(one)))
+    keys = [Path(key).expanduser()] if key else _ray_keys(provider)
+    options = tuple(word for file in keys for word in ("-i", str(file)))
     head = Machine(f"{user}@{address}", ssh_options=options)
     types = config.get("available_node_types") or {}
     resources = [
-        one.get("resources") or {}
-        for name, one in types.items()
-        if name != config.get("head_node_type") and one.get("max_workers", 1)
+        node_type.get("resources") or {}
+        for name, node_type in types.items()
+        if name != config.get("head_node_type") and node_type.get("max_workers", 1)
     ]
     yours = provider.get("yours") or {}
     return ClusterFile(
@@ -273,7 +273,7 @@ def _yaml(path: Path) -> dict[str, Any]:
     return config
 
 
-def _keys_of_ray(provider: Mapping[str, Any]) -> list[Path]:
+def _ray_keys(provider: Mapping[str, Any]) -> list[Path]:
     """Return the keys that `ray up` has made for AWS, one of which is the cluster's.
 
     Ray numbers a key whose name another user of the account has taken.

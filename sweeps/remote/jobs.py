@@ -4,12 +4,10 @@ import asyncio
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-
-from pydantic import BaseModel
 
 from sweeps.execution.view.live_view import VIEW_VARIABLE
 from sweeps.records.errors import BadInput
@@ -24,6 +22,7 @@ from sweeps.remote.messages import (
     Node,
     Nodes,
     RunJob,
+    Send,
     StopJob,
     SubmitSweep,
     Submitted,
@@ -38,10 +37,9 @@ _LONGEST_MESSAGE = 1_000  # Ray's ends in what the job has printed
 _SWEEP, _WORDS = "capsweep_sweep", "capsweep_words"  # in a job's metadata
 _TERMINAL = {"STOPPED", "SUCCEEDED", "FAILED"}
 _UNKNOWN = JobState(status="UNKNOWN")
-_Say = Callable[[BaseModel], None]
 
 
-def nodes(request: GetNodes, _say: _Say) -> Nodes:
+def nodes(request: GetNodes, _send: Send) -> Nodes:
     """Return the machines that Ray's head knows.
 
     Raises:
@@ -67,7 +65,7 @@ def _node(state: Any) -> Node:
     )
 
 
-def submit(request: SubmitSweep, _say: _Say) -> Submitted:
+def submit(request: SubmitSweep, _send: Send) -> Submitted:
     """Submit `capsweep run` of a sweep, unless a job of that sweep runs.
 
     Raises:
@@ -96,8 +94,9 @@ def launch_line(request: SubmitSweep) -> str:
 
     Its reports go below the storage folder, as Ray deletes the folder in which it runs a job.
     """
-    which, *options = request.arguments
-    sweep = f"./{which}" if which in request.files else which
+    sweep, *options = request.arguments
+    if sweep in request.files:
+        sweep = f"./{sweep}"
     folder = shlex.quote(request.storage) if request.storage else '"$CAPSWEEP_STORAGE"'
     view = f"{VIEW_VARIABLE}={folder}/logs/{shlex.quote(request.sweep)}.view"
     resume = f"{RESUME_VARIABLE}={shlex.quote(request.resume)}"
@@ -105,13 +104,13 @@ def launch_line(request: SubmitSweep) -> str:
     return f"mkdir -p {folder}/logs && export {view} {resume} && {shlex.join(run)} {folder}/reports"
 
 
-def run_job(request: RunJob, say: _Say) -> CommandEnded:
+def run_job(request: RunJob, send: Send) -> CommandEnded:
     """Run capsweep as a job and send what it prints."""
     with _client(request.dashboard) as client:
         width = f"COLUMNS={request.columns} " if request.columns else ""
         line = f"{width}exec capsweep {shlex.join(request.arguments)}"
         job_id = _submit(client, line, request.files)
-        state = asyncio.run(_followed(client, FollowJob(dashboard="", job_id=job_id), say, None))
+        state = asyncio.run(_followed(client, FollowJob(dashboard="", job_id=job_id), send, None))
         with suppress(RuntimeError):
             client.delete_job(job_id)
     if state.exit_code is None:
@@ -121,14 +120,14 @@ def run_job(request: RunJob, say: _Say) -> CommandEnded:
     return CommandEnded(exit_code=state.exit_code)
 
 
-def stop_job(request: StopJob, _say: _Say) -> JobState:
+def stop_job(request: StopJob, _send: Send) -> JobState:
     """End a job as Ray does."""
     with _client(request.dashboard) as client:
         client.stop_job(request.job_id)
         return _state(client, request.job_id)
 
 
-def follow(request: FollowJob, say: _Say) -> JobState:
+def follow(request: FollowJob, send: Send) -> JobState:
     """Send what a job prints, until it ends or what there is now."""
     storage = os.environ.get("CAPSWEEP_STORAGE")
     view = (
@@ -139,8 +138,8 @@ def follow(request: FollowJob, say: _Say) -> JobState:
     with _client(request.dashboard) as client:
         try:
             if request.is_followed:
-                return asyncio.run(_followed(client, request, say, view))
-            say(Text(text=client.get_job_logs(request.job_id)[request.position :]))
+                return asyncio.run(_followed(client, request, send, view))
+            send(Text(text=client.get_job_logs(request.job_id)[request.position :]))
             return _state(client, request.job_id)
         except RuntimeError as error:
             if "404" in str(error) or "does not exist" in str(error):
@@ -149,14 +148,14 @@ def follow(request: FollowJob, say: _Say) -> JobState:
 
 
 async def _followed(
-    client: Any, request: FollowJob, say: _Say, view: tuple[Folder, str] | None
+    client: Any, request: FollowJob, send: Send, view: tuple[Folder, str] | None
 ) -> JobState:
     position = 0
-    frames = asyncio.create_task(_send_frames(*view, say)) if view else None
+    frames = asyncio.create_task(_send_frames(*view, send)) if view else None
     try:
         async for text in client.tail_job_logs(request.job_id):
             if new := text[max(0, request.position - position) :]:
-                say(Text(text=new))
+                send(Text(text=new))
             position += len(text)
     finally:
         if frames:
@@ -164,14 +163,14 @@ async def _followed(
     return _state(client, request.job_id)
 
 
-async def _send_frames(logs: Folder, view: str, say: _Say) -> None:
+async def _send_frames(logs: Folder, view: str, send: Send) -> None:
     """Send the live view whenever it has changed."""
     text = b""
     while True:
         with suppress(OSError, BadInput):
             if (now := logs.read(view)) != text:
                 text = now
-                say(Frame(text=text.decode(errors="replace")))
+                send(Frame(text=text.decode(errors="replace")))
         await asyncio.sleep(_POLL_SECONDS)
 
 
@@ -181,14 +180,14 @@ def _state(client: Any, job_id: str) -> JobState:
     return JobState(status=info.status.value, message=message, exit_code=code)
 
 
-def _submit(client: Any, line: str, files: Mapping[str, str], **given: Any) -> str:
+def _submit(client: Any, line: str, files: Mapping[str, str], **options: Any) -> str:
     """Submit a job that runs in a folder with some files, and has no other."""
     if not files:
-        return client.submit_job(entrypoint=line, **given)
+        return client.submit_job(entrypoint=line, **options)
     with tempfile.TemporaryDirectory(prefix="capsweep-") as folder:
         write_files(Folder(Path(folder)), files)
         environment = {"working_dir": folder}
-        return client.submit_job(entrypoint=line, runtime_env=environment, **given)
+        return client.submit_job(entrypoint=line, runtime_env=environment, **options)
 
 
 def _metadata(job: Any) -> Mapping[str, str]:

@@ -41,7 +41,7 @@ JOBS = "capsweep-jobs"
 _MLFLOW = "capsweep-mlflow"
 _MLFLOW_PORT = 5000
 _STORAGE = "/mnt/capsweep/store"
-_LEFT = ("job.out", "view", "exit")
+_OUTPUTS = ("job.out", "view", "exit")
 _SWEEP, _WORDS = "capsweep/sweep", "capsweep/words"  # annotations of a job
 _LONGEST_NAME = 47  # of a RayJob, as KubeRay makes longer names of it
 _LARGEST_ENTRYPOINT = 100_000  # the kernel takes 128 KiB as one word of a command
@@ -90,8 +90,8 @@ class KubeHead(Head):
         self.storage = storage or ""
         if job is not None:
             self._pod = self._checked_pod()
-            (variables,) = (one.get("env", []) for one in self._pod["containers"][:1])
-            named = {one["name"]: one.get("value") for one in variables}
+            (variables,) = (container.get("env", []) for container in self._pod["containers"][:1])
+            named = {variable["name"]: variable.get("value") for variable in variables}
             self.storage = storage or named.get("CAPSWEEP_STORAGE") or _STORAGE
         self.place = {
             "to": "k8s",
@@ -170,8 +170,8 @@ class KubeHead(Head):
     ) -> JobState:
         waiting = view = ""
         while True:
-            state, left = self._seen(submission.job_id)
-            text = left.get("job.out", "")
+            state, outputs = self._state_and_outputs(submission.job_id)
+            text = outputs.get("job.out", "")
             if new := text[position:]:
                 show(Text(text=new))
                 position = len(text)
@@ -180,8 +180,8 @@ class KubeHead(Head):
             if state.status == "PENDING" and state.message != waiting:
                 waiting = state.message
                 show(Frame(text=waiting))
-            elif left.get("view", view) != view:
-                view = left["view"]
+            elif outputs.get("view", view) != view:
+                view = outputs["view"]
                 show(Frame(text=view))
             time.sleep(_POLL_SECONDS)
 
@@ -198,26 +198,26 @@ class KubeHead(Head):
                 command += ["--now"] * is_now
                 self.kubectl("exec", pod, "--container=ray-head", "--", *command, seconds=None)
         self.kubectl("delete", "rayjob", submission.job_id, "--ignore-not-found", seconds=None)
-        return self._seen(submission.job_id)[0]
+        return self._state_and_outputs(submission.job_id)[0]
 
     def queued_job(self, submission: Submission) -> JobState | None:
         state = self._state(submission.job_id)
         return state if state.status == "PENDING" else None
 
-    def _seen(self, name: str) -> tuple[JobState, Mapping[str, str]]:
+    def _state_and_outputs(self, name: str) -> tuple[JobState, Mapping[str, str]]:
         """Return the state of a job, and its files on the volume."""
         state = self._state(name)
-        left: dict[str, str] = {}
-        asked = GetFiles(storage=self.storage, names=("k8s", name), files=_LEFT)
+        outputs: dict[str, str] = {}
+        request = GetFiles(storage=self.storage, names=("k8s", name), files=_OUTPUTS)
         with suppress(BadInput):  # there are none before it has begun
-            found = decoded_files(self.link.call(asked, Files), self.link.name)
-            left = {one: content.decode(errors="replace") for one, content in found.items()}
-        exit_code = left.get("exit", "").strip()
+            contents = decoded_files(self.link.call(request, Files), self.link.name)
+            outputs = {file: content.decode(errors="replace") for file, content in contents.items()}
+        exit_code = outputs.get("exit", "").strip()
         if not state.has_ended or not re.fullmatch(r"\d{1,3}", exit_code):
-            return state, left
+            return state, outputs
         code = int(exit_code)
         status = {0: "SUCCEEDED", 130: "STOPPED"}.get(code, "FAILED")
-        return state.model_copy(update={"status": status, "exit_code": code}), left
+        return state.model_copy(update={"status": status, "exit_code": code}), outputs
 
     def _state(self, name: str) -> JobState:
         printed = self.kubectl("get", "rayjob", name, "--ignore-not-found", "--output=json")
@@ -283,8 +283,9 @@ def _entrypoint(name: str, request: SubmitSweep, storage: str) -> str:
         BadInput: If it is longer than a command may be.
     """
     folder = f"{storage}/k8s/{name}"
-    which, *options = request.arguments
-    sweep = f"./{which}" if which in request.files else which
+    sweep, *options = request.arguments
+    if sweep in request.files:
+        sweep = f"./{sweep}"
     variables = {VIEW_VARIABLE: f"{folder}/view", RESUME_VARIABLE: request.resume}
     storage_word = [] if request.storage else [f"--storage={storage}"]
     run = ["capsweep", "run", sweep, "--address=auto", *storage_word, *options]
@@ -325,8 +326,8 @@ def _state(job: Mapping[str, Any]) -> JobState:
         return JobState(status=of_ray or "SUCCEEDED", message=message)
     if phase == "Running" and of_ray not in {"", "PENDING"}:
         return JobState(status="RUNNING")
-    name, what = job["metadata"]["name"], phase or "KubeRay has not seen it"
-    reason = f"{what}; {message}" if message else what
+    name, stage = job["metadata"]["name"], phase or "KubeRay has not seen it"
+    reason = f"{stage}; {message}" if message else stage
     return JobState(status="PENDING", message=f"Job {name} is waiting in Kubernetes: {reason}.")
 
 

@@ -94,15 +94,15 @@ class Kubectl:
                 start_new_session=True,  # a Ctrl-C is this process's alone
             )
 
-            def said(file: IO[str]) -> str:
+            def printed(file: IO[str]) -> str:
                 file.seek(0)
                 return file.read()
 
             try:
                 deadline = time.monotonic() + _ANSWER_SECONDS
-                while not (match := _FORWARDED.search(said(log))):
+                while not (match := _FORWARDED.search(printed(log))):
                     if process.poll() is not None or time.monotonic() > deadline:
-                        raise refusal("port-forward", said(errors))
+                        raise refusal("port-forward", printed(errors))
                     time.sleep(_POLL_SECONDS)
                 yield int(match[1])
             finally:
@@ -136,22 +136,22 @@ def current_context() -> str:
     return _printed(["kubectl", "config", "current-context"], _ANSWER_SECONDS).strip()
 
 
-def refusal(verb: str, said: str) -> BadInput:
+def refusal(verb: str, errors: str) -> BadInput:
     """Return why a command of kubectl has failed.
 
     Args:
         verb: Its first word.
-        said: What it has printed as errors.
+        errors: Its standard error.
     """
-    lines = [_PREFIX.sub("", line) for line in _NOISE.sub("", said).splitlines() if line.strip()]
+    lines = [_PREFIX.sub("", line) for line in _NOISE.sub("", errors).splitlines() if line.strip()]
     reason = one_line("; ".join(filter(None, lines)))[:400].rstrip(".") or "it has said nothing"
     for pattern, sentence in _REFUSALS.items():
-        if match := re.search(pattern, said):
+        if match := re.search(pattern, errors):
             names = [name for name in match.groupdict().values() if name]
             return BadInput(sentence.format(name=names[0].strip() if names else ""))
-    if "(Forbidden)" in said or "is forbidden" in said:
+    if "(Forbidden)" in errors or "is forbidden" in errors:
         return BadInput(f"Kubernetes forbids it: {reason}. Ask for that right in this namespace.")
-    if re.search(_SILENT, said):
+    if re.search(_SILENT, errors):
         return MachineUnreachable(f"Kubernetes does not answer: {reason}.")
     return BadInput(f"kubectl {verb} was refused: {reason}.")
 

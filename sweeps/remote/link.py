@@ -229,7 +229,7 @@ class _Connection:
             code = self._process.exit_code
             if code is None or code < 0:
                 raise MachineUnreachable(f"{self._link.name} does not answer: {lost}.") from lost
-            printed = _last_words(self._log)
+            printed = _log_tail(self._log)
             raise self._link.failure(code, printed) from lost
 
 
@@ -250,7 +250,7 @@ def _is_odd(text: str) -> bool:
     return "\n" in text or showable(text) != text
 
 
-def _last_words(log: Path) -> str:
+def _log_tail(log: Path) -> str:
     with Path(log).open("rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST_BYTES))
         return file.read().decode(errors="replace")

@@ -5,7 +5,7 @@ and then with `Answer` or `Failed`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
@@ -449,6 +449,8 @@ class Failed(Message):
 
 
 Reply = Text | Frame | Pulse | Answer | Failed
+Send = Callable[[Message], None]
+"""Sends a reply to the command that asks."""
 REPLY: TypeAdapter[Reply] = TypeAdapter(Annotated[Reply, Field(discriminator="type")])
 
 

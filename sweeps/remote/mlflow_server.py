@@ -128,10 +128,13 @@ def _private_database() -> str | None:
 
 def main() -> None:
     """Start the server as variables of the head say, unless it answers."""
-    given = os.environ
-    server = MlflowServer(int(given.get("MLFLOW_PORT", "5000")))
+    environment = os.environ
+    database, artifacts = (
+        environment.get(name, "") for name in ("MLFLOW_DATABASE", "MLFLOW_ARTIFACTS")
+    )
+    server = MlflowServer(int(environment.get("MLFLOW_PORT", "5000")))
     try:
-        server.start(given.get("MLFLOW_DATABASE", ""), given.get("MLFLOW_ARTIFACTS", ""))
+        server.start(database, artifacts)
         server.wait()
     except BadInput as error:
         raise SystemExit(f"capsweep: {error}") from error

@@ -16,8 +16,6 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from pydantic import BaseModel
-
 from sweeps.execution.engine.cgroup import num_cores
 from sweeps.execution.sweep_log import is_launching
 from sweeps.records.errors import BadInput
@@ -35,6 +33,7 @@ from sweeps.remote.messages import (
     PrepareData,
     RunCommand,
     Running,
+    Send,
     ServicesEnded,
     ServicesStarted,
     StartHead,
@@ -51,12 +50,11 @@ _TOKEN = "auth_token"  # in ~/.ray
 _ENVIRONMENT = "capsweep-env.sh"
 _START_SECONDS = 120.0
 _OBJECT_STORE_BYTES = 2**28  # trials pass nothing through it
-_Say = Callable[[BaseModel], None]
 AT_END: list[Callable[[], object]] = []
 """What is called when the connection ends before the answer."""
 
 
-def facts(_: GetFacts, _say: _Say) -> Facts:
+def facts(_: GetFacts, _send: Send) -> Facts:
     """Return what this machine is and has."""
     import torch
 
@@ -77,7 +75,7 @@ def facts(_: GetFacts, _say: _Say) -> Facts:
     )
 
 
-def run_command(request: RunCommand, say: _Say) -> CommandEnded:
+def run_command(request: RunCommand, send: Send) -> CommandEnded:
     """Run capsweep in a folder with some files, and send what it prints."""
     with tempfile.TemporaryDirectory(prefix="capsweep-") as folder:
         write_files(Folder(Path(folder)), request.files)
@@ -94,11 +92,11 @@ def run_command(request: RunCommand, say: _Say) -> CommandEnded:
         AT_END.append(process.terminate)
         assert process.stdout is not None
         while text := os.read(process.stdout.fileno(), 1 << 16):
-            say(Text(text=text.decode(errors="replace")))
+            send(Text(text=text.decode(errors="replace")))
         return CommandEnded(exit_code=process.wait())
 
 
-def prepare_data(request: PrepareData, _say: _Say) -> DataReady:
+def prepare_data(request: PrepareData, _send: Send) -> DataReady:
     """Make sure that the data of a sweep are here.
 
     Raises:
@@ -111,13 +109,13 @@ def prepare_data(request: PrepareData, _say: _Say) -> DataReady:
     with tempfile.TemporaryDirectory(prefix="capsweep-") as folder:
         write_files(Folder(Path(folder)), request.files)
         os.chdir(folder)
-        which = f"./{request.sweep}" if request.files else request.sweep
-        prepare_data(define(which, Changes(settings=dict(request.settings)), ()))
+        sweep = f"./{request.sweep}" if request.files else request.sweep
+        prepare_data(define(sweep, Changes(settings=dict(request.settings)), ()))
         os.chdir("/")
     return DataReady()
 
 
-def running(request: GetRunning, _say: _Say) -> Running:
+def running(request: GetRunning, _send: Send) -> Running:
     """Return whether a launch of a sweep runs here."""
     storage = resolve_storage(request.storage)
     return Running(is_running=is_launching(storage.journals, request.sweep))
@@ -133,7 +131,7 @@ def write_files(folder: Folder, files: Mapping[str, str]) -> None:
         folder.write(name, text.encode())
 
 
-def read_files(request: GetFiles, _say: _Say) -> Files:
+def read_files(request: GetFiles, _send: Send) -> Files:
     """Return the files of a folder, without the folders among them.
 
     Raises:
@@ -166,7 +164,7 @@ def _is_wanted(path: Path, request: GetFiles) -> bool:
 # Ray and MLflow.
 
 
-def start_head(request: StartHead, _say: _Say) -> ServicesStarted:
+def start_head(request: StartHead, _send: Send) -> ServicesStarted:
     """Start Ray's head and MLflow's server, each unless it runs.
 
     Raises:
@@ -195,7 +193,7 @@ def start_head(request: StartHead, _say: _Say) -> ServicesStarted:
     return ServicesStarted(address=address, token=token, ray=starts_ray, mlflow=starts_mlflow)
 
 
-def start_worker(request: StartWorker, _say: _Say) -> ServicesStarted:
+def start_worker(request: StartWorker, _send: Send) -> ServicesStarted:
     """Have this machine join a head, after ending what is left of an earlier one.
 
     Raises:
@@ -214,7 +212,7 @@ def start_worker(request: StartWorker, _say: _Say) -> ServicesStarted:
     return ServicesStarted(address=_address(), ray=True)
 
 
-def stop(request: StopServices, _say: _Say) -> ServicesEnded:
+def stop(request: StopServices, _send: Send) -> ServicesEnded:
     """End the services of one cluster that an agent has started here."""
     return ServicesEnded(num_processes=sum(map(end_services, request.ports)))
 

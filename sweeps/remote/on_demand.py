@@ -48,18 +48,19 @@ class Fallback:
             now: Seconds since the epoch.
         """
         bundles = [*_pending_bundles(status)]
-        needed = num_machines([one for one in bundles if _MARKER not in one], self.resources)
+        of_trials = [bundle for bundle in bundles if _MARKER not in bundle]
+        needed = num_machines(of_trials, self.resources)
         if not needed:
             self._withdraw()
         elif self._num_failed(status, now) >= _MIN_FAILED_LAUNCHES:
-            starting = sum(_MARKER in one for one in bundles)
+            starting = sum(_MARKER in bundle for bundle in bundles)
             self._ask(min(needed - starting, self.most - len(self.groups)))
 
     def _num_failed(self, status: Any, now: float) -> int:
         return sum(
-            one.ray_node_type_name in self.spot_types
-            and now - (one.failed_ts_s or 0) < _RECENT_SECONDS
-            for one in status.failed_launches
+            launch.ray_node_type_name in self.spot_types
+            and now - (launch.failed_ts_s or 0) < _RECENT_SECONDS
+            for launch in status.failed_launches
         )
 
     def _ask(self, count: int) -> None:
@@ -87,12 +88,12 @@ def read_fallback(config: Mapping[str, Any]) -> Fallback | None:
         config: The file as Ray has completed it.
     """
     types = {
-        name: one
-        for name, one in config["available_node_types"].items()
-        if name != config["head_node_type"] and one.get("max_workers")
+        name: node_type
+        for name, node_type in config["available_node_types"].items()
+        if name != config["head_node_type"] and node_type.get("max_workers")
     }
-    on_demand = [one for one in types.values() if _MARKER in one["resources"]]
-    spot = frozenset(name for name, one in types.items() if _MARKER not in one["resources"])
+    on_demand = [node_type for node_type in types.values() if _MARKER in node_type["resources"]]
+    spot = frozenset(name for name in types if _MARKER not in types[name]["resources"])
     if not on_demand or not spot:
         return None
     return Fallback(spot, on_demand[0]["resources"], on_demand[0]["max_workers"])
@@ -117,8 +118,8 @@ def _pending_bundles(status: Any) -> Iterator[Mapping[str, float]]:
     """Yield what trials and groups wait for."""
     demands = status.resource_demands
     for demand in (*demands.placement_group_demand, *demands.ray_task_actor_demand):
-        for one in demand.bundles_by_count:
-            yield from [one.bundle] * one.count
+        for entry in demand.bundles_by_count:
+            yield from [entry.bundle] * entry.count
 
 
 def main() -> None:

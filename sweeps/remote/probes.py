@@ -4,16 +4,13 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-
-from pydantic import BaseModel
 
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
 from sweeps.remote import node
-from sweeps.remote.messages import HoldLock, Probe, Probed, ServicesEnded, Text
+from sweeps.remote.messages import HoldLock, Probe, Probed, Send, ServicesEnded, Text
 from sweeps.remote.services import answers
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.folder import Folder
@@ -21,10 +18,9 @@ from sweeps.storage.folder import Folder
 _LONGEST_SECONDS = 10.0  # that a file may take until another machine sees it
 _POLL_SECONDS = 0.02
 _MOST_NAMES = 1000
-_Say = Callable[[BaseModel], None]
 
 
-def hold_lock(request: HoldLock, say: _Say) -> ServicesEnded:
+def hold_lock(request: HoldLock, send: Send) -> ServicesEnded:
     """Lock a new file in the storage folder until the connection ends, and remove it then.
 
     Raises:
@@ -35,7 +31,7 @@ def hold_lock(request: HoldLock, say: _Say) -> ServicesEnded:
         with FileLock(folder, request.name) as lock:
             lock.acquire()
             node.AT_END.append(lambda: folder.remove(request.name))
-            say(Text(text=request.name))
+            send(Text(text=request.name))
             threading.Event().wait()  # the end of the connection ends this process
     except OSError as error:
         raise BadInput(
@@ -44,7 +40,7 @@ def hold_lock(request: HoldLock, say: _Say) -> ServicesEnded:
     raise AssertionError
 
 
-def probe(request: Probe, _say: _Say) -> Probed:
+def probe(request: Probe, _send: Send) -> Probed:
     """Return what this machine shares with the head."""
     storage, port = Path(request.storage), request.mlflow_port
     seen, sees_lock = _seen(Folder(storage), request.name) if request.name else (None, None)

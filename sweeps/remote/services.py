@@ -20,11 +20,11 @@ _END_SECONDS = 10.0
 def end_services(port: int) -> int:
     """End the processes of the service with a port; return how many there were."""
     ended: list[psutil.Process] = []
-    while left := [process for process in _services(port) if process not in ended]:
-        for process in left:
+    while alive := [process for process in _services(port) if process not in ended]:
+        for process in alive:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
-        ended += left
+        ended += alive
     psutil.wait_procs(ended, timeout=_END_SECONDS)
     return len(ended)
 

@@ -11,13 +11,11 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
-
-from pydantic import BaseModel
 
 from capsmodel.spelling import hint
 from sweeps.execution.view.live_view import VIEW_VARIABLE
@@ -29,6 +27,7 @@ from sweeps.remote.messages import (
     Frame,
     GetSlurm,
     JobState,
+    Send,
     SlurmFacts,
     SlurmJob,
     StopSlurmJob,
@@ -51,10 +50,9 @@ _UP = {"idle", "mixed", "allocated", "completing", "planned", "reserved"}
 _OF_NODES = re.compile(r"-[pwxcNCn]\b|--(partition|node|cpus|gpus|gres|constraint|exclude|ntasks)")
 _MOST_PRINTED = 2**30  # by a job, in bytes
 _VARIABLES = ("CAPSWEEP_DATA", "CAPSWEEP_TRACKING_URI")  # which the job has like this shell
-_Say = Callable[[BaseModel], None]
 
 
-def look(request: GetSlurm, _say: _Say) -> SlurmFacts:
+def facts(request: GetSlurm, _send: Send) -> SlurmFacts:
     """Return where jobs of Slurm would work.
 
     Raises:
@@ -116,15 +114,15 @@ class _Nodes(NamedTuple):
 
 def _nodes_for(job: SlurmJob) -> list[_Nodes]:
     """Return the nodes on which a job may run, whether or not they take jobs now."""
-    found: list[_Nodes] = []
+    groups: list[_Nodes] = []
     for line in _slurm("sinfo", "--noheader", "--exact", "--format=%P|%D|%c|%G|%T").splitlines():
         partition, count, cores, gres, state = line.strip().split("|")
         name = partition.rstrip("*")
         if name in job.partition.split(",") if job.partition else partition.endswith("*"):
             gpus = sum(map(int, re.findall(r"\bgpu(?::[^:,(]+)?:(\d+)", gres)))
             is_up = state.rstrip("*~#!%$@^-") in _UP
-            found.append(_Nodes(name, int(count), int(cores.rstrip("+")), gpus, is_up))
-    return found
+            groups.append(_Nodes(name, int(count), int(cores.rstrip("+")), gpus, is_up))
+    return groups
 
 
 def _most_cores(job: SlurmJob) -> int | None:
@@ -137,7 +135,7 @@ def _most_cores(job: SlurmJob) -> int | None:
         return None  # sbatch alone knows what they ask for together
     nodes = _nodes_for(job)
     where = f"partition '{nodes[0].partition}'" if nodes else "that partition"
-    most_gpus = max((one.gpus for one in nodes), default=0)
+    most_gpus = max((group.gpus for group in nodes), default=0)
     if job.gpus_per_node > most_gpus:
         most = f"at most {counted(most_gpus, 'GPU')}" if most_gpus else "no GPU that Slurm knows"
         instead = "give a smaller number" if most_gpus else "leave it out"
@@ -145,14 +143,14 @@ def _most_cores(job: SlurmJob) -> int | None:
             f"The nodes of {where} have {most}, and --gpus-per-node asks for {job.gpus_per_node}: "
             f"{instead}, or name another --partition."
         )
-    nodes = [one for one in nodes if one.gpus >= job.gpus_per_node]
-    most_cores = max((one.cores for one in nodes), default=0)
+    nodes = [group for group in nodes if group.gpus >= job.gpus_per_node]
+    most_cores = max((group.cores for group in nodes), default=0)
     if (job.cpus_per_node or 1) > most_cores:
         raise BadInput(
             f"The nodes of {where} have at most {counted(most_cores, 'core')}, and a job asks for "
             f"{job.cores} of each: give --cpus-per-node {most_cores} or less."
         )
-    count = sum(one.number for one in nodes if one.cores >= min(job.cores, most_cores))
+    count = sum(group.number for group in nodes if group.cores >= min(job.cores, most_cores))
     if job.nodes > count:
         raise BadInput(
             f"Only {counted(count, 'such node')} of {where}, and --nodes asks for "
@@ -161,7 +159,7 @@ def _most_cores(job: SlurmJob) -> int | None:
     return most_cores
 
 
-def submit(request: SubmitToSlurm, _say: _Say) -> Submitted:
+def submit(request: SubmitToSlurm, _send: Send) -> Submitted:
     """Write the job of a sweep and submit it, unless a job of that sweep is queued or runs.
 
     Raises:
@@ -183,7 +181,7 @@ def submit(request: SubmitToSlurm, _say: _Say) -> Submitted:
             f"{os.uname().nodename} ({error.strerror}): give another --storage."
         ) from error
     # by its text: sbatch would open the file by its path
-    folder.write("job", _slurm("sbatch", "--parsable", given=text).encode())
+    folder.write("job", _slurm("sbatch", "--parsable", input_text=text).encode())
     return Submitted(job_id=_job_id(folder), is_new=True, arguments=request.arguments)
 
 
@@ -212,17 +210,18 @@ def _check_same_job(folder: Folder, text: str, request: SubmitToSlurm) -> None:
     Raises:
         BadInput: If it asks for something else, which would have no effect.
     """
-    now, given = (_asked(one) for one in (_text(folder, "job.sbatch"), text))
-    if now == given:
+    queued, wanted = (_options_in(file) for file in (_text(folder, "job.sbatch"), text))
+    if queued == wanted:
         return
-    has, asks = (_as_typed(one) or "no such option" for one in (now - given, given - now))
+    differences = (queued - wanted, wanted - queued)
+    has, asks = (_as_typed(options) or "no such option" for options in differences)
     raise BadInput(
         f"'{request.sweep}' is there already as job {_job_id(folder)}, with {has}, and this asks "
         f"for {asks}: give the same options, or stop it first (capsweep stop {request.sweep})."
     )
 
 
-def _asked(text: str) -> set[str]:
+def _options_in(text: str) -> set[str]:
     """Return the options of sbatch in a job's file."""
     lines = text.splitlines()
     return {line.removeprefix("#SBATCH ") for line in lines if line.startswith("#SBATCH ")}
@@ -252,9 +251,9 @@ def _test(text: str, job: SlurmJob) -> None:
         BadInput: If Slurm does not take it. That all nodes are drained is no reason: it then waits.
     """
     try:
-        _slurm("sbatch", "--test-only", given=text)
+        _slurm("sbatch", "--test-only", input_text=text)
     except BadInput as error:
-        up = sum(one.number for one in _nodes_for(job) if one.is_up)
+        up = sum(group.number for group in _nodes_for(job) if group.is_up)
         if "node configuration is not available" not in str(error) or up >= job.nodes:
             raise
 
@@ -262,9 +261,9 @@ def _test(text: str, job: SlurmJob) -> None:
 def job_file(request: SubmitToSlurm) -> str:
     """Return the file that sbatch takes: what this sweep asks for, then what all have in common."""
     folder = _folder(request.storage, request.sweep).path
-    which, *options = request.arguments
+    sweep, *options = request.arguments
     storage = Path(request.storage)
-    run = [f"./{which}" if which in request.files else which, f"--storage={storage}"]
+    run = [f"./{sweep}" if sweep in request.files else sweep, f"--storage={storage}"]
     run += [word for word in options if not word.startswith("--storage=")]  # relative, perhaps
     values = {
         VIEW_VARIABLE: str(storage / "logs" / f"{request.sweep}.view"),
@@ -308,7 +307,7 @@ def _sbatch_options(job: SlurmJob, sweep: str, folder: Path) -> Sequence[str]:
     )
 
 
-def follow(request: FollowSlurmJob, say: _Say) -> JobState:
+def follow(request: FollowSlurmJob, send: Send) -> JobState:
     """Send what the jobs of a sweep print, until the last has ended or what there is now."""
     folder = _folder(request.storage, request.sweep)
     logs, shown = Folder(Path(request.storage), "logs"), b""
@@ -318,7 +317,7 @@ def follow(request: FollowSlurmJob, say: _Say) -> JobState:
         with suppress(OSError):
             text = _text(folder, "job.out")
             if new := text[position:]:
-                say(Text(text=new))
+                send(Text(text=new))
                 position = len(text)
         if state.has_ended or not request.is_followed:
             return state
@@ -326,16 +325,16 @@ def follow(request: FollowSlurmJob, say: _Say) -> JobState:
             view = logs.read(f"{request.sweep}.view") if state.status == "RUNNING" else shown
             if view != shown:
                 shown = view
-                say(Frame(text=view.decode(errors="replace")))
+                send(Frame(text=view.decode(errors="replace")))
         if state.status == "PENDING" and state.message != waiting:
             waiting = state.message
-            say(Text(text=f"{waiting}\n", is_note=True))
+            send(Text(text=f"{waiting}\n", is_note=True))
         time.sleep(_POLL_SECONDS)
         if time.monotonic() - asked_at > _STATE_SECONDS:  # what the job prints is read after that
             state, asked_at = _state(folder), time.monotonic()
 
 
-def stop(request: StopSlurmJob, _say: _Say) -> JobState:
+def stop(request: StopSlurmJob, _send: Send) -> JobState:
     """End the job of a sweep: one that waits at once, one that runs as Ctrl-C does."""
     folder = _folder(request.storage, request.sweep)
     state = _state(folder)
@@ -429,8 +428,12 @@ def _folder(storage: str, sweep: str) -> Folder:
     return Folder(Path(storage), "slurm", sweep)
 
 
-def _slurm(*command: str, given: str = "") -> str:
-    """Return what a command of Slurm prints, which is given a text on its standard input.
+def _slurm(*command: str, input_text: str = "") -> str:
+    """Return what a command of Slurm prints.
+
+    Args:
+        command: Its words.
+        input_text: Its standard input.
 
     Raises:
         BadInput: With its own sentence, if it fails.
@@ -438,7 +441,7 @@ def _slurm(*command: str, given: str = "") -> str:
     try:
         ended = subprocess.run(
             command,
-            input=given,
+            input=input_text,
             capture_output=True,
             text=True,
             timeout=_ANSWER_SECONDS,

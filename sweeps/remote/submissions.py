@@ -123,7 +123,7 @@ def check_known(
     Raises:
         BadInput: Naming what was submitted, if nothing is here.
     """
-    if known := [one.sweep for one in submitted_only(storage, tracking_uri)]:
+    if known := [submission.sweep for submission in submitted_only(storage, tracking_uri)]:
         raise BadInput(
             f"No sweep '{sweep}' is known here.{hint(sweep, known)} Submitted from this machine: "
             f"{', '.join(known)}."
@@ -136,7 +136,7 @@ def check_trials(storage: str | Path | None = None, tracking_uri: str | None = N
     Raises:
         BadInput: Naming what was submitted, if nothing is here.
     """
-    if known := [one.sweep for one in submitted_only(storage, tracking_uri)]:
+    if known := [submission.sweep for submission in submitted_only(storage, tracking_uri)]:
         raise BadInput(
             f"No trial is known here. Submitted from this machine: {', '.join(known)}. Their "
             f"trials are shown on the head of their cluster."

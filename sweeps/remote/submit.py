@@ -33,7 +33,7 @@ from sweeps.remote.messages import (
     Text,
 )
 from sweeps.remote.submissions import Submission, submissions
-from sweeps.storage.disk_room import in_words
+from sweeps.storage.disk_room import size_text
 from sweeps.storage.folder import Folder
 
 if TYPE_CHECKING:
@@ -49,12 +49,12 @@ class Sendable:
     """A sweep that can be sent.
 
     Attributes:
-        word: What `capsweep run` takes there as the sweep.
+        argument: The sweep as `capsweep run` takes it there.
         file: Its own file here, None for a sweep of the package.
         files: Name -> text of what is sent.
     """
 
-    word: str
+    argument: str
     file: Path | None
     files: Mapping[str, str]
 
@@ -116,7 +116,7 @@ class RemotePlan:
         Raises:
             BadInput: If it would cost more, or nothing tells what it costs.
         """
-        seconds = min((one for one in (self.seconds, limit) if one is not None), default=None)
+        seconds = min((bound for bound in (self.seconds, limit) if bound is not None), default=None)
         if price is None or seconds is None:
             missing = "price in its file or --price" if price is None else "a --time-limit"
             raise BadInput(
@@ -230,7 +230,7 @@ def _planned(head: Head, sent: Sendable, arguments: Sequence[str]) -> Mapping[st
         BadInput: If the launch would be refused, or its disk is too small.
     """
     printed: list[str] = []
-    plan = ["plan", sent.word, "--json", *arguments]
+    plan = ["plan", sent.argument, "--json", *arguments]
     code = head.run(plan, lambda reply: printed.append(reply.text), sent.files)
     answer = _answer("".join(printed))
     if answer and answer.get("refusal"):
@@ -240,8 +240,8 @@ def _planned(head: Head, sent: Sendable, arguments: Sequence[str]) -> Mapping[st
     disk = answer["disk"]
     if disk["most_bytes"] > disk["free_bytes"]:
         raise BadInput(
-            f"The storage folder there has {in_words(disk['free_bytes'])} free, and the sweep "
-            f"takes {in_words(disk['most_bytes'])} at most: make room there, such as by capsweep "
+            f"The storage folder there has {size_text(disk['free_bytes'])} free, and the sweep "
+            f"takes {size_text(disk['most_bytes'])} at most: make room there, such as by capsweep "
             f"clean, or give another --storage."
         )
     return answer
@@ -259,7 +259,7 @@ def check_machines(
 
     The head is first, which may download the data.
 
-    Machines that only Ray reaches are not looked at.
+    Machines that only Ray reaches are not checked.
 
     Args:
         head: The cluster's head.
@@ -274,7 +274,7 @@ def check_machines(
             not reached.
     """
     if isinstance(head, SlurmLogin | KubeHead):  # its nodes see the same disk
-        request = PrepareData(sweep=sent.word, files=sent.files, settings=settings)
+        request = PrepareData(sweep=sent.argument, files=sent.files, settings=settings)
         head.link.call(request, DataReady)
         return ()
     if not isinstance(head, RayHead) or not head.cluster:
@@ -284,7 +284,7 @@ def check_machines(
     lost = tuple(has for has in facts if not isinstance(has, Facts))
     if lost and len(lost) == len(head.cluster.workers) and not head.cluster.head.cpus:
         raise lost[0]  # no machine for trials is left
-    request = PrepareData(sweep=sent.word, files=sent.files, settings=settings)
+    request = PrepareData(sweep=sent.argument, files=sent.files, settings=settings)
 
     def prepared(machine: Machine) -> None:
         try:
@@ -293,9 +293,11 @@ def check_machines(
             raise BadInput(f"On {machine.name}: {error}") from error
 
     prepared(machines[0])
-    there = [one for one, has in zip(machines, facts, strict=True) if isinstance(has, Facts)]
+    reached = [
+        machine for machine, has in zip(machines, facts, strict=True) if isinstance(has, Facts)
+    ]
     with ThreadPoolExecutor() as pool:
-        list(pool.map(prepared, there[1:]))
+        list(pool.map(prepared, reached[1:]))
     return lost
 
 
@@ -357,7 +359,7 @@ def submit(
     storage = str(options.storage) if options.storage else None
     request: dict[str, Any] = {
         "sweep": sweep,
-        "arguments": (sent.word, *arguments),
+        "arguments": (sent.argument, *arguments),
         "resume": resume,
         "files": sent.files,
     }
@@ -442,14 +444,16 @@ def running_submission(head: Head, resume: str, arguments: Sequence[str]) -> Sub
     return None
 
 
-def follow(head: Head, submission: Submission, show: Show, say: Callable[[str], None]) -> JobState:
+def follow(
+    head: Head, submission: Submission, show: Show, report: Callable[[str], None]
+) -> JobState:
     """Show what a job prints until it has ended; a lost connection is made anew.
 
     Args:
         head: The cluster's head.
         submission: The submission of the job.
         show: Takes what it prints, and its live view.
-        say: Takes a sentence about the connection.
+        report: Called with a sentence when the connection is lost.
 
     Raises:
         BadInput: If the cluster does not answer any more.
@@ -470,7 +474,7 @@ def follow(head: Head, submission: Submission, show: Show, say: Callable[[str], 
             num_lost += 1
             if num_lost > _MOST_RETRIES:
                 raise
-            say(f"{error} Trying again.")
+            report(f"{error} Trying again.")
             time.sleep(_RETRY_SECONDS)
             continue
         if state.has_ended:

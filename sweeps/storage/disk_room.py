@@ -73,7 +73,7 @@ def _status(folder: Path) -> os.statvfs_result:
     return os.statvfs(next(path for path in (folder, *folder.parents) if path.exists()))
 
 
-def in_words(num_bytes: float) -> str:
+def size_text(num_bytes: float) -> str:
     """Return a number of bytes as people read it: 3.4 GiB, 12.0 MiB, 0.5 KiB."""
     units = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
     unit = next((name for name, size in units.items() if num_bytes >= size), "KiB")

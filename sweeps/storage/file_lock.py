@@ -19,7 +19,7 @@ _MUTEX = threading.Lock()
 def is_locked(folder: Folder, name: str) -> bool:
     """Return whether the lock on a file is held. Never takes it, not for a moment.
 
-    Another user's lock is looked at like one's own, as long as it may be read.
+    Another user's lock is checked like one's own, as long as it may be read.
 
     Raises:
         BadInput: If it is not a regular file, or may not be read.
@@ -53,7 +53,7 @@ def read_lock(folder: Folder, name: str, most_bytes: int) -> bytes:
         return folder.read(name, most_bytes)
 
 
-def _is_at(path: Path, descriptor: int) -> bool:
+def _is_same_file(path: Path, descriptor: int) -> bool:
     """Return whether an open file is the one at a path."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
@@ -95,7 +95,7 @@ class FileLock:
             except OSError:
                 os.close(descriptor)
                 return False
-            if not _is_at(self.path, descriptor):  # its last holder has deleted it
+            if not _is_same_file(self.path, descriptor):  # its last holder has deleted it
                 os.close(descriptor)
                 return False
             self._descriptor = _LOCKED_HERE[self.path] = descriptor

@@ -56,7 +56,7 @@ def open_sqlite(folder: Folder, name: str) -> RetryingConnection:
     )
     database.folder = folder.path
     try:
-        why = _damage_of(database)
+        why = _damage(database)
         if not why:
             database.execute("pragma journal_mode=truncate")
             database.execute("pragma synchronous=normal")
@@ -114,7 +114,7 @@ def find_damage(folder: Folder, name: str) -> str:
         BadInput: If it would lead elsewhere.
     """
     with closing(open_read_only(folder, name)) as database:
-        return _damage_of(database)
+        return _damage(database)
 
 
 def _names_another_file(folder: Folder, journal: str) -> bool:
@@ -127,7 +127,7 @@ def _names_another_file(folder: Folder, journal: str) -> bool:
         return file.read(len(_END_OF_SUPER_JOURNAL)) == _END_OF_SUPER_JOURNAL
 
 
-def _damage_of(database: sqlite3.Connection) -> str:
+def _damage(database: sqlite3.Connection) -> str:
     try:
         (complaint,) = database.execute("pragma quick_check(1)").fetchone()
     except sqlite3.OperationalError:
@@ -176,7 +176,7 @@ def _move_journals(folder: Folder, name: str, aside: str) -> None:
 
 
 @contextmanager
-def whole(database: RetryingConnection) -> Generator[None]:
+def transaction(database: RetryingConnection) -> Generator[None]:
     """Let others see the statements of the block all at once, or none of them."""
     wait_for_room(database.folder)
     with database:

@@ -134,7 +134,7 @@ class Hosts:
         """Return where the /root of a host lies."""
         return self.path(name, "/root")
 
-    def command(self, name: str, words: Sequence[str]) -> list[str]:
+    def command(self, name: str, command: Sequence[str]) -> list[str]:
         """Return a command that runs another one on a host."""
         environment = [
             "env",
@@ -144,14 +144,14 @@ class Hosts:
             "LC_ALL=C.UTF-8",
             f"PATH={Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin",
         ]
-        return ["nsenter", "-t", str(self._first_process(name)), "-a", "-w", *environment, *words]
+        return ["nsenter", "-t", str(self._first_process(name)), "-a", "-w", *environment, *command]
 
     def run(
-        self, name: str, *words: str, folder: str = "/root", timeout: float = PATIENCE_SECONDS
+        self, name: str, *command: str, folder: str = "/root", timeout: float = PATIENCE_SECONDS
     ) -> "subprocess.CompletedProcess[str]":
         """Run a command on a host and return how it ended."""
         return subprocess.run(
-            self.command(name, ["env", f"--chdir={folder}", *words]),
+            self.command(name, ["env", f"--chdir={folder}", *command]),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -167,9 +167,9 @@ class Hosts:
     def boot(self, name: str) -> None:
         """Start a host, with the disk that it had."""
         disk = self.folder / name
-        words = ["setpriv", "--pdeathsig", "KILL"]  # no host outlives its test
-        words += ["ip", "netns", "exec", self.namespaces[name], "unshare", "--pid", "--mount"]
-        words += [
+        command = ["setpriv", "--pdeathsig", "KILL"]  # no host outlives its test
+        command += ["ip", "netns", "exec", self.namespaces[name], "unshare", "--pid", "--mount"]
+        command += [
             "--uts",
             "--ipc",
             "--fork",
@@ -182,7 +182,7 @@ class Hosts:
         ]
         with (self.folder / f"{name}.log").open("ab") as log:
             self._inits[name] = subprocess.Popen(
-                [*words, "init", name, str(disk), *self._shared],
+                [*command, "init", name, str(disk), *self._shared],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -219,23 +219,23 @@ class Hosts:
         for name in list(self._inits):
             with suppress(AssertionError, subprocess.SubprocessError):
                 self.kill(name)
-        left = self.processes()
+        processes = self.processes()
         for namespace in self.namespaces.values():
             _ip("netns", "del", namespace)
         shutil.rmtree(self.folder)
-        assert not left
+        assert not processes
         assert str(self.folder) not in Path("/proc/self/mounts").read_text()
 
     def _pids(self, name: str) -> list[str]:
-        words = ["ip", "netns", "pids", self.namespaces[name]]
-        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+        command = ["ip", "netns", "pids", self.namespaces[name]]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
     def _first_process(self, name: str) -> int:
         """Return the process of a host that is the first one there."""
         for pid in self._pids(name):
             with suppress(OSError):
                 status = Path("/proc", pid, "status").read_text()
-                line = next(one for one in status.splitlines() if one.startswith("NSpid"))
+                line = next(line for line in status.splitlines() if line.startswith("NSpid"))
                 if line.split()[-1] == "1":
                     return int(pid)
         raise AssertionError(f"{name} does not run")
@@ -304,5 +304,5 @@ def _remove_abandoned() -> None:
                 subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
 
 
-def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True)
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)

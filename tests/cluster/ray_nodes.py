@@ -57,10 +57,10 @@ class RayNodes:
 
     def start_head(self) -> None:
         """Start the node that runs no trials."""
-        words = ["--head", "--num-cpus=0", "--num-gpus=0", "--dashboard-host=127.0.0.1"]
-        words += [f"--dashboard-port={self._dashboard_port}", f"--temp-dir={self._folder}"]
-        words += [f"--{name}={next(self._ports)}" for name in ("port", "ray-client-server-port")]
-        output = self._start(*words)
+        options = ["--head", "--num-cpus=0", "--num-gpus=0", "--dashboard-host=127.0.0.1"]
+        options += [f"--dashboard-port={self._dashboard_port}", f"--temp-dir={self._folder}"]
+        options += [f"--{name}={next(self._ports)}" for name in ("port", "ray-client-server-port")]
+        output = self._start(*options)
         self.address = next(
             word.split("=")[1].strip("'\"")
             for word in output.split()
@@ -91,8 +91,8 @@ class RayNodes:
             within: Words before the command, as of a network namespace.
             host: Its address there.
         """
-        words = [f"--address={self.address}", f"--num-cpus={num_cpus}", f"--num-gpus={num_gpus}"]
-        self._start(*words, *([f"--node-ip-address={host}"] if host else []), within=within)
+        options = [f"--address={self.address}", f"--num-cpus={num_cpus}", f"--num-gpus={num_gpus}"]
+        self._start(*options, *([f"--node-ip-address={host}"] if host else []), within=within)
 
     @property
     def roots(self) -> list[int]:
@@ -109,17 +109,17 @@ class RayNodes:
     def close(self) -> None:
         """Kill every process of the cluster, and no other, and remove its folder."""
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while left := list(self._processes()):
-            assert time.monotonic() < deadline, left
-            for process in left:
+        while processes := list(self._processes()):
+            assert time.monotonic() < deadline, processes
+            for process in processes:
                 with suppress(psutil.NoSuchProcess):
                     process.kill()
-            psutil.wait_procs(left, timeout=1)
+            psutil.wait_procs(processes, timeout=1)
         for node in self._nodes:
             node.wait(PATIENCE_SECONDS)
         shutil.rmtree(self._folder)
 
-    def _start(self, *words: str, within: Sequence[str] = ()) -> str:
+    def _start(self, *options: str, within: Sequence[str] = ()) -> str:
         """Start a node, wait until it has joined, and return what it printed.
 
         Ray gives up on a node after 30 seconds, which is little on a busy machine: then again.
@@ -128,7 +128,7 @@ class RayNodes:
             output = self._folder / f"node-{len(self._nodes)}.out"
             with output.open("wb") as file:
                 node = subprocess.Popen(
-                    [*within, *_START, *words, *self._own_ports()],
+                    [*within, *_START, *options, *self._own_ports()],
                     env=self.environment,
                     stdin=subprocess.DEVNULL,
                     stdout=file,

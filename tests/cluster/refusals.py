@@ -12,11 +12,11 @@ class Wrong(NamedTuple):
     """A command that is refused.
 
     Attributes:
-        words: The command's, after `env`.
+        line: The command, after `env`.
         sentence: A part of what it says.
     """
 
-    words: str
+    line: str
     sentence: str
 
 
@@ -24,17 +24,17 @@ def complaint(run: "Callable[..., subprocess.CompletedProcess[str]]", wrong: Wro
     """Return what is not right about how a command is refused, "" if all is.
 
     Args:
-        run: Takes the command's words and `timeout` in seconds.
+        run: Takes the command and `timeout` in seconds.
         wrong: The command.
     """
     started = time.monotonic()
     try:
-        ended = run("env", *wrong.words.split(), timeout=_MOST_SECONDS)
+        ended = run("env", *wrong.line.split(), timeout=_MOST_SECONDS)
     except subprocess.TimeoutExpired:
-        return f"{wrong.words}: hangs"
-    said = ended.stderr.strip().splitlines()
-    is_right = ended.returncode == 2 and len(said) == 1 and said[0].startswith("capsweep: ")
-    if is_right and wrong.sentence in said[0]:
+        return f"{wrong.line}: hangs"
+    errors = ended.stderr.strip().splitlines()
+    is_right = ended.returncode == 2 and len(errors) == 1 and errors[0].startswith("capsweep: ")
+    if is_right and wrong.sentence in errors[0]:
         return ""
     took = time.monotonic() - started
-    return f"{wrong.words}: {took:.0f} s, {ended.returncode}: {ended.stdout[-300:]} {said}"
+    return f"{wrong.line}: {took:.0f} s, {ended.returncode}: {ended.stdout[-300:]} {errors}"

@@ -83,24 +83,24 @@ class Slurm:
         wait_until(lambda: self.on(LOGIN, "sinfo", "-h", "-o", "%T").strip() == "idle")
 
     def run(
-        self, *words: str, host: str = LOGIN, timeout: float = PATIENCE_SECONDS
+        self, *command: str, host: str = LOGIN, timeout: float = PATIENCE_SECONDS
     ) -> "subprocess.CompletedProcess[str]":
         """Run a command on a host, on the login node in the shared folder; return how it ended."""
         if host == LAPTOP:
-            return self.hosts.run(host, *words, timeout=timeout)
+            return self.hosts.run(host, *command, timeout=timeout)
         folder = str(self.shared)
-        return self.hosts.run(host, *self._environment, *words, folder=folder, timeout=timeout)
+        return self.hosts.run(host, *self._environment, *command, folder=folder, timeout=timeout)
 
-    def capsweep(self, *words: str, host: str = LOGIN) -> str:
+    def capsweep(self, *arguments: str, host: str = LOGIN) -> str:
         """Run capsweep on a host, where it has to succeed, and return what it prints."""
-        ended = self.run("capsweep", *words, host=host)
-        assert ended.returncode == 0, (words, ended.stdout + ended.stderr)
+        ended = self.run("capsweep", *arguments, host=host)
+        assert ended.returncode == 0, (arguments, ended.stdout + ended.stderr)
         return ended.stdout
 
-    def on(self, name: str, *words: str) -> str:
+    def on(self, name: str, *command: str) -> str:
         """Return what a command on a host prints, which has to succeed."""
-        ended = self.hosts.run(name, *self._environment, *words)
-        assert ended.returncode == 0, (words, ended.stdout + ended.stderr)
+        ended = self.hosts.run(name, *self._environment, *command)
+        assert ended.returncode == 0, (command, ended.stdout + ended.stderr)
         return ended.stdout
 
     @property

@@ -48,7 +48,7 @@ class Account:
         )["GroupId"]
         self.allow({"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": self.group}]})
         self.allow(port_22("198.51.100.7/32"))
-        subnets = [one["SubnetId"] for one in self.ec2.describe_subnets()["Subnets"][:2]]
+        subnets = [subnet["SubnetId"] for subnet in self.ec2.describe_subnets()["Subnets"][:2]]
         self.efs = efs
         disk = efs.create_file_system(Encrypted=True)["FileSystemId"]
         point = efs.create_access_point(ClientToken="-", FileSystemId=disk)["AccessPointId"]
@@ -95,8 +95,8 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Generator[Account]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     log = tmp_path_factory.mktemp("moto") / "log"
-    words = [str(PYTHON.with_name("moto_server")), "-H", "127.0.0.1", "-p", str(port)]
-    with log.open("wb") as file, subprocess.Popen(words, stdout=file, stderr=file) as server:
+    command = [str(PYTHON.with_name("moto_server")), "-H", "127.0.0.1", "-p", str(port)]
+    with log.open("wb") as file, subprocess.Popen(command, stdout=file, stderr=file) as server:
         try:
             wait_until(lambda: "Running on" in log.read_text() or server.poll() is not None)
             yield Account(f"http://127.0.0.1:{port}")
@@ -118,11 +118,11 @@ def checked(account: Account, path: Path, **more: str) -> "subprocess.CompletedP
 
 def found_in(account: Account, path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return what the check finds, without asking for a head."""
-    from sweeps.remote.cluster_file import of_aws
+    from sweeps.remote.cluster_file import aws_cluster
 
     for name, value in account.variables.items():
         monkeypatch.setenv(name, value)
-    config = of_aws(path)
+    config = aws_cluster(path)
     assert config is not None
     return aws.check_account(path, config)
 
@@ -130,8 +130,8 @@ def found_in(account: Account, path: Path, monkeypatch: pytest.MonkeyPatch) -> A
 def test_an_account_that_has_all_is_said_to_be_ready(account: Account, tmp_path: Path) -> None:
     ended = checked(account, account.file(tmp_path))
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    said = "ok: credentials, image, machines reach each other, nothing is open to all, port 22"
-    assert said in ended.stdout
+    line = "ok: credentials, image, machines reach each other, nothing is open to all, port 22"
+    assert line in ended.stdout
     assert "The cluster has no head yet. Start it with: ray up" in ended.stdout
     assert "WRONG" not in ended.stdout
 
@@ -156,17 +156,17 @@ def test_what_the_account_lacks_is_named(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = found_in(account, account.file(tmp_path, **{old: new}), monkeypatch)
-    assert any(one.startswith(sentence) for one in found.wrong), found
+    checked = found_in(account, account.file(tmp_path, **{old: new}), monkeypatch)
+    assert any(wrong.startswith(sentence) for wrong in checked.wrong), checked
 
 
 def test_a_group_that_is_open_to_all_is_wrong(
     account: Account, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account.allow(port_22("0.0.0.0/0"))
-    found = found_in(account, account.file(tmp_path), monkeypatch)
+    checked = found_in(account, account.file(tmp_path), monkeypatch)
     account.forbid(port_22("0.0.0.0/0"))
-    (sentence,) = found.wrong
+    (sentence,) = checked.wrong
     assert "lets the whole world in (port 22): allow port 22 from your address alone" in sentence
 
 
@@ -175,12 +175,12 @@ def test_a_disk_that_is_not_encrypted_or_another_ones_access_point_is_wrong(
 ) -> None:
     other = account.efs.create_file_system()["FileSystemId"]
     disk = account.ids["fs-0123456789abcdef0"]
-    found = found_in(account, account.file(tmp_path, **{disk: other}), monkeypatch)
+    checked = found_in(account, account.file(tmp_path, **{disk: other}), monkeypatch)
     for sentence in (
         f"shared disk: {other} is not encrypted: make one that is, as AWS encrypts no disk later.",
         f"access point: {account.ids['fsap-0123456789abcdef0']} does not belong to {other}.",
     ):
-        assert sentence in found.wrong
+        assert sentence in checked.wrong
 
 
 @pytest.mark.parametrize(("vcpus", "is_enough"), [(16.0, True), (15.0, False)])
@@ -193,10 +193,10 @@ def test_a_quota_is_compared_with_the_machines_of_the_file(
 ) -> None:
     quota = SimpleNamespace(get_service_quota=lambda **_: {"Quota": {"Value": vcpus}})
     replace_client(monkeypatch, "service-quotas", quota)
-    found = found_in(account, account.file(tmp_path), monkeypatch)
+    checked = found_in(account, account.file(tmp_path), monkeypatch)
     few = "quota: 4 spot machines g5.xlarge need 16 vCPUs, and the account has 15: ask AWS for "
-    assert [one.startswith(few) for one in found.wrong] == [True] * (not is_enough)
-    assert ("quota of spot machines" in found.right) is is_enough
+    assert [wrong.startswith(few) for wrong in checked.wrong] == [True] * (not is_enough)
+    assert ("quota of spot machines" in checked.right) is is_enough
 
 
 def test_what_may_not_be_looked_at_is_not_checked(
@@ -206,9 +206,9 @@ def test_what_may_not_be_looked_at_is_not_checked(
         raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "DescribeFileSystems")
 
     replace_client(monkeypatch, "efs", SimpleNamespace(describe_file_systems=forbidden))
-    found = found_in(account, account.file(tmp_path), monkeypatch)
-    assert "shared disk (no right to look: DescribeFileSystems)" in found.not_checked
-    assert not found.wrong
+    checked = found_in(account, account.file(tmp_path), monkeypatch)
+    assert "shared disk (no right to look: DescribeFileSystems)" in checked.not_checked
+    assert not checked.wrong
 
 
 def test_credentials_that_have_expired_are_one_sentence(
@@ -224,10 +224,10 @@ def test_credentials_that_have_expired_are_one_sentence(
 
 def replace_client(monkeypatch: pytest.MonkeyPatch, service: str, client: object) -> None:
     """Have boto3 give another client of one service."""
-    given = boto3.Session.client
+    original = boto3.Session.client
 
     def replaced(session: boto3.Session, name: str, **more: Any) -> object:
-        return client if name == service else given(session, name, **more)
+        return client if name == service else original(session, name, **more)
 
     monkeypatch.setattr(boto3.Session, "client", replaced)
 

@@ -19,7 +19,7 @@ Config = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*given: Any, **named: Any) -> NoReturn:
+    def refuse(*arguments: Any, **named: Any) -> NoReturn:
         raise RuntimeError("a socket was opened")
 
     monkeypatch.setattr(socket.socket, "__init__", refuse)
@@ -65,7 +65,7 @@ def test_every_process_of_the_cluster_asks_for_the_token(config: Config) -> None
     assert config["file_mounts"]["~/.ray/auth_token"] == "~/.ray/auth_token"
     assert "bash ~/capsweep/deploy/prepare_node.sh" in config["setup_commands"]
     assert "RAY_AUTH_MODE=token" in (ROOT / "deploy" / "prepare_node.sh").read_text()
-    (start,) = (one for one in config["head_start_ray_commands"] if "ray start" in one)
+    (start,) = (command for command in config["head_start_ray_commands"] if "ray start" in command)
     assert "--dashboard-host=127.0.0.1" in start
 
 
@@ -194,7 +194,7 @@ def expect_known_to_ec2(node: Config) -> None:
         "ec2", region_name="us-west-2", aws_access_key_id="none", aws_secret_access_key="none"
     )
     shape = client.meta.service_model.operation_model("RunInstances").input_shape
-    given = {name: value for name, value in node.items() if name != "SubnetIds"}
-    report = ParamValidator().validate(given | {"MinCount": 1, "MaxCount": 1}, shape)
+    settings = {name: value for name, value in node.items() if name != "SubnetIds"}
+    report = ParamValidator().validate(settings | {"MinCount": 1, "MaxCount": 1}, shape)
     assert not report.has_errors(), report.generate_report()
     assert {"SubnetIds", "SecurityGroupIds"} <= set(node)

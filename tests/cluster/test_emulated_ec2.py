@@ -65,8 +65,9 @@ class Laptop:
 
     def ended(self, line: str) -> "subprocess.CompletedProcess[str]":
         """Give a command in the repository's folder and return how it ended."""
-        words = [f"{name}={value}" for name, value in self._variables.items()]
-        return self._hosts.run("laptop", "env", *words, "bash", "-c", line, folder="/root/capsweep")
+        variables = [f"{name}={value}" for name, value in self._variables.items()]
+        command = ("env", *variables, "bash", "-c", line)
+        return self._hosts.run("laptop", *command, folder="/root/capsweep")
 
 
 def edited_cluster(ec2: EmulatedEc2, storage: Path) -> str:
@@ -119,8 +120,9 @@ def test_three_commands_lead_from_ray_up_to_the_report_and_workers_come_and_go(
         expect_what_the_file_says(hosts, ec2)
 
         # where each looks for its head, and ends itself without one
-        looks = [hosts.root(one.host) / "capsweep-head" for one in [*ec2.machines.values()][1:]]
-        addresses = [look.read_text().strip() for look in looks if look.exists()]
+        _, *workers = ec2.machines.values()
+        files = [hosts.root(worker.host) / "capsweep-head" for worker in workers]
+        addresses = [file.read_text().strip() for file in files if file.exists()]
         assert len(addresses) >= 2
         assert {*addresses} == {hosts.address("i0")}
 
@@ -144,16 +146,16 @@ def expect_what_the_file_says(hosts: Hosts, ec2: EmulatedEc2) -> None:
     # two trials at once need two; in one of a dozen runs Ray has started a third
     (log,) = (hosts.folder / "i0/tmp/ray").glob("session_2*/logs/monitor.log")
     assert len(workers) in (2, 3), log.read_text()
-    assert [one.kind for one in workers].count("on_demand") == 1, log.read_text()
-    for one in (head, *workers):
-        asked = {name: one.request.get(name) for name in _ASKED}
+    assert [machine.kind for machine in workers].count("on_demand") == 1, log.read_text()
+    for machine in (head, *workers):
+        asked = {name: machine.request.get(name) for name in _ASKED}
         assert asked == _ASKED | {
-            "InstanceType": "m6i.xlarge" if one is head else "g5.xlarge",
-            "InstanceMarketOptions.MarketType": "spot" if one.kind == "spot" else None,
-            "IamInstanceProfile.Name": "capsweep-head" if one is head else None,
+            "InstanceType": "m6i.xlarge" if machine is head else "g5.xlarge",
+            "InstanceMarketOptions.MarketType": "spot" if machine.kind == "spot" else None,
+            "IamInstanceProfile.Name": "capsweep-head" if machine is head else None,
             "ImageId": ec2.account["image"],
         }
-        groups = {asked for name, asked in one.request.items() if "SecurityGroupId" in name}
+        groups = {asked for name, asked in machine.request.items() if "SecurityGroupId" in name}
         assert groups == {ec2.account["security_group"]}  # and none of Ray's, open to the world
-        assert one.tags["ray-cluster-name"] == "capsweep"  # the page's policy rests on this tag
-        assert one.tags["ray-node-type"] == ("head" if one is head else "worker")
+        assert machine.tags["ray-cluster-name"] == "capsweep"  # the page's policy rests on this tag
+        assert machine.tags["ray-node-type"] == ("head" if machine is head else "worker")

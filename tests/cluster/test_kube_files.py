@@ -39,10 +39,12 @@ needs_definitions = pytest.mark.skipif(
 def documents() -> dict[str, Json]:
     """Return all documents, by kind: the files' and the job that submit writes."""
     texts = [(KUBE / name).read_text(encoding="utf-8") for name in ("mlflow.yaml", "cluster.yaml")]
-    found = {one["kind"]: one for text in texts for one in yaml.safe_load_all(text)}
-    pod = found["Deployment"]["spec"]["template"]["spec"]
+    by_kind = {
+        document["kind"]: document for text in texts for document in yaml.safe_load_all(text)
+    }
+    pod = by_kind["Deployment"]["spec"]["template"]["spec"]
     job = NodeJob(nodes=3, gpus_per_node=1)
-    return found | {"RayJob": ray_job("mine-1", REQUEST, "/mnt/capsweep/store", job=job, pod=pod)}
+    return by_kind | {"RayJob": ray_job("mine-1", REQUEST, "/mnt/capsweep/store", job=job, pod=pod)}
 
 
 @cache
@@ -83,7 +85,9 @@ def schemas() -> dict[str, Json]:
 def _defined(name: str) -> Json:
     text = Path(CRDS, f"{name}.yaml").read_text(encoding="utf-8")
     versions = yaml.load(text, Loader=yaml.CSafeLoader)["spec"]["versions"]
-    (schema,) = (one["schema"]["openAPIV3Schema"] for one in versions if one["name"] == "v1")
+    (schema,) = (
+        version["schema"]["openAPIV3Schema"] for version in versions if version["name"] == "v1"
+    )
     schema["properties"]["metadata"] = {"type": "object", "required": ["name"]}
     return _strict(schema)
 
@@ -91,13 +95,13 @@ def _defined(name: str) -> Json:
 def _strict(schema: Any) -> Any:
     """Return a schema in which unknown fields are errors, as the API server takes it."""
     if isinstance(schema, list):
-        return [_strict(one) for one in schema]
+        return [_strict(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     if schema.get("x-kubernetes-int-or-string"):
         return {"type": ["integer", "string"]}
     is_open = "additionalProperties" in schema or schema.get("x-kubernetes-preserve-unknown-fields")
-    strict = {name: _strict(one) for name, one in schema.items()}
+    strict = {name: _strict(value) for name, value in schema.items()}
     if "properties" in schema and schema.get("type") == "object" and not is_open:
         strict["additionalProperties"] = False
     return strict
@@ -119,8 +123,11 @@ def _resource(spec: Json) -> Json:
 
 
 def errors(document: Json) -> list[str]:
-    found = Draft7Validator(schemas()[document["kind"]]).iter_errors(document)
-    return [f"{'.'.join(map(str, one.absolute_path))}: {one.message[:200]}" for one in found]
+    validator = Draft7Validator(schemas()[document["kind"]])
+    return [
+        f"{'.'.join(map(str, error.absolute_path))}: {error.message[:200]}"
+        for error in validator.iter_errors(document)
+    ]
 
 
 @needs_definitions
@@ -183,7 +190,9 @@ MUTANTS = (
 
 @needs_definitions
 @pytest.mark.parametrize(
-    "mutant", MUTANTS, ids=lambda one: f"{one.kind}-{one.path.removeprefix('spec.')}={one.value}"
+    "mutant",
+    MUTANTS,
+    ids=lambda mutant: f"{mutant.kind}-{mutant.path.removeprefix('spec.')}={mutant.value}",
 )
 def test_a_mutant_of_a_file_is_refused(mutant: Mutant) -> None:
     document = deepcopy(documents()[mutant.kind])
@@ -225,14 +234,14 @@ def test_mlflow_answers_to_its_services_name_and_to_the_port_that_kubectl_forwar
 
 
 def test_only_the_pods_of_sweeps_reach_mlflow_and_none_runs_as_root() -> None:
-    found = documents()
-    (rule,) = found["NetworkPolicy"]["spec"]["ingress"]
+    by_kind = documents()
+    (rule,) = by_kind["NetworkPolicy"]["spec"]["ingress"]
     labels = rule["from"][0]["podSelector"]["matchLabels"]
-    cluster = found["RayCluster"]["spec"]
+    cluster = by_kind["RayCluster"]["spec"]
     groups = (cluster["headGroupSpec"], *cluster["workerGroupSpecs"])
-    for template in (one["template"] for one in groups):
+    for template in (group["template"] for group in groups):
         assert template["metadata"]["labels"] == labels
         assert template["spec"]["securityContext"]["runAsNonRoot"] is True
-    assert found["Deployment"]["spec"]["template"]["spec"]["securityContext"]["runAsNonRoot"]
-    assert found["Service"]["spec"]["type"] == "ClusterIP"
+    assert by_kind["Deployment"]["spec"]["template"]["spec"]["securityContext"]["runAsNonRoot"]
+    assert by_kind["Service"]["spec"]["type"] == "ClusterIP"
     assert "\nUSER 1000\n" in (KUBE / "Dockerfile").read_text(encoding="utf-8")

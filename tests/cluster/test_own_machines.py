@@ -78,9 +78,9 @@ class Cluster:
         give_other_ray(hosts.root("old"))
         self.said_by_up = self.up()
 
-    def __call__(self, *words: str, folder: str = "/root") -> str:
+    def __call__(self, *arguments: str, folder: str = "/root") -> str:
         """Run capsweep on the laptop and return what it prints."""
-        done = self.ended(*words, folder=folder)
+        done = self.ended(*arguments, folder=folder)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -98,15 +98,15 @@ class Cluster:
             assert "Ray does not start on " in ended.stderr, ended.stderr
         raise AssertionError(printed)
 
-    def ended(self, *words: str, folder: str = "/root") -> "subprocess.CompletedProcess[str]":
+    def ended(self, *arguments: str, folder: str = "/root") -> "subprocess.CompletedProcess[str]":
         """Run capsweep on the laptop and return how it ended."""
-        return self.hosts.run("laptop", "capsweep", *words, folder=folder)
+        return self.hosts.run("laptop", "capsweep", *arguments, folder=folder)
 
     def restarts(self) -> list[str]:
         """Return why trials were restarted."""
         entries = stored_entries(self.storage / "journals", "lossy")
-        noted = [one for one in entries if isinstance(one, TrialNoted)]
-        return [one.detail for one in noted if one.event == "restarted"]
+        noted = [entry for entry in entries if isinstance(entry, TrialNoted)]
+        return [entry.detail for entry in noted if entry.event == "restarted"]
 
 
 def give_other_ray(home: Path) -> None:
@@ -130,8 +130,8 @@ def cluster() -> Generator[Cluster]:
 @pytest.fixture
 def tunnel(cluster: Cluster) -> Generator[None]:
     """The way to Ray's dashboard and to MLflow that a user has opened."""
-    words = ["ssh", "-N", "-L", "18265:127.0.0.1:8265", "-L", "5000:127.0.0.1:5000", "head"]
-    process = subprocess.Popen(cluster.hosts.command("laptop", words), stdin=subprocess.DEVNULL)
+    command = ["ssh", "-N", "-L", "18265:127.0.0.1:8265", "-L", "5000:127.0.0.1:5000", "head"]
+    process = subprocess.Popen(cluster.hosts.command("laptop", command), stdin=subprocess.DEVNULL)
     connect = ("bash", "-c", "</dev/tcp/127.0.0.1/18265")
     wait_until(lambda: cluster.hosts.run("laptop", *connect).returncode == 0)
     yield
@@ -223,8 +223,10 @@ def test_the_address_of_the_dashboard_is_enough_to_submit_a_sweep_and_to_ask_for
     token = (cluster.hosts.root("head") / ".ray" / "auth_token").read_text()
     storage = f"--storage={cluster.hosts.folder}/by-address"
 
-    def run(*words: str) -> str:
-        ended = cluster.hosts.run("laptop", "env", f"RAY_AUTH_TOKEN={token}", "capsweep", *words)
+    def run(*arguments: str) -> str:
+        ended = cluster.hosts.run(
+            "laptop", "env", f"RAY_AUTH_TOKEN={token}", "capsweep", *arguments
+        )
         assert ended.returncode == 0, ended.stdout + ended.stderr
         return ended.stdout
 
@@ -247,4 +249,4 @@ def test_a_cluster_without_workers_takes_no_sweep_and_down_ends_all_that_was_sta
         cluster.hosts.boot(name)
     cluster("cluster", "down", "machines.txt")
     names = ("raylet", "gcs_server", "mlflow")
-    assert not [line for line in cluster.hosts.processes() if any(one in line for one in names)]
+    assert not [line for line in cluster.hosts.processes() if any(name in line for name in names)]

@@ -98,9 +98,9 @@ def test_each_wrong_input_is_one_sentence_and_submits_nothing(slurm: Slurm) -> N
 
 
 def test_a_storage_folder_that_the_nodes_do_not_see_is_named(slurm: Slurm) -> None:
-    words = ("submit", "quickstart", "--name=alone", *_SMALL, "--to=slurm", "--time=10m")
-    words += ("--cpus-per-node=1", "--storage=/root/alone", "--follow")
-    ended = slurm.run("capsweep", *words)
+    command = ("submit", "quickstart", "--name=alone", *_SMALL, "--to=slurm", "--time=10m")
+    command += ("--cpus-per-node=1", "--storage=/root/alone", "--follow")
+    ended = slurm.run("capsweep", *command)
     assert ended.returncode == 3
     assert "The nodes may not see /root/alone: give a folder that all of them share" in ended.stderr
     assert "The report of" not in ended.stderr

@@ -36,16 +36,21 @@ def environment(tmp_path: Path) -> Generator[dict[str, str]]:
             process.kill()
 
 
+def server_ids(environment: dict[str, str]) -> list[int]:
+    return [process.pid for process in servers(environment) if "server" in process.cmdline()]
+
+
 def test_a_second_start_leaves_the_server_alone_and_the_database_is_where_it_was_asked_for(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
     start(environment)
-    (first,) = (one.pid for one in servers(environment) if "server" in one.cmdline())
+    first = server_ids(environment)
+    assert len(first) == 1
     assert (tmp_path / "on" / "share" / "mlflow.db").exists()
-    words = [word for process in servers(environment) for word in process.cmdline()]
-    assert not [word for word in words if "mlflow.db" in word], "as all users see them"
+    arguments = [word for process in servers(environment) for word in process.cmdline()]
+    assert not [word for word in arguments if "mlflow.db" in word], "as all users see them"
     start(environment)
-    assert [one.pid for one in servers(environment) if "server" in one.cmdline()] == [first]
+    assert server_ids(environment) == first
     address = f"http://127.0.0.1:{environment['MLFLOW_PORT']}/health"
     with urllib.request.urlopen(address, timeout=PATIENCE_SECONDS) as answer:
         assert answer.status == 200

@@ -145,9 +145,9 @@ class Scene:
         return {str(path): path.read_bytes() for path in self.victim.iterdir() if path.is_file()}
 
 
-def _slurm(*words: str, given: str = "") -> str:
+def _slurm(*words: str, input_text: str = "") -> str:
     """Answer as a Slurm that has ended every job and takes every other."""
-    del given
+    del input_text
     return {"sbatch": "8", "squeue": ""}.get(words[0], "")
 
 

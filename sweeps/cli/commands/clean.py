@@ -51,19 +51,19 @@ def clean(
 def _print(cleaned: "Cleaned") -> None:
     """Print what would be freed, or was, by kind."""
     from sweeps.execution.housekeeping.leftovers import Kind
-    from sweeps.storage.disk_room import in_words
+    from sweeps.storage.disk_room import size_text
 
     out = console()
     table = table_of("what", "number", "size", numbers=2, elsewhere="")
     for kind in Kind:
         sizes = [leftover.num_bytes for leftover in cleaned.leftovers if leftover.kind is kind]
         if sizes:
-            table.add_row(kind.value, f"{len(sizes):,}", in_words(sum(sizes)))
+            table.add_row(kind.value, f"{len(sizes):,}", size_text(sum(sizes)))
     if cleaned.leftovers:
         out.print(table)
     for sentence in cleaned.sentences:
         say(sentence)
-    total = in_words(sum(leftover.num_bytes for leftover in cleaned.leftovers))
+    total = size_text(sum(leftover.num_bytes for leftover in cleaned.leftovers))
     if not cleaned.leftovers:
         out.print("Nothing was freed." if cleaned.is_freed else "There is nothing to free.")
     elif cleaned.is_freed:

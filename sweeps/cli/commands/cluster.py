@@ -49,9 +49,9 @@ def _check_account(file: str) -> int:
         Exit: If there is no head yet, with 1 if anything is wrong.
     """
     from sweeps.remote.aws import check_account
-    from sweeps.remote.cluster_file import has_head, of_aws
+    from sweeps.remote.cluster_file import aws_cluster, has_head
 
-    path, config = Path(file).expanduser().absolute(), of_aws(file)
+    path, config = Path(file).expanduser().absolute(), aws_cluster(file)
     if config is None:
         return 0
     account = check_account(path, config)

@@ -31,17 +31,17 @@ def delete(
 
 def _print(deleted: "Deleted") -> None:
     """Print what goes, by kind, what stays, and what is to be done next."""
-    from sweeps.storage.disk_room import in_words
+    from sweeps.storage.disk_room import size_text
 
     out = console()
     table = table_of("what", "number", "size", numbers=2, elsewhere="")
     for kind in deleted.counts:
-        size = "-" if kind.num_bytes is None else in_words(kind.num_bytes)
+        size = "-" if kind.num_bytes is None else size_text(kind.num_bytes)
         table.add_row(kind.what, f"{kind.number:,}", size if kind.number else "-")
     out.print(table)
     for sentence in deleted.sentences:
         say(sentence)
-    total = in_words(sum(kind.num_bytes or 0 for kind in deleted.counts))
+    total = size_text(sum(kind.num_bytes or 0 for kind in deleted.counts))
     name = f"'{plain(deleted.sweep)}'"
     if not deleted.is_done:
         out.print(f"{name} would go, {total}: the same command with --yes deletes it.")

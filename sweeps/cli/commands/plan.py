@@ -183,18 +183,18 @@ def print_plan(survey: "Survey") -> None:
 
 def _print_disk(survey: "Survey", out: Console) -> None:
     """Print what the launch takes on the disk, and warn where there is too little of it."""
-    from sweeps.storage.disk_room import in_words
+    from sweeps.storage.disk_room import size_text
 
     disk = survey.disk
     if not disk.most_bytes:
         return
     out.print(
-        f"Disk: about {in_words(disk.kept_bytes)} will stay, at most {in_words(disk.most_bytes)} "
-        f"at once with the checkpoints; {in_words(disk.free_bytes)} are free."
+        f"Disk: about {size_text(disk.kept_bytes)} will stay, at most {size_text(disk.most_bytes)} "
+        f"at once with the checkpoints; {size_text(disk.free_bytes)} are free."
     )
     if not disk.fits:
         out.print(
-            f"The disk is too small: about {in_words(disk.most_bytes - disk.free_bytes)} are "
+            f"The disk is too small: about {size_text(disk.most_bytes - disk.free_bytes)} are "
             f"missing in {plain(str(survey.storage.root))}, so that training would wait for room. "
             f"See what capsweep clean would free, or choose another --storage.",
             soft_wrap=True,

@@ -94,7 +94,7 @@ def _answer(status: "SweepStatus") -> "StatusAnswer":
 
 def _print_list(listed: "Sequence[ListedSweep]") -> None:
     """Print a line a sweep, and why any cannot be read."""
-    from sweeps.storage.disk_room import in_words
+    from sweeps.storage.disk_room import size_text
 
     out = console()
     if not listed:
@@ -106,7 +106,7 @@ def _print_list(listed: "Sequence[ListedSweep]") -> None:
     table = table_of(*headings, numbers=len(headings) - 2, giving=giving)
     for one in listed:
         failed = [str(one.num_failed or "")] * has_failed
-        size = "-" if one.num_bytes is None else in_words(one.num_bytes)
+        size = "-" if one.num_bytes is None else size_text(one.num_bytes)
         cells = f"{one.num_filled:,} of {one.num_cells:,}" if one.num_cells else "-"
         table.add_row(plain(one.sweep), one.state, cells, *failed, size, ago(one.last_at))
     out.print(table)
@@ -193,12 +193,12 @@ def _print_cells(status: "SweepStatus") -> None:
 
 def _on_gpu(cell: "CellStatus") -> str:
     """Return where a cell runs: ", on GPU 2 (peak 1.4 GiB)"."""
-    from sweeps.storage.disk_room import in_words
+    from sweeps.storage.disk_room import size_text
 
     if not cell.gpu:
         return ""
     peak = cell.peak_gpu_bytes
-    return f", on GPU {plain(cell.gpu)}" + (f" (peak {in_words(peak)})" if peak else "")
+    return f", on GPU {plain(cell.gpu)}" + (f" (peak {size_text(peak)})" if peak else "")
 
 
 def _made(status: "SweepStatus", trial_key: str) -> str:

@@ -17,7 +17,7 @@ from sweeps.storage.sqlite_file import (
     RetryingConnection,
     archive_file,
     open_sqlite,
-    whole,
+    transaction,
 )
 from sweeps.tracking.addresses import sqlite_path
 
@@ -106,13 +106,13 @@ class RecorderQueue:
         A cell that is queued already keeps its first sweep, but gets the present record of that
         sweep, as the earlier one may be deleted. Call `forget` first for what the store may lack.
         """
-        with whole(self._database):
+        with transaction(self._database):
             self._database.execute("delete from wanted where sweep = ?", (sweep,))
             self._insert(trial_keys, sweep, sweep_id)
 
     def add_more(self, trial_keys: Collection[str], sweep: str, sweep_id: str) -> None:
         """Add cells of a sweep that are to be recorded."""
-        with whole(self._database):
+        with transaction(self._database):
             self._insert(trial_keys, sweep, sweep_id)
 
     def _insert(self, trial_keys: Collection[str], sweep: str, sweep_id: str) -> None:
@@ -137,7 +137,7 @@ class RecorderQueue:
 
     def forget(self, trial_keys: Iterable[str]) -> None:
         """Remove cells, so that they are recorded from the beginning when they are added again."""
-        with whole(self._database):
+        with transaction(self._database):
             self._database.executemany(
                 "delete from cells where trial_key = ?", [(key,) for key in trial_keys]
             )
@@ -171,7 +171,7 @@ class RecorderQueue:
 
     def add_evaluated(self, trial_keys: Iterable[str], sweep: str) -> None:
         """Queue trials whose evaluations are written and are to be recorded."""
-        with whole(self._database):
+        with transaction(self._database):
             self._database.executemany(
                 "insert or replace into evaluated (trial_key, sweep) values (?, ?)",
                 [(key, sweep) for key in trial_keys],

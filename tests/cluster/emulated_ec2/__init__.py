@@ -94,12 +94,12 @@ class EmulatedEc2:
 
     def __enter__(self) -> "EmulatedEc2":
         self._make_image()
-        words = ["setpriv", "--pdeathsig", "KILL"]  # the kill of nsenter would leave it
-        words += [str(PYTHON), str(Path(__file__).with_name("server.py"))]
-        words += [self.hosts.address("aws"), str(_PORT), str(self.no_spot)]
+        command = ["setpriv", "--pdeathsig", "KILL"]  # the kill of nsenter would leave it
+        command += [str(PYTHON), str(Path(__file__).with_name("server.py"))]
+        command += [self.hosts.address("aws"), str(_PORT), str(self.no_spot)]
         with (self.hosts.folder / "moto.log").open("wb") as log:
             self._server = subprocess.Popen(
-                self.hosts.command("aws", words),
+                self.hosts.command("aws", command),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -120,7 +120,7 @@ class EmulatedEc2:
     @property
     def kinds(self) -> list[str]:
         """The kinds of the machines that there are, the oldest first."""
-        return [one.kind for one in list(self.machines.values()) if one.is_there]
+        return [machine.kind for machine in list(self.machines.values()) if machine.is_there]
 
     @property
     def _image(self) -> Path:
@@ -148,14 +148,14 @@ class EmulatedEc2:
             state = json.loads(line)
             keys = "".join(f"{key}\n" for key in state["keys"])
             (self._image / ".ssh/authorized_keys").write_text(keys)
-            for one in state["machines"]:
-                machine = self.machines.get(one["id"])
-                if one["is_there"] and not machine:
-                    host = f"i{len(self.machines)}"
-                    self.hosts.add(host, one["addresses"], self._image)
-                    self._boot(host, one["request"].get("UserData", ""))
-                    self.machines[one["id"]] = Ec2Machine(host, one["request"], one["tags"])
-                elif machine and machine.is_there and not one["is_there"]:
+            for instance in state["machines"]:
+                machine = self.machines.get(instance["id"])
+                if instance["is_there"] and not machine:
+                    host, request = f"i{len(self.machines)}", instance["request"]
+                    self.hosts.add(host, instance["addresses"], self._image)
+                    self._boot(host, request.get("UserData", ""))
+                    self.machines[instance["id"]] = Ec2Machine(host, request, instance["tags"])
+                elif machine and machine.is_there and not instance["is_there"]:
                     self.hosts.remove(machine.host)
                     machine.is_there = False
 

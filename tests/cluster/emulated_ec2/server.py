@@ -98,17 +98,21 @@ def _account(ec2, iam) -> dict:
 
 
 def _state(ec2, requests: dict[str, dict[str, str]]) -> dict:
-    listed = [one for each in ec2.describe_instances()["Reservations"] for one in each["Instances"]]
+    listed = [
+        instance
+        for each in ec2.describe_instances()["Reservations"]
+        for instance in each["Instances"]
+    ]
     machines = [
         {
-            "id": one["InstanceId"],
-            "is_there": one["State"]["Name"] in {"pending", "running"},
-            "addresses": [one.get("PrivateIpAddress"), one.get("PublicIpAddress")],
-            "tags": {tag["Key"]: tag["Value"] for tag in one.get("Tags", ())},
-            "request": requests[one["InstanceId"]],
+            "id": instance["InstanceId"],
+            "is_there": instance["State"]["Name"] in {"pending", "running"},
+            "addresses": [instance.get("PrivateIpAddress"), instance.get("PublicIpAddress")],
+            "tags": {tag["Key"]: tag["Value"] for tag in instance.get("Tags", ())},
+            "request": requests[instance["InstanceId"]],
         }
-        for one in listed
-        if one["InstanceId"] in requests
+        for instance in listed
+        if instance["InstanceId"] in requests
     ]
     pairs = ec2.describe_key_pairs(IncludePublicKey=True)["KeyPairs"]
     return {"machines": machines, "keys": [pair["PublicKey"].strip() for pair in pairs]}

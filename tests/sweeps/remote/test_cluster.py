@@ -123,7 +123,7 @@ def test_machines_that_differ_are_not_started(
 def test_a_cluster_as_it_has_to_be_has_nothing_wrong(answering: Callable[..., None]) -> None:
     answering({"python": "3.11.9"})
     for machine in check_cluster(FILE):
-        assert (machine.wrong, machine.not_checked) == ((), ())
+        assert (machine.wrong, machine.not_checked) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_what_is_wrong_with_a_worker_is_said_with_what_to_do(
 ) -> None:
     answering(facts, **shared)
     of_head, worker = check_cluster(FILE)
-    assert of_head.wrong == ()
+    assert of_head.wrong == []
     assert len(worker.wrong) == 1
     assert sentence in worker.wrong[0]
 
@@ -179,12 +179,12 @@ FILE_OF_THREE = replace(FILE, workers=(Machine("w1"), Machine("w2")))
 
 @pytest.mark.usefixtures("one_lost")
 def test_up_starts_the_machines_that_it_reaches_and_names_the_others() -> None:
-    said: list[str] = []
-    up = {machine.name: machine for machine in start_cluster(FILE_OF_THREE, said.append)}
+    reported: list[str] = []
+    up = {machine.name: machine for machine in start_cluster(FILE_OF_THREE, reported.append)}
     assert up["head"].started == ("Ray",)
     assert up["w1"].complaint == "w1 cannot be reached by ssh."
     assert (up["w2"].address, up["w2"].complaint) == ("10.0.0.2", "")
-    assert said[0] == "Asking head, w1, w2 ..."
+    assert reported[0] == "Asking head, w1, w2 ..."
 
 
 def test_a_head_that_is_not_reached_is_not_left_out(one_lost: Machines) -> None:
@@ -244,7 +244,7 @@ def test_a_check_of_a_cluster_that_is_down_says_that_alone(
     machines.nodes = BadInput(FILE.down)
     monkeypatch.setattr(cluster, "link_to", machines)
     (checked,) = check_cluster(FILE)
-    assert checked.wrong == ("Ray does not run on head: start it with capsweep cluster up /m.txt.",)
+    assert checked.wrong == ["Ray does not run on head: start it with capsweep cluster up /m.txt."]
 
 
 def test_a_lock_that_could_not_be_tried_is_not_called_right(
@@ -252,5 +252,5 @@ def test_a_lock_that_could_not_be_tried_is_not_called_right(
 ) -> None:
     answering(seen_after_seconds=None, sees_lock=None)
     _, worker = check_cluster(FILE)
-    assert worker.not_checked == ("the head's locks",)
+    assert worker.not_checked == ["the head's locks"]
     assert "the head's locks" not in worker.right

@@ -27,12 +27,12 @@ class Queue:
     """A Slurm that takes every job, and keeps what it was given."""
 
     def __init__(self) -> None:
-        self.given: list[str] = []
+        self.submitted: list[str] = []
 
-    def __call__(self, *words: str, given: str = "") -> str:
-        if words[0] == "sbatch" and words[1] == "--parsable":
-            self.given.append(given)
-        return "7" if words[0] == "sbatch" else ""
+    def __call__(self, *command: str, input_text: str = "") -> str:
+        if command[0] == "sbatch" and command[1] == "--parsable":
+            self.submitted.append(input_text)
+        return "7" if command[0] == "sbatch" else ""
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_a_job_is_written_through_no_link(
     else:
         submit(tmp_path / "store")
         assert not (folder / name).is_symlink()
-        assert "\nrun=(./mine.py " in queue.given[0]
+        assert "\nrun=(./mine.py " in queue.submitted[0]
     assert contents(victim) == {"file": "untouched"}
 
 
@@ -94,7 +94,7 @@ def test_a_jobs_folder_that_is_a_link_is_refused(
     with pytest.raises(BadInput, match=f"{place} is a link or not a folder"):
         submit(tmp_path / "store")
     assert contents(victim) == {"file": "untouched"}
-    assert queue.given == []
+    assert queue.submitted == []
 
 
 @as_root
@@ -110,7 +110,7 @@ def test_a_strangers_job_is_never_handed_on(tmp_path: Path, queue: Queue, place:
         path.chmod(0o777)
     with pytest.raises(BadInput, match=f"{place} belongs to user {STRANGER}"):
         submit(storage)
-    assert queue.given == []
+    assert queue.submitted == []
 
 
 def test_a_folder_into_which_everybody_may_write_gets_no_job(tmp_path: Path, queue: Queue) -> None:
@@ -118,7 +118,7 @@ def test_a_folder_into_which_everybody_may_write_gets_no_job(tmp_path: Path, que
     (tmp_path / "store").chmod(0o777)
     with pytest.raises(BadInput, match="Everybody may put files into"):
         submit(tmp_path / "store")
-    assert queue.given == []
+    assert queue.submitted == []
 
 
 def test_what_a_job_executes_can_be_replaced_by_its_user_alone(
@@ -136,7 +136,7 @@ def test_what_a_job_executes_can_be_replaced_by_its_user_alone(
             submit(tmp_path / "store")
     finally:
         os.umask(before)
-    assert len(queue.given) == 1
+    assert len(queue.submitted) == 1
 
 
 def test_the_scratch_folder_of_a_job_cannot_be_guessed() -> None:
@@ -254,9 +254,9 @@ def test_a_line_without_an_end_is_not_read_to_it(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_state_that_acts_on_the_terminal_is_refused() -> None:
-    said = answer({"status": "RUNNING", "message": "\x1b]0;owned\x07"})
+    reply = answer({"status": "RUNNING", "message": "\x1b]0;owned\x07"})
     with pytest.raises(BadInput, match="a text that cannot be shown, and is not believed"):
-        login(saying(said)).link.call(GetFiles(storage="/", names=()), JobState)
+        login(saying(reply)).link.call(GetFiles(storage="/", names=()), JobState)
 
 
 def test_a_report_goes_through_no_link(

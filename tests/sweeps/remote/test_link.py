@@ -36,8 +36,8 @@ def test_what_a_command_prints_is_sent_and_its_exit_code(tmp_path: Path) -> None
     printed: list[Text | Frame] = []
     request = RunCommand(arguments=("report", "mine", "--storage", str(tmp_path / "none")))
     assert link("echo welcome").call(request, CommandEnded, printed.append).exit_code == 2
-    said = "".join(reply.text for reply in printed)
-    assert said.startswith(f"capsweep: There is no tracking store at {tmp_path}/none")
+    text = "".join(reply.text for reply in printed)
+    assert text.startswith(f"capsweep: There is no tracking store at {tmp_path}/none")
 
 
 def test_another_release_is_named_on_both_sides() -> None:

@@ -75,9 +75,9 @@ def test_it_is_started_once_and_no_command_line_has_the_address_of_its_database(
     again = MlflowServer(server._port)
     assert not again.start(address, f"{home}/artifacts")
     again.wait()
-    words, variables = json.loads((home / "given.json").read_text())
+    arguments, variables = json.loads((home / "given.json").read_text())
     port = f"--port={server._port}"
-    assert words == [
+    assert arguments == [
         *("server", "--host=127.0.0.1", port, "--workers=1"),
         f"--artifacts-destination={home}/artifacts",
     ]
@@ -97,9 +97,9 @@ def test_the_database_of_a_file_of_the_users_own_counts(
     private.chmod(0o600)
     server.start("", f"{home}/artifacts")
     server.wait()
-    words, variables = json.loads((home / "given.json").read_text())
+    arguments, variables = json.loads((home / "given.json").read_text())
     assert variables["MLFLOW_BACKEND_STORE_URI"] == "postgresql://me:secret@h/mlflow"
-    assert not [word for word in words if "secret" in word]
+    assert not [word for word in arguments if "secret" in word]
 
 
 def test_a_file_with_the_database_that_others_may_read_is_refused(
@@ -150,11 +150,11 @@ def test_a_server_that_does_not_start_is_named_with_its_last_words(
     assert str(error.value).startswith(start)
 
 
-@pytest.mark.parametrize("words", ["No module named 'psycopg'", "no pq wrapper available"])
+@pytest.mark.parametrize("reason", ["No module named 'psycopg'", "no pq wrapper available"])
 def test_where_the_driver_for_postgresql_is_missing_one_sentence_says_what_to_install(
-    words: str, server: MlflowServer, put: Callable[[str], None]
+    reason: str, server: MlflowServer, put: Callable[[str], None]
 ) -> None:
-    put(f'#!/bin/sh\necho "{words}"; echo postgresql://me:secret@h; exit 1\n')
+    put(f'#!/bin/sh\necho "{reason}"; echo postgresql://me:secret@h; exit 1\n')
     server.start("postgresql://me:secret@127.0.0.1/mlflow", "/there")
     with pytest.raises(BadInput) as error:
         server.wait()

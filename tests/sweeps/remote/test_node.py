@@ -86,7 +86,7 @@ def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None
     return put
 
 
-def say(*_: object) -> None:
+def ignore(*_: object) -> None:
     """Take no reply."""
 
 
@@ -118,22 +118,22 @@ def test_a_command_runs_in_a_folder_with_its_files(
 def test_a_file_is_sent_by_its_name_and_not_to_a_path() -> None:
     request = RunCommand(arguments=("list",), files={"../mine.py": ""})
     with pytest.raises(BadInput, match=r"^'\.\./mine\.py' is no name of a file"):
-        node.run_command(request, say)
+        node.run_command(request, ignore)
 
 
 def test_a_worker_joins_with_the_token_the_folders_and_the_variables_of_the_head(
     worker: StartWorker, put: Callable[[str], None], home: Path
 ) -> None:
     put('echo "$@" > $HOME/words; echo $CAPSWEEP_CLUSTER $RAY_AUTH_MODE > $HOME/variables')
-    assert node.start_worker(worker, say).ray
+    assert node.start_worker(worker, ignore).ray
     token = home / ".ray/auth_token"
     assert (token.read_text(), token.stat().st_mode & 0o777) == ("a", 0o600)
     assert Path(worker.storage).is_dir()
     assert Path(worker.data).is_dir()
     assert f"export CAPSWEEP_STORAGE={worker.storage}\n" in (home / "capsweep-env.sh").read_text()
-    words = (home / "words").read_text().split()
-    assert words[0] == "start"
-    assert {"--address=127.0.0.1:9", "--num-cpus=1", "--num-gpus=0"} <= {*words}
+    arguments = (home / "words").read_text().split()
+    assert arguments[0] == "start"
+    assert {"--address=127.0.0.1:9", "--num-cpus=1", "--num-gpus=0"} <= {*arguments}
     assert (home / "variables").read_text() == "ray 127.0.0.1:9 token\n"
 
 
@@ -145,7 +145,7 @@ def test_a_worker_with_the_token_of_another_cluster_is_not_taken_away(
     token.write_text("b")
     sentence = f"{HOST} has another token in ~/.ray/auth_token than the head"
     with pytest.raises(BadInput, match=re.escape(sentence)):
-        node.start_worker(worker, say)
+        node.start_worker(worker, ignore)
     assert token.read_text() == "b"
 
 
@@ -173,7 +173,7 @@ def test_a_ray_that_does_not_start_is_named_with_its_last_words(
         f"there, and reachable from here?"
     )
     with pytest.raises(BadInput) as error:
-        node.start_worker(worker, say)
+        node.start_worker(worker, ignore)
     assert str(error.value) == sentence
 
 
@@ -182,7 +182,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         storage="/proc/store", data=str(tmp_path), mlflow_port=9, ray_port=9, dashboard_port=9
     )
     with pytest.raises(BadInput, match=f"The folder /proc/store cannot be made on {HOST} "):
-        node.start_head(request, say)
+        node.start_head(request, ignore)
 
 
 @pytest.mark.parametrize(
@@ -202,9 +202,9 @@ def test_a_sweep_that_cannot_be_trained_here_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BadInput, match=re.escape(sentence)):
-        node.prepare_data(PrepareData(**request_fields), say)
+        node.prepare_data(PrepareData(**request_fields), ignore)
 
 
 def test_a_folder_that_cannot_be_read_is_named() -> None:
     with pytest.raises(BadInput, match=f"The folder /none/there cannot be read on {HOST} "):
-        node.read_files(GetFiles(storage="/none", names=("there",)), say)
+        node.read_files(GetFiles(storage="/none", names=("there",)), ignore)

@@ -83,19 +83,19 @@ def fallback(most: int = 3) -> Fallback:
 
 
 def test_as_many_are_asked_for_as_the_waiting_trials_fill(groups: Groups) -> None:
-    one = fallback()
-    one.update(status(trials=7, failed=3), _NOW)
+    machines = fallback()
+    machines.update(status(trials=7, failed=3), _NOW)
     assert groups.there == [{"on_demand": 1}] * 2
 
 
 def test_no_more_are_asked_for_while_they_start(groups: Groups) -> None:
-    one = fallback()
-    one.update(status(trials=7, failed=3), _NOW)
-    one.update(status(trials=7, failed=3, starting=2), _NOW)
+    machines = fallback()
+    machines.update(status(trials=7, failed=3), _NOW)
+    machines.update(status(trials=7, failed=3, starting=2), _NOW)
     assert len(groups.there) == 2
-    one.update(status(trials=9, failed=3, starting=2), _NOW)
+    machines.update(status(trials=9, failed=3, starting=2), _NOW)
     assert len(groups.there) == 3
-    one.update(status(trials=90, failed=3, starting=3), _NOW)
+    machines.update(status(trials=90, failed=3, starting=3), _NOW)
     assert len(groups.there) == 3  # the most
 
 
@@ -112,11 +112,11 @@ def test_none_is_asked_for_while_spot_machines_come(
 
 
 def test_none_is_asked_for_any_more_when_no_trial_waits(groups: Groups) -> None:
-    one = fallback()
-    one.update(status(trials=7, failed=3), _NOW)
-    one.update(status(trials=0, starting=2, failed=3), _NOW)
+    machines = fallback()
+    machines.update(status(trials=7, failed=3), _NOW)
+    machines.update(status(trials=0, starting=2, failed=3), _NOW)
     assert not groups.there
-    one.update(status(trials=1, failed=3), _NOW)
+    machines.update(status(trials=1, failed=3), _NOW)
     assert len(groups.there) == 1
 
 

@@ -46,11 +46,11 @@ def test_a_node_has_four_cores_a_gpu() -> None:
     assert slurm_job({**NOTHING, "seconds": 3600.0, "gpus_per_node": 2}, ()).cores == 8
 
 
-def test_a_job_is_said_in_words() -> None:
-    one = SlurmJob(seconds=3600, cpus_per_node=1)
-    two = SlurmJob(seconds=5400, nodes=2, gpus_per_node=1)
-    assert one.text == "1 node with 1 core, 1 h"
-    assert two.text == "2 nodes with 4 cores and 1 GPU each, 1 h 30 min"
+def test_a_job_is_described() -> None:
+    small = SlurmJob(seconds=3600, cpus_per_node=1)
+    large = SlurmJob(seconds=5400, nodes=2, gpus_per_node=1)
+    assert small.text == "1 node with 1 core, 1 h"
+    assert large.text == "2 nodes with 4 cores and 1 GPU each, 1 h 30 min"
 
 
 def test_options_of_sbatch_are_a_line_each_and_are_given_again() -> None:
@@ -171,8 +171,8 @@ FULL = '{"disk": {"most_bytes": 5000, "free_bytes": 4000}}'
     ids=["refusal", "error", "traceback", "nothing", "full disk"],
 )
 def test_what_a_launch_there_would_refuse_is_said(printed: str, code: int, sentence: str) -> None:
-    def run(words: Any, show: Any, files: Any) -> int:
-        del words, files
+    def run(arguments: Any, show: Any, files: Any) -> int:
+        del arguments, files
         show(Text(text=printed))
         return code
 
@@ -249,26 +249,28 @@ def test_a_partition_has_to_be_there_and_to_take_jobs_of_that_time(
 def test_a_machine_without_slurm_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(BadInput, match=f"There is no sbatch on {os.uname().nodename}: give the"):
-        slurm.look(GetSlurm(), lambda _: None)
+        slurm.facts(GetSlurm(), lambda _: None)
 
 
 @pytest.fixture
 def sbatch(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Slurm that takes every job."""
     monkeypatch.setattr(slurm.shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(slurm, "_slurm", lambda *_, given="": "7")
+    monkeypatch.setattr(slurm, "_slurm", lambda *_, input_text="": "7")
 
 
 @pytest.mark.usefixtures("sbatch")
 def test_records_in_a_bucket_are_refused() -> None:
     with pytest.raises(BadInput, match="give a folder on a disk with locks"):
-        slurm.look(GetSlurm(storage="s3://mine/x"), lambda _: None)
+        slurm.facts(GetSlurm(storage="s3://mine/x"), lambda _: None)
 
 
-def request(storage: Path, seconds: float = 3600, words: tuple[str, ...] = ("mine",)) -> Any:
+def request(storage: Path, seconds: float = 3600, arguments: tuple[str, ...] = ("mine",)) -> Any:
     """Return the request to submit a sweep over a storage folder."""
     job = SlurmJob(seconds=seconds)
-    return SubmitToSlurm(sweep="mine", arguments=words, resume="", storage=str(storage), job=job)
+    return SubmitToSlurm(
+        sweep="mine", arguments=arguments, resume="", storage=str(storage), job=job
+    )
 
 
 @pytest.mark.usefixtures("sbatch")
@@ -283,15 +285,15 @@ def test_a_sweep_has_one_job_at_a_time_which_is_not_asked_for_in_another_way(
 ) -> None:
     asked: list[str] = []
 
-    def answer(*words: str, given: str = "") -> str:
-        asked.append(" ".join(words[:2]))
-        return "7" if words[0] == "sbatch" else "PENDING|Resources|N/A|"
+    def answer(*command: str, input_text: str = "") -> str:
+        asked.append(" ".join(command[:2]))
+        return "7" if command[0] == "sbatch" else "PENDING|Resources|N/A|"
 
     monkeypatch.setattr(slurm, "_slurm", answer)
     first = slurm.submit(request(tmp_path), lambda _: None)
     assert (first.job_id, first.is_new, first.arguments) == ("7", True, ("mine",))
     assert asked == ["sbatch --test-only", "sbatch --parsable"]
-    second = slurm.submit(request(tmp_path, words=("mine", "--seeds=0")), lambda _: None)
+    second = slurm.submit(request(tmp_path, arguments=("mine", "--seeds=0")), lambda _: None)
     assert (second.job_id, second.is_new, second.arguments) == ("7", False, ("mine",))
     with pytest.raises(BadInput) as error:
         slurm.submit(request(tmp_path, seconds=7200), lambda _: None)
@@ -299,7 +301,7 @@ def test_a_sweep_has_one_job_at_a_time_which_is_not_asked_for_in_another_way(
         "'mine' is there already as job 7, with --time 1h, and this asks for --time 2h: give the "
         "same options, or stop it first (capsweep stop mine)."
     )
-    assert [words for words in asked if words.startswith("sbatch")] == asked[:2]
+    assert [command for command in asked if command.startswith("sbatch")] == asked[:2]
     private = [tmp_path / "slurm/mine" / name for name in ("job.sbatch", "words")]
     assert [path.stat().st_mode & 0o077 for path in private] == [0, 0]
 
@@ -316,8 +318,8 @@ def test_a_sweep_has_one_job_at_a_time_which_is_not_asked_for_in_another_way(
 def test_a_job_waits_where_all_nodes_are_drained(
     state: str, reason: str, *, is_taken: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def answer(*words: str, given: str = "") -> str:
-        if words[0] == "sinfo":
+    def answer(*command: str, input_text: str = "") -> str:
+        if command[0] == "sinfo":
             return f"main*|2|8|(null)|{state}\n"
         raise BadInput(f"sbatch was refused: {reason}.")
 
@@ -368,7 +370,7 @@ def test_what_slurm_refuses_is_said_in_its_own_words(
 
 
 @pytest.mark.parametrize(
-    ("reason", "start", "words"),
+    ("reason", "start", "expected"),
     [
         ("JobHeldUser", "N/A", "is held (JobHeldUser) and does not start by itself: scontrol rel"),
         ("BeginTime", "2026-11-27T10:00:00", "is queued, and starts by itself after 2026-11-27 10"),
@@ -376,8 +378,8 @@ def test_what_slurm_refuses_is_said_in_its_own_words(
         ("Resources", "2026-11-27T10:00:00", "queue: Resources, expected to start about 2026-11"),
     ],
 )
-def test_what_a_job_waits_for_is_said_in_words(reason: str, start: str, words: str) -> None:
-    assert words in slurm._waiting_text("7", reason, start)
+def test_it_is_told_what_a_job_waits_for(reason: str, start: str, expected: str) -> None:
+    assert expected in slurm._waiting_text("7", reason, start)
 
 
 def test_the_tables_of_a_done_sweep_are_found_in_its_storage_folder(

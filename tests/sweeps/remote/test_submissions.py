@@ -75,7 +75,7 @@ def test_notes_that_cannot_be_read_stop_nothing(
     Submission(sweep="mine", folder="/x").write()
     notes = tmp_path / "state" / "capsweep" / "submitted"
     (notes / "other.json").symlink_to(notes / "mine.json")
-    assert [one.sweep for one in submissions()] == ["mine"]
+    assert [submission.sweep for submission in submissions()] == ["mine"]
     notes.rename(notes.with_name("elsewhere"))
     notes.symlink_to(notes.with_name("elsewhere"))
     assert submissions() == []

@@ -22,7 +22,7 @@ from sweeps.storage.appended import append_whole
 from sweeps.storage.disk_room import retry_when_full, wait_for_room
 from sweeps.storage.folder import Folder
 from sweeps.storage.locations import Storage
-from sweeps.storage.sqlite_file import open_sqlite, whole
+from sweeps.storage.sqlite_file import open_sqlite, transaction
 from tests.sweeps.execution.examples import KEY, final, reported, spec, start
 from tests.sweeps.execution.search.examples import proposed, searched
 
@@ -167,7 +167,7 @@ def test_statements_that_belong_together_wait_together(disk: SmallDisk) -> None:
     database.execute("create table events (text text)")
 
     def write() -> None:
-        with whole(database):
+        with transaction(database):
             database.execute("insert into events values ('a')")
             database.execute("insert into events values ('b')")
 
@@ -259,39 +259,39 @@ def test_the_launch_says_that_it_waits_and_that_it_goes_on(
     disk: SmallDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Board, "running_keys", lambda _: ["a" * 20])
-    said: list[str] = []
-    monkeypatch.setattr(Board, "say", lambda _, sentence: said.append(sentence))
+    sentences: list[str] = []
+    monkeypatch.setattr(Board, "say", lambda _, sentence: sentences.append(sentence))
     board = Board([], {}, log=None)  # type: ignore[arg-type]
     watch = DiskWatch(Storage(disk.folder), board)
     watch.look()
-    assert said == []
+    assert sentences == []
     disk.fill()
     watch.look()
     watch.look()
     disk.free()
     watch.look()
-    assert len(said) == 2
-    assert "is full: this waits until 2 MiB are free" in said[0]
-    assert "training continues" in said[1]
+    assert len(sentences) == 2
+    assert "is full: this waits until 2 MiB are free" in sentences[0]
+    assert "training continues" in sentences[1]
     cell = CellFolder(disk.folder / "cells", "a" * 20)
     cell.path.mkdir(parents=True)
     cell.stats.note_wanted_disk(700 * 2**20)
     watch.look()
-    assert "until 700 MiB are free" in said[2]
+    assert "until 700 MiB are free" in sentences[2]
 
 
 def test_the_launch_says_that_the_disk_takes_no_other_file(
     disk_of_few_files: DiskOfFewFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(Board, "say", lambda _, sentence: said.append(sentence))
+    sentences: list[str] = []
+    monkeypatch.setattr(Board, "say", lambda _, sentence: sentences.append(sentence))
     watch = DiskWatch(Storage(disk_of_few_files.folder), Board([], {}, log=None))  # type: ignore[arg-type]
     disk_of_few_files.fill()
     watch.look()
     disk_of_few_files.free()
     watch.look()
-    assert len(said) == 2
-    assert "holds as many files as it can: this waits until some are deleted" in said[0]
+    assert len(sentences) == 2
+    assert "holds as many files as it can: this waits until some are deleted" in sentences[0]
 
 
 def test_other_errors_are_raised_at_once(tmp_path: Path) -> None:

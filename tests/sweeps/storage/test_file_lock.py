@@ -65,18 +65,18 @@ def test_a_lock_is_exclusive_between_processes_and_freed_by_sigkill(tmp_path: Pa
         assert lock.acquire()
 
 
-def test_looking_at_a_lock_never_takes_it(tmp_path: Path) -> None:
+def test_the_check_of_a_lock_never_takes_it(tmp_path: Path) -> None:
     folder, path = Folder(tmp_path), tmp_path / "lock"
     assert not is_locked(folder, "lock")
-    assert not path.exists(), "looking does not even make the file"
+    assert not path.exists(), "a check does not even make the file"
     path.touch()
-    looker = subprocess.Popen(
+    checker = subprocess.Popen(
         [
             sys.executable,
             "-c",
             "import sys; from pathlib import Path; from sweeps.storage.file_lock import is_locked\n"
             "from sweeps.storage.folder import Folder; folder = Folder(Path(sys.argv[1]))\n"
-            "print('looking', flush=True)\n"
+            "print('checking', flush=True)\n"
             "while True: assert not is_locked(folder, 'lock') or True",
             str(tmp_path),
         ],
@@ -85,13 +85,13 @@ def test_looking_at_a_lock_never_takes_it(tmp_path: Path) -> None:
         text=True,
     )
     try:
-        assert looker.stdout
-        looker.stdout.readline()
+        assert checker.stdout
+        checker.stdout.readline()
         for _ in range(300):
             with FileLock(folder, "lock") as lock:
-                assert lock.acquire(), "a look was taken for a lock"
+                assert lock.acquire(), "a check was taken for a lock"
     finally:
-        end(looker)
+        end(checker)
 
 
 def test_a_lock_can_be_taken_again_after_its_release(tmp_path: Path) -> None:
@@ -103,29 +103,29 @@ def test_a_lock_can_be_taken_again_after_its_release(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "look",
+    "check",
     [lambda folder: is_locked(folder, "lock"), lambda folder: read_lock(folder, "lock", 1)],
     ids=["is", "read"],
 )
-def test_a_look_in_another_thread_never_drops_a_lock(
-    tmp_path: Path, look: Callable[[Folder], object]
+def test_a_check_in_another_thread_never_drops_a_lock(
+    tmp_path: Path, check: Callable[[Folder], object]
 ) -> None:
     folder = Folder(tmp_path)
     (tmp_path / "lock").touch()
     is_over = threading.Event()
 
-    def look_on() -> None:
+    def check_on() -> None:
         while not is_over.is_set():
-            look(folder)
+            check(folder)
 
-    looker = threading.Thread(target=look_on)
+    checker = threading.Thread(target=check_on)
     command = [sys.executable, "-c", LOOK, str(tmp_path)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdin
         assert other.stdout
-        looker.start()
+        checker.start()
         try:
             for _ in range(300):
                 with FileLock(folder, "lock") as lock:
@@ -135,4 +135,4 @@ def test_a_look_in_another_thread_never_drops_a_lock(
                     assert other.stdout.readline() == "True\n", "another process sees it free"
         finally:
             is_over.set()
-            looker.join()
+            checker.join()

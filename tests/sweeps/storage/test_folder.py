@@ -41,7 +41,7 @@ OPENINGS: dict[str, Callable[[Folder], object]] = {
     "read": lambda folder: folder.read(NAME),
     "append": lambda folder: folder.append(NAME),
     "lock": lambda folder: FileLock(folder, NAME).acquire(),
-    "look at a lock": lambda folder: is_locked(folder, NAME),
+    "check a lock": lambda folder: is_locked(folder, NAME),
     "database": lambda folder: open_sqlite(folder, NAME),
     "format": lambda folder: store_format(Storage(folder.path)),
     "check": lambda folder: folder.check_files(NAME),
@@ -55,13 +55,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "folder"
 
 
-@pytest.mark.parametrize("what", IRREGULAR)
+@pytest.mark.parametrize("kind", IRREGULAR)
 @pytest.mark.parametrize("opening", OPENINGS)
 def test_what_is_no_regular_file_is_refused_and_left_alone(
-    folder: Path, what: str, opening: str
+    folder: Path, kind: str, opening: str
 ) -> None:
     path = folder / NAME
-    IRREGULAR[what](path)
+    IRREGULAR[kind](path)
     with pytest.raises(BadInput, match=r"format\.json"):
         OPENINGS[opening](Folder(folder))
     assert (folder.parent / "victim").read_text() == "untouched"

@@ -1,6 +1,7 @@
 import json
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -25,13 +26,10 @@ def newer_store(root: Path) -> Storage:
     return Storage(root)
 
 
-def call(*words: str) -> None:
+def call(*arguments: str) -> None:
     """Run the command line in this process."""
-    arguments, sys.argv = sys.argv, ["capsweep", *words]
-    try:
+    with patch.object(sys, "argv", ["capsweep", *arguments]):
         main()
-    finally:
-        sys.argv = arguments
 
 
 def files(root: Path) -> dict[str, bytes]:
@@ -94,9 +92,9 @@ def test_every_command_refuses_another_format_and_leaves_the_store_untouched(
     assert callable(store)
     store(tmp_path)
     before = files(tmp_path)
-    words = () if command in ("clean", "ui") else ("quickstart",)
+    arguments = () if command in ("clean", "ui") else ("quickstart",)
     with pytest.raises(SystemExit) as ended:
-        call(command, *words, "--storage", str(tmp_path))
+        call(command, *arguments, "--storage", str(tmp_path))
     assert ended.value.code == 2
     captured = capsys.readouterr()
     assert captured.err.startswith(f"capsweep: The store {tmp_path} has format {number}, and")

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sweeps.records.errors import BadInput
-from sweeps.storage.disk_room import free_bytes, in_words
+from sweeps.storage.disk_room import free_bytes, size_text
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.folder import Folder, in_storage
 
@@ -51,7 +51,7 @@ def _new_folder() -> Path:
         if len(os.fsencode(parent)) > _LONGEST_PATH:
             reasons[parent] = f"longer than {_LONGEST_PATH} bytes"
         elif (free := free_bytes(parent)) < _ROOM_BYTES:
-            reasons[parent] = f"{in_words(free)} free"
+            reasons[parent] = f"{size_text(free)} free"
         else:
             try:
                 return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
@@ -60,7 +60,7 @@ def _new_folder() -> Path:
     tried = ", ".join(f"{parent} ({reason})" for parent, reason in reasons.items())
     raise BadInput(
         f"Ray has no scratch folder for its sockets and logs; tried were {tried}. Set TMPDIR to a "
-        f"writable folder with {in_words(_ROOM_BYTES)} free and a path of at most {_LONGEST_PATH} "
+        f"writable folder with {size_text(_ROOM_BYTES)} free and a path of at most {_LONGEST_PATH} "
         f"bytes, as the kernel allows no longer paths of sockets below it."
     )
 
