@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Literal, NamedTuple, Protocol, Self
+from typing import Literal, NamedTuple, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine, Share
@@ -75,17 +75,6 @@ class EpochEnded(_Message):
     type: Literal["epoch"] = "epoch"
     trial_key: str
     result: EpochResult
-
-
-class EpochBatch(_Message):
-    """Epochs of one trial, in their order, from its worker to the engine.
-
-    Attributes:
-        results: One if somebody may stop the trial, else those that were saved together.
-    """
-
-    trial_key: str
-    results: Annotated[tuple[EpochResult, ...], Field(min_length=1)]
 
 
 class TrialEnded(_Message):

@@ -13,6 +13,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter
 from ray import cloudpickle, tune
 from ray.exceptions import OutOfMemoryError, RayActorError, RayError, RayTaskError
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
@@ -21,7 +22,6 @@ from ray.tune.search import Searcher
 from capsmodel.data.user_files import LAUNCH_FOLDER
 from sweeps.execution.cells.folder import CellBusyError, reason_of
 from sweeps.execution.engine.engine import (
-    EpochBatch,
     EpochEnded,
     Events,
     Job,
@@ -51,6 +51,7 @@ from sweeps.execution.worker.worker_process import (
 )
 from sweeps.records.cell_contents import EpochResult
 
+EPOCHS = TypeAdapter(list[EpochEnded])  # of one trial, in their order: more where none may stop it
 _NODE_DIED = "node has died"  # Ray says so only in the text
 _ADDRESS = re.compile(r"\bip: (\S+)")  # likewise
 _NO_MACHINE = "its machine went away"
@@ -134,9 +135,9 @@ def train_job(config: dict[str, Any]) -> None:
     torch.set_num_threads(threads)
 
     def report(results: Sequence[EpochResult]) -> None:
-        message = EpochBatch(trial_key=trial.spec.trial_key, results=tuple(results))
-        # a number for Tune's searcher, and the message
-        tune.report({"epoch": results[-1].epoch, "message": message.model_dump_json()})
+        events = [EpochEnded(trial_key=trial.spec.trial_key, result=result) for result in results]
+        # a number for Tune's searcher, and the events
+        tune.report({"epoch": results[-1].epoch, "events": EPOCHS.dump_json(events).decode()})
 
     try:
         for trial in job.trials:
@@ -359,12 +360,10 @@ class StopScheduler(FIFOScheduler):
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
         """Report epochs; stop the trial if any answer says so."""
-        if "message" not in result:  # a trial whose cell is filled reports nothing
+        if "events" not in result:  # a trial whose cell is filled reports nothing
             return TrialScheduler.CONTINUE
-        message = EpochBatch.model_validate_json(result["message"])
         is_stopped = False
-        for epoch in message.results:
-            event = EpochEnded(trial_key=message.trial_key, result=epoch)
+        for event in EPOCHS.validate_json(result["events"]):
             is_stopped |= self._events.tell(event) is not None
         if not is_stopped:
             return TrialScheduler.CONTINUE

@@ -17,11 +17,12 @@ from ray.tune.schedulers import TrialScheduler
 from ray.tune.utils.object_cache import _ObjectCache
 
 from sweeps.execution.cells.folder import CellBusyError, CellFolder
-from sweeps.execution.engine.engine import EpochBatch, EpochEnded, Event, Job, Stop
+from sweeps.execution.engine.engine import EpochEnded, Event, Job, Stop
 from sweeps.execution.engine.failure_policy import FailedAttempt, Failure, GiveUp, Retry
 from sweeps.execution.engine.placement import OnCard, Share
 from sweeps.execution.engine.tune.ray_private import tune_run
 from sweeps.execution.engine.tune.tune_engine import (
+    EPOCHS,
     ActorBusyError,
     ActorLostError,
     JobSearcher,
@@ -233,8 +234,8 @@ class OwnProcess:
 
 
 def message_of(*epochs: int) -> dict[str, Any]:
-    batch = EpochBatch(trial_key="a" * 20, results=tuple(map(epoch, epochs)))
-    return {"message": batch.model_dump_json()}
+    events = [EpochEnded(trial_key="a" * 20, result=epoch(number)) for number in epochs]
+    return {"events": EPOCHS.dump_json(events).decode()}
 
 
 @pytest.fixture
