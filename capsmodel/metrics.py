@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 Unit = Literal["fraction", "nats", "count", "seconds"]
 Direction = Literal["smaller", "larger"]
@@ -236,9 +237,11 @@ class Objective:
         return -value if self.metric.direction == "larger" else value
 
 
-@dataclass(frozen=True)
+@pydantic_dataclass(frozen=True, config=ConfigDict(extra="forbid", ser_json_inf_nan="constants"))
 class EpochMetrics:
-    """The results of one epoch.
+    """The results of one epoch, from its training to the tracking store.
+
+    Errors are fractions. Messages and files hold it as JSON, where non-finite numbers survive.
 
     Attributes:
         epoch: Number of the epoch, from 1.
@@ -246,15 +249,26 @@ class EpochMetrics:
         validation_loss: Mean loss of the validation images after the epoch.
         validation_error: Share of the validation images that are classified wrongly.
         duration_seconds: Wall-clock time of the epoch, validation included.
+        reaches_target: Whether the stopping rule ends the training with it, as it is good enough.
         health: Name -> number that shows whether the network is sound; `capsmodel.health` says
             what they mean.
         metrics: Name -> value of what the parts themselves have measured.
     """
 
-    epoch: int
+    epoch: Annotated[int, Field(ge=0, le=2**63 - 1)]
     train_loss: float
     validation_loss: float
     validation_error: float
-    duration_seconds: float
-    health: Mapping[str, float] = field(default_factory=dict[str, float])
-    metrics: Mapping[str, float] = field(default_factory=dict[str, float])
+    duration_seconds: Annotated[float, Field(ge=-3e11, le=3e11)] = 0.0
+    reaches_target: bool = False
+    health: dict[str, float] = field(default_factory=dict[str, float])
+    # left out where it is empty, as in the files of an earlier release
+    metrics: dict[str, float] = Field(default_factory=dict, exclude_if=lambda metrics: not metrics)
+
+    def numbers(self) -> dict[str, float]:
+        """Return all that was measured by the names of its metrics, the built-in ones last."""
+        health = {HEALTH + name: value for name, value in self.health.items()}
+        losses = (TRAIN_LOSS, VALIDATION_LOSS, VALIDATION_ERROR)
+        return (
+            health | self.metrics | {metric.name: getattr(self, metric.name) for metric in losses}
+        )

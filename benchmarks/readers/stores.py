@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from sweeps.records.cell_contents import EpochResult, TrialSpec
+from capsmodel.metrics import EpochMetrics
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.manifest import Manifest
 from sweeps.records.sweep_log import Declared, text_of
 from sweeps.records.trial_record import Outcome
@@ -140,7 +141,7 @@ def _first_trial(
     health: dict[str, float] = dict.fromkeys(HEALTH, 0.25)
     error = wrong["validation"] / IMAGES["validation"]
     lines = [
-        EpochResult(
+        EpochMetrics(
             epoch=epoch,
             train_loss=0.5,
             validation_loss=0.5,

@@ -3,7 +3,7 @@
 import copy
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -213,13 +213,9 @@ class Training:
             return None
         return "reached" if self._is_reached else "missed"
 
-    def is_ended_by(self, epoch: int) -> bool:
-        """Return whether the stopping rule ends the training after an epoch, counted from 1."""
-        return epoch > 0 and self.config.stopping.ends_with(self.history[:epoch])
-
     @property
     def _is_reached(self) -> bool:
-        return self.is_ended_by(self.epoch)
+        return bool(self.history) and self.history[-1].reaches_target
 
     @property
     def num_parameters(self) -> int:
@@ -344,7 +340,7 @@ class Training:
 
     def _read(self, path: Path) -> tuple[EpochMetrics, ...]:
         """Restore the learner from what `save` wrote and return the epochs finished then."""
-        history = read_history(path, self.seed)
+        history = self._with_end(read_history(path, self.seed))  # not stored by earlier releases
         layout = self._learner.layout(with_optimiser=len(history) > 0)
         tensors, _ = tensor_file.read(path, layout, _SCHEMA_VERSION)
         self._learner.set(path, tensors)
@@ -357,15 +353,14 @@ class Training:
 
     def _next_epoch(self) -> EpochMetrics:
         """Train the next epoch, to its end or as far as the stopping rule lets the training go."""
-        started, stopping = time.perf_counter(), self.config.stopping
-        every = stopping.judged_every_steps
+        started, every = time.perf_counter(), self.config.stopping.judged_every_steps
         steps: list[_Step] = []
         for step in self._steps(self.epoch):
             steps.append(step)
             if not every or step.num_done % every or step.is_last:
                 continue
             metrics = self._judged_epoch(steps, started)
-            if stopping.ends_with((*self.history, metrics)):
+            if metrics.reaches_target:
                 return metrics
             self._learner.network.train()
         return self._judged_epoch(steps, started)
@@ -404,7 +399,7 @@ class Training:
         of_layers = others[len(health) + len(measures) :]
         vanished = vanished_gradients(dict(zip(layers, of_layers, strict=True)))
         self._validated = judged.beliefs
-        return EpochMetrics(
+        metrics = EpochMetrics(
             epoch=self.epoch + 1,
             train_loss=train_loss,
             validation_loss=validation_loss,
@@ -415,6 +410,14 @@ class Training:
             | vanished,
             metrics=dict(zip(measures, others[len(health) :], strict=False)),
         )
+        return self._with_end((*self.history, metrics))[-1]
+
+    def _with_end(self, history: tuple[EpochMetrics, ...]) -> tuple[EpochMetrics, ...]:
+        """Return a history whose last epoch says whether the stopping rule ends with it."""
+        if not history:
+            return history
+        reaches_target = self.config.stopping.ends_with(history)
+        return (*history[:-1], replace(history[-1], reaches_target=reaches_target))
 
     def _judged(self, split: Images, progress: float) -> SplitResult:
         judged: SplitJudged = self._learner.evaluate(split, progress)

@@ -272,7 +272,6 @@ def _trained(case: Case, splits: DataSplits) -> Trained:
             loss = ValueError(f"the loss of the first step is {metrics.train_loss}")
             raise CheckFailed(f"{case.title} cannot be trained", loss, returns.not_finite)
         _check_labels_unused(config, training, few.validation)
-        training.is_ended_by(metrics.epoch)
         training.warnings()
         training.test()
     with _errors(f"{case.title} cannot be saved and restored"), TemporaryDirectory() as folder:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from capsmodel.metrics import HEALTH, TRAIN_LOSS, VALIDATION_ERROR, VALIDATION_LOSS
+from capsmodel.metrics import EpochMetrics
 from capsmodel.settings.parts import later
 from sweeps.records.bounds import Count, Json, Seconds, Whole
 from sweeps.records.trial_record import SCHEMA_VERSION, Outcome, Slug, Target
@@ -50,35 +50,6 @@ class TrialSpec(_Frozen):
     code: dict[str, str] = later({})
 
 
-class EpochResult(_Frozen):
-    """What an epoch came to, from its worker to the tracking store: messages and files hold this.
-
-    Errors are fractions; non-finite numbers survive as JSON's NaN.
-
-    Attributes:
-        reaches_target: Whether the training ends with it, as it is good enough.
-        health: Name -> number that tells whether the network is sound.
-        metrics: Name -> value of what the training's parts have measured themselves.
-    """
-
-    epoch: Count
-    train_loss: float
-    validation_loss: float
-    validation_error: float
-    duration_seconds: Seconds = 0.0
-    reaches_target: bool = False
-    health: dict[str, float] = {}
-    metrics: dict[str, float] = later({})
-
-    def numbers(self) -> dict[str, float]:
-        """Return all that was measured by the names of its metrics, the built-in ones last."""
-        health = {HEALTH + name: value for name, value in self.health.items()}
-        losses = (TRAIN_LOSS, VALIDATION_LOSS, VALIDATION_ERROR)
-        return (
-            health | self.metrics | {metric.name: getattr(self, metric.name) for metric in losses}
-        )
-
-
 class OutboxLine(_Frozen):
     """One line of the outbox.
 
@@ -95,7 +66,7 @@ class OutboxLine(_Frozen):
     time: Whole
     fence: Count
     head: TrialSpec | None = None
-    epoch: EpochResult | None = None
+    epoch: EpochMetrics | None = None
     peak_memory_bytes: Count | None = None
     reason: str = ""
     is_out_of_memory: bool = False
@@ -128,7 +99,7 @@ class FinalRecord(_Frozen):
     head: TrialSpec
     outcome: Outcome
     reason: str = ""
-    curve: tuple[EpochResult, ...]
+    curve: tuple[EpochMetrics, ...]
     test_error: float | None = None
     extra_test_errors: dict[Slug, float] = {}
     target: Target | None = None

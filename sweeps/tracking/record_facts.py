@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
-from sweeps.records.cell_contents import EpochResult, TrialSpec
+from capsmodel.metrics import EpochMetrics
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.evaluation_names import recorded_evaluations
 from sweeps.records.trial_record import (
     SCHEMA_VERSION,
@@ -103,7 +104,7 @@ class OutcomeFacts:
 class LoggedEpoch(NamedTuple):
     """An epoch's result, and when it was reported, in milliseconds since 1970."""
 
-    result: EpochResult
+    result: EpochMetrics
     time: int
 
 

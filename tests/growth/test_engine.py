@@ -12,6 +12,7 @@ import pytest
 
 from capsmodel.data import DataSplits
 from capsmodel.evaluation import Confidence, Findings
+from capsmodel.metrics import EpochMetrics
 from capsmodel.training.trained import Trained
 from search_spaces import ListedArms
 from search_spaces.sweep import Sweep
@@ -32,7 +33,6 @@ from sweeps.execution.launch.launch import launch
 from sweeps.execution.launch.result import EvaluationsMade
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.worker.evaluation import run_evaluations, train_and_evaluate
-from sweeps.records.cell_contents import EpochResult
 from tests.capsmodel.small_config import small_config, small_model
 from tests.sweeps.execution.engine.engine_contract import check_engine
 
@@ -88,7 +88,7 @@ class ThreadEngine:
         (key,) = job.trial_keys
         answers: SimpleQueue[bool] = SimpleQueue()
 
-        def report(epochs: Sequence[EpochResult]) -> None:
+        def report(epochs: Sequence[EpochMetrics]) -> None:
             for epoch in epochs:
                 self._said.put((EpochEnded(trial_key=key, result=epoch), answers))
             if sum(answers.get() for _ in epochs):  # all are taken

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from capsmodel.metrics import EpochMetrics
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.execution.worker.trial import TrialJob, run_trial
-from sweeps.records.cell_contents import EpochResult, FinalRecord
+from sweeps.records.cell_contents import FinalRecord
 from sweeps.records.trial_record import Outcome
 
 SWEEP_FILE = '''
@@ -130,7 +131,7 @@ def test_killed_and_taken_up_again_it_ends_in_the_same_epoch(
 ) -> None:
     order = orders(sweep_file, tmp_path)["slowing"]
 
-    def report(epochs: Sequence[EpochResult]) -> None:
+    def report(epochs: Sequence[EpochMetrics]) -> None:
         if epochs[-1].epoch % every == 0:
             raise Killed
 

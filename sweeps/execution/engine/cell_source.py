@@ -9,9 +9,9 @@ from itertools import product
 from pathlib import Path
 from typing import Protocol
 
+from capsmodel.metrics import EpochMetrics
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.worker.trial import TrialJob
-from sweeps.records.cell_contents import EpochResult
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
 
@@ -97,7 +97,7 @@ class CellSource(Protocol):
         """Return cells to train next; none if others have to end first or all were returned."""
         ...
 
-    def judge(self, trial_key: str, result: EpochResult) -> bool:
+    def judge(self, trial_key: str, result: EpochMetrics) -> bool:
         """Return whether a trial stops after an epoch, for good or to wait."""
         ...
 
@@ -157,7 +157,7 @@ class ListedCells:
         self._begun_at[one.spec.trial_key] = self._clock()
         return [one]
 
-    def judge(self, trial_key: str, result: EpochResult) -> bool:
+    def judge(self, trial_key: str, result: EpochMetrics) -> bool:
         """Let every trial run to its end."""
         return False
 

@@ -17,11 +17,11 @@ from typing import Literal, NamedTuple, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from capsmodel.metrics import EpochMetrics
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine, Share
 from sweeps.execution.worker.evaluation import EvaluationJob
 from sweeps.execution.worker.trial import TrialJob
-from sweeps.records.cell_contents import EpochResult
 
 
 class _Message(BaseModel):
@@ -74,7 +74,7 @@ class EpochEnded(_Message):
 
     type: Literal["epoch"] = "epoch"
     trial_key: str
-    result: EpochResult
+    result: EpochMetrics
 
 
 class TrialEnded(_Message):

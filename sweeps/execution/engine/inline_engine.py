@@ -11,6 +11,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
+from capsmodel.metrics import EpochMetrics
 from sweeps.execution.cells.folder import CellBusyError, reason_of
 from sweeps.execution.engine.engine import (
     EngineSetting,
@@ -26,7 +27,6 @@ from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.interruption import Interrupted
 from sweeps.execution.worker.evaluation import run_evaluations, train_and_evaluate
-from sweeps.records.cell_contents import EpochResult
 
 _RETRY_SECONDS = 0.1
 
@@ -86,7 +86,7 @@ class InlineEngine:
 def _done(job: Job, events: Events) -> Iterator[TrialStarted | TrialEnded]:
     """Do a job; yield how start and end of each of its trials are reported."""
 
-    def report(trial_key: str, results: Sequence[EpochResult]) -> None:
+    def report(trial_key: str, results: Sequence[EpochMetrics]) -> None:
         try:
             answers = [events.tell(EpochEnded(trial_key=trial_key, result=one)) for one in results]
         except Exception as error:  # noqa: BLE001 - of the launch, which ends by it, not the trial

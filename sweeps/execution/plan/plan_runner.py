@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from capsmodel.metrics import find_metric, why_unseen
+from capsmodel.metrics import EpochMetrics, find_metric, why_unseen
 from search_spaces.plans.decisions import (
     CellEnded,
     CellOutcome,
@@ -34,7 +34,6 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.plan.definition import Specs
 from sweeps.execution.plan.growing_definition import GrowingDefinition, GrowthListener
 from sweeps.execution.worker.trial import TrialJob
-from sweeps.records.cell_contents import EpochResult
 from sweeps.records.errors import BadInput, SweepError
 from sweeps.records.manifest import ManifestCell
 from sweeps.records.sweep_log import Decided, entries_of, line_of
@@ -103,7 +102,7 @@ class TrialFacts:
         return self._records[trial_key]
 
 
-def _numbers(line: EpochResult) -> dict[str, Any]:
+def _numbers(line: EpochMetrics) -> dict[str, Any]:
     return {**line.numbers(), "reaches_target": line.reaches_target}
 
 
@@ -237,7 +236,7 @@ class PlanRunner:
             if not self._decide(SlotFree()):
                 return []
 
-    def judge(self, trial_key: str, result: EpochResult) -> bool:
+    def judge(self, trial_key: str, result: EpochMetrics) -> bool:
         """Take an epoch; return whether the trial stops there, for good or to wait."""
         if trial_key not in self._searched:
             return False

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from capsmodel.metrics import EpochMetrics
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder, now_milliseconds
 from sweeps.execution.cells.sealed_files import check_files
 from sweeps.execution.recorder.recorder_queue import EvaluatedTrial, QueuedCell, RecorderQueue
-from sweeps.records.cell_contents import EpochResult, FinalRecord, OutboxLine, TrialSpec
+from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialSpec
 from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.evaluation_names import evaluation_metric
 from sweeps.records.evaluation_record import EvaluationRecord
@@ -354,7 +355,7 @@ class Recorder:
         self._records.record_evaluation(record_id, record.evaluation_key, record.kind)
 
 
-def _is_in(final: FinalRecord, epoch: EpochResult) -> bool:
+def _is_in(final: FinalRecord, epoch: EpochMetrics) -> bool:
     """Return whether a final record has an epoch with the same numbers, which may be NaN."""
     place = epoch.epoch - 1
     of_final = final.curve[place : place + 1]

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from capsmodel.metrics import non_finite_words
+from capsmodel.metrics import EpochMetrics, non_finite_words
 from search_spaces.user_code import line_in_sweep_file
 from sweeps.execution.cells.folder import (
     CHECKPOINT,
@@ -50,14 +50,14 @@ from sweeps.execution.worker.worker_process import (
     training_config,
     warm_up,
 )
-from sweeps.records.cell_contents import EpochResult, FinalRecord, OutboxLine, TrialSpec
+from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialSpec
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Json, Outcome
 from sweeps.storage.disk_room import is_full, retry_when_full, wait_for_room
 
 if TYPE_CHECKING:
     from capsmodel.data import DataFacts
-    from capsmodel.training.training import EpochMetrics, Training
+    from capsmodel.training.training import Training
 
 R = TypeVar("R")
 
@@ -151,7 +151,7 @@ def print_traceback(log: LogStream) -> None:
         traceback.print_exc(file=log)
 
 
-Report = Callable[[Sequence[EpochResult]], None]
+Report = Callable[[Sequence[EpochMetrics]], None]
 _SAVE_SECONDS = 1.0  # at most between two saves, if nobody may stop the trial
 
 
@@ -269,7 +269,7 @@ class _Attempt:
         )
         self.saved_at = -math.inf
         self.data_facts: DataFacts
-        self.waiting: list[tuple[EpochResult, OutboxLine]] = []  # trained and not saved yet
+        self.waiting: list[tuple[EpochMetrics, OutboxLine]] = []  # trained and not saved yet
 
     def run(self) -> Outcome:
         from search_spaces.data_fingerprint import check_unchanged
@@ -289,15 +289,15 @@ class _Attempt:
                 return self._finish(training, Outcome.DIVERGED, self._why_diverged(training))
         return self._finish(training, Outcome.FINISHED)
 
-    def _epochs(self, training: "Training") -> "Iterator[EpochMetrics]":
+    def _epochs(self, training: "Training") -> Iterator[EpochMetrics]:
         """Yield every epoch, also those of the checkpoint; each is reported once."""
         for metrics in training.history:
             if metrics.epoch > self.last_reported:  # killed before it was reported
-                self._note(training, metrics)
+                self._note(metrics)
                 self._keep()
             yield metrics
         for metrics in training:
-            self._note(training, metrics)
+            self._note(metrics)
             # One that is not finite is not saved: its origin is sought from one before.
             if not _is_finite(metrics):
                 self._keep()
@@ -315,15 +315,14 @@ class _Attempt:
     def _write(self, file: Path, content: bytes) -> None:
         self.disk.keep(lambda: self.cell.files.write(file.name, content))
 
-    def _is_due(self, metrics: "EpochMetrics") -> bool:
+    def _is_due(self, metrics: EpochMetrics) -> bool:
         """Return whether an epoch is saved now, because the next one would be too late."""
         seconds = time.monotonic() - self.saved_at + metrics.duration_seconds
         return self.is_judged or seconds >= _SAVE_SECONDS
 
-    def _note(self, training: "Training", metrics: "EpochMetrics") -> None:
-        epoch = _result(training, metrics)
-        line = self._said("epoch", epoch=epoch, peak_memory_bytes=self.memory.bytes())
-        self.waiting.append((epoch, line))
+    def _note(self, metrics: EpochMetrics) -> None:
+        line = self._said("epoch", epoch=metrics, peak_memory_bytes=self.memory.bytes())
+        self.waiting.append((metrics, line))
 
     def _keep(self) -> None:
         """Write the waiting epochs to the outbox, if they are new to it, and report them."""
@@ -337,7 +336,7 @@ class _Attempt:
             self.report(reported)
         self.saved_at = time.monotonic()
 
-    def _is_new(self, epoch: EpochResult) -> bool:
+    def _is_new(self, epoch: EpochMetrics) -> bool:
         return epoch.epoch > self.last_reported
 
     def _said(self, kind: str, **fields: Any) -> OutboxLine:
@@ -369,12 +368,11 @@ class _Attempt:
 
     def _finish(self, training: "Training", outcome: Outcome, reason: str = "") -> Outcome:
         results = self._results(training) if outcome is Outcome.FINISHED else {}
-        curve = tuple(_result(training, metrics) for metrics in training.history)
         record = FinalRecord(
             head=self.spec,
             outcome=outcome,
             reason=reason,
-            curve=curve,
+            curve=training.history,
             **results,
             num_images=dict(self.data_facts.num_images),
             data_notes=self.data_facts.notes,
@@ -426,18 +424,5 @@ class _Attempt:
         }
 
 
-def _result(training: "Training", metrics: "EpochMetrics") -> EpochResult:
-    return EpochResult(
-        epoch=metrics.epoch,
-        train_loss=metrics.train_loss,
-        validation_loss=metrics.validation_loss,
-        validation_error=metrics.validation_error,
-        duration_seconds=metrics.duration_seconds,
-        reaches_target=training.is_ended_by(metrics.epoch),
-        health=dict(metrics.health),
-        metrics=dict(metrics.metrics),
-    )
-
-
-def _is_finite(metrics: "EpochMetrics | EpochResult") -> bool:
+def _is_finite(metrics: EpochMetrics) -> bool:
     return math.isfinite(metrics.train_loss) and math.isfinite(metrics.validation_loss)

@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
-from sweeps.records.cell_contents import EpochResult, TrialSpec
+from capsmodel.metrics import EpochMetrics
+from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import EPOCH_METRICS, Outcome, TrialRecord
 from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
@@ -156,6 +157,5 @@ def spec_of(trial: TrialRecord, config: dict[str, Any] | None = None) -> TrialSp
     )
 
 
-def _epoch(trial: TrialRecord, number: int) -> EpochResult:
-    values = {name: trial.metrics[name] for name in EPOCH_METRICS}
-    return EpochResult(epoch=number, **values)
+def _epoch(trial: TrialRecord, number: int) -> EpochMetrics:
+    return EpochMetrics(number, *(trial.metrics[name] for name in EPOCH_METRICS))

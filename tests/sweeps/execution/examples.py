@@ -3,7 +3,8 @@
 import hashlib
 from typing import Any
 
-from sweeps.records.cell_contents import EpochResult, FinalRecord, OutboxLine, TrialSpec
+from capsmodel.metrics import EpochMetrics
+from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialSpec
 from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
 from sweeps.records.trial_record import Outcome
 
@@ -15,8 +16,8 @@ def spec(key: str = KEY, **changes: Any) -> TrialSpec:
     return TrialSpec.model_validate(known | changes)
 
 
-def epoch(number: int, loss: float = 0.5, error: float = 0.25) -> EpochResult:
-    return EpochResult(
+def epoch(number: int, loss: float = 0.5, error: float = 0.25) -> EpochMetrics:
+    return EpochMetrics(
         epoch=number,
         train_loss=loss,
         validation_loss=loss,

@@ -1,6 +1,7 @@
 """What every tracking store holds of trials: which records there are, and what is in them."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -271,7 +272,7 @@ class ContentsContract:
         assert writer.epochs(record_id) == {1, 3}
 
     def test_the_numbers_of_health_are_kept_by_epoch(self, store: RecordStore) -> None:
-        line = epoch(1).model_copy(update={"health": {"dead_capsules": 0.25}})
+        line = replace(epoch(1), health={"dead_capsules": 0.25})
         store.writer().log_epochs(put(store), [LoggedEpoch(line, 1)])
         assert store.histories([read(store)], "health.dead_capsules") == {KEY: {1: 0.25}}
 

@@ -20,6 +20,7 @@ from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
 from capsmodel.data.user_files import LAUNCH_FOLDER
+from capsmodel.metrics import EpochMetrics
 from sweeps.execution.cells.folder import CellBusyError, reason_of
 from sweeps.execution.engine.engine import (
     EpochEnded,
@@ -49,7 +50,6 @@ from sweeps.execution.worker.worker_process import (
     release_card,
     use_card,
 )
-from sweeps.records.cell_contents import EpochResult
 
 EPOCHS = TypeAdapter(list[EpochEnded])  # of one trial, in their order: more where none may stop it
 _NODE_DIED = "node has died"  # Ray says so only in the text
@@ -134,7 +134,7 @@ def train_job(config: dict[str, Any]) -> None:
 
     torch.set_num_threads(threads)
 
-    def report(results: Sequence[EpochResult]) -> None:
+    def report(results: Sequence[EpochMetrics]) -> None:
         events = [EpochEnded(trial_key=trial.spec.trial_key, result=result) for result in results]
         # a number for Tune's searcher, and the events
         tune.report({"epoch": results[-1].epoch, "events": EPOCHS.dump_json(events).decode()})

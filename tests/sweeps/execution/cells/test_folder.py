@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capsmodel.metrics import EpochMetrics
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.records.cell_contents import EpochResult, FinalRecord, OutboxLine
+from sweeps.records.cell_contents import FinalRecord, OutboxLine
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.examples import KEY, epoch, failed, final, reported, spec, start
@@ -148,7 +149,7 @@ def test_every_number_survives_an_outbox_line(loss: float, error: float) -> None
         type="epoch",
         time=1,
         fence=1,
-        epoch=EpochResult(epoch=1, train_loss=loss, validation_loss=loss, validation_error=error),
+        epoch=EpochMetrics(epoch=1, train_loss=loss, validation_loss=loss, validation_error=error),
     )
     assert repr(OutboxLine.model_validate_json(line.model_dump_json())) == repr(line)
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+from capsmodel.metrics import EpochMetrics
 from sweeps.execution.channel import Channel, channel_to_parent
 from sweeps.execution.engine.engine import EpochEnded, Job, Next, Stop, TrialEnded, TrialStarted
 from sweeps.execution.engine.failure_policy import Failure
@@ -16,10 +17,9 @@ from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process.process_messages import Over, Pulse, Ready, Refused
 from sweeps.execution.engine.tune.engine_process import Driver, words_to_train
 from sweeps.execution.worker.worker_process import die_with_parent
-from sweeps.records.cell_contents import EpochResult
 
 TROUBLE = sys.argv[1]
-RESULT = EpochResult(epoch=1, train_loss=0.5, validation_loss=0.5, validation_error=0.5)
+RESULT = EpochMetrics(epoch=1, train_loss=0.5, validation_loss=0.5, validation_error=0.5)
 
 
 def main() -> None:

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from capsmodel.metrics import EpochMetrics
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.engine import EpochEnded, Job, Next, Stop, TrialEnded
 from sweeps.execution.worker.trial import TrialJob
-from sweeps.records.cell_contents import EpochResult
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.engine.test_cell_queue import Heard
 from tests.sweeps.execution.examples import epoch, spec
@@ -38,7 +38,7 @@ class Pausing:
         self.is_promoted = False
         return jobs
 
-    def judge(self, trial_key: str, result: EpochResult) -> bool:
+    def judge(self, trial_key: str, result: EpochMetrics) -> bool:
         self._waits_at = result.epoch
         return True
 

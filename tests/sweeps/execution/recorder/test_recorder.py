@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
@@ -85,10 +86,7 @@ def test_a_record_without_them_stays_readable(scene: Scene) -> None:
 
 
 def test_the_numbers_of_health_are_carried_epoch_by_epoch(scene: Scene) -> None:
-    curve = tuple(
-        epoch(number).model_copy(update={"health": {"dead_capsules": number / 4}})
-        for number in (1, 2)
-    )
+    curve = tuple(replace(epoch(number), health={"dead_capsules": number / 4}) for number in (1, 2))
     lines = (reported(line.epoch).model_copy(update={"epoch": line}) for line in curve)
     scene.tell(START, *lines)
     scene.recorder().drain()

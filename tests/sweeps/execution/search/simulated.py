@@ -10,10 +10,11 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from capsmodel.metrics import EpochMetrics
 from search_spaces.plans.decisions import Continue, Decision, Stop
 from sweeps.execution.cells.folder import CellFolder, reason_of
 from sweeps.execution.engine.cell_queue import CellQueue
@@ -32,7 +33,7 @@ from sweeps.execution.survey.surveyed_cells import surveyed
 from sweeps.execution.sweep_log import EarlierLog, SweepLog, stored_entries
 from sweeps.execution.view.board import Board
 from sweeps.execution.worker.trial import TrialJob
-from sweeps.records.cell_contents import EpochResult, OutboxLine, TrialSpec
+from sweeps.records.cell_contents import OutboxLine, TrialSpec
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.manifest_plan import Plain
 from sweeps.records.sweep_log import Decided, Entry, decisions_under, entries_of, manifest_of
@@ -299,22 +300,22 @@ class Trainer:
         self._step(spec.trial_key)
 
     def _epochs(
-        self, folder: CellFolder, spec: TrialSpec, curve: list[EpochResult]
-    ) -> Iterator[EpochResult]:
+        self, folder: CellFolder, spec: TrialSpec, curve: list[EpochMetrics]
+    ) -> Iterator[EpochMetrics]:
         """Yield the epochs of the checkpoint, then new ones until the training ends."""
         yield from list(curve)
         while len(curve) < _num_epochs(spec) and not _is_over(curve):
             curve.append(self._trained(spec, len(curve) + 1))
             with (self._world.root / "trained").open("a") as file:
                 file.write(f"{spec.trial_key} {len(curve)}\n")
-            folder.checkpoint.write_text(json.dumps([one.model_dump() for one in curve]))
+            folder.checkpoint.write_text(json.dumps(list(map(asdict, curve))))
             self._step(spec.trial_key)
             yield curve[-1]
 
-    def _trained(self, spec: TrialSpec, epoch: int) -> EpochResult:
+    def _trained(self, spec: TrialSpec, epoch: int) -> EpochMetrics:
         loss = self._score(spec, epoch)
         error = 0.9 if math.isnan(loss) else loss
-        return EpochResult(
+        return EpochMetrics(
             epoch=epoch,
             train_loss=loss,
             validation_loss=loss,
@@ -346,11 +347,11 @@ class _SteppedLog(SweepLog):
         self._step()
 
 
-def _checkpointed(folder: CellFolder) -> list[EpochResult]:
+def _checkpointed(folder: CellFolder) -> list[EpochMetrics]:
     if not folder.checkpoint.exists():
         return []
     known: list[Any] = json.loads(folder.checkpoint.read_text())
-    return [EpochResult.model_validate(one) for one in known]
+    return [EpochMetrics(**one) for one in known]
 
 
 def _num_epochs(spec: TrialSpec) -> int:
@@ -358,9 +359,9 @@ def _num_epochs(spec: TrialSpec) -> int:
     return stopping.get("max_epochs") or stopping["epochs"]
 
 
-def _is_over(curve: list[EpochResult]) -> bool:
+def _is_over(curve: list[EpochMetrics]) -> bool:
     return bool(curve) and (_has_diverged(curve) or curve[-1].reaches_target)
 
 
-def _has_diverged(curve: list[EpochResult]) -> bool:
+def _has_diverged(curve: list[EpochMetrics]) -> bool:
     return bool(curve) and not math.isfinite(curve[-1].train_loss)

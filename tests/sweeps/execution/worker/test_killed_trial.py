@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from capsmodel.metrics import EpochMetrics
 from capsmodel.training.training import Training
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.worker import trial
 from sweeps.execution.worker.trial import run_trial
 from sweeps.execution.worker.worker_process import PeakMemory
-from sweeps.records.cell_contents import EpochResult
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.worker.trials import (
     NUM_EPOCHS,
@@ -169,7 +169,7 @@ def test_an_epoch_that_a_kill_kept_from_being_told_is_reported_too(tmp_path: Pat
         run_trial(job, report)
     outbox = folder_of(job).path / "outbox.jsonl"
     outbox.write_bytes(outbox.read_bytes()[:-9])
-    reports: list[EpochResult] = []
+    reports: list[EpochMetrics] = []
     run_trial(job, reports.extend)
     assert [reported.epoch for reported in reports] == [2, 3]
 

@@ -77,9 +77,6 @@ class NumberedTraining:
         weights = {"weight": torch.tensor([self.fence])}
         return SimpleNamespace(encoded=lambda: save(weights))
 
-    def is_ended_by(self, epoch: int) -> bool:
-        return False
-
     def warnings(self) -> tuple[str, ...]:
         return ()
 

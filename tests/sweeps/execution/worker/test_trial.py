@@ -10,13 +10,13 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
+from capsmodel.metrics import EpochMetrics
 from capsmodel.training import training as training_module
 from capsmodel.training.training import SplitResult, TestResult, Training, read_history
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.cells.sealed_files import check_files, sealed
 from sweeps.execution.worker import trial
 from sweeps.execution.worker.trial import TrialJob, run_trial
-from sweeps.records.cell_contents import EpochResult
 from sweeps.records.trial_record import Outcome
 from tests.capsmodel.small_config import small_config, small_model
 from tests.sweeps.execution.worker.trials import (
@@ -80,7 +80,7 @@ def test_predictions_take_one_byte_an_image_and_agree_with_the_error(unbroken: C
 
 def test_each_epoch_is_reported_once_with_its_figures(tmp_path: Path) -> None:
     job = job_of(tmp_path)
-    reports: list[EpochResult] = []
+    reports: list[EpochMetrics] = []
     run_trial(job, reports.extend)
     assert [report.epoch for report in reports] == [1, 2, 3]
     assert tuple(reports) == final_of(folder_of(job)).curve
@@ -252,7 +252,7 @@ def test_the_duration_is_that_of_the_whole_trial(tmp_path: Path, unbroken: CellF
 
 def test_a_trial_ends_with_its_target_and_says_so(tmp_path: Path) -> None:
     job = of_target(tmp_path, 1.0)
-    reports: list[EpochResult] = []
+    reports: list[EpochMetrics] = []
     assert run_trial(job, reports.extend) is Outcome.FINISHED
     record = final_of(folder_of(job))
     assert (len(record.curve), record.target) == (1, "reached")
@@ -263,7 +263,7 @@ def test_a_trial_ends_with_its_target_and_says_so(tmp_path: Path) -> None:
 
 def test_a_trial_that_never_reaches_its_target_says_so_too(tmp_path: Path) -> None:
     job = of_target(tmp_path, 0.0)
-    reports: list[EpochResult] = []
+    reports: list[EpochMetrics] = []
     run_trial(job, reports.extend)
     record = final_of(folder_of(job))
     assert (len(record.curve), record.target) == (NUM_EPOCHS, "missed")

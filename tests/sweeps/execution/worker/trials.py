@@ -2,21 +2,23 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from capsmodel.metrics import EpochMetrics
 from search_spaces.trial_key import trial_key
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.worker import trial
 from sweeps.execution.worker.trial import TrialJob, run_trial
-from sweeps.records.cell_contents import EpochResult, FinalRecord, TrialSpec
+from sweeps.records.cell_contents import FinalRecord, TrialSpec
 from tests.capsmodel.small_config import small_config, small_model
 
 NUM_EPOCHS = 3
 
-Reported = Sequence[EpochResult]
+Reported = Sequence[EpochMetrics]
 
 
 class Killed(BaseException):
@@ -55,7 +57,7 @@ def timeless(record: FinalRecord) -> dict[str, Any]:
     plain = record.model_dump(
         exclude={"time", "fence", "duration_seconds", "peak_memory_bytes", "curve", "files"}
     )
-    curve = [line.model_dump(exclude={"duration_seconds"}) for line in record.curve]
+    curve = [replace(line, duration_seconds=0.0) for line in record.curve]
     seals = {name.partition("-")[0]: seal for name, seal in record.files.items()}
     return plain | {"curve": curve, "files": seals}
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from mlflow.entities import Run, ViewType
 
+from capsmodel.metrics import EpochMetrics
 from sweeps.aggregation.report import summarise
-from sweeps.records.cell_contents import EpochResult
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
@@ -315,7 +315,7 @@ def test_nothing_shown_names_a_folder(sweep: Sweep, tmp_path: Path) -> None:
 
 
 def test_a_run_has_errors_before_health(sweep: Sweep) -> None:
-    line = EpochResult(
+    line = EpochMetrics(
         epoch=16,
         health={"gradient_norm": 1.0},
         metrics={"own": 2.0},
