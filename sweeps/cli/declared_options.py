@@ -52,7 +52,7 @@ WORDS: Mapping[str, Words] = {
     "gpus_per_trial": Words(
         "--gpus-per-trial", metavar="NUMBER|auto", given=str | None, read=read_gpus
     ),
-    "engine": Words(metavar="ray|inline"),
+    "engine": Words(metavar="ray|inline", given=str),
     "keep_weights": Words(metavar="all|best:K|none"),
     "warm_start": Words(
         metavar="SWEEP", read=lambda _, word: name_of(word), complete=launched_sweeps

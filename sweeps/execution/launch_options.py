@@ -2,9 +2,18 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    get_type_hints,
+)
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
@@ -15,9 +24,11 @@ from sweeps.storage.locations import resolve_storage
 
 if TYPE_CHECKING:
     from sweeps.execution.engine.capacity import Resources
+    from sweeps.execution.plan.definition import Launchable
 
-_Given = ParamSpec("_Given")
-_Result = TypeVar("_Result")
+_Options = ParamSpec("_Options")
+_Returned = TypeVar("_Returned", covariant=True)
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _RENAMED = {"fresh": "retrain"}
 Gpus = float | Literal["auto"] | None
 """GPUs of each trial; None takes one where there is one."""
@@ -25,7 +36,6 @@ AUTO_IS_LOCAL = (
     "that shares the GPUs of one machine by memory: on a cluster give a number, such as 0.25 for "
     "four trials on each GPU"
 )
-ENGINE_NAMES = ("ray", "inline")
 _LARGEST_SHARE = 1000
 _LONGEST_SECONDS = 10_000_000_000  # about as long as a timer of the system may run
 
@@ -33,8 +43,8 @@ _LONGEST_SECONDS = 10_000_000_000  # about as long as a timer of the system may 
 class LaunchOptions(Changes):
     """The options of a launch: the only declaration of names, values, defaults and meanings.
 
-    It validates the keyword arguments of `sweeps.plan` and `sweeps.run`; the options of the command
-    line are made from it.
+    The keyword arguments of `sweeps.plan`, `sweeps.run` and `sweeps.plan_seeds`, and the options of
+    the command line, are made from it.
 
     Attributes:
         time_limit_seconds: Ends the launch after this time, as Ctrl-C does.
@@ -80,7 +90,7 @@ class LaunchOptions(Changes):
         default=1.0,
         description="Weight of this launch in a cluster that others use too: 2 gets twice as much.",
     )
-    engine: str = Field(
+    engine: Literal["ray", "inline"] = Field(
         default="ray",
         description="ray, or inline: in this process, for debuggers and profilers.",
     )
@@ -129,9 +139,7 @@ class LaunchOptions(Changes):
 
     @field_validator("engine")
     @classmethod
-    def _engine_is_known(cls, engine: str, info: ValidationInfo) -> str:
-        if engine not in ENGINE_NAMES:
-            raise ValueError(f"only {' and '.join(ENGINE_NAMES)} can be chosen")
+    def _inline_is_here(cls, engine: str, info: ValidationInfo) -> str:
         if engine == "inline" and info.data.get("address") is not None:
             raise ValueError("it trains in this process: leave the address out")
         if engine == "inline" and info.data.get("gpus_per_trial") == "auto":
@@ -159,36 +167,55 @@ class LaunchOptions(Changes):
         )
 
 
-def check_option_names(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
-    """Return the function with a check: an unknown keyword argument is refused in one sentence.
+class LaunchFunction(Protocol[_Options, _Returned]):
+    """A function of a sweep whose keyword arguments are the options of a launch."""
 
-    The signature stays as it is.
+    def __call__(
+        self, sweep: "Launchable", *args: _Options.args, **options: _Options.kwargs
+    ) -> _Returned:
+        """Call it."""
+        ...
+
+
+def takes_options(
+    declared: Callable[_Options, LaunchOptions],
+) -> Callable[[Callable[..., _Returned]], LaunchFunction[_Options, _Returned]]:
+    """Return what gives a function the options as keyword arguments, for editors and callers."""
+    del declared  # for its types alone
+    return with_keyword_options
+
+
+def with_keyword_options(function: Callable[..., _Returned]) -> Callable[..., _Returned]:
+    """Return a function with a keyword argument for each option, in place of its `options`.
 
     Raises:
         BadInput: When it is called, naming the argument that was probably meant.
     """
-    known = [*inspect.signature(function).parameters]
+    own = [*inspect.signature(function).parameters.values()][:-1]
+    types = get_type_hints(LaunchOptions)
+    declared = [
+        inspect.Parameter(name, kind=_KEYWORD, default=field.default, annotation=types[name])
+        for name, field in LaunchOptions.model_fields.items()
+    ]
+
+    signature = inspect.Signature([*own, *declared])
 
     @functools.wraps(function)
-    def checked(*args: _Given.args, **options: _Given.kwargs) -> _Result:
-        for name in options:
+    def with_options(*args: Any, **arguments: Any) -> _Returned:
+        for name in arguments:
             if name in _RENAMED:
                 raise BadInput(f"The option '{name}' is now called '{_RENAMED[name]}'.")
-            if name not in known:
-                raise BadInput(unknown("option", name, known))
-        return function(*args, **options)
+            if name not in signature.parameters:
+                raise BadInput(unknown("option", name, signature.parameters))
+        given = {each.name: arguments.pop(each.name) for each in own if each.name in arguments}
+        return function(*args, **given, options=options_of(arguments))
 
-    return checked
+    with_options.__signature__ = signature  # type: ignore[attr-defined]
+    return with_options
 
 
-def options_of(
-    arguments: Mapping[str, Any], *, without: Collection[str] = frozenset()
-) -> LaunchOptions:
-    """Validate a launch's arguments.
-
-    Args:
-        arguments: Name -> value.
-        without: Names in it that are no options.
+def options_of(arguments: Mapping[str, Any]) -> LaunchOptions:
+    """Validate a launch's arguments, name -> value.
 
     Raises:
         BadInput: In one sentence, naming the first that is not valid.
@@ -196,9 +223,7 @@ def options_of(
     from capsmodel.settings.messages import allowed
 
     try:
-        return LaunchOptions.model_validate(
-            {name: value for name, value in arguments.items() if name not in without}
-        )
+        return LaunchOptions.model_validate(arguments)
     except ValidationError as error:
         detail = error.errors(include_url=False)[0]
         name = str(detail["loc"][0])

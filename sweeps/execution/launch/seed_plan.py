@@ -1,10 +1,9 @@
 """How many seeds a sweep needs to find a difference, which ones, and what they cost."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import ParamSpec, Protocol
 
 from sweeps.aggregation.results.prediction_files import read_predictions
 from sweeps.aggregation.seed_planning import (
@@ -15,13 +14,14 @@ from sweeps.aggregation.seed_planning import (
     seeds_needed,
 )
 from sweeps.execution.engine.capacity import capacity_of
-from sweeps.execution.launch_options import Gpus, LaunchOptions, check_option_names, options_of
+from sweeps.execution.launch_options import LaunchOptions, with_keyword_options
 from sweeps.execution.plan.definition import Launchable, define
 from sweeps.execution.survey.survey import Survey, survey_of
 from sweeps.execution.survey.surveyed_cells import estimate_seconds, seconds_per_epoch, surveyed
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 
+_Options = ParamSpec("_Options")
 _LOOKED_FOR = range(MOST_PILOT_SEEDS)  # and the seeds of the sweep
 _MOST_POINTS = 50
 _LEAST_POWER, _MOST_POWER = 0.5, 0.99
@@ -125,37 +125,31 @@ class SeedPlan:
         return None if self.margin_points is not None or is_too_late else self.effect_points
 
 
-@check_option_names
+class SeedPlanner(Protocol[_Options]):
+    """`plan_seeds` with the options of a launch as its keyword arguments."""
+
+    def __call__(
+        self,
+        sweep: Launchable,
+        effect_points: float,
+        power: float = 0.8,
+        *args: _Options.args,
+        **options: _Options.kwargs,
+    ) -> SeedPlan:
+        """Call it."""
+        ...
+
+
+def _takes_options(
+    declared: Callable[_Options, LaunchOptions],
+) -> Callable[[Callable[..., SeedPlan]], SeedPlanner[_Options]]:
+    del declared
+    return with_keyword_options
+
+
+@_takes_options(LaunchOptions)
 def plan_seeds(
-    sweep: Launchable,
-    effect_points: float,
-    power: float = 0.8,
-    *,
-    name: str | None = None,
-    seeds: Sequence[int] | None = None,
-    add_seeds: Sequence[int] | None = None,
-    epochs: int | None = None,
-    settings: Mapping[str, Any] | None = None,
-    trials: int | None = None,
-    sampler: str | None = None,
-    scheduler: str | None = None,
-    cpus_per_trial: int = 1,
-    gpus_per_trial: Gpus = None,
-    max_concurrent: int | None = None,
-    time_limit_seconds: float | None = None,
-    budget_epochs: int | None = None,
-    warm_start: str | None = None,
-    gradient_checkpointing: bool = False,
-    keep_weights: str = "all",
-    address: str | None = None,
-    share: float = 1.0,
-    engine: str = "ray",
-    evaluations_only: bool = False,
-    retrain: bool = False,
-    replace: bool = False,
-    storage: str | Path | None = None,
-    tracking_uri: str | None = None,
-    reports: str | Path = "reports",
+    sweep: Launchable, effect_points: float, power: float = 0.8, *, options: LaunchOptions
 ) -> SeedPlan:
     """Return how many seeds and test images it takes to find a difference. Writes nothing.
 
@@ -170,13 +164,6 @@ def plan_seeds(
         sweeps.BadInput: In one sentence, if it cannot be planned.
         sweeps.StoreUnreachable: If the tracking store does not answer.
     """
-    options = options_of(locals(), without={"sweep", "effect_points", "power"})
-    return _seed_plan(sweep, effect_points, power, options)
-
-
-def _seed_plan(
-    sweep: Launchable, effect_points: float, power: float, options: LaunchOptions
-) -> SeedPlan:
     _check_aim(effect_points, power)
     survey = survey_of(sweep, options, capacity_of(options.resources))
     manifest = survey.definition.manifest

@@ -1,8 +1,14 @@
 """The changes that a launch may make to its sweep."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    Seeds = Sequence[int]  # what a tuple is made of
+else:
+    Seeds = tuple[Annotated[int, Field(strict=True)], ...]
 
 
 class Changes(BaseModel):
@@ -17,11 +23,11 @@ class Changes(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str | None = Field(default=None, description="Record it under this name.")
-    seeds: tuple[Annotated[int, Field(strict=True)], ...] | None = Field(
+    seeds: Seeds | None = Field(
         default=None,
         description="Seeds in place of the sweep's: a list or ranges, 0,1,2 or 0-4.",
     )
-    add_seeds: tuple[Annotated[int, Field(strict=True)], ...] | None = Field(
+    add_seeds: Seeds | None = Field(
         default=None, description="Seeds to add to those of the launched sweep: 3,4 or 3-7."
     )
     epochs: int | None = Field(
@@ -29,7 +35,7 @@ class Changes(BaseModel):
         description="Epochs of a full training: stopping.epochs, or stopping.max_epochs if a "
         "training ends at a target.",
     )
-    settings: dict[str, Any] | None = Field(
+    settings: Mapping[str, Any] | None = Field(
         default=None, description="Change a setting of every arm."
     )
     trials: Annotated[int, Field(ge=1, le=100_000)] | None = Field(

@@ -1,6 +1,7 @@
 """The engines of the package keep the contract, and give the same to the bit."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -8,7 +9,7 @@ from sweeps.execution.engine.engine import EngineSetting, Event, Job, Stop
 from sweeps.execution.engine.engines import ENGINES
 from sweeps.execution.engine.inline_engine import InlineEngine
 from sweeps.execution.interruption import Interrupted
-from sweeps.execution.launch_options import ENGINE_NAMES
+from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.worker import trial
 from tests.sweeps.execution.engine.engine_contract import Driver, check_engine
 from tests.sweeps.execution.worker.trials import folder_of, job_of
@@ -22,7 +23,7 @@ def test_it_keeps_the_contract(name: str, tmp_path: Path) -> None:
 
 
 def test_the_options_name_all_engines() -> None:
-    assert tuple(ENGINES) == ENGINE_NAMES
+    assert tuple(ENGINES) == get_args(LaunchOptions.model_fields["engine"].annotation)
 
 
 def test_what_a_trial_prints_in_the_process_of_the_launch_stays_in_the_terminal(
