@@ -23,7 +23,7 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.sweep_log import Declared, text_of
 from sweeps.records.trial_record import Outcome
 from sweeps.tracking.opening import open_store
-from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts, flat_settings
+from sweeps.tracking.record_facts import OutcomeFacts, flat_settings
 from sweeps.tracking.store import RecordStore
 from sweeps.tracking.sweep_logs import publish_log
 
@@ -151,7 +151,7 @@ def _first_trial(
         )
         for epoch in range(1, EPOCHS + 1)
     ]
-    writer.log_epochs(record_id, [LoggedEpoch(line, _START + line.epoch) for line in lines])
+    writer.log_epochs(record_id, [(line, _START + line.epoch) for line in lines])
     test_error = wrong["test"] / IMAGES["test"]
     writer.log_metrics(record_id, {"test_error": test_error}, _START + EPOCHS, EPOCHS)
     facts = OutcomeFacts("", EPOCHS, 0.593, 12_066_816)

@@ -7,11 +7,10 @@ untrusted: it is validated on its way into a `TrialRecord`.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import TypeAdapter
 
-from capsmodel.metrics import EpochMetrics
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.evaluation_names import recorded_evaluations
 from sweeps.records.trial_record import (
@@ -99,13 +98,6 @@ class OutcomeFacts:
     data_notes: tuple[str, ...] = ()
     attempt: TrialSpec | None = None
     test_errors: Mapping[str, float] = field(default_factory=dict[str, float])
-
-
-class LoggedEpoch(NamedTuple):
-    """An epoch's result, and when it was reported, in milliseconds since 1970."""
-
-    result: EpochMetrics
-    time: int
 
 
 def record_of(

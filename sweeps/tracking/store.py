@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from capsmodel.metrics import EpochMetrics
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.manifest import Manifest
 from sweeps.records.sweep_log import Entry
 from sweeps.records.trial_record import Json, Outcome, TrialRecord
-from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
+from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.sweep_summary import SweepSummary
 
 
@@ -250,8 +251,11 @@ class RecordWriter(ReportPublisher, Protocol):
         """Return the epochs of which a record has all losses and errors."""
         ...
 
-    def log_epochs(self, record_id: str, epochs: Sequence[LoggedEpoch]) -> None:
-        """Write epochs with the times at which they were reported; repeated ones are dropped."""
+    def log_epochs(self, record_id: str, epochs: Sequence[tuple[EpochMetrics, int]]) -> None:
+        """Write epochs, each with the time of its report; repeated ones are dropped.
+
+        Times are in milliseconds since 1970.
+        """
         ...
 
     def log_metrics(

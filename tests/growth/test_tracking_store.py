@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from capsmodel.metrics import EpochMetrics
 from sweeps.aggregation.best_configs import best_configs
 from sweeps.aggregation.report import publish_report, write_report
 from sweeps.execution.cells.folder import CellFolder
@@ -190,10 +191,10 @@ class LinesStore:
         folded = self._folded(record_id)
         return frozenset.intersection(*(frozenset(folded.history(name)) for name in EPOCH_METRICS))
 
-    def log_epochs(self, record_id: str, epochs: Sequence[record_facts.LoggedEpoch]) -> None:
+    def log_epochs(self, record_id: str, epochs: Sequence[tuple[EpochMetrics, int]]) -> None:
         for line, time in epochs:
             self.log_metrics(record_id, line.numbers(), time, line.epoch)
-        self._add(record_id, facts={record_facts.TAG_EPOCHS: str(epochs[-1].result.epoch)})
+        self._add(record_id, facts={record_facts.TAG_EPOCHS: str(epochs[-1][0].epoch)})
 
     def log_metrics(
         self, record_id: str, numbers: Mapping[str, float], time: int, step: int

@@ -27,7 +27,7 @@ from sweeps.records.trial_record import (
     METRIC_TEST_ERROR,
     Outcome,
 )
-from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
+from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.store import RecordWriter
 
 T = TypeVar("T")
@@ -247,21 +247,21 @@ class Recorder:
     def _carry_epochs(
         self, queued: QueuedCell, record_id: str, lines: list[OutboxLine], final: FinalRecord | None
     ) -> None:
-        epochs: dict[int, LoggedEpoch] = {}
+        epochs: dict[int, tuple[EpochMetrics, int]] = {}
         if final:  # the whole curve, should lines of the outbox have been lost
-            epochs = {line.epoch: LoggedEpoch(line, final.time) for line in final.curve}
+            epochs = {metrics.epoch: (metrics, final.time) for metrics in final.curve}
         epochs |= {
-            line.epoch.epoch: LoggedEpoch(line.epoch, line.time)
+            line.epoch.epoch: (line.epoch, line.time)
             for line in lines
             if line.epoch and (final is None or _is_in(final, line.epoch))
         }
         known = frozenset(range(1, queued.last_epoch + 1))
         if final and known:  # lines may have been lost between those that were carried
             known = self._records.epochs(record_id)
-        new = [epochs[epoch] for epoch in sorted(epochs.keys() - known)]
+        new = sorted(epochs.keys() - known)
         if new:
-            self._records.log_epochs(record_id, new)
-            last_epoch = max(queued.last_epoch, new[-1].result.epoch)
+            self._records.log_epochs(record_id, [epochs[epoch] for epoch in new])
+            last_epoch = max(queued.last_epoch, new[-1])
             self._queue.update(queued.trial_key, last_epoch=last_epoch)
             self._moved(f"epochs to {last_epoch} of {queued.trial_key}", False)
 

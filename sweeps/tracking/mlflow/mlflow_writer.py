@@ -13,7 +13,7 @@ from mlflow.entities import LifecycleStage, Metric, Param, Run
 from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME, MLFLOW_RUN_NOTE
 
-from capsmodel.metrics import HEALTH
+from capsmodel.metrics import HEALTH, EpochMetrics
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
 from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
@@ -42,7 +42,7 @@ from sweeps.tracking.mlflow.experiment import (
 from sweeps.tracking.mlflow.runs import EXPERIMENT, RUN_STATUS, runs_that, sweep_status, tags_of
 from sweeps.tracking.mlflow.tags import commit_tags, member_tag, run_tags, sweep_note, who_tags
 from sweeps.tracking.proxies import address_and_proxy
-from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
+from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.store import FreedWeights, SweepRef, TrialRef
 from sweeps.tracking.sweep_logs import log_digest
 from sweeps.tracking.sweep_summary import SweepSummary
@@ -225,16 +225,17 @@ class MlflowWriter:
         )
 
     @with_our_errors
-    def log_epochs(self, record_id: str, epochs: Sequence[LoggedEpoch]) -> None:
+    def log_epochs(self, record_id: str, epochs: Sequence[tuple[EpochMetrics, int]]) -> None:
         """Write epochs with the times they were told at: a copy sent again is dropped.
 
         MLflow's page of a run has its numbers in the order in which they first came.
         """
-        tags = run_tags({facts.TAG_EPOCHS: str(epochs[-1].result.epoch)})
+        last, _ = epochs[-1]
+        tags = run_tags({facts.TAG_EPOCHS: str(last.epoch)})
         metrics = [
-            Metric(name, value, epoch.time, epoch.result.epoch)
-            for epoch in epochs
-            for name, value in sorted(epoch.result.numbers().items(), key=_place)
+            Metric(name, value, time, epoch.epoch)
+            for epoch, time in epochs
+            for name, value in sorted(epoch.numbers().items(), key=_place)
         ]
         for start in range(0, len(metrics), _BATCH):
             batch = metrics[start : start + _BATCH]

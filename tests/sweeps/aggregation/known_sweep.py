@@ -8,7 +8,7 @@ from capsmodel.metrics import EpochMetrics
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import EPOCH_METRICS, Outcome, TrialRecord
-from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
+from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.store import RecordStore
 from tests.sweeps.published import publish_manifest
 
@@ -123,7 +123,7 @@ def put_trial(store: RecordStore, trial: TrialRecord, start: int = 1) -> str:
     writer, spec = store.writer(), spec_of(trial)
     record_id = writer.create_trial(spec, "", start)
     writer.describe_trial(record_id, spec)
-    epochs = [LoggedEpoch(_epoch(trial, number), number) for number in range(1, trial.epochs + 1)]
+    epochs = [(_epoch(trial, number), number) for number in range(1, trial.epochs + 1)]
     if epochs:
         writer.log_epochs(record_id, epochs)
     of_the_end = {name: value for name, value in trial.metrics.items() if name.startswith("test")}

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from capsmodel.metrics import EpochMetrics
 from sweeps.records import trial_record as names
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import StoreRefused, StoreUnreachable
@@ -34,7 +35,7 @@ from sweeps.records.trial_record import (
 )
 from sweeps.storage.folder import read_named_file
 from sweeps.tracking import record_facts as facts
-from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
+from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.store import (
     CurvePoint,
     FreedWeights,
@@ -237,13 +238,13 @@ class MemoryWriter:
             run = self._backend.open(record_id)
             return frozenset.intersection(*(frozenset(run.history(name)) for name in EPOCH_METRICS))
 
-    def log_epochs(self, record_id: str, epochs: Sequence[LoggedEpoch]) -> None:
+    def log_epochs(self, record_id: str, epochs: Sequence[tuple[EpochMetrics, int]]) -> None:
         """Write epochs with the times they were told at: a copy sent again is dropped."""
         with self._backend.locked():
             run = self._backend.open(record_id)
             for result, time in epochs:
                 _log(run, result.numbers(), time, result.epoch)
-            run.facts[facts.TAG_EPOCHS] = str(epochs[-1].result.epoch)
+            run.facts[facts.TAG_EPOCHS] = str(epochs[-1][0].epoch)
 
     def log_metrics(
         self, record_id: str, numbers: Mapping[str, float], time: int, step: int

@@ -8,7 +8,7 @@ import pytest
 
 from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.trial_record import METRIC_TEST_ERROR, Outcome, TrialRecord
-from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
+from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.store import CurvePoint, RecordStore
 from tests.sweeps.execution.examples import KEY, epoch, spec
 from tests.sweeps.tracking.store_examples import CONFIG, HOSTILE, OTHER, put, read, reported_epochs
@@ -229,7 +229,7 @@ class ContentsContract:
 
     def test_epochs_sent_again_with_their_times_are_dropped(self, store: RecordStore) -> None:
         record_id, writer = put(store), store.writer()
-        strange = [LoggedEpoch(epoch(3, math.nan), 5), LoggedEpoch(epoch(4, math.inf), 6)]
+        strange = [(epoch(3, math.nan), 5), (epoch(4, math.inf), 6)]
         for _ in range(2):
             writer.log_epochs(record_id, reported_epochs(1, 2))
             writer.log_epochs(record_id, [*reported_epochs(2), *strange])
@@ -245,8 +245,8 @@ class ContentsContract:
 
     def test_an_epoch_told_again_later_has_its_later_value(self, store: RecordStore) -> None:
         record_id, writer = put(store), store.writer()
-        writer.log_epochs(record_id, [LoggedEpoch(epoch(1, 0.25), 20)])
-        writer.log_epochs(record_id, [LoggedEpoch(epoch(1, 0.75), 10)])
+        writer.log_epochs(record_id, [(epoch(1, 0.25), 20)])
+        writer.log_epochs(record_id, [(epoch(1, 0.75), 10)])
         assert store.histories([read(store)], "train_loss") == {KEY: {1: 0.25}}
 
     def test_histories_hold_one_metric_of_many_trials(self, store: RecordStore) -> None:
@@ -273,7 +273,7 @@ class ContentsContract:
 
     def test_the_numbers_of_health_are_kept_by_epoch(self, store: RecordStore) -> None:
         line = replace(epoch(1), health={"dead_capsules": 0.25})
-        store.writer().log_epochs(put(store), [LoggedEpoch(line, 1)])
+        store.writer().log_epochs(put(store), [(line, 1)])
         assert store.histories([read(store)], "health.dead_capsules") == {KEY: {1: 0.25}}
 
     def test_what_is_not_told_with_an_outcome_stays(self, store: RecordStore) -> None:

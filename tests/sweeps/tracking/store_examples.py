@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from capsmodel.metrics import EpochMetrics
 from sweeps.records.trial_record import Outcome, TrialRecord
-from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
+from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.store import RecordStore
 from tests.sweeps.execution.examples import KEY, epoch, spec
 
@@ -19,9 +20,9 @@ HOSTILE = "a'b\"c`d | $x$ <script> \x1b[31m \u2028 é"
 WEIGHTS = "weights.safetensors"
 
 
-def reported_epochs(*numbers: int, time: int = 1000) -> list[LoggedEpoch]:
+def reported_epochs(*numbers: int, time: int = 1000) -> list[tuple[EpochMetrics, int]]:
     """Return epochs and when they are told."""
-    return [LoggedEpoch(epoch(number), time + number) for number in numbers]
+    return [(epoch(number), time + number) for number in numbers]
 
 
 def put(

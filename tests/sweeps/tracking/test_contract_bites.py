@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from capsmodel.metrics import EpochMetrics
 from sweeps.records.trial_record import ARTIFACT_SWEEP_LOG, Outcome
-from sweeps.tracking.record_facts import LoggedEpoch, OutcomeFacts
+from sweeps.tracking.record_facts import OutcomeFacts
 from tests.sweeps.tracking.memory_store import MemoryBackend, MemoryStore, MemoryWriter, StoredRun
 from tests.sweeps.tracking.test_memory_store import TestMemory as Contract
 
@@ -24,14 +25,18 @@ def backwards(backend: MemoryBackend, type_of_record: str) -> list[StoredRun]:
     return live(backend, type_of_record)[::-1]
 
 
-def a_little_later(writer: MemoryWriter, record_id: str, epochs: Sequence[LoggedEpoch]) -> None:
+def a_little_later(
+    writer: MemoryWriter, record_id: str, epochs: Sequence[tuple[EpochMetrics, int]]
+) -> None:
     run = writer._backend.open(record_id)
     shift = len(run.points.get("train_loss", ()))
-    log_epochs(writer, record_id, [LoggedEpoch(line, time - shift) for line, time in epochs])
+    log_epochs(writer, record_id, [(line, time - shift) for line, time in epochs])
 
 
-def with_the_last_time(writer: MemoryWriter, record_id: str, epochs: Sequence[LoggedEpoch]) -> None:
-    log_epochs(writer, record_id, [LoggedEpoch(line, 0) for line, _ in epochs])
+def with_the_last_time(
+    writer: MemoryWriter, record_id: str, epochs: Sequence[tuple[EpochMetrics, int]]
+) -> None:
+    log_epochs(writer, record_id, [(line, 0) for line, _ in epochs])
 
 
 def without_the_earlier(writer: MemoryWriter, sweep_id: str, text: str) -> None:

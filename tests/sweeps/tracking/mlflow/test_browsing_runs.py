@@ -18,7 +18,6 @@ from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.mlflow.mlflow_writer import MlflowWriter
 from sweeps.tracking.mlflow.tags import who_tags
-from sweeps.tracking.record_facts import LoggedEpoch
 from sweeps.tracking.sweep_summary import SweepSummary
 from tests.sweeps.aggregation.known_sweep import finished, manifest_of, put_sweep, unfinished
 from tests.sweeps.execution.examples import spec
@@ -324,7 +323,7 @@ def test_a_run_has_errors_before_health(sweep: Sweep) -> None:
         validation_error=0.1,
     )
     record_id = sweep.writer.create_trial(spec("f" * 20), sweep.id, 1)
-    sweep.writer.log_epochs(record_id, [LoggedEpoch(line, 1)])
+    sweep.writer.log_epochs(record_id, [(line, 1)])
     assert [*sweep.writer.client.get_run(record_id).data.metrics] == [
         "validation_error",
         "validation_loss",
