@@ -18,12 +18,12 @@ import numpy as np
 from safetensors.numpy import save
 
 from capsmodel.metrics import EpochMetrics
-from sweeps.records.cell_contents import TrialSpec
+from sweeps.records.cell_contents import FinalRecord, TrialSpec
 from sweeps.records.manifest import Manifest
 from sweeps.records.sweep_log import Declared, text_of
 from sweeps.records.trial_record import Outcome
 from sweeps.tracking.opening import open_store
-from sweeps.tracking.record_facts import OutcomeFacts, flat_settings
+from sweeps.tracking.record_facts import flat_settings
 from sweeps.tracking.store import RecordStore
 from sweeps.tracking.sweep_logs import publish_log
 
@@ -152,10 +152,17 @@ def _first_trial(
         for epoch in range(1, EPOCHS + 1)
     ]
     writer.log_epochs(record_id, [(line, _START + line.epoch) for line in lines])
-    test_error = wrong["test"] / IMAGES["test"]
-    writer.log_metrics(record_id, {"test_error": test_error}, _START + EPOCHS, EPOCHS)
-    facts = OutcomeFacts("", EPOCHS, 0.593, 12_066_816)
-    writer.set_outcome(record_id, Outcome.FINISHED, facts, _START + EPOCHS)
+    final = FinalRecord(
+        head=spec,
+        outcome=Outcome.FINISHED,
+        curve=tuple(lines),
+        test_error=wrong["test"] / IMAGES["test"],
+        duration_seconds=0.593,
+        peak_memory_bytes=12_066_816,
+        time=_START + EPOCHS,
+        fence=1,
+    )
+    writer.set_final(record_id, final)
     for name, content in (("predictions.safetensors", predictions(wrong, 0)), ("log.txt", b"ok\n")):
         (storage / name).write_bytes(content)
         writer.upload(record_id, storage / name)

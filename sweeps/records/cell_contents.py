@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from capsmodel.metrics import EpochMetrics
+from capsmodel.metrics import EXTRA_TEST_ERROR, TEST_ERROR, EpochMetrics
 from capsmodel.settings.parts import later
 from sweeps.records.bounds import Count, Json, Seconds, Whole
 from sweeps.records.trial_record import SCHEMA_VERSION, Outcome, Slug, Target
@@ -111,3 +111,10 @@ class FinalRecord(_Frozen):
     time: Whole
     fence: Count
     files: dict[str, SealedFile] = later({})
+
+    def test_errors(self) -> dict[str, float]:
+        """Return the errors on test splits by the names of their metrics."""
+        if self.test_error is None:
+            return {}
+        extra = {EXTRA_TEST_ERROR + name: error for name, error in self.extra_test_errors.items()}
+        return {TEST_ERROR.name: self.test_error} | extra

@@ -6,19 +6,13 @@ untrusted: it is validated on its way into a `TrialRecord`.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from sweeps.records.cell_contents import TrialSpec
+from sweeps.records.cell_contents import FinalRecord, TrialSpec
 from sweeps.records.evaluation_names import recorded_evaluations
-from sweeps.records.trial_record import (
-    SCHEMA_VERSION,
-    Outcome,
-    Target,
-    TrialRecord,
-)
+from sweeps.records.trial_record import SCHEMA_VERSION, Outcome, TrialRecord
 
 TAG_TYPE = "capsweep.type"  # "trial" or "sweep"
 TAG_SCHEMA = "capsweep.schema_version"
@@ -72,32 +66,6 @@ _OF_A_RECORD = {
     "versions": TAG_VERSIONS,
     "target": TAG_TARGET,
 }
-
-
-@dataclass(frozen=True)
-class OutcomeFacts:
-    """The facts of an outcome. A fact that is None or empty leaves the recorded one as it is.
-
-    Attributes:
-        reason: Why a trial did not finish; "" removes an earlier one.
-        epochs: Recorded so far.
-        warnings: A sentence for each problem.
-        num_images: Split -> number of its images.
-        data_notes: A sentence for each oddity of the data.
-        attempt: Number of the attempt that ended so.
-        test_errors: Metric -> its one value, of the last of the epochs.
-    """
-
-    reason: str | None = None
-    epochs: int | None = None
-    duration_seconds: float | None = None
-    peak_memory_bytes: int | None = None
-    target: Target | None = None
-    warnings: tuple[str, ...] = ()
-    num_images: Mapping[str, int] = field(default_factory=dict[str, int])
-    data_notes: tuple[str, ...] = ()
-    attempt: TrialSpec | None = None
-    test_errors: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 def record_of(
@@ -166,21 +134,26 @@ def facts_of_attempt(spec: TrialSpec) -> dict[str, str]:
     }
 
 
-def facts_of_outcome(outcome: Outcome, details: OutcomeFacts) -> dict[str, str]:
-    """Return the facts that an outcome changes."""
-    facts = facts_of_attempt(details.attempt) if details.attempt else {}
-    given = {TAG_REASON: details.reason, TAG_EPOCHS: details.epochs, TAG_TARGET: details.target}
-    given[TAG_PEAK_MEMORY] = details.peak_memory_bytes
+def facts_of_outcome(
+    outcome: Outcome, reason: str | None = None, epochs: int | None = None
+) -> dict[str, str]:
+    """Return the facts that an outcome changes; what is None stays as it is recorded."""
+    given = {TAG_REASON: reason, TAG_EPOCHS: epochs, TAG_OUTCOME: outcome.value}
+    return {name: str(value) for name, value in given.items() if value is not None}
+
+
+def facts_of_final(final: FinalRecord) -> dict[str, str]:
+    """Return the facts that a final record changes."""
+    facts = facts_of_attempt(final.head) | {TAG_DURATION: f"{final.duration_seconds:.3f}"}
+    given = {TAG_TARGET: final.target, TAG_PEAK_MEMORY: final.peak_memory_bytes}
     facts |= {name: str(value) for name, value in given.items() if value is not None}
-    if details.duration_seconds is not None:
-        facts[TAG_DURATION] = f"{details.duration_seconds:.3f}"
-    if text := warnings_text(details.warnings):
+    if text := warnings_text(final.warnings):
         facts[TAG_WARNINGS] = text
-    if text := warnings_text(details.data_notes):
+    if text := warnings_text(final.data_notes):
         facts[TAG_DATA_NOTES] = text
-    if details.num_images:
-        facts[TAG_NUM_IMAGES] = json.dumps(dict(details.num_images))
-    return facts | {TAG_OUTCOME: outcome.value}
+    if final.num_images:
+        facts[TAG_NUM_IMAGES] = json.dumps(final.num_images)
+    return facts | facts_of_outcome(final.outcome, final.reason, len(final.curve))
 
 
 def facts_of_sweep(sweep: str) -> dict[str, str]:

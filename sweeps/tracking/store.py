@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from capsmodel.metrics import EpochMetrics
-from sweeps.records.cell_contents import TrialSpec
+from sweeps.records.cell_contents import FinalRecord, TrialSpec
 from sweeps.records.manifest import Manifest
 from sweeps.records.sweep_log import Entry
 from sweeps.records.trial_record import Json, Outcome, TrialRecord
-from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.sweep_summary import SweepSummary
 
 
@@ -265,16 +264,27 @@ class RecordWriter(ReportPublisher, Protocol):
         ...
 
     def set_outcome(
-        self, record_id: str, outcome: Outcome, details: OutcomeFacts, time: int | None = None
+        self,
+        record_id: str,
+        outcome: Outcome,
+        *,
+        reason: str | None = None,
+        epochs: int | None = None,
+        time: int | None = None,
     ) -> None:
-        """Write a record's outcome and its facts, the outcome last, as readers go by it.
+        """Write a record's outcome, as the last of its facts, as readers go by it.
 
         Args:
             record_id: The trial's record id.
             outcome: RUNNING removes an earlier end.
-            details: The facts; those that are not given stay as they were.
+            reason: Why the trial did not finish; "" removes an earlier one, None leaves it.
+            epochs: Number of recorded epochs; None leaves it as it is.
             time: When it ended, milliseconds since 1970; None is now.
         """
+        ...
+
+    def set_final(self, record_id: str, final: FinalRecord) -> None:
+        """Write all that a final record says but for its epochs, the outcome last."""
         ...
 
     def upload(self, record_id: str, path: Path, name: str = "") -> None:

@@ -19,7 +19,7 @@ from sweeps.aggregation.report import publish_report, write_report
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.records.cell_contents import TrialSpec
+from sweeps.records.cell_contents import FinalRecord, TrialSpec
 from sweeps.records.errors import StoreRefused, StoreUnreachable
 from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
 from sweeps.records.manifest import Manifest
@@ -205,11 +205,17 @@ class LinesStore:
         self,
         record_id: str,
         outcome: Outcome,
-        details: record_facts.OutcomeFacts,
+        *,
+        reason: str | None = None,
+        epochs: int | None = None,
         time: int | None = None,
     ) -> None:
-        self.log_metrics(record_id, details.test_errors, time or 0, details.epochs or 0)
-        self._add(record_id, facts=record_facts.facts_of_outcome(outcome, details), time=time)
+        facts = record_facts.facts_of_outcome(outcome, reason, epochs)
+        self._add(record_id, facts=facts, time=time)
+
+    def set_final(self, record_id: str, final: FinalRecord) -> None:
+        self.log_metrics(record_id, final.test_errors(), final.time, len(final.curve))
+        self._add(record_id, facts=record_facts.facts_of_final(final), time=final.time)
 
     def upload(self, record_id: str, path: Path, name: str = "") -> None:
         if path.exists():

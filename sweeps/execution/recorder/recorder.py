@@ -9,7 +9,7 @@ The process around it is in `recorder_process`.
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from capsmodel.metrics import EpochMetrics
 from sweeps.execution.cells.evaluations import CellEvaluations
@@ -23,11 +23,8 @@ from sweeps.records.evaluation_record import EvaluationRecord
 from sweeps.records.trial_record import (
     ARTIFACT_PREDICTIONS,
     ARTIFACT_WEIGHTS,
-    METRIC_EXTRA_TEST_ERRORS,
-    METRIC_TEST_ERROR,
     Outcome,
 )
-from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.store import RecordWriter
 
 T = TypeVar("T")
@@ -137,10 +134,7 @@ class Recorder:
         if folder.is_busy() or self.is_behind(queued):
             return
         if queued.record_id and queued.outcome is Outcome.RUNNING:
-            epochs = OutcomeFacts(epochs=queued.last_epoch)
-            self._note(
-                queued, queued.record_id, Outcome.INTERRUPTED, epochs, moment=now_milliseconds()
-            )
+            self._note(queued, queued.record_id, Outcome.INTERRUPTED, epochs=queued.last_epoch)
         if not queued.is_wanted:
             self._queue.forget([queued.trial_key])
 
@@ -278,14 +272,13 @@ class Recorder:
         states = [line for line in lines if line.type != "epoch"]
         if is_filled or not states:
             return
-        moment = states[-1].time
-        if states[-1].type in {"failed", "pruned"}:
+        state = states[-1]
+        if state.type in {"failed", "pruned"}:
             self._records.upload(record_id, folder.log)
-            reason = OutcomeFacts(reason=states[-1].reason, epochs=folder.epochs_done())
-            outcome = Outcome(states[-1].type)
-            self._note(queued, record_id, outcome, reason, moment=moment)
+            facts = {"reason": state.reason, "epochs": folder.epochs_done(), "time": state.time}
+            self._note(queued, record_id, Outcome(state.type), **facts)
         elif queued.outcome is not Outcome.RUNNING:
-            self._note(queued, record_id, Outcome.RUNNING, OutcomeFacts(reason=""), moment=moment)
+            self._note(queued, record_id, Outcome.RUNNING, reason="", time=state.time)
 
     def _carry_final(self, record_id: str, folder: CellFolder, final: FinalRecord) -> None:
         check_files(folder, final)
@@ -297,31 +290,11 @@ class Recorder:
         for name, path in files.items():
             self._records.upload(record_id, path, name)
             self._moved(f"{name} of {folder.trial_key}", False)
-        facts = OutcomeFacts(
-            reason=final.reason,
-            epochs=len(final.curve),
-            duration_seconds=final.duration_seconds,
-            peak_memory_bytes=final.peak_memory_bytes,
-            target=final.target,
-            warnings=final.warnings,
-            num_images=final.num_images,
-            data_notes=final.data_notes,
-            attempt=final.head,
-            test_errors=_test_errors(final),
-        )
-        self._records.set_outcome(record_id, final.outcome, facts, final.time)
+        self._records.set_final(record_id, final)
         self._queue.update(folder.trial_key, outcome=final.outcome.value)
 
-    def _note(
-        self,
-        queued: QueuedCell,
-        record_id: str,
-        outcome: Outcome,
-        facts: OutcomeFacts,
-        *,
-        moment: int,
-    ) -> None:
-        self._records.set_outcome(record_id, outcome, facts, moment)
+    def _note(self, queued: QueuedCell, record_id: str, outcome: Outcome, **facts: Any) -> None:
+        self._records.set_outcome(record_id, outcome, **facts)
         self._queue.update(queued.trial_key, outcome=outcome.value)
 
     def _carry_evaluations(self, trial: EvaluatedTrial) -> bool:
@@ -360,13 +333,3 @@ def _is_in(final: FinalRecord, epoch: EpochMetrics) -> bool:
     place = epoch.epoch - 1
     of_final = final.curve[place : place + 1]
     return any(repr(same.numbers()) == repr(epoch.numbers()) for same in of_final)
-
-
-def _test_errors(final: FinalRecord) -> dict[str, float]:
-    """Return the errors of a final record by the names of their metrics."""
-    if final.test_error is None:
-        return {}
-    extra = final.extra_test_errors.items()
-    return {METRIC_TEST_ERROR: final.test_error} | {
-        METRIC_EXTRA_TEST_ERRORS + name: error for name, error in extra
-    }

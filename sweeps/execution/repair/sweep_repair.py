@@ -21,7 +21,6 @@ from sweeps.records.sweep_log import Entry, declared_last, manifest_of
 from sweeps.records.trial_record import ARTIFACT_PREDICTIONS, ARTIFACT_WEIGHTS, Outcome
 from sweeps.storage.locations import Storage
 from sweeps.tracking.addresses import is_server
-from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.recorded_weights import trials_with_replaced_weights
 from sweeps.tracking.store import RecordStore
 from sweeps.tracking.sweep_logs import publish_log
@@ -48,8 +47,7 @@ def settle(store: RecordStore, storage: Storage, manifest: Manifest) -> int:
     records = store.records(manifest.cell_keys().values())
     for key, record in records.items():
         if record.outcome is Outcome.RUNNING and not CellFolder(storage.cells, key).is_busy():
-            facts = OutcomeFacts(epochs=record.epochs)
-            writer.set_outcome(record.record_id, Outcome.INTERRUPTED, facts)
+            writer.set_outcome(record.record_id, Outcome.INTERRUPTED, epochs=record.epochs)
             num_settled += 1
     sweep_record = writer.find_sweep(manifest.sweep)
     if sweep_record and sweep_record.is_running:

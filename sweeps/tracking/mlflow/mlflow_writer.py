@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import time as clock
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -14,7 +13,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME, MLFLOW_RUN_NOTE
 
 from capsmodel.metrics import HEALTH, EpochMetrics
-from sweeps.records.cell_contents import TrialSpec
+from sweeps.records.cell_contents import FinalRecord, TrialSpec
 from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
 from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
 from sweeps.records.plain_text import one_line
@@ -42,7 +41,6 @@ from sweeps.tracking.mlflow.experiment import (
 from sweeps.tracking.mlflow.runs import EXPERIMENT, RUN_STATUS, runs_that, sweep_status, tags_of
 from sweeps.tracking.mlflow.tags import commit_tags, member_tag, run_tags, sweep_note, who_tags
 from sweeps.tracking.proxies import address_and_proxy
-from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.store import FreedWeights, SweepRef, TrialRef
 from sweeps.tracking.sweep_logs import log_digest
 from sweeps.tracking.sweep_summary import SweepSummary
@@ -252,9 +250,34 @@ class MlflowWriter:
 
     @with_our_errors
     def set_outcome(
-        self, record_id: str, outcome: Outcome, details: OutcomeFacts, time: int | None = None
+        self,
+        record_id: str,
+        outcome: Outcome,
+        *,
+        reason: str | None = None,
+        epochs: int | None = None,
+        time: int | None = None,
     ) -> None:
-        """Write a run's outcome as MLflow's status and as tags.
+        """Write a run's outcome as MLflow's status and as tags."""
+        self._end(record_id, outcome, facts.facts_of_outcome(outcome, reason, epochs), time=time)
+
+    @with_our_errors
+    def set_final(self, record_id: str, final: FinalRecord) -> None:
+        """Write a final record as MLflow's status, tags and test errors."""
+        errors = _metrics(final.test_errors(), final.time, len(final.curve))
+        tags = facts.facts_of_final(final)
+        self._end(record_id, final.outcome, tags, time=final.time, metrics=errors)
+
+    def _end(
+        self,
+        record_id: str,
+        outcome: Outcome,
+        tags: Mapping[str, str],
+        *,
+        time: int | None,
+        metrics: Sequence[Metric] = (),
+    ) -> None:
+        """Write an outcome as MLflow's status and as tags.
 
         The tags, which are what counts, are written last: nobody comes back to a record that is
         final, so one that was broken off between the two would keep the wrong status.
@@ -263,10 +286,7 @@ class MlflowWriter:
             self.client.update_run(record_id, status=RUN_STATUS[outcome])
         else:
             self.client.set_terminated(record_id, RUN_STATUS[outcome], end_time=time)
-        moment = round(1000 * clock.time()) if time is None else time
-        metrics = _metrics(details.test_errors, moment, details.epochs or 0)
-        tags = run_tags(facts.facts_of_outcome(outcome, details))
-        self.client.log_batch(record_id, metrics=metrics, tags=tags, synchronous=True)
+        self.client.log_batch(record_id, metrics, tags=run_tags(tags), synchronous=True)
 
     @with_our_errors
     def upload(self, record_id: str, path: Path, name: str = "") -> None:

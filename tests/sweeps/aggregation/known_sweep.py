@@ -5,10 +5,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from capsmodel.metrics import EpochMetrics
-from sweeps.records.cell_contents import TrialSpec
+from sweeps.records.cell_contents import FinalRecord, TrialSpec
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import EPOCH_METRICS, Outcome, TrialRecord
-from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.store import RecordStore
 from tests.sweeps.published import publish_manifest
 
@@ -128,13 +127,20 @@ def put_trial(store: RecordStore, trial: TrialRecord, start: int = 1) -> str:
         writer.log_epochs(record_id, epochs)
     of_the_end = {name: value for name, value in trial.metrics.items() if name.startswith("test")}
     writer.log_metrics(record_id, of_the_end, 1, trial.epochs)
-    facts = OutcomeFacts(
-        reason=trial.reason,
-        epochs=trial.epochs,
+    ended: dict[str, Any] = {"reason": trial.reason, "time": start + 1}
+    if trial.duration_seconds is None:
+        writer.set_outcome(record_id, trial.outcome, epochs=trial.epochs, **ended)
+        return record_id
+    final = FinalRecord(
+        head=spec,
+        outcome=trial.outcome,
+        curve=tuple(metrics for metrics, _ in epochs),
         duration_seconds=trial.duration_seconds,
         peak_memory_bytes=trial.peak_memory_bytes,
+        fence=1,
+        **ended,
     )
-    writer.set_outcome(record_id, trial.outcome, facts, start + 1)
+    writer.set_final(record_id, final)
     return record_id
 
 

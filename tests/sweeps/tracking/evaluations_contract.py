@@ -11,7 +11,6 @@ from sweeps.records.errors import StoreRefused
 from sweeps.records.evaluation_names import evaluation_metric
 from sweeps.records.evaluation_record import EvaluationRecord
 from sweeps.records.trial_record import Outcome
-from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.store import RecordStore
 from tests.sweeps.execution.examples import KEY, spec
 from tests.sweeps.tracking.store_examples import put, read
@@ -53,7 +52,7 @@ class EvaluationsContract:
     def test_what_is_told_of_the_trial_later_leaves_them(self, store: RecordStore) -> None:
         record_id, writer = put(store, outcome=Outcome.FINISHED), store.writer()
         writer.record_evaluation(record_id, LOOK, "look")
-        writer.set_outcome(record_id, Outcome.FINISHED, OutcomeFacts(reason=""), 9)
+        writer.set_outcome(record_id, Outcome.FINISHED, reason="", time=9)
         writer.describe_attempt(record_id, spec(hardware="GPU 2"))
         assert read(store).evaluations == {LOOK: {}}
 

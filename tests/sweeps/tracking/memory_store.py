@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from capsmodel.metrics import EpochMetrics
 from sweeps.records import trial_record as names
-from sweeps.records.cell_contents import TrialSpec
+from sweeps.records.cell_contents import FinalRecord, TrialSpec
 from sweeps.records.errors import StoreRefused, StoreUnreachable
 from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
 from sweeps.records.manifest import Manifest
@@ -35,7 +35,6 @@ from sweeps.records.trial_record import (
 )
 from sweeps.storage.folder import read_named_file
 from sweeps.tracking import record_facts as facts
-from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.store import (
     CurvePoint,
     FreedWeights,
@@ -254,16 +253,29 @@ class MemoryWriter:
             _log(self._backend.open(record_id), numbers, time, step)
 
     def set_outcome(
-        self, record_id: str, outcome: Outcome, details: OutcomeFacts, time: int | None = None
+        self,
+        record_id: str,
+        outcome: Outcome,
+        *,
+        reason: str | None = None,
+        epochs: int | None = None,
+        time: int | None = None,
     ) -> None:
-        """Write a record's outcome and what is told with it."""
+        """Write a record's outcome."""
         with self._backend.locked():
             run = self._backend.open(record_id)
             ended = round(1000 * clock.time()) if time is None else time
-            _log(run, details.test_errors, ended, details.epochs or 0)
-            run.facts |= facts.facts_of_outcome(outcome, details)
+            run.facts |= facts.facts_of_outcome(outcome, reason, epochs)
             run.is_running = outcome is Outcome.RUNNING
             run.ended = None if run.is_running else ended
+
+    def set_final(self, record_id: str, final: FinalRecord) -> None:
+        """Write all that a final record says but for its epochs."""
+        with self._backend.locked():
+            run = self._backend.open(record_id)
+            _log(run, final.test_errors(), final.time, len(final.curve))
+            run.facts |= facts.facts_of_final(final)
+            run.is_running, run.ended = False, final.time
 
     def upload(self, record_id: str, path: Path, name: str = "") -> None:
         """Add a file to a record's artifacts, by default under its own name, if it is there."""

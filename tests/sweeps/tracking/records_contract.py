@@ -8,9 +8,8 @@ import pytest
 
 from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.trial_record import METRIC_TEST_ERROR, Outcome, TrialRecord
-from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.store import CurvePoint, RecordStore
-from tests.sweeps.execution.examples import KEY, epoch, spec
+from tests.sweeps.execution.examples import KEY, epoch, final, spec
 from tests.sweeps.tracking.store_examples import CONFIG, HOSTILE, OTHER, put, read, reported_epochs
 
 
@@ -78,7 +77,7 @@ class RecordsContract:
         for write in (
             lambda: writer.log_epochs(record_id, reported_epochs(1)),
             lambda: writer.describe_trial(record_id, spec(config=CONFIG)),
-            lambda: writer.set_outcome(record_id, Outcome.FINISHED, OutcomeFacts(), 2),
+            lambda: writer.set_outcome(record_id, Outcome.FINISHED, time=2),
         ):
             with pytest.raises(StoreRefused) as error:
                 write()
@@ -199,8 +198,9 @@ class ContentsContract:
             "num_images": {"training": 9, "test": 3},
             "data_notes": ("one is seen twice",),
         }
-        facts = OutcomeFacts("", 2, 1.5, 9, "missed", warned, test_errors=errors, **data)
-        writer.set_outcome(record_id, Outcome.FINISHED, facts, 3000)
+        told = {"target": "missed", "warnings": warned, "extra_test_errors": {"familiar": 0.25}}
+        machine = {"duration_seconds": 1.5, "peak_memory_bytes": 9}
+        writer.set_final(record_id, final(head=of_trial, **told, **machine, **data))
         record = read(store)
         assert record.ended_at in {None, 3.0}, "a store may tell when, in seconds"
         assert record == TrialRecord(
@@ -278,12 +278,12 @@ class ContentsContract:
 
     def test_what_is_not_told_with_an_outcome_stays(self, store: RecordStore) -> None:
         record_id, writer = put(store), store.writer()
-        writer.set_outcome(record_id, Outcome.FAILED, OutcomeFacts("ValueError: no", 3), 5)
-        writer.set_outcome(record_id, Outcome.INTERRUPTED, OutcomeFacts(epochs=4))
+        writer.set_outcome(record_id, Outcome.FAILED, reason="ValueError: no", epochs=3, time=5)
+        writer.set_outcome(record_id, Outcome.INTERRUPTED, epochs=4)
         record = read(store)
         told_of = (record.outcome, record.reason, record.epochs)
         assert told_of == ("interrupted", "ValueError: no", 4)
-        writer.set_outcome(record_id, Outcome.RUNNING, OutcomeFacts(reason=""), 6)
+        writer.set_outcome(record_id, Outcome.RUNNING, reason="", time=6)
         record = read(store)
         assert (record.outcome, record.reason, record.epochs) == ("running", "", 4)
 
@@ -297,10 +297,11 @@ class ContentsContract:
         changed = {"device": "GPU 2", "threads": 4}
         assert read(store) == before.model_copy(update=changed)
         attempt = spec(hardware="GPU 3", git_revision="r")
-        writer.set_outcome(record_id, Outcome.FINISHED, OutcomeFacts(attempt=attempt), 5)
+        writer.set_final(record_id, final(0, head=attempt, test_error=None))
         changed = {"device": "GPU 3", "threads": 1, "git_revision": "r", "outcome": "finished"}
         after = read(store)
-        assert after == before.model_copy(update={**changed, "ended_at": after.ended_at})
+        changed |= {"duration_seconds": 2.0, "ended_at": after.ended_at}
+        assert after == before.model_copy(update=changed)
 
     def test_describing_a_trial_again_changes_nothing(self, store: RecordStore) -> None:
         record_id = put(store, config=CONFIG)
@@ -310,8 +311,7 @@ class ContentsContract:
 
     def test_hostile_texts_come_back_as_they_were(self, store: RecordStore) -> None:
         record_id = put(store, arm=HOSTILE, config={"text": HOSTILE})
-        told_of = OutcomeFacts(reason=HOSTILE, warnings=(HOSTILE,))
-        store.writer().set_outcome(record_id, Outcome.FAILED, told_of, 5)
+        store.writer().set_final(record_id, final(reason=HOSTILE, warnings=(HOSTILE,)))
         record = read(store)
         assert (record.arm, record.reason, record.warnings) == (HOSTILE, HOSTILE, (HOSTILE,))
         assert store.config(record) == {"text": HOSTILE}

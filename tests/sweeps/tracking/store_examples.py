@@ -4,7 +4,6 @@ from typing import Any
 
 from capsmodel.metrics import EpochMetrics
 from sweeps.records.trial_record import Outcome, TrialRecord
-from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.store import RecordStore
 from tests.sweeps.execution.examples import KEY, epoch, spec
 
@@ -37,7 +36,7 @@ def put(
     record_id = writer.create_trial(of_trial, "own", time)
     writer.describe_trial(record_id, of_trial)
     if outcome is not Outcome.RUNNING:
-        writer.set_outcome(record_id, outcome, OutcomeFacts(), time + 1)
+        writer.set_outcome(record_id, outcome, time=time + 1)
     return record_id
 
 

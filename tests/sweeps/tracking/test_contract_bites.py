@@ -8,7 +8,6 @@ import pytest
 
 from capsmodel.metrics import EpochMetrics
 from sweeps.records.trial_record import ARTIFACT_SWEEP_LOG, Outcome
-from sweeps.tracking.record_facts import OutcomeFacts
 from tests.sweeps.tracking.memory_store import MemoryBackend, MemoryStore, MemoryWriter, StoredRun
 from tests.sweeps.tracking.test_memory_store import TestMemory as Contract
 
@@ -52,12 +51,12 @@ def forgetting(
     writer: MemoryWriter,
     record_id: str,
     outcome: Outcome,
-    facts: OutcomeFacts,
+    *,
+    reason: str | None = None,
+    epochs: int | None = None,
     time: int | None = None,
 ) -> None:
-    set_outcome(
-        writer, record_id, outcome, OutcomeFacts(facts.reason or "", facts.epochs or 0), time
-    )
+    set_outcome(writer, record_id, outcome, reason=reason or "", epochs=epochs or 0, time=time)
 
 
 def deleted_too(backend: MemoryBackend, record_id: str) -> StoredRun:

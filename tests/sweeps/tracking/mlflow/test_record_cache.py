@@ -19,7 +19,6 @@ from sweeps.tracking.mlflow import record_cache
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.mlflow.record_cache import read_rows, write_rows
 from sweeps.tracking.opening import open_to_read
-from sweeps.tracking.record_facts import OutcomeFacts
 from tests.sweeps.execution.examples import spec
 from tests.sweeps.tracking.mlflow.faulty_server import FaultyServer, faulty_server
 from tests.sweeps.tracking.store_examples import reported_epochs
@@ -60,7 +59,7 @@ def finish(server: FaultyServer, tmp_path: Path, key: str, time: int = 1) -> str
     predictions = tmp_path / ARTIFACT_PREDICTIONS
     predictions.write_bytes(PREDICTIONS)
     writer.upload(record_id, predictions)
-    writer.set_outcome(record_id, Outcome.FINISHED, OutcomeFacts(epochs=2), 9)
+    writer.set_outcome(record_id, Outcome.FINISHED, epochs=2, time=9)
     return record_id
 
 
@@ -121,7 +120,7 @@ def test_a_final_record_that_lacks_an_epoch_may_be_repaired(
 ) -> None:
     writer = anew(server, tmp_path).writer()
     record_id = finish(server, tmp_path, KEYS[0])
-    writer.set_outcome(record_id, Outcome.FINISHED, OutcomeFacts(epochs=3), 9)
+    writer.set_outcome(record_id, Outcome.FINISHED, epochs=3, time=9)
     assert all_of(reader(server, tmp_path)) == all_of(anew(server, tmp_path))
     writer.log_epochs(record_id, reported_epochs(3))
     assert all_of(reader(server, tmp_path))[1] == all_of(anew(server, tmp_path))[1]

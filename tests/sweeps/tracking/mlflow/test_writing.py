@@ -19,7 +19,7 @@ from sweeps.tracking.mlflow.experiment import find_or_create_experiment
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.mlflow.mlflow_writer import MlflowWriter
 from sweeps.tracking.mlflow.runs import EXPERIMENT
-from sweeps.tracking.record_facts import TAG_REASON, OutcomeFacts
+from sweeps.tracking.record_facts import TAG_REASON
 from tests.sweeps.execution.examples import epoch, failed, final, manifest, reported, spec, start
 from tests.sweeps.published import publish_manifest
 from tests.sweeps.tracking.breaking import Breaking, Killed
@@ -95,7 +95,7 @@ def test_mlflow_has_a_status_for_each_outcome(
     writer: MlflowWriter, outcome: Outcome, status: str
 ) -> None:
     run_id = writer.create_trial(spec(), "parent", 5)
-    writer.set_outcome(run_id, outcome, OutcomeFacts(), 7)
+    writer.set_outcome(run_id, outcome, time=7)
     run = writer.client.get_run(run_id)
     assert run.info.status == status
     assert run.info.start_time == 5
@@ -112,7 +112,7 @@ def test_an_outcome_that_is_broken_off_at_the_status_does_not_count(
 
     monkeypatch.setattr(writer.client, "set_terminated", be_killed)
     with pytest.raises(Killed):
-        writer.set_outcome(run_id, Outcome.FINISHED, OutcomeFacts(), 7)
+        writer.set_outcome(run_id, Outcome.FINISHED, time=7)
     trial = writer.find_trial(spec().trial_key)
     assert trial is not None
     assert trial.outcome is not Outcome.FINISHED, "nobody would come back to its status"
@@ -159,7 +159,7 @@ HOSTILE = "a'b\"c`d | $x$ <script> \x1b[31m \x00 \u2028 " + "é" * 9000
 
 def test_a_hostile_reason_is_recorded_as_long_as_a_tag_can_be(writer: MlflowWriter) -> None:
     run_id = writer.create_trial(spec(), "parent", 1)
-    writer.set_outcome(run_id, Outcome.FAILED, OutcomeFacts(reason=HOSTILE), 2)
+    writer.set_outcome(run_id, Outcome.FAILED, reason=HOSTILE, time=2)
     reason = writer.client.get_run(run_id).data.tags[TAG_REASON]
     assert reason == HOSTILE[: len(reason)]
     assert 1000 < len(reason) <= 8000
