@@ -404,21 +404,6 @@ def _existing_file(path: Path) -> Path:
     return path
 
 
-class ChangedSweep(NamedTuple):
-    """A declared sweep with the changes of a launch.
-
-    Attributes:
-        source: As of the declared sweep.
-        path: The same.
-        departures: Its differences from the declared sweep: path -> (declared, given).
-    """
-
-    sweep: Sweep
-    source: str | None
-    path: Path
-    departures: dict[str, tuple[Any, Any]]
-
-
 def define(
     which: Launchable | DeclaredSweep,
     changes: Changes,
@@ -439,18 +424,21 @@ def define(
     Raises:
         BadInput: In one sentence, if a change or an arm is not valid.
     """
-    changed = changed_sweep(which, changes, current_seeds)
+    declared = declared_sweep(which)
+    changed = changed_sweep(declared, changes, current_seeds)
     with _bad_input():
-        defined = _definition(changed)
+        settings = _settings(declared.sweep, changes)
+        departures = _departures(declared.sweep, changed.sweep, settings)
+        defined = _definition(changed, departures)
         if (ordered := _in_recorded_order(defined, recorded)) is None:
             return defined
-        in_order = _definition(changed._replace(sweep=ordered))
+        in_order = _definition(changed._replace(sweep=ordered), departures)
         return in_order if recorded and in_order.decided_by == recorded.definition else defined
 
 
 def changed_sweep(
     which: Launchable | DeclaredSweep, changes: Changes, current_seeds: Sequence[int]
-) -> ChangedSweep:
+) -> DeclaredSweep:
     """Return a sweep with the changes of a launch; its arms are not made yet.
 
     Raises:
@@ -468,7 +456,7 @@ def changed_sweep(
             sampler=changes.sampler,
             scheduler=changes.scheduler,
         )
-        return ChangedSweep(sweep, source, path, _departures(declared, sweep, settings))
+        return DeclaredSweep(sweep, source, path)
 
 
 @contextmanager
@@ -540,8 +528,8 @@ def _at(config: Any, path: str) -> Any:
     return config
 
 
-def _definition(changed: ChangedSweep) -> Definition:
-    sweep, source, path, departures = changed
+def _definition(changed: DeclaredSweep, departures: Mapping[str, tuple[Any, Any]]) -> Definition:
+    sweep, source, path = changed
     arms = sweep.initial_arms()
     check_networks(sweep.plan, arms)
     sweep.plan.check_all(sweep)
