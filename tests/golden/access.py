@@ -9,7 +9,7 @@ from pathlib import Path
 from capsmodel import TrainingConfig
 from search_spaces.catalogue import named_sweeps
 from search_spaces.trial_key import trial_key
-from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.records.cell_contents import FinalRecord, OutboxLine
 from sweeps.records.manifest import Manifest
 from sweeps.records.sweep_log import entries_of
@@ -21,12 +21,12 @@ def names() -> list[str]:
     return [entry.name for entry in named_sweeps()]
 
 
-def definition_of(which: str | Path) -> Definition:
+def definition_of(which: str | Path) -> SweepDefinition:
     """Return the definition of a named sweep, or of one in a file, as its first launch has it."""
     return define(which, Changes(), ())
 
 
-def text_of(definition: Definition) -> str:
+def text_of(definition: SweepDefinition) -> str:
     """Return a definition's manifest as a launch would write it under the first rule of verdicts.
 
     The pinned commit had no other and did not name it.

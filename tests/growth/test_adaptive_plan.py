@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from search_spaces.plans.decisions import DONE, Decision, Propose, Select, Stop
-from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.execution.survey.surveyed_cells import check_dropped_cells
 from sweeps.execution.sweep_log import stored_entries
 from sweeps.records.cell_contents import TrialSpec
@@ -103,7 +103,7 @@ def written(folder: Path, text: str = TEXT) -> Path:
 
 
 @pytest.fixture
-def definition(tmp_path: Path) -> Definition:
+def definition(tmp_path: Path) -> SweepDefinition:
     return define(written(tmp_path / "file"), Changes(), ())
 
 
@@ -114,17 +114,17 @@ def score(spec: TrialSpec, epoch: int) -> float:
     return far + 0.01 * spec.seed + 0.01 / epoch
 
 
-def decisions(world: World, definition: Definition) -> list[Decision]:
+def decisions(world: World, definition: SweepDefinition) -> list[Decision]:
     return world.decisions(definition)
 
 
-def test_the_first_round_is_known_before_anything_runs(definition: Definition) -> None:
+def test_the_first_round_is_known_before_anything_runs(definition: SweepDefinition) -> None:
     assert len(definition.manifest.cells) == 4
     assert {cell.seed for cell in definition.manifest.cells} == {0}
     assert definition.manifest.is_growing
 
 
-def test_results_decide_what_is_trained_next(tmp_path: Path, definition: Definition) -> None:
+def test_results_decide_what_is_trained_next(tmp_path: Path, definition: SweepDefinition) -> None:
     world = World(tmp_path / "world")
     launch = Launch(world, definition, score).run()
     cells = [(cell.arm, cell.seed) for cell in launch.manifest.cells]
@@ -166,7 +166,7 @@ def test_killed_at_any_step_and_run_again_it_decides_the_same(tmp_path: Path) ->
         assert set(resumed.epochs_trained().values()) == {1}
 
 
-def test_run_again_it_does_nothing(tmp_path: Path, definition: Definition) -> None:
+def test_run_again_it_does_nothing(tmp_path: Path, definition: SweepDefinition) -> None:
     world = World(tmp_path / "world")
     Launch(world, definition, score).run()
     known = decisions(world, definition)
@@ -176,7 +176,7 @@ def test_run_again_it_does_nothing(tmp_path: Path, definition: Definition) -> No
 
 
 def test_another_plan_does_not_go_on_from_its_decisions(
-    tmp_path: Path, definition: Definition
+    tmp_path: Path, definition: SweepDefinition
 ) -> None:
     world = World(tmp_path / "world")
     Launch(world, definition, score).run()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from search_spaces.sweep_file import sweep_from_file
-from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.records.errors import BadInput
 from sweeps.tracking.opening import open_store
 from tests.end_to_end.command import Command
@@ -71,7 +71,7 @@ def written(folder: Path, text: str = TEXT) -> Path:
     return path
 
 
-def defined(path: Path, **changes: object) -> Definition:
+def defined(path: Path, **changes: object) -> SweepDefinition:
     return define(path, Changes(**changes), ())  # pyright: ignore[reportArgumentType]
 
 

@@ -13,7 +13,7 @@ import pytest
 from sweeps.aggregation.best_configs import best_configs
 from sweeps.aggregation.report import write_report
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.worker.trial import TrialJob, run_trial
@@ -132,7 +132,7 @@ def written(folder: Path, plan: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Definition, RecordStore]:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[SweepDefinition, RecordStore]:
     """The design, its two trials trained by the worker's function and carried by the recorder."""
     folder = tmp_path_factory.mktemp("design")
     definition = define(written(folder, DESIGN), Changes(), ())
@@ -156,7 +156,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Definition, Reco
 
 
 def test_the_manifest_says_what_the_metric_is(
-    recorded: tuple[Definition, RecordStore],
+    recorded: tuple[SweepDefinition, RecordStore],
 ) -> None:
     definition, store = recorded
     metric = store.manifest("guesses").metric(NAME)
@@ -166,7 +166,7 @@ def test_the_manifest_says_what_the_metric_is(
         definition.manifest.metric("validation_top2_acuracy")
 
 
-def test_records_and_histories_hold_it(recorded: tuple[Definition, RecordStore]) -> None:
+def test_records_and_histories_hold_it(recorded: tuple[SweepDefinition, RecordStore]) -> None:
     definition, store = recorded
     records = store.records(definition.manifest.cell_keys().values())
     assert len(records) == 2
@@ -178,7 +178,7 @@ def test_records_and_histories_hold_it(recorded: tuple[Definition, RecordStore])
 
 
 def test_the_report_draws_and_tabulates_it_in_percent(
-    recorded: tuple[Definition, RecordStore], tmp_path: Path
+    recorded: tuple[SweepDefinition, RecordStore], tmp_path: Path
 ) -> None:
     definition, store = recorded
     records = {one.arm: one for one in records_of(definition, store)}
@@ -193,7 +193,7 @@ def test_the_report_draws_and_tabulates_it_in_percent(
 
 
 def test_a_search_for_it_ranks_the_larger_first(
-    recorded: tuple[Definition, RecordStore], tmp_path: Path
+    recorded: tuple[SweepDefinition, RecordStore], tmp_path: Path
 ) -> None:
     definition, store = recorded
     records = {one.arm: one.value(NAME) or 0.0 for one in records_of(definition, store)}
@@ -241,7 +241,7 @@ def manifest_in(storage: Path) -> Manifest:
     return manifest
 
 
-def records_of(definition: Definition, store: RecordStore) -> list[Any]:
+def records_of(definition: SweepDefinition, store: RecordStore) -> list[Any]:
     return list(store.records(definition.manifest.cell_keys().values()).values())
 
 

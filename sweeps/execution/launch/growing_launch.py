@@ -1,7 +1,7 @@
 """What follows in a launch when its sweep grows: who is told of the new cells."""
 
 from search_spaces.plans.decisions import EndSearch, ProposeRandom, Select, Stop
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.plan.growing_definition import GrowingDefinition
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.survey.folder_states import folder_states
@@ -25,7 +25,7 @@ class GrowingLaunch:
         self._sweep_id = sweep_id
 
     @property
-    def definition(self) -> Definition:
+    def definition(self) -> SweepDefinition:
         """The definition as it is now, whole."""
         return self.growing.snapshot()
 

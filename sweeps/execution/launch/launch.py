@@ -26,8 +26,8 @@ from sweeps.execution.launch_process.launch_lock import (
 )
 from sweeps.execution.plan.definition import (
     DeclaredSweep,
-    Definition,
     Launchable,
+    SweepDefinition,
     changed_sweep,
     declared_sweep,
 )
@@ -46,7 +46,7 @@ _FOUND_BY_RAY = {"auto", "local"}
 _LOG = logging.getLogger(__name__)
 
 
-def prepare_data(definition: Definition) -> None:
+def prepare_data(definition: SweepDefinition) -> None:
     """Make sure that the data of every arm are on this machine.
 
     Missing data are downloaded. Trials would do all of this too, but each would fail for itself.
@@ -112,7 +112,7 @@ def print_num_cells(survey: Survey) -> None:
     print_line(f"{expected}, {num_filled:,} of them there." if num_filled else f"{expected}.")
 
 
-def print_own_data(definition: Definition) -> None:
+def print_own_data(definition: SweepDefinition) -> None:
     """Print how many images the data sets hold that are the user's own, and what is odd in them."""
     for data, facts in definition.own_data().items():
         print_line(f"Data '{data.kind}': {image_counts_text(facts.num_images)}.")

@@ -11,7 +11,7 @@ from sweeps.execution.launch.growing_launch import GrowingLaunch
 from sweeps.execution.launch.opened_records import OpenedRecords
 from sweeps.execution.launch.result import EvaluationsMade, FailedTrial, SweepResult
 from sweeps.execution.launch.weights import WeightsDeleted
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.survey.survey import Survey
 from sweeps.execution.sweep_log import SweepLog
 from sweeps.records.manifest import ManifestCell
@@ -57,7 +57,7 @@ class Progress:
     started_at: float = field(default_factory=time.monotonic)
 
     @property
-    def definition(self) -> Definition:
+    def definition(self) -> SweepDefinition:
         """The sweep's definition as it is now."""
         return self.growth.definition if self.growth else self.survey.definition
 

@@ -244,7 +244,7 @@ class LostDecisions:
 
 
 @dataclass(frozen=True)
-class Definition:
+class SweepDefinition:
     """A sweep as a launch declares it, and its manifest with all decisions so far.
 
     Attributes:
@@ -277,7 +277,7 @@ class Definition:
         """Trial key -> the epoch at which it waits for its promotion."""
         return waiting_trials(self.decisions)
 
-    def with_declared(self, **fields: Any) -> "Definition":
+    def with_declared(self, **fields: Any) -> "SweepDefinition":
         """Return it with other fields of its manifest; it has no decisions yet."""
         manifest = self.declared.manifest.model_copy(update=fields)
         declared = self.declared.model_copy(update={"manifest": manifest})
@@ -344,7 +344,7 @@ class Specs(Protocol):
 
 
 def spec_of(
-    definition: Definition, cell: ManifestCell, arm: ManifestArm, fingerprint: str
+    definition: SweepDefinition, cell: ManifestCell, arm: ManifestArm, fingerprint: str
 ) -> TrialSpec:
     """Return the spec of a cell's trial, without the machine that it runs on."""
     return TrialSpec(
@@ -409,7 +409,7 @@ def define(
     changes: Changes,
     current_seeds: Sequence[int],
     recorded: ManifestSearch | None = None,
-) -> Definition:
+) -> SweepDefinition:
     """Return the definition of a sweep with the changes of a launch.
 
     A search whose settings or choices are declared in another order than before stays the same: it
@@ -528,7 +528,9 @@ def _at(config: Any, path: str) -> Any:
     return config
 
 
-def _definition(changed: DeclaredSweep, departures: Mapping[str, tuple[Any, Any]]) -> Definition:
+def _definition(
+    changed: DeclaredSweep, departures: Mapping[str, tuple[Any, Any]]
+) -> SweepDefinition:
     sweep, source, path = changed
     arms = sweep.initial_arms()
     check_networks(sweep.plan, arms)
@@ -553,7 +555,7 @@ def _definition(changed: DeclaredSweep, departures: Mapping[str, tuple[Any, Any]
         **own_plan_fields(sweep, source),
     }
     manifest = Manifest.model_validate(fields)
-    return Definition(
+    return SweepDefinition(
         sweep=sweep,
         declared=Declared(manifest=manifest, question=sweep.plan.question()),
         manifest=manifest,
@@ -564,7 +566,7 @@ def _definition(changed: DeclaredSweep, departures: Mapping[str, tuple[Any, Any]
     )
 
 
-def _in_recorded_order(defined: Definition, recorded: ManifestSearch | None) -> Sweep | None:
+def _in_recorded_order(defined: SweepDefinition, recorded: ManifestSearch | None) -> Sweep | None:
     """Return a search with its space in the order in which it was launched; None if it is."""
     plan = defined.sweep.plan
     if recorded is None or not isinstance(plan, Search):

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from search_spaces.data_fingerprint import data_fingerprint
 from search_spaces.plans.base import Arm
 from search_spaces.plans.decisions import Decision, Propose, Select
-from sweeps.execution.plan.definition import Definition, manifest_arm, manifest_cells, spec_of
+from sweeps.execution.plan.definition import SweepDefinition, manifest_arm, manifest_cells, spec_of
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import ManifestArm, ManifestCell
@@ -31,7 +31,7 @@ class GrowingDefinition:
         epochs: Epochs of a full training, arm -> number.
     """
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, definition: SweepDefinition) -> None:
         self.declared = definition
         self.manifest = ManifestFold(definition.manifest, definition.declared.question)
         self.epochs = dict(definition.epochs)
@@ -45,7 +45,7 @@ class GrowingDefinition:
             points = (*search.proposals, *definition.manifest.drawn)
             self._settings |= {proposal.arm: proposal.params for proposal in points}
 
-    def snapshot(self) -> Definition:
+    def snapshot(self) -> SweepDefinition:
         """Return the definition as it is now."""
         return replace(
             self.declared,
@@ -113,7 +113,7 @@ class GrowingDefinition:
             raise BadInput(f"The space holds points that are no settings: {error}") from error
 
 
-def resumed(definition: Definition, decisions: Iterable[Decided]) -> Definition:
+def resumed(definition: SweepDefinition, decisions: Iterable[Decided]) -> SweepDefinition:
     """Return a definition with those decisions of earlier launches that are in force.
 
     Args:

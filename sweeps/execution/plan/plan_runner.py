@@ -40,7 +40,7 @@ from sweeps.records.sweep_log import Decided, entries_of, line_of
 from sweeps.records.trial_record import Outcome, TrialRecord
 
 if TYPE_CHECKING:
-    from search_spaces.plans.base import Definition as Declared
+    from search_spaces.plans.base import Definition
 
 
 class TrialFacts:
@@ -118,7 +118,7 @@ JobMaker = Callable[[Specs, ManifestCell], TrialJob]
 class Decider(Protocol):
     """What makes decisions: a plan itself, or the adapter of a plan such as a search."""
 
-    def decide(self, definition: "Declared", journal: Any, event: Event) -> Sequence[Decision]:
+    def decide(self, definition: "Definition", journal: Any, event: Event) -> Sequence[Decision]:
         """Return what follows from an event."""
         ...
 

@@ -2,7 +2,7 @@
 
 from search_spaces.sweep import Sweep
 from sweeps.execution.plan.changes import Changes
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import points_text
@@ -29,7 +29,7 @@ def added_before(sweep: Sweep, changes: Changes, earlier: Manifest | None) -> tu
     return tuple(seed for seed in given if seed not in {*declared, *sweep.arm_seeds})
 
 
-def with_planned_seeds(definition: Definition, earlier: Manifest | None) -> Definition:
+def with_planned_seeds(definition: SweepDefinition, earlier: Manifest | None) -> SweepDefinition:
     """Return the definition with the seeds that were planned before a launch added others.
 
     Whoever adds seeds may have seen the table of the first ones, so verdicts then need more
@@ -57,7 +57,7 @@ def with_planned_seeds(definition: Definition, earlier: Manifest | None) -> Defi
     return definition.with_declared(planned_seeds=planned)
 
 
-def with_first_rule(definition: Definition, earlier: Manifest | None) -> Definition:
+def with_first_rule(definition: SweepDefinition, earlier: Manifest | None) -> SweepDefinition:
     """Return the definition with the rule of verdicts that the first launch was under.
 
     Args:

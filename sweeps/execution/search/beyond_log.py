@@ -8,7 +8,7 @@ from pathlib import Path
 from search_spaces.plans.decisions import LogCut
 from search_spaces.plans.search import Search
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.plan.definition import Definition, LostDecisions
+from sweeps.execution.plan.definition import LostDecisions, SweepDefinition
 from sweeps.execution.plan.growing_definition import GrowingDefinition
 from sweeps.execution.search.warm_points import Point, point_of_settings
 from sweeps.execution.sweep_log import EarlierLog
@@ -19,7 +19,9 @@ from sweeps.records.trial_record import TRIAL_KEY
 _NAME = re.compile(r"proposal (\d{1,6})")
 
 
-def with_lost_decisions(definition: Definition, earlier: EarlierLog, cells: Path) -> Definition:
+def with_lost_decisions(
+    definition: SweepDefinition, earlier: EarlierLog, cells: Path
+) -> SweepDefinition:
     """Return a search with the decisions that its log has lost, and the decision that notes it.
 
     A trial says in its folder which plan has started it, as which proposal, and whether it was
@@ -54,7 +56,7 @@ def with_lost_decisions(definition: Definition, earlier: EarlierLog, cells: Path
 
 
 def trials_beyond_log(
-    definition: Definition, earlier: EarlierLog, cells: Path
+    definition: SweepDefinition, earlier: EarlierLog, cells: Path
 ) -> Iterator[TrialSpec]:
     """Yield the specs of trials that the plan has started and no log names."""
     plan = definition.decided_by

@@ -7,7 +7,7 @@ from capsmodel.config import TrainingConfig, why_unbuildable
 from search_spaces.plans.decisions import WarmStart
 from search_spaces.plans.search import Search
 from search_spaces.space.proposal import kind_at, point_of
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.plan.growing_definition import GrowingDefinition
 from sweeps.execution.search.unseen import identity
 from sweeps.records.bounds import Json
@@ -26,7 +26,7 @@ With two a search is no worse than a cold one where the sweeps have nothing in c
 """
 
 
-def warm_started(definition: Definition, other: str, store: RecordStore) -> Definition:
+def warm_started(definition: SweepDefinition, other: str, store: RecordStore) -> Definition:
     """Return a search whose first proposals are the best points of another sweep.
 
     A search that has started keeps its warm start: a launch that repeats it changes nothing.
@@ -59,7 +59,7 @@ def warm_started(definition: Definition, other: str, store: RecordStore) -> Defi
 
 
 def fitting_points(
-    definition: Definition, manifest: Manifest, records: Mapping[str, TrialRecord]
+    definition: SweepDefinition, manifest: Manifest, records: Mapping[str, TrialRecord]
 ) -> list[Point]:
     """Return the points of a search's space that another sweep has trained, the best first.
 
@@ -86,7 +86,7 @@ def fitting_points(
     return list(points.values())
 
 
-def _check_warm_start(definition: Definition, other: str) -> None:
+def _check_warm_start(definition: SweepDefinition, other: str) -> None:
     """Check that a sweep can start warm.
 
     Raises:
@@ -118,7 +118,7 @@ def _check_warm_start(definition: Definition, other: str) -> None:
 
 
 def _costs(
-    definition: Definition, manifest: Manifest, records: Mapping[str, TrialRecord]
+    definition: SweepDefinition, manifest: Manifest, records: Mapping[str, TrialRecord]
 ) -> dict[str, float]:
     """Return arm -> cost (small is good), for arms that finished with each seed."""
     objective = definition.manifest.objective
@@ -137,7 +137,7 @@ def _costs(
     }
 
 
-def point_of_settings(definition: Definition, settings: Json) -> Point | None:
+def point_of_settings(definition: SweepDefinition, settings: Json) -> Point | None:
     """Return the point of a search's space that gives a config, None if there is none.
 
     Args:

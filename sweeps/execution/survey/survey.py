@@ -13,8 +13,8 @@ from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.launch_process.launch_lock import check_places, readable_places
 from sweeps.execution.plan.definition import (
     DeclaredSweep,
-    Definition,
     Launchable,
+    SweepDefinition,
     declared_sweep,
     define,
 )
@@ -88,7 +88,7 @@ class Survey:
         earlier_seeds: Seeds that need not be added.
     """
 
-    definition: Definition
+    definition: SweepDefinition
     earlier: EarlierLog
     current: Manifest | None
     known: Manifest
@@ -306,7 +306,7 @@ def earlier_log(
 
 def declared_definition(
     declared: DeclaredSweep, options: LaunchOptions, current: Manifest | None
-) -> Definition:
+) -> SweepDefinition:
     """Return the definition of a launch without the decisions of earlier ones.
 
     Args:
@@ -389,7 +389,7 @@ def _definitions(
     storage: Storage,
     *,
     store: RecordStore,
-) -> tuple[Definition, Manifest]:
+) -> tuple[SweepDefinition, Manifest]:
     """Return the definition that a launch starts from, and the manifest of all decisions in force.
 
     They differ where the launch trains all from the start.
@@ -412,7 +412,7 @@ def _lost(dropped: Sequence[ManifestCell], storage: Storage, store: RecordStore)
     return frozenset(cell.cell.trial_key for cell in cells if cell.is_filled)
 
 
-def _to_come(definition: Definition) -> tuple[int, float]:
+def _to_come(definition: SweepDefinition) -> tuple[int, float]:
     """Return how many cells are still to come, and the share of a full training that one takes."""
     manifest, sweep = definition.manifest, definition.sweep
     num_to_come, search = manifest.num_expected - len(manifest.cells), manifest.search

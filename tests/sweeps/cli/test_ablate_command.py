@@ -9,7 +9,7 @@ from search_spaces.sweep_file import sweep_from_file
 from search_spaces.trial_key import trial_key
 from sweeps.execution.launch.writing.ablate import ablate
 from sweeps.execution.launch.writing.options import AblateOptions
-from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.tracking.opening import open_store
 from tests.golden.stores.archive import STORAGE
 from tests.golden.stores.questions import FINISHED_SEARCH
@@ -37,7 +37,7 @@ RATE = {path: value for path, value in POINT.items() if path != "loss"} | {
 }
 
 
-def launched(shell: Shell, empty_database: Path, changes: Changes | None = None) -> Definition:
+def launched(shell: Shell, empty_database: Path, changes: Changes | None = None) -> SweepDefinition:
     """Put a search of the package into a store: four proposals, the second is chosen first."""
     storage = shell.folder / STORAGE
     storage.mkdir()

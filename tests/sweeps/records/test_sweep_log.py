@@ -18,7 +18,7 @@ from search_spaces.plans.decisions import (
     Unselect,
     WarmStart,
 )
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.sweep_log import SweepLog, stored_entries
 from sweeps.records.sweep_log import (
     Decided,
@@ -137,7 +137,7 @@ def test_a_decision_is_written_once_but_selections_may_follow(tmp_path: Path) ->
     assert written == [Continue(KEY, 1), Stop(KEY, 1, 0.9), Propose(CELLS), DONE, *selections]
 
 
-def log_decisions(journals: Path, definition: Definition) -> list[Decided]:
+def log_decisions(journals: Path, definition: SweepDefinition) -> list[Decided]:
     return decisions_under(definition.decided_by, stored_entries(journals, "example"))
 
 

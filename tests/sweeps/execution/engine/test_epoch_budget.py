@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from sweeps.execution.engine.cell_queue import EpochBudget
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from tests.sweeps.execution.search.examples import searched
 from tests.sweeps.execution.search.scores import falling
 from tests.sweeps.execution.search.simulated import Launch, World
@@ -16,12 +16,12 @@ Spend = Callable[[int | None, int], tuple[Launch, EpochBudget]]
 
 
 @pytest.fixture
-def definition() -> Definition:
+def definition() -> SweepDefinition:
     return searched(trials=5, sampler="random", scheduler="none")
 
 
 @pytest.fixture
-def spend(world: World, definition: Definition) -> Spend:
+def spend(world: World, definition: SweepDefinition) -> Spend:
     def spent(epochs: int | None, num_concurrent: int = 1) -> tuple[Launch, EpochBudget]:
         launch = Launch(world, definition, falling)
         budget = EpochBudget(launch.queue, epochs)

@@ -5,7 +5,7 @@ import pytest
 from capsmodel import TrainingConfig
 from search_spaces import ListedArms, Sweep
 from search_spaces.trial_key import trial_key
-from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.execution.plan.preregistration import with_planned_seeds
 from sweeps.execution.survey.surveyed_cells import CellState, check_dropped_cells, surveyed
 from sweeps.records.errors import BadInput
@@ -14,7 +14,7 @@ from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.capsmodel.small_config import small_config
 
 
-def defined(*, splits: tuple[int, ...] = (3, 5), num_seeds: int = 4) -> Definition:
+def defined(*, splits: tuple[int, ...] = (3, 5), num_seeds: int = 4) -> SweepDefinition:
     arms = {"base": {}, "uniform": {"model.routing": "uniform"}}
     sweep = Sweep(
         name="over",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.search import measures
 from tests.sweeps.execution.search.simulated import Launch, Score, World
 
@@ -27,7 +27,7 @@ def few_points_tried(monkeypatch: pytest.MonkeyPatch) -> None:
 def run(world: World) -> Callable[..., Launch]:
     """Launches over one world."""
 
-    def begin(definition: Definition, score: Score, **more: Any) -> Launch:
+    def begin(definition: SweepDefinition, score: Score, **more: Any) -> Launch:
         return Launch(world, definition, score, **more).run()
 
     return begin

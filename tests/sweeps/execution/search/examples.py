@@ -6,7 +6,7 @@ from typing import Any
 from capsmodel import TrainingConfig
 from capsmodel.search_range import Choices
 from search_spaces import Asha, Confirm, Search, Space, Sweep
-from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.execution.search.observation import Observation
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_plan import Plain
@@ -31,7 +31,7 @@ def sweep(**changes: Any) -> Sweep:
     return Sweep(**(known | changes))
 
 
-def searched(**changes: Any) -> Definition:
+def searched(**changes: Any) -> SweepDefinition:
     """Return the definition of a search with some fields changed."""
     return define(sweep(plan=search(**changes)), Changes(), ())
 
@@ -45,7 +45,7 @@ def params(number: int) -> dict[str, Plain]:
     return {RATE: 1e-3 + number * 1e-4, BATCH: 64}
 
 
-def proposed(definition: Definition, count: int) -> Definition:
+def proposed(definition: SweepDefinition, count: int) -> SweepDefinition:
     """Return a definition with some proposals more."""
     for _ in range(count):
         definition = with_proposal(definition, params(num_proposed(definition)))

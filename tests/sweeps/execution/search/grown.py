@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from search_spaces.plans.decisions import Cell, Decision, Propose, Select, Stop, Unselect
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.plan.growing_definition import GrowingDefinition
 from sweeps.execution.search.decider import name_of_proposal
 from sweeps.records.manifest import ManifestCell, Stopped
@@ -11,17 +11,17 @@ from sweeps.records.manifest_plan import Plain
 
 
 def with_proposal(
-    definition: Definition,
+    definition: SweepDefinition,
     params: Mapping[str, Plain],
     stopped: Mapping[str, Stopped] | None = None,
-) -> Definition:
+) -> SweepDefinition:
     """Return the definition with one proposal more, the next by number."""
     stops = [Stop(key, one.epoch, one.value) for key, one in (stopped or {}).items()]
     cells = cells_of(num_proposed(definition), params, definition)
     return with_decisions(definition, *stops, Propose(tuple(cells)))
 
 
-def with_decisions(definition: Definition, *decisions: Decision) -> Definition:
+def with_decisions(definition: SweepDefinition, *decisions: Decision) -> SweepDefinition:
     """Return the definition with more decisions."""
     growing = GrowingDefinition(definition)
     for decision in decisions:
@@ -29,46 +29,46 @@ def with_decisions(definition: Definition, *decisions: Decision) -> Definition:
     return growing.snapshot()
 
 
-def num_proposed(definition: Definition) -> int:
+def num_proposed(definition: SweepDefinition) -> int:
     """Return how many proposals there are."""
     assert definition.manifest.search
     return len(definition.manifest.search.proposals)
 
 
-def cells_of(number: int, params: Mapping[str, Plain], definition: Definition) -> list[Cell]:
+def cells_of(number: int, params: Mapping[str, Plain], definition: SweepDefinition) -> list[Cell]:
     """Return the cells of a proposal."""
     seeds = definition.manifest.seeds
     return [Cell(name_of_proposal(number), params, seed) for seed in seeds]
 
 
-def with_stopped(definition: Definition, trial_key: str, stopped: Stopped) -> Definition:
+def with_stopped(definition: SweepDefinition, trial_key: str, stopped: Stopped) -> SweepDefinition:
     """Return the definition with a trial stopped by the scheduler."""
     return with_decisions(definition, Stop(trial_key, stopped.epoch, stopped.value))
 
 
 def with_confirmation(
-    definition: Definition, arms: Sequence[str], reference: str | None
-) -> Definition:
+    definition: SweepDefinition, arms: Sequence[str], reference: str | None
+) -> SweepDefinition:
     """Return the definition with the arms that are run again on fresh seeds."""
     question = definition.declared.question
     return with_decisions(definition, Select(tuple(arms), reference, question))
 
 
-def without_confirmation(definition: Definition) -> Definition:
+def without_confirmation(definition: SweepDefinition) -> SweepDefinition:
     """Return the definition with nothing chosen to be run again."""
     return with_decisions(definition, Unselect())
 
 
-def search_cells(definition: Definition) -> tuple[ManifestCell, ...]:
+def search_cells(definition: SweepDefinition) -> tuple[ManifestCell, ...]:
     """Return the cells of the proposals, without those of the confirmation."""
     return definition.manifest.proposed_cells()
 
 
-def is_growing(definition: Definition) -> bool:
+def is_growing(definition: SweepDefinition) -> bool:
     """Return whether more cells may follow."""
     return definition.manifest.is_growing
 
 
-def num_expected(definition: Definition) -> int:
+def num_expected(definition: SweepDefinition) -> int:
     """Return how many cells there will be in the end, at most."""
     return definition.manifest.num_expected

@@ -3,7 +3,7 @@
 from typing import Any
 
 from search_spaces.plans.search import BASE
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.records.cell_contents import TrialSpec
 from tests.sweeps.execution.search.examples import searched
 from tests.sweeps.execution.search.simulated import Launch, Score
@@ -24,7 +24,7 @@ def falling(spec: TrialSpec, epoch: int) -> float:
     return 0.5 - number_of(spec) / 100
 
 
-def random(**changes: Any) -> Definition:
+def random(**changes: Any) -> SweepDefinition:
     return searched(**({"sampler": "random"} | changes))
 
 

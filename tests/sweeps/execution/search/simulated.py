@@ -22,7 +22,7 @@ from sweeps.execution.engine.cell_source import ListedCells
 from sweeps.execution.engine.engine import EpochEnded, Event, Job, Next, TrialEnded
 from sweeps.execution.engine.engine import Stop as StopMessage
 from sweeps.execution.engine.placement import Machine
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.plan.growing_definition import GrowingDefinition, resumed
 from sweeps.execution.plan.plan_runner import PlanRunner, Specs, TrialFacts
 from sweeps.execution.search.beyond_log import with_lost_decisions
@@ -106,7 +106,7 @@ class World:
         """Return what earlier launches have left."""
         return EarlierLog(stored_entries(self.journals, sweep), self.stored(sweep))
 
-    def resumed(self, definition: Definition) -> Definition:
+    def resumed(self, definition: SweepDefinition) -> SweepDefinition:
         """Return a definition with what earlier launches have decided."""
         earlier = self.earlier(definition.manifest.sweep)
         known = {entry.subject for entry in definition.decisions}
@@ -114,7 +114,7 @@ class World:
         resumed_so_far = resumed(definition, [one for one in decisions if one.subject not in known])
         return with_lost_decisions(resumed_so_far, earlier, self.cells)
 
-    def decisions(self, definition: Definition) -> list[Decision]:
+    def decisions(self, definition: SweepDefinition) -> list[Decision]:
         """Return what the log in the storage folder says that a definition's plan has decided."""
         entries = stored_entries(self.journals, definition.manifest.sweep)
         return [entry.decision for entry in decisions_under(definition.decided_by, entries)]
@@ -166,7 +166,7 @@ class Launch:
     def __init__(
         self,
         world: World,
-        definition: Definition,
+        definition: SweepDefinition,
         score: Score,
         *,
         step: Callable[[], None] = no_step,
@@ -198,7 +198,7 @@ class Launch:
         return self.definition.manifest
 
     @property
-    def definition(self) -> Definition:
+    def definition(self) -> SweepDefinition:
         """As it is now."""
         return self.growing.snapshot()
 

@@ -9,7 +9,7 @@ from search_spaces import ListedArms, Sweep
 from search_spaces.plans.decisions import Stop
 from search_spaces.plans.search import Search
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.execution.sweep_log import SweepLog, log_path, stored_manifest
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.manifest import Manifest
@@ -25,7 +25,7 @@ NUM_CONCURRENT = 3
 
 
 @pytest.fixture(scope="module")
-def definition() -> Definition:
+def definition() -> SweepDefinition:
     return searched(sampler="tpe", trials=8, confirm=confirm(1), seeds=(0,))
 
 
@@ -35,7 +35,7 @@ def _learning_soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory, definition: Definition) -> World:
+def whole(tmp_path_factory: pytest.TempPathFactory, definition: SweepDefinition) -> World:
     """A search of several trials at once, ended."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Search, "num_startup", 2)
@@ -68,7 +68,7 @@ def drawn(count: int) -> list[float]:
 
 @pytest.mark.parametrize("share", drawn(8))
 def test_with_the_store_intact_the_search_is_the_same(
-    whole: World, tmp_path: Path, definition: Definition, share: float
+    whole: World, tmp_path: Path, definition: SweepDefinition, share: float
 ) -> None:
     unbroken = Unbroken(whole, Launch(whole, definition, score))
     size = borders(whole)[-1]
@@ -84,7 +84,7 @@ def border_before(world: World, share: float) -> int:
 
 @pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.nightly)])
 def test_cut_here_and_in_the_store_nothing_is_trained_or_numbered_twice(
-    whole: World, tmp_path: Path, definition: Definition, every: int
+    whole: World, tmp_path: Path, definition: SweepDefinition, every: int
 ) -> None:
     ends = borders(whole)
     torn = [int(share * ends[-1]) for share in drawn(20)]

@@ -3,7 +3,7 @@
 import pytest
 
 from search_spaces import ListedArms, Sweep
-from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Stopped
 from sweeps.records.manifest_plan import ManifestSearch
@@ -30,12 +30,12 @@ from tests.sweeps.execution.search.grown import (
 STOPPED = Stopped(epoch=2, value=0.5)
 
 
-def of(definition: Definition) -> ManifestSearch:
+def of(definition: SweepDefinition) -> ManifestSearch:
     assert definition.manifest.search
     return definition.manifest.search
 
 
-def confirming(count: int = 3) -> Definition:
+def confirming(count: int = 3) -> SweepDefinition:
     return proposed(searched(trials=3, confirm=confirm(2, (101, 102))), count)
 
 

@@ -10,7 +10,7 @@ import pytest
 from optuna.trial import FrozenTrial, TrialState
 
 from search_spaces import Search
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.search.proposals import study_of
@@ -153,7 +153,7 @@ ENDINGS = {
 class Scene:
     """A search whose last proposal ends in some way."""
 
-    def __init__(self, folder: Path, definition: Definition) -> None:
+    def __init__(self, folder: Path, definition: SweepDefinition) -> None:
         self.world = World(folder / "world")
         self.definition = definition
         self.store = MemoryStore()
@@ -214,12 +214,12 @@ def _score(trouble: Trouble) -> Score:
 
 
 @pytest.fixture(scope="module")
-def definition() -> Definition:
+def definition() -> SweepDefinition:
     return searched(trials=NUM_TRIALS, sampler="random")
 
 
 @pytest.fixture
-def scene(tmp_path: Path, definition: Definition) -> Scene:
+def scene(tmp_path: Path, definition: SweepDefinition) -> Scene:
     return Scene(tmp_path, definition)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from search_spaces import AfterEpochs, AtTarget, NoImprovement
 from search_spaces.plans.decisions import EndSearch
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.records.manifest import Manifest
 from tests.sweeps.execution.search.examples import confirm, expect_valid, searched
 from tests.sweeps.execution.search.scores import of
@@ -17,7 +17,7 @@ SCORES = (0.4, 0.3, 0.2, 0.25, 0.2, 0.3, 0.1, 0.3)
 Run = Callable[..., Launch]
 
 
-def unstopped(**changes: Any) -> Definition:
+def unstopped(**changes: Any) -> SweepDefinition:
     known: dict[str, Any] = {"sampler": "random", "scheduler": "none", "trials": 8}
     return searched(**(known | changes))
 

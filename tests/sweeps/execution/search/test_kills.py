@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from search_spaces import Search
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.records.cell_contents import TrialSpec
 from tests.sweeps.execution.search.examples import confirm, expect_valid, rate_of, searched
 from tests.sweeps.execution.search.scores import number_of
@@ -117,7 +117,7 @@ class KillEach:
             raise WorkerKilled
 
 
-def is_killed(world: World, definition: Definition, step: KillAfter) -> bool:
+def is_killed(world: World, definition: SweepDefinition, step: KillAfter) -> bool:
     """Return whether a launch is killed before its end."""
     try:
         Launch(world, definition, score, step=step).run()
@@ -134,12 +134,12 @@ def _soon_something_to_learn_from(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def definition() -> Definition:
+def definition() -> SweepDefinition:
     return searched(trials=NUM_TRIALS, sampler="tpe", confirm=confirm(2, (101,)))
 
 
 def test_the_unbroken_search_has_all_that_a_kill_could_spoil(
-    tmp_path: Path, definition: Definition
+    tmp_path: Path, definition: SweepDefinition
 ) -> None:
     world = World(tmp_path / "world")
     launch = Launch(world, definition, score).run()
@@ -153,7 +153,7 @@ def test_the_unbroken_search_has_all_that_a_kill_could_spoil(
 
 @pytest.mark.parametrize("first", [0, pytest.param(1, marks=pytest.mark.nightly)])
 def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
-    tmp_path: Path, definition: Definition, first: int
+    tmp_path: Path, definition: SweepDefinition, first: int
 ) -> None:
     world = World(tmp_path / "unbroken")
     snapshots = Snapshots(world, tmp_path / "killed")
@@ -165,7 +165,9 @@ def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
         unbroken.expect_same(resumed, Launch(resumed, definition, score).run())
 
 
-def test_a_driver_killed_again_and_again_gets_there(tmp_path: Path, definition: Definition) -> None:
+def test_a_driver_killed_again_and_again_gets_there(
+    tmp_path: Path, definition: SweepDefinition
+) -> None:
     reference = World(tmp_path / "unbroken")
     unbroken = Unbroken(reference, Launch(reference, definition, score).run())
     world = World(tmp_path / "killed")
@@ -177,7 +179,7 @@ def test_a_driver_killed_again_and_again_gets_there(tmp_path: Path, definition: 
 
 @pytest.mark.parametrize("at_step", range(1, 10))
 def test_a_process_of_each_trial_killed_at_any_step_changes_nothing(
-    tmp_path: Path, definition: Definition, at_step: int
+    tmp_path: Path, definition: SweepDefinition, at_step: int
 ) -> None:
     reference = World(tmp_path / "unbroken")
     unbroken = Unbroken(reference, Launch(reference, definition, score).run())

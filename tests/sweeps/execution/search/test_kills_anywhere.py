@@ -12,7 +12,7 @@ from capsmodel import TrainingConfig
 from capsmodel.search_range import Choices
 from search_spaces import Confirm, Limit, NoImprovement, Search
 from search_spaces.space import limits as limits_module
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.records.manifest import Manifest
 from tests.sweeps.execution.search.examples import BATCH, RATE, SPACE, searched
 from tests.sweeps.execution.search.scores import falling, of
@@ -35,13 +35,13 @@ class Case(NamedTuple):
         begun: As its first launch begins, where that is another than the later ones.
     """
 
-    definition: Definition
+    definition: SweepDefinition
     score: Score
     is_reached: Callable[[Manifest], object]
-    begun: Definition | None = None
+    begun: SweepDefinition | None = None
 
 
-def tpe(**changes: Any) -> Definition:
+def tpe(**changes: Any) -> SweepDefinition:
     known: dict[str, Any] = {"sampler": "tpe", "trials": 4, "confirm": CONFIRM}
     return searched(**(known | changes))
 

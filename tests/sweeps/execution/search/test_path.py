@@ -8,7 +8,7 @@ import pytest
 
 from search_spaces import Path, Sweep
 from sweeps.aggregation.tables.ablation_notes import path_notes
-from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.records.cell_contents import TrialSpec
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.search.examples import expect_valid
@@ -31,7 +31,7 @@ def swept(seeds: tuple[int, ...] = (0, 1), **fields: Any) -> Sweep:
     return Sweep(name="example", base=small_config(), plan=plan, seeds=seeds)
 
 
-def path(seeds: tuple[int, ...] = (0, 1), **fields: Any) -> Definition:
+def path(seeds: tuple[int, ...] = (0, 1), **fields: Any) -> SweepDefinition:
     return define(swept(seeds, **fields), Changes(), ())
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from search_spaces import NoImprovement, PromotionAsha, Search
 from search_spaces.plans.decisions import Continue, Pause, Propose, Stop
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.search_known import SearchKnown
 from sweeps.execution.survey.surveyed_cells import CellState, surveyed
@@ -40,7 +40,7 @@ def _soon_something_to_learn_from(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def definition() -> Definition:
+def definition() -> SweepDefinition:
     one = {"trials": 5, "seeds": (0, 1), "sampler": "tpe", "scheduler": HALF}
     return searched(**one, confirm=confirm(1, (101,)))
 
@@ -131,7 +131,7 @@ def test_what_another_sweep_brings_to_its_end_waits_no_longer(
 
 
 def test_seeds_of_a_proposal_wait_for_each_other_and_go_on_together(
-    world: World, run: Callable[..., Launch], definition: Definition
+    world: World, run: Callable[..., Launch], definition: SweepDefinition
 ) -> None:
     launch = run(definition, score)
     kinds: dict[tuple[str, str, int], int] = {}
@@ -147,7 +147,7 @@ def test_seeds_of_a_proposal_wait_for_each_other_and_go_on_together(
 
 
 def test_what_waits_is_told_as_waiting_and_keeps_its_checkpoint(
-    world: World, definition: Definition
+    world: World, definition: SweepDefinition
 ) -> None:
     with pytest.raises(Killed):
         Launch(world, definition, score, step=KillAfter(60)).run()
@@ -189,7 +189,7 @@ def test_tpe_hears_of_who_waits_as_stopped_at_its_last_rung(world: World) -> Non
 
 
 def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
-    tmp_path: Path, definition: Definition
+    tmp_path: Path, definition: SweepDefinition
 ) -> None:
     world = World(tmp_path / "unbroken")
     snapshots = Snapshots(world, tmp_path / "killed")
@@ -202,7 +202,7 @@ def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
 
 
 def test_a_driver_that_has_lost_its_log_comes_to_the_same(
-    tmp_path: Path, definition: Definition
+    tmp_path: Path, definition: SweepDefinition
 ) -> None:
     world = World(tmp_path / "unbroken")
     snapshots = Snapshots(world, tmp_path / "killed")
@@ -216,7 +216,7 @@ def test_a_driver_that_has_lost_its_log_comes_to_the_same(
 
 @pytest.mark.parametrize("at_step", range(1, 10))
 def test_a_process_of_each_trial_killed_at_any_step_changes_nothing(
-    tmp_path: Path, definition: Definition, at_step: int
+    tmp_path: Path, definition: SweepDefinition, at_step: int
 ) -> None:
     reference = World(tmp_path / "unbroken")
     unbroken = Unbroken(reference, Launch(reference, definition, score).run())

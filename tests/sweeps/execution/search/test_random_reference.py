@@ -12,7 +12,7 @@ from capsmodel.search_range import Choices
 from search_spaces import Confirm, Limit, PromotionAsha, Search
 from search_spaces.plans.decisions import Pause, ProposeRandom, Select
 from search_spaces.space import limits as limits_module
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.search.random_reference import RandomPoints
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.manifest import ManifestCell
@@ -41,7 +41,7 @@ def by_rate(spec: TrialSpec, epoch: int) -> float:
     return 0.5 - 10 * rate_of(spec.config)
 
 
-def with_reference(against: bool = True, random_seed: int = 0, **changes: Any) -> Definition:
+def with_reference(against: bool = True, random_seed: int = 0, **changes: Any) -> SweepDefinition:
     confirm = Confirm(best=1, seeds=(101,), against_random=against, random_seed=random_seed)
     known: dict[str, Any] = {"sampler": "tpe", "scheduler": "none", "trials": 4, "startup": 2}
     return searched(**(known | {"confirm": confirm} | changes))

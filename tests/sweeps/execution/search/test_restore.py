@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from search_spaces.plans.decisions import DONE, Continue, Select, Stop
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.plan.growing_definition import resumed
 from sweeps.execution.sweep_log import EarlierLog, SweepLog, stored_entries
 from sweeps.records.manifest import Stopped
@@ -16,20 +16,22 @@ from tests.sweeps.execution.search.grown import with_confirmation, with_decision
 STOPPED = Stopped(epoch=2, value=0.5)
 
 
-def log_of(definition: Definition) -> list[Entry]:
+def log_of(definition: SweepDefinition) -> list[Entry]:
     """Return the log that a launch leaves."""
     return [definition.declared, *definition.decisions]
 
 
 def resumed_from(
-    definition: Definition, here: Definition | None = None, stored: Definition | None = None
-) -> Definition:
+    definition: SweepDefinition,
+    here: SweepDefinition | None = None,
+    stored: SweepDefinition | None = None,
+) -> SweepDefinition:
     """Return a definition resumed from what earlier launches left here and in the store."""
     logs = (log_of(one) if one else [] for one in (here, stored))
     return resumed(definition, EarlierLog(*logs).decisions(definition.decided_by))
 
 
-def earlier(definition: Definition, count: int) -> Definition:
+def earlier(definition: SweepDefinition, count: int) -> SweepDefinition:
     """Return the definition that an earlier launch left, the first trial stopped."""
     grown = proposed(definition, count)
     key = grown.manifest.cells[0].trial_key
@@ -136,7 +138,7 @@ def test_more_trials_go_on_from_the_same_proposals() -> None:
     assert result.manifest.search.num_trials == 5
 
 
-def confirmed(definition: Definition) -> Definition:
+def confirmed(definition: SweepDefinition) -> SweepDefinition:
     grown = proposed(definition, definition.sweep.plan.trials)  # pyright: ignore
     return with_confirmation(grown, ["proposal 2"], "proposal 1")
 

@@ -7,7 +7,7 @@ import pytest
 from capsmodel.metrics import VALIDATION_ERROR, Objective
 from capsmodel.stopping import TargetMetric
 from search_spaces import NoScheduler
-from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.execution.search.curves import ArmCurves
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.search.examples import search, sweep
@@ -18,7 +18,7 @@ TARGET = 0.5
 RUNG = 2  # of three epochs at most
 
 
-def definition(trials: int) -> Definition:
+def definition(trials: int) -> SweepDefinition:
     base = small_config(stopping=TargetMetric(at_or_below=TARGET, max_epochs=3))
     plan = search(sampler="random", trials=trials)
     return define(sweep(base=base, plan=plan), Changes(), ())

@@ -9,7 +9,7 @@ import pytest
 
 from search_spaces import Sweep, TunedArms
 from search_spaces.plans.decisions import DONE, Decision, Propose, Select
-from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.execution.survey.surveyed_cells import check_dropped_cells
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput
@@ -29,7 +29,7 @@ def _models_are_taken_for_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sweeps.execution.plan.definition.num_parameters", lambda config: 7)
 
 
-def tuned(seeds: tuple[int, ...] = (0, 1), **changes: Any) -> Definition:
+def tuned(seeds: tuple[int, ...] = (0, 1), **changes: Any) -> SweepDefinition:
     plan: dict[str, Any] = {"arms": ARMS, "baseline": "dynamic", "nuisance": {RATE: RATES}}
     sweep = Sweep(
         name="example",
@@ -47,7 +47,7 @@ def score(spec: TrialSpec, epoch: int) -> float:
     return 0.1 + far / 10 + spec.seed / 1e5 + 0.01 / epoch
 
 
-def decisions(world: World, definition: Definition) -> list[Decision]:
+def decisions(world: World, definition: SweepDefinition) -> list[Decision]:
     return world.decisions(definition)
 
 

@@ -10,7 +10,7 @@ from optuna.trial import TrialState
 from capsmodel import TrainingConfig
 from search_spaces import Limit, Search
 from search_spaces.space import limits as limits_module
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.search.decider import best_arms
 from sweeps.execution.search.measures import Measures
 from sweeps.execution.search.observation import Observation
@@ -46,12 +46,12 @@ def _parameters_by_batch_and_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Search, "num_startup", 3)
 
 
-def weighed(**changes: Any) -> Definition:
+def weighed(**changes: Any) -> SweepDefinition:
     known: dict[str, Any] = {"cost": "num_parameters", "scheduler": "none", "trials": 6}
     return searched(**(known | changes))
 
 
-def plan_of(definition: Definition) -> Search:
+def plan_of(definition: SweepDefinition) -> Search:
     assert isinstance(definition.sweep.plan, Search)
     return definition.sweep.plan
 
@@ -60,7 +60,7 @@ def went(point: Params) -> Observation:
     return complete(abs(math.log10(float(point[RATE])) + 3.1))
 
 
-def proposals(definition: Definition, count: int) -> list[Params]:
+def proposals(definition: SweepDefinition, count: int) -> list[Params]:
     proposer = WithinLimits(plan_of(definition), definition.sweep)
     points: list[Params] = []
     for _ in range(count):

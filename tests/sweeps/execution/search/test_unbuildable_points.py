@@ -6,7 +6,7 @@ import pytest
 
 from capsmodel.search_range import Choices, Ints
 from search_spaces import Limit, Search
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.search.measures import Measures
 from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.proposals import study_of
@@ -28,11 +28,11 @@ SPACE = WHOLE.varied({"model": ("capsnet",), KERNEL: Ints(2, 12)}).only(RATE, KE
 FEW = SPACE.varied({RATE: Choices(1e-3, 2e-3), KERNEL: Choices(3, 4, 9, 20)})
 
 
-def half_buildable(**changes: Any) -> Definition:
+def half_buildable(**changes: Any) -> SweepDefinition:
     return searched(**{"space": SPACE, "trials": 8, "startup": 4, **changes})
 
 
-def proposals(definition: Definition, count: int) -> list[dict[str, Any]]:
+def proposals(definition: SweepDefinition, count: int) -> list[dict[str, Any]]:
     """Return what is proposed where the error falls with the kernel."""
     plan = definition.sweep.plan
     assert isinstance(plan, Search)

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from search_spaces import ListedArms
-from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.execution.search.warm_points import fitting_points, warm_started
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, Stopped
@@ -53,17 +53,17 @@ class Store:
         return {key: self.trials[key] for key in keys if key in self.trials}
 
 
-def other(count: int = 3, **changes: Any) -> Definition:
+def other(count: int = 3, **changes: Any) -> SweepDefinition:
     """Return a search called other with some proposals."""
     plan = search(trials=20, **changes)
     return proposed(define(sweep(name="other", plan=plan), Changes(), ()), count)
 
 
-def warm(definition: Definition, store: Store) -> Definition:
+def warm(definition: SweepDefinition, store: Store) -> SweepDefinition:
     return warm_started(definition, "other", cast(RecordStore, store))
 
 
-def points(definition: Definition, store: Store) -> list[Mapping[str, Any]]:
+def points(definition: SweepDefinition, store: Store) -> list[Mapping[str, Any]]:
     return list(fitting_points(definition, store.published, store.trials))
 
 
@@ -136,7 +136,7 @@ def test_no_more_are_taken_than_do_no_harm() -> None:
     assert begun.warm_start.num_fitting == 4
 
 
-def refusal(definition: Definition, name: str = "other", count: int = 3) -> str:
+def refusal(definition: SweepDefinition, name: str = "other", count: int = 3) -> str:
     with pytest.raises(BadInput) as caught:
         warm_started(definition, name, cast(RecordStore, Store(other(count).manifest)))
     assert "\n" not in str(caught.value)

@@ -8,7 +8,7 @@ from capsmodel import TrainingConfig
 from capsmodel.search_range import Choices
 from search_spaces import Limit, Search
 from search_spaces.space import limits as limits_module
-from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.within_limits import MOST_REDRAWN, WithinLimits
 from sweeps.records.errors import BadInput
@@ -39,11 +39,11 @@ def _parameters_by_the_learning_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Search, "num_startup", 4)
 
 
-def limited(at_most: int = 1_000_000, **changes: Any) -> Definition:
+def limited(at_most: int = 1_000_000, **changes: Any) -> SweepDefinition:
     return searched(limits=Limit("num_parameters", at_most=at_most), **changes)
 
 
-def proposals(definition: Definition, count: int = 12) -> list[dict[str, Any]]:
+def proposals(definition: SweepDefinition, count: int = 12) -> list[dict[str, Any]]:
     """Return what is proposed where the error is the learning rate's."""
     plan = definition.sweep.plan
     assert isinstance(plan, Search)
