@@ -419,7 +419,7 @@ def computed(case: Case, device: torch.device, dtype: torch.dtype) -> Numbers:
     # what is not used has a gradient of zero
     gradients = torch.autograd.grad(total, learned, allow_unused=True, materialize_grads=True)
     return Numbers(
-        *([one.detach().cpu().double() for one in each] for each in (outputs, gradients))
+        *([tensor.detach().cpu().double() for tensor in each] for each in (outputs, gradients))
     )
 
 
@@ -431,10 +431,10 @@ def difference(found: Numbers, expected: Numbers) -> float:
     """
     differences: list[float] = []
     for numbers, others in zip(found, expected, strict=True):
-        least = 1e-3 * max(float(one.norm()) for one in others)
-        for one, other in zip(numbers, others, strict=True):
-            differences.append(float((one - other).norm()) / max(float(other.norm()), least))
-    return max(differences) if all(one == one for one in differences) else float("nan")
+        least = 1e-3 * max(float(tensor.norm()) for tensor in others)
+        for tensor, other in zip(numbers, others, strict=True):
+            differences.append(float((tensor - other).norm()) / max(float(other.norm()), least))
+    return max(differences) if all(value == value for value in differences) else float("nan")
 
 
 def agreement(results: Results, device: torch.device, scale: Scale) -> None:
@@ -743,8 +743,8 @@ def trials(results: Results, device: torch.device, scale: Scale) -> None:
             "trials",
             name,
             batch=scale.batch // 2,
-            steps_per_second=sum(one["steps"] / one["seconds"] for one in answers),
-            mib_each=max(one["mib"] for one in answers),
+            steps_per_second=sum(answer["steps"] / answer["seconds"] for answer in answers),
+            mib_each=max(answer["mib"] for answer in answers),
         )
 
 
@@ -903,10 +903,10 @@ def graph_lines(found: list[dict[str, Any]]) -> list[str]:
 def trials_lines(found: list[dict[str, Any]]) -> list[str]:
     if not found:
         return []
-    one = found[0]["steps_per_second"]
+    alone = found[0]["steps_per_second"]
     rows = [
         f"| {line['name']} | {line['steps_per_second']:.0f} "
-        f"| {line['steps_per_second'] / one:.2f} | {line['mib_each']:.0f} |"
+        f"| {line['steps_per_second'] / alone:.2f} | {line['mib_each']:.0f} |"
         for line in found
     ]
     return [

@@ -156,7 +156,8 @@ class Result(NamedTuple):
     def is_finite(self) -> bool:
         """Whether all that was told of every epoch is a finite number."""
         epochs = [
-            (one.train_loss, one.validation_loss, *one.health.values()) for one in self.history
+            (epoch.train_loss, epoch.validation_loss, *epoch.health.values())
+            for epoch in self.history
         ]
         return all(math.isfinite(number) for numbers in epochs for number in numbers)
 
@@ -241,7 +242,11 @@ def table(results: dict[str, Result]) -> list[str]:
         "| test accuracy % (95 %) | processor s | all finite |",
         "| :--- | :--- | ---: | ---: | ---: | ---: | ---: | ---: | :--- |",
         *(row(name, result) for name, result in results.items()),
-        *(f"\n{name}: {' '.join(one.warnings)}" for name, one in results.items() if one.warnings),
+        *(
+            f"\n{name}: {' '.join(result.warnings)}"
+            for name, result in results.items()
+            if result.warnings
+        ),
         "",
         "## Tried before",
         "",
@@ -279,10 +284,10 @@ def curve(history: Sequence[EpochMetrics]) -> list[str]:
         f"| {' | '.join(title.replace('_', ' ') for title in titles)} |",
         f"|{' ---: |' * len(titles)}",
         *(
-            f"| {one.epoch} | {one.train_loss:.4f} | {one.validation_loss:.4f} "
-            f"| {100 * one.validation_error:.2f} "
-            f"| {' | '.join(f'{one.health[name]:.3f}' for name in names)} |"
-            for one in history
+            f"| {epoch.epoch} | {epoch.train_loss:.4f} | {epoch.validation_loss:.4f} "
+            f"| {100 * epoch.validation_error:.2f} "
+            f"| {' | '.join(f'{epoch.health[name]:.3f}' for name in names)} |"
+            for epoch in history
         ),
     ]
 
@@ -291,7 +296,7 @@ def settings(results: dict[str, Result]) -> list[str]:
     lines = ["", "## Settings", ""]
     bases = {"viewpoints": VIEWPOINTS, "EM": EM, "dynamic": DYNAMIC}
     for name in results:
-        base = next(title for title, one in bases.items() if one is CASES[name].base)
+        base = next(title for title, config in bases.items() if config is CASES[name].base)
         lines.append(f"- {name}: those of {base} and `{CASES[name].changes}`")
     for title, base in bases.items():
         lines += ["", f"{title}:", "", "```json", base.model_dump_json(), "```"]

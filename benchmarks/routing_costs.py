@@ -48,7 +48,7 @@ def sizes(kind: str) -> tuple[int, int]:
     config = with_settings(TrainingConfig(), {"data": "mnist", "model.routing": kind})
     with torch.device("meta"):
         layer = Capsules(1152, 8, 10, 16, routing=kind)
-    return sum(one.numel() for one in layer.parameters()), num_multiply_adds(config)
+    return sum(parameter.numel() for parameter in layer.parameters()), num_multiply_adds(config)
 
 
 def main() -> None:

@@ -221,7 +221,7 @@ def _draw(runs: dict[str, list[Run]], file: Path) -> None:
 
 def _drawn(run: Run, end: float) -> list[Process]:
     """Return the processes that matter, in the order of their beginning."""
-    shown = [one for one in run.processes if one.used_by(end) > 0.2]
+    shown = [process for process in run.processes if process.used_by(end) > 0.2]
     return sorted(shown, key=lambda process: process.seen[0][0])
 
 

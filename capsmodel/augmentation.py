@@ -358,7 +358,7 @@ class Steps(Augmentation):
         if self.crop:
             images = squares_of(images, self.crop, top, left)
         if self._changes_colours:
-            images = self._recoloured(images, [2 * one - 1 for one in colours])
+            images = self._recoloured(images, [2 * colour - 1 for colour in colours])
         return self._standardised(images)
 
     def plain(

@@ -113,7 +113,9 @@ class TrainingConfig(Settings):
         task = self.data.task
         for part, family in ((self.loss, LOSSES), (self.model, MODELS)):
             if task.label_form not in part.takes:
-                able = ", ".join(kind_of(one) for one in family if task.label_form in one.takes)
+                able = ", ".join(
+                    kind_of(member) for member in family if task.label_form in member.takes
+                )
                 raise ValueError(
                     f"{part.described().capitalize()} cannot do the task '{task.kind}' of the data "
                     f"'{self.data.kind}': choose {able or 'a part of your own'}."
@@ -165,7 +167,7 @@ def check_judged(config: TrainingConfig) -> None:
     if config.loss.judges_logits():
         return
     form = config.data.task.label_form
-    able = [kind_of(one) for one in LOSSES if one.judges_logits() and form in one.takes]
+    able = [kind_of(loss) for loss in LOSSES if loss.judges_logits() and form in loss.takes]
     choices = " or ".join(f"loss={kind}" for kind in able)
     raise ValueError(
         f"The loss '{config.loss.kind}' judges lengths of class capsules, but the routing "

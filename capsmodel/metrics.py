@@ -106,7 +106,7 @@ def curve_points(
     """
     points = [Coordinate(name=axis, value=value, unit=unit) for value in values]
     places = [at.value for at in points]
-    if len(places) < 2 or any(one >= two for one, two in pairwise(places)):
+    if len(places) < 2 or any(value >= following for value, following in pairwise(places)):
         raise ValueError(
             f"The curve '{metric.name}' needs two or more values of {axis}, ascending, got "
             f"{places}: list them in order, each once."
@@ -132,7 +132,7 @@ def trapezoid_weights(values: Iterable[float | int]) -> tuple[float, ...]:
     Args:
         values: Two or more points on the axis, ascending.
     """
-    gaps = [two - one for one, two in pairwise(values)]
+    gaps = [following - value for value, following in pairwise(values)]
     sides = zip([0.0, *gaps], [*gaps, 0.0], strict=True)
     return tuple((left + right) / 2 / sum(gaps) for left, right in sides)
 

@@ -70,7 +70,7 @@ def described_parts(kind: str | None = None) -> tuple[Description, ...]:
         ValueError: In one sentence, if there is no such kind or family.
     """
     seen = set[type[Part]]()  # several evaluations have settings of one family
-    of_evaluations = (part for one in EVALUATIONS for part in _parts_in(one, seen))
+    of_evaluations = (part for evaluation in EVALUATIONS for part in _parts_in(evaluation, seen))
     descriptions = tuple(
         _describe(part)
         for part in (*_parts_in(TrainingConfig, set()), *EVALUATIONS, *of_evaluations)

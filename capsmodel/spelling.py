@@ -31,7 +31,7 @@ def _nearest(name: str, known: Sequence[str], least: float = 0.6) -> list[str]:
     """Return the nearest name, or one with these initials: `lr` is near to `learning_rate`."""
     if near := difflib.get_close_matches(name, known, n=1, cutoff=least):
         return near
-    return [one for one in known if "_" in one and _initials(one) == name][:1]
+    return [other for other in known if "_" in other and _initials(other) == name][:1]
 
 
 def _initials(name: str) -> str:

@@ -289,9 +289,9 @@ def _check_not_varied(
         ValueError: If an arm or the space changes one of them, or no arm reads it.
     """
     for path in paths:
-        for one in varied:
-            if one.hides(path):
-                raise ValueError(f"'{path}' is varied by {one.who}: {one.advice}.")
+        for variation in varied:
+            if variation.hides(path):
+                raise ValueError(f"'{path}' is varied by {variation.who}: {variation.advice}.")
         if arms and all(
             any(path.startswith(f"{changed}.") for changed in changes) for changes in arms.values()
         ):
@@ -316,10 +316,12 @@ def _check_profiles_not_varied(
     for given, paths in paths_set(base, settings).items():
         for path in paths:
             set_by = given if given.endswith(KIND) else path
-            for one in varied:
-                if one.hides(set_by):
+            for variation in varied:
+                if variation.hides(set_by):
                     sets = "" if path == given else f" sets '{path}', which"
-                    raise ValueError(f"'{given}'{sets} is varied by {one.who}: {one.advice}.")
+                    raise ValueError(
+                        f"'{given}'{sets} is varied by {variation.who}: {variation.advice}."
+                    )
 
 
 def _is_same_kind(part: type[Part], other: type[Part]) -> bool:

@@ -108,7 +108,7 @@ def _is_finite(value: Any) -> bool:
         return True
     values = value if isinstance(value, tuple) else (value,)
     return all(
-        bool(one.isfinite().all())
-        for one in values
-        if isinstance(one, torch.Tensor) and one.is_floating_point() and not one.is_meta
+        bool(element.isfinite().all())
+        for element in values
+        if isinstance(element, torch.Tensor) and element.is_floating_point() and not element.is_meta
     )

@@ -35,8 +35,8 @@ def main() -> None:
             for command in COMMANDS:
                 repeats = 1 if command == "report" else REPEATS
                 took = [measured(command, storage) for _ in range(repeats)]
-                seconds = statistics.median(one[0] for one in took)
-                memory = max(one[1] for one in took)
+                seconds = statistics.median(measurement[0] for measurement in took)
+                memory = max(measurement[1] for measurement in took)
                 print(f"| {count:,} | `{command}` | {seconds:.2f} | {memory:.0f} |", flush=True)
 
 

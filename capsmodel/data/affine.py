@@ -186,7 +186,7 @@ class AffineDataSet(DataSet, ABC):
             draws = torch.rand(len(chosen), _NUM_DRAWS, generator=stream(0, "maps", "0"))
         else:
             draws = torch.tensor(
-                [hashed_draws(f"{self.kind}/{split}/{one}", _NUM_DRAWS) for one in chosen]
+                [hashed_draws(f"{self.kind}/{split}/{index}", _NUM_DRAWS) for index in chosen]
             )
         return PlacedImages(
             images=taken.images.to(device),

@@ -126,12 +126,14 @@ def _read_once(place: Path, *state: int) -> _Read:
 
 def _sorted_out(place: Path, arrays: Mapping[str, np.ndarray]) -> _Read:
     splits = _splits(place, arrays)
-    names = _names([one["labels"] for one in splits.values()], arrays.get(_NAMES))
-    labels = {split: _labels(place, split, one, names) for split, one in splits.items()}
-    images = {split: _images(place, split, one["images"]) for split, one in splits.items()}
+    names = _names([contents["labels"] for contents in splits.values()], arrays.get(_NAMES))
+    labels = {split: _labels(place, split, contents, names) for split, contents in splits.items()}
+    images = {
+        split: _images(place, split, contents["images"]) for split, contents in splits.items()
+    }
     if not names:
-        names = [str(one) for one in range(1 + max(max(one) for one in labels.values()))]
-    if len({one.shape[1:] for one in images.values()}) > 1:
+        names = [str(label) for label in range(1 + max(map(max, labels.values())))]
+    if len({array.shape[1:] for array in images.values()}) > 1:
         raise ValueError(f"The splits of '{place}' have images of unlike shapes: make them alike.")
     return _Read({split: (images[split], labels[split]) for split in splits}, tuple(names))
 
@@ -154,7 +156,7 @@ def _splits(place: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str
 
 def _names(labels: Sequence[np.ndarray], given: np.ndarray | None) -> list[str]:
     """Return what classes are called, [] if by their numbers."""
-    texts = {str(label) for one in labels if one.dtype.kind == "U" for label in one.ravel()}
+    texts = {str(label) for array in labels if array.dtype.kind == "U" for label in array.ravel()}
     return sorted(texts) or [str(name) for name in ([] if given is None else given.ravel())]
 
 

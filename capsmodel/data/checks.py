@@ -98,7 +98,7 @@ def _with_train_share(data: DataSet, splits: DataSplits) -> DataSplits:
         labels=train.labels[chosen],
         objects=None if train.objects is None else train.objects[chosen],
         parts=None if train.parts is None else train.parts[chosen],
-        files=tuple(train.files[one] for one in chosen) if train.files else (),
+        files=tuple(train.files[index] for index in chosen) if train.files else (),
     )
     return replace(splits, train=cut)
 
@@ -137,8 +137,8 @@ def _place(data: DataSet, split: str) -> str:
 
 
 def _check_declared(data: DataSet) -> None:
-    ancestors = [one for one in type(data).__mro__ if issubclass(one, DataSet)]
-    if any("fingerprint" in vars(one) for one in ancestors if not is_built_in(one)):
+    ancestors = [base for base in type(data).__mro__ if issubclass(base, DataSet)]
+    if any("fingerprint" in vars(ancestor) for ancestor in ancestors if not is_built_in(ancestor)):
         raise ValueError(
             f"The data '{data.kind}' declare a fingerprint, which is now computed from the images "
             f"that load() returns: delete it."
@@ -218,7 +218,7 @@ def _check_parts(data: DataSet, place: str, parts: Any) -> None:
 
 
 def _check_files(place: str, files: Any, num_images: int) -> None:
-    is_known = isinstance(files, tuple) and all(type(one) is str for one in cast(Any, files))
+    is_known = isinstance(files, tuple) and all(type(file) is str for file in cast(Any, files))
     if not is_known or len(files) not in {0, num_images}:
         raise ValueError(
             f"The files of {place} must be a tuple of {num_images} texts, one for each image, or "
@@ -315,7 +315,7 @@ def _missing_classes(data: DataSet, splits: DataSplits) -> Iterator[str]:
 
 
 def _classes(data: DataSet, classes: list[int]) -> str:
-    names = [data.name_of(one) for one in classes]
+    names = [data.name_of(label) for label in classes]
     if len(names) == 1:
         return f"class {names[0]}"
     most = 5

@@ -108,7 +108,7 @@ class ImageFolder(UserFiles):
             split: Labelled(
                 _decoded(_files(part), self.image_shape, self.fit),
                 [number[name] for name, paths in part.items() for _ in paths],
-                [one.relative_to(place).as_posix() for paths in part.values() for one in paths],
+                [path.relative_to(place).as_posix() for paths in part.values() for path in paths],
             )
             for split, part in parts.items()
         }
@@ -146,8 +146,8 @@ def _pictures(place: Path) -> dict[str, Pictures]:
         raise ValueError(
             f"There is no folder '{place}': name one with a folder of pictures for each class."
         )
-    folders = {one: _SPLITS.get(one.name.lower()) for one in _folders(place)}
-    named = {split: one for one, split in folders.items() if split}
+    folders = {folder: _SPLITS.get(folder.name.lower()) for folder in _folders(place)}
+    named = {split: folder for folder, split in folders.items() if split}
     if not {"train", "test"} & named.keys():
         return {"train": _classes(place)}
     if missing := {"train", "test"} - named.keys():
@@ -156,7 +156,7 @@ def _pictures(place: Path) -> dict[str, Pictures]:
             f"'{place}' has the folder '{next(iter(named.values())).name}', but none called "
             f"'{split}': add it, or put the folders of the classes into '{place}' itself."
         )
-    others = [one.name for one, split in folders.items() if not split]
+    others = [folder.name for folder, split in folders.items() if not split]
     if others:
         raise ValueError(
             f"Next to the folders of the splits '{place}' has {listed(others)}: move classes into "
@@ -173,7 +173,7 @@ def _pictures(place: Path) -> dict[str, Pictures]:
 
 
 def _classes(place: Path) -> Pictures:
-    pictures = {one.name: [*picture_paths(one)] for one in _folders(place)}
+    pictures = {folder.name: [*picture_paths(folder)] for folder in _folders(place)}
     if not pictures:
         loose = "pictures, but " if next(picture_paths(place), None) else ""
         raise ValueError(
@@ -189,4 +189,4 @@ def _classes(place: Path) -> Pictures:
 
 
 def _folders(place: Path) -> list[Path]:
-    return sorted(one for one in place.iterdir() if one.is_dir() and not is_hidden(one.name))
+    return sorted(path for path in place.iterdir() if path.is_dir() and not is_hidden(path.name))

@@ -68,12 +68,17 @@ class OverlaidImages(Images):
         A pixel of a pair is the sum of both, at most 1.
         """
         originals, shifts = self.pairs.originals[indices], self.pairs.shifts[indices]
-        one, two = (self._moved(originals[:, which], shifts[:, which]) for which in range(2))
+        images, other_images = (
+            self._moved(originals[:, which], shifts[:, which]) for which in range(2)
+        )
         first, second = self.classes[originals].unbind(1)
         is_ascending = (first < second).view(-1, 1, 1, 1)
-        parts = torch.stack([one.where(is_ascending, two), two.where(is_ascending, one)], dim=1)
+        parts = torch.stack(
+            [images.where(is_ascending, other_images), other_images.where(is_ascending, images)],
+            dim=1,
+        )
         objects = None if self.objects is None else self.objects[indices]
-        return Images((one + two).clamp(max=1), self.labels[indices], objects, parts)
+        return Images((images + other_images).clamp(max=1), self.labels[indices], objects, parts)
 
     def of_epoch(self, epoch: int, seed: int) -> Images:
         """Return the pairs of one epoch: each original once below another one of another class."""
@@ -105,9 +110,9 @@ class OverlaidImages(Images):
         One original of a class is left out where their number is odd.
         """
         originals: list[tuple[int, int]] = []
-        for one in range(_CLASSES):
-            members = tuple(torch.nonzero(self.classes == one).flatten().tolist())
-            order = shuffled(members, f"pairs of class {one}")
+        for label in range(_CLASSES):
+            members = tuple(torch.nonzero(self.classes == label).flatten().tolist())
+            order = shuffled(members, f"pairs of class {label}")
             originals += zip(order[::2], order[1::2], strict=False)
         rows = torch.tensor(originals, dtype=torch.long).view(-1, 2)
         pairs = _Pairs(rows, torch.zeros((len(rows), 2, 2), dtype=torch.long))
@@ -291,12 +296,12 @@ def _groups(classes: Sequence[int], order: Sequence[int]) -> list[tuple[int, int
     left, groups = list(order), list[tuple[int, int, int, int]]()
     while left:
         a = left.pop(0)
-        b = _first(left, lambda one, a=a: classes[one] != classes[a])
-        c = _first(left, lambda one, a=a: classes[one] != classes[a])
+        b = _first(left, lambda original, a=a: classes[original] != classes[a])
+        c = _first(left, lambda original, a=a: classes[original] != classes[a])
         if b is None or c is None:
             break
         unlike = {classes[b], classes[c]}
-        d = _first(left, lambda one, unlike=unlike: classes[one] not in unlike)
+        d = _first(left, lambda original, unlike=unlike: classes[original] not in unlike)
         if d is None:
             break
         groups.append((a, b, c, d))
@@ -305,7 +310,7 @@ def _groups(classes: Sequence[int], order: Sequence[int]) -> list[tuple[int, int
 
 def _first(left: list[int], fits: Callable[[int], bool]) -> int | None:
     """Take the first original that fits out of those left; None if none does."""
-    place = next((place for place, one in enumerate(left) if fits(one)), None)
+    place = next((place for place, original in enumerate(left) if fits(original)), None)
     return None if place is None else left.pop(place)
 
 

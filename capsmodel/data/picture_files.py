@@ -48,7 +48,7 @@ _TRANSPARENT = frozenset({"LA", "La", "PA", "RGBA", "RGBa"})
 def picture_paths(folder: Path) -> Iterator[Path]:
     """Yield the pictures in a folder and below it, by name; hidden ones are passed over."""
     for place, folders, names in os.walk(folder):
-        folders[:] = sorted(one for one in folders if not is_hidden(one))
+        folders[:] = sorted(folder for folder in folders if not is_hidden(folder))
         for name in sorted(names):
             if not is_hidden(name) and Path(name).suffix.lower() in ENDINGS:
                 yield Path(place, name)

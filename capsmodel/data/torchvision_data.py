@@ -74,7 +74,7 @@ class TorchvisionData(UserFiles):
         picture, label = _item(self.name, data, 0)
         names = getattr(data, "classes", None)
         if not names:
-            labels = {label, *(_item(self.name, data, one)[1] for one in range(len(data)))}
+            labels = {label, *(_item(self.name, data, index)[1] for index in range(len(data)))}
             names = range(1 + max(labels))
         channels = 1 if is_grey(picture) else 3
         return FoundFacts(tuple(map(_name, names)), (channels, picture.height, picture.width))
@@ -152,7 +152,9 @@ def _opened(name: str, place: Path, is_train: bool, may_download: bool) -> Any:
 
 
 def _kind(datasets: ModuleType, name: str) -> Any:
-    names = [one for one, value in vars(datasets).items() if _is_data_set(datasets, value)]
+    names = [
+        attribute for attribute, value in vars(datasets).items() if _is_data_set(datasets, value)
+    ]
     if name in _UNPICKLED:
         raise ValueError(
             f"torchvision unpickles the files of {name}, which capsweep does not: take "

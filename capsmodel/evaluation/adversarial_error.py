@@ -167,8 +167,10 @@ class AdversarialError(Evaluation):
     ) -> tuple[float, list[str]]:
         """Return by how much an error exceeds that of an attack by gradient, and a sentence."""
         counts = [
-            (int(one.is_wrong.sum()), int(other.is_wrong.sum()), epsilon)
-            for one, other, epsilon in zip(curve, by_gradient, self.epsilons, strict=True)
+            (int(result.is_wrong.sum()), int(gradient_result.is_wrong.sum()), epsilon)
+            for result, gradient_result, epsilon in zip(
+                curve, by_gradient, self.epsilons, strict=True
+            )
         ]
         num, num_by_gradient, epsilon = max(counts, key=lambda count: count[0] - count[1])
         if num <= num_by_gradient:

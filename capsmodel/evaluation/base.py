@@ -88,7 +88,9 @@ class Evaluation(Part, ABC):
         By default the first curve, else the first fraction that should be small, else "", none.
         """
         curves = [metric.curve for metric in self.metrics if metric.curve]
-        fractions = [one.name for one in self.metrics if one.is_fraction and one.direction]
+        fractions = [
+            metric.name for metric in self.metrics if metric.is_fraction and metric.direction
+        ]
         return next(iter(curves + fractions), "")
 
     @property

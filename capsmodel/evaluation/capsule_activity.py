@@ -204,7 +204,7 @@ def _seen_layer(trained: Trained, name: str) -> _SeenLayer:
         UnsuitableNetworkError: If no layer has the name, or its routing cannot take given shares.
     """
     network, model = trained.network, trained.config.model.kind
-    routers = [one for one, _ in sharing_routers(network)]
+    routers = [name for name, _ in sharing_routers(network)]
     makers = ["primary", *(router.rpartition(".")[0] for router in routers[:-1])]
     if not routers or not isinstance(
         getattr(network, "primary", None), PrimaryCapsules | GridPrimaryCapsules
@@ -294,7 +294,9 @@ def gradient_norms(trained: Trained, layer: str, split: Images) -> Float[Tensor,
         draw_for(trained.network, range(index, index + 1))
         with torch.enable_grad():
             loss = trained.config.loss.judge(trained.outputs(image.images), image.labels, 1.0)
-        parameters = [one for name, one in module.named_parameters() if "router" not in name]
+        parameters = [
+            parameter for name, parameter in module.named_parameters() if "router" not in name
+        ]
         gradients = torch.autograd.grad(loss, parameters)
         total = total + torch.linalg.vector_norm(_by_type(module, gradients), dim=1)
     return total / len(split)

@@ -85,11 +85,13 @@ class DistortedTestError(Evaluation):
         )
         for value, error, of_beliefs in points:
             directions = sorted({value, -value}) if self.distortion == "rotation" else [value]
-            beliefs = torch.stack([self._beliefs(trained, data, one) for one in directions])
-            errors = [image_errors(trained, one, data.test.labels) for one in beliefs]
+            beliefs = torch.stack(
+                [self._beliefs(trained, data, direction) for direction in directions]
+            )
+            errors = [image_errors(trained, turned, data.test.labels) for turned in beliefs]
             by_image[error.name] = torch.stack(errors).mean(dim=0)
             strongest, classes = beliefs.max(dim=2)
-            is_right = torch.stack([shown(one, data.test.labels) for one in classes])
+            is_right = torch.stack([shown(predicted, data.test.labels) for predicted in classes])
             calibration[of_beliefs.name] = calibration_error(
                 strongest.flatten().cpu(), is_right.flatten().cpu(), _BINS
             )

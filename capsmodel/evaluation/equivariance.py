@@ -47,11 +47,11 @@ class Equivariance(Evaluation):
         Raises:
             ValueError: If the network has no poses.
         """
-        fitted, judged = (self._changes(trained, one) for one in (data.validation, data.test))
+        fitted, judged = (self._changes(trained, split) for split in (data.validation, data.test))
         maps = torch.stack(
             [
-                _least_squares(fitted.poses[fitted.labels == one], self._shifts())
-                for one in range(trained.config.data.num_classes)
+                _least_squares(fitted.poses[fitted.labels == label], self._shifts())
+                for label in range(trained.config.data.num_classes)
             ]
         )
         errors = judged.poses @ maps[judged.labels] - self._shifts()

@@ -54,7 +54,7 @@ class LayerActivity:
         """Add a batch of images, first as they are, then at each shift."""
         around = moved[0].couplings.neighbourhood
         places = around.num_places
-        lengths = torch.stack([one.activations.double().cpu() for one in moved])
+        lengths = torch.stack([shifted.activations.double().cpu() for shifted in moved])
         lengths = lengths.unflatten(2, (-1, places))  # [shifts edges images places]
         shares = shares_of(moved[0].couplings).cpu()
         is_active = moved[0].activations.cpu() >= _ACTIVE

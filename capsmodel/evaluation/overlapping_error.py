@@ -78,7 +78,7 @@ class OverlappingError(Evaluation):
             found[error.name], found[overlap.name] = judged.errors, judged.overlaps
             notes += _lost(distance, judged)
         return Findings(
-            metrics={one.name: found[one.name].mean().item() for one in self.metrics},
+            metrics={metric.name: found[metric.name].mean().item() for metric in self.metrics},
             images={} if self.same_class else found,
             left_out=tuple(notes),
         )
@@ -125,9 +125,9 @@ def overlap(
     parts: Float[Tensor, "pairs two channels height width"],
 ) -> Float[Tensor, " pairs"]:
     """Return the ink that the two images of each pair share, over that of the one with less."""
-    one, two = parts.double().flatten(2).cpu().unbind(1)
-    less = torch.minimum(one.sum(dim=1), two.sum(dim=1))
-    return torch.minimum(one, two).sum(dim=1) / less.clamp(min=1e-12)
+    first, second = parts.double().flatten(2).cpu().unbind(1)
+    less = torch.minimum(first.sum(dim=1), second.sum(dim=1))
+    return torch.minimum(first, second).sum(dim=1) / less.clamp(min=1e-12)
 
 
 def _lost(distance: int, judged: _Judged) -> Iterator[str]:

@@ -82,7 +82,9 @@ class SwappedRouting(Evaluation):
             errors, changed = _compared(with_shares(trained, given), data, before)
             found[f"{name}_couplings_error"], found[f"{name}_couplings_changed"] = errors, changed
         return Findings(
-            metrics={one.name: found[one.name].double().mean().item() for one in self.metrics},
+            metrics={
+                metric.name: found[metric.name].double().mean().item() for metric in self.metrics
+            },
             images=found,
         )
 

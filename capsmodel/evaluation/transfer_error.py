@@ -123,7 +123,7 @@ class TransferError(Evaluation):
                 beliefs = beliefs_in(network, changed)
                 by_image[name] = image_errors(network, beliefs, split.labels)
         return Findings(
-            metrics={one.name: by_image[one.name].mean().item() for one in self.metrics},
+            metrics={metric.name: by_image[metric.name].mean().item() for metric in self.metrics},
             images=by_image,
             left_out=tuple(few_images(len(split), len(data.test))),
         )
@@ -156,7 +156,7 @@ def _check_fit(source: Trained, trained: Trained) -> None:
         ValueError: If they are of another shape, or have other classes.
     """
     for name in ("image_shape", "num_classes", "task"):
-        given, needed = (getattr(one.config.data, name) for one in (source, trained))
+        given, needed = (getattr(network.config.data, name) for network in (source, trained))
         if given != needed:
             raise ValueError(
                 f"transfer_error needs a source for the same images, {name} {needed}, got a trial "

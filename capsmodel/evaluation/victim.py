@@ -173,8 +173,8 @@ class Victim:
         """Return whether two draws give different beliefs."""
         few = self.images[:8]
         with torch.no_grad():
-            one, other = (self._differentiated.outputs(few, chance=draw) for draw in (0, 1))
-        return not torch.equal(one.lengths, other.lengths)
+            first, second = (self._differentiated.outputs(few, chance=draw) for draw in (0, 1))
+        return not torch.equal(first.lengths, second.lengths)
 
 
 def without_routing(trained: Trained) -> Trained:

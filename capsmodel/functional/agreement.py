@@ -233,7 +233,9 @@ class AgreementRounds:
         """Return whether the rounds are those whose gradient is written by hand."""
         later = range(1, self.iterations)
         is_usual = self.logits is None and self.squash is squash
-        is_usual = is_usual and all(_is_one(self._inverse_temperature(one)) for one in later)
+        is_usual = is_usual and all(
+            _is_one(self._inverse_temperature(iteration)) for iteration in later
+        )
         is_wide = dtype in (torch.float32, torch.float64)
         has_more = self.iterations > 1 and not stops_at_last_round(self.gradient)
         return is_usual and is_wide and has_more and not is_plain()

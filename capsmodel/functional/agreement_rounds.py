@@ -180,7 +180,7 @@ def _plain_gradients(
     def poses(*given: Tensor) -> Tensor:
         return plain(*given, *inputs[len(given) :]).poses
 
-    given = tuple(one for one in inputs if one is not None)
+    given = tuple(tensor for tensor in inputs if tensor is not None)
     found = differentiable_gradients(poses, given, of_poses)
     return (*found, None)[: len(inputs)]
 
@@ -321,7 +321,7 @@ def _at(rounds: RoutedRounds, sites: slice) -> RoutedRounds:
     """Return the rounds of some sites."""
     first, *later = rounds.couplings
     sums, later, agreed = (
-        tuple(one[sites] for one in each) for each in (rounds.sums, later, rounds.agreed)
+        tuple(tensor[sites] for tensor in each) for each in (rounds.sums, later, rounds.agreed)
     )
     return RoutedRounds(rounds.poses[sites], sums, (first, *later), agreed)
 

@@ -100,8 +100,8 @@ def differentiable_gradients(
         # torch.func knows no hooks on saved tensors; this does not know the tensors of torch.func
         # views, since one input may be made of another, whose gradient is then not through it
         seen = tuple(
-            one.view_as(one) if one.requires_grad else one.detach().requires_grad_()
-            for one in inputs
+            tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
+            for tensor in inputs
         )
         results = function(*seen) if isinstance(slopes, tuple) else (function(*seen),)
         pairs = zip(results, several, strict=True)

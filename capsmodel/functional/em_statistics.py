@@ -200,7 +200,7 @@ class _Tiled(WrittenByHand):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         saved, needed = _Saved(*ctx.saved_tensors), ctx.needs_input_grad[1:]
-        is_mapped = not all(has_storage(one) for one in gradients if one is not None)
+        is_mapped = not all(has_storage(gradient) for gradient in gradients if gradient is not None)
         if torch.is_grad_enabled() or is_mapped:  # this gradient may be differentiated in its turn
             return None, *_plain_gradients(ctx.asked, saved[:6], needed, gradients)
         mass_once = saved.mass[:, : saved.assignment.shape[2]]

@@ -66,7 +66,9 @@ def heinsen_routing(
         grouped, present = output_first(votes), activations.to(votes).unsqueeze(1)
         of_votes = MomentsOfVotes(grouped, 2 * (iterations - 1))
         nothing = votes.new_zeros(in_caps, out_caps)
-        worth, cost = ((nothing if one is None else one.to(votes)).t() for one in (use, ignore))
+        worth, cost = (
+            (nothing if weights is None else weights.to(votes)).t() for weights in (use, ignore)
+        )
         gain, price = worth + cost, (cost * present).sum(dim=2)
 
         shares = present.new_full((1, 1, 1), 1 / out_caps).expand(grouped.shape[:3])

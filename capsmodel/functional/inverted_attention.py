@@ -67,7 +67,7 @@ def inverted_attention_routing(
 
     def route(votes: Tensor) -> Routed:
         grouped = output_first(votes)
-        affine = [None if one is None else one.to(grouped) for one in (scale, shift)]
+        affine = [None if tensor is None else tensor.to(grouped) for tensor in (scale, shift)]
         poses, couplings = previous, shares.equal(grouped)
         for _ in range(iterations):
             if poses is None:

@@ -248,7 +248,9 @@ def weights_as(
         return None
     if isinstance(class_weights, Tensor):
         weights = class_weights.to(like)
-    elif isinstance(class_weights, tuple) and all(isinstance(one, float) for one in class_weights):
+    elif isinstance(class_weights, tuple) and all(
+        isinstance(weight, float) for weight in class_weights
+    ):
         weights = kept_as(class_weights, like.device, like.dtype)  # those of a training's settings
     else:
         weights = like.new_tensor(class_weights)

@@ -104,7 +104,7 @@ class _Slots(WrittenByHand):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
         (votes,) = cast(tuple[Tensor], ctx.saved_tensors)
-        given = [one for one in gradients if one is not None]
+        given = [gradient for gradient in gradients if gradient is not None]
         if not given:
             return None, None
         sites, out_caps, edges, pose = votes.shape
@@ -138,7 +138,7 @@ class _Moments(WrittenByHand):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         votes, weights, divisor, centre, squares = ctx.saved_tensors
-        of_centre, of_scatter = (_or_zeros(one, centre) for one in gradients[:2])
+        of_centre, of_scatter = (_or_zeros(gradient, centre) for gradient in gradients[:2])
         squares = _differentiable(squares, votes, centre, of_scatter)
         divides_by = 1 if divisor is None else divisor
         scales = 2 * of_scatter

@@ -374,13 +374,13 @@ def axis_windows(
         ValueError: If padding is below zero, or there is any where all places are seen at once.
     """
     pair = padding if isinstance(padding, tuple) else (padding, padding)
-    is_number = (isinstance(one, int) and one >= 0 for one in pair)
+    is_number = (isinstance(side, int) and side >= 0 for side in pair)
     if padding != "same" and not (len(pair) == 2 and all(is_number)):
         raise ValueError(
             f"padding must be an integer at least 0, two of them, or 'same', got {padding!r}."
         )
     if kernel_size != "all":
-        rows, columns = (Window.of(kernel_size, stride, one) for one in pair)
+        rows, columns = (Window.of(kernel_size, stride, side) for side in pair)
         return rows, columns
     if padding:
         raise ValueError(

@@ -78,7 +78,9 @@ class StartingMargins(Settings):
     def between(self, end: Margins, share: Number) -> Margins:
         """Return the margins a share of the way to those of the loss; the ends are exact."""
         starts = (self.positive_start, self.negative_start, self.down_weight_start)
-        return Margins(*(blend(one, two, share) for one, two in zip(starts, end, strict=True)))
+        return Margins(
+            *(blend(start, margin, share) for start, margin in zip(starts, end, strict=True))
+        )
 
 
 class LinearMargins(StartingMargins, LinearSchedule[Margins], MarginSchedule):

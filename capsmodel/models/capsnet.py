@@ -230,7 +230,9 @@ class CapsuleNetwork(DrawingNetwork):
         if self.settings.initialisation == "truncated":
             for name, child in self.named_children():
                 generator = stream(seed, "initialisation", name)
-                for capsules in (one for one in child.modules() if isinstance(one, Capsules)):
+                for capsules in (
+                    module for module in child.modules() if isinstance(module, Capsules)
+                ):
                     set_truncated(capsules.weight, capsules.std, generator)
 
     def _dropped(

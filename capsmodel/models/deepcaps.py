@@ -126,7 +126,7 @@ class DeepCapsuleNetwork(DrawingNetwork):
         for number in range(1, self.num_cells + 1):
             maps = self.get_submodule(f"cell{number}")(maps)
             last = [maps, *last[:1]]
-        children = torch.cat([self._as_children(one) for one in last], dim=1)
+        children = torch.cat([self._as_children(features) for features in last], dim=1)
         routed = self.recomputable(self.capsules, children, generator=generator)
         couplings = couplings_of({"capsules": routed})
         outputs = Outputs(routed.beliefs, None, routed.logits, routed.poses, couplings)

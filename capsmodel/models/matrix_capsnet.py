@@ -220,7 +220,7 @@ class MatrixCapsNet(Model):
     @property
     def primary_start(self) -> PrimaryStart:
         """Initial values of the primary capsules."""
-        is_truncated, is_even = (self.initialisation == one for one in ("truncated", "even"))
+        is_truncated, is_even = (self.initialisation == kind for kind in ("truncated", "even"))
         return PrimaryStart(is_truncated, self.primary_bias, self.primary_shift, is_even)
 
     def primary_capsules(self) -> GridPrimaryCapsules:

@@ -76,7 +76,7 @@ class EvaluationContract(PartContract):
     def test_arms_can_be_compared_by_its_primary_figure(self, evaluation: Evaluation) -> None:
         """It is "", a metric or a curve that is declared."""
         metrics = evaluation.metrics
-        declared = {"", *(one.name for one in metrics), *(one.curve for one in metrics)}
+        declared = {"", *(metric.name for metric in metrics), *(metric.curve for metric in metrics)}
         assert evaluation.primary in declared
 
     def test_values_of_images_add_up_to_their_metric(

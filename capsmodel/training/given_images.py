@@ -94,8 +94,8 @@ def taken_images(data: DataSet, images: ImagesGiven) -> TakenImages:
     taken = [*_each(images, data.image_shape, data.picture_fit)]
     if not taken:
         raise ValueError("There is no image to predict: hand in at least one.")
-    batch = torch.from_numpy(np.stack([one.values for one in taken]))
-    return TakenImages(batch, tuple(one.source for one in taken), _conversion(taken, data))
+    batch = torch.from_numpy(np.stack([image.values for image in taken]))
+    return TakenImages(batch, tuple(image.source for image in taken), _conversion(taken, data))
 
 
 def _as_they_are(
@@ -119,20 +119,20 @@ def _as_they_are(
 
 def _each(images: Any, shape: tuple[int, int, int], fit: Fit) -> Iterator[_Taken]:
     number = 0
-    for one in images if isinstance(images, list | tuple) else [images]:
-        if isinstance(one, str | PathLike):
-            found = _of_paths(_paths(Path(one).expanduser()), shape, fit)
-        elif isinstance(one, Image.Image):
-            found = [_of_picture(one, str(number), shape, fit)]
-        elif isinstance(one, Tensor | np.ndarray):
+    for image in images if isinstance(images, list | tuple) else [images]:
+        if isinstance(image, str | PathLike):
+            found = _of_paths(_paths(Path(image).expanduser()), shape, fit)
+        elif isinstance(image, Image.Image):
+            found = [_of_picture(image, str(number), shape, fit)]
+        elif isinstance(image, Tensor | np.ndarray):
             found = [
                 _of_array(values, str(place), shape, fit)
-                for place, values in enumerate(_split(one), start=number)
+                for place, values in enumerate(_split(image), start=number)
             ]
         else:
             raise ValueError(
                 f"An image is a path, a picture of Pillow, an array or a tensor, got "
-                f"{type(one).__name__}: hand in one of these, or a list of them."
+                f"{type(image).__name__}: hand in one of these, or a list of them."
             )
         for taken in found:
             yield taken
@@ -233,15 +233,15 @@ def _out_of_range(smallest: float, largest: float) -> ValueError:
 def _conversion(taken: Sequence[_Taken], data: DataSet) -> str:
     channels, *wanted = data.image_shape
     changes: list[str] = []
-    sizes = dict.fromkeys(f"{one.size[1]} x {one.size[0]}" for one in taken)
-    if {one.size for one in taken} != {tuple(wanted)}:
+    sizes = dict.fromkeys(f"{image.size[1]} x {image.size[0]}" for image in taken)
+    if {image.size for image in taken} != {tuple(wanted)}:
         given = ", ".join(sizes) if len(sizes) <= _MOST_SIZES else "several sizes"
         changes.append(f"{given} to {wanted[1]} x {wanted[0]} ({FIT_WORDS[data.picture_fit]})")
-    if any(one.is_grey != (channels == 1) for one in taken):
+    if any(image.is_grey != (channels == 1) for image in taken):
         changes.append("colour to grey" if channels == 1 else "grey to three channels")
-    largest = sorted({one.white for one in taken} - {1.0})
+    largest = sorted({image.white for image in taken} - {1.0})
     if largest:
-        changes.append(f"values divided by {' or '.join(f'{one:g}' for one in largest)}")
+        changes.append(f"values divided by {' or '.join(f'{divisor:g}' for divisor in largest)}")
     as_trained = ", as in training" * data.is_of_user
     return f"{_number(taken)} {'; '.join(changes) or 'taken as they are'}{as_trained}."
 

@@ -383,7 +383,9 @@ class Training:
             total += step.num_images * step.loss
         train_loss = total / sum(step.num_images for step in steps)
         norms = [step.gradient_norms for step in steps]
-        health = gradient_metrics(torch.stack([torch.linalg.vector_norm(one) for one in norms]))
+        health = gradient_metrics(
+            torch.stack([torch.linalg.vector_norm(step_norms) for step_norms in norms])
+        )
         layers = largest_gradients(norms, self._learner.sizes_with_gradient())
         judged = self._learner.evaluate(self._data.validation, self._progress)
         labels = self._data.validation.labels

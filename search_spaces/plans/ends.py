@@ -29,7 +29,7 @@ class SearchProgress:
     @property
     def costs(self) -> list[float | None]:
         """The values as costs: smaller is better."""
-        return [None if one is None else self.objective.cost(one) for one in self.values]
+        return [None if value is None else self.objective.cost(value) for value in self.values]
 
 
 class End(Part, ABC):

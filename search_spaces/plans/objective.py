@@ -47,7 +47,10 @@ def weighing_the_loss(paths: Sequence[str]) -> list[str]:
     return [
         path
         for path in paths
-        if any(is_at_or_below(path, one) or is_at_or_below(one, path) for one in _WEIGH_THE_LOSS)
+        if any(
+            is_at_or_below(path, setting) or is_at_or_below(setting, path)
+            for setting in _WEIGH_THE_LOSS
+        )
     ]
 
 

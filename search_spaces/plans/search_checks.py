@@ -124,7 +124,7 @@ def check_objective_comparable(objective: str, space: Space) -> None:
         ValueError: If a dimension changes what the objective measures.
     """
     names = {dimension.path: dimension.name for dimension in reversed(space.dimensions)}
-    weighing = weighing_the_loss([one.path for one in space.dimensions])
+    weighing = weighing_the_loss([dimension.path for dimension in space.dimensions])
     if weighing and objective == VALIDATION_LOSS.name:
         raise ValueError(
             f"The objective {objective} cannot be compared where '{names[weighing[0]]}' varies, as "

@@ -259,7 +259,7 @@ def points_of(nuisance: Nuisance, trials: int | None, draw_seed: int) -> tuple[P
         ValueError: If there are fewer points, or a range is continuous and no number is given.
     """
     dimensions = [_dimension(path, values) for path, values in nuisance.items()]
-    endless = [one.name for one in dimensions if one.num_values is None]
+    endless = [dimension.name for dimension in dimensions if dimension.num_values is None]
     total = None if endless else num_points(dimensions)
     if total is None or total > _MOST_LISTED:
         return _spread(dimensions, trials, draw_seed, endless or [*nuisance])
@@ -287,7 +287,10 @@ def _spread(
 
     drawn = qmc.Halton(len(dimensions), rng=draw_seed).random(trials)
     return tuple(
-        {one.path: one.at(float(unit)) for one, unit in zip(dimensions, coordinates, strict=True)}
+        {
+            dimension.path: dimension.at(float(unit))
+            for dimension, unit in zip(dimensions, coordinates, strict=True)
+        }
         for coordinates in drawn
     )
 

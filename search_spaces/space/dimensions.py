@@ -57,7 +57,9 @@ class Dimension:
     def contains(self, value: object) -> bool:
         """Return whether a value is in its range."""
         if isinstance(self.range, Choices):
-            return any(value == one and type(value) is type(one) for one in self.range.values)
+            return any(
+                value == choice and type(value) is type(choice) for choice in self.range.values
+            )
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
         if isinstance(self.range, Floats):

@@ -159,7 +159,9 @@ def searchable_settings(root: Root) -> Iterator[Setting]:
     for field in settings_of(root.settings_class):
         place = (*root.place, (field, None))
         if members := _members(root, field):
-            yield Setting(place, tuple(kind_of(one) for one in members if not one.needs_naming))
+            yield Setting(
+                place, tuple(kind_of(member) for member in members if not member.needs_naming)
+            )
             for member in members:
                 yield from searchable_settings(_below(root, field, member))
         elif values := search_range(root.settings_class, field):
@@ -205,10 +207,10 @@ def listed_settings(values: Mapping[str, Values], root: Root) -> list[Setting]:
     listed = list(values)
     for name in sorted(values, key=lambda name: name.count(".")):
         path = path_without_kinds(name)
-        places = [one for one in places_of(root, path) if matches(one[0], name)]
+        places = [candidate for candidate in places_of(root, path) if matches(candidate[0], name)]
         if not places:
             raise unknown_setting(path, [root])
-        choices = {place: one.values for place, one in settings.items()}
+        choices = {place: setting.values for place, setting in settings.items()}
         reduced = [(_below_choices(place, choices), kinds) for place, kinds in places]
         chosen = {place: kinds for place, kinds in reduced if place}
         if not chosen:

@@ -108,9 +108,13 @@ class Space:
             ValueError: If the space has no such setting, or only one kind of such a part.
         """
         self._check_paths(paths)
-        left = [one for one in self.settings if any(is_place(one.place, path) for path in paths)]
+        left = [
+            setting
+            for setting in self.settings
+            if any(is_place(setting.place, path) for path in paths)
+        ]
         for path in paths:
-            self._check_varies(path, [one for one in left if is_place(one.place, path)])
+            self._check_varies(path, [setting for setting in left if is_place(setting.place, path)])
         above = {
             (*setting.place[:end], (setting.place[end][0], None))
             for setting in left
@@ -144,7 +148,7 @@ class Space:
             ValueError: If a path does not exist, or values do not suit its setting.
         """
         if not self.roots:
-            return Space({one.name: one.values for one in self.settings} | dict(values))
+            return Space({setting.name: setting.values for setting in self.settings} | dict(values))
         space = self
         for path in sorted(values, key=lambda path: path.count(".")):
             changed = {setting.place: setting for setting in self._placed(path, values[path])}
@@ -186,20 +190,22 @@ class Space:
             choices: Name of a dimension -> its values in order; others stay as they are.
         """
         places = {name: place for place, name in enumerate(names)}
-        named = [(self._dimension(one), one) for one in self.settings]
+        named = [(self._dimension(setting), setting) for setting in self.settings]
         ordered = [
             (places.get(dimension.name, len(places)), _reordered(setting, dimension, choices))
             if dimension
             else (len(places), setting)
             for dimension, setting in named
         ]
-        settings = (setting for _, setting in sorted(ordered, key=lambda one: one[0]))
+        settings = (setting for _, setting in sorted(ordered, key=lambda pair: pair[0]))
         return replace(self, settings=tuple(settings))
 
     @cached_property
     def dimensions(self) -> tuple[Dimension, ...]:
         """All dimensions, each choice before the dimensions that depend on it."""
-        listed = [one for one in map(self._dimension, self.settings) if one is not None]
+        listed = [
+            dimension for dimension in map(self._dimension, self.settings) if dimension is not None
+        ]
         first = {dimension.name: dimension for dimension in reversed(listed)}
         ordered: dict[str, Dimension] = {}
         for dimension in listed:
@@ -345,7 +351,7 @@ class Space:
 
     def _check_varies(self, path: str, settings: Sequence[Setting]) -> None:
         if not settings:
-            below = [one.path for one in self.settings if matches(one.place, path)]
+            below = [setting.path for setting in self.settings if matches(setting.place, path)]
             raise ValueError(
                 f"'{path}' does not vary itself, only settings below it: give those, such as "
                 f"'{below[0]}'."

@@ -184,7 +184,9 @@ def test_a_loss_of_ones_own_sees_lengths_unless_it_judges_outputs() -> None:
     assert "The loss 'own' judges lengths" in why_unbuildable(of_scores(loss=OwnLoss()))
 
 
-@pytest.mark.parametrize("routing", [one for one in ROUTINGS if one is not HeinsenRouting])
+@pytest.mark.parametrize(
+    "routing", [routing for routing in ROUTINGS if routing is not HeinsenRouting]
+)
 @pytest.mark.parametrize("loss", [MarginLoss, SpreadLoss])
 def test_every_other_routing_takes_a_loss_of_lengths(routing: type, loss: type) -> None:
     assert why_unbuildable(small_config(model=small_model(routing=routing()), loss=loss())) == ""

@@ -35,7 +35,9 @@ def test_every_part_with_a_source_says_how_it_differs() -> None:
 
 def test_an_evaluation_that_no_sweep_may_declare_says_so() -> None:
     said = [part.kind for part in PARTS if "a sweep must not declare it" in part.summary]
-    assert said == [kind_of(one) for one in EVALUATIONS if one.is_measured_in_training]
+    assert said == [
+        kind_of(evaluation) for evaluation in EVALUATIONS if evaluation.is_measured_in_training
+    ]
     assert said == ["test_error"]
 
 

@@ -101,9 +101,9 @@ def test_nothing_is_left_out_of_the_agreement(part: str) -> None:
 
     tried = {
         "layer": {type(build().module).__name__ for build in gpu.layer_cases().values()},
-        "routing": {type(one) for one in gpu.ROUTINGS.values()},
-        "loss": {type(one) for one in gpu.LOSSES.values()},
-        "model": {type(one) for one, _ in gpu.MODELS.values()},
+        "routing": {type(routing) for routing in gpu.ROUTINGS.values()},
+        "loss": {type(loss) for loss in gpu.LOSSES.values()},
+        "model": {type(model) for model, _ in gpu.MODELS.values()},
     }[part]
     asked = {
         "layer": {

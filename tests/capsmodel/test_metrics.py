@@ -177,15 +177,15 @@ ERROR = Metric(name="error", unit="fraction", split="test", moment="end")
 
 def test_a_curve_is_a_metric_at_each_point() -> None:
     points = curve_points(ERROR, "epsilon", (0, 0.05, 0.3))
-    assert [one.name for one in points] == [
+    assert [point.name for point in points] == [
         "error.epsilon_0",
         "error.epsilon_0.05",
         "error.epsilon_0.3",
     ]
-    assert {one.curve for one in points} == {"error"}
-    assert [one.at.value for one in points if one.at] == [0, 0.05, 0.3]
+    assert {point.curve for point in points} == {"error"}
+    assert [point.at.value for point in points if point.at] == [0, 0.05, 0.3]
     assert points[1].text == "error, epsilon = 0.05"
-    assert all(Metric.model_validate_json(one.model_dump_json()) == one for one in points)
+    assert all(Metric.model_validate_json(point.model_dump_json()) == point for point in points)
 
 
 def test_a_metric_without_a_curve_is_written_as_before() -> None:

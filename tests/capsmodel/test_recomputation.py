@@ -47,7 +47,7 @@ def everything(call: Callable[..., tuple[Tensor, Tensor]], backwards: int = 1) -
     torch.rand(5, generator=generator)  # what others draw before the backward pass
     for _ in range(backwards):
         (results[0].sum() + results[1]).backward(retain_graph=True)
-    gradients = [one.grad for one in inputs if one.grad is not None]
+    gradients = [leaf.grad for leaf in inputs if leaf.grad is not None]
     return [*results, *gradients, between, generator.get_state()]
 
 
@@ -55,7 +55,7 @@ def everything(call: Callable[..., tuple[Tensor, Tensor]], backwards: int = 1) -
 def test_results_gradients_and_generators_are_those_of_a_plain_call(backwards: int) -> None:
     ours, theirs = (everything(call, backwards) for call in (recomputed, plain))
     assert len(ours) == len(theirs) == 6
-    assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
+    assert all(torch.equal(actual, expected) for actual, expected in zip(ours, theirs, strict=True))
 
 
 def test_the_function_is_called_once_more_for_the_gradient_alone() -> None:
@@ -101,8 +101,8 @@ def finished(training: Training, folder: Path) -> tuple[list[EpochMetrics], dict
     return history, load_file(folder / "finished")
 
 
-def same(one: tuple[Any, dict[str, Tensor]], other: tuple[Any, dict[str, Tensor]]) -> bool:
-    (history, tensors), (other_history, others) = one, other
+def same(first: tuple[Any, dict[str, Tensor]], second: tuple[Any, dict[str, Tensor]]) -> bool:
+    (history, tensors), (other_history, others) = first, second
     assert tensors.keys() == others.keys()
     return history == other_history and all(torch.equal(tensors[n], others[n]) for n in tensors)
 
@@ -130,7 +130,10 @@ def matrix_config(routing: Routing) -> TrainingConfig:
 @pytest.mark.parametrize(
     "config",
     # in two layers the default, and one that draws in each
-    [*(config_of(one()) for one in ROUTINGS), *map(matrix_config, (EMRouting(), RandomRouting()))],
+    [
+        *(config_of(routing()) for routing in ROUTINGS),
+        *map(matrix_config, (EMRouting(), RandomRouting())),
+    ],
     ids=lambda config: f"{config.model.kind}-{config.model.routing.kind}",
 )
 def test_a_training_with_checkpointing_is_one_without_to_the_last_bit(

@@ -18,27 +18,31 @@ ALL = [*(part() for part in SQUASHES), SabourSquash(epsilon=1e-7), SabourSquash(
 coordinates = st.lists(st.floats(-1e3, 1e3, allow_subnormal=False), min_size=1, max_size=6)
 
 
-def length_of(one: Squash, length: float) -> float:
+def length_of(squashing: Squash, length: float) -> float:
     pose = torch.tensor([0.6 * length, -0.8 * length], dtype=torch.float64)
-    return one.squash(pose).norm().item()
+    return squashing.squash(pose).norm().item()
 
 
-@pytest.mark.parametrize("one", ALL, ids=repr)
+@pytest.mark.parametrize("squashing", ALL, ids=repr)
 @settings(deadline=None)  # the first call checks the shapes' names
 @given(coordinates)
-def test_the_direction_is_kept_and_the_length_at_most_one(one: Squash, values: list[float]) -> None:
+def test_the_direction_is_kept_and_the_length_at_most_one(
+    squashing: Squash, values: list[float]
+) -> None:
     pose = torch.tensor(values, dtype=torch.float64)
-    squashed = one.squash(pose)
+    squashed = squashing.squash(pose)
     assert squashed.norm().item() <= 1 + 1e-12
     assert_close(squashed * pose.norm(), pose * squashed.norm())
 
 
-@pytest.mark.parametrize("one", ALL, ids=repr)
+@pytest.mark.parametrize("squashing", ALL, ids=repr)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_value_and_gradient_are_finite_at_every_length(one: Squash, dtype: torch.dtype) -> None:
+def test_value_and_gradient_are_finite_at_every_length(
+    squashing: Squash, dtype: torch.dtype
+) -> None:
     for length in (0.0, 1e-40, 1e-30, 1e-20, 1e-8, 1e-7, 1.0, 1e3, 1e15, 1e19):
         poses = (length * torch.tensor([[0.6, -0.8], [1.0, 0.0]], dtype=dtype)).requires_grad_()
-        squashed = one.squash(poses)
+        squashed = squashing.squash(poses)
         squashed.sum().backward()
         assert poses.grad is not None
         assert squashed.dtype == dtype
@@ -46,17 +50,17 @@ def test_value_and_gradient_are_finite_at_every_length(one: Squash, dtype: torch
         assert bool(poses.grad.isfinite().all()), length
 
 
-@pytest.mark.parametrize("one", ALL, ids=repr)
-def test_its_gradient_is_that_of_finite_differences(one: Squash) -> None:
-    assert torch.autograd.gradcheck(one.squash, some_votes(4, 3).requires_grad_())
+@pytest.mark.parametrize("squashing", ALL, ids=repr)
+def test_its_gradient_is_that_of_finite_differences(squashing: Squash) -> None:
+    assert torch.autograd.gradcheck(squashing.squash, some_votes(4, 3).requires_grad_())
 
 
 def test_without_epsilon_it_is_the_plain_squash_to_the_last_bit() -> None:
     poses = [some_votes(4, 3).float().requires_grad_() for _ in range(2)]
     squashed: list[Tensor] = [SabourSquash().squash(poses[0]), squash(poses[1])]
     assert torch.equal(*squashed)
-    for one in squashed:
-        one.sum().backward()
+    for pose in squashed:
+        pose.sum().backward()
     gradients = [pose.grad for pose in poses]
     assert gradients[0] is not None
     assert gradients[1] is not None

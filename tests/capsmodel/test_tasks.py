@@ -34,16 +34,16 @@ def overlaid(splits: DataSplits, *, with_parts: bool) -> DataSplits:
     """Return pairs of unlike digits, each image laid over the next one of another class."""
 
     def of_split(images: Images) -> Images:
-        one = torch.arange(len(images) - 9)
-        two = torch.stack(
-            [i + (images.labels[i : i + 10] != images.labels[i]).int().argmax() for i in one]
+        lower = torch.arange(len(images) - 9)
+        upper = torch.stack(
+            [i + (images.labels[i : i + 10] != images.labels[i]).int().argmax() for i in lower]
         )
-        keep = images.labels[one] != images.labels[two]
-        one, two = one[keep], two[keep]
-        shown = torch.stack([images.images[one], images.images[two]], dim=1)
-        classes = torch.stack([images.labels[one], images.labels[two]], dim=1)
+        keep = images.labels[lower] != images.labels[upper]
+        lower, upper = lower[keep], upper[keep]
+        shown = torch.stack([images.images[lower], images.images[upper]], dim=1)
+        classes = torch.stack([images.labels[lower], images.labels[upper]], dim=1)
         order = classes.argsort(dim=1)
-        parts = shown[torch.arange(len(one)).unsqueeze(1), order]
+        parts = shown[torch.arange(len(lower)).unsqueeze(1), order]
         labels = (classes.unsqueeze(2) == torch.arange(10)).any(dim=1)
         merged = shown.sum(dim=1).clamp(max=1)
         return Images(merged, labels, parts=parts if with_parts else None)
@@ -113,8 +113,8 @@ class TestLaws:
         numbers = torch.tensor([0, 4, 2, 2, 1, 3])
         rows = numbers.unsqueeze(1) == torch.arange(5)
         weighted = loss.model_copy(update={"class_weights": (1.0, 2.0, 3.0, 4.0, 5.0)})
-        for one in (loss, weighted):
-            assert_close(one.loss(lengths, rows, 0.5), one.loss(lengths, numbers, 0.5))
+        for judge in (loss, weighted):
+            assert_close(judge.loss(lengths, rows, 0.5), judge.loss(lengths, numbers, 0.5))
 
     @pytest.mark.parametrize("loss", [kind() for kind in LOSSES], ids=lambda o: o.kind)
     def test_the_mean_is_that_of_the_images_losses(self, loss: MarginLoss) -> None:
@@ -151,7 +151,9 @@ class TestLaws:
         numbers = torch.randint(5, (80,), generator=generator)
         labels = numbers if task.label_form == "class" else random_sets(80, 5, 2, generator)
         constants = labels.unique(dim=0)
-        best = min(task.errors(one.expand_as(labels), labels).mean().item() for one in constants)
+        best = min(
+            task.errors(constant.expand_as(labels), labels).mean().item() for constant in constants
+        )
         assert task.chance(labels) == pytest.approx(best)
 
     def test_each_class_is_drawn_from_its_own_pose_alone(self) -> None:

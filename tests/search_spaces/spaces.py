@@ -70,8 +70,8 @@ COUNTED = THREE.only("model.routing.iterations", "model.primary_dim")
 
 
 def names(space: Space) -> list[str]:
-    return [one.name for one in space.dimensions]
+    return [dimension.name for dimension in space.dimensions]
 
 
-def dimension(space: Space, name: str) -> Dimension:
-    return next(one for one in space.dimensions if one.name == name)
+def dimension_named(space: Space, name: str) -> Dimension:
+    return next(dimension for dimension in space.dimensions if dimension.name == name)

@@ -104,9 +104,9 @@ def test_a_scheduler_cannot_be_given_at_launch_either() -> None:
 
 
 def test_a_cost_that_nothing_changes_is_refused() -> None:
-    one = sweep(space=RATE)
+    unweighed = sweep(space=RATE)
     with pytest.raises(ValueError, match="nothing to weigh against the objective") as caught:
-        one.plan.check_all(one)
+        unweighed.plan.check_all(unweighed)
     assert "\n" not in str(caught.value)
     size = f"{num_parameters(small_config()):,}"
     assert f"is {size} at all of 64 points" in str(caught.value)
@@ -125,7 +125,9 @@ def test_a_front_is_shown_first_and_of_one_objective_refused() -> None:
 
 
 def test_a_cost_decides_what_is_proposed_and_its_absence_changes_nothing() -> None:
-    with_cost, without = (one.plan.manifest_fields(one) for one in (sweep(), sweep(cost=None)))
+    with_cost, without = (
+        declared.plan.manifest_fields(declared) for declared in (sweep(), sweep(cost=None))
+    )
     assert with_cost["search"]["definition"] != without["search"]["definition"]
     assert "cost" not in search(cost=None).model_dump()
     assert search().objective_names() == ("validation_error", "num_parameters")

@@ -11,17 +11,26 @@ from capsmodel.overrides import with_settings
 from capsmodel.reconstruction import FullyConnectedDecoder
 from capsmodel.search_range import Choices
 from search_spaces import Space
-from tests.search_spaces.spaces import BASE, ROUTING, SMALL, WHOLE, Mine, Stepped, dimension, names
+from tests.search_spaces.spaces import (
+    BASE,
+    ROUTING,
+    SMALL,
+    WHOLE,
+    Mine,
+    Stepped,
+    dimension_named,
+    names,
+)
 
 # A user's own parts.
 
 
 def test_an_own_part_joins_the_choice_where_it_stands() -> None:
     space = SMALL + Space.of(Mine, at="model.routing")
-    assert dimension(space, "model.routing").range == Choices(
+    assert dimension_named(space, "model.routing").range == Choices(
         "dynamic", "uniform", "random", "mine"
     )
-    assert dimension(space, "model.routing[mine].strength").conditions == (
+    assert dimension_named(space, "model.routing[mine].strength").conditions == (
         ("model.routing", "mine"),
     )
     assert (Space.of(Mine, at="model.routing") + SMALL).is_conditional
@@ -32,12 +41,12 @@ def test_an_own_part_that_is_left_out_again_does_not_come_back() -> None:
     joined = ROUTING + Space.of(Mine, at="model.routing")
     narrowed = joined.varied({"model.routing": ("dynamic", "uniform")})
     more = narrowed + Space.of(Adam, at="optimiser").only("optimiser.learning_rate")
-    assert dimension(more, "model.routing").range == Choices("dynamic", "uniform")
+    assert dimension_named(more, "model.routing").range == Choices("dynamic", "uniform")
 
 
 def test_an_own_part_below_a_chosen_part_gets_the_conditions_of_both() -> None:
     space = WHOLE.only("loss.schedule").without("loss[spread].schedule")
-    searched = dimension(
+    searched = dimension_named(
         space + Space.of(Stepped, at="loss.schedule"), "loss[margin].schedule[stepped].steps"
     )
     assert searched.conditions == (("loss", "margin"), ("loss[margin].schedule", "stepped"))

@@ -60,9 +60,9 @@ def test_an_end_without_improvement_comes_with_the_proposal_that_makes_it_so(
     first = next((n for n in range(len(values) + 1) if end.reason(progress(*values[:n]))), None)
     if first is not None:
         since = values[first - most : first]
-        known = [one for one in values[: first - most] if one is not None]
+        known = [value for value in values[: first - most] if value is not None]
         best = min(known, default=2.0)
-        assert all(one is None or one >= best for one in since)
+        assert all(value is None or value >= best for value in since)
 
 
 def test_epochs_are_counted_in_all() -> None:

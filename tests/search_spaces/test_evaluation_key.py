@@ -83,7 +83,9 @@ def test_a_setting_equal_to_its_default_is_left_out() -> None:
 def test_trial_keys_know_nothing_of_evaluations() -> None:
     declared = with_evaluations(ShiftedTestError(), Confidence())
     pairs = zip(declared.arms(), QUICKSTART.arms(), strict=True)
-    assert all(trial_key(one.config, 0) == trial_key(two.config, 0) for one, two in pairs)
+    assert all(
+        trial_key(arm.config, 0) == trial_key(plain_arm.config, 0) for arm, plain_arm in pairs
+    )
 
 
 def test_one_evaluation_is_declared_with_several_settings() -> None:

@@ -95,7 +95,7 @@ def test_what_cannot_be_matched_is_refused(matched: MatchedArm, problem: str) ->
 
 
 def test_the_pages_example_can_be_declared() -> None:
-    (example,) = [one for one in snippets(page("designs")) if "MatchedArm" in one]
+    (example,) = [snippet for snippet in snippets(page("designs")) if "MatchedArm" in snippet]
     names: dict[str, Any] = {}
     exec(example, names)
     declared = Sweep(name="sizes", base=QUICKSTART.base, plan=names["plan"], seeds=(0,))

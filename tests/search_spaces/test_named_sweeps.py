@@ -37,7 +37,8 @@ def test_the_first_search_is_random_and_runs_all_to_the_end() -> None:
 
 def test_the_capsule_search_varies_what_is_disputed_about_capsules() -> None:
     ranges = {
-        one.name: one.range for one in plan_of(named_sweep("capsule_search")).space.dimensions
+        dimension.name: dimension.range
+        for dimension in plan_of(named_sweep("capsule_search")).space.dimensions
     }
     kinds: dict[str, Any] = {
         "model.routing": {"dynamic", "uniform", "random"},

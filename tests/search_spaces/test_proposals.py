@@ -67,26 +67,28 @@ def test_a_dimension_is_there_exactly_where_its_conditions_hold(
     point: tuple[Space, dict[str, Any]],
 ) -> None:
     space, params = point
-    for one in space.dimensions:
-        assert (one.name in params) == all(params.get(n) == kind for n, kind in one.conditions)
+    for dimension in space.dimensions:
+        assert (dimension.name in params) == all(
+            params.get(n) == kind for n, kind in dimension.conditions
+        )
 
 
 @given(st.sampled_from(WHOLE.dimensions), units, units)
 def test_numbers_rise_with_their_coordinate_and_stay_between_their_ends(
-    one: Dimension, first: float, second: float
+    dimension: Dimension, first: float, second: float
 ) -> None:
-    low, high = (one.at(unit) for unit in sorted((first, second)))
-    if isinstance(one.range, Choices):
-        assert {low, high} <= set(one.range.values)
+    low, high = (dimension.at(unit) for unit in sorted((first, second)))
+    if isinstance(dimension.range, Choices):
+        assert {low, high} <= set(dimension.range.values)
     else:
-        assert one.range.low <= low <= high <= one.range.high  # pyright: ignore[reportOperatorIssue]
-        assert (one.at(0.0), one.at(1.0)) == one.extremes()
+        assert dimension.range.low <= low <= high <= dimension.range.high  # pyright: ignore[reportOperatorIssue]
+        assert (dimension.at(0.0), dimension.at(1.0)) == dimension.extremes()
 
 
 @given(units)
 def test_a_range_with_log_is_spread_evenly_in_the_logarithm(unit: float) -> None:
-    one = Dimension("a", "a", Floats(1e-4, 1e-2, log=True))
-    assert math.log10(float(one.at(unit))) == pytest.approx(-4 + 2 * unit)
+    dimension = Dimension("a", "a", Floats(1e-4, 1e-2, log=True))
+    assert math.log10(float(dimension.at(unit))) == pytest.approx(-4 + 2 * unit)
 
 
 @pytest.mark.parametrize(
@@ -100,8 +102,8 @@ def test_a_range_with_log_is_spread_evenly_in_the_logarithm(unit: float) -> None
 def test_values_that_can_be_counted_have_their_share_of_the_coordinates(
     values: Any, expected: dict[Any, float]
 ) -> None:
-    one = Dimension("a", "a", values)
-    drawn = [one.at((number + 0.5) / 3000) for number in range(3000)]
+    dimension = Dimension("a", "a", values)
+    drawn = [dimension.at((number + 0.5) / 3000) for number in range(3000)]
     shares = {value: drawn.count(value) / len(drawn) for value in dict.fromkeys(drawn)}
     assert shares == pytest.approx(expected, abs=1e-3)
 

@@ -157,7 +157,7 @@ def test_the_paper_of_the_released_code_is_the_winning_row_of_its_table(
     sweep: str, table: str, arm: str
 ) -> None:
     keys = [
-        trial_key({one.name: one.config for one in named_sweep(named).arms()}[name], 0)
+        trial_key({arm.name: arm.config for arm in named_sweep(named).arms()}[name], 0)
         for named, name in ((sweep, "paper"), (table, arm))
     ]
     assert keys[0] == keys[1]

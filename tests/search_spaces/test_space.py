@@ -15,7 +15,16 @@ from capsmodel.reconstruction import NoReconstruction
 from capsmodel.routing import DynamicRouting, Routing
 from capsmodel.search_range import Choices, Floats, Ints
 from search_spaces import Dimension, Space
-from tests.search_spaces.spaces import BASE, ROUTING, SMALL, THREE, WHOLE, Bounded, dimension, names
+from tests.search_spaces.spaces import (
+    BASE,
+    ROUTING,
+    SMALL,
+    THREE,
+    WHOLE,
+    Bounded,
+    dimension_named,
+    names,
+)
 
 # What is there.
 
@@ -36,29 +45,31 @@ def test_settings_with_a_range_and_choices_of_parts_are_dimensions() -> None:
 
 
 def test_a_name_carries_every_kind_that_is_chosen_on_its_path() -> None:
-    selected = dimension(WHOLE, "loss[margin].schedule[linear].positive_start")
+    selected = dimension_named(WHOLE, "loss[margin].schedule[linear].positive_start")
     assert selected.path == "loss.schedule.positive_start"
     assert selected.conditions == (("loss", "margin"), ("loss[margin].schedule", "linear"))
 
 
 def test_names_and_conditions_tell_the_same() -> None:
-    for one in WHOLE.dimensions:
-        assert re.sub(r"\[\w+\]", "", one.name) == one.path
-        brackets = [(m.start(), m.group(1)) for m in re.finditer(r"\[(\w+)\]", one.name)]
-        assert one.conditions == tuple((one.name[:start], kind) for start, kind in brackets)
+    for dimension in WHOLE.dimensions:
+        assert re.sub(r"\[\w+\]", "", dimension.name) == dimension.path
+        brackets = [(m.start(), m.group(1)) for m in re.finditer(r"\[(\w+)\]", dimension.name)]
+        assert dimension.conditions == tuple(
+            (dimension.name[:start], kind) for start, kind in brackets
+        )
 
 
 def test_names_are_all_different_and_parents_come_first() -> None:
     selected = names(WHOLE)
     assert len(set(selected)) == len(selected)
-    for index, one in enumerate(WHOLE.dimensions):
-        assert {name for name, _ in one.conditions} <= set(selected[:index])
+    for index, dimension in enumerate(WHOLE.dimensions):
+        assert {name for name, _ in dimension.conditions} <= set(selected[:index])
 
 
 def test_a_part_that_came_later_is_varied_where_it_is_named() -> None:
     assert "model.routing[self_attention].bias" not in names(WHOLE)
-    assert "self_attention" not in dimension(WHOLE, "model[capsnet].routing").values()
-    assert dimension(WHOLE, "model").values() == ("capsnet", "matrix_capsnet", "cnn")
+    assert "self_attention" not in dimension_named(WHOLE, "model[capsnet].routing").values()
+    assert dimension_named(WHOLE, "model").values() == ("capsnet", "matrix_capsnet", "cnn")
     space = Space.of(CapsNet, at="model").varied({"model.routing": ("dynamic", "self_attention")})
     assert {"model.routing[self_attention].bias", "model.routing[dynamic].bias"} < set(names(space))
 
@@ -141,9 +152,11 @@ def test_settings_are_listed_with_their_values() -> None:
 def test_listed_settings_can_be_given_other_values_and_joined() -> None:
     space = Space({"model.routing": ("dynamic", "uniform"), "model.routing.iterations": Ints(1, 8)})
     narrowed = space.varied({"model.routing.iterations": Ints(1, 3)})
-    assert dimension(narrowed, "model.routing[dynamic].iterations").range == Ints(1, 3)
+    assert dimension_named(narrowed, "model.routing[dynamic].iterations").range == Ints(1, 3)
     joined = narrowed + Space.of(Bounded, at="model.routing")
-    assert dimension(joined, "model.routing").range == Choices("dynamic", "uniform", "bounded")
+    assert dimension_named(joined, "model.routing").range == Choices(
+        "dynamic", "uniform", "bounded"
+    )
     assert "model.routing[bounded].first" in names(joined)
     listed = Space({"model.routing.first": Floats(0.1, 0.2)}, parts=[Bounded])
     listed.check(with_settings(BASE, {"model.routing": Bounded()}), (Bounded,))
@@ -211,7 +224,7 @@ def test_a_path_may_name_kinds() -> None:
 
 def test_a_narrowed_choice_drops_the_settings_of_other_kinds() -> None:
     space = WHOLE.varied({"loss": ("spread", "cross_entropy")})
-    assert dimension(space, "loss").range == Choices("spread", "cross_entropy")
+    assert dimension_named(space, "loss").range == Choices("spread", "cross_entropy")
     assert not [name for name in names(space) if "[margin]" in name]
 
 
@@ -237,28 +250,30 @@ def test_a_range_can_be_narrowed_widened_and_given_anew() -> None:
         "model.conv_kernel": Ints(3, 9, step=2),
     }
     space = Space.of(CapsNet, at="model").varied(values)
-    for one in space.dimensions:
-        assert one.range == values.get(one.path, one.range)
-    assert set(values) <= {one.path for one in space.dimensions}
+    for dimension in space.dimensions:
+        assert dimension.range == values.get(dimension.path, dimension.range)
+    assert set(values) <= {dimension.path for dimension in space.dimensions}
 
 
 def test_a_setting_that_several_kinds_have_is_varied_in_each() -> None:
     space = WHOLE.only("loss.schedule").varied({"loss.schedule.start": Floats(0.2, 0.3)})
-    selected = [one for one in space.dimensions if one.path == "loss.schedule.start"]
-    assert [one.conditions[-1][1] for one in selected] == ["linear", "sigmoid"]
-    assert {one.range for one in selected} == {Floats(0.2, 0.3)}
+    selected = [
+        dimension for dimension in space.dimensions if dimension.path == "loss.schedule.start"
+    ]
+    assert [dimension.conditions[-1][1] for dimension in selected] == ["linear", "sigmoid"]
+    assert {dimension.range for dimension in selected} == {Floats(0.2, 0.3)}
 
 
 def test_one_of_several_kinds_may_be_meant() -> None:
     adam = WHOLE.varied({"optimiser": ("adam",)})
     space = adam.varied({"optimiser.schedule[cosine].floor": Floats(0.0, 0.1)})
-    assert dimension(space, "optimiser.schedule[cosine].floor").range == Floats(0.0, 0.1)
-    assert dimension(space, "optimiser.schedule[exponential].floor").range != Floats(0.0, 0.1)
+    assert dimension_named(space, "optimiser.schedule[cosine].floor").range == Floats(0.0, 0.1)
+    assert dimension_named(space, "optimiser.schedule[exponential].floor").range != Floats(0.0, 0.1)
 
 
 def test_a_setting_below_a_choice_that_was_left_out_has_no_condition() -> None:
     space = SMALL.without("model.routing").varied({"model.routing.iterations": Ints(2, 4)})
-    assert dimension(space, "model.routing.iterations").conditions == ()
+    assert dimension_named(space, "model.routing.iterations").conditions == ()
     space.check(BASE)
     with pytest.raises(ValueError, match="'uniform' has no setting 'iterations'"):
         space.check(with_settings(BASE, {"model.routing": "uniform"}))

@@ -47,7 +47,7 @@ TABLES = (
 
 def test_tables_are_told_apart_by_their_kind_and_survive_json() -> None:
     adapter = TypeAdapter[tuple[Table, ...]](tuple[Table, ...])
-    assert adapter.validate_json(json.dumps([one.model_dump() for one in TABLES])) == TABLES
+    assert adapter.validate_json(json.dumps([table.model_dump() for table in TABLES])) == TABLES
 
 
 def test_a_row_has_a_label_for_each_heading() -> None:

@@ -50,7 +50,7 @@ def not_told_from_rows(
     """Return what `indistinguishable_from` gives for each draw."""
     rows = np.arange(len(wrong))
     p = two_way(wrong.astype(float) - wrong[rows, best][:, None], objects).p_value
-    others = np.array([np.delete(np.arange(wrong.shape[1]), one) for one in best])
+    others = np.array([np.delete(np.arange(wrong.shape[1]), arm) for arm in best])
     adjusted: Float[np.ndarray, "draws arms"] = np.ones_like(p)
     np.put_along_axis(adjusted, others, holm_rows(np.take_along_axis(p, others, axis=1)), axis=1)
     return adjusted >= SIGNIFICANCE

@@ -71,16 +71,16 @@ class Drawn:
         run = SearchRun(plan, train, self.num_epochs, self.slots)
         run.to_its_end()
         trials = [[run.known.by_key(key) for key in keys] for keys in run.proposals()]
-        stopped = [any(one.stopped for one in seeds) for seeds in trials]
+        stopped = [any(trial.stopped for trial in seeds) for seeds in trials]
         full = [
             is_stopped
             for seeds, is_stopped in zip(trials, stopped, strict=True)
-            for one in seeds
-            if one.ended == "finished"
+            for trial in seeds
+            if trial.ended == "finished"
         ]
         return Stops(
             judged=tuple(run.verdicts),
-            survived=tuple(not one for one in stopped),
+            survived=tuple(not is_stopped for is_stopped in stopped),
             full=tuple(full),
             epochs=run.epochs / (PROPOSALS * self.seeds * self.num_epochs),
         )
@@ -126,14 +126,16 @@ def rung_survivors(reduction: int, seeds: int, at_once: int, draws: int) -> Iter
     scheduler = Asha(grace=1 / reduction, reduction_factor=reduction)
     kind = Drawn(scheduler, seeds, reduction, seeds * at_once)
     searches = [kind.stops(by_arm_and_seed, case) for case in range(draws)]
-    judged = np.array([going for one in searches for going in one.judged[scheduler.min_rivals :]])
+    judged = np.array(
+        [going for search in searches for going in search.judged[scheduler.min_rivals :]]
+    )
     share = scheduler.surviving_share
-    context = {"of all": float(np.mean([one.survived for one in searches]))}
+    context = {"of all": float(np.mean([search.survived for search in searches]))}
     case = f"1 in {reduction} goes on, {at_once} proposals at once"
     yield Figure(
         RUNG_SURVIVAL, case, seeds, 0, *counted(judged), share - 0.05, share + 0.05, context=context
     )
-    full = np.array([is_stopped for one in searches for is_stopped in one.full])
+    full = np.array([is_stopped for search in searches for is_stopped in search.full])
     yield Figure(OF_STOPPED, case, seeds, 0, *counted(full))
 
 
@@ -142,7 +144,9 @@ def tied(seeds: int, draws: int) -> Iterator[Figure]:
     scheduler = Asha(grace=0.5, reduction_factor=2)
     kind = Drawn(scheduler, seeds, 2, seeds)
     searches = [kind.stops(by_images, case) for case in range(draws)]
-    judged = np.array([going for one in searches for going in one.judged[scheduler.min_rivals :]])
+    judged = np.array(
+        [going for search in searches for going in search.judged[scheduler.min_rivals :]]
+    )
     yield Figure(TIED, "1 in 2 goes on", seeds, IMAGES, *counted(judged))
 
 
@@ -150,7 +154,7 @@ def survivors(num_epochs: int, falls_by: float, seeds: int, draws: int) -> Itera
     """Count who survives the median rule where nothing tells proposals apart."""
     kind = Drawn(Median(), seeds, num_epochs, seeds)
     searches = [kind.stops(noisy(falls_by), case) for case in range(draws)]
-    survived = np.array([whole for one in searches for whole in one.survived])
+    survived = np.array([survives for search in searches for survives in search.survived])
     case = f"{num_epochs} epochs, {'falling' if falls_by else 'flat'}"
     yield Figure(SURVIVE, case, seeds, 0, *counted(survived), least=0.7)
 
@@ -159,10 +163,10 @@ def saved(scheduler: Scheduler, seeds: int, slots: int, draws: int) -> Iterator[
     """Report what is trained of proposals that differ, where few of their seeds run at once."""
     kind = Drawn(scheduler, seeds, 27, slots)
     searches = [kind.stops(by_arm_and_seed, case) for case in range(draws)]
-    full = np.array([is_stopped for one in searches for is_stopped in one.full])
+    full = np.array([is_stopped for search in searches for is_stopped in search.full])
     context = {
-        "epochs trained": float(np.mean([one.epochs for one in searches])),
-        "proposals stopped": 1 - float(np.mean([one.survived for one in searches])),
+        "epochs trained": float(np.mean([search.epochs for search in searches])),
+        "proposals stopped": 1 - float(np.mean([search.survived for search in searches])),
     }
     at_once = f"{slots} training{'s' * (slots > 1)} at once"
     case = f"{scheduler.kind}, {scheduler.surviving_share:.2g} go on, {at_once}"

@@ -74,14 +74,19 @@ def reach(
     num_arms, num_seeds, num_images = wrong.shape
     if wrong.sum() < FEWEST_ERRORS * num_arms:
         return np.inf
-    one, all_degrees = grid.contrasts[term], sum(one.degrees for one in grid.contrasts)
+    contrast, all_degrees = (
+        grid.contrasts[term],
+        sum(contrast.degrees for contrast in grid.contrasts),
+    )
     return detectable_effect(
         GridParts.of(wrong.astype(float), objects),
         num_seeds,
         num_images if objects is None else len(np.unique(objects)),
         EffectRequirement(
-            degrees=one.degrees,
-            length=one.unit if one.effect is None else float(np.linalg.norm(one.effect)),
+            degrees=contrast.degrees,
+            length=contrast.unit
+            if contrast.effect is None
+            else float(np.linalg.norm(contrast.effect)),
             level=SIGNIFICANCE / len(grid.contrasts),
             block_degrees=float((num_arms - 1) * num_seeds - all_degrees),
         ),
@@ -95,19 +100,20 @@ def judged_effects(
 ) -> JudgedEffects:
     errors = wrong.astype(float)
     joint = tuple(
-        joint_test(np.einsum("ka,dasi->dksi", rows(one), errors), objects) for one in grid.contrasts
+        joint_test(np.einsum("ka,dasi->dksi", rows(contrast), errors), objects)
+        for contrast in grid.contrasts
     )
-    p_values = [one.p_value for one in joint]
+    p_values = [test.p_value for test in joint]
     over_seeds = p_over_seeds(errors.mean(axis=-1), grid)
-    for place, one in enumerate(grid.contrasts):
-        if one.effect is None:
+    for place, contrast in enumerate(grid.contrasts):
+        if contrast.effect is None:
             p_values[place] = np.maximum(p_values[place], over_seeds[:, place])
-    spread = [(one.way.over_seeds > 0).any(axis=-1) for one in joint]
+    spread = [(test.way.over_seeds > 0).any(axis=-1) for test in joint]
     return JudgedEffects(grid, np.stack(p_values, axis=1), np.stack(spread, axis=1), joint)
 
 
-def rows(one: Contrast) -> Float[np.ndarray, "degrees arms"]:
-    return one.basis if one.effect is None else one.effect[None]
+def rows(contrast: Contrast) -> Float[np.ndarray, "degrees arms"]:
+    return contrast.basis if contrast.effect is None else contrast.effect[None]
 
 
 def p_over_seeds(
@@ -118,8 +124,10 @@ def p_over_seeds(
 
     _, num_arms, num_seeds = errors.shape
     means = errors.mean(axis=2)
-    squares = [num_seeds * ((means @ one.basis.T) ** 2).sum(axis=1) for one in grid.contrasts]
-    degrees = [one.degrees for one in grid.contrasts]
+    squares = [
+        num_seeds * ((means @ contrast.basis.T) ** 2).sum(axis=1) for contrast in grid.contrasts
+    ]
+    degrees = [contrast.degrees for contrast in grid.contrasts]
     of_seeds = num_arms * ((errors.mean(axis=1) - means.mean(axis=1)[:, None]) ** 2).sum(axis=1)
     total = ((errors - means.mean(axis=1)[:, None, None]) ** 2).sum(axis=(1, 2))
     below = num_arms * num_seeds - num_seeds - sum(degrees)

@@ -57,7 +57,7 @@ def under_null(
     bold = _bold_together(tables)
     case = f"{networks.name}, {compared} arms x {evaluations} evaluations"
     yield Figure(NULL, case, seeds, images, *counted(np.asarray(bold.any(axis=1))), most=0.055)
-    covers = np.concatenate([abs(one.way.mean) <= one.way.half_width() for one in tables])
+    covers = np.concatenate([abs(table.way.mean) <= table.way.half_width() for table in tables])
     worst = int(covers.mean(axis=0).argmin())
     context = {"mean of all arms": float(covers.mean())}
     yield Figure(
@@ -86,8 +86,13 @@ def points_where_one_differs(
     for points in networks.parts(f"points {seeds} {compared}", places, (draws, seeds, images)):
         primary.append(judged_tables(networks.means(points), objects))
         at_points.append([judged_tables(wrong, objects) for wrong in points])
-    decided = np.concatenate([one.is_bold for one in primary])
-    p_values = np.concatenate([np.stack([t.p_value for t in one], -1) for one in at_points])
+    decided = np.concatenate([table.is_bold for table in primary])
+    p_values = np.concatenate(
+        [
+            np.stack([table.p_value for table in tables_at_point], -1)
+            for tables_at_point in at_points
+        ]
+    )
     adjusted = holm_rows(p_values.reshape(len(p_values), -1)).reshape(p_values.shape)
     marked = (adjusted < SIGNIFICANCE) & decided[..., None]
     false = marked[:, -1, :half].any(axis=-1) | decided[:, :-1].any(axis=-1)
@@ -100,7 +105,12 @@ def points_where_one_differs(
         POINTS, case, seeds, images, *counted(np.asarray(false)), most=0.055, context=context
     )
     covers = np.concatenate(
-        [np.stack([abs(t.way.mean) <= t.way.half_width() for t in one], -1) for one in at_points]
+        [
+            np.stack(
+                [abs(table.way.mean) <= table.way.half_width() for table in tables_at_point], -1
+            )
+            for tables_at_point in at_points
+        ]
     )[:, :-1]
     rates = covers.mean(axis=0)
     arm, point = np.unravel_index(rates.argmin(), rates.shape)
@@ -152,7 +162,7 @@ def _tables(
 
 def _bold_together(tables: Sequence[JudgedTables]) -> Bool[np.ndarray, "draws comparisons"]:
     """Return what is bold, by Holm over the arms of all evaluations."""
-    p_values = np.concatenate([one.p_value for one in tables], axis=1)
+    p_values = np.concatenate([table.p_value for table in tables], axis=1)
     return holm_rows(p_values) < SIGNIFICANCE
 
 

@@ -132,14 +132,14 @@ def joined(parts: Sequence[JudgedTables]) -> JudgedTables:
         names = [name for name, value in vars(ways[0]).items() if isinstance(value, np.ndarray)]
         return {name: all_of(getattr(way, name) for way in ways) for name in names}
 
-    shared = [one.way.shared for one in parts if one.way.shared]
-    way = replace(first.way, **way_of([one.way for one in parts]))
+    shared = [part.way.shared for part in parts if part.way.shared]
+    way = replace(first.way, **way_of([part.way for part in parts]))
     if first.way.shared:
         way = replace(way, shared=replace(first.way.shared, **way_of(shared)))
     return JudgedTables(
         way,
-        all_of(one.p_value for one in parts),
-        all_of(one.errors for one in parts),
+        all_of(part.p_value for part in parts),
+        all_of(part.errors for part in parts),
         first.num_images,
     )
 

@@ -47,7 +47,9 @@ class Sized:
     def size(self, point: Point) -> int:
         """Return the parameters of a point, 1,000 at least."""
         total = 0.0
-        always = [one for one in self.function.space.dimensions if not one.conditions]
+        always = [
+            dimension for dimension in self.function.space.dimensions if not dimension.conditions
+        ]
         for dimension in always[:2]:
             known = dimension.range
             if isinstance(known, Choices):
@@ -66,7 +68,9 @@ class Sized:
         """Return the size that a share of the space keeps."""
         space, chance = self.function.space, np.random.default_rng(1)
         units = chance.random((4000, len(space.dimensions))).tolist()
-        return round(float(np.quantile([self.size(space.at(one)) for one in units], share)))
+        return round(
+            float(np.quantile([self.size(space.at(coordinates)) for coordinates in units], share))
+        )
 
 
 @dataclass
@@ -122,23 +126,26 @@ def as_before(sized: Sized, case: int, proposals: int, most: int, sampler: str) 
         while True:
             if len(rejected) == MOST_REDRAWN:
                 draws = (space.at(chance.random(len(ranges)).tolist()) for _ in range(10_000))
-                point = next(one for one in draws if sized.size(one) <= most)
+                point = next(draw for draw in draws if sized.size(draw) <= most)
                 rejected.append({})
                 break
             entropy = [case, number, *[len(rejected)] * bool(rejected)]
             seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
             study = optuna.create_study(sampler=_sampler(sampler, seed, len(rejected)))
             worst = max(values, default=0.0)
-            history = [*zip(run.points, values, strict=True), *((one, worst) for one in rejected)]
+            history = [
+                *zip(run.points, values, strict=True),
+                *((point, worst) for point in rejected),
+            ]
             study.add_trials(
                 [
                     create_trial(
                         state=TrialState.COMPLETE,
                         value=value,
-                        params=dict(one),
-                        distributions={name: ranges[name] for name in one},
+                        params=dict(point),
+                        distributions={name: ranges[name] for name in point},
                     )
-                    for one, value in history
+                    for point, value in history
                 ]
             )
             trial = study.ask()

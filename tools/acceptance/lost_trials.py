@@ -65,9 +65,17 @@ def lost_trials(
                 for name, rows, lost in zip(names, wrong, is_lost, strict=True)
             ]
             predictions = drawn_predictions(dict(zip(names, wrong, strict=True)))
-            shown = [one for one in comparisons(arms, predictions) if one.is_different]
+            shown = [
+                comparison
+                for comparison in comparisons(arms, predictions)
+                if comparison.is_different
+            ]
             if is_better_alone:
-                shown = [one for one in shown if one.way and (one.difference.mean or 0.0) < 0]
+                shown = [
+                    comparison
+                    for comparison in shown
+                    if comparison.way and (comparison.difference.mean or 0.0) < 0
+                ]
             bold.append(bool(shown))
     words = f"{generator.name}, {compared} compared, {share:.0%} {outcome.value} {law}"
     what = BETTER if is_better_alone else EQUAL

@@ -85,7 +85,7 @@ def searched(generator: Generator, images: int, draws: int) -> Iterator[Figure |
     bold, first = list[bool](), list[float]()
     for number, wrong in enumerate(w for part in _networks(generator, images, draws) for w in part):
         compared = _confirmed(wrong, images, number)
-        bold.append(any(one.is_different for one in compared))
+        bold.append(any(comparison.is_different for comparison in compared))
         first.append(100 * (compared[0].difference.mean or 0.0))
     case = f"{generator.name}, TPE"
     yield Figure(_BOLD, case, FRESH, images, *counted(np.array(bold)), most=0.05)
@@ -106,7 +106,7 @@ def _judged(
 ) -> dict[str, Float[np.ndarray, " draws"]]:
     """Return what a part of the searches came to, in points and shares."""
     validation, test = wrong[..., :images], wrong[..., images:]
-    arms = np.array([[0, *chosen_from(one[1:, 0].mean(axis=-1))] for one in validation])
+    arms = np.array([[0, *chosen_from(errors[1:, 0].mean(axis=-1))] for errors in validation])
     rows = np.arange(len(wrong))[:, None]
     tables = judged_tables(test[rows, arms, 1:])
     by_validation = validation[rows, arms, 1:]
@@ -142,5 +142,5 @@ def _confirmed(
     run.to_its_end()
     places = {name: run.known.names.index(name) + 1 for name in run.chosen}
     fresh = {name: wrong[place, 1:, images:] for name, place in {"base": 0, **places}.items()}
-    arms = [drawn_arm(name, one) for name, one in fresh.items()]
+    arms = [drawn_arm(name, rows) for name, rows in fresh.items()]
     return comparisons(arms, drawn_predictions(fresh))

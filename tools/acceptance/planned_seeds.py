@@ -74,8 +74,8 @@ def pilot_plans(
     plans: dict[float, list[float]] = {LIKELY: [], SAFE: []}
     case = f"pilots {seeds} {compared}"
     for wrong in generator.parts(case, errors, (draws, PILOT, images)):
-        for one in wrong:  # the product's own functions are of one pilot
-            pilot = pilot_from(one, generator)
+        for of_pilot in wrong:  # the product's own functions are of one pilot
+            pilot = pilot_from(of_pilot, generator)
             for sure, numbers in plans.items():
                 every = pilot.parts(sure) if has_spread(pilot) else {}
                 pilot_parts = with_others(every, every)
@@ -176,7 +176,7 @@ def _parts(
 def _mean_of(every: Sequence[VarianceParts]) -> VarianceParts:
     names = ("of_seeds", "of_images", "of_pairs", "clustering")
     of_seeds, of_images, of_pairs, clustering = (
-        float(np.mean([getattr(one, name) for one in every])) for name in names
+        float(np.mean([getattr(parts, name) for parts in every])) for name in names
     )
     return VarianceParts(of_seeds, of_images, of_pairs, clustering=clustering)
 

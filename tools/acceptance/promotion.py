@@ -94,13 +94,13 @@ def searched(scheduler: Scheduler, kind: Kind, trials: int, case: int) -> Outcom
     regret = 20 * SMOOTH.value(params[run.chosen[0]], case) if run.chosen else math.inf
     rungs = scheduler.rungs(EPOCHS)
     trained = [max(run.known.by_key(key).epochs, default=0) for (key,) in run.proposals()]
-    survived = float(np.mean([one > rungs[0] for one in trained])) if rungs else math.nan
+    survived = float(np.mean([epochs > rungs[0] for epochs in trained])) if rungs else math.nan
     share = sum(trained) / (trials * EPOCHS)
     return Outcome(share, regret, survived)
 
 
 def _rate_place(cell: Cell) -> float:
-    dimension = next(one for one in PLAIN.dimensions if one.name == RATE)
+    dimension = next(candidate for candidate in PLAIN.dimensions if candidate.name == RATE)
     assert isinstance(dimension.range, Floats)
     return unit_place(dimension.range, cell.settings[RATE]) if cell.settings else 0.5
 
@@ -115,12 +115,12 @@ def lines(kind: Kind, cases: int, names: list[str]) -> Iterator[str]:
         outcomes = [
             searched(SCHEDULERS[name], kind, more * kind.trials, case) for case in range(cases)
         ]
-        regrets = [one.regret for one in outcomes]
+        regrets = [outcome.regret for outcome in outcomes]
         whole = whole or regrets
         tests = ("greater", "less") if regrets is not whole else ()
-        p = [f"{wilcoxon_p(regrets, whole, one):.2g}" for one in tests] or ["", ""]
-        share = more * float(np.mean([one.share for one in outcomes]))
-        survived = float(np.mean([one.survived for one in outcomes]))
+        p = [f"{wilcoxon_p(regrets, whole, alternative):.2g}" for alternative in tests] or ["", ""]
+        share = more * float(np.mean([outcome.share for outcome in outcomes]))
+        survived = float(np.mean([outcome.survived for outcome in outcomes]))
         first = "" if math.isnan(survived) else f"{survived:.3f}"
         yield f"| {name} | {share:.3f} | {first} | {np.median(regrets):.3f} | {' | '.join(p)} |"
 

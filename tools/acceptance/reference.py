@@ -164,7 +164,7 @@ def main() -> int:
         print(f"\n**{criterion}**\n\n{_HEAD}\n|{' :--- |' * (_HEAD.count('|') - 1)}")
         for figure in figures:
             print(figure.as_line())
-    return 0 if all(one.holds for figures in by_criterion.values() for one in figures) else 1
+    return 0 if all(figure.holds for figures in by_criterion.values() for figure in figures) else 1
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ class Regrets:
 
     def _p(self, alternative: str) -> float:
         most = 10.0  # where nothing was found at all; above every value of the functions
-        ours, others = (np.minimum(one, most) for one in (self.ours, self.others))
+        ours, others = (np.minimum(regrets, most) for regrets in (self.ours, self.others))
         return wilcoxon_p(ours, others, alternative, zero_method="pratt")
 
 
@@ -84,8 +84,12 @@ def compared_where_rare(function: Function, cases: range) -> Iterator[Regrets | 
     ours = [searched(function, case) for case in cases]
     failed = [searched(function, case, as_failed=True) for case in cases]
     yield _regrets(BETTER.format("than told as failed"), function, ours, failed)
-    after = np.array([one for search in ours for one in search.after_start])
-    start = [one for search in ours for one in search.diverged[: -len(search.after_start)]]
+    after = np.array([is_diverged for search in ours for is_diverged in search.after_start])
+    start = [
+        is_diverged
+        for search in ours
+        for is_diverged in search.diverged[: -len(search.after_start)]
+    ]
     context = {
         "of the random start": float(np.mean(start)),
         "told as failed": _share(failed),
@@ -100,9 +104,9 @@ def _regrets(
     what: str, function: Function, ours: list[SearchOutcome], others: list[SearchOutcome]
 ) -> Regrets:
     context = {"diverged": _share(ours), "others": _share(others)} if function.diverging else {}
-    first, second = ([one.regret for one in each] for each in (ours, others))
+    first, second = ([outcome.regret for outcome in each] for each in (ours, others))
     return Regrets(what, function.name, first, second, bool(function.diverging), context)
 
 
 def _share(searches: list[SearchOutcome]) -> float:
-    return float(np.mean([one.after_start for one in searches]))
+    return float(np.mean([search.after_start for search in searches]))

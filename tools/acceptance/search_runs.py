@@ -99,7 +99,8 @@ class SearchRun:
             if self._waiting:
                 self._start(self._waiting.popleft())
             elif not any(
-                isinstance(one, Propose | Continue | Stop) for one in self._decide(SlotFree())
+                isinstance(decision, Propose | Continue | Stop)
+                for decision in self._decide(SlotFree())
             ):
                 break
         return bool(self._going)

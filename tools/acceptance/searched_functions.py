@@ -125,7 +125,9 @@ def optuna_called(function: Function, case: int) -> SearchOutcome:
         return trial.suggest_float(dimension.name, known.low, known.high, log=known.log)
 
     def objective(trial: optuna.Trial) -> float:
-        return function.value(function.space.choose(lambda one: suggested(trial, one)), case)
+        return function.value(
+            function.space.choose(lambda dimension: suggested(trial, dimension)), case
+        )
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=case))

@@ -111,7 +111,9 @@ class DrawnTrials:
         for n in set(range(len(keys))) - set(stopped):
             curves[keys[n]][_NUM_EPOCHS] = float(self.objective[n])
         results = search_results(manifest, records)
-        survivors = {one.number: results.value(one.number) for one in results.counted}
+        survivors = {
+            proposal.number: results.value(proposal.number) for proposal in results.counted
+        }
         return sample_of(results, manifest, records, lambda _sweep, _trials: curves), Sample(
             survivors
         )
@@ -119,8 +121,10 @@ class DrawnTrials:
     def within(self, sample: Sample) -> tuple[list[Column], list[float]]:
         """Return the columns and values of a sample of the trials."""
         columns = [
-            Column(tuple(one.units[n] for n in sample.values), one.num_levels, one.is_choice)
-            for one in self.columns
+            Column(
+                tuple(column.units[n] for n in sample.values), column.num_levels, column.is_choice
+            )
+            for column in self.columns
         ]
         return columns, list(sample.values.values())
 
@@ -138,7 +142,7 @@ def _manifest(columns: Sequence[Column], stopped: Mapping[int, float]) -> Manife
         {
             "number": n,
             "arm": f"proposal {n}",
-            "params": {name: one.units[n] for name, one in zip(names, columns, strict=True)},
+            "params": {name: column.units[n] for name, column in zip(names, columns, strict=True)},
         }
         for n in range(num)
     ]
@@ -227,16 +231,16 @@ def stopped(draws: int) -> Iterator[Rate]:
         assert len(everything.values) == n, everything
         excesses = fanova(*trials.within(everything))
         dominant.append(excesses[0])
-        nulls.append(any(one.is_clear for one in excesses[len(effects.mains) :]))
+        nulls.append(any(excess.is_clear for excess in excesses[len(effects.mains) :]))
         if seed < max(1, draws // 10):
             among_survivors.append(fanova(*trials.within(survivors))[0].share.mean or 0.0)
-    shares = [one.share.mean or 0.0 for one in dominant]
+    shares = [excess.share.mean or 0.0 for excess in dominant]
     context = f"median {median(shares):.1f} %; among survivors {median(among_survivors):.1f} %"
     above = [share > 50 for share in shares]
     yield Rate(
         "dominant above 50 % after half are stopped", "80 proposals", n, above, 0.95, 1, context
     )
-    bold = [one.is_clear for one in dominant]
+    bold = [excess.is_clear for excess in dominant]
     yield Rate("dominant bold", "half stopped", n, bold, 0.95)
     yield Rate("any null bold beside it", "half stopped", n, nulls, most=0.05)
 
@@ -264,12 +268,15 @@ def pair(draws: int) -> Iterator[Rate]:
         is_bold, others, shares = list[bool](), list[bool](), list[float]()
         for seed in range(draws):
             trials = effects.drawn(200, seed)
-            for one in pair_importances(trials.columns, trials.objective.tolist()):
-                if (one.first, one.second) == (NUM_SETTINGS - 2, NUM_SETTINGS - 1):
-                    is_bold.append(one.excess.is_clear)
-                    shares.append(one.excess.share.mean or 0.0)
+            for of_pair in pair_importances(trials.columns, trials.objective.tolist()):
+                if (of_pair.first, of_pair.second) == (
+                    NUM_SETTINGS - 2,
+                    NUM_SETTINGS - 1,
+                ):
+                    is_bold.append(of_pair.excess.is_clear)
+                    shares.append(of_pair.excess.share.mean or 0.0)
                 else:
-                    others.append(one.excess.is_clear)
+                    others.append(of_pair.excess.is_clear)
         context = (
             f"median {median(shares):.1f} %; of other pairs bold {sum(others) / len(others):.4f}"
         )
@@ -295,7 +302,7 @@ def chosen(draws: int) -> Iterator[Rate]:
 
 
 def _pairs(columns: Sequence[Column], objective: Sequence[float]) -> tuple[Excess, ...]:
-    return tuple(one.excess for one in pair_importances(columns, objective))
+    return tuple(of_pair.excess for of_pair in pair_importances(columns, objective))
 
 
 def _any_clear(
@@ -309,7 +316,7 @@ def _any_clear(
     for seed in range(draws):
         trials = effects.drawn(n, seed)
         clear = measure(trials.columns, trials.objective.tolist())
-        happened.append(any(one.is_clear for one in clear))
+        happened.append(any(excess.is_clear for excess in clear))
     return Rate(f"any: {what}", effects.name, n, happened, most=0.05)
 
 

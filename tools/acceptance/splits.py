@@ -216,11 +216,11 @@ def main() -> int:
     print("\n**an effect**")
     lines(
         LAWS[1:3],
-        [replace(one, effect=effect) for one in designs for effect in EFFECTS],
+        [replace(design, effect=effect) for design in designs for effect in EFFECTS],
         is_asked=False,
     )
     print("\n**equal arms, the same seeds on every split (crossed, as sweeps are not)**")
-    lines(LAWS, [replace(one, is_crossed=True) for one in designs], is_asked=False)
+    lines(LAWS, [replace(design, is_crossed=True) for design in designs], is_asked=False)
     print("\n**equal arms over all pools of training images, not the splits of one**")
     of_pools = [
         replace(LAWS[2], name=name, likeness=likeness) for name, likeness in _likenesses(HELD_OUT)

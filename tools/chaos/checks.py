@@ -33,11 +33,11 @@ def wrong_tables(produced: Path, reference: Path) -> Iterator[str]:
     """
     names = {path.name for folder in (produced, reference) for path in folder.glob("*")}
     for name in sorted(name for name in names if not name.startswith(_COSTS)):
-        one, other = produced / name, reference / name
-        if not one.is_file() or not other.is_file():
-            yield f"{one} is there in one of both only"
-        elif _without_store(one) != _without_store(other):
-            yield f"{one} differs from the reference's"
+        path, expected = produced / name, reference / name
+        if not path.is_file() or not expected.is_file():
+            yield f"{path} is there in one of both only"
+        elif _without_store(path) != _without_store(expected):
+            yield f"{path} differs from the reference's"
 
 
 def _without_store(path: Path) -> bytes:

@@ -46,7 +46,7 @@ def engines() -> list[psutil.Process]:
 def below(process: psutil.Process, name: str) -> list[psutil.Process]:
     """Return what a process has started that has a name."""
     with suppress(psutil.Error):
-        return [one for one in process.children(recursive=True) if one.name() == name]
+        return [child for child in process.children(recursive=True) if child.name() == name]
     return []
 
 

@@ -58,7 +58,7 @@ def main() -> int:
     commands = Commands(launches, given.limit, other, has_ui=not given.seldom_ui)
     counts: Counter[str] = Counter()
     started, done, last = time.monotonic(), 0, 0
-    for number, changes in (one for one in todo if _is_asked(one[0], given)):
+    for number, changes in (pair for pair in todo if _is_asked(pair[0], given)):
         if time.monotonic() - started > 60 * given.minutes:
             break
         chance = random.Random(f"{given.seed} {number}")

@@ -100,7 +100,9 @@ def _of_log(paths: list[Path], sweep: str) -> Iterator[Mutation]:
     manifest = _entries(paths[0])
     where = dict.fromkeys(place for place, _, _ in _values(manifest))
     for place in where:
-        values = [holder[key] for one, holder, key in _values(manifest) if one == place]
+        values = [
+            holder[key] for value_place, holder, key in _values(manifest) if value_place == place
+        ]
         if all(isinstance(value, str) for value in values):
             yield _change(f"escapes in {place}", "words", paths, sweep, _renamed(place))
         elif any(isinstance(value, list) for value in values):
@@ -137,7 +139,13 @@ def _renamed(place: str) -> Callable[[Any, random.Random], None]:
     """Return what adds escapes to a word wherever the manifest says it, so that it is whole."""
 
     def act(manifest: Any, chance: random.Random) -> None:
-        words = sorted({str(holder[key]) for one, holder, key in _values(manifest) if one == place})
+        words = sorted(
+            {
+                str(holder[key])
+                for value_place, holder, key in _values(manifest)
+                if value_place == place
+            }
+        )
         if words:
             word = chance.choice(words)
             for _, holder, key in list(_values(manifest)):
@@ -151,7 +159,9 @@ def _many(place: str) -> Callable[[Any, random.Random], None]:
     """Return what makes a list long, of values like those that it holds."""
 
     def act(manifest: Any, chance: random.Random) -> None:
-        slots = [(holder, key) for one, holder, key in _values(manifest) if one == place]
+        slots = [
+            (holder, key) for value_place, holder, key in _values(manifest) if value_place == place
+        ]
         if slots:
             holder, key = chance.choice([pair for pair in slots if pair[0][pair[1]]] or slots)
             first = next(iter(holder[key]), 0)
@@ -164,8 +174,8 @@ def _put(place: str, number: Any) -> Callable[[Any, random.Random], None]:
     def act(manifest: Any, chance: random.Random) -> None:
         slots = [
             (holder, key)
-            for one, holder, key in _values(manifest)
-            if one == place and isinstance(holder[key], int | float)
+            for value_place, holder, key in _values(manifest)
+            if value_place == place and isinstance(holder[key], int | float)
         ]
         if slots:
             holder, key = chance.choice(slots)

@@ -46,7 +46,7 @@ class Commands:
     ) -> list[tuple[str, ...]]:
         """Return the commands of one round, those first that a change asks for."""
         asked = {change.sweep for change in changes}
-        mine = [one for one in self.launches if Path(one[0]).stem in asked]
+        mine = [launch for launch in self.launches if Path(launch[0]).stem in asked]
         launch = chance.choice(mine or self.launches)
         name = Path(launch[0]).stem
         cells = place.pristine / STORE / "cells"

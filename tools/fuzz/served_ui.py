@@ -110,6 +110,6 @@ def _answers(address: str, questions: list[str]) -> Iterator[Fault]:
 
 def _listens_elsewhere(processes: list[psutil.Process]) -> Iterator[Fault]:
     for process in processes:
-        for one in process.net_connections():
-            if one.status == psutil.CONN_LISTEN and one.laddr.ip != "127.0.0.1":
-                yield "listens elsewhere", f"{one.laddr.ip}:{one.laddr.port}"
+        for connection in process.net_connections():
+            if connection.status == psutil.CONN_LISTEN and connection.laddr.ip != "127.0.0.1":
+                yield "listens elsewhere", f"{connection.laddr.ip}:{connection.laddr.port}"

@@ -152,13 +152,13 @@ def swapped_arguments(call: ast.Call, source: Source) -> Iterator[Replacement]:
     if called in SAME_WHEN_SWAPPED | NEVER_CALLED_SO:
         return
     values = [keyword.value for keyword in call.keywords if keyword.arg is not None]
-    for one, other in [*pairwise(call.args), *pairwise(values)]:
-        if isinstance(one, ast.Starred) or isinstance(other, ast.Starred):
+    for argument, following in [*pairwise(call.args), *pairwise(values)]:
+        if isinstance(argument, ast.Starred) or isinstance(following, ast.Starred):
             continue
-        first, second = source.text(one), source.text(other)
+        first, second = source.text(argument), source.text(following)
         if first != second:
-            middle = source.whole[source.end(one) : source.begin(other)].decode()
-            yield Replacement("arguments", one, other, f"{second}{middle}{first}")
+            middle = source.whole[source.end(argument) : source.begin(following)].decode()
+            yield Replacement("arguments", argument, following, f"{second}{middle}{first}")
 
 
 def is_none(node: ast.AST) -> bool:

@@ -100,7 +100,7 @@ def whole_programs(module: str, path: Path, tree: Path, tests: Iterable[str]) ->
     others = [
         test
         for test in listed
-        if test not in closest and not any(Path(test).is_relative_to(one) for one in own)
+        if test not in closest and not any(Path(test).is_relative_to(folder) for folder in own)
     ]
     texts = {test: imports_of(tree / test).text for test in others}
     return closest + sorted(others, key=lambda test: -sum(word in texts[test] for word in words))

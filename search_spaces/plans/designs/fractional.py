@@ -150,17 +150,23 @@ class FractionalFactorial(TwoLevelDesign):
 
     def _smallest(self) -> Fraction:
         least = _CLEAR_MAIN_EFFECTS if self.resolution is None else self.resolution
-        enough = (one for one in fractions_for(len(self.factors)) if one.resolution >= least)
+        enough = (
+            fraction
+            for fraction in fractions_for(len(self.factors))
+            if fraction.resolution >= least
+        )
         smallest = next(enough, None)
         if smallest is None:
-            known = ", ".join(one.title for one in fractions_for(len(self.factors)))
+            known = ", ".join(fraction.title for fraction in fractions_for(len(self.factors)))
             raise ValueError(
                 f"There is no fraction of {len(self.factors)} factors with resolution "
                 f"{numeral(least)}: there are {known}, and FullFactorial with all "
                 f"{2 ** len(self.factors):,}."
             )
         if self.resolution is None and self._mixed_in(smallest):
-            smallest = next((one for one in enough if not self._mixed_in(one)), smallest)
+            smallest = next(
+                (fraction for fraction in enough if not self._mixed_in(fraction)), smallest
+            )
         self._check_aliases(smallest)
         return smallest
 
@@ -168,7 +174,11 @@ class FractionalFactorial(TwoLevelDesign):
         """Check that no two effects that are asked are aliased."""
         for effect, other in self._mixed_in(fraction):
             clear = next(
-                (one for one in fractions_for(fraction.num_factors) if not self._mixed_in(one)),
+                (
+                    candidate
+                    for candidate in fractions_for(fraction.num_factors)
+                    if not self._mixed_in(candidate)
+                ),
                 None,
             )
             cure = (

@@ -56,7 +56,10 @@ class LeaveOneOut(FactorDesign):
         everything = tuple(self.components)
         yield self.baseline, everything
         for name in everything:
-            yield f"without {name}", tuple(one for one in everything if one != name)
+            yield (
+                f"without {name}",
+                tuple(component for component in everything if component != name),
+            )
         if self.add_one_in:
             yield "none of them", ()
             for name in everything:

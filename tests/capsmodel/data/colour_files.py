@@ -22,7 +22,7 @@ def pixels(number: int, seed: int) -> np.ndarray:
 
 def records(images: np.ndarray, labels: Sequence[np.ndarray]) -> bytes:
     """Return CIFAR's records: the labels, then the values of an image."""
-    columns = [*(one[:, None] for one in labels), images.reshape(len(images), -1)]
+    columns = [*(column[:, None] for column in labels), images.reshape(len(images), -1)]
     return np.concatenate(columns, axis=1).astype(np.uint8).tobytes()
 
 

@@ -65,11 +65,11 @@ class TestMaps:
         images, matrices = noise(5, 3, 9, 9), torch.eye(2) + 0.2 * (noise(5, 2, 2) - 0.5)
         mapped = mapped_by(images, matrices, noise(5, 2))
         for index in range(5):
-            one = slice(index, index + 1)
-            of_image = matrices[one], noise(5, 2)[one]
+            position = slice(index, index + 1)
+            of_image = matrices[position], noise(5, 2)[position]
             for channel in range(3):
-                alone = mapped_by(images[one, [channel]], *of_image)
-                assert torch.equal(alone, mapped[one, [channel]])
+                alone = mapped_by(images[position, [channel]], *of_image)
+                assert torch.equal(alone, mapped[position, [channel]])
 
 
 class TestPlaces:
@@ -116,10 +116,10 @@ class TestPlaces:
     def test_each_epoch_draws_other_places_and_the_same_seed_the_same(
         self, splits: DataSplits
     ) -> None:
-        one, again, other = (splits.train.of_epoch(*of) for of in ((3, 1), (3, 1), (4, 1)))
-        assert torch.equal(one.take(slice(None)).images, again.take(slice(None)).images)
-        assert not torch.equal(one.take(slice(None)).images, other.take(slice(None)).images)
-        assert torch.equal(one.labels, other.labels)
+        first, repeated, other = (splits.train.of_epoch(*of) for of in ((3, 1), (3, 1), (4, 1)))
+        assert torch.equal(first.take(slice(None)).images, repeated.take(slice(None)).images)
+        assert not torch.equal(first.take(slice(None)).images, other.take(slice(None)).images)
+        assert torch.equal(first.labels, other.labels)
         assert splits.test.of_epoch(3, 1) is splits.test
 
     def test_the_extra_test_has_the_same_digits_unmapped(self, splits: DataSplits) -> None:

@@ -36,9 +36,9 @@ def few(trained_on: Literal["centred", "mnist", "transformed"] = "centred") -> F
 def test_centred_images_are_mnists_own_with_a_margin_to_the_bit(folder: Path) -> None:
     centred, of_mnist = few("centred").load("cpu"), few("mnist").load("cpu")
     for name in ("train", "validation", "test"):
-        one, other = getattr(centred, name), getattr(of_mnist, name)
-        assert torch.equal(one.images, other.images)
-        assert torch.equal(one.labels, other.labels)
+        padded, original = getattr(centred, name), getattr(of_mnist, name)
+        assert torch.equal(padded.images, original.images)
+        assert torch.equal(padded.labels, original.labels)
     assert torch.equal(
         centred.extra_tests["centred"].images, of_mnist.extra_tests["centred"].images
     )

@@ -124,9 +124,9 @@ def test_a_fraction_is_a_share(fraction: float) -> None:
 
 @given(LABELS, st.floats(0.01, 1), st.floats(0.01, 1))
 def test_a_smaller_fraction_is_a_part_of_a_larger_one(
-    labels: list[int], one: float, other: float
+    labels: list[int], first: float, second: float
 ) -> None:
-    small, large = sorted((one, other))
+    small, large = sorted((first, second))
     indices = range(0, len(labels), 2)
     part = fraction_of(indices, labels, small, "seed")
     assert set(part) <= set(fraction_of(indices, labels, large, "seed")) <= set(indices)

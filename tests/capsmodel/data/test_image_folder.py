@@ -40,15 +40,15 @@ def key(folder: Path, **settings: Any) -> str:
 def test_classes_are_named_by_their_folders(photos: Path) -> None:
     data = ImageFolder(photos, size=8)
     assert data.class_names == ("cat", "dog", "owl")
-    assert [data.name_of(one) for one in range(3)] == ["cat", "dog", "owl"]
+    assert [data.name_of(label) for label in range(3)] == ["cat", "dog", "owl"]
     assert (data.num_classes, data.image_shape) == (3, (1, 8, 8))
 
 
 def test_without_folders_of_splits_a_share_of_each_class_is_held_out(photos: Path) -> None:
     splits = load_checked(ImageFolder(photos, size=8), "cpu")
     counts = [
-        torch.bincount(one.labels).tolist()
-        for one in (splits.train, splits.validation, splits.test)
+        torch.bincount(split.labels).tolist()
+        for split in (splits.train, splits.validation, splits.test)
     ]
     assert counts == [[28] * 3, [4] * 3, [8] * 3]
 
@@ -58,10 +58,10 @@ def test_each_image_has_the_name_of_its_file(photos: Path) -> None:
     data = ImageFolder(photos, size=8, fraction=0.5, train_fraction=0.5)
     splits = load_checked(data, "cpu")
     names = [splits.train.files, splits.validation.files, splits.test.files]
-    assert [len(one) for one in names] == [21, 6, 12]
-    assert len({name for one in names for name in one}) == 39
-    for one in (splits.train, splits.validation, splits.test):
-        for name, image, label in zip(one.files, one.images, one.labels, strict=True):
+    assert [len(files) for files in names] == [21, 6, 12]
+    assert len({name for files in names for name in files}) == 39
+    for split in (splits.train, splits.validation, splits.test):
+        for name, image, label in zip(split.files, split.images, split.labels, strict=True):
             assert name.split("/")[0] == data.class_names[label]
             assert np.array_equal(np.asarray(Image.open(photos / name)), image[0].numpy())
     tensors = Training(small_config(data=data), seed=0).test().tensors()
@@ -268,7 +268,7 @@ def loose(photos: Path) -> None:
         (loose, "'{}' has pictures, but no folder of a class: put the pictures of each class"),
         (moved_to(), "'{}' has no folder of a class: put the pictures of each class"),
         (
-            lambda photos: [shutil.rmtree(photos / one) for one in ("cat", "dog")],
+            lambda photos: [shutil.rmtree(photos / folder) for folder in ("cat", "dog")],
             "There must be at",
         ),
     ],
@@ -296,9 +296,9 @@ def test_a_small_share_of_the_training_images_leaves_the_test_as_it_is(photos: P
     whole = load_checked(ImageFolder(photos, size=8), "cpu")
     tenth = load_checked(ImageFolder(photos, size=8, train_fraction=0.25), "cpu")
     assert (len(tenth.train), len(whole.train)) == (21, 84)
-    for one in ("validation", "test"):
-        assert torch.equal(getattr(whole, one).images, getattr(tenth, one).images)
-    full, few = (ImageFolder(photos, size=8, train_fraction=one) for one in (1.0, 0.25))
+    for split in ("validation", "test"):
+        assert torch.equal(getattr(whole, split).images, getattr(tenth, split).images)
+    full, few = (ImageFolder(photos, size=8, train_fraction=fraction) for fraction in (1.0, 0.25))
     facts = facts_of(full, whole)
     trained_on = check_unchanged(few, tenth, facts.fingerprint).num_images
     assert trained_on == {"training": 21, "validation": 12, "test": 24}

@@ -48,9 +48,9 @@ def few(contrast: float = 1.0) -> DataSplits:
 def test_without_contrast_the_images_are_those_of_mnist_to_the_bit() -> None:
     laid, plain = few(contrast=0.0), SmallMnist().load("cpu")
     for name in ("train", "validation", "test"):
-        one, other = getattr(laid, name), getattr(plain, name)
-        assert torch.equal(one.take(slice(None)).images, other.images)
-        assert torch.equal(one.labels, other.labels)
+        images, plain_images = getattr(laid, name), getattr(plain, name)
+        assert torch.equal(images.take(slice(None)).images, plain_images.images)
+        assert torch.equal(images.labels, plain_images.labels)
 
 
 def test_half_the_contrast_shows_half_of_the_ground() -> None:
@@ -79,12 +79,12 @@ def test_a_ground_is_a_crop_of_clothing_twice_as_large() -> None:
 
 def test_each_epoch_has_other_grounds_and_the_same_seed_the_same() -> None:
     splits = few()
-    one, again, other = (
+    first, repeated, other = (
         splits.train.of_epoch(*of).take(slice(None)) for of in ((3, 1), (3, 1), (4, 1))
     )
-    assert torch.equal(one.images, again.images)
-    assert not torch.equal(one.images, other.images)
-    assert torch.equal(one.labels, other.labels)
+    assert torch.equal(first.images, repeated.images)
+    assert not torch.equal(first.images, other.images)
+    assert torch.equal(first.labels, other.labels)
     assert splits.test.of_epoch(3, 1) is splits.test
 
 

@@ -85,10 +85,10 @@ def test_every_original_is_twice_in_the_test_pairs_and_groups_share_none(
 
 def test_each_epoch_draws_other_pairs_and_the_same_seed_the_same(splits: DataSplits) -> None:
     train = overlaid(splits.train)
-    one, again, other = (overlaid(train.of_epoch(*of)) for of in ((3, 1), (3, 1), (4, 1)))
-    assert torch.equal(one.take(slice(None)).images, again.take(slice(None)).images)
-    assert not torch.equal(one.pairs.originals, other.pairs.originals)
-    assert torch.equal(one.pairs.originals[:, 0], torch.arange(len(train)))
+    first, repeated, other = (overlaid(train.of_epoch(*of)) for of in ((3, 1), (3, 1), (4, 1)))
+    assert torch.equal(first.take(slice(None)).images, repeated.take(slice(None)).images)
+    assert not torch.equal(first.pairs.originals, other.pairs.originals)
+    assert torch.equal(first.pairs.originals[:, 0], torch.arange(len(train)))
     assert overlaid(splits.test).of_epoch(3, 1) is splits.test
 
 

@@ -45,8 +45,8 @@ def images(name: str, change: Callable[[Any], Any]) -> Change:
     """Return a change of the images of a split."""
 
     def changed(splits: DataSplits) -> DataSplits:
-        one = getattr(splits, name)
-        return replace(splits, **{name: replace(one, images=change(one.images.clone()))})
+        split = getattr(splits, name)
+        return replace(splits, **{name: replace(split, images=change(split.images.clone()))})
 
     return changed
 
@@ -55,8 +55,8 @@ def labels(name: str, change: Callable[[Any], Any]) -> Change:
     """Return a change of the labels of a split."""
 
     def changed(splits: DataSplits) -> DataSplits:
-        one = getattr(splits, name)
-        return replace(splits, **{name: replace(one, labels=change(one.labels.clone()))})
+        split = getattr(splits, name)
+        return replace(splits, **{name: replace(split, labels=change(split.labels.clone()))})
 
     return changed
 
@@ -123,7 +123,7 @@ WRONG: dict[str, tuple[Change, str]] = {
         "name.",
     ),
     "an extra test that is a tensor": (
-        extra(lambda one: one.images),
+        extra(lambda split: split.images),
         "The extra test 'moved' of data 'mine' must be Images, got Tensor.",
     ),
     "images of numpy": (
@@ -135,7 +135,7 @@ WRONG: dict[str, tuple[Change, str]] = {
         f"The labels of {TRAIN} must be a tensor, got ndarray",
     ),
     "a list of labels": (
-        labels("test", lambda one: one.tolist()),
+        labels("test", lambda targets: targets.tolist()),
         f"The labels of {TEST} must be a tensor, got list",
     ),
     "objects of numpy": (
@@ -143,42 +143,42 @@ WRONG: dict[str, tuple[Change, str]] = {
         f"The objects of {TRAIN} must be a tensor, got ndarray",
     ),
     "images of float64": (
-        images("train", lambda one: one.double()),
+        images("train", lambda pixels: pixels.double()),
         f"The images of {TRAIN} must be float32 in [0, 1] or uint8, got float64: hand "
         "images.float().",
     ),
     "images of half precision": (
-        images("test", lambda one: one.half()),
+        images("test", lambda pixels: pixels.half()),
         f"The images of {TEST} must be float32 in [0, 1] or uint8, got float16",
     ),
     "images of integers": (
-        images("train", lambda one: one.long()),
+        images("train", lambda pixels: pixels.long()),
         f"The images of {TRAIN} must be float32 in [0, 1] or uint8, got int64: hand uint8, or "
         "float32 in [0, 1].",
     ),
     "images of booleans": (
-        images("train", lambda one: one > 0),
+        images("train", lambda pixels: pixels > 0),
         f"The images of {TRAIN} must be float32 in [0, 1] or uint8, got bool",
     ),
     "no axis of channels": (
-        images("train", lambda one: one[:, 0]),
+        images("train", lambda pixels: pixels[:, 0]),
         f"The images of {TRAIN} must be of shape [images, 1, 4, 5], as image_shape declares, got "
         "[12, 4, 5]: correct the one or the other.",
     ),
     "height and width the other way": (
-        images("train", lambda one: one.transpose(2, 3)),
+        images("train", lambda pixels: pixels.transpose(2, 3)),
         "must be of shape [images, 1, 4, 5], as image_shape declares, got [12, 1, 5, 4]",
     ),
     "channels last": (
-        images("validation", lambda one: one.permute(0, 2, 3, 1)),
+        images("validation", lambda pixels: pixels.permute(0, 2, 3, 1)),
         "must be of shape [images, 1, 4, 5], as image_shape declares, got [12, 4, 5, 1]",
     ),
     "three channels for one": (
-        images("test", lambda one: one.repeat(1, 3, 1, 1)),
+        images("test", lambda pixels: pixels.repeat(1, 3, 1, 1)),
         f"The images of {TEST} must be of shape [images, 1, 4, 5]",
     ),
     "flat images": (
-        images("train", lambda one: one.flatten(1)),
+        images("train", lambda pixels: pixels.flatten(1)),
         "must be of shape [images, 1, 4, 5], as image_shape declares, got [12, 20]",
     ),
     "an empty split": (
@@ -186,11 +186,11 @@ WRONG: dict[str, tuple[Change, str]] = {
         f"There is no image in {TEST}: each split needs at least one.",
     ),
     "fewer labels than images": (
-        labels("train", lambda one: one[:-1]),
+        labels("train", lambda targets: targets[:-1]),
         f"There are 12 images, but 11 labels in {TRAIN}: hand one for each image.",
     ),
     "more labels than images": (
-        labels("test", lambda one: one.repeat(2)),
+        labels("test", lambda targets: targets.repeat(2)),
         f"There are 12 images, but 24 labels in {TEST}",
     ),
     "fewer objects than images": (
@@ -206,11 +206,11 @@ WRONG: dict[str, tuple[Change, str]] = {
         f"The objects of {TRAIN} must be one whole number an image, got int64 of shape [12, 2].",
     ),
     "labels of numbers": (
-        labels("train", lambda one: one.float()),
+        labels("train", lambda targets: targets.float()),
         f"In {TRAIN}: Labels are one integer an image, of shape [batch], got torch.float32",
     ),
     "labels of booleans": (
-        labels("train", lambda one: one > 0),
+        labels("train", lambda targets: targets > 0),
         f"In {TRAIN}: Labels are one integer an image, of shape [batch], got torch.bool",
     ),
     "one-hot labels": (
@@ -219,11 +219,11 @@ WRONG: dict[str, tuple[Change, str]] = {
         "[12, 3]. If they are one-hot, hand labels.argmax(dim=1)",
     ),
     "labels in a column": (
-        labels("train", lambda one: one.unsqueeze(1)),
+        labels("train", lambda targets: targets.unsqueeze(1)),
         "got torch.int64 of shape [12, 1]",
     ),
     "labels from one": (
-        labels("train", lambda one: one + 1),
+        labels("train", lambda targets: targets + 1),
         f"The label of image 2 of {TRAIN} is 3, which is no class: with 3 classes, labels are 0 "
         "to 2.",
     ),
@@ -232,16 +232,16 @@ WRONG: dict[str, tuple[Change, str]] = {
         "The label of image 7 of the validation split of data 'mine' is -1, which is no class",
     ),
     "a wrong label of an extra test": (
-        extra(lambda one: replace(one, labels=one.labels + 3)),
+        extra(lambda split: replace(split, labels=split.labels + 3)),
         "The label of image 0 of the extra test 'moved' of data 'mine' is 3, which is no class",
     ),
     "images of 0 to 255": (
-        images("train", lambda one: (one * 1000).round() * 10),
+        images("train", lambda pixels: (pixels * 1000).round() * 10),
         f"Image 1 of {TRAIN} has a pixel of 10, and pixels are numbers in [0, 1]: the split has 0 "
         "to 110; scale it to [0, 1], or hand the grey values 0 to 255 as uint8.",
     ),
     "images of -1 to 1": (
-        images("train", lambda one: one - 0.005),
+        images("train", lambda pixels: pixels - 0.005),
         f"Image 0 of {TRAIN} has a pixel of -0.005, and pixels are numbers in [0, 1]: the split "
         "has -0.005 to 0.006; scale it to [0, 1].",
     ),
@@ -259,7 +259,7 @@ WRONG: dict[str, tuple[Change, str]] = {
         "Image 3 of the validation split of data 'mine' has a pixel of inf",
     ),
     "a class without a training image": (
-        labels("train", lambda one: one.clamp(max=1)),
+        labels("train", lambda targets: targets.clamp(max=1)),
         f"No image of class 2 is in {TRAIN}, which declares 3 classes: add images of it, or "
         "number the classes that exist from 0.",
     ),
@@ -269,7 +269,7 @@ WRONG: dict[str, tuple[Change, str]] = {
         "the one and 0 of the other: an error on images that were used before says nothing.",
     ),
     "one test image that was trained on": (
-        images("test", lambda one: torch.cat([one[:8], split(5).images[:1], one[9:]])),
+        images("test", lambda pixels: torch.cat([pixels[:8], split(5).images[:1], pixels[9:]])),
         f"1 image occurs in both {TRAIN} and {TEST} (8.33 % of the smaller), image 5 of the one "
         "and 8 of the other",
     ),
@@ -321,7 +321,7 @@ def test_data_that_are_right_are_counted() -> None:
 
 
 def test_a_class_that_only_the_test_split_lacks_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Mine, "loaded", labels("test", lambda one: one.clamp(max=1))(GOOD))
+    monkeypatch.setattr(Mine, "loaded", labels("test", lambda targets: targets.clamp(max=1))(GOOD))
     facts = facts_of(Mine(), load_checked(Mine(), "cpu"))
     assert facts.notes == (f"No image of class 2 is in {TEST}.",)
 
@@ -358,7 +358,7 @@ def test_few_shared_images_of_many_are_noted(
 
 CHANGES: dict[str, Change] = {
     "a pixel": images("train", pixel(0, 0.5)),
-    "labels exchanged": labels("train", lambda one: one.flip(0)),
+    "labels exchanged": labels("train", lambda targets: targets.flip(0)),
     "a label of the test split": labels("test", label(0, 1)),
     "the order of images": lambda splits: replace(
         splits, validation=splits.validation.take(slice(None, None)).take(torch.arange(11, -1, -1))

@@ -133,9 +133,15 @@ def test_images_that_no_split_wants_are_not_asked_for() -> None:
 
 
 def test_the_split_seed_moves_the_validation_split_alone() -> None:
-    one, other = Toys(views="azimuth").rows(), Toys(views="azimuth", split_seed=1).rows()
-    assert one.validation != other.validation
-    assert (one.test, one.extra_tests) == (other.test, other.extra_tests)
+    rows, rows_of_another_seed = (
+        Toys(views="azimuth").rows(),
+        Toys(views="azimuth", split_seed=1).rows(),
+    )
+    assert rows.validation != rows_of_another_seed.validation
+    assert (rows.test, rows.extra_tests) == (
+        rows_of_another_seed.test,
+        rows_of_another_seed.extra_tests,
+    )
 
 
 def test_grey_values_are_kept_as_bytes_and_taken_as_numbers() -> None:

@@ -190,7 +190,7 @@ def test_the_curve_starts_at_the_plain_error_and_never_falls(
     plain = trained.predict(first.images).classes != first.labels
     curve = [values for name, values in findings.images.items() if name.startswith("error.")]
     assert torch.equal(curve[0].bool(), plain)
-    assert all(bool((one <= two).all()) for one, two in pairwise(curve))
+    assert all(bool((weaker <= stronger).all()) for weaker, stronger in pairwise(curve))
     assert curve[-1].sum() > curve[0].sum()
 
 
@@ -199,8 +199,8 @@ def test_more_restarts_and_more_steps_break_more(trained: Trained, data: DataSpl
         AdversarialError(attack=attack, epsilons=(0.0, 0.1)).evaluate(trained, data).images
         for attack in (PGD(steps=3), PGD(steps=3, restarts=3))
     ]
-    one, three = (found["error.epsilon_0.1"] for found in errors)
-    assert bool((one <= three).all())
+    single, restarted = (found["error.epsilon_0.1"] for found in errors)
+    assert bool((single <= restarted).all())
 
 
 def test_restarts_end_where_every_image_is_broken(trained: Trained, data: DataSplits) -> None:
@@ -315,11 +315,11 @@ def test_random_routing_is_attacked_by_a_mean_of_draws() -> None:
     network = Training(small_config(model=small_model(routing=RandomRouting())), 0).trained()
     images, rows = NINE, torch.arange(9)
     victim = Victim(network, images, objective="lengths")
-    one, other = (
+    first, second = (
         victim.look_and_differentiate(images.images, rows, step).gradient for step in (0, 1)
     )
-    assert not torch.equal(one, other)
-    assert (one * other).sum() > 0.9 * one.norm() * other.norm()
+    assert not torch.equal(first, second)
+    assert (first * second).sum() > 0.9 * first.norm() * second.norm()
     look = victim.look_and_differentiate(images.images, rows)
     assert torch.equal(look.is_wrong, network.predict(images.images).classes != images.labels)
 

@@ -60,9 +60,9 @@ def test_figures_of_couplings_by_hand() -> None:
 
 
 def test_lengths_that_change_as_much_by_shifts_as_between_images_have_a_spread_of_one() -> None:
-    one, other = ([[0.2], [0.4]], [[0.4], [0.2]])
+    unshifted, shifted = ([[0.2], [0.4]], [[0.4], [0.2]])
     activity = LayerActivity()
-    activity.add([fully_connected(lengths, [[[1.0, 0.0]]] * 2) for lengths in (one, other)])
+    activity.add([fully_connected(lengths, [[[1.0, 0.0]]] * 2) for lengths in (unshifted, shifted)])
     assert activity.length_spread() == pytest.approx(1)
 
 
@@ -102,7 +102,7 @@ def literal(activations: Tensor, values: Tensor, around: Neighbourhood) -> dict[
     return {
         **{name: sum(each) / images for name, each in by_image.items()},
         "dynamics": sum(deviations) / len(deviations),
-        "dead": sum(one < 0.1 for one in largest) / len(where),
+        "dead": sum(length < 0.1 for length in largest) / len(where),
     }
 
 
@@ -238,8 +238,13 @@ def test_the_gradient_of_each_type_is_that_of_its_weights() -> None:
         network.network.zero_grad()
         loss = network.config.loss.judge(network.outputs(image.images), image.labels, 1.0)
         loss.backward()
-        both = [one.grad for one in convolution.parameters()]
-        expected += math.sqrt(sum(float(one.square().sum()) for one in both if one is not None)) / 4
+        both = [parameter.grad for parameter in convolution.parameters()]
+        expected += (
+            math.sqrt(
+                sum(float(gradient.square().sum()) for gradient in both if gradient is not None)
+            )
+            / 4
+        )
     assert norms[0].item() == pytest.approx(expected)
 
 
@@ -294,10 +299,10 @@ def test_by_chance_a_child_gives_away_as_much_as_before(routing: Routing) -> Non
     drawing = with_random_routing(network)
     draw_for(drawing.network, range(4))
     after = drawing.inspect(images).outputs.couplings["first"]
-    one, other = (
+    sums, drawn_sums = (
         layer.neighbourhood.sum_over_parents(layer.values.sum(dim=2)) for layer in (before, after)
     )
-    torch.testing.assert_close(one, other)
+    torch.testing.assert_close(sums, drawn_sums)
     assert not torch.allclose(before.values, after.values)
 
 

@@ -41,8 +41,8 @@ def test_the_surest_mistakes_come_first(trained: Trained) -> None:
     found = findings_of(Confusion(mistakes=4), trained, data).arrays
     images = data.test.take(slice(None))
     beliefs, predicted = trained.predict(images.images).lengths.max(dim=1)
-    wrong = [one for one in range(len(images)) if predicted[one] != images.labels[one]]
-    surest = sorted(wrong, key=lambda one: (-beliefs[one].item(), one))[:4]
+    wrong = [index for index in range(len(images)) if predicted[index] != images.labels[index]]
+    surest = sorted(wrong, key=lambda index: (-beliefs[index].item(), index))[:4]
     assert found["mistaken_places"].tolist() == surest
     assert torch.equal(found["mistaken_images"], images.images[surest])
     assert torch.equal(found["mistaken_labels"], images.labels[surest])

@@ -41,10 +41,10 @@ def test_the_curve_has_the_plain_error_where_nothing_is_changed(
     plain = (trained.predict(data.test.images).classes != data.test.labels).double()
     unchanged = 1 if distortion in {"scale", "contrast"} else 0
     name, calibration = (
-        one.name for one in evaluation.metrics if one.at and one.at.value == unchanged
+        metric.name for metric in evaluation.metrics if metric.at and metric.at.value == unchanged
     )
     assert torch.equal(findings.images[name], plain)
-    assert max(findings.metrics[one] for one in findings.images) > findings.metrics[name]
+    assert max(findings.metrics[other] for other in findings.images) > findings.metrics[name]
     confidence = Confidence(split="test").evaluate(trained, data).metrics
     assert findings.metrics[calibration] == pytest.approx(confidence["calibration_error"])
     assert evaluation.primary == "error"

@@ -85,10 +85,10 @@ def test_a_pose_that_is_not_moved_draws_what_the_network_draws(model: object) ->
 
 def test_the_pose_of_the_class_that_is_asked_for_is_drawn() -> None:
     network = trained()
-    one, other = (network.perturb(IMAGES, CLASSES - place, (0.0,)) for place in (0, -1))
-    assert one is not None
-    assert other is not None
-    assert not torch.equal(one, other)
+    images, next_images = (network.perturb(IMAGES, CLASSES - place, (0.0,)) for place in (0, -1))
+    assert images is not None
+    assert next_images is not None
+    assert not torch.equal(images, next_images)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,9 @@ def test_pixels_move_as_the_shifts_say(pairs: OverlaidImages) -> None:
     parts = apart.take(slice(0, 10)).parts
     assert parts is not None
     for pair in parts:
-        (_, row, column), (_, other_row, other_column) = (one.nonzero()[0].tolist() for one in pair)
+        (_, row, column), (_, other_row, other_column) = (
+            image.nonzero()[0].tolist() for image in pair
+        )
         assert sorted((abs(row - other_row), abs(column - other_column))) == [0, 5]
 
 
@@ -74,7 +76,7 @@ def test_pairs_of_one_class_have_each_original_once(pairs: OverlaidImages) -> No
     assert (
         len(originals.unique())
         == originals.numel()
-        == 2 * sum(len(pairs.classes[pairs.classes == one]) // 2 for one in range(10))
+        == 2 * sum(len(pairs.classes[pairs.classes == label]) // 2 for label in range(10))
     )
     assert torch.equal(pairs.classes[originals[:, 0]], pairs.classes[originals[:, 1]])
     assert torch.equal(alike.labels.sum(dim=1), torch.ones(len(alike), dtype=torch.long))

@@ -28,7 +28,7 @@ def data() -> DataSplits:
 
 
 @pytest.fixture(scope="module")
-def one() -> Trained:
+def victim() -> Trained:
     return network(0)
 
 
@@ -39,16 +39,16 @@ def other() -> Trained:
 
 
 def test_images_made_on_a_network_are_the_same_for_all(
-    one: Trained, other: Trained, data: DataSplits
+    victim: Trained, other: Trained, data: DataSplits
 ) -> None:
     """A step of FGSM on the other network, by hand."""
     evaluation = TransferError(source=KEY, attack=FGSM(), epsilons=EPSILONS, objective="loss")
-    found = findings_of(evaluation, one, data, {KEY: other})
+    found = findings_of(evaluation, victim, data, {KEY: other})
     points = data.test.images.clone().requires_grad_()
     loss = other.config.loss.judge(other.outputs(points), data.test.labels, 1.0)
     (gradient,) = torch.autograd.grad(loss, points)
     changed = (data.test.images + 0.1 * gradient.sign()).clamp(0, 1)
-    for name, judge in (("error", one), ("source_error", other)):
+    for name, judge in (("error", victim), ("source_error", other)):
         expected = judge.predict(changed).classes != data.test.labels
         assert torch.equal(found.images[f"{name}.epsilon_0.1"].bool(), expected)
         plain = judge.predict(data.test.images).classes != data.test.labels
@@ -57,27 +57,27 @@ def test_images_made_on_a_network_are_the_same_for_all(
     assert evaluation.primary == "error"
 
 
-def test_without_a_source_the_network_is_attacked_itself(one: Trained, data: DataSplits) -> None:
+def test_without_a_source_the_network_is_attacked_itself(victim: Trained, data: DataSplits) -> None:
     settings: dict[str, Any] = {"attack": PGD(steps=10), "epsilons": EPSILONS, "num_images": 60}
-    found = TransferError(objective="loss", **settings).evaluate(one, data)
-    strongest = AdversarialError(**settings).evaluate(one, data).images["error.epsilon_0.1"]
+    found = TransferError(objective="loss", **settings).evaluate(victim, data)
+    strongest = AdversarialError(**settings).evaluate(victim, data).images["error.epsilon_0.1"]
     last = found.images["error.epsilon_0.1"]
     assert bool((last.bool() <= strongest.bool()).all())
     assert last.mean() > 0.5
     assert torch.equal(last, found.images["source_error.epsilon_0.1"])
 
 
-def test_a_source_that_is_not_there_is_a_reason(one: Trained, data: DataSplits) -> None:
-    findings = findings_of(TransferError(source=KEY), one, data)
+def test_a_source_that_is_not_there_is_a_reason(victim: Trained, data: DataSplits) -> None:
+    findings = findings_of(TransferError(source=KEY), victim, data)
     assert not findings.metrics
     (reason,) = findings.left_out
     assert reason.startswith(f"transfer_error makes images on the network of the trial {KEY}")
 
 
-def test_a_source_for_other_images_is_refused(one: Trained, data: DataSplits) -> None:
+def test_a_source_for_other_images_is_refused(victim: Trained, data: DataSplits) -> None:
     source = Training(small_config(data=Digits(padding=1)), 0).trained()
     with pytest.raises(ValueError, match="needs a source for the same images, image_shape"):
-        findings_of(TransferError(source=KEY), one, data, {KEY: source})
+        findings_of(TransferError(source=KEY), victim, data, {KEY: source})
 
 
 @pytest.mark.parametrize(

@@ -121,15 +121,19 @@ class Asked:
         previous = torch.randn(sites, 4, 2, generator=chance, dtype=double)
         self.votes, self.question = votes, (momentum, 0.1, with_distances)
         self.inputs: list[Tensor] = [
-            one.detach().requires_grad_()
-            for one in (votes.poses, votes.matrices, votes.offsets, votes.activations, shares)
-            if one is not None
+            tensor.detach().requires_grad_()
+            for tensor in (votes.poses, votes.matrices, votes.offsets, votes.activations, shares)
+            if tensor is not None
         ]
         if momentum < 1:
             self.inputs.append(previous.requires_grad_())
 
     def answer(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        return tuple(one for one in self.statistics(tiled_statistics, *inputs) if one is not None)
+        return tuple(
+            gradient
+            for gradient in self.statistics(tiled_statistics, *inputs)
+            if gradient is not None
+        )
 
     def statistics(self, of: Any, *inputs: Tensor) -> Statistics:
         poses, matrices, offsets, activations, shares, *previous = inputs
@@ -157,8 +161,8 @@ def test_the_statistics_are_those_of_votes_held_in_full(asked: Asked) -> None:
     tiled, plain = (
         asked.statistics(of, *asked.inputs) for of in (tiled_statistics, plain_statistics)
     )
-    for one, other in zip(tiled, plain, strict=True):
-        assert_close(one, other, rtol=1e-12, atol=1e-12)
+    for actual, expected in zip(tiled, plain, strict=True):
+        assert_close(actual, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("needed", ["poses", "activations", "matrices", "activation_bias"])

@@ -202,7 +202,7 @@ def test_lengths_and_their_gradients_are_those_of_pytorch_to_the_bit(dtype: torc
     ours, theirs = lengths(poses), torch.linalg.vector_norm(poses, dim=-1)
     slope = torch.randn(51).to(dtype)
     assert torch.equal(ours, theirs)
-    of_ours, of_theirs = (torch.autograd.grad(one, poses, slope)[0] for one in (ours, theirs))
+    of_ours, of_theirs = (torch.autograd.grad(routed, poses, slope)[0] for routed in (ours, theirs))
     assert torch.equal(of_ours, of_theirs)
 
 

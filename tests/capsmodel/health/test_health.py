@@ -169,7 +169,7 @@ def test_only_the_first_images_couplings_are_looked_at() -> None:
     spoilt = Couplings(couplings.values.clone(), WINDOWS[1])
     spoilt.values[:, 32 * places :] = math.nan
     first, second = (
-        numbers(routing_metrics({"a": one}, num_images=40)) for one in (couplings, spoilt)
+        numbers(routing_metrics({"a": values}, num_images=40)) for values in (couplings, spoilt)
     )
     assert first == second
 

@@ -42,7 +42,7 @@ def test_the_layers_of_the_inverted_attention_network_have_its_published_paramet
             ConvCapsules(32, 32, (7, 7), 3, routing=routing),
             ConvCapsules(32 * 25, 10, (1, 1), 1, routing=routing),
         ]
-    numbers = [sum(one.numel() for one in layer.parameters()) for layer in layers]
+    numbers = [sum(parameter.numel() for parameter in layer.parameters()) for layer in layers]
     assert numbers[0] == 1_340_224
     assert sum(numbers) == 1_828_817
     assert backbone.positions(32) == 16

@@ -74,7 +74,9 @@ def test_a_network_with_hidden_capsules_has_their_parameters() -> None:
     model = CapsNet(conv_channels=4, conv_kernel=3, primary_types=2, primary_kernel=3)
     changes = {"model.hidden_capsules": (16, 12), "model.hidden_batch_norm": True}
     config = TrainingConfig(model=model)
-    without, hidden = (num_parameters(with_settings(config, one)) for one in ({}, changes))
+    without, hidden = (
+        num_parameters(with_settings(config, settings)) for settings in ({}, changes)
+    )
     children = 2 * 2 * 2
     to_classes = 10 * 16 * (12 - children) * 8
     norms = 2 * 8 * (16 + 12)

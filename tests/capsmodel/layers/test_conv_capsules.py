@@ -99,7 +99,12 @@ def test_it_has_the_places_of_pytorchs_convolution(size: tuple[int, int], paddin
 
 
 @pytest.mark.parametrize(
-    "routing", [kind_of(one) for one in ROUTINGS if one.takes_grids and one is not RandomRouting]
+    "routing",
+    [
+        kind_of(routing)
+        for routing in ROUTINGS
+        if routing.takes_grids and routing is not RandomRouting
+    ],
 )
 def test_padding_is_absent_to_every_routing(routing: str) -> None:
     padded = ConvCapsules(2, 3, (1, 1), 3, routing=routing, padding=1, pose_dim=4).double()
@@ -192,7 +197,7 @@ def test_a_bias_is_added_to_the_votes_of_each_matrix(kernel: Any, *, shared: boo
     plain = layer(3 * 8 if kernel == "all" else 3, 5, (1, 1) if kernel == "all" else (2, 4),
                   1 if kernel == "all" else 2, pose_dim=4)  # fmt: skip
     plain.weight.data = matrices
-    seen = CapsuleGrid(*(one.flatten(1, 2).unsqueeze(1) for one in below))
+    seen = CapsuleGrid(*(tensor.flatten(1, 2).unsqueeze(1) for tensor in below))
     assert_close(without, plain.votes(seen if kernel == "all" else below).values)
     capsules.bias.data = torch.randn(num_matrices, 4, 5, generator=seeded(3)).double()
     added = (capsules.votes(below).values - without).permute(0, 1, 3, 2)
@@ -238,14 +243,14 @@ def test_children_that_share_their_matrices_may_be_of_any_number() -> None:
     capsules = ConvCapsules(
         3, 5, (2, 2), "all", routing="heinsen", pose_dim=4, bias=True, one_matrix=True
     ).double()
-    assert {tuple(one.shape) for one in capsules.router.parameters()} == {(1, 5)}
+    assert {tuple(parameter.shape) for parameter in capsules.router.parameters()} == {(1, 5)}
     below = children(2, 6, 3, 4)
     assert capsules(below, size=(2, 3)).poses.shape == (2, 5, 4)
 
 
 def test_matrices_about_zero_are_truncated_unless_it_says_not() -> None:
     starts = (MatrixStart(0.5, False), MatrixStart(0.5, False, is_truncated=False))
-    largest, larger = (layer(20, 30, (1, 1), 1, start=one).weight.abs().max() for one in starts)
+    largest, larger = (layer(20, 30, (1, 1), 1, start=start).weight.abs().max() for start in starts)
     assert largest <= 1 < larger
 
 

@@ -62,7 +62,7 @@ def test_class_weights_are_those_of_the_settings(
     assert_close(listed(BELIEFS, LABELS), given(BELIEFS, LABELS))
 
 
-@pytest.mark.parametrize("loss", [one for one in LOSSES if "classes" in one.takes], ids=kind_of)
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if "classes" in loss.takes], ids=kind_of)
 def test_an_image_of_several_classes_has_their_mean_weight(loss: type[ClassWeightedLoss]) -> None:
     plain = loss().module(reduction="none")(BELIEFS, SEVERAL)
     weighted = loss().module(reduction="none", class_weights=WEIGHTS)(BELIEFS, SEVERAL)

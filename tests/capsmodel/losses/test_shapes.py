@@ -24,4 +24,4 @@ def test_every_module_that_states_shapes_has_them_checked() -> None:
         if function.__module__ == name
     ]
     assert len(functions) > len(names) > 60
-    assert [one for one in functions if not hasattr(one, "__wrapped__")] == []
+    assert [function for function in functions if not hasattr(function, "__wrapped__")] == []

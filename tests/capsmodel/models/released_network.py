@@ -26,7 +26,7 @@ def lengths_and_images(
         first = convolved(image, values, "convolution.convolution", kernel, 1).clamp(min=0)
         primary = primary_capsules(first, values, kernel, (types, pose))
         classes = class_capsules(primary, values, class_pose)
-        norms = torch.stack([one.norm() for one in classes])
+        norms = torch.stack([capsule.norm() for capsule in classes])
         lengths.append(norms)
         drawn.append(decoded(classes, int(norms.argmax()), values).view_as(image))
     return torch.stack(lengths), torch.stack(drawn)
@@ -103,7 +103,7 @@ def squashed(total: Tensor) -> Tensor:
 
 
 def decoded(classes: list[Tensor], chosen: int, values: Mapping[str, Tensor]) -> Tensor:
-    masked = [one if j == chosen else one * 0 for j, one in enumerate(classes)]
+    masked = [capsule if j == chosen else capsule * 0 for j, capsule in enumerate(classes)]
     hidden = torch.cat(masked)
     last = sum(name.startswith("decoder") for name in values) // 2 - 1
     for layer in range(last + 1):

@@ -170,7 +170,7 @@ def test_batch_normalisation_looks_at_the_batch_in_training_alone() -> None:
     images = IMAGES.double()
     together = built(images, None, seeded()).lengths
     assert_close(
-        torch.cat([built(one, None, seeded()).lengths for one in images.split(1)]), together
+        torch.cat([built(image, None, seeded()).lengths for image in images.split(1)]), together
     )
 
 
@@ -184,8 +184,8 @@ def test_a_training_with_batch_normalisation_can_be_saved_and_restored(tmp_path:
     restored = Training.restore(tmp_path / "checkpoint", config, 0)
     for _ in restored:
         pass
-    figures = [(one.train_loss, one.validation_loss) for one in unbroken.history]
-    assert figures == [(one.train_loss, one.validation_loss) for one in restored.history]
+    figures = [(epoch.train_loss, epoch.validation_loss) for epoch in unbroken.history]
+    assert figures == [(epoch.train_loss, epoch.validation_loss) for epoch in restored.history]
     restored.trained().save(tmp_path / "weights")
     loaded = Trained.load(tmp_path / "weights", config, 0)
     assert_close(loaded.predict(IMAGES).lengths, unbroken.trained().predict(IMAGES).lengths)

@@ -209,7 +209,7 @@ def test_a_restored_training_equals_an_unbroken_one_to_the_last_bit(
     restored = Training.restore(tmp_path / "checkpoint", config(), seed=5)
     for _ in restored:
         pass
-    losses = [[epoch.train_loss for epoch in one.history] for one in (restored, unbroken)]
+    losses = [[epoch.train_loss for epoch in training.history] for training in (restored, unbroken)]
     assert losses[0] == losses[1]
     images = Digits().load("cpu").test.images
     assert torch.equal(lengths(restored, images), lengths(unbroken, images))

@@ -135,7 +135,9 @@ def literally(state: State, images: Tensor) -> tuple[Tensor, Tensor]:
     scores = convolved(state, ("compute_a.0", "compute_a.1"), maps).flatten(1)
     poses = convolved(state, ("compute_mu.0", "compute_mu.1"), maps)
     poses = poses.unflatten(1, (-1, 2, 2)).permute(0, 1, 4, 5, 2, 3).flatten(1, 3)
-    results = [routed(state, 1, *routed(state, 0, *one)) for one in zip(scores, poses, strict=True)]
+    results = [
+        routed(state, 1, *routed(state, 0, *image)) for image in zip(scores, poses, strict=True)
+    ]
     all_scores, all_poses = zip(*results, strict=True)
     return torch.stack(all_scores), torch.stack(all_poses)
 
@@ -168,7 +170,10 @@ def test_the_released_file_is_that_of_the_papers_network(tmp_path: Path) -> None
     """Names, shapes and numbers of the network at its full size."""
     theirs = {name: value.float() for name, value in released(64, 64, 64, 4, strides=6).items()}
     learned = (".weight", ".bias", ".W", ".B", ".beta_use", ".beta_ign")
-    assert sum(one.numel() for name, one in theirs.items() if name.endswith(learned)) == 271_688
+    assert (
+        sum(parameter.numel() for name, parameter in theirs.items() if name.endswith(learned))
+        == 271_688
+    )
     built = HeinsenNet().build((2, 96, 96), 5)
     built.load_released(saved(theirs, tmp_path))
     state = built.state_dict()
@@ -266,7 +271,10 @@ def test_all_capsules_of_images_of_another_size_may_share_the_weights() -> None:
     assert other(torch.rand(1, 2, 16, 9).double()).lengths.shape == (1, 5)
 
 
-ROUTED = {kind_of(one): HeinsenNet(**SMALL, routing=one.model_validate({})) for one in ROUTINGS}
+ROUTED = {
+    kind_of(routing): HeinsenNet(**SMALL, routing=routing.model_validate({}))
+    for routing in ROUTINGS
+}
 
 
 class TestOwnRouting(SecondStepContract):

@@ -77,7 +77,7 @@ def literally(built: HomogeneousNetwork, images: Tensor) -> Tensor:
         features = shifted(features, 1, convolution.norm.bias).clamp(min=0)
         if number in settings.branches:
             if settings.capsules == "maps":
-                children = [one.flatten(1) for one in features.unbind(1)]
+                children = [maps.flatten(1) for maps in features.unbind(1)]
             else:
                 children = list(features.flatten(2).unbind(2))
             capsules: Any = modules[f"capsules{number}"]
@@ -86,7 +86,7 @@ def literally(built: HomogeneousNetwork, images: Tensor) -> Tensor:
             scores.append(poses.sum(dim=2) if is_sum else poses.square().sum(dim=2).sqrt())
     weight, norm = built.merged.weight, built.merged.norm
     if weight is not None:
-        scores = [one * score for one, score in zip(weight, scores, strict=True)]
+        scores = [factor * score for factor, score in zip(weight, scores, strict=True)]
     assert norm.bias is not None
     return shifted(torch.stack(scores, dim=2), 2, norm.bias).sum(dim=2)
 

@@ -130,8 +130,8 @@ def test_each_departure_is_a_setting_of_its_own() -> None:
     }
     assert len({model.model_dump_json() for model in (paper, official, *variants.values())}) == 6
     lengths = [outputs_of(model).lengths for model in (paper, official, *variants.values())]
-    for index, one in enumerate(lengths):
-        assert not any(torch.allclose(one, other) for other in lengths[:index])
+    for index, values in enumerate(lengths):
+        assert not any(torch.allclose(values, other) for other in lengths[:index])
 
 
 def outputs_of(model: CapsNet) -> Outputs:

@@ -69,7 +69,7 @@ def normalised(maps: Tensor, name: str, values: dict[str, Tensor]) -> Tensor:
         maps.mean((0, 2, 3), keepdim=True),
         maps.var((0, 2, 3), keepdim=True, correction=0),
     )
-    scale, shift = (values[f"{name}.{one}"].view(-1, 1, 1) for one in ("weight", "bias"))
+    scale, shift = (values[f"{name}.{part}"].view(-1, 1, 1) for part in ("weight", "bias"))
     return (maps - mean) / (variance + 1e-5).sqrt() * scale + shift
 
 
@@ -175,7 +175,7 @@ def routed(place: int, routing: type[Routing]) -> SelfRoutingNet:
     )
 
 
-ROUTED = {kind_of(one): routed(place, one) for place, one in enumerate(ROUTINGS)}
+ROUTED = {kind_of(routing): routed(place, routing) for place, routing in enumerate(ROUTINGS)}
 HEADS = {
     "average": SelfRoutingNet(**SMALL, head="average", backbone="small"),
     "max": SelfRoutingNet(**SMALL, head="max", backbone="conv"),

@@ -243,7 +243,7 @@ def test_without_normalised_capsules_none_is_normalised() -> None:
 
 def test_where_lengths_are_activations_only_primary_poses_are_normalised() -> None:
     built = MatrixCapsNet(**FEW, capsule_norm=True, routing=DynamicRouting()).build((2, 9, 9), 3)
-    norms = [name for name, one in built.named_modules() if isinstance(one, CapsuleNorm)]
+    norms = [name for name, module in built.named_modules() if isinstance(module, CapsuleNorm)]
     assert norms == ["primary.type_norm"]
     assert built.primary.type_norm is not None
     assert built.primary.type_norm.logits is None
@@ -264,7 +264,7 @@ def test_saturated_activations_leave_finite_gradients() -> None:
     routing = EMRouting(class_temperature_factor=1e4)
     built = DEEP.model_copy(update={"routing": routing}).build((2, 7, 8), 3)
     built(IMAGES.float()).lengths[:, 0].sum().backward()
-    gradients = [one.grad for one in built.parameters() if one.grad is not None]
+    gradients = [parameter.grad for parameter in built.parameters() if parameter.grad is not None]
     assert gradients
     assert all(bool(gradient.isfinite().all()) for gradient in gradients)
 

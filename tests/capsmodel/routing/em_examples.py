@@ -55,15 +55,15 @@ class Layer(NamedTuple):
         )
 
     def to(self, dtype: torch.dtype) -> "Layer":
-        return self._make(one.to(dtype) if isinstance(one, Tensor) else one for one in self)
+        return self._make(value.to(dtype) if isinstance(value, Tensor) else value for value in self)
 
     def with_gradient(self) -> "Layer":
         return self._make(
-            one.clone().requires_grad_() if isinstance(one, Tensor) else one for one in self
+            value.clone().requires_grad_() if isinstance(value, Tensor) else value for value in self
         )
 
     def tensors(self) -> list[Tensor]:
-        return [one for one in self if isinstance(one, Tensor)]
+        return [value for value in self if isinstance(value, Tensor)]
 
     def products(self) -> ProductVotes:
         side, offsets = self.matrices.shape[1], self.offsets
@@ -103,9 +103,9 @@ def gradients(routed: Routed, layer: Layer) -> list[Tensor]:
     """Return those of a sum with drawn weights."""
     chance = torch.Generator().manual_seed(9)
     total = torch.zeros((), dtype=routed.poses.dtype)
-    for one in routed[:2]:
-        weights = torch.randn(one.shape, generator=chance, dtype=torch.float64).to(one)
-        total = total + (weights * one).sum()
+    for output in routed[:2]:
+        weights = torch.randn(output.shape, generator=chance, dtype=torch.float64).to(output)
+        total = total + (weights * output).sum()
     return list(torch.autograd.grad(total, layer.tensors()))
 
 
@@ -137,7 +137,7 @@ class Procedure(NamedTuple):
     """
 
     logit: Logit
-    competes: Callable[[Parent, Parent], bool] = lambda one, other: True
+    competes: Callable[[Parent, Parent], bool] = lambda first, second: True
     floor: float = 1e-4
     momentum: float = 1.0
     last_gradient: bool = False
@@ -189,7 +189,7 @@ def _image(
             }
             if procedure.last_gradient and iteration == len(inverse_temperatures) - 1:
                 r = {pair: share.detach() for pair, share in r.items()}
-                mu = {j: one.detach() for j, one in mu.items()}
+                mu = {j: centre.detach() for j, centre in mu.items()}
         for j in parents:
             mine = of_parent[j]
             ra = torch.stack([r[i, j] * activation[i] for i in mine])

@@ -35,10 +35,10 @@ def assert_alike(
     for route in (ours, literal):
         leaves = [tensor.clone().requires_grad_() for tensor in given]
         returned = route(*leaves)
-        loss = torch.stack([(waves(*one.shape) * one).sum() for one in returned]).sum()
+        loss = torch.stack([(waves(*output.shape) * output).sum() for output in returned]).sum()
         results.append((returned, torch.autograd.grad(loss, leaves)))
     (values, gradients), (expected, slopes) = results
-    for value, one in zip(values, expected, strict=True):
-        assert_close(value, one, rtol=1e-12, atol=1e-12)
+    for value, reference in zip(values, expected, strict=True):
+        assert_close(value, reference, rtol=1e-12, atol=1e-12)
     for gradient, slope in zip(gradients, slopes, strict=True):
         assert_close(gradient, slope, rtol=1e-9, atol=1e-9)

@@ -71,9 +71,11 @@ def test_a_child_that_is_not_there_has_no_effect(held_in_full: bool) -> None:
     other = layer._replace(poses=layer.poses.clone())
     other.poses[:, 5, 1] += 3
     routing = EMRouting(inverse_temperature=SHARP)
-    one, two = (each.route(routing, held_in_full=held_in_full) for each in (layer, other))
-    assert torch.equal(one.poses, two.poses)
-    assert torch.equal(one.activations, two.activations)
+    routed, changed_routed = (
+        each.route(routing, held_in_full=held_in_full) for each in (layer, other)
+    )
+    assert torch.equal(routed.poses, changed_routed.poses)
+    assert torch.equal(routed.activations, changed_routed.activations)
 
 
 @pytest.mark.parametrize("iterations", [1, 2, 3])
@@ -81,8 +83,10 @@ def test_activations_are_not_cancelled_by_the_competition(iterations: int) -> No
     layer = Layer.drawn(STRIDE_1)
     other = layer._replace(activations=layer.activations.clone())
     other.activations[:, 5, 1] *= 0.5
-    one, two = (each.route(EMRouting(iterations=iterations)).poses for each in (layer, other))
-    assert (one - two).abs().max() > 1e-3
+    poses, changed_poses = (
+        each.route(EMRouting(iterations=iterations)).poses for each in (layer, other)
+    )
+    assert (poses - changed_poses).abs().max() > 1e-3
 
 
 def test_halving_all_activations_halves_the_mass_and_moves_no_first_centre() -> None:
@@ -99,8 +103,8 @@ def test_halving_all_activations_halves_the_mass_and_moves_no_first_centre() -> 
 def test_the_order_of_the_children_does_not_matter() -> None:
     votes, order = given_votes(2, 7, 3, 4), torch.arange(7).roll(2)
     moved = GivenVotes(votes.activations[order], ONE_PLACE, votes.values[:, order])
-    for one, other in zip(route(moved)[:2], route(votes)[:2], strict=True):
-        assert_close(one, other)
+    for actual, expected in zip(route(moved)[:2], route(votes)[:2], strict=True):
+        assert_close(actual, expected)
 
 
 def test_permuted_types_of_parents_give_permuted_parents() -> None:
@@ -124,8 +128,8 @@ def test_an_image_is_routed_the_same_alone_and_in_a_batch(competition: str) -> N
         for i in range(3)
     ]
     together = layer.route(routing)
-    assert_close(torch.cat([one.poses for one in alone]), together.poses)
-    assert_close(torch.cat([one.activations for one in alone]), together.activations)
+    assert_close(torch.cat([image.poses for image in alone]), together.poses)
+    assert_close(torch.cat([image.activations for image in alone]), together.activations)
 
 
 def test_it_reads_no_chance() -> None:
@@ -157,7 +161,7 @@ def single_child(dtype: torch.dtype) -> Layer:
 
 def is_finite(routed: Routed, layer: Layer) -> bool:
     tensors = [*results(routed), *gradients(routed, layer)]
-    return all(bool(one.isfinite().all()) for one in tensors)
+    return all(bool(tensor.isfinite().all()) for tensor in tensors)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -182,9 +186,9 @@ def test_nothing_at_all_is_finite(held_in_full: bool, momentum: float) -> None:
     routing = EMRouting(centre_momentum=momentum)
     routed = empty.route(routing, held_in_full=held_in_full)
     assert torch.equal(routed.poses, torch.zeros_like(routed.poses))
-    assert all(bool(one.isfinite().all()) for one in results(routed))
+    assert all(bool(tensor.isfinite().all()) for tensor in results(routed))
     # A division by next to nothing would give finite gradients, and enormous ones.
-    assert all(bool((one.abs() < 10).all()) for one in gradients(routed, empty))
+    assert all(bool((gradient.abs() < 10).all()) for gradient in gradients(routed, empty))
 
 
 def test_votes_far_apart_are_finite() -> None:
@@ -202,7 +206,7 @@ def test_vector_capsules_of_length_zero_are_routed() -> None:
     routed = layer(poses.requires_grad_(), torch.Generator())
     (routed.activations.sum() + routed.poses.square().sum()).backward()
     assert routed.poses.shape == (2, 3, 5)
-    assert all(bool(one.grad.isfinite().all()) for one in (poses, *layer.parameters()))  # pyright: ignore
+    assert all(bool(leaf.grad.isfinite().all()) for leaf in (poses, *layer.parameters()))  # pyright: ignore
 
 
 def route(votes: GivenVotes, routing: EMRouting | None = None) -> Routed:

@@ -34,11 +34,11 @@ def assert_literal(layer: Layer, routing: EMRouting, procedure: Procedure) -> No
     ours, literal = layer.with_gradient(), layer.with_gradient()
     routed = ours.route(routing)
     poses, activations, shares = route_literally(literal, procedure, temperatures)
-    for one, other in zip(results(routed), (poses, activations, shares), strict=True):
-        assert_close(one, other, rtol=1e-10, atol=1e-12)
+    for actual, reference in zip(results(routed), (poses, activations, shares), strict=True):
+        assert_close(actual, reference, rtol=1e-10, atol=1e-12)
     expected = gradients(Routed(poses, activations), literal)
-    for one, other in zip(gradients(routed, ours), expected, strict=True):
-        assert_close(one, other, rtol=1e-8, atol=1e-11)
+    for actual, reference in zip(gradients(routed, ours), expected, strict=True):
+        assert_close(actual, reference, rtol=1e-8, atol=1e-11)
 
 
 def printed_logit(
@@ -80,8 +80,8 @@ def test_it_equals_the_printed_procedure_at_one_place_with_offsets() -> None:
 
 @pytest.mark.parametrize("neighbourhood", [STRIDE_1, STRIDE_2], ids=["stride 1", "stride 2"])
 def test_the_official_profile_lets_the_places_compete(neighbourhood: Neighbourhood) -> None:
-    def same_type(one: Parent, other: Parent) -> bool:
-        return one[1] == other[1]
+    def same_type(first: Parent, second: Parent) -> bool:
+        return first[1] == second[1]
 
     layer = Layer.drawn(neighbourhood, batch=1)._replace(activation_bias=torch.zeros(3).double())
     procedure = Procedure(
@@ -127,15 +127,19 @@ def test_the_last_iteration_alone_passes_gradients_on(iterations: int) -> None:
 
 def test_types_alone_compete_as_all_parents_do_where_no_windows_overlap() -> None:
     layer = Layer.drawn(Neighbourhood(6, 4, 2, 2))
-    one, two = (layer.route(EMRouting(competition=each)) for each in ("parents", "types"))
-    assert_close(one.poses, two.poses)
-    assert_close(one.activations, two.activations)
+    by_parents, by_types = (
+        layer.route(EMRouting(competition=each)) for each in ("parents", "types")
+    )
+    assert_close(by_parents.poses, by_types.poses)
+    assert_close(by_parents.activations, by_types.activations)
 
 
 def test_types_alone_miss_that_places_share_a_child() -> None:
     layer = Layer.drawn(STRIDE_1)
-    one, two = (layer.route(EMRouting(competition=each)) for each in ("parents", "types"))
-    assert (one.poses - two.poses).abs().max() > 1e-2
+    by_parents, by_types = (
+        layer.route(EMRouting(competition=each)) for each in ("parents", "types")
+    )
+    assert (by_parents.poses - by_types.poses).abs().max() > 1e-2
 
 
 @pytest.mark.parametrize(
@@ -173,7 +177,9 @@ def test_the_betas_start_where_the_settings_say(
     )
     router = routing.build(Fan(18, 5, 16, neighbourhood))
     router.initialise(torch.Generator())
-    assert [one.tolist() for one in router.parameters()] == [[value] * 5 for value in expected]
+    assert [parameter.tolist() for parameter in router.parameters()] == [
+        [value] * 5 for value in expected
+    ]
 
 
 def test_the_couplings_keep_no_graph() -> None:

@@ -35,7 +35,7 @@ def route_literally(
                         / variances[j].prod().sqrt()
                         for j in range(out_caps)
                     ]
-                    shares[i] = [one / torch.stack(densities).sum() for one in densities]
+                    shares[i] = [density / torch.stack(densities).sum() for density in densities]
             centres, variances, scores = [], [], []
             for j in range(out_caps):
                 used = [present[i] * shares[i][j] for i in range(in_caps)]
@@ -119,7 +119,7 @@ def test_children_that_share_their_matrices_have_one_worth_for_each_parent() -> 
     for seed, parameter in enumerate(router.parameters()):
         assert parameter.shape == (1, 3)
         parameter.data = some_votes(2, 3)[seed : seed + 1]
-    use, ignore = (one.repeat(6, 1) for one in router.parameters())
+    use, ignore = (bias.repeat(6, 1) for bias in router.parameters())
     expected = heinsen_routing(votes, present, use=use, ignore=ignore)
     routed = router(GivenVotes(present.t(), ONE_PLACE, votes))
     assert_close(routed.logits, expected.logits)
@@ -129,7 +129,7 @@ def test_children_that_share_their_matrices_have_one_worth_for_each_parent() -> 
 def test_a_layer_learns_both_worths_of_each_pair() -> None:
     capsules = Capsules(6, 4, 3, 5, routing="heinsen")
     router, poses = capsules.router, some_votes(2, 6, 4).float()
-    assert sum(one.numel() for one in router.parameters()) == 2 * 6 * 3
+    assert sum(parameter.numel() for parameter in router.parameters()) == 2 * 6 * 3
     routed = capsules(poses)
     assert bool((routed.activations == 0.5).all())  # worths begin at zero
     routed.logits[:, 0].sum().backward()

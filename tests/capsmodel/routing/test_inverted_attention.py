@@ -111,7 +111,7 @@ def test_the_logits_of_the_classes_are_one_map_of_their_poses() -> None:
     assert isinstance(router.head, Tensor)
     assert isinstance(router.head_bias, Tensor)
     assert router.head.numel() + router.head_bias.numel() == 17
-    assert sum(one.numel() for one in router.parameters()) == 2 * 16 + 17
+    assert sum(parameter.numel() for parameter in router.parameters()) == 2 * 16 + 17
     assert routed.logits is not None
     assert_close(routed.logits, routed.poses @ router.head + router.head_bias)
     assert_close(routed.activations, routed.logits.softmax(dim=1))
@@ -122,7 +122,7 @@ def test_a_hidden_layer_has_no_logits_and_no_beliefs() -> None:
     routed = layer(CapsuleGrid(torch.rand(2, 9, 2, 4), torch.rand(2, 9, 2)))
     assert routed.logits is None
     assert bool((routed.activations == 1).all())
-    assert sum(one.numel() for one in layer.router.parameters()) == 2 * 4
+    assert sum(parameter.numel() for parameter in layer.router.parameters()) == 2 * 4
 
 
 ROUTING = InvertedAttentionRouting()

@@ -90,7 +90,7 @@ def test_a_layer_learns_the_shares_biases() -> None:
     capsules = Capsules(16, 8, 10, 16, routing="self_attention")
     assert isinstance(capsules.router.bias, Tensor)
     assert capsules.router.bias.shape == (16, 10)
-    assert sum(one.numel() for one in capsules.parameters()) == 16 * 8 * 160 + 160
+    assert sum(parameter.numel() for parameter in capsules.parameters()) == 16 * 8 * 160 + 160
     plain = Capsules(16, 8, 10, 16, routing=SelfAttentionRouting(bias=False))
     assert plain.router.bias is None
     plain.load_state_dict(capsules.state_dict(), strict=False)

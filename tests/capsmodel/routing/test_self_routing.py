@@ -27,7 +27,7 @@ def route_literally(
     beliefs: list[Tensor] = []
     for b in range(batch):
         raised = [[logits[b, i, j].exp() for j in range(out_caps)] for i in range(in_caps)]
-        shares = [[one / torch.stack(row).sum() for one in row] for row in raised]
+        shares = [[value / torch.stack(row).sum() for value in row] for row in raised]
         for j in range(out_caps):
             given = [activations[b, i] * shares[i][j] for i in range(in_caps)]
             mass = torch.stack(given).sum()
@@ -127,7 +127,7 @@ def test_a_layer_reads_the_childrens_poses() -> None:
 
 def test_a_convolutional_layer_has_as_many_values_as_the_released_one() -> None:
     layer = ConvCapsules(2, 3, (4, 4), 3, pose_dim=16, pose_kind="vector", routing="self_routing")
-    assert sum(one.numel() for one in layer.router.parameters()) == 9 * 2 * 3 * (16 + 1)
+    assert sum(parameter.numel() for parameter in layer.router.parameters()) == 9 * 2 * 3 * (16 + 1)
     routed = layer(CapsuleGrid(torch.rand(2, 16, 2, 16), torch.rand(2, 16, 2)))
     assert routed.logits is None
     assert_close(routed.activations.sum(dim=1), torch.ones(8))

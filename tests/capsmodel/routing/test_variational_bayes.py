@@ -88,7 +88,7 @@ def route_literally(
         for s in range(sites)
         for j in range(out_caps)
     ]
-    means = torch.stack([one.mean for row in known for one in row])
+    means = torch.stack([gaussian.mean for row in known for gaussian in row])
     return means.reshape(sites, out_caps, pose), torch.stack(logits).reshape(sites, out_caps)
 
 
@@ -162,6 +162,7 @@ def test_opposite_votes_give_opposite_means_and_equal_activations() -> None:
 def test_a_strong_prior_draws_means_to_zero() -> None:
     votes, present = some_votes(2, 6, 3, 4), some_votes(2, 6).sigmoid()
     weak, strong = (
-        variational_bayes_routing(votes, present, 1, mean_precision=one) for one in (1.0, 1e3)
+        variational_bayes_routing(votes, present, 1, mean_precision=precision)
+        for precision in (1.0, 1e3)
     )
     assert bool((strong.poses.norm(dim=-1) < 0.02 * weak.poses.norm(dim=-1)).all())

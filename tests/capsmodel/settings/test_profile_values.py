@@ -148,7 +148,9 @@ def by_path(values: dict[str, Any], above: str = "") -> dict[str, Any]:
     return flat
 
 
-@pytest.mark.parametrize(("owner", "profile"), ROWS, ids=lambda one: getattr(one, "__name__", one))
+@pytest.mark.parametrize(
+    ("owner", "profile"), ROWS, ids=lambda value: getattr(value, "__name__", value)
+)
 def test_a_profile_sets_what_its_source_says(owner: type[Settings], profile: str) -> None:
     actual = by_path(owner.of_profile(profile).model_dump(mode="json"))
     assert actual["kind"] == TABLES[owner][profile]["kind"]

@@ -59,7 +59,7 @@ def refused(changes: Mapping[str, Any], config: TrainingConfig = CONFIG) -> str:
 
 
 def profiled() -> list[type[Settings]]:
-    families: list[type[Part]] = [one for one in Part.__subclasses__() if "family" in vars(one)]
+    families: list[type[Part]] = [part for part in Part.__subclasses__() if "family" in vars(part)]
     members: list[type[Settings]] = [
         part for family in families for part in built_in_members(family) if part.profiles
     ]

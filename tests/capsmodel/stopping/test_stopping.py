@@ -77,8 +77,8 @@ def test_a_training_ends_with_the_first_epoch_that_reaches_its_target() -> None:
     assert training.epoch == 2
     assert training.is_done
     assert training.target == "reached"
-    assert [one.train_loss for one in training.history] == [
-        one.train_loss for one in longest.history[:2]
+    assert [epoch.train_loss for epoch in training.history] == [
+        epoch.train_loss for epoch in longest.history[:2]
     ]
 
 

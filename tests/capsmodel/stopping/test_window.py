@@ -70,7 +70,7 @@ def test_the_lower_end_is_excluded_to_the_last_bit(error: float, is_reached: boo
 def test_a_training_ends_at_the_first_judgement_in_its_window_and_goes_on_below_it() -> None:
     errors = judged_errors()
     place = next(
-        n for n, one in enumerate(errors) if n > 2 and min(errors[:n]) < one not in errors[:n]
+        n for n, error in enumerate(errors) if n > 2 and min(errors[:n]) < error not in errors[:n]
     )
     training = trained(window_at(errors[place]))
     assert training.target == "reached"

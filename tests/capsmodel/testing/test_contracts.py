@@ -135,14 +135,20 @@ class TestSteps(AugmentationContract):
 
 
 class TestEvaluations(EvaluationContract):
-    @pytest.fixture(params=[one for one in EVALUATIONS if "class" in one.takes], ids=kind_of)
+    @pytest.fixture(
+        params=[evaluation for evaluation in EVALUATIONS if "class" in evaluation.takes],
+        ids=kind_of,
+    )
     def evaluation(self, request: pytest.FixtureRequest) -> Evaluation:
         return request.param()
 
 
 @pytest.mark.skipif("CAPSWEEP_DATA" not in os.environ, reason="it needs real images")
 class TestEvaluationsOfSeveralClasses(EvaluationContract):
-    @pytest.fixture(params=[one for one in EVALUATIONS if "class" not in one.takes], ids=kind_of)
+    @pytest.fixture(
+        params=[evaluation for evaluation in EVALUATIONS if "class" not in evaluation.takes],
+        ids=kind_of,
+    )
     def evaluation(self, request: pytest.FixtureRequest) -> Evaluation:
         return request.param()
 

@@ -56,7 +56,7 @@ def numbers_noted(found: list[str]) -> Generator[None]:
 
 
 def _has_list(index: Any) -> bool:
-    return any(isinstance(one, list) for one in (index if isinstance(index, tuple) else (index,)))
+    return any(isinstance(part, list) for part in (index if isinstance(index, tuple) else (index,)))
 
 
 class SlowOperations(TorchDispatchMode):
@@ -96,7 +96,7 @@ class SlowOperations(TorchDispatchMode):
 
 def waits(function: Any, name: str, given: list[Tensor]) -> bool:
     if name in _INDEXING:  # only masks become indices, whose number is not known before
-        return any(one.dtype in {torch.bool, torch.uint8} for one in given[1:])
+        return any(tensor.dtype in {torch.bool, torch.uint8} for tensor in given[1:])
     return name in _ALSO_WAIT or not _WAITING.isdisjoint(function.tags)
 
 

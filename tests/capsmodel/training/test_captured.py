@@ -84,9 +84,13 @@ class Recorder(TorchDispatchMode):
             for function, args, kwargs, returned in self.calls:
                 again = function(*tree_map(as_now, args), **tree_map(as_now, kwargs))
                 pairs = zip(tree_leaves(returned), tree_leaves(again), strict=True)
-                now |= {id(one): other for one, other in pairs if isinstance(one, Tensor)}
-            for one in kept:
-                one.copy_(as_now(one))
+                now |= {
+                    id(recorded): recomputed
+                    for recorded, recomputed in pairs
+                    if isinstance(recorded, Tensor)
+                }
+            for tensor in kept:
+                tensor.copy_(as_now(tensor))
 
 
 def of(config: dict[str, Any]) -> TrainingConfig:
@@ -126,13 +130,16 @@ class GraphOnTheCpu:
     def capture(self) -> Generator[None]:
         learner = self.steps.learner
         held = [*learner.parameters, *learner.network.buffers()]
-        held += [one for state in learner.optimiser.state.values() for one in state.values()]
-        before, chance = [one.detach().clone() for one in held], learner.drawn_from.get_state()
+        held += [value for state in learner.optimiser.state.values() for value in state.values()]
+        before, chance = (
+            [tensor.detach().clone() for tensor in held],
+            learner.drawn_from.get_state(),
+        )
         with self.recorder:
             yield
         with torch.no_grad():
-            for one, value in zip(held, before, strict=True):
-                one.copy_(value)
+            for tensor, value in zip(held, before, strict=True):
+                tensor.copy_(value)
         learner.drawn_from.set_state(chance)
 
     def replay(self) -> None:
@@ -161,7 +168,9 @@ def test_replayed_steps_are_the_steps_to_the_last_bit(config: dict[str, Any]) ->
     """The smaller last batch among them."""
     expected, found = epoch_of(of(config), eager), epoch_of(of(config), capturing)
     assert GraphOnTheCpu.num_replays > 3
-    assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
+    assert all(
+        torch.equal(actual, reference) for actual, reference in zip(found, expected, strict=True)
+    )
 
 
 class LossOfNumbers(Loss):
@@ -182,7 +191,9 @@ class LossOfNumbers(Loss):
 def test_a_number_that_a_graph_would_keep_is_noticed() -> None:
     config = of({}).model_copy(update={"loss": LossOfNumbers()})
     expected, found = epoch_of(config, eager), epoch_of(config, capturing)
-    assert not all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
+    assert not all(
+        torch.equal(actual, reference) for actual, reference in zip(found, expected, strict=True)
+    )
 
 
 @pytest.mark.usefixtures("_graphs")
@@ -199,11 +210,15 @@ def test_a_step_that_cannot_be_captured_is_taken_as_it_is(monkeypatch: pytest.Mo
         found = epoch_of(of({}), capturing)
     assert len(said) == 1
     expected = epoch_of(of({}), eager)
-    assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
+    assert all(
+        torch.equal(actual, reference) for actual, reference in zip(found, expected, strict=True)
+    )
 
 
 def test_on_the_cpu_a_training_with_graphs_is_one_without() -> None:
     config = of(CONFIGS["draws"])
     plain, graphs = Training(config, 0), Training(config, 0, cuda_graph=True)
     pairs = zip(plain, graphs, strict=True)
-    assert all(one.train_loss == other.train_loss for one, other in pairs)
+    assert all(
+        plain_epoch.train_loss == graph_epoch.train_loss for plain_epoch, graph_epoch in pairs
+    )

@@ -31,11 +31,11 @@ def trained(photos: Path) -> Trained:
 
 def test_a_folder_is_predicted_as_it_was_trained_on(trained: Trained, photos: Path) -> None:
     said = trained.predict(photos / "cat")
-    assert said.sources == tuple(str(photos / "cat" / f"{one:03}.png") for one in range(10))
+    assert said.sources == tuple(str(photos / "cat" / f"{number:03}.png") for number in range(10))
     read = Images(torch.from_numpy(trained.config.data.read()["train"].images), torch.zeros(20))
     expected = trained.predict(read.take(slice(10)).images)
     assert torch.equal(said.lengths, expected.lengths)
-    assert said.names == tuple(("cat", "dog")[one] for one in said.classes)
+    assert said.names == tuple(("cat", "dog")[label] for label in said.classes)
     assert said.poses is not None
     assert said.poses.shape[:2] == (10, 2)
     assert said.conversion == (

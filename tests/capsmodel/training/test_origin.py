@@ -161,7 +161,7 @@ def test_looking_for_an_origin_leaves_no_hook_behind(tmp_path: Path) -> None:
     assert (origin.step, origin.layer, origin.phase) == (2, "primary.convolution", "training")
     network = training._learner.network
     assert not any(module._forward_hooks for module in network.modules())
-    assert not any(one._post_accumulate_grad_hooks for one in network.parameters())
+    assert not any(parameter._post_accumulate_grad_hooks for parameter in network.parameters())
 
 
 def test_a_sound_epoch_has_no_origin(tmp_path: Path) -> None:

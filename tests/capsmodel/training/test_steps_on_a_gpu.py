@@ -68,8 +68,14 @@ LOSSES_TRIED: dict[str, Loss] = {
             Sigmoid(class_weights=WEIGHTS),
         )
     },
-    **{f"margin, {kind_of(one)}": MarginLoss(schedule=one()) for one in MARGIN_SCHEDULES},
-    **{f"spread, {kind_of(one)}": SpreadLoss(schedule=one()) for one in SPREAD_SCHEDULES},
+    **{
+        f"margin, {kind_of(schedule)}": MarginLoss(schedule=schedule())
+        for schedule in MARGIN_SCHEDULES
+    },
+    **{
+        f"spread, {kind_of(schedule)}": SpreadLoss(schedule=schedule())
+        for schedule in SPREAD_SCHEDULES
+    },
 }
 SMALL_CNN = MODELS_TRIED["cnn"]
 AUGMENTATIONS_TRIED: dict[str, Augmentation] = {
@@ -169,8 +175,14 @@ def test_no_augmentation_is_slow(augmentation: Augmentation) -> None:
 
 @pytest.mark.parametrize(
     "optimiser",
-    [*OPTIMISER_VARIANTS.values(), *(Adam(schedule=one()) for one in LEARNING_RATE_SCHEDULES)],
-    ids=[*OPTIMISER_VARIANTS, *(f"adam, {kind_of(one)}" for one in LEARNING_RATE_SCHEDULES)],
+    [
+        *OPTIMISER_VARIANTS.values(),
+        *(Adam(schedule=schedule()) for schedule in LEARNING_RATE_SCHEDULES),
+    ],
+    ids=[
+        *OPTIMISER_VARIANTS,
+        *(f"adam, {kind_of(schedule)}" for schedule in LEARNING_RATE_SCHEDULES),
+    ],
 )
 def test_no_optimiser_is_slow(optimiser: Optimiser) -> None:
     learner = Learner(config_of(optimiser=optimiser), 0, torch.device("cpu"))
@@ -200,7 +212,7 @@ def test_no_optimiser_is_slow(optimiser: Optimiser) -> None:
     ids=["models", "routings", "losses", "augmentations", "optimisers"],
 )
 def test_nothing_is_left_out(shipped: tuple[type, ...], tried: dict[str, Any]) -> None:
-    assert set(shipped) <= {type(one) for one in tried.values()}
+    assert set(shipped) <= {type(part) for part in tried.values()}
 
 
 class _Faulty(torch.autograd.Function):

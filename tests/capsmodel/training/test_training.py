@@ -41,8 +41,10 @@ def same_bits(first: Training, second: Training, folder: Path) -> bool:
         training.save(folder / "compared")
         with safetensors.safe_open(folder / "compared", "pt") as file:
             contents.append({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
-    one, other = contents
-    return one.keys() == other.keys() and all(torch.equal(one[n], other[n]) for n in one)
+    first_file, second_file = contents
+    return first_file.keys() == second_file.keys() and all(
+        torch.equal(first_file[n], second_file[n]) for n in first_file
+    )
 
 
 FEW = Digits(fraction=0.3)  # two steps an epoch, the second of a smaller batch
@@ -116,12 +118,12 @@ def test_the_global_generator_neither_matters_nor_moves(tmp_path: Path) -> None:
 
 
 def test_uniform_and_one_iteration_train_to_the_same_bits(tmp_path: Path) -> None:
-    uniform, one = (
+    uniform, single_round = (
         finished(small_config(model=small_model(routing=routing)))
         for routing in (UniformRouting(), DynamicRouting(iterations=1))
     )
-    assert untimed(uniform.history) == untimed(one.history)
-    assert same_bits(uniform, one, tmp_path)
+    assert untimed(uniform.history) == untimed(single_round.history)
+    assert same_bits(uniform, single_round, tmp_path)
 
 
 class RecordingLoss(Loss):

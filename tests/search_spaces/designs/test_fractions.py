@@ -104,7 +104,7 @@ def test_the_rows_of_the_textbook_multiply_to_its_defining_relation() -> None:
         contrasts = [
             contrast(columns, ["ABCDE".index(x) for x in word]) for word in line.split(" = ")
         ]
-        assert all((one == contrasts[0]).all() for one in contrasts)
+        assert all((column == contrasts[0]).all() for column in contrasts)
     assert fraction.num_arms == len({*fraction.rows()}) == 8
 
 

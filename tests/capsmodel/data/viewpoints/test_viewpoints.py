@@ -48,9 +48,9 @@ def pair(label: int, *codes: int) -> np.ndarray:
     return pairs_of("train", [row_of(views_of("train"), label, *codes)])[0].astype(int)
 
 
-def difference(one: np.ndarray, other: np.ndarray) -> float:
+def difference(first: np.ndarray, second: np.ndarray) -> float:
     """Return the share of pixels that differ by more than a sixteenth of the range."""
-    return float((abs(one - other) > 16).mean())
+    return float((abs(first - second) > 16).mean())
 
 
 @BOTH
@@ -158,8 +158,8 @@ def test_each_factor_changes_what_is_seen(codes: tuple[int, int, int, int]) -> N
 
 def test_classes_look_different() -> None:
     pairs = [pair(label, 7, 3, 4, 0) for label in range(5)]
-    for place, one in enumerate(pairs):
-        assert all(difference(one, other) > 0.1 for other in pairs[:place])
+    for place, picture in enumerate(pairs):
+        assert all(difference(picture, other) > 0.1 for other in pairs[:place])
 
 
 def test_an_object_is_in_the_middle_and_leaves_ground_around_it() -> None:

@@ -123,8 +123,8 @@ def test_of_several_solids_the_nearest_is_met(seed: int) -> None:
 @SEEDS
 def test_a_mirrored_solid_looks_mirrored(seed: int) -> None:
     for solid in solids_from(seed):
-        one, other = hits_of(solid), hits_of(solid.mirrored())
-        np.testing.assert_allclose(one.distances, other.distances[:, ::-1], rtol=1e-9)
+        hits, mirrored = hits_of(solid), hits_of(solid.mirrored())
+        np.testing.assert_allclose(hits.distances, mirrored.distances[:, ::-1], rtol=1e-9)
 
 
 def test_the_order_of_solids_changes_nothing_that_is_seen() -> None:
