@@ -38,10 +38,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "twenty.py"
         file.write_text(_SWEEP)
-        words = ["run", str(file), "--seeds", seeds, "--gpus-per-trial", "0"]
+        arguments = ["run", str(file), "--seeds", seeds, "--gpus-per-trial", "0"]
         commands = {
             "Tune by hand": [sys.executable, str(Path(__file__).resolve()), "--by-hand"],
-            "capsweep": [sys.executable, "-P", "-c", _CAPSWEEP, *words],
+            "capsweep": [sys.executable, "-P", "-c", _CAPSWEEP, *arguments],
         }
         trees = {"Tune by hand": given.trained_by.resolve(), "capsweep": ROOT}
         for name in commands:  # so that no run compiles modules, or makes the user's cache

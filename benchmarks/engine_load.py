@@ -57,9 +57,9 @@ def measured(num_trials: int, folder: Path) -> dict[str, object]:
     )
     cells = folder / "capsweep-store" / "cells"
     with open_cluster() as cluster, (folder / "log").open("w") as log:
-        words = ["run", str(file), "--address", cluster.address, "--max-concurrent", str(SLOTS)]
+        arguments = ["run", str(file), "--address", cluster.address, "--max-concurrent", str(SLOTS)]
         driver = subprocess.Popen(
-            [str(Path(sys.executable).with_name("capsweep")), *words],
+            [str(Path(sys.executable).with_name("capsweep")), *arguments],
             cwd=folder,
             env=cluster.environment,
             stdout=log,

@@ -784,12 +784,12 @@ PARTS: dict[str, Callable[[Results, torch.device, Scale], None]] = {
 def note_machine(results: Results, device: torch.device) -> None:
     """Record what the measurements are made on."""
     card = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
-    words = (
+    machine = (
         f"{card}; {os.cpu_count()} cores beside it; {platform.system()}; PyTorch "
         f"{torch.__version__}, Python {platform.python_version()}"
     )
-    if not results.has("machine", words):
-        results.add("machine", words)
+    if not results.has("machine", machine):
+        results.add("machine", machine)
 
 
 def report(results: Results) -> str:
@@ -944,7 +944,7 @@ def mnist_lines(found: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the parts and write the report; 1 if anything does not agree."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; default: all")
@@ -952,7 +952,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--tiny", action="store_true", help="only to see that it runs")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
-    given = parser.parse_args(words)
+    given = parser.parse_args(arguments)
     if given.serve:
         serve(torch.device(given.serve))
         return 0

@@ -46,10 +46,14 @@ class Process:
     """A contender in a process of its own, which makes a step when it is asked to."""
 
     def __init__(
-        self, words: tuple[str, ...], folder: Path, malloc: dict[str, str], program: str = __file__
+        self,
+        arguments: tuple[str, ...],
+        folder: Path,
+        malloc: dict[str, str],
+        program: str = __file__,
     ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, program, "--serve", *words],
+            [sys.executable, program, "--serve", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -44,7 +44,7 @@ def main() -> int:
             "exit_codes": [first[0], second[0]],
             "records": len({run.place for run in finished}),
             "doubled": len(finished) - len({run.place for run in finished}),
-            "progress": [words for words in second[2] if "record" in words],
+            "progress": [text for text in second[2] if "record" in text],
         }
     print(json.dumps(line))
     return 0

@@ -35,9 +35,9 @@ def main() -> None:
     print(report(rows))
 
 
-def timed(folder: Path, words: list[str]) -> float:
+def timed(folder: Path, arguments: list[str]) -> float:
     start = time.perf_counter()
-    subprocess.run([CAPSWEEP, *words], cwd=folder, check=True, capture_output=True)
+    subprocess.run([CAPSWEEP, *arguments], cwd=folder, check=True, capture_output=True)
     return time.perf_counter() - start
 
 

@@ -74,7 +74,7 @@ def block(folder: Path, seconds: float, *, is_first_away: bool) -> dict[str, Any
         "ratio_of_throughput": round(other.seconds() / away.seconds(), 4),
         "exit_codes": [arm.driver.returncode for arm in (away, other)],
         "recorded": [arm.num_recorded() for arm in (away, other)],
-        "last_words": [arm.last_words() for arm in (away, other) if arm.driver.returncode],
+        "last_words": [arm.last_lines() for arm in (away, other) if arm.driver.returncode],
     }
 
 
@@ -105,10 +105,10 @@ class Arm:
         from tests.end_to_end.command import clean_environment
 
         script = str(Path(sys.executable).with_name("capsweep"))
-        words = ["--tracking-uri", self.server.address, "--max-concurrent", str(SLOTS)]
+        options = ["--tracking-uri", self.server.address, "--max-concurrent", str(SLOTS)]
         log = running.enter_context((self._folder / "log").open("w"))
         self.driver = subprocess.Popen(
-            [script, "run", str(self._file), *words],
+            [script, "run", str(self._file), *options],
             cwd=self._folder,
             env=clean_environment(),
             stdout=log,
@@ -138,7 +138,7 @@ class Arm:
         assert len({run.place for run in finished}) == len(finished), "a trial was recorded twice"
         return len(finished)
 
-    def last_words(self) -> list[str]:
+    def last_lines(self) -> list[str]:
         """Return the ends of what the launch and its recorder have said."""
         logs = [self._folder / "log", *(self._cells.parent / "logs").glob("recorder-*.log")]
         return [log.read_text(errors="replace")[-1000:] for log in logs]

@@ -1,15 +1,15 @@
 """How long a first sweep takes to begin: this state of the package against another, in pairs.
 
     git worktree add --detach /tmp/old b20bac8
-    python benchmarks/start_up.py --against /tmp/old --pairs 5 [--picture FILE.png] [-- WORD ...]
+    python benchmarks/start_up.py --against /tmp/old --pairs 5 [--picture FILE.png] [-- ARGUMENTS]
 
-Each run is `capsweep run quickstart` (or what the words say) of one tree in a new folder, with the
-user's cache kept from run to run; which tree begins alternates. All processes below the command
-are looked at 20 times a second from outside, so that any state of the package can be asked. Prints
-a line of JSON a run, with what each kind of process has used, then Markdown: seconds to the first
-epoch that any trial tells, seconds to the end, processor seconds of everything, and those of a
-process that trains until its first epoch. The picture has each process of one run of either tree
-as a bar, dark where it computes.
+Each run is `capsweep run quickstart` (or with other arguments) of one tree in a new folder. The
+user's cache is kept from run to run, and the tree that begins alternates. All processes below the
+command are sampled 20 times a second from outside, so that any state of the package can be
+measured. Prints a line of JSON a run, with what each kind of process has used, then Markdown:
+seconds to the first epoch that any trial reports, seconds to the end, processor seconds of
+everything, and those of a process that trains until its first epoch. The picture has each process
+of one run of either tree as a bar, dark where it computes.
 """
 
 import argparse
@@ -101,15 +101,15 @@ def main() -> int:
     parser.add_argument("--against", type=Path, required=True, help="a checkout")
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--picture", type=Path)
-    parser.add_argument("words", nargs="*", default=["quickstart"], help="of the launch")
+    parser.add_argument("arguments", nargs="*", default=["quickstart"], help="of the launch")
     given = parser.parse_args()
     trees = {"before": given.against.resolve(), "now": ROOT}
     for tree in trees.values():  # so that no run compiles modules, or makes the user's cache
-        measured(tree, given.words)
+        measured(tree, given.arguments)
     runs: dict[str, list[Run]] = {"before": [], "now": []}
     for pair in range(given.pairs):
         for name in ("before", "now") if pair % 2 else ("now", "before"):
-            runs[name].append(run := measured(trees[name], given.words))
+            runs[name].append(run := measured(trees[name], given.arguments))
             figures = {what: round(value, 2) for what, value in run.figures.items()}
             record = {"tree": name, "pair": pair, **figures, "by role": run.by_role}
             print(json.dumps(record), flush=True)
@@ -119,9 +119,9 @@ def main() -> int:
     return 0
 
 
-def measured(tree: Path, words: list[str]) -> Run:
+def measured(tree: Path, arguments: list[str]) -> Run:
     """Run a sweep in a new folder, and look at its processes until it ends."""
-    command = [sys.executable, "-P", "-c", _PROGRAM, "run", *words, "--gpus-per-trial", "0"]
+    command = [sys.executable, "-P", "-c", _PROGRAM, "run", *arguments, "--gpus-per-trial", "0"]
     run = watched(command, tree)
     if not run.first_epoch:
         raise SystemExit("no trial has told an epoch")
@@ -160,11 +160,12 @@ def _family(driver: psutil.Popen) -> Iterator[psutil.Process]:
 
 def _look(process: psutil.Process, processes: dict[int, Process], now: float) -> None:
     with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
-        words = " ".join(process.cmdline())
-        role = next((role for part, role in _ROLES.items() if part in words), "other")
+        command_line = " ".join(process.cmdline())
+        role = next((role for part, role in _ROLES.items() if part in command_line), "other")
         times = process.cpu_times()
         known = processes.setdefault(process.pid, Process(role))
-        if known.role in {"other", "driver"} and words:  # a fork has its parent's words at first
+        # a fork has its parent's command line at first
+        if known.role in {"other", "driver"} and command_line:
             known.role = role
         known.seen.append((now, times.user + times.system))
 
@@ -207,8 +208,8 @@ def _draw(runs: dict[str, list[Run]], file: Path) -> None:
                 busy = min((later - used) / max(b - a, 1e-6), 1.0)
                 axis.barh(row, b - a, left=a, height=0.75, color="#1f4e79", alpha=0.08 + 0.9 * busy)
         axis.axvline(run.first_epoch, color="#c0392b", linewidth=1.5)
-        words = f"first epoch, {run.first_epoch:.1f} s"
-        axis.annotate(words, (run.first_epoch, -0.9), ha="right", color="#c0392b", fontsize=8)
+        label = f"first epoch, {run.first_epoch:.1f} s"
+        axis.annotate(label, (run.first_epoch, -0.9), ha="right", color="#c0392b", fontsize=8)
         axis.set_yticks(range(len(drawn)), [process.role for process in drawn], fontsize=8)
         axis.set_xlim(0, end)
         axis.invert_yaxis()

@@ -178,8 +178,8 @@ def find_metric(name: str, declared: Iterable[Metric] = ()) -> Metric | None:
         if metric.name == name:
             return metric
     if name.startswith(EXTRA_TEST_ERROR):
-        words = f"error on the extra test images '{name.removeprefix(EXTRA_TEST_ERROR)}'"
-        return TEST_ERROR.model_copy(update={"name": name, "words": words})
+        text = f"error on the extra test images '{name.removeprefix(EXTRA_TEST_ERROR)}'"
+        return TEST_ERROR.model_copy(update={"name": name, "words": text})
     if name.startswith(HEALTH):
         return Metric(name=name, direction=None, split=None)
     if name.startswith(EVALUATION):

@@ -63,9 +63,9 @@ def facts_of_own_data(data: DataSet) -> DataFacts:
             raise
         except Exception as error:
             line = None if isinstance(error, OSError) else line_in_sweep_file(error)
-            words = words_of(error) if isinstance(error, OSError) else error_text(error)
+            reason = words_of(error) if isinstance(error, OSError) else error_text(error)
             raise ValueError(
-                f"The data '{data.kind}' cannot be loaded: {words}{f' ({line})' if line else ''}."
+                f"The data '{data.kind}' cannot be loaded: {reason}{f' ({line})' if line else ''}."
             ) from error
     return _LOADED[data]
 

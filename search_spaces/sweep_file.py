@@ -155,10 +155,10 @@ def _one_line(error: BaseException) -> str:
         return explain(error)
     if type(error) is ValueError:  # one of ours, a sentence already
         return str(error).replace("\n", " ")
-    words = f"{type(error).__name__}: {words_of(error)}".replace("\n", " ")
+    text = f"{type(error).__name__}: {words_of(error)}".replace("\n", " ")
     if isinstance(error, ModuleNotFoundError):
-        words += "; a sweep file imports installed packages alone, as the workers have no others"
-    return words
+        text += "; a sweep file imports installed packages alone, as the workers have no others"
+    return text
 
 
 def _check_imports(text: str, path: Path) -> None:

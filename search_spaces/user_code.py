@@ -56,9 +56,9 @@ def line_in_sweep_file(error: BaseException) -> UserLine | None:
 
 def error_text(error: BaseException) -> str:
     """Return an error on one line; of a ValueError its sentence, as those of capsmodel are."""
-    words = words_of(error).replace("\n", " ")
-    is_sentence = isinstance(error, ValueError) and words.endswith(".")
-    return words if is_sentence else f"{type(error).__name__}: {words}"
+    text = words_of(error).replace("\n", " ")
+    is_sentence = isinstance(error, ValueError) and text.endswith(".")
+    return text if is_sentence else f"{type(error).__name__}: {text}"
 
 
 @dataclass

@@ -42,11 +42,11 @@ def main() -> None:
 
 def measured(command: str, storage: Path) -> tuple[float, float]:
     """Return the processor seconds and the memory in MiB of a command in a process of its own."""
-    words = [sys.executable, "-c", _TRIALS.format(storage=str(storage))]
+    argv = [sys.executable, "-c", _TRIALS.format(storage=str(storage))]
     if command != "trials()":
         capsweep = str(Path(sys.executable).with_name("capsweep"))
-        words = [capsweep, command, SWEEP, "--storage", str(storage)]
-    process = subprocess.Popen(words, cwd=storage.parent, stdout=subprocess.DEVNULL)
+        argv = [capsweep, command, SWEEP, "--storage", str(storage)]
+    process = subprocess.Popen(argv, cwd=storage.parent, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

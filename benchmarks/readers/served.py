@@ -44,8 +44,8 @@ def served(storage: Path) -> Generator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = [CAPSWEEP, "ui", "--storage", str(storage), "--port", str(port)]
-    server = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    argv = [CAPSWEEP, "ui", "--storage", str(storage), "--port", str(port)]
+    server = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}"
     try:
         while True:
@@ -62,10 +62,10 @@ def served(storage: Path) -> Generator[str]:
 
 def measured(command: str, address: str, folder: Path) -> tuple[float, float]:
     """Return the wall-clock and processor seconds of a command whose cache is its own."""
-    words = [CAPSWEEP, command, SWEEP, "--tracking-uri", address]
+    argv = [CAPSWEEP, command, SWEEP, "--tracking-uri", address]
     environment = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
     started = time.perf_counter()
-    process = subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(argv, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

@@ -161,8 +161,8 @@ def _names(labels: Sequence[np.ndarray], given: np.ndarray | None) -> list[str]:
 
 
 def _split_of(place: Path, name: str) -> str:
-    words = [word for word in name.lower().split("_") if word not in _ROLES]
-    return _SPLITS.get("_".join(words)) or _unknown(place, name)
+    parts = [word for word in name.lower().split("_") if word not in _ROLES]
+    return _SPLITS.get("_".join(parts)) or _unknown(place, name)
 
 
 def _role_of(place: Path, name: str) -> str:

@@ -129,8 +129,8 @@ def _named(splits: DataSplits) -> Iterator[tuple[str, Images]]:
 
 
 def _place(data: DataSet, split: str) -> str:
-    words = f"the {split} split" if split in _MAIN else f"the extra test '{split}'"
-    return f"{words} of data '{data.kind}'"
+    place = f"the {split} split" if split in _MAIN else f"the extra test '{split}'"
+    return f"{place} of data '{data.kind}'"
 
 
 # Declarations, types and shapes.
@@ -244,8 +244,8 @@ def _check_images_as_declared(data: DataSet, place: str, images: Tensor) -> None
         raise ValueError(f"There is no image in {place}: each split needs at least one.")
 
 
-def _sentence(words: str) -> str:
-    return words[0].upper() + words[1:]
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _type(value: object) -> str:
@@ -319,8 +319,8 @@ def _classes(data: DataSet, classes: list[int]) -> str:
     if len(names) == 1:
         return f"class {names[0]}"
     most = 5
-    words = ", ".join(names[:most])
-    return f"classes {words}" + (f" and {len(classes) - most} more" if len(classes) > most else "")
+    named = ", ".join(names[:most])
+    return f"classes {named}" + (f" and {len(classes) - most} more" if len(classes) > most else "")
 
 
 # Hashes.
@@ -360,9 +360,9 @@ def _shared_images(data: DataSet, digests: Mapping[str, list[bytes]]) -> Iterato
         twin = digests[first].index(digests[second][place])
         num = min(sum(counted[digest] for digest in both) for counted in counts)
         share = num / min(len(digests[first]), len(digests[second]))
-        words = "image occurs" if num == 1 else "images occur"
+        occurs = "image occurs" if num == 1 else "images occur"
         sentence = (
-            f"{num} {words} in both {_place(data, first)} and {_place(data, second)} "
+            f"{num} {occurs} in both {_place(data, first)} and {_place(data, second)} "
             f"({percent(share):.3g} % of the smaller), {'first ' * (num > 1)}image {twin} of the "
             f"one and {place} of the other"
         )

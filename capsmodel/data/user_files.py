@@ -238,5 +238,5 @@ def check_classes(place: Path, found: Sequence[str], classes: Sequence[str]) -> 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
     """Return names for a sentence, the first of many."""
-    words = ", ".join(f"'{name}'" for name in names[:most])
-    return words + (f" and {len(names) - most} more" if len(names) > most else "")
+    quoted = ", ".join(f"'{name}'" for name in names[:most])
+    return quoted + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -106,16 +106,16 @@ class AdversarialError(Evaluation):
             *self.curve("success", "epsilon", self.epsilons),
         ]
         if self.strong_epsilon:
-            words = (
+            text = (
                 f"error, epsilon = {self.strong_epsilon:g}, {_STRONG.steps} steps, "
                 f"{_STRONG.restarts} restarts"
             )
-            points.append(self.metric("strong_error", words=words))
+            points.append(self.metric("strong_error", words=text))
         if self.attack.follows_gradient:
             points.append(self.metric("zero_gradients", direction=None))
         else:
-            words = f"masked, error above that of PGD up to epsilon = {largest:g}"
-            points.append(self.metric("masked", words=words, direction=None))
+            text = f"masked, error above that of PGD up to epsilon = {largest:g}"
+            points.append(self.metric("masked", words=text, direction=None))
         return tuple(points)
 
     @property
@@ -151,10 +151,10 @@ class AdversarialError(Evaluation):
         if self.attack.follows_gradient:
             by_image["zero_gradients"] = _without_gradient(victim)
         else:
-            numbers["masked"], words = self._masked(
+            numbers["masked"], sentences = self._masked(
                 curve, accumulated(_STRONG, victim, clean, balls)
             )
-            notes += words
+            notes += sentences
         numbers |= {name: values.double().mean().item() for name, values in by_image.items()}
         return Findings(
             metrics={metric.name: numbers[metric.name] for metric in self.metrics},

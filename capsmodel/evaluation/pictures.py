@@ -70,8 +70,8 @@ class Pictures(Evaluation):
         return Findings(
             arrays={name: values.cpu() for name, values in arrays.items()} | names,
             left_out=tuple(
-                f"There are no {words}."
-                for words, values_of_kind in by_kind.items()
+                f"There are no {kind}."
+                for kind, values_of_kind in by_kind.items()
                 if not values_of_kind
             ),
         )

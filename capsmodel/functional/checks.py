@@ -3,14 +3,14 @@
 from torch import Tensor
 
 
-def check_choice(option: str, value: object, words: tuple[str, ...]) -> None:
+def check_choice(option: str, value: object, allowed: tuple[str, ...]) -> None:
     """Check that an option is one of the allowed words.
 
     Raises:
         ValueError: If it is not; the message names all of them.
     """
-    if value not in words:
-        choices = ", ".join(repr(word) for word in words)
+    if value not in allowed:
+        choices = ", ".join(repr(word) for word in allowed)
         raise ValueError(f"{option} must be one of {choices}, got {value!r}.")
 
 

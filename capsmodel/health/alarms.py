@@ -89,10 +89,10 @@ def _stuck(
     forms = [_closed_forms(config, labels, epoch.epoch) for epoch in last]
     losses = [epoch.health.get("class_loss", math.nan) for epoch in last]
     sentence = f"The loss of the classes stays at {losses[-1]:.4g}, its value where every belief is"
-    words = ("0: all class capsules are dead.", "1: all class capsules are saturated.")
+    endings = ("0: all class capsules are dead.", "1: all class capsules are saturated.")
     if forms[-1][0] == forms[-1][1]:
-        words = ("the same: the network does not distinguish classes.",)
-    for place, state in enumerate(words):
+        endings = ("the same: the network does not distinguish classes.",)
+    for place, state in enumerate(endings):
         closed = [form[place] for form in forms]
         if all(abs(a - b) <= _NEAR * b for a, b in zip(losses, closed, strict=True)):
             return [f"{sentence} {state}"]

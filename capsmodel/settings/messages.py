@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 
 from capsmodel.spelling import unknown as unknown
 
-_NO_WORDS = "a valid value"
+_NO_TEXT = "a valid value"
 
 
 @runtime_checkable
@@ -65,26 +65,26 @@ def allowed(field: FieldInfo) -> str:
     schema = TypeAdapter[Any](annotation).json_schema()
     if "pattern" in schema and field.description:
         return field.description
-    return _in_words(schema)
+    return _value_text(schema)
 
 
-def _in_words(schema: Mapping[str, Any]) -> str:
+def _value_text(schema: Mapping[str, Any]) -> str:
     if choices := [choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]:
-        return " or ".join(map(_in_words, choices))
+        return " or ".join(map(_value_text, choices))
     if "const" in schema:
         return str(schema["const"])
     if "enum" in schema:
         return "one of " + ", ".join(map(str, schema["enum"]))
     if schema.get("type") == "array":
-        return _list_in_words(schema)
+        return _list_text(schema)
     if schema.get("additionalProperties"):
-        return _dict_in_words(schema)
+        return _dict_text(schema)
     noun = {
         "integer": "an integer",
         "number": "a number",
         "boolean": "true or false",
         "string": "a text",
-    }.get(str(schema.get("type")), _NO_WORDS)
+    }.get(str(schema.get("type")), _NO_TEXT)
     if "pattern" in schema:
         noun += f" of the form {schema['pattern']}"
     lowest = "from" if "maximum" in schema else "at least"
@@ -102,19 +102,19 @@ def _in_words(schema: Mapping[str, Any]) -> str:
     return " ".join([noun, *bounds])
 
 
-def _list_in_words(schema: Mapping[str, Any]) -> str:
-    least = _least_in_words(schema, "minItems")
-    each = f", each {_in_words(schema['items'])}" if "items" in schema else ""
+def _list_text(schema: Mapping[str, Any]) -> str:
+    least = _least_text(schema, "minItems")
+    each = f", each {_value_text(schema['items'])}" if "items" in schema else ""
     return f"a list{least}{each}"
 
 
-def _dict_in_words(schema: Mapping[str, Any]) -> str:
-    least, values = _least_in_words(schema, "minProperties"), schema["additionalProperties"]
-    words = _NO_WORDS if isinstance(values, bool) else _in_words(values)
-    return f"a dict{least}" if _NO_WORDS in words else f"a dict{least}, each value {words}"
+def _dict_text(schema: Mapping[str, Any]) -> str:
+    least, values = _least_text(schema, "minProperties"), schema["additionalProperties"]
+    value_text = _NO_TEXT if isinstance(values, bool) else _value_text(values)
+    return f"a dict{least}" if _NO_TEXT in value_text else f"a dict{least}, each value {value_text}"
 
 
-def _least_in_words(schema: Mapping[str, Any], key: str) -> str:
+def _least_text(schema: Mapping[str, Any], key: str) -> str:
     return f" of at least {schema[key]}" if key in schema else ""
 
 
@@ -136,21 +136,21 @@ def _sentence(place: _Place, detail: ErrorDetails) -> str:
         return unknown(_family(owner), str(given), [_kind(owner)])
     if detail["type"] == "value_error":
         return f"{place.path}: {message}" if place.is_part and place.path else message
-    if field is None or (words := _allowed_words(field)) is None:
+    if field is None or (text := _allowed_text(field)) is None:
         return f"{place.path}: {message}."
     if detail["type"] == "missing":
-        return f"{place.path} is missing: it must be {words}."
+        return f"{place.path} is missing: it must be {text}."
     where = f" at place {place.items[0] + 1}" if place.items else ""
-    return f"{place.path} must be {words}, got {given!r}{where}."
+    return f"{place.path} must be {text}, got {given!r}{where}."
 
 
-def _allowed_words(field: FieldInfo) -> str | None:
+def _allowed_text(field: FieldInfo) -> str | None:
     """Return None for a class or another object that is no plain value."""
     try:
-        words = allowed(field)
+        text = allowed(field)
     except PydanticInvalidForJsonSchema:
         return None
-    return None if _NO_WORDS in words else words
+    return None if _NO_TEXT in text else text
 
 
 def _unknown_kind(field: FieldInfo, tag: str) -> str:

@@ -33,20 +33,20 @@ def examples() -> Iterator[tuple[str, str, str]]:
         module = ".".join((FOLDER.name, *path.relative_to(FOLDER).with_suffix("").parts))
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                words = ast.get_docstring(node) or ""
-                if ">>> " in words:
-                    yield module, node.name, words
+                docstring = ast.get_docstring(node) or ""
+                if ">>> " in docstring:
+                    yield module, node.name, docstring
 
 
-EXAMPLES = {f"{module}.{name}": (module, words) for module, name, words in examples()}
+EXAMPLES = {f"{module}.{name}": (module, docstring) for module, name, docstring in examples()}
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # PyTorch's own use of it
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_prints_what_it_says(name: str) -> None:
-    module, words = EXAMPLES[name]
+    module, docstring = EXAMPLES[name]
     names = {"torch": torch, **PUBLIC, **vars(importlib.import_module(module))}
-    test = doctest.DocTestParser().get_doctest(words, names, name, module, None)
+    test = doctest.DocTestParser().get_doctest(docstring, names, name, module, None)
     said: list[str] = []
     with torch.random.fork_rng(devices=()):
         result = doctest.DocTestRunner(verbose=False).run(test, out=said.append)

@@ -29,11 +29,11 @@ ACCURACY = Metric(name="validation_accuracy", unit="fraction", direction="larger
 
 
 @pytest.mark.parametrize(
-    ("value", "words"),
+    ("value", "text"),
     [("nan", "NaN"), ("inf", "infinite"), ("-inf", "minus infinity")],
 )
-def test_a_number_that_is_not_finite_is_named_as_it_is(value: str, words: str) -> None:
-    assert non_finite_words(float(value)) == words
+def test_a_number_that_is_not_finite_is_named_as_it_is(value: str, text: str) -> None:
+    assert non_finite_words(float(value)) == text
 
 
 class Accurate(Loss):

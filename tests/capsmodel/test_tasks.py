@@ -261,9 +261,9 @@ WRONG_LABELS = {
 }
 
 
-@pytest.mark.parametrize(("labels", "words"), WRONG_LABELS.values(), ids=WRONG_LABELS)
-def test_labels_of_several_classes_are_checked(labels: Tensor, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+@pytest.mark.parametrize(("labels", "message"), WRONG_LABELS.values(), ids=WRONG_LABELS)
+def test_labels_of_several_classes_are_checked(labels: Tensor, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         PAIRS.checked(labels, 3, "the test")
 
 
@@ -273,11 +273,11 @@ def test_every_task_is_of_its_own_kind() -> None:
 
 
 def test_a_loss_of_one_class_is_refused_with_those_that_can() -> None:
-    words = (
+    message = (
         "The loss 'cross_entropy' cannot do the task 'several_classes' of the data 'digit_pairs': "
         "choose margin, spread, sigmoid."
     )
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         pairs_config(loss=CrossEntropy())
 
 

@@ -193,7 +193,7 @@ def test_tables_of_the_other_kind_of_plan_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         ("NA", "programs read that in its table as a missing value"),
         ("null", "as a missing value"),
@@ -201,8 +201,8 @@ def test_tables_of_the_other_kind_of_plan_are_refused() -> None:
         (" ahead", "no space at its ends"),
     ],
 )
-def test_names_that_files_would_not_hold_are_refused(name: str, words: str):
-    with pytest.raises(ValueError, match=words):
+def test_names_that_files_would_not_hold_are_refused(name: str, message: str):
+    with pytest.raises(ValueError, match=message):
         sweep({"base": {}, name: {"batch_size": 8}})
 
 
@@ -215,8 +215,8 @@ def test_every_name_that_pandas_reads_as_missing_is_refused():
 
     frame = pd.read_csv(StringIO("arm,x\n" + "".join(f"{name},1\n" for name in sorted(MISSING))))
     assert frame["arm"].isna().all()
-    words = ["none", "No", "nothing", "0", "na", "N A", "NAs"]
-    frame = pd.read_csv(StringIO("arm,x\n" + "".join(f"{name},1\n" for name in words)))
+    values = ["none", "No", "nothing", "0", "na", "N A", "NAs"]
+    frame = pd.read_csv(StringIO("arm,x\n" + "".join(f"{name},1\n" for name in values)))
     assert not frame["arm"].isna().any()
 
 

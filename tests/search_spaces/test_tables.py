@@ -142,5 +142,5 @@ def test_a_table_that_cannot_be_is_one_sentence(
 ) -> None:
     with pytest.raises(ValueError, match="cannot be run") as caught:
         sweep_from_file(own_file(tmp_path, statement))
-    words = sentence.rstrip(".")
-    assert str(caught.value).endswith(f"cannot be run: {words} (line 2).")
+    text = sentence.rstrip(".")
+    assert str(caught.value).endswith(f"cannot be run: {text} (line 2).")

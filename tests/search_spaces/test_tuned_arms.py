@@ -192,7 +192,7 @@ def test_epochs_of_a_launch_hold_for_every_arm_that_chooses_its_stopping() -> No
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "message"),
     [
         ({"seeds": (101, 0)}, "The seed 101 is one of those that choose and of those that compare"),
         ({"tuning_seeds": (7,)}, "On one tuning seed nobody can say how sure a choice is"),
@@ -210,5 +210,5 @@ def test_epochs_of_a_launch_hold_for_every_arm_that_chooses_its_stopping() -> No
         ),
     ],
 )
-def test_what_cannot_be_tuned_is_refused(changes: dict[str, Any], words: str) -> None:
-    assert words in refused(**changes)
+def test_what_cannot_be_tuned_is_refused(changes: dict[str, Any], message: str) -> None:
+    assert message in refused(**changes)

@@ -32,9 +32,9 @@ def sets_of_best(
         "best by mean is it": np.concatenate(named).mean(),
         "arms in the set": np.concatenate(sizes).mean(),
     }
-    words = f"{generator.name}, {100 * spacing:g} points apart"
+    label = f"{generator.name}, {100 * spacing:g} points apart"
     what = "the set of best arms holds the truly best, at least .95"
-    yield Figure(what, words, seeds, images, *counted(np.concatenate(holds)), 0.95, context=context)
+    yield Figure(what, label, seeds, images, *counted(np.concatenate(holds)), 0.95, context=context)
 
 
 def spaced(error: float, spacing: float) -> Sequence[float]:

@@ -160,8 +160,8 @@ def power(
     ]
     low, high = np.quantile(printed, (0.1, 0.9))
     context = {"points": 100 * true, "a tenth print less than": 100 * low, "more than": 100 * high}
-    words = f"{generator.name}, {compared} compared"
-    yield Figure(POWER_AT, words, seeds, images, *_of(bold), 0.74, 0.98, context=context)
+    case = f"{generator.name}, {compared} compared"
+    yield Figure(POWER_AT, case, seeds, images, *_of(bold), 0.74, 0.98, context=context)
 
 
 def side_by_side(
@@ -183,8 +183,8 @@ def side_by_side(
             bold.append(tables.is_bold[:, -1])
             own.append(tables.by_own_seeds.is_bold[:, -1])
         context = {"by own seeds": np.concatenate(own).mean(), "points": 100 * effect}
-        words = f"{generator.name}, {compared} compared"
-        yield Figure(SIDE_BY_SIDE, words, seeds, images, *_of(bold), context=context)
+        case = f"{generator.name}, {compared} compared"
+        yield Figure(SIDE_BY_SIDE, case, seeds, images, *_of(bold), context=context)
 
 
 def _printed(reach: float) -> float:
@@ -240,10 +240,10 @@ def divergence(
         tables = diverged_tables(wrong, finished)
         better.append((tables.is_bold & (tables.way.mean < 0))[:, 0])
         old.append((tables.was_bold & (tables.way.mean < 0))[:, 0])
-    words = f"{generator.name}, baseline {100 * base:g} %, finished {100 * base * factor:g} %"
+    label = f"{generator.name}, baseline {100 * base:g} %, finished {100 * base * factor:g} %"
     what = "bold-better of an arm that diverges twice of five, never"
     context = {"old rule": np.concatenate(old).mean()}
-    yield Figure(what, words, seeds, images, *_of(better), most=0.0, context=context)
+    yield Figure(what, label, seeds, images, *_of(better), most=0.0, context=context)
 
 
 def diverged_tables(
@@ -293,9 +293,9 @@ def peeking(
             by_rule[rule].append(now)
     context = {rule: np.concatenate(by_rule[rule]).mean() for rule in rules[1:]}
     what = f"anything bold at any of {len(looks)} looks, at most {MOST_WITH_ADDED:g}"
-    words = f"{generator.name}, {compared} compared, {looks[0]} seeds planned"
+    label = f"{generator.name}, {compared} compared, {looks[0]} seeds planned"
     ever_bold = _of(by_rule["ever"])
-    yield Figure(what, words, looks[-1], images, *ever_bold, most=MOST_WITH_ADDED, context=context)
+    yield Figure(what, label, looks[-1], images, *ever_bold, most=MOST_WITH_ADDED, context=context)
 
 
 def _covers(tables: JudgedTables, arm: int, true: float) -> Bool[np.ndarray, " draws"]:

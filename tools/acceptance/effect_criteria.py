@@ -173,10 +173,10 @@ def under_null(
         way = tables.joint[0].way  # of the first factor, which has two levels
         covers.append(np.asarray(np.abs(way.mean) <= way.half_width())[:, 0])
         alone.append(_is_bold_over_seeds(wrong, grid))
-    words = f"{generator.name}, {grid.name}"
+    case = f"{generator.name}, {grid.name}"
     context = {"seeds as blocks": np.concatenate(alone).mean()}
-    yield Figure(NULL, words, seeds, images, *_of(bold), most=0.055, context=context)
-    yield Figure(COVERS, words, seeds, images, *_of(covers), 0.94, 0.99)
+    yield Figure(NULL, case, seeds, images, *_of(bold), most=0.055, context=context)
+    yield Figure(COVERS, case, seeds, images, *_of(covers), 0.94, 0.99)
 
 
 def power(
@@ -210,8 +210,8 @@ def power(
     context = {"points": 100 * true, "a tenth print less than": 100 * low, "more than": 100 * high}
     kind = "two levels" if grid.contrasts[term].effect is not None else "three levels"
     kind = "interaction" if len(grid.contrasts[term].term) > 1 else kind
-    words = f"{generator.name}, {grid.name}, {kind}"
-    yield Figure(POWER, words, seeds, images, *_of(bold), 0.74, 0.98, context=context)
+    label = f"{generator.name}, {grid.name}, {kind}"
+    yield Figure(POWER, label, seeds, images, *_of(bold), 0.74, 0.98, context=context)
 
 
 def errors_with(grid: Grid, term: int, base: float, size: float) -> list[float]:

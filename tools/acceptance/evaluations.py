@@ -138,9 +138,9 @@ def power(
     tables += [_tables(networks, f"{case} {n}", equal, shape) for n in range(1, evaluations)]
     found = _bold_together(tables)[:, compared - 1]
     context = {"points": 100 * true}
-    words = f"{networks.name}, {compared} arms x {evaluations} evaluations"
+    label = f"{networks.name}, {compared} arms x {evaluations} evaluations"
     yield Figure(
-        POWER, words, seeds, images, *counted(np.asarray(found)), 0.74, 0.98, context=context
+        POWER, label, seeds, images, *counted(np.asarray(found)), 0.74, 0.98, context=context
     )
 
 

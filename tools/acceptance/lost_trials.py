@@ -77,9 +77,9 @@ def lost_trials(
                     if comparison.way and (comparison.difference.mean or 0.0) < 0
                 ]
             bold.append(bool(shown))
-    words = f"{generator.name}, {compared} compared, {share:.0%} {outcome.value} {law}"
+    label = f"{generator.name}, {compared} compared, {share:.0%} {outcome.value} {law}"
     what = BETTER if is_better_alone else EQUAL
-    yield Figure(what, words, seeds, images, *counted(np.array(bold)), most=0.055)
+    yield Figure(what, label, seeds, images, *counted(np.array(bold)), most=0.055)
 
 
 def _lost(

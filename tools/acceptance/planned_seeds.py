@@ -55,11 +55,11 @@ def true_plans(
         for num in range(max(planned - 2, 2), planned + 1)
     }
     what = "power with as many seeds as are planned from the true parts, at least .78"
-    words = f"{generator.name}, {100 * effect:.1f} points, {compared} compared"
+    case = f"{generator.name}, {100 * effect:.1f} points, {compared} compared"
     context = {
         f"{planned - num} fewer": rate.mean() for num, rate in rates.items() if num < planned
     }
-    yield Figure(what, words, planned, images, *counted(rates[planned]), 0.78, context=context)
+    yield Figure(what, case, planned, images, *counted(rates[planned]), 0.78, context=context)
 
 
 def pilot_plans(
@@ -99,8 +99,8 @@ def pilot_plans(
         "mean power else": float(np.mean(reached)),
     }
     what = "pilots of three seeds by which enough seeds are planned, reported"
-    words = f"{generator.name}, {100 * effect:.1f} points, {compared} compared"
-    yield Figure(what, words, truly, images, *counted(safe >= truly), context=context)
+    label = f"{generator.name}, {100 * effect:.1f} points, {compared} compared"
+    yield Figure(what, label, truly, images, *counted(safe >= truly), context=context)
 
 
 def findable(generator: AnyGenerator, seeds: int, compared: int, images: int) -> float:

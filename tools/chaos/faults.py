@@ -147,5 +147,5 @@ class SmallDisk:
         subprocess.run(["umount", "--lazy", str(self._folder)], check=True)
 
 
-def _ip(words: str) -> None:
-    subprocess.run(["ip", *words.split()], check=True, capture_output=True, text=True)
+def _ip(arguments: str) -> None:
+    subprocess.run(["ip", *arguments.split()], check=True, capture_output=True, text=True)

@@ -23,9 +23,9 @@ class Launches:
         is_done: Whether one has ended with exit code 0.
     """
 
-    def __init__(self, world: World, words: list[str], *, joins_cluster: bool) -> None:
+    def __init__(self, world: World, arguments: list[str], *, joins_cluster: bool) -> None:
         self._world = world
-        self._words = words
+        self._arguments = arguments
         self.environment = dict(world.environment(joins_cluster=joins_cluster))
         self._folder = world.folder
         self.codes: list[int] = []
@@ -64,7 +64,7 @@ class Launches:
             self._driver.kill()
             self._driver.wait()
 
-    def last_words(self) -> str:
+    def last_lines(self) -> str:
         """Return the end of what the last launch printed, in one line."""
         return " ".join(self._said().split())[-300:]
 
@@ -82,7 +82,7 @@ class Launches:
         self._may_be_away = self._world.is_store_disturbed
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self._driver = subprocess.Popen(
-                [_CAPSWEEP, *self._words],
+                [_CAPSWEEP, *self._arguments],
                 cwd=self._folder,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
@@ -96,7 +96,7 @@ class Launches:
         said = self._said()
         self.is_done = code == 0
         if code in {2, 3}:
-            tell(f"exit code {code}: {self.last_words()}")
+            tell(f"exit code {code}: {self.last_lines()}")
         was_away = code == 2 and self._may_be_away and _ADVICE in said
         if "Traceback" in said:
             self.problems.append(f"a launch printed a traceback: {self._out}")

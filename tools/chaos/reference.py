@@ -13,15 +13,15 @@ _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("capsmodel", "search_spaces", "sweeps")
 
 
-def reference_of(file: Path, words: list[str], scratch: Path) -> Path:
+def reference_of(file: Path, options: list[str], scratch: Path) -> Path:
     """Return the folder of the report of a sweep that nothing was done to.
 
     Args:
         file: Of the sweep, named as the sweep.
-        words: Options of the launch.
+        options: Options of the launch.
         scratch: Keeps what was made.
     """
-    digest = hashlib.sha256(file.read_bytes() + " ".join(words).encode())
+    digest = hashlib.sha256(file.read_bytes() + " ".join(options).encode())
     for path in sorted(path for name in _PACKAGES for path in (_ROOT / name).rglob("*.py")):
         digest.update(path.read_bytes())
     folder = scratch / f"reference-{file.stem}-{digest.hexdigest()[:16]}"
@@ -31,7 +31,7 @@ def reference_of(file: Path, words: list[str], scratch: Path) -> Path:
         making.mkdir(parents=True)
         with (making / "launch.out").open("wb") as out:
             subprocess.run(
-                [_CAPSWEEP, "run", str(file), *words],
+                [_CAPSWEEP, "run", str(file), *options],
                 cwd=making,
                 env=clean_environment(),
                 stdout=out,

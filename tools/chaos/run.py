@@ -32,13 +32,13 @@ class Part(NamedTuple):
     """One sweep of a run.
 
     Attributes:
-        words: Options of its launches.
+        options: Options of its launches.
         num_epochs: That all its trials tell of, about.
         counts: Event -> how often.
     """
 
     file: Path
-    words: list[str]
+    options: list[str]
     num_epochs: int
     counts: dict[str, int]
     joins_cluster: bool
@@ -120,9 +120,9 @@ class Chaos:
         }
 
     def _sweep(self, part: Part, world: World) -> None:
-        words = ["run", str(part.file), *part.words, "--tracking-uri", world.proxy.address]
-        words += ["--address", world.nodes.address] if part.joins_cluster else []
-        launches = Launches(world, words, joins_cluster=part.joins_cluster)
+        arguments = ["run", str(part.file), *part.options, "--tracking-uri", world.proxy.address]
+        arguments += ["--address", world.nodes.address] if part.joins_cluster else []
+        launches = Launches(world, arguments, joins_cluster=part.joins_cluster)
         events = list(plan(self._seed, part.counts, part.num_epochs))
         begun, last = world.num_epochs(), -_FEWEST_BETWEEN
         while not launches.is_over:
@@ -138,7 +138,7 @@ class Chaos:
                     world.end_disturbances()  # what lasts would keep the others from being done
             if time.monotonic() > self._deadline:
                 launches.problems.append(
-                    f"{part.file.stem} takes too long: {launches.last_words()}"
+                    f"{part.file.stem} takes too long: {launches.last_lines()}"
                 )
             time.sleep(_TICK_SECONDS)
         launches.close()
@@ -166,7 +166,7 @@ def _means() -> list[str]:
 
 
 def _reference_of(scratch: Path, part: Part) -> Path:
-    return reference_of(part.file, part.words, scratch)
+    return reference_of(part.file, part.options, scratch)
 
 
 def _parts(folder: Path, means: list[str], *, is_short: bool) -> list[Part]:

@@ -48,7 +48,7 @@ def main() -> int:
     sys.path.insert(0, str(given.tree))
     os.environ |= {"PYTHONPATH": str(given.tree), "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "token"}
     place = Place(given.folder.resolve())
-    launches = [tuple(words.split()) for words in given.launch] or [LAUNCH, SEARCH]
+    launches = [tuple(command.split()) for command in given.launch] or [LAUNCH, SEARCH]
     if not place.pristine.exists():
         _make(place, launches)
     preload()
@@ -64,8 +64,8 @@ def main() -> int:
         chance = random.Random(f"{given.seed} {number}")
         for finding in fuzz(place, commands, changes, chance):
             counts[finding.kind] += 1
-            what = " and ".join(change.words for change in changes)
-            line = f"{number}: {what}: {finding.command}: {finding.kind}: {finding.words}"
+            what = " and ".join(change.label for change in changes)
+            line = f"{number}: {what}: {finding.command}: {finding.kind}: {finding.text}"
             print(line, flush=True)
         done, last = done + 1, number
     minutes = (time.monotonic() - started) / 60
@@ -87,8 +87,8 @@ def _make(place: Place, launches: list[tuple[str, ...]]) -> None:
     for launch in launches:
         program = "import sys; from sweeps.cli import main; sys.exit(main())"
         environment = {k: v for k, v in os.environ.items() if not k.startswith("CAPSWEEP_S")}
-        words = [sys.executable, "-c", program, "run", *launch, "--gpus-per-trial", "0"]
-        subprocess.run(words, cwd=place.work, env=environment, check=True, stdout=sys.stderr)
+        argv = [sys.executable, "-c", program, "run", *launch, "--gpus-per-trial", "0"]
+        subprocess.run(argv, cwd=place.work, env=environment, check=True, stdout=sys.stderr)
     shutil.rmtree(place.work / "reports", ignore_errors=True)
     shutil.copytree(place.work, place.pristine)
 
@@ -97,7 +97,7 @@ def _changes(place: Place, match: str) -> list[list[Mutation]]:
     """Return what may be done: what was aimed, what all may suffer, what lies beside."""
     given = place.storage, place.traps
     return [
-        [change for change in changes if re.search(match, change.words)]
+        [change for change in changes if re.search(match, change.label)]
         for changes in (aims(*given), mutations(*given), [*neighbours(*given), *copies(*given)])
     ]
 

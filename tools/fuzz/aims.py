@@ -63,7 +63,7 @@ def _addresses(storage: Path, sweep: str, run: str, traps: Traps) -> Iterator[Mu
         "of another server": f"mlflow-artifacts://{traps.address.split('/')[2]}/{{}}/artifacts",
         "that leads up": "mlflow-artifacts:/../../../victim/artifacts/{}/artifacts",
     }
-    for words, address in addresses.items():
+    for label, address in addresses.items():
         for whose, only in (("the sweep's own run", run), ("all runs", None)):
 
             def move(_: random.Random, address: str = address, only: str | None = only) -> None:
@@ -78,7 +78,7 @@ def _addresses(storage: Path, sweep: str, run: str, traps: Traps) -> Iterator[Mu
                                 (address.format(each), each),
                             )
 
-            yield Mutation(f"an address {words} for {whose} of {sweep}", "addresses", move, sweep)
+            yield Mutation(f"an address {label} for {whose} of {sweep}", "addresses", move, sweep)
 
 
 def _tags(database: Path) -> Iterator[Mutation]:
@@ -108,13 +108,13 @@ def _of_log(paths: list[Path], sweep: str) -> Iterator[Mutation]:
         elif any(isinstance(value, list) for value in values):
             yield _change(f"{_MANY} values in {place}", "lists", paths, sweep, _many(place))
         elif any(isinstance(value, int | float) for value in values):
-            for words, number in _NUMBERS.items():
+            for label, number in _NUMBERS.items():
                 change = _put(place, number)
-                yield _change(f"{words} as {place}", "numbers", paths, sweep, change)
+                yield _change(f"{label} as {place}", "numbers", paths, sweep, change)
 
 
 def _change(
-    words: str, of: str, paths: list[Path], sweep: str, act: Callable[[Any, random.Random], None]
+    label: str, of: str, paths: list[Path], sweep: str, act: Callable[[Any, random.Random], None]
 ) -> Mutation:
     def apply(chance: random.Random) -> None:
         seed = chance.random()
@@ -123,7 +123,7 @@ def _change(
             act(entries, random.Random(seed))
             path.write_bytes(b"".join(map(_line, entries)))
 
-    return Mutation(f"{words} of the log of {sweep}", of, apply, sweep)
+    return Mutation(f"{label} of the log of {sweep}", of, apply, sweep)
 
 
 def _entries(path: Path) -> list[Any]:
@@ -139,15 +139,15 @@ def _renamed(place: str) -> Callable[[Any, random.Random], None]:
     """Return what adds escapes to a word wherever the manifest says it, so that it is whole."""
 
     def act(manifest: Any, chance: random.Random) -> None:
-        words = sorted(
+        texts = sorted(
             {
                 str(holder[key])
                 for value_place, holder, key in _values(manifest)
                 if value_place == place
             }
         )
-        if words:
-            word = chance.choice(words)
+        if texts:
+            word = chance.choice(texts)
             for _, holder, key in list(_values(manifest)):
                 if holder[key] == word:
                     holder[key] = f"{word}{ESCAPES}"

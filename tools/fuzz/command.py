@@ -22,18 +22,18 @@ _LOADED = (
 NOBODY = "127.0.0.1:1"
 
 
-def forked(base: Path, words: tuple[str, ...], limit: float) -> int | None:
+def forked(base: Path, command: tuple[str, ...], limit: float) -> int | None:
     """Give a command in a fork of this process; None where it had to be ended."""
-    return ended(started(base, words), limit)
+    return ended(started(base, command), limit)
 
 
-def started(base: Path, words: tuple[str, ...]) -> int:
+def started(base: Path, command: tuple[str, ...]) -> int:
     """Give a command in a fork of this process, and return its process id."""
     for name in ("out", "err"):  # so that nobody reads the words of an earlier one
         (base / name).write_text("")
     pid = os.fork()
     if pid == 0:
-        _be_command(base, words)
+        _be_command(base, command)
     return pid
 
 
@@ -63,7 +63,7 @@ def family(pid: int) -> list[psutil.Process]:
     return psutil.Process(pid).children(recursive=True)
 
 
-def _be_command(base: Path, words: tuple[str, ...]) -> None:
+def _be_command(base: Path, command: tuple[str, ...]) -> None:
     """Become the command line: with a group, files and folders of its own, and no other host."""
     os.setsid()
     for target, name in ((1, "out"), (2, "err")):
@@ -74,8 +74,8 @@ def _be_command(base: Path, words: tuple[str, ...]) -> None:
     os.environ |= {"HOME": str(base / "tmp"), "TMPDIR": str(base / "tmp")}
     for variable in ("CAPSWEEP_STORAGE", "CAPSWEEP_TRACKING_URI"):
         os.environ.pop(variable, None)
-    _watch_requests(base / "requests", may_ask_itself=words[0] == "ui")
-    sys.argv = ["capsweep", *words]
+    _watch_requests(base / "requests", may_ask_itself=command[0] == "ui")
+    sys.argv = ["capsweep", *command]
     code: Any = 1
     try:
         code = _command_line()()

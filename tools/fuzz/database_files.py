@@ -33,24 +33,24 @@ def neighbours(storage: Path, traps: Traps) -> list[Mutation]:
     for database in sorted(storage.rglob("*.db")):
         sweep = "" if is_ours(database) else database.stem
         name = name_of(database)
-        for words, act in {**_journals(traps), **_logs()}.items():
+        for label, act in {**_journals(traps), **_logs()}.items():
 
             def leave(path: Path, chance: random.Random, act: Act = act) -> None:
                 act(path, chance)
                 path.unlink()
 
-            mutations.append(_neighbour(f"{words} beside {name}", database, act, sweep))
-            gone = _neighbour(f"{words} where {name} is gone", database, leave, sweep)
+            mutations.append(_neighbour(f"{label} beside {name}", database, act, sweep))
+            gone = _neighbour(f"{label} where {name} is gone", database, leave, sweep)
             mutations.append(replace(gone, command=("repair",)))
         for end in _ENDS:
-            for words, act in plants(traps).items():
+            for label, act in plants(traps).items():
 
                 def plant(
                     path: Path, chance: random.Random, end: str = end, act: Act = act
                 ) -> None:
                     act(path.with_name(path.name + end), chance)
 
-                mutations.append(_neighbour(f"{words} as {name}{end}", database, plant, sweep))
+                mutations.append(_neighbour(f"{label} as {name}{end}", database, plant, sweep))
     return mutations
 
 
@@ -83,13 +83,13 @@ def plants(traps: Traps) -> dict[str, Act]:
     }
 
 
-def _neighbour(words: str, database: Path, act: Act, sweep: str) -> Mutation:
+def _neighbour(label: str, database: Path, act: Act, sweep: str) -> Mutation:
     def apply(chance: random.Random) -> None:
         with suppress(OSError):
             if is_whole(database):
                 act(database, chance)
 
-    return Mutation(words, f"beside {name_of(database)}", apply, sweep)
+    return Mutation(label, f"beside {name_of(database)}", apply, sweep)
 
 
 def _room(path: Path) -> Path:
@@ -118,10 +118,10 @@ def _journals(traps: Traps) -> dict[str, Act]:
             path, _cut(hot_journal(path, chance), chance)
         ),
         "a hot journal that names a victim": lambda path, chance: _leave(
-            path, hot_journal(path, chance) + last_words(victim)
+            path, hot_journal(path, chance) + journal_tail(victim)
         ),
         "a hot journal that names nothing": lambda path, chance: _leave(
-            path, hot_journal(path, chance) + last_words(absent)
+            path, hot_journal(path, chance) + journal_tail(absent)
         ),
         "a journal of noise": lambda path, chance: _leave(path, _MAGIC + chance.randbytes(3000)),
     }
@@ -154,7 +154,7 @@ def hot_journal(
     return spec.ljust(_SECTOR, b"\0") + _big(number + 1) + page + _big(checksum)
 
 
-def last_words(name: bytes) -> bytes:
+def journal_tail(name: bytes) -> bytes:
     """Return the end of a journal that names another file."""
     return _big(0) + name + _big(len(name)) + _big(sum(name)) + _MAGIC
 
@@ -170,7 +170,7 @@ def _cut(content: bytes, chance: random.Random) -> bytes:
 def _logs() -> dict[str, Act]:
     """Return operators that leave a write-ahead log, whether the database says so or not."""
     operators: dict[str, Act] = {}
-    for mode, words in ((_PLAIN, ""), (_WITH_LOG, " of a database that has one")):
+    for mode, label in ((_PLAIN, ""), (_WITH_LOG, " of a database that has one")):
 
         def whole(path: Path, _: random.Random, mode: bytes = mode) -> None:
             _leave_log(path, mode, _written_ahead(path), None)
@@ -184,10 +184,10 @@ def _logs() -> dict[str, Act]:
         def memory(path: Path, chance: random.Random, mode: bytes = mode) -> None:
             _leave_log(path, mode, _written_ahead(path), chance.randbytes(32768))
 
-        operators[f"a write-ahead log{words}"] = whole
-        operators[f"a cut write-ahead log{words}"] = cut
-        operators[f"noise as a write-ahead log{words}"] = noise
-        operators[f"a write-ahead log and noise as its memory{words}"] = memory
+        operators[f"a write-ahead log{label}"] = whole
+        operators[f"a cut write-ahead log{label}"] = cut
+        operators[f"noise as a write-ahead log{label}"] = noise
+        operators[f"a write-ahead log and noise as its memory{label}"] = memory
     return operators
 
 

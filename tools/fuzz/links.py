@@ -28,14 +28,14 @@ class _Copy:
     """A file that a command makes, or would delete.
 
     Attributes:
-        words: What it is.
+        label: What it is.
         path: Where.
         reason: Has it made.
         command: Which makes it; () is a launch.
         sweep: Whose it is; "" is of all.
     """
 
-    words: str
+    label: str
     path: Path
     reason: Reason
     command: tuple[str, ...] = _REPAIR
@@ -46,9 +46,9 @@ def copies(storage: Path, traps: Traps) -> list[Mutation]:
     """Return a change for all that may lie where a command makes a copy or deletes one."""
     every = [*_of_databases(storage), *_of_sweeps(storage), *_of_a_store(storage), *_left(storage)]
     return [
-        Mutation(f"{words} as {copy.words}", f"copies: {copy.words}", _both(copy, act), *_by(copy))
+        Mutation(f"{label} as {copy.label}", f"copies: {copy.label}", _both(copy, act), *_by(copy))
         for copy in every
-        for words, act in plants(traps).items()
+        for label, act in plants(traps).items()
     ]
 
 
@@ -96,8 +96,8 @@ def _of_sweeps(storage: Path) -> Iterator[_Copy]:
             f"what was printed by {sweep}": storage / "logs" / f"{sweep}.log",
             f"the lock of {sweep}": log.with_suffix(".lock"),
         }
-        for words, path in files.items():
-            yield _Copy(words, path, lose, sweep=sweep)
+        for label, path in files.items():
+            yield _Copy(label, path, lose, sweep=sweep)
 
 
 def _of_a_store(storage: Path) -> Iterator[_Copy]:
@@ -130,9 +130,9 @@ def _left(storage: Path) -> Iterator[_Copy]:
         "the artifacts": storage / "artifacts",
         "a cell": cell,
     }
-    for words, folder in folders.items():
+    for label, folder in folders.items():
         for name in _LEFT:
-            yield _Copy(f"{name} in {words}", folder / name, _nothing, _CLEAN)
+            yield _Copy(f"{name} in {label}", folder / name, _nothing, _CLEAN)
     replaced = storage / "replaced" / f"{cell.name}-1"
 
     def replace(_: random.Random) -> None:

@@ -63,14 +63,14 @@ class Mutation:
     """One change of a store.
 
     Attributes:
-        words: What it does to what, for people.
+        label: What it does to what, for people.
         of: The kind of row or file.
         apply: Does it, by chance of its own, or nothing where there is no such row or file.
         sweep: That must be asked for to see it; "" for any.
         command: That must be given to see it, besides those that only read; () for any.
     """
 
-    words: str
+    label: str
     of: str
     apply: Callable[[random.Random], None]
     sweep: str = ""

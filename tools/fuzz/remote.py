@@ -145,10 +145,10 @@ class Scene:
         return {str(path): path.read_bytes() for path in self.victim.iterdir() if path.is_file()}
 
 
-def _slurm(*words: str, input_text: str = "") -> str:
+def _slurm(*arguments: str, input_text: str = "") -> str:
     """Answer as a Slurm that has ended every job and takes every other."""
     del input_text
-    return {"sbatch": "8", "squeue": ""}.get(words[0], "")
+    return {"sbatch": "8", "squeue": ""}.get(arguments[0], "")
 
 
 def damages(scene: Scene) -> dict[str, Act]:
@@ -179,7 +179,7 @@ def damages(scene: Scene) -> dict[str, Act]:
         "nobody's to read": lambda path, _: path.chmod(0),
     }
     traps = Traps(scene.victim, "http://127.0.0.1:1")
-    written = {words: writing(content) for words, content in contents.items()}
+    written = {label: writing(content) for label, content in contents.items()}
     return {**plants(traps), **written, **owned}
 
 
@@ -187,12 +187,12 @@ def fuzz_folders(scene: Scene, chance: random.Random) -> str:
     """Damage one thing; return what was done. What looks there is called by `play`."""
     scene.begin()
     path = chance.choice(scene.places())
-    words, damage = chance.choice([*damages(scene).items()])
+    label, damage = chance.choice([*damages(scene).items()])
     try:
         damage(path, chance)
     except OSError:  # it is not there, or no file
         return f"nothing done to {path.relative_to(scene.base)}"
-    return f"{words} at {path.relative_to(scene.base)}"
+    return f"{label} at {path.relative_to(scene.base)}"
 
 
 # The login node.
@@ -262,7 +262,7 @@ def hears(scene: Scene, lie: bytes) -> list[Call]:
     ]
 
 
-def play(scene: Scene, words: str, calls: list[Call]) -> Iterator[str]:
+def play(scene: Scene, label: str, calls: list[Call]) -> Iterator[str]:
     """Make calls, and yield what must not be."""
     for number, call in enumerate(calls):
         before = scene.outside()
@@ -273,17 +273,17 @@ def play(scene: Scene, words: str, calls: list[Call]) -> Iterator[str]:
         except SweepError as error:
             printed.write(str(error))
         except Exception:  # noqa: BLE001 - a finding
-            yield f"{words}: call {number}: {traceback.format_exc(limit=-3)}"
+            yield f"{label}: call {number}: {traceback.format_exc(limit=-3)}"
         said = printed.getvalue()
         if odd := {letter for letter in said if not letter.isprintable() and letter not in "\n\t"}:
-            yield f"{words}: call {number}: control characters {sorted(odd)!r}"
+            yield f"{label}: call {number}: control characters {sorted(odd)!r}"
         if scene.outside() != before:
-            yield f"{words}: call {number}: the victim was changed"
+            yield f"{label}: call {number}: the victim was changed"
     made = {path.name for path in scene.base.iterdir() if not path.name.startswith("answers-")}
     if others := made - {"store", "work", "state", "victim"}:
-        yield f"{words}: made outside: {sorted(others)}"
+        yield f"{label}: made outside: {sorted(others)}"
     if others := {path.name for path in scene.work.iterdir()} - {"reports", "x"}:
-        yield f"{words}: made in the working folder: {sorted(others)}"
+        yield f"{label}: made in the working folder: {sorted(others)}"
 
 
 def one_round(kind: str, seed: str) -> int:
@@ -293,12 +293,12 @@ def one_round(kind: str, seed: str) -> int:
     try:
         scene = Scene(base)
         if kind == "folders":
-            words = fuzz_folders(scene, chance)
+            label = fuzz_folders(scene, chance)
             calls = chance.sample(scene.looks(), len(scene.looks()))
         else:
             lie = lies(chance)
-            words, calls = f"{lie[:99]!r}", hears(scene, lie)
-        found = [*play(scene, words, calls)]
+            label, calls = f"{lie[:99]!r}", hears(scene, lie)
+        found = [*play(scene, label, calls)]
         for line in found:
             print(f"{seed}: {line}", flush=True)
         return int(bool(found))

@@ -22,7 +22,7 @@ class Finding:
 
     kind: str
     command: str
-    words: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -69,33 +69,33 @@ def fuzz(
     place.renew()
     for change in changes:
         change.apply(chance)
-    for words in commands.drawn(place, changes, chance):
+    for command in commands.drawn(place, changes, chance):
         before = place.outside()
-        yield from _complaints(place, words, commands.limit * _PATIENCE.get(words[0], 1.0))
+        yield from _complaints(place, command, commands.limit * _PATIENCE.get(command[0], 1.0))
         after = place.outside()
         touched = sorted(
             path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
         )
         if touched:
-            yield Finding("write outside", words[0], ", ".join(touched)[:200])
+            yield Finding("write outside", command[0], ", ".join(touched)[:200])
         for address in set(place.requests()):
-            yield Finding("request", words[0], address)
+            yield Finding("request", command[0], address)
         (place.base / "requests").write_text("")
 
 
-def _complaints(place: Place, words: tuple[str, ...], limit: float) -> Iterator[Finding]:
+def _complaints(place: Place, command: tuple[str, ...], limit: float) -> Iterator[Finding]:
     started = time.monotonic()
-    if words[0] == "ui":
-        code, faults = served(place.base, words, limit, questions_of(place.pristine / STORE))
-        yield from (Finding(kind, words[0], what) for kind, what in faults)
+    if command[0] == "ui":
+        code, faults = served(place.base, command, limit, questions_of(place.pristine / STORE))
+        yield from (Finding(kind, command[0], what) for kind, what in faults)
     else:
-        code = forked(place.base, words, limit)
+        code = forked(place.base, command, limit)
     text = "".join((place.base / name).read_text(errors="replace") for name in ("out", "err"))
     if code is None:
-        yield Finding("hang", words[0], f"ended after {time.monotonic() - started:.0f} s")
+        yield Finding("hang", command[0], f"ended after {time.monotonic() - started:.0f} s")
     elif "Traceback (most recent" in text or code not in {0, 2, 3}:
-        yield Finding("traceback", words[0], f"code {code}: {text.strip()[-200:]!r}")
+        yield Finding("traceback", command[0], f"code {code}: {text.strip()[-200:]!r}")
     elif code == 2 and text.count("\n") > 3 and "No such command" not in text:  # of earlier states
-        yield Finding("long complaint", words[0], f"{text.count(chr(10))} lines: {text[:200]!r}")
+        yield Finding("long complaint", command[0], f"{text.count(chr(10))} lines: {text[:200]!r}")
     if odd := {letter for letter in text if not letter.isprintable() and letter not in "\n\t"}:
-        yield Finding("control character", words[0], repr(sorted(odd)))
+        yield Finding("control character", command[0], repr(sorted(odd)))

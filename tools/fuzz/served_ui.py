@@ -26,7 +26,7 @@ Fault = tuple[str, str]
 
 
 def served(
-    base: Path, words: tuple[str, ...], limit: float, questions: list[str]
+    base: Path, command: tuple[str, ...], limit: float, questions: list[str]
 ) -> tuple[int | None, list[Fault]]:
     """Start the UI, ask it where it answers, end it; one that refuses has said why.
 
@@ -39,7 +39,7 @@ def served(
     Returns:
         The exit code, None where it had to be killed, and kinds and words of what must not be.
     """
-    pid = started(base, words)
+    pid = started(base, command)
     address = _address(base / "out", pid, time.monotonic() + limit)
     if address is None:
         code = ended(pid, 0.0)

@@ -120,18 +120,18 @@ def other_operators(
     """Yield the same operands with other operators between them."""
     match node:
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
-            words = {
+            replacements = {
                 "comparison": TURNED[type(operator)],
                 "edge": AT_THE_EDGE.get(type(operator)),
             }
             operands = [left, right]
         case ast.BinOp(left=left, op=operator, right=right):
-            words, operands = {"operator": OTHER.get(type(operator))}, [left, right]
+            replacements, operands = {"operator": OTHER.get(type(operator))}, [left, right]
         case ast.BoolOp(op=operator, values=operands):
-            words = {"boolean": OPPOSITE[type(operator)]}
+            replacements = {"boolean": OPPOSITE[type(operator)]}
         case _:
             return
-    for kind, word in words.items():
+    for kind, word in replacements.items():
         if word is not None:
             new = f" {word} ".join(f"({source.text(operand)})" for operand in operands)
             yield Replacement(kind, node, node, f"({new})")

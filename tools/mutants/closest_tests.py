@@ -80,10 +80,10 @@ def importers(module: str, path: Path, tree: Path, tests: Iterable[str]) -> list
     closest = sorted((test for test in near if near[test][1]), key=lambda test: near[test])[::-1]
     if closest:
         return closest
-    folder, words = Path("tests") / path.relative_to(tree).parent, {*path.stem.split("_")}
+    folder, parts = Path("tests") / path.relative_to(tree).parent, {*path.stem.split("_")}
     while not closest and folder != Path("tests"):
         of_folder = [test for test in near if Path(test).is_relative_to(folder)]
-        closest = sorted(of_folder, key=lambda test: -len(words & {*Path(test).stem.split("_")}))
+        closest = sorted(of_folder, key=lambda test: -len(parts & {*Path(test).stem.split("_")}))
         folder = folder.parent
     return closest + [test for test in near if Path(test).is_relative_to("tests/golden")]
 
@@ -94,7 +94,7 @@ def whole_programs(module: str, path: Path, tree: Path, tests: Iterable[str]) ->
     Of the latter, which give commands, first those that name most of the parts of its name.
     """
     listed = list(tests)
-    words = {word for part in module.split(".")[1:] for word in part.split("_")}
+    parts = {word for part in module.split(".")[1:] for word in part.split("_")}
     closest = importers(module, path, tree, listed)
     own = [Path("tests") / package for package in PACKAGES]
     others = [
@@ -103,4 +103,4 @@ def whole_programs(module: str, path: Path, tree: Path, tests: Iterable[str]) ->
         if test not in closest and not any(Path(test).is_relative_to(folder) for folder in own)
     ]
     texts = {test: imports_of(tree / test).text for test in others}
-    return closest + sorted(others, key=lambda test: -sum(word in texts[test] for word in words))
+    return closest + sorted(others, key=lambda test: -sum(word in texts[test] for word in parts))

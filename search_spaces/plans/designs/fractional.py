@@ -284,8 +284,8 @@ def _expression(num_factors: int, generators: Sequence[str]) -> str:
     made = {generator[0]: generator[2:] for generator in generators}
     free = [letter for letter in LETTERS[:num_factors] if letter not in made]
     theirs = {letter: chr(ord("a") + place) for place, letter in enumerate(free)} | {"-": "-"}
-    words = (made.get(letter, letter) for letter in LETTERS[:num_factors])
-    return " ".join("".join(theirs[letter] for letter in word) for word in words)
+    columns = (made.get(letter, letter) for letter in LETTERS[:num_factors])
+    return " ".join("".join(theirs[letter] for letter in word) for word in columns)
 
 
 def _generators_of(design: np.ndarray) -> tuple[str, ...]:

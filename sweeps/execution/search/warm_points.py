@@ -26,7 +26,7 @@ With two a search is no worse than a cold one where the sweeps have nothing in c
 """
 
 
-def warm_started(definition: SweepDefinition, other: str, store: RecordStore) -> Definition:
+def warm_started(definition: SweepDefinition, other: str, store: RecordStore) -> SweepDefinition:
     """Return a search whose first proposals are the best points of another sweep.
 
     A search that has started keeps its warm start: a launch that repeats it changes nothing.

@@ -42,10 +42,10 @@ class FiveClasses(Digits):
     num_classes: ClassVar[int] = 5
 
 
-@pytest.mark.parametrize(("where", "words"), SPLITS.items())
-def test_a_label_that_is_no_class_is_named_in_every_split(where: str, words: str) -> None:
+@pytest.mark.parametrize(("where", "place"), SPLITS.items())
+def test_a_label_that_is_no_class_is_named_in_every_split(where: str, place: str) -> None:
     sentence = (
-        rf"^The label of image \d+ of {words} of data 'from_one' is 10, which is no class: with 10 "
+        rf"^The label of image \d+ of {place} of data 'from_one' is 10, which is no class: with 10 "
         "classes, labels are 0 to 9. Number the classes from 0, or set the number of classes to "
         "that of the labels.$"
     )

@@ -335,7 +335,7 @@ def test_shared_images_that_are_known_are_noted(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(
-    ("num_shared", "words"),
+    ("num_shared", "text"),
     [
         (1, "1 image occurs in both {} and {} (0.05 % of the smaller), image 7 of the one and"),
         (
@@ -345,7 +345,7 @@ def test_shared_images_that_are_known_are_noted(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_few_shared_images_of_many_are_noted(
-    monkeypatch: pytest.MonkeyPatch, num_shared: int, words: str
+    monkeypatch: pytest.MonkeyPatch, num_shared: int, text: str
 ) -> None:
     many = torch.rand(2000, 1, 4, 5, generator=torch.Generator().manual_seed(0))
     others = torch.cat([torch.rand(2000 - num_shared, 1, 4, 5), many[7 : 7 + num_shared]])
@@ -353,7 +353,7 @@ def test_few_shared_images_of_many_are_noted(
     splits = replace(GOOD, train=Images(many, classes), test=Images(others, classes))
     monkeypatch.setattr(Mine, "loaded", splits)
     (note,) = facts_of(Mine(), load_checked(Mine(), "cpu")).notes
-    assert note == f"{words.format(TRAIN, TEST)} {2000 - num_shared} of the other."
+    assert note == f"{text.format(TRAIN, TEST)} {2000 - num_shared} of the other."
 
 
 CHANGES: dict[str, Change] = {

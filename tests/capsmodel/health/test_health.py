@@ -247,7 +247,7 @@ class Fixed(VectorRouting):
 
 
 @pytest.mark.parametrize(
-    ("length", "loss", "words"),
+    ("length", "loss", "ending"),
     [
         (0, MarginLoss(), "0.81, its value where every belief is 0: all class capsules are dead"),
         (1, MarginLoss(), "3.645, its value where every belief is 1: all class capsules are sat"),
@@ -256,12 +256,12 @@ class Fixed(VectorRouting):
     ],
 )
 def test_a_loss_that_is_stuck_at_a_closed_form_is_named(
-    length: float, loss: Any, words: str
+    length: float, loss: Any, ending: str
 ) -> None:
     model = small_model(routing=Fixed(length=length), reconstruction=NoReconstruction())
     stuck, nothing_learnt = finished(loss=loss, model=model).warnings()
     assert stuck.startswith("The loss of the classes stays at ")
-    assert words in stuck
+    assert ending in stuck
     assert nothing_learnt == (
         "The gradient stays at exactly zero though the loss is not: nothing is learnt."
     )

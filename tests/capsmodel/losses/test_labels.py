@@ -51,8 +51,8 @@ def _calls() -> dict[str, Callable[[Tensor, Tensor], Tensor]]:
     for kind in kinds:
         for weights in ((), WEIGHTS):
             loss = kind(class_weights=weights)
-            words = f"{kind_of(kind)}{' weighted' if weights else ''}"
-            calls[words] = lambda lengths, labels, loss=loss: loss.loss(lengths, labels, 0.5)
+            case = f"{kind_of(kind)}{' weighted' if weights else ''}"
+            calls[case] = lambda lengths, labels, loss=loss: loss.loss(lengths, labels, 0.5)
     for weights in ((), WEIGHTS):
         softmax = CrossEntropy(class_weights=weights)
         calls[f"logits{' weighted' if weights else ''}"] = lambda lengths, labels, loss=softmax: (

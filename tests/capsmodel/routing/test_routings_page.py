@@ -32,6 +32,6 @@ def test_the_page_is_what_the_routings_say() -> None:
 def test_no_field_is_empty_or_splits_a_row() -> None:
     for routing in ROUTINGS:
         assert routing.facts
-        for words in routing.facts:
-            assert words
-            assert "|" not in words
+        for fact in routing.facts:
+            assert fact
+            assert "|" not in fact

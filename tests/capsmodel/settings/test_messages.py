@@ -38,7 +38,7 @@ class Example(Settings):
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "text"),
     [
         ("count", "an integer from 1 to 5"),
         ("share", "a number above 0 below 1"),
@@ -55,8 +55,8 @@ class Example(Settings):
         ("sizes_of", "a dict, each value a list, each an integer"),
     ],
 )
-def test_what_a_setting_takes_is_told_in_words(name: str, words: str) -> None:
-    assert allowed(Example.model_fields[name]) == words
+def test_what_a_setting_takes_is_told_in_words(name: str, text: str) -> None:
+    assert allowed(Example.model_fields[name]) == text
 
 
 def test_a_part_takes_its_familys_kinds() -> None:
@@ -187,7 +187,7 @@ def build_of_a_misspelt_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "words"),
+    ("build", "message"),
     [
         (build_of_a_misspelt_setting, "Unknown setting 'conv_chanels' of model 'capsnet'. Did "),
         (build_of_a_misspelt_profile, "Unknown profile 'officia' of the model 'capsnet'. Did you "),
@@ -196,8 +196,8 @@ def build_of_a_misspelt_table() -> None:
     ],
 )
 def test_what_is_built_in_python_is_refused_in_the_same_words(
-    build: Callable[[], None], words: str
+    build: Callable[[], None], message: str
 ) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(words)}") as caught:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}") as caught:
         build()
     assert "\n" not in str(caught.value)

@@ -47,9 +47,9 @@ def test_a_learning_rate_that_is_too_large_overflows_a_convolution(tmp_path: Pat
 
 def test_it_is_found_in_other_networks_too(tmp_path: Path) -> None:
     model = ConvNet(conv_channels=(8,), conv_kernel=3, hidden=(16,))
-    epoch, words = origin_of(tmp_path, model=model, optimiser=Adam(learning_rate=1e30))
+    epoch, origin = origin_of(tmp_path, model=model, optimiser=Adam(learning_rate=1e30))
     assert epoch == 1
-    assert words.startswith("step 2, in classifier.")
+    assert origin.startswith("step 2, in classifier.")
 
 
 class Late(Loss):
@@ -124,13 +124,13 @@ class Rarely(VectorRouting):
 
 
 def test_a_failure_by_chance_is_met_again_in_its_step(tmp_path: Path) -> None:
-    epoch, words = origin_of(tmp_path, model=small_model(routing=Rarely()))
+    epoch, origin = origin_of(tmp_path, model=small_model(routing=Rarely()))
     chance = torch.Generator()
     chance.set_state(Training(small_config(), seed=0)._learner.chance["routing"].get_state())
     draws = torch.tensor([float(torch.rand((), generator=chance)) for _ in range(21)])
     first = int((draws > 0.05).logical_not().nonzero()[0])
     assert epoch == first // 7 + 1
-    assert words == f"step {first % 7 + 1}, in capsules.router (its output; inputs were finite)"
+    assert origin == f"step {first % 7 + 1}, in capsules.router (its output; inputs were finite)"
 
 
 class Spoilt(NoAugmentation):
@@ -146,9 +146,9 @@ def test_images_that_are_no_numbers_are_named_themselves(tmp_path: Path) -> None
 
 
 def test_weights_that_overflow_in_a_step_are_named(tmp_path: Path) -> None:
-    epoch, words = origin_of(tmp_path, optimiser=Adam(learning_rate=1e39))
+    epoch, origin = origin_of(tmp_path, optimiser=Adam(learning_rate=1e39))
     assert epoch == 1
-    assert words == (
+    assert origin == (
         "step 1, in convolution.convolution.weight (its value after the step; its gradient was "
         "finite)"
     )

@@ -217,8 +217,10 @@ def test_each_design_has_the_tables_that_its_arms_can_tell():
 )
 def test_a_table_of_factors_is_refused_where_none_are_crossed(plan: Plan, table: Any):
     seeds = {"seeds": ()} if plan.is_search else {}
-    words = refused(lambda: plan, tables=[table], **seeds)
-    assert f"has nothing for a table of the kind '{table.kind}': leave '{table.name}' out" in words
+    message = refused(lambda: plan, tables=[table], **seeds)
+    assert (
+        f"has nothing for a table of the kind '{table.kind}': leave '{table.name}' out" in message
+    )
 
 
 def test_a_check_mark_table_is_of_components_or_crossed_factors():
@@ -311,7 +313,7 @@ def test_names_are_as_short_as_tells_them_apart(paths: tuple[str, ...], names: t
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "message"),
     [
         (lambda: FullFactorial(factors={"batch_size": (8,)}), "has the one level 8, and nothing"),
         (lambda: FullFactorial(factors={}), "needs at least one factor"),
@@ -338,8 +340,8 @@ def test_names_are_as_short_as_tells_them_apart(paths: tuple[str, ...], names: t
         ),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_sentence(make: Any, words: str):
-    assert words in refused(make)
+def test_what_cannot_be_is_refused_in_one_sentence(make: Any, message: str):
+    assert message in refused(make)
 
 
 def test_a_design_has_ten_thousand_arms_at_most() -> None:
