@@ -30,8 +30,8 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--trained-by", type=Path, default=ROOT, help="a checkout, for Tune's side")
     parser.add_argument("--by-hand", action="store_true", help="be the other one, once, here")
-    given = parser.parse_args()
-    if given.by_hand:
+    options = parser.parse_args()
+    if options.by_hand:
         by_hand(Path.cwd())
         return 0
     seeds = ",".join(map(str, range(NUM_TRIALS)))
@@ -43,11 +43,11 @@ def main() -> int:
             "Tune by hand": [sys.executable, str(Path(__file__).resolve()), "--by-hand"],
             "capsweep": [sys.executable, "-P", "-c", _CAPSWEEP, *arguments],
         }
-        trees = {"Tune by hand": given.trained_by.resolve(), "capsweep": ROOT}
+        trees = {"Tune by hand": options.trained_by.resolve(), "capsweep": ROOT}
         for name in commands:  # so that no run compiles modules, or makes the user's cache
             watched(commands[name], trees[name])
         runs: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
-        for pair in range(given.pairs):
+        for pair in range(options.pairs):
             for name in sorted(commands, reverse=bool(pair % 2)):
                 run = watched(commands[name], trees[name])
                 runs[name].append((run.wall, run.processor))

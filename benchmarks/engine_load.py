@@ -38,9 +38,9 @@ def main() -> int:
     sys.path.insert(0, str(ROOT))
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("trials", type=int, nargs="?", default=500)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        print(json.dumps(measured(given.trials, Path(folder))))
+        print(json.dumps(measured(options.trials, Path(folder))))
     return 0
 
 

@@ -952,23 +952,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--tiny", action="store_true", help="only to see that it runs")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
-    given = parser.parse_args(arguments)
-    if given.serve:
-        serve(torch.device(given.serve))
+    options = parser.parse_args(arguments)
+    if options.serve:
+        serve(torch.device(options.serve))
         return 0
-    if unknown := [part for part in given.parts if part not in PARTS]:
+    if unknown := [part for part in options.parts if part not in PARTS]:
         parser.error(f"there is no part '{unknown[0]}': choose from {', '.join(PARTS)}.")
-    if given.device == "cuda" and not torch.cuda.is_available():
+    if options.device == "cuda" and not torch.cuda.is_available():
         parser.error(
             "PyTorch sees no GPU here: run this where there is one, or add --device cpu --tiny."
         )
-    if not given.tiny and given.device == "cpu":
+    if not options.tiny and options.device == "cpu":
         parser.error("on a CPU this takes hours: add --tiny to see that it runs.")
-    device, results = torch.device(given.device), Results(given.into)
+    device, results = torch.device(options.device), Results(options.into)
     note_machine(results, device)
-    for part in given.parts or PARTS:
+    for part in options.parts or PARTS:
         try:
-            PARTS[part](results, device, TINY if given.tiny else Scale())
+            PARTS[part](results, device, TINY if options.tiny else Scale())
         except ValueError as error:  # as where MNIST is neither there nor can be downloaded
             parser.error(str(error))
         (results.folder / "report.md").write_text(report(results), encoding="utf-8")

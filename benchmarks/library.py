@@ -225,5 +225,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--before", type=Path, help="a checkout of an earlier state")
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    serve(lambda: step_of(*given.serve)) if given.serve else main(given.before)
+    options = parser.parse_args()
+    serve(lambda: step_of(*options.serve)) if options.serve else main(options.before)

@@ -46,9 +46,9 @@ class HeldInFull(Router):
         self.router.initialise(generator)
 
     def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
-        given = GivenVotes(votes.activations, votes.neighbourhood, votes.values)
+        votes_in_full = GivenVotes(votes.activations, votes.neighbourhood, votes.values)
         with plain_autograd():
-            return self.router(given, generator)
+            return self.router(votes_in_full, generator)
 
 
 def make_literal(network: nn.Module) -> None:
@@ -82,9 +82,9 @@ def inverted_attention(votes: Tensor, activations: Tensor, logits: Tensor) -> Te
 
 def self_routing(votes: Tensor, activations: Tensor, logits: Tensor) -> Tensor:
     """Return poses by self-routing, as Hahn, Pyeon and Kim 2019."""
-    given = activations.unsqueeze(2) * logits.softmax(dim=2)
-    beliefs = given.sum(dim=1) / activations.sum(dim=1, keepdim=True)
-    shares = given / given.sum(dim=1, keepdim=True)
+    routed = activations.unsqueeze(2) * logits.softmax(dim=2)
+    beliefs = routed.sum(dim=1) / activations.sum(dim=1, keepdim=True)
+    shares = routed / routed.sum(dim=1, keepdim=True)
     return (shares.unsqueeze(3) * votes).sum(dim=1) * beliefs.unsqueeze(2)
 
 
@@ -127,10 +127,10 @@ def variational_bayes(votes: Tensor, activations: Tensor, logits: Tensor) -> Ten
 
 def _posterior(votes: Tensor, activations: Tensor, shares: Tensor) -> tuple[Tensor, ...]:
     pose = votes.shape[3]
-    given = (activations.unsqueeze(2) * shares).unsqueeze(3)
-    mass = given.sum(dim=1)
-    centres = (given * votes).sum(dim=1) / mass
-    scatter = (given * (votes - centres.unsqueeze(1)) ** 2).sum(dim=1)
+    routed = (activations.unsqueeze(2) * shares).unsqueeze(3)
+    mass = routed.sum(dim=1)
+    centres = (routed * votes).sum(dim=1) / mass
+    scatter = (routed * (votes - centres.unsqueeze(1)) ** 2).sum(dim=1)
     scale = 1 + scatter + mass / (1 + mass) * centres**2
     digammas = ((pose + 1 + mass - torch.arange(pose)) / 2).digamma().sum(dim=2)
     counts = (1 + mass).squeeze(2)

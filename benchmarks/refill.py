@@ -26,10 +26,10 @@ def main() -> int:
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("cells", type=int, nargs="?", default=300)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        seeds = tuple(range(given.cells))
+        seeds = tuple(range(options.cells))
         file = write_sweep(folder / "refill.py", arms={"routing": {}}, seeds=seeds, epochs=1)
         first = launch(folder, file)
         for path in (folder / "capsweep-store").glob("mlflow.db*"):
@@ -38,7 +38,7 @@ def main() -> int:
         runs = trial_runs(folder / "capsweep-store" / "mlflow.db")
         finished = [run for run in runs if run.status == "FINISHED"]
         line = {
-            "cells": given.cells,
+            "cells": options.cells,
             "seconds_to_fill": first[1],
             "seconds_to_refill": second[1],
             "exit_codes": [first[0], second[0]],

@@ -90,5 +90,5 @@ def main() -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--serve", nargs=1, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    serve(lambda: step_of(*given.serve)) if given.serve else main()
+    options = parser.parse_args()
+    serve(lambda: step_of(*options.serve)) if options.serve else main()

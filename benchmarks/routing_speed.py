@@ -88,8 +88,8 @@ def step_of(case: str, form: str) -> Callable[[], None]:
 
 def check(case: str) -> None:
     """Check that both forms agree."""
-    given = inputs_of(case)
-    found, expected = (form_of(case, form)(*given) for form in ("ours", "literal"))
+    inputs = inputs_of(case)
+    found, expected = (form_of(case, form)(*inputs) for form in ("ours", "literal"))
     worst = ((found - expected).abs().max() / expected.abs().max()).item()
     if worst > AGREES:
         raise SystemExit(f"{case}: the two forms differ by {worst:.1e} of the largest value.")
@@ -139,5 +139,5 @@ def main() -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    serve(lambda: step_of(*given.serve)) if given.serve else main()
+    options = parser.parse_args()
+    serve(lambda: step_of(*options.serve)) if options.serve else main()

@@ -23,9 +23,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sampler", choices=("random", "tpe"))
     parser.add_argument("proposals", type=int)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(measured(given.sampler, given.proposals, Path(folder))))
+        print(json.dumps(measured(options.sampler, options.proposals, Path(folder))))
     return 0
 
 

@@ -32,13 +32,13 @@ def main() -> int:
     parser.add_argument("--blocks", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=180.0, help="that the server is away")
     parser.add_argument("--figures", type=Path, help="gets the lines too")
-    given = parser.parse_args()
-    for number in range(given.blocks):
+    options = parser.parse_args()
+    for number in range(options.blocks):
         with tempfile.TemporaryDirectory() as folder:
-            line = json.dumps(block(Path(folder), given.seconds, is_first_away=number % 2 == 0))
+            line = json.dumps(block(Path(folder), options.seconds, is_first_away=number % 2 == 0))
         print(line, flush=True)
-        if given.figures:
-            with given.figures.open("a") as file:
+        if options.figures:
+            with options.figures.open("a") as file:
                 file.write(line + "\n")
     return 0
 

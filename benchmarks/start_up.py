@@ -102,20 +102,20 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--picture", type=Path)
     parser.add_argument("arguments", nargs="*", default=["quickstart"], help="of the launch")
-    given = parser.parse_args()
-    trees = {"before": given.against.resolve(), "now": ROOT}
+    options = parser.parse_args()
+    trees = {"before": options.against.resolve(), "now": ROOT}
     for tree in trees.values():  # so that no run compiles modules, or makes the user's cache
-        measured(tree, given.arguments)
+        measured(tree, options.arguments)
     runs: dict[str, list[Run]] = {"before": [], "now": []}
-    for pair in range(given.pairs):
+    for pair in range(options.pairs):
         for name in ("before", "now") if pair % 2 else ("now", "before"):
-            runs[name].append(run := measured(trees[name], given.arguments))
+            runs[name].append(run := measured(trees[name], options.arguments))
             figures = {what: round(value, 2) for what, value in run.figures.items()}
             record = {"tree": name, "pair": pair, **figures, "by role": run.by_role}
             print(json.dumps(record), flush=True)
     print("\n".join(_table(runs)))
-    if given.picture:
-        _draw(runs, given.picture)
+    if options.picture:
+        _draw(runs, options.picture)
     return 0
 
 

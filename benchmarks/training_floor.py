@@ -44,12 +44,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--against", type=Path, required=True, help="a checkout")
     parser.add_argument("--rounds", type=int, default=5)
-    given = parser.parse_args()
-    sweeps = {"before": given.against.resolve(), "now": ROOT}
+    options = parser.parse_args()
+    sweeps = {"before": options.against.resolve(), "now": ROOT}
     for tree in sweeps.values():  # so that no run compiles modules, or makes the user's cache
         measured(tree, ["quickstart"])
     rounds: list[dict[str, float]] = []
-    for _ in range(given.rounds):
+    for _ in range(options.rounds):
         took = {name: measured(tree, ["quickstart"]).wall for name, tree in sweeps.items()}
         rounds.append({**took, "trainings alone": trainings_alone()})
         latest = {name: round(seconds, 2) for name, seconds in rounds[-1].items()}

@@ -127,13 +127,13 @@ def _with_profile(settings: S, changes: Mapping[Path, Any], above: Path, parts: 
     others = {path: value for path, value in changes.items() if path != (PROFILE,)}
     profile = Profile.of(type(settings), changes[(PROFILE,)])
     context = {"parts": parts}
-    given = _changed(profile.applied(settings, context, partly=True), others, above, parts)
+    profiled = _changed(profile.applied(settings, context, partly=True), others, above, parts)
     paths = (
         path
         for (*outer, name), value in others.items()
-        for path in given_paths({name: value}, value_at(given, outer), tuple(outer))
+        for path in given_paths({name: value}, value_at(profiled, outer), tuple(outer))
     )
-    return profile.combined(given, paths, context)
+    return profile.combined(profiled, paths, context)
 
 
 def _read(settings: Settings, name: str, value: Any, *, above: Path, parts: Parts) -> Any:
@@ -189,13 +189,13 @@ def _as_part(settings: Settings, name: str, value: Any, parts: Parts) -> Any:
     one_of = family_of(settings, name)
     if one_of is None or isinstance(value, Part):
         return value
-    given = {"kind": value} if isinstance(value, str) else value
+    typed = {"kind": value} if isinstance(value, str) else value
     family = family_class(one_of.members[0])
     kinds = [kind_of(part) for part in _members(one_of, parts)]
-    kind = cast(Any, given).get("kind") if isinstance(given, Mapping) else None
+    kind = cast(Any, typed).get("kind") if isinstance(typed, Mapping) else None
     if kind not in kinds:
         raise ValueError(unknown(family.family, str(kind or value), kinds))
-    return given
+    return typed
 
 
 def _members(one_of: OneOf, parts: Parts) -> Parts:

@@ -197,12 +197,12 @@ class Sweep(Settings):
                 would have no effect, or a design gets an option of a search.
         """
         options = {"trials": trials, "sampler": sampler, "scheduler": scheduler}
-        given = {option: value for option, value in options.items() if value is not None}
+        options_set = {option: value for option, value in options.items() if value is not None}
         base = changed_base(self, self.plan, settings or {})
-        _check_options(self.name, self.plan, given)
+        _check_options(self.name, self.plan, options_set)
         changes: dict[str, Any] = {
             "name": self.name if name is None else name,
-            "plan": self.plan.with_options(seeds, given),
+            "plan": self.plan.with_options(seeds, options_set),
             "seeds": () if self.plan.has_own_seeds else seeds or self.seeds,
             "base": base,
         }
@@ -210,8 +210,8 @@ class Sweep(Settings):
         return type(self).model_validate({**fields, **changes})
 
 
-def _check_options(name: str, plan: Plan, given: Mapping[str, object]) -> None:
-    if refused := [option for option in given if option not in plan.options]:
+def _check_options(name: str, plan: Plan, options: Mapping[str, object]) -> None:
+    if refused := [option for option in options if option not in plan.options]:
         raise ValueError(
             f"The sweep '{name}' is a design, whose arms are declared in full: only a search has "
             f"{' and '.join(refused)}."

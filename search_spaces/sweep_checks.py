@@ -313,14 +313,14 @@ def _check_profiles_not_varied(
     Raises:
         ValueError: If the space or an arm changes what is set, directly or by a profile.
     """
-    for given, paths in paths_set(base, settings).items():
+    for changed_path, paths in paths_set(base, settings).items():
         for path in paths:
-            set_by = given if given.endswith(KIND) else path
+            set_by = changed_path if changed_path.endswith(KIND) else path
             for variation in varied:
                 if variation.hides(set_by):
-                    sets = "" if path == given else f" sets '{path}', which"
+                    sets = "" if path == changed_path else f" sets '{path}', which"
                     raise ValueError(
-                        f"'{given}'{sets} is varied by {variation.who}: {variation.advice}."
+                        f"'{changed_path}'{sets} is varied by {variation.who}: {variation.advice}."
                     )
 
 

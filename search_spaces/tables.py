@@ -292,10 +292,10 @@ class Curve(DeclaredTable):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_after_its_axis(cls, given: Any) -> Any:
-        if isinstance(given, Mapping) and not given.get("name") and isinstance(given.get("x"), str):
-            return {**given, "name": f"curve-{given['x']}"}
-        return given
+    def _named_after_its_axis(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and not data.get("name") and isinstance(data.get("x"), str):
+            return {**data, "name": f"curve-{data['x']}"}
+        return data
 
 
 class EffectsTable(DeclaredTable):

@@ -154,10 +154,12 @@ def _splits(place: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str
     return {split: splits[split] for split in ("train", "validation", "test") if split in splits}
 
 
-def _names(labels: Sequence[np.ndarray], given: np.ndarray | None) -> list[str]:
+def _names(labels: Sequence[np.ndarray], class_names: np.ndarray | None) -> list[str]:
     """Return what classes are called, [] if by their numbers."""
     texts = {str(label) for array in labels if array.dtype.kind == "U" for label in array.ravel()}
-    return sorted(texts) or [str(name) for name in ([] if given is None else given.ravel())]
+    return sorted(texts) or [
+        str(name) for name in ([] if class_names is None else class_names.ravel())
+    ]
 
 
 def _split_of(place: Path, name: str) -> str:
@@ -205,7 +207,7 @@ def _labels(
 
 def _images(place: Path, split: str, images: np.ndarray) -> np.ndarray:
     """Return images [images channels height width] as bytes or numbers from 0 to 1."""
-    given = list(images.shape)
+    shape = list(images.shape)
     if images.ndim == 3:
         images = images[:, None]
     elif images.ndim == 4 and images.shape[3] in {1, 3} and images.shape[1] not in {1, 3}:
@@ -215,6 +217,6 @@ def _images(place: Path, split: str, images: np.ndarray) -> np.ndarray:
         raise ValueError(
             f"The images of the split '{split}' of '{place}' must be [images, height, width] or "
             f"have 1 or 3 channels last or second, as uint8, uint16, truth values or numbers from "
-            f"0 to 1, got {images.dtype} of shape {given}."
+            f"0 to 1, got {images.dtype} of shape {shape}."
         )
     return images.astype(np.float32) if is_float else eight_bits(images)

@@ -109,8 +109,8 @@ class TorchvisionData(UserFiles):
         return _opened(self.name, place, is_train, self.download)
 
 
-def _name(given: Any) -> str:
-    return str(given[0]) if isinstance(given, tuple) else str(given)
+def _name(class_name: Any) -> str:
+    return str(class_name[0]) if isinstance(class_name, tuple) else str(class_name)
 
 
 def _item(name: str, data: Any, number: int) -> tuple[Image.Image, int]:

@@ -148,10 +148,10 @@ class UserFiles(DataSet, ABC):
     @property
     def place(self) -> Path:
         """Where the files lie on this machine."""
-        given = Path(self.path).expanduser()
+        path = Path(self.path).expanduser()
         launch = os.environ.get(LAUNCH_FOLDER)
         folders = (Path.cwd(), *([Path(launch)] if launch else []), data_root())
-        places = [folder / given for folder in folders]  # each is `given` if that is absolute
+        places = [folder / path for folder in folders]  # each is `path` if that is absolute
         return next((place for place in places if place.exists()), places[0])
 
     @abstractmethod

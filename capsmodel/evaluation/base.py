@@ -205,10 +205,10 @@ def findings_of(
             f"The evaluation '{evaluation.kind}' must return Findings, got {findings!r:.80}."
         )
     if wrong := sorted(declared ^ set(findings.metrics)):
-        given = ", ".join(findings.metrics) or "none"
+        returned = ", ".join(findings.metrics) or "none"
         raise ValueError(
             f"The evaluation '{evaluation.kind}' declares the metrics "
-            f"{', '.join(sorted(declared)) or 'none'} and returns {given}: both must name "
+            f"{', '.join(sorted(declared)) or 'none'} and returns {returned}: both must name "
             f"{wrong[0]}, or neither."
         )
     _check_values(evaluation, findings, num_images)
@@ -230,14 +230,14 @@ def _check_values(evaluation: Evaluation, findings: Findings, num_images: int) -
                 f"a tensor, return its .item()."
             )
     for name, values in findings.images.items():
-        given: Any = values
-        if not isinstance(given, Tensor) or given.ndim == 0 or len(given) > num_images:
-            shape = list(given.shape) if isinstance(given, Tensor) else repr(given)[:80]
+        result: Any = values
+        if not isinstance(result, Tensor) or result.ndim == 0 or len(result) > num_images:
+            shape = list(result.shape) if isinstance(result, Tensor) else repr(result)[:80]
             raise ValueError(
                 f"{start} images['{name}'] of shape {shape} for {num_images} images: it must be a "
                 f"tensor with one row for each, or for the first ones."
             )
-        if name in findings.metrics and not _are_shares(given):
+        if name in findings.metrics and not _are_shares(result):
             raise ValueError(
                 f"{start} images['{name}'] beside a metric of that name: it must hold one number "
                 f"in [0, 1] for each image."

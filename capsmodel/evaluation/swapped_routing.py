@@ -78,8 +78,8 @@ class SwappedRouting(Evaluation):
         for n in self.iterations:
             errors, changed = _compared(with_iterations(trained, n), data, before)
             found[f"error.iterations_{n}"], found[f"changed.iterations_{n}"] = errors, changed
-        for name, given in (("mean", shares), ("random", drawn)):
-            errors, changed = _compared(with_shares(trained, given), data, before)
+        for name, couplings in (("mean", shares), ("random", drawn)):
+            errors, changed = _compared(with_shares(trained, couplings), data, before)
             found[f"{name}_couplings_error"], found[f"{name}_couplings_changed"] = errors, changed
         return Findings(
             metrics={

@@ -156,9 +156,9 @@ def _check_fit(source: Trained, trained: Trained) -> None:
         ValueError: If they are of another shape, or have other classes.
     """
     for name in ("image_shape", "num_classes", "task"):
-        given, needed = (getattr(network.config.data, name) for network in (source, trained))
-        if given != needed:
+        offered, needed = (getattr(network.config.data, name) for network in (source, trained))
+        if offered != needed:
             raise ValueError(
                 f"transfer_error needs a source for the same images, {name} {needed}, got a trial "
-                f"of the data '{source.config.data.kind}' with {given}."
+                f"of the data '{source.config.data.kind}' with {offered}."
             )

@@ -177,11 +177,11 @@ def _plain_gradients(
         of_poses: The gradient of the poses.
     """
 
-    def poses(*given: Tensor) -> Tensor:
-        return plain(*given, *inputs[len(given) :]).poses
+    def poses(*arguments: Tensor) -> Tensor:
+        return plain(*arguments, *inputs[len(arguments) :]).poses
 
-    given = tuple(tensor for tensor in inputs if tensor is not None)
-    found = differentiable_gradients(poses, given, of_poses)
+    tensors = tuple(tensor for tensor in inputs if tensor is not None)
+    found = differentiable_gradients(poses, tensors, of_poses)
     return (*found, None)[: len(inputs)]
 
 

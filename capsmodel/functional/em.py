@@ -121,8 +121,8 @@ def em_routing(
         gradient=gradient,
     )
     common = torch.promote_types(activations.dtype, votes.dtype)
-    given = GivenVotes(activations.t(), neighbourhood, votes).to(common)
-    return _of_type(votes.dtype, route_by_em(given, rounds))
+    votes_in_full = GivenVotes(activations.t(), neighbourhood, votes).to(common)
+    return _of_type(votes.dtype, route_by_em(votes_in_full, rounds))
 
 
 def route_by_em(votes: Votes, rounds: "EMRounds") -> Routed:

@@ -240,14 +240,14 @@ def _plain_gradients(
     places = [place for place, need in enumerate(needed) if need]
 
     def of_needed(*values: Tensor) -> tuple[Tensor, ...]:
-        given = list(inputs)
+        values_of_all = list(inputs)
         for place, value in zip(places, values, strict=True):
-            given[place] = value
-        return _plain(asked, *given)
+            values_of_all[place] = value
+        return _plain(asked, *values_of_all)
 
-    given = cast(tuple[Tensor, ...], tuple(inputs[place] for place in places))
+    differentiated = cast(tuple[Tensor, ...], tuple(inputs[place] for place in places))
     slopes = tuple(gradient for gradient in gradients if gradient is not None)
-    found = differentiable_gradients(of_needed, given, slopes)
+    found = differentiable_gradients(of_needed, differentiated, slopes)
     by_place = dict(zip(places, found, strict=True))
     return [by_place.get(place) for place in range(len(inputs))]
 

@@ -104,11 +104,11 @@ class _Slots(WrittenByHand):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
         (votes,) = cast(tuple[Tensor], ctx.saved_tensors)
-        given = [gradient for gradient in gradients if gradient is not None]
-        if not given:
+        present = [gradient for gradient in gradients if gradient is not None]
+        if not present:
             return None, None
         sites, out_caps, edges, pose = votes.shape
-        factors = torch.stack(given, dim=2).view(sites * out_caps, len(given), edges + 2 * pose)
+        factors = torch.stack(present, dim=2).view(sites * out_caps, len(present), edges + 2 * pose)
         rows, scales, columns = factors.split((edges, pose, pose), dim=2)
         scaled = torch.bmm(rows.transpose(1, 2), scales)
         flat = votes.reshape(sites * out_caps, edges, pose)

@@ -58,9 +58,9 @@ def self_routing(
 
     def route(votes: Tensor) -> Routed:
         shares = logits.to(votes).softmax(dim=2).transpose(1, 2)
-        given = shares * activations.to(votes).unsqueeze(1)
-        mass = given.sum(dim=2, keepdim=True)
-        poses = _divided(share_out(output_first(votes), given), mass)
+        routed = shares * activations.to(votes).unsqueeze(1)
+        mass = routed.sum(dim=2, keepdim=True)
+        poses = _divided(share_out(output_first(votes), routed), mass)
         beliefs = _divided(mass, mass.sum(dim=1, keepdim=True)).squeeze(2)
         couplings = Couplings(shares.detach().permute(2, 0, 1), neighbourhood)
         logarithms = mass.squeeze(2).clamp_min(torch.finfo(mass.dtype).tiny).log()

@@ -142,16 +142,16 @@ class _Prior(NamedTuple):
     mean_precision: float
 
     def updated(
-        self, votes: MomentsOfVotes, given: Float[Tensor, "sites out_caps edges"]
+        self, votes: MomentsOfVotes, shares: Float[Tensor, "sites out_caps edges"]
     ) -> _Posterior:
         """Return what is known once children are given to the parents.
 
         With the posterior's mean m, the scatter about the votes' own mean and the term of the
         distance of the two add up to the scatter about m and the prior's precision times m^2.
         """
-        mass = given.sum(dim=2)
+        mass = shares.sum(dim=2)
         mean_precision = self.mean_precision + mass
-        moments = votes.moments(given, mean_precision.unsqueeze(2))
+        moments = votes.moments(shares, mean_precision.unsqueeze(2))
         mean = moments.centre
         scale = 1 + moments.scatter + self.mean_precision * mean.square()
         counts = self.concentration + mass

@@ -52,19 +52,19 @@ class GivenVotes(Votes):
     """Votes that a layer has multiplied out.
 
     Attributes:
-        given: The votes.
+        multiplied: The votes.
     """
 
-    given: Float[Tensor, "sites edges out_caps pose"]
+    multiplied: Float[Tensor, "sites edges out_caps pose"]
 
     def to(self, dtype: torch.dtype) -> "GivenVotes":
         """Return the same votes as numbers of a type."""
-        return GivenVotes(self.activations.to(dtype), self.neighbourhood, self.given.to(dtype))
+        return GivenVotes(self.activations.to(dtype), self.neighbourhood, self.multiplied.to(dtype))
 
     @property
     def values(self) -> Float[Tensor, "sites edges out_caps pose"]:
         """All votes."""
-        return self.given
+        return self.multiplied
 
 
 @dataclass(frozen=True)

@@ -116,9 +116,9 @@ class Capsules(InitialisedModule):
         Raises:
             ValueError: If the poses are of another shape.
         """
-        given, activations = poses[:2] if isinstance(poses, Routed) else (poses, None)
-        check_shape("poses", given, batch=None, in_caps=self.in_caps, in_dim=self.in_dim)
-        votes = self._votes_for_router(given)
+        children, activations = poses[:2] if isinstance(poses, Routed) else (poses, None)
+        check_shape("poses", children, batch=None, in_caps=self.in_caps, in_dim=self.in_dim)
+        votes = self._votes_for_router(children)
         if activations is not None:
             votes = replace(votes, activations=activations.t())
         return reported(self, self.router(votes, generator))

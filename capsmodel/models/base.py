@@ -241,12 +241,12 @@ def recomputed(function: Callable[..., T], *inputs: Any, generator: torch.Genera
     drawn_from = torch.default_generator if generator is None else generator
     start, calls = drawn_from.get_state(), count()
 
-    def run(*given: Any) -> T:
+    def run(*arguments: Any) -> T:
         if next(calls) == 0:
-            return function(*given, drawn_from)
+            return function(*arguments, drawn_from)
         replayed = torch.Generator(drawn_from.device)
         replayed.set_state(start)
-        return function(*given, replayed)
+        return function(*arguments, replayed)
 
     # Nothing draws from the global generators, so there is no state of theirs to keep.
     return checkpoint(run, *inputs, use_reentrant=False, preserve_rng_state=False)

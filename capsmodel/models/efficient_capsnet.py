@@ -80,11 +80,11 @@ class EfficientCapsNet(Model):
     @model_validator(mode="after")
     def _check_sizes(self) -> "EfficientCapsNet":
         for name in ("conv_kernel", "conv_stride"):
-            given: Any = getattr(self, name)
-            if isinstance(given, tuple) and len(given) != len(self.conv_channels):
+            sizes: Any = getattr(self, name)
+            if isinstance(sizes, tuple) and len(sizes) != len(self.conv_channels):
                 raise ValueError(
                     f"{name} must be one number or one for each of the "
-                    f"{len(self.conv_channels)} convolutions, got {len(given)}."
+                    f"{len(self.conv_channels)} convolutions, got {len(sizes)}."
                 )
         if self.conv_channels[-1] % self.primary_dim:
             raise ValueError(

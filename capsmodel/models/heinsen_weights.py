@@ -40,33 +40,33 @@ def released_weights(path: str | os.PathLike[str], own: Mapping[str, Tensor]) ->
         ValueError: If the file is no such state dict, or does not fit our network.
         OSError: If the file cannot be read.
     """
-    given = _read(path)
+    released = _read(path)
     names = {_released_name(name): name for name in own}
-    if missing := sorted(names.keys() - given.keys()):
+    if missing := sorted(names.keys() - released.keys()):
         raise ValueError(f"{path} does not fit the network: it has no {missing[0]!r}.")
-    unread = {name for name in given if name.endswith(_UNREAD)}
-    if unknown := sorted(given.keys() - names.keys() - unread):
+    unread = {name for name in released if name.endswith(_UNREAD)}
+    if unknown := sorted(released.keys() - names.keys() - unread):
         raise ValueError(f"{path} does not fit the network: it has {unknown[0]!r} as well.")
     for theirs, ours in names.items():
         expected = _as_released(ours, own[ours]).shape
-        if given[theirs].shape != expected:
+        if released[theirs].shape != expected:
             raise ValueError(
                 f"{path} does not fit the network: {theirs!r} is of shape "
-                f"{list(given[theirs].shape)}, expected {list(expected)}."
+                f"{list(released[theirs].shape)}, expected {list(expected)}."
             )
-    return {ours: _as_ours(ours, given[theirs]) for theirs, ours in names.items()}
+    return {ours: _as_ours(ours, released[theirs]) for theirs, ours in names.items()}
 
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Tensor]:
     try:
-        given = torch.load(path, map_location="cpu", weights_only=True)
+        released = torch.load(path, map_location="cpu", weights_only=True)
     except _DAMAGED as error:
         raise ValueError(
             f"{path} is not a file of weights that PyTorch reads without running what is in it."
         ) from error
-    if not isinstance(given, Mapping):
-        raise ValueError(f"{path} does not hold a state dict, but {type(given).__name__}.")
-    by_name = cast(Mapping[Any, Any], given)
+    if not isinstance(released, Mapping):
+        raise ValueError(f"{path} does not hold a state dict, but {type(released).__name__}.")
+    by_name = cast(Mapping[Any, Any], released)
     for name, value in by_name.items():
         if not (isinstance(name, str) and isinstance(value, Tensor)):
             raise ValueError(f"{path} does not hold a state dict: {name!r} is no tensor.")

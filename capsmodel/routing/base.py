@@ -188,10 +188,12 @@ def check_routed_poses(what: str, poses: Any, votes: Tensor) -> None:
     batch, _, out_caps, pose = votes.shape
     if isinstance(poses, Tensor) and poses.shape == (batch, out_caps, pose):
         return
-    given = f"a tensor of shape {list(poses.shape)}" if isinstance(poses, Tensor) else f"{poses!r}"
+    returned = (
+        f"a tensor of shape {list(poses.shape)}" if isinstance(poses, Tensor) else f"{poses!r}"
+    )
     raise ValueError(
         f"{what} must return poses of shape {[batch, out_caps, pose]}: batch, out_caps, pose; got "
-        f"{given}."
+        f"{returned}."
     )
 
 

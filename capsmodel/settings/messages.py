@@ -123,7 +123,7 @@ def _one_of(field: FieldInfo) -> _OneOf | None:
 
 
 def _sentence(place: _Place, detail: ErrorDetails) -> str:
-    owner, field, given = place.owner, place.field, detail["input"]
+    owner, field, value = place.owner, place.field, detail["input"]
     message = detail["msg"].removeprefix("Value error, ")
     if detail["type"] == "extra_forbidden" and owner is not None:
         return unknown(f"setting of {_label(owner)}", place.name, settings_of(owner))
@@ -133,7 +133,7 @@ def _sentence(place: _Place, detail: ErrorDetails) -> str:
         what = owner.__name__ if owner else "A part"
         return f"{what} has no kind: give it one, kind: Literal['mine'] = 'mine'."
     if place.name == "kind" and owner is not None and _is_part(owner):
-        return unknown(_family(owner), str(given), [_kind(owner)])
+        return unknown(_family(owner), str(value), [_kind(owner)])
     if detail["type"] == "value_error":
         return f"{place.path}: {message}" if place.is_part and place.path else message
     if field is None or (text := _allowed_text(field)) is None:
@@ -141,7 +141,7 @@ def _sentence(place: _Place, detail: ErrorDetails) -> str:
     if detail["type"] == "missing":
         return f"{place.path} is missing: it must be {text}."
     where = f" at place {place.items[0] + 1}" if place.items else ""
-    return f"{place.path} must be {text}, got {given!r}{where}."
+    return f"{place.path} must be {text}, got {value!r}{where}."
 
 
 def _allowed_text(field: FieldInfo) -> str | None:

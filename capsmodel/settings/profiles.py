@@ -65,10 +65,10 @@ class Settings(Constructed):
         profile = Profile.of(cls, data[PROFILE])
         read = {**fields_of(profile.applied(cls(), info.context, partly=True)), **others}
         try:
-            given = cls.model_validate(read, context=info.context)
+            settings = cls.model_validate(read, context=info.context)
         except ValidationError:
             return read  # refused once more, each error at its place
-        return fields_of(profile.combined(given, given_paths(others, given), info.context))
+        return fields_of(profile.combined(settings, given_paths(others, settings), info.context))
 
 
 S = TypeVar("S", bound=Settings)
@@ -126,20 +126,20 @@ class Profile:
             first = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
             raise ValueError(f"{self.title} does not fit: {first.removesuffix('.')}.") from error
 
-    def combined(self, given: S, paths: Iterator[Path], context: Context) -> S:
+    def combined(self, settings: S, paths: Iterator[Path], context: Context) -> S:
         """Return settings with the profile's values; the given settings must agree with them.
 
         Args:
-            given: The settings as they are given besides the profile.
+            settings: The settings as they are given besides the profile.
             paths: The given values.
             context: Context of the validation.
 
         Raises:
             ValueError: If one of the paths holds another value than the profile sets.
         """
-        result = self.applied(given, context)
+        result = self.applied(settings, context)
         for path in paths:
-            ours, theirs = _plain_at(result, path), _plain_at(given, path)
+            ours, theirs = _plain_at(result, path), _plain_at(settings, path)
             if ours != theirs:
                 raise ValueError(
                     f"{self.title} sets {'.'.join(path)} to {_word(ours)}, got {_word(theirs)}: "
@@ -210,15 +210,17 @@ class Profile:
             )
 
 
-def given_paths(given: Mapping[str, Any], settings: BaseModel, above: Path = ()) -> Iterator[Path]:
+def given_paths(
+    changes: Mapping[str, Any], settings: BaseModel, above: Path = ()
+) -> Iterator[Path]:
     """Yield the paths of all given values: plain values, objects and profiles.
 
     Args:
-        given: Name of a setting -> value, as it was given.
+        changes: Name of a setting -> value, as it was given.
         settings: The validated settings.
         above: Path of both.
     """
-    for name, value in given.items():
+    for name, value in changes.items():
         read = getattr(settings, name, None)
         if name == PROFILE and isinstance(settings, Settings):
             yield from profile_paths(settings, value, above)

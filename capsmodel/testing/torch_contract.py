@@ -85,7 +85,9 @@ class TorchValuesContract:
         weights, buffers = stack_module_state(replicas)  # pyright: ignore[reportArgumentType]
 
         def call(weights: dict[str, Tensor], others: dict[str, Tensor]) -> tuple[Tensor, ...]:
-            return _said(lambda *given: functional_call(module, (weights, others), given), *inputs)
+            return _said(
+                lambda *arguments: functional_call(module, (weights, others), arguments), *inputs
+            )
 
         together = vmap(call, randomness="same")(weights, buffers)
         alone = zip(*(_said(replica, *inputs) for replica in replicas), strict=True)
@@ -102,7 +104,9 @@ class TorchValuesContract:
 
         def loss(weights: dict[str, Tensor], *example: Tensor) -> Tensor:
             alone = [value.unsqueeze(0) for value in example]
-            return _total(_said(lambda *given: functional_call(module, weights, given), *alone))
+            return _total(
+                _said(lambda *arguments: functional_call(module, weights, arguments), *alone)
+            )
 
         mapped = vmap(grad(loss), in_dims=(None, *(0 for _ in inputs)), randomness="same")
         together = mapped(weights, *inputs)

@@ -162,16 +162,16 @@ def _of_picture(picture: Image.Image, source: str, shape: tuple[int, int, int], 
     return _Taken(values, source, (picture.height, picture.width), is_grey(picture), WHITE)
 
 
-def _split(given: Tensor | np.ndarray) -> Iterable[np.ndarray]:
+def _split(array: Tensor | np.ndarray) -> Iterable[np.ndarray]:
     """Yield images [height width channels] of an array of any form.
 
     Raises:
         ValueError: If it has another number of axes.
     """
-    if isinstance(given, Tensor):
-        given = given.detach().cpu()
-        given = given.float() if given.is_floating_point() else given
-    values = np.asarray(given)
+    if isinstance(array, Tensor):
+        array = array.detach().cpu()
+        array = array.float() if array.is_floating_point() else array
+    values = np.asarray(array)
     shape = values.shape
     if 0 not in shape and values.ndim == 2:
         return [values[..., None]]
@@ -235,8 +235,8 @@ def _conversion(taken: Sequence[_Taken], data: DataSet) -> str:
     changes: list[str] = []
     sizes = dict.fromkeys(f"{image.size[1]} x {image.size[0]}" for image in taken)
     if {image.size for image in taken} != {tuple(wanted)}:
-        given = ", ".join(sizes) if len(sizes) <= _MOST_SIZES else "several sizes"
-        changes.append(f"{given} to {wanted[1]} x {wanted[0]} ({FIT_WORDS[data.picture_fit]})")
+        sizes_text = ", ".join(sizes) if len(sizes) <= _MOST_SIZES else "several sizes"
+        changes.append(f"{sizes_text} to {wanted[1]} x {wanted[0]} ({FIT_WORDS[data.picture_fit]})")
     if any(image.is_grey != (channels == 1) for image in taken):
         changes.append("colour to grey" if channels == 1 else "grey to three channels")
     largest = sorted({image.white for image in taken} - {1.0})

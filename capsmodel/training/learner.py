@@ -232,10 +232,10 @@ class Learner:
         if not self.has_own_parts:
             batch = presented(images, self.config.augmentation.plain)
             return self.judge(batch, generator, progress)
-        given = images.copied()
-        batch = presented(given, self.config.augmentation.plain)
+        copies = images.copied()
+        batch = presented(copies, self.config.augmentation.plain)
         if is_first:  # before the network, which may be handed the same memory
-            refuse_writing(self.config.augmentation, images=(given.images, images.images))
+            refuse_writing(self.config.augmentation, images=(copies.images, images.images))
         before, state = batch.copied(), state_of(self.network) if is_first else {}
         outputs = self._outputs_apart(batch, generator)
         handed, labels = copied_outputs(outputs), images.labels.clone()

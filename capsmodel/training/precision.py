@@ -29,8 +29,8 @@ def multiplied_in(precision: Precision, device: torch.device) -> Generator[None]
     try:
         yield
     finally:
-        for backend, given in zip(backends, before, strict=True):
-            backend.fp32_precision = given
+        for backend, setting in zip(backends, before, strict=True):
+            backend.fp32_precision = setting
 
 
 def outputs_in(

@@ -515,14 +515,14 @@ def measured(
         declared = [metric.name for metric in part.epoch_metrics]
         if not declared:
             continue
-        given = _measured_by(part, beliefs, labels)
-        if set(given) != set(declared):
+        measured = _measured_by(part, beliefs, labels)
+        if set(measured) != set(declared):
             raise ValueError(
-                f"{type(part).__name__} measures {', '.join(given) or 'nothing'} and declares "
+                f"{type(part).__name__} measures {', '.join(measured) or 'nothing'} and declares "
                 f"{', '.join(declared)}: its epoch_metrics and measure must agree."
             )
         for name in declared:
-            value = torch.as_tensor(given[name], dtype=torch.float32, device=beliefs.device)
+            value = torch.as_tensor(measured[name], dtype=torch.float32, device=beliefs.device)
             numbers[name] = value.reshape(())
     return numbers
 
@@ -536,6 +536,6 @@ def _measured_by(part: Part, beliefs: Tensor, labels: Tensor) -> Mapping[str, An
     if is_built_in(type(part)):
         return part.measure(beliefs, labels)
     handed, true = beliefs.clone(), labels.clone()
-    given = part.measure(handed, true)
+    measured = part.measure(handed, true)
     refuse_writing(part, beliefs=(handed, beliefs), labels=(true, labels))
-    return given
+    return measured

@@ -358,8 +358,8 @@ class Plan(Settings):
             with_profiles: Include the settings that profiles of arms set; these depend on the base.
         """
         for name, settings in self.initial_arms(definition).items():
-            for path, given in _paths_of(settings, definition if with_profiles else None):
-                who = f"the sweep itself (arm '{name}' changes '{given}')"
+            for path, changed_path in _paths_of(settings, definition if with_profiles else None):
+                who = f"the sweep itself (arm '{name}' changes '{changed_path}')"
                 yield Varied(path, who, _ADVICE, is_within_kinds=True)
 
 
@@ -439,5 +439,5 @@ def _paths_of(
         yield from ((part_of_kind(path), path) for path in settings)
         return
     config = with_settings(definition.base, settings, definition.parts)
-    for given, paths in paths_set(config, settings).items():
-        yield from ((path, given) for path in (given, *paths))
+    for set_path, paths in paths_set(config, settings).items():
+        yield from ((path, set_path) for path in (set_path, *paths))

@@ -133,8 +133,8 @@ class Search(Plan):
 
     @field_validator("stop", "limits", mode="before")
     @classmethod
-    def _single_in_a_tuple(cls, given: object) -> object:
-        return given if isinstance(given, list | tuple) else (given,)
+    def _single_in_a_tuple(cls, value: object) -> object:
+        return value if isinstance(value, list | tuple) else (value,)
 
     @field_validator("seeds")
     @classmethod

@@ -259,14 +259,16 @@ def checked_values(path: str, values: Values, kinds: tuple[str, ...]) -> Values:
                 f"'{path}' is a value and no part: give Ints, Floats or Choices, got {values!r}."
             )
         return values
-    given = values.values if isinstance(values, Choices) else values
-    if not isinstance(given, tuple) or not all(isinstance(kind, str) for kind in given):
+    choices = values.values if isinstance(values, Choices) else values
+    if not isinstance(choices, tuple) or not all(isinstance(kind, str) for kind in choices):
         raise ValueError(
             f"'{path}' is a part: give some of its kinds, such as {kinds[:2]}, got {values}."
         )
-    if not given or len(set(given)) < len(given):
-        raise ValueError(f"The kinds of '{path}' must be all different, at least one, got {given}.")
-    return tuple(map(str, given))
+    if not choices or len(set(choices)) < len(choices):
+        raise ValueError(
+            f"The kinds of '{path}' must be all different, at least one, got {choices}."
+        )
+    return tuple(map(str, choices))
 
 
 def with_kinds(settings: Sequence[Setting], roots: Sequence[Root]) -> list[Setting]:

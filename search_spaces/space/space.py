@@ -155,8 +155,8 @@ class Space:
             old = tuple(changed.pop(setting.place, setting) for setting in space.settings)
             settings = (*old, *changed.values())
             space = replace(space, settings=tuple(under_choices(settings, space.roots, settings)))
-        for path, given in values.items():
-            is_fixed = isinstance(given, tuple) and len(given) == 1
+        for path, range_of_path in values.items():
+            is_fixed = isinstance(range_of_path, tuple) and len(range_of_path) == 1
             if not is_fixed and not space._shows(path):
                 raise ValueError(
                     f"'{path}' has no effect: the space does not choose a kind that has it."
@@ -378,10 +378,10 @@ def _reordered(
     setting: Setting, dimension: Dimension, choices: Mapping[str, Sequence[Plain]]
 ) -> Setting:
     """Return a setting with its choices in another order, if that has exactly these."""
-    given, order = setting.values, choices.get(dimension.name, ())
-    values = given.values if isinstance(given, Choices) else given
+    declared, order = setting.values, choices.get(dimension.name, ())
+    values = declared.values if isinstance(declared, Choices) else declared
     is_same = isinstance(values, tuple) and sorted(map(repr, values)) == sorted(map(repr, order))
     if not is_same:
         return setting
-    ordered = Choices(*order) if isinstance(given, Choices) else tuple(map(str, order))
+    ordered = Choices(*order) if isinstance(declared, Choices) else tuple(map(str, order))
     return replace(setting, values=ordered)

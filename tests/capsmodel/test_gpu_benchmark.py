@@ -74,10 +74,10 @@ def test_disagreement_is_noticed(
 
 
 def _off_on_the_device(
-    exact: Callable[..., gpu.Numbers], factor: float, *given: object, count: list[int]
+    exact: Callable[..., gpu.Numbers], factor: float, *arguments: object, count: list[int]
 ) -> gpu.Numbers:
     """Return numbers that are off in the last two of each four calls: the first are the CPU's."""
-    numbers = exact(*given)
+    numbers = exact(*arguments)
     count[0] += 1
     if count[0] % 4 in {1, 2}:
         return numbers

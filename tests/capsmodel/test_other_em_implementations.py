@@ -102,8 +102,8 @@ def test_activations_that_cancel_are_activations_of_one(rounds: int) -> None:
     assert_close(own_value, value, rtol=0, atol=1e-6)  # the activations cancel but for 1e-8
     assert_close(own_gradient, gradient, rtol=0, atol=1e-5)
     assert (ours(VOTES, ACTIVATIONS) - value).abs().max() > 0.01
-    _, cancelled = with_gradient(lambda given: em(VOTES, given, by), ACTIVATIONS)
-    _, used = with_gradient(lambda given: ours(VOTES, given), ACTIVATIONS)
+    _, cancelled = with_gradient(lambda activations: em(VOTES, activations, by), ACTIVATIONS)
+    _, used = with_gradient(lambda activations: ours(VOTES, activations), ACTIVATIONS)
     assert cancelled.abs().max() < 1e-5
     assert used.abs().max() > 0.1
 

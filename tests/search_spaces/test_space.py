@@ -284,8 +284,8 @@ def test_choices_over_what_was_free_make_it_conditional() -> None:
     assert names(free) == ["model.routing.iterations"]
     chosen = free + Space.of(CapsNet, at="model").only("model.primary_dim")
     assert not chosen.is_conditional
-    given = chosen.varied({"model.routing": ("dynamic", "uniform")})
-    assert names(given) == [
+    varied = chosen.varied({"model.routing": ("dynamic", "uniform")})
+    assert names(varied) == [
         "model.routing",
         "model.routing[dynamic].iterations",
         "model.primary_dim",

@@ -225,10 +225,10 @@ def test_an_evaluation_may_be_given_by_its_kind() -> None:
     assert by_kind.evaluations == (Confidence(),)
 
 
-@pytest.mark.parametrize("given", ["confidenc", {"kind": "confidenc"}])
-def test_an_unknown_evaluation_gets_the_nearest_name(given: Any) -> None:
+@pytest.mark.parametrize("evaluation", ["confidenc", {"kind": "confidenc"}])
+def test_an_unknown_evaluation_gets_the_nearest_name(evaluation: Any) -> None:
     with pytest.raises(ValidationError) as caught:
-        Sweep.model_validate({**dict(sweep()), "evaluations": [given]})
+        Sweep.model_validate({**dict(sweep()), "evaluations": [evaluation]})
     assert explain(caught.value).startswith(
         "Unknown evaluation 'confidenc'. Did you mean 'confidence'? Known: "
     )

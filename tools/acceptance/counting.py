@@ -23,10 +23,10 @@ def count_and_print(parts: Mapping[str, Callable[[int], Iterator[Job]]], descrip
     Returns:
         1 if anything does not hold, else 0.
     """
-    given = _given([*parts], description)
+    options = _parsed_options([*parts], description)
     start, by_criterion = time.perf_counter(), dict[str, list[Figure]]()
-    jobs = [job for part in given.only or parts for job in parts[part](given.draws)]
-    with ProcessPoolExecutor(given.processes) as pool:
+    jobs = [job for part in options.only or parts for job in parts[part](options.draws)]
+    with ProcessPoolExecutor(options.processes) as pool:
         for figures in pool.map(_counted, jobs):
             for figure in figures:
                 by_criterion.setdefault(figure.criterion, []).append(figure)
@@ -38,9 +38,9 @@ def count_and_print(parts: Mapping[str, Callable[[int], Iterator[Job]]], descrip
         for figure in figures:
             print(figure.as_line())
     everything = [figure for figures in by_criterion.values() for figure in figures]
-    if given.figures:
+    if options.figures:
         lines = (json.dumps(figure.as_record()) for figure in everything)
-        given.figures.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        options.figures.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0 if all(figure.holds for figure in everything) else 1
 
 
@@ -48,7 +48,7 @@ def _counted(job: Job) -> list[Figure]:
     return list(job())
 
 
-def _given(parts: list[str], description: str) -> argparse.Namespace:
+def _parsed_options(parts: list[str], description: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--draws", type=int, default=10_000, help="tables a rate")
     parser.add_argument("--processes", type=int, default=1, help="that count at once")

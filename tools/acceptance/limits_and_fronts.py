@@ -251,8 +251,8 @@ if __name__ == "__main__":
     parser.add_argument("--cases", type=int, default=20)
     parser.add_argument("--proposals", type=int, default=40)
     parser.add_argument("--sampler", default="tpe")
-    given = parser.parse_args()
+    options = parser.parse_args()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    rows = {"limits": limits, "fronts": fronts}[given.what]
-    for row in rows(given.cases, given.proposals, given.sampler):
+    rows = {"limits": limits, "fronts": fronts}[options.what]
+    for row in rows(options.cases, options.proposals, options.sampler):
         print(row, flush=True)

@@ -134,9 +134,9 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=list(SCHEDULERS))
     parser.add_argument("--spread", type=float, default=5.0)
-    given = parser.parse_args()
-    kind = Kind(given.sampler, given.trials, given.slots, given.spread)
-    for line in lines(kind, given.cases, given.only):
+    options = parser.parse_args()
+    kind = Kind(options.sampler, options.trials, options.slots, options.spread)
+    for line in lines(kind, options.cases, options.only):
         print(line, flush=True)
 
 

@@ -29,10 +29,10 @@ HEADS: dict[type[Row], str] = {
 
 def main() -> int:
     """Count what is asked for, and print it."""
-    given = _given()
+    options = _parsed_options()
     start, by_criterion = time.perf_counter(), dict[str, list[Row]]()
-    for part in given.only or PARTS:
-        for row in PARTS[part](given):
+    for part in options.only or PARTS:
+        for row in PARTS[part](options):
             by_criterion.setdefault(row.criterion, []).append(row)
             print(f"{time.perf_counter() - start:6.0f} s {row.as_line()}", file=sys.stderr)
     for criterion, rows in by_criterion.items():
@@ -43,7 +43,7 @@ def main() -> int:
     return 0 if all(row.holds for rows in by_criterion.values() for row in rows) else 1
 
 
-def null(given: argparse.Namespace) -> Iterator[Row]:
+def null(options: argparse.Namespace) -> Iterator[Row]:
 
     kinds = (
         networks.IMAGES_DOMINATE,
@@ -52,21 +52,21 @@ def null(given: argparse.Namespace) -> Iterator[Row]:
         networks.FEW_ERRORS,
     )
     for generator, images in [*product(kinds, (359,)), (networks.IMAGES_DOMINATE, 718)]:
-        yield from null_search.drawn(generator, images, given.draws)
+        yield from null_search.drawn(generator, images, options.draws)
 
 
-def searched(given: argparse.Namespace) -> Iterator[Row]:
+def searched(options: argparse.Namespace) -> Iterator[Row]:
 
-    yield from null_search.searched(networks.IMAGES_DOMINATE, 359, given.searches)
+    yield from null_search.searched(networks.IMAGES_DOMINATE, 359, options.searches)
 
 
-def divergence(given: argparse.Namespace) -> Iterator[Row]:
+def divergence(options: argparse.Namespace) -> Iterator[Row]:
 
     for function in searched_functions.DIVERGING:
-        yield from regrets.compared_where_rare(function, range(given.cases))
+        yield from regrets.compared_where_rare(function, range(options.cases))
 
 
-def regret(given: argparse.Namespace) -> Iterator[Row]:
+def regret(options: argparse.Namespace) -> Iterator[Row]:
 
     functions = (
         searched_functions.SMOOTH,
@@ -74,31 +74,31 @@ def regret(given: argparse.Namespace) -> Iterator[Row]:
         *searched_functions.DIVERGING,
     )
     for function in functions:
-        yield from regrets.against_optuna(function, range(given.cases))
+        yield from regrets.against_optuna(function, range(options.cases))
 
 
-def stops(given: argparse.Namespace) -> Iterator[Row]:
+def stops(options: argparse.Namespace) -> Iterator[Row]:
 
     for reduction, seeds in product((2, 3), (1, 2, 3, 4, 5)):
-        yield from early_stops.rung_survivors(reduction, seeds, 1, given.searches)
+        yield from early_stops.rung_survivors(reduction, seeds, 1, options.searches)
     for reduction in (2, 3):
-        yield from early_stops.rung_survivors(reduction, 3, 4, given.searches)
+        yield from early_stops.rung_survivors(reduction, 3, 4, options.searches)
     for seeds in (1, 3):
-        yield from early_stops.tied(seeds, given.searches)
+        yield from early_stops.tied(seeds, options.searches)
 
 
-def median(given: argparse.Namespace) -> Iterator[Row]:
+def median(options: argparse.Namespace) -> Iterator[Row]:
 
     for epochs, falls_by, seeds in product((8, 30), (0.0, 0.3), (1, 3)):
-        yield from early_stops.survivors(epochs, falls_by, seeds, given.searches // 4)
+        yield from early_stops.survivors(epochs, falls_by, seeds, options.searches // 4)
 
 
-def saving(given: argparse.Namespace) -> Iterator[Row]:
+def saving(options: argparse.Namespace) -> Iterator[Row]:
 
     for scheduler, (seeds, slots) in product(
         (Asha(), Asha(reduction_factor=2), Median()), ((1, 1), (3, 1), (3, 2), (3, 3), (3, 4))
     ):
-        yield from early_stops.saved(scheduler, seeds, slots, given.searches // 8)
+        yield from early_stops.saved(scheduler, seeds, slots, options.searches // 8)
 
 
 PARTS = {
@@ -112,7 +112,7 @@ PARTS = {
 }
 
 
-def _given() -> argparse.Namespace:
+def _parsed_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--draws", type=int, default=10_000, help="searches drawn at once, a rate")
     parser.add_argument("--searches", type=int, default=400, help="made one by one, a rate")

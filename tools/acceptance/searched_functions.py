@@ -52,13 +52,13 @@ class Function:
         for dimension, middle in zip(self.space.dimensions, best.tolist(), strict=True):
             if dimension.name not in point:
                 continue
-            given = point[dimension.name]
+            value = point[dimension.name]
             if isinstance(dimension.range, Choices):
                 values = dimension.range.values
-                total += 0.1 * ((values.index(given) - int(middle * len(values))) % len(values))
+                total += 0.1 * ((values.index(value) - int(middle * len(values))) % len(values))
                 continue
             assert isinstance(dimension.range, Floats)
-            place = unit_place(dimension.range, given)
+            place = unit_place(dimension.range, value)
             if dimension.name == RATE and self.diverging:
                 if place > 1 - self.diverging:
                     return math.nan

@@ -338,13 +338,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--draws", type=int, default=400, help="searches a rate")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
-    given = parser.parse_args()
+    options = parser.parse_args()
     _draw_few_halves()
     print("| what | case | trials | asked | rate | 95 % | holds | beside |")
     print("| :--- | :--- | ---: | :--- | ---: | ---: | :--- | :--- |")
     start, holds = time.process_time(), True
-    for part in given.only:
-        for rate in PARTS[part](given.draws):
+    for part in options.only:
+        for rate in PARTS[part](options.draws):
             print(rate.as_line(), flush=True)
             print(f"{time.process_time() - start:6.0f} s", file=sys.stderr, flush=True)
             holds &= rate.holds()

@@ -25,20 +25,20 @@ from tools.chaos.run import run
 def main() -> int:
     """Run one seed, tell how it went, and note its figures."""
 
-    given = _given()
+    options = _parsed_options()
     signal.signal(
         signal.SIGTERM, lambda _number, _frame: sys.exit(143)
     )  # so that what was started is ended
-    figures = run(given)
+    figures = run(options)
     line = json.dumps(figures)
     print(line)
-    if given.figures:
-        with given.figures.open("a") as file:
+    if options.figures:
+        with options.figures.open("a") as file:
             file.write(line + "\n")
     return 1 if figures["problems"] else 0
 
 
-def _given() -> argparse.Namespace:
+def _parsed_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tools.chaos", description=(__doc__ or "").splitlines()[0]
     )

@@ -44,14 +44,14 @@ class Part(NamedTuple):
     joins_cluster: bool
 
 
-def run(given: argparse.Namespace) -> dict[str, Any]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Run a seed, and return its figures."""
-    mark_own_children(f"{given.seed}-{os.getpid()}")
-    scratch = given.folder.resolve()
-    folder = scratch / f"seed-{given.seed}-{os.getpid()}"
-    means = [] if given.short else _means()
-    parts = _parts(scratch / ("short" if given.short else "full"), means, is_short=given.short)
-    chaos = Chaos(folder, given.seed, 60 * given.minutes, means)
+    mark_own_children(f"{options.seed}-{os.getpid()}")
+    scratch = options.folder.resolve()
+    folder = scratch / f"seed-{options.seed}-{os.getpid()}"
+    means = [] if options.short else _means()
+    parts = _parts(scratch / ("short" if options.short else "full"), means, is_short=options.short)
+    chaos = Chaos(folder, options.seed, 60 * options.minutes, means)
     tell("the same sweeps undisturbed, while cluster and server start")
     with ThreadPoolExecutor() as at_once:  # trials sleep: two take little longer than one
         making = at_once.map(partial(_reference_of, scratch), parts)

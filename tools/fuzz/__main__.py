@@ -44,24 +44,28 @@ SEARCH = ("quickstart_search", "--epochs", "1", "--trials", "3")
 
 
 def main() -> int:
-    given = _given()
-    sys.path.insert(0, str(given.tree))
-    os.environ |= {"PYTHONPATH": str(given.tree), "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "token"}
-    place = Place(given.folder.resolve())
-    launches = [tuple(command.split()) for command in given.launch] or [LAUNCH, SEARCH]
+    options = _parsed_options()
+    sys.path.insert(0, str(options.tree))
+    os.environ |= {
+        "PYTHONPATH": str(options.tree),
+        "OMP_NUM_THREADS": "1",
+        "RAY_AUTH_MODE": "token",
+    }
+    place = Place(options.folder.resolve())
+    launches = [tuple(command.split()) for command in options.launch] or [LAUNCH, SEARCH]
     if not place.pristine.exists():
         _make(place, launches)
     preload()
     place.renew()
-    todo = _rounds(given.seed, _changes(place, given.match), given.rounds)
-    other = tuple(given.other.split())
-    commands = Commands(launches, given.limit, other, has_ui=not given.seldom_ui)
+    todo = _rounds(options.seed, _changes(place, options.match), options.rounds)
+    other = tuple(options.other.split())
+    commands = Commands(launches, options.limit, other, has_ui=not options.seldom_ui)
     counts: Counter[str] = Counter()
     started, done, last = time.monotonic(), 0, 0
-    for number, changes in (pair for pair in todo if _is_asked(pair[0], given)):
-        if time.monotonic() - started > 60 * given.minutes:
+    for number, changes in (pair for pair in todo if _is_asked(pair[0], options)):
+        if time.monotonic() - started > 60 * options.minutes:
             break
-        chance = random.Random(f"{given.seed} {number}")
+        chance = random.Random(f"{options.seed} {number}")
         for finding in fuzz(place, commands, changes, chance):
             counts[finding.kind] += 1
             what = " and ".join(change.label for change in changes)
@@ -70,16 +74,16 @@ def main() -> int:
         done, last = done + 1, number
     minutes = (time.monotonic() - started) / 60
     print(
-        f"seed {given.seed}, {done} rounds up to {last} of {len(todo)} in {minutes:.1f} minutes: "
+        f"seed {options.seed}, {done} rounds up to {last} of {len(todo)} in {minutes:.1f} minutes: "
         + (", ".join(f"{n} {kind}" for kind, n in counts.items()) or "nothing was found")
     )
     return 1 if counts else 0
 
 
-def _is_asked(number: int, given: argparse.Namespace) -> bool:
-    share, shares = given.share
-    is_mine = number >= given.first and number % shares == share
-    return is_mine if given.only is None else number == given.only
+def _is_asked(number: int, options: argparse.Namespace) -> bool:
+    share, shares = options.share
+    is_mine = number >= options.first and number % shares == share
+    return is_mine if options.only is None else number == options.only
 
 
 def _make(place: Place, launches: list[tuple[str, ...]]) -> None:
@@ -95,10 +99,10 @@ def _make(place: Place, launches: list[tuple[str, ...]]) -> None:
 
 def _changes(place: Place, match: str) -> list[list[Mutation]]:
     """Return what may be done: what was aimed, what all may suffer, what lies beside."""
-    given = place.storage, place.traps
+    places = place.storage, place.traps
     return [
         [change for change in changes if re.search(match, change.label)]
-        for changes in (aims(*given), mutations(*given), [*neighbours(*given), *copies(*given)])
+        for changes in (aims(*places), mutations(*places), [*neighbours(*places), *copies(*places)])
     ]
 
 
@@ -131,7 +135,7 @@ def _by_kind(changes: list[Mutation], chance: random.Random) -> list[Mutation]:
     return [change for turn in itertools.zip_longest(*kinds.values()) for change in turn if change]
 
 
-def _given() -> argparse.Namespace:
+def _parsed_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tools.fuzz", description=(__doc__ or "").splitlines()[0]
     )

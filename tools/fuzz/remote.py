@@ -314,27 +314,27 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--only", type=int, help="this round alone")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds a round may take")
-    given = parser.parse_args()
+    options = parser.parse_args()
     num_found = 0
-    rounds = range(given.rounds) if given.only is None else [given.only]
+    rounds = range(options.rounds) if options.only is None else [options.only]
     for number in rounds:
-        seed = f"{given.kind} {given.seed} {number}"
+        seed = f"{options.kind} {options.seed} {number}"
         sys.stdout.flush()
         pid = os.fork()
         if pid == 0:
             os.setsid()
             code = 1
             try:
-                code = one_round(given.kind, seed)
+                code = one_round(options.kind, seed)
             except BaseException:  # noqa: BLE001 - a fault of the fuzzer is to be seen
                 traceback.print_exc()
             sys.stdout.flush()
             os._exit(code)
-        code = ended(pid, given.limit)
+        code = ended(pid, options.limit)
         if code is None:
             print(f"{seed}: does not end")
         num_found += code != 0
-    print(f"{given.kind}, seed {given.seed}: {len(rounds)} rounds, {num_found} with findings")
+    print(f"{options.kind}, seed {options.seed}: {len(rounds)} rounds, {num_found} with findings")
     return int(bool(num_found))
 
 

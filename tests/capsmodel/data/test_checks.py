@@ -68,9 +68,9 @@ def test_more_classes_in_the_labels_than_the_data_set_has_are_refused() -> None:
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "uint16"])
 def test_labels_of_other_integers_become_those_of_64_bits(dtype: str) -> None:
-    given = load_checked(FromOne(where="none", dtype=dtype), "cpu").train.labels
-    assert given.dtype == torch.int64
-    assert torch.equal(given, FromOne(where="none").load("cpu").train.labels)
+    labels = load_checked(FromOne(where="none", dtype=dtype), "cpu").train.labels
+    assert labels.dtype == torch.int64
+    assert torch.equal(labels, FromOne(where="none").load("cpu").train.labels)
 
 
 @pytest.mark.usefixtures("unchecked")

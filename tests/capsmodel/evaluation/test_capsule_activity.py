@@ -343,5 +343,5 @@ def test_layers_without_an_active_capsule_say_so() -> None:
 def test_a_network_without_the_layer_has_no_figures_but_a_reason(model: Any, reason: str) -> None:
     findings = found_in(trained(model), layer="second")
     assert not findings.metrics
-    (given,) = findings.left_out
-    assert given.startswith(reason)
+    (sentence,) = findings.left_out
+    assert sentence.startswith(reason)

@@ -119,8 +119,8 @@ def test_second_derivatives_are_right(name: str) -> None:
     capsules = layer(ROUTINGS[name])
 
     def routed(poses: Tensor, weight: Tensor) -> Tensor:
-        given = {"weight": weight}
-        return torch.func.functional_call(capsules, given, (poses,)).poses
+        parameters = {"weight": weight}
+        return torch.func.functional_call(capsules, parameters, (poses,)).poses
 
     inputs = (some_poses(), capsules.weight.detach().clone().requires_grad_())
     assert torch.autograd.gradcheck(routed, inputs, fast_mode=True)
@@ -143,11 +143,11 @@ def test_each_gradient_may_be_asked_for_alone(wanted: str, monkeypatch: pytest.M
 def test_all_rows_of_a_jacobian_may_be_made_at_once() -> None:
     capsules, jacobian = layer(DynamicRouting()), torch.autograd.functional.jacobian
 
-    def poses(given: Tensor) -> Tensor:
-        return capsules(given).poses
+    def poses(children: Tensor) -> Tensor:
+        return capsules(children).poses
 
-    given = some_poses().detach()
-    assert_close(jacobian(poses, given, vectorize=True), jacobian(poses, given))
+    children = some_poses().detach()
+    assert_close(jacobian(poses, children, vectorize=True), jacobian(poses, children))
 
 
 def test_without_gradients_the_values_are_the_same() -> None:
@@ -163,8 +163,8 @@ def test_checkpointing_changes_nothing() -> None:
     capsules, poses = layer(DynamicRouting(bias=True)), some_poses()
     expected = torch.autograd.grad(capsules(poses).poses.square().sum(), poses)[0]
 
-    def of_poses(given: Tensor) -> Tensor:
-        return capsules(given).poses
+    def of_poses(children: Tensor) -> Tensor:
+        return capsules(children).poses
 
     again: Any = checkpoint(of_poses, poses, use_reentrant=False)
     assert torch.equal(torch.autograd.grad(again.square().sum(), poses)[0], expected)

@@ -71,8 +71,8 @@ def test_em_is_the_printed_procedure(iterations: int, around: Neighbourhood) -> 
 
     temperatures = [0.5, 1.0, 1.5][:iterations]
     actual = em_routing(
-        layer.given().values,
-        layer.given().activations.t(),
+        layer.votes_in_full().values,
+        layer.votes_in_full().activations.t(),
         iterations,
         activation_bias=0.3,
         cost_bias=torch.full((3,), 0.7, dtype=torch.float64),
@@ -103,8 +103,8 @@ def test_settings_compute_what_the_functions_do(routing: Routing) -> None:
         "inverted_attention": lambda: inverted_attention_routing(votes),
         "self_attention": lambda: self_attention_routing(votes),
     }
-    given = GivenVotes(activations.t(), Neighbourhood(), votes)
-    routed = router_for(routing, votes)(given, seeded(7))
+    votes_in_full = GivenVotes(activations.t(), Neighbourhood(), votes)
+    routed = router_for(routing, votes)(votes_in_full, seeded(7))
     expected = functions[routing.kind]()
     assert torch.equal(routed.poses, expected.poses)
     if routed.logits is None:  # a layer may have more that it learned

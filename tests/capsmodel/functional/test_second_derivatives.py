@@ -150,8 +150,10 @@ def test_second_derivatives_are_those_of_automatic_differentiation(
 def test_so_are_those_of_transformed_functions(
     function: Function, inputs: tuple[Tensor, ...]
 ) -> None:
-    def length(*given: Tensor) -> Tensor:
-        gradients = torch.func.grad(lambda *arguments: loss(function, arguments), every)(*given)
+    def length(*inputs_of_function: Tensor) -> Tensor:
+        gradients = torch.func.grad(lambda *arguments: loss(function, arguments), every)(
+            *inputs_of_function
+        )
         return torch.stack([gradient.square().sum() for gradient in gradients]).sum()
 
     every = tuple(range(len(inputs)))

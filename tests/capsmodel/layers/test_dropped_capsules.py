@@ -35,8 +35,8 @@ def test_activations_that_a_routing_reads_are_at_most_one_beside_dropped_capsule
             value.mul_(100)  # so that poses are almost of length 1
     seen: list[Tensor] = []
 
-    def see(_: nn.Module, given: tuple[Votes, torch.Generator]) -> None:
-        seen.append(given[0].activations)
+    def see(_: nn.Module, inputs: tuple[Votes, torch.Generator]) -> None:
+        seen.append(inputs[0].activations)
 
     built.capsules.router.register_forward_pre_hook(see)
     built(torch.rand(3, 1, 8, 8, generator=seeded()), None, seeded(1))

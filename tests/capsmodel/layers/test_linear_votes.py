@@ -69,8 +69,8 @@ def gradients(routed: Routed, *of: Tensor) -> tuple[Tensor, ...]:
 def test_every_routing_says_of_linear_votes_what_it_says_of_all(name: str) -> None:
     capsules, poses = layer(ROUTINGS[name]), some_poses()
     actual = capsules(poses, seeded(3))
-    given = GivenVotes(poses.norm(dim=-1).t(), Neighbourhood(), capsules.votes(poses))
-    expected = capsules.router(given, seeded(3))
+    votes_in_full = GivenVotes(poses.norm(dim=-1).t(), Neighbourhood(), capsules.votes(poses))
+    expected = capsules.router(votes_in_full, seeded(3))
     assert_close(actual.poses, expected.poses)
     assert_close(actual.activations, expected.activations)
     assert actual.couplings is not None

@@ -54,12 +54,12 @@ def test_images_are_reduced_as_pytorch_names_it(loss: type[ClassWeightedLoss]) -
 def test_class_weights_are_those_of_the_settings(
     loss: type[ClassWeightedLoss], reduction: str
 ) -> None:
-    given = loss().module(reduction=reduction, class_weights=WEIGHTS)
+    module = loss().module(reduction=reduction, class_weights=WEIGHTS)
     outputs = Outputs(BELIEFS, None)
     settings = loss(class_weights=tuple(WEIGHTS.tolist()))
-    assert_close(given(BELIEFS, LABELS), settings.judge(outputs, LABELS, 1.0, reduction))
+    assert_close(module(BELIEFS, LABELS), settings.judge(outputs, LABELS, 1.0, reduction))
     listed = loss().module(reduction=reduction, class_weights=WEIGHTS.tolist())
-    assert_close(listed(BELIEFS, LABELS), given(BELIEFS, LABELS))
+    assert_close(listed(BELIEFS, LABELS), module(BELIEFS, LABELS))
 
 
 @pytest.mark.parametrize("loss", [loss for loss in LOSSES if "classes" in loss.takes], ids=kind_of)

@@ -98,13 +98,13 @@ def self_routed(
 ) -> tuple[Tensor, Tensor]:
     """Return the parents' poses and beliefs at one place, of children [batch, children, pose]."""
     logits = torch.einsum("bip,ipj->bij", poses, router[0]) + router[1]
-    given = logits.softmax(dim=2) * beliefs.unsqueeze(2)
-    mass = given.sum(dim=1)
+    routed = logits.softmax(dim=2) * beliefs.unsqueeze(2)
+    mass = routed.sum(dim=1)
     if matrices is None:
         return poses, mass / beliefs.sum(dim=1, keepdim=True)
     votes = torch.einsum("bip,ipqj->bijq", poses, matrices)
     return (
-        (given.unsqueeze(3) * votes).sum(dim=1) / mass.unsqueeze(2),
+        (routed.unsqueeze(3) * votes).sum(dim=1) / mass.unsqueeze(2),
         mass / beliefs.sum(dim=1, keepdim=True),
     )
 

@@ -77,12 +77,12 @@ class Layer(NamedTuple):
             offsets,
         )
 
-    def given(self) -> GivenVotes:
+    def votes_in_full(self) -> GivenVotes:
         products = self.products()
         return GivenVotes(products.activations, products.neighbourhood, products.values)
 
     def route(self, settings: EMRouting, *, held_in_full: bool = False) -> Routed:
-        votes = self.given() if held_in_full else self.products()
+        votes = self.votes_in_full() if held_in_full else self.products()
         return self.router(settings)(votes, None)
 
     def router(self, settings: EMRouting) -> EMRouter:

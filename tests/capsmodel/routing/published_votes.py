@@ -28,12 +28,12 @@ def assert_golden(actual: Tensor, *expected: float) -> None:
 def assert_alike(
     ours: Callable[..., tuple[Tensor, ...]],
     literal: Callable[..., tuple[Tensor, ...]],
-    *given: Tensor,
+    *inputs: Tensor,
 ) -> None:
     """Check values to 1e-12 and all gradients to 1e-9, of weighted sums of all that is returned."""
     results: list[tuple[tuple[Tensor, ...], tuple[Tensor, ...]]] = []
     for route in (ours, literal):
-        leaves = [tensor.clone().requires_grad_() for tensor in given]
+        leaves = [tensor.clone().requires_grad_() for tensor in inputs]
         returned = route(*leaves)
         loss = torch.stack([(waves(*output.shape) * output).sum() for output in returned]).sum()
         results.append((returned, torch.autograd.grad(loss, leaves)))

@@ -24,8 +24,8 @@ def router_for(
 
 def routed_by(router: Router, votes: Tensor, neighbourhood: Neighbourhood | None = None) -> Routed:
     activations = votes.new_ones(votes.shape[1], votes.shape[0])
-    given = GivenVotes(activations, neighbourhood or Neighbourhood(), votes)
-    return router(given, seeded())
+    votes_in_full = GivenVotes(activations, neighbourhood or Neighbourhood(), votes)
+    return router(votes_in_full, seeded())
 
 
 def poses_of(routing: Routing, votes: Tensor) -> Tensor:

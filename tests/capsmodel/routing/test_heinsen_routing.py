@@ -69,8 +69,8 @@ def test_it_equals_the_released_formulae_and_so_do_its_gradients(
     shape: tuple[int, ...], iterations: int
 ) -> None:
     assert_alike(
-        lambda *given: routed_by_functions(*given, iterations),
-        lambda *given: route_literally(*given, iterations),
+        lambda *inputs: routed_by_functions(*inputs, iterations),
+        lambda *inputs: route_literally(*inputs, iterations),
         some_votes(*shape),
         some_votes(*shape[:2]).sigmoid(),
         some_votes(*shape[1:3]),

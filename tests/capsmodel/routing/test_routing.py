@@ -166,10 +166,10 @@ def test_random_routing_may_have_a_bias() -> None:
 
 def test_random_routing_draws_anew_from_a_generator_that_goes_on() -> None:
     generator, votes = seeded(), some_votes(1, 7, 4, 5)
-    given = GivenVotes(votes.new_ones(7, 1), Neighbourhood(), votes)
+    votes_in_full = GivenVotes(votes.new_ones(7, 1), Neighbourhood(), votes)
     router = router_for(RandomRouting(), votes)
-    first = router(given, generator).poses
-    assert not torch.equal(first, router(given, generator).poses)
+    first = router(votes_in_full, generator).poses
+    assert not torch.equal(first, router(votes_in_full, generator).poses)
 
 
 def test_random_couplings_are_shared_by_the_images_of_a_batch() -> None:
@@ -191,12 +191,12 @@ def test_random_couplings_lie_between_the_ratios_of_their_bounds() -> None:
     "routing", [RandomRouting(), DynamicRouting(initial_logits=NormalLogits())], ids=kind
 )
 def test_without_a_generator_pytorchs_own_is_drawn_from(routing: Routing) -> None:
-    given = GivenVotes(torch.ones(2, 1), Neighbourhood(), torch.rand(1, 2, 2, 2))
+    votes_in_full = GivenVotes(torch.ones(2, 1), Neighbourhood(), torch.rand(1, 2, 2, 2))
     router = routing.build(Fan(2, 2, 2))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
-        routed = router(given)
-    expected = router(given, torch.Generator().manual_seed(5))
+        routed = router(votes_in_full)
+    expected = router(votes_in_full, torch.Generator().manual_seed(5))
     assert torch.equal(routed.poses, expected.poses)
 
 

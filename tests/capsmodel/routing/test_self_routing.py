@@ -29,9 +29,9 @@ def route_literally(
         raised = [[logits[b, i, j].exp() for j in range(out_caps)] for i in range(in_caps)]
         shares = [[value / torch.stack(row).sum() for value in row] for row in raised]
         for j in range(out_caps):
-            given = [activations[b, i] * shares[i][j] for i in range(in_caps)]
-            mass = torch.stack(given).sum()
-            means = [given[i] / mass * votes[b, i, j] for i in range(in_caps)]
+            routed = [activations[b, i] * shares[i][j] for i in range(in_caps)]
+            mass = torch.stack(routed).sum()
+            means = [routed[i] / mass * votes[b, i, j] for i in range(in_caps)]
             poses.append(torch.stack(means).sum(dim=0))
             beliefs.append(mass / activations[b].sum())
     beliefs_of_all = torch.stack(beliefs).reshape(batch, out_caps)
@@ -98,16 +98,16 @@ def test_a_child_that_is_absent_has_no_effect() -> None:
 
 @pytest.mark.parametrize("scale", [0.0, 1e-310])
 def test_where_no_child_is_active_all_is_zero_and_gradients_are_finite(scale: float) -> None:
-    given = [some_votes(2, 6, 3, 4), some_votes(2, 6).sigmoid(), some_votes(2, 6, 3)]
-    given[1][0] *= scale
-    for tensor in given:
+    inputs = [some_votes(2, 6, 3, 4), some_votes(2, 6).sigmoid(), some_votes(2, 6, 3)]
+    inputs[1][0] *= scale
+    for tensor in inputs:
         tensor.requires_grad_()
-    routed = self_routing(*given)
+    routed = self_routing(*inputs)
     assert bool((routed.poses[0] == 0).all() and (routed.activations[0] == 0).all())
     assert bool((routed.activations[1] > 0).all())
     assert routed.logits is not None
     whole = routed.poses.sum() + routed.activations.square().sum() + routed.logits.softmax(1).sum()
-    for gradient in torch.autograd.grad(whole, given):
+    for gradient in torch.autograd.grad(whole, inputs):
         assert bool(gradient.isfinite().all())
 
 

@@ -29,15 +29,15 @@ class Known(NamedTuple):
     log_precision: Tensor
 
 
-def known_of(votes: Tensor, given: Tensor) -> Known:
+def known_of(votes: Tensor, shares: Tensor) -> Known:
     """Return what the votes [edges, pose] tell of a parent that gets shares of them."""
     pose = votes.shape[1]
-    mass = given.sum()
-    own_mean = torch.stack([share * vote for share, vote in zip(given, votes, strict=True)]).sum(0)
+    mass = shares.sum()
+    own_mean = torch.stack([share * vote for share, vote in zip(shares, votes, strict=True)]).sum(0)
     own_mean = own_mean / mass
     precision, freedom = 1 + mass, pose + 1 + mass
     scatter = torch.stack(
-        [share * (vote - own_mean) ** 2 for share, vote in zip(given, votes, strict=True)]
+        [share * (vote - own_mean) ** 2 for share, vote in zip(shares, votes, strict=True)]
     ).sum(0)
     scale = 1 + scatter + mass / precision * own_mean**2
     digammas = torch.stack([torch.digamma((freedom - d) / 2) for d in range(pose)]).sum()
@@ -55,13 +55,13 @@ def log_density(vote: Tensor, known: Known) -> Tensor:
     return 0.5 * (height - len(vote) / known.precision - distance)
 
 
-def all_known(votes: Tensor, given: Tensor) -> tuple[list[list[Known]], list[Tensor]]:
+def all_known(votes: Tensor, shares: Tensor) -> tuple[list[list[Known]], list[Tensor]]:
     """Return what the votes tell of each parent at each site, and the logarithms of the weights."""
     sites, _, out_caps, _ = votes.shape
     known = [
-        [known_of(votes[s, :, j], given[s, :, j]) for j in range(out_caps)] for s in range(sites)
+        [known_of(votes[s, :, j], shares[s, :, j]) for j in range(out_caps)] for s in range(sites)
     ]
-    return known, [log_weights(given[s].sum(dim=0)) for s in range(sites)]
+    return known, [log_weights(shares[s].sum(dim=0)) for s in range(sites)]
 
 
 def route_literally(

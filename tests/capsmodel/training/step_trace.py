@@ -83,20 +83,20 @@ class SlowOperations(TorchDispatchMode):
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         name = function.overloadpacket.__name__
-        given = _tensors((args, kwargs))
-        if waits(function, name, given):
+        tensors = _tensors((args, kwargs))
+        if waits(function, name, tensors):
             self.found.append(f"{function} waits")
-        elif function.namespace == "aten" and _on_cpu(given):
+        elif function.namespace == "aten" and _on_cpu(tensors):
             self.found.append(f"{function} takes a tensor of the CPU")
         returned = None if name in _NO_META else function(*args, **(kwargs or {}))
-        if _on_cpu(_tensors(returned)) and not _on_cpu(given):
+        if _on_cpu(_tensors(returned)) and not _on_cpu(tensors):
             self.found.append(f"{function} returns a tensor of the CPU")
         return returned
 
 
-def waits(function: Any, name: str, given: list[Tensor]) -> bool:
+def waits(function: Any, name: str, tensors: list[Tensor]) -> bool:
     if name in _INDEXING:  # only masks become indices, whose number is not known before
-        return any(tensor.dtype in {torch.bool, torch.uint8} for tensor in given[1:])
+        return any(tensor.dtype in {torch.bool, torch.uint8} for tensor in tensors[1:])
     return name in _ALSO_WAIT or not _WAITING.isdisjoint(function.tags)
 
 

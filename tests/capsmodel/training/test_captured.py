@@ -99,7 +99,7 @@ def of(config: dict[str, Any]) -> TrainingConfig:
 
 
 def eager(learner: Learner) -> Callable[..., Taken]:
-    return lambda *given: take_step(learner, *given)
+    return lambda *arguments: take_step(learner, *arguments)
 
 
 def epoch_of(config: TrainingConfig, step_of: Callable[[Learner], Any]) -> list[Tensor]:

@@ -48,7 +48,7 @@ GREY = noise(1, 30, 20)
 
 
 @pytest.mark.parametrize(
-    ("given", "tolerance"),
+    ("form", "tolerance"),
     [
         (lambda file: file, 0),
         (str, 0),
@@ -75,11 +75,11 @@ GREY = noise(1, 30, 20)
     ],
 )
 def test_one_image_in_any_form_gives_the_same_values(
-    trained: Trained, tmp_path: Path, given: Any, tolerance: float
+    trained: Trained, tmp_path: Path, form: Any, tolerance: float
 ) -> None:
     Image.fromarray(GREY).save(tmp_path / "one.png")
     expected = taken_images(trained.config.data, tmp_path / "one.png").images
-    taken = taken_images(trained.config.data, given(tmp_path / "one.png"))
+    taken = taken_images(trained.config.data, form(tmp_path / "one.png"))
     assert taken.images.shape == (1, 1, 8, 8)
     assert torch.allclose(taken.images, expected, rtol=0, atol=tolerance)
 
@@ -106,7 +106,7 @@ def test_a_truth_value_is_black_or_white(trained: Trained) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("image", "sentence"),
     [
         ("no/file.png", "There is no file 'no/file.png': name a picture"),
         ([], "There is no image to predict: hand in at least one."),
@@ -115,10 +115,10 @@ def test_a_truth_value_is_black_or_white(trained: Trained) -> None:
     ],
 )
 def test_what_cannot_be_predicted_is_refused_in_one_sentence(
-    trained: Trained, given: Any, sentence: str
+    trained: Trained, image: Any, sentence: str
 ) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the sentence is compared below
-        trained.predict(given)
+        trained.predict(image)
     assert str(caught.value).startswith(sentence)
     assert "\n" not in str(caught.value)
 

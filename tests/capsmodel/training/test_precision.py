@@ -48,8 +48,8 @@ def test_convolutions_are_of_the_type_and_outputs_single(
         module for module in trained.network.modules() if isinstance(module, torch.nn.Conv2d)
     )
 
-    def note(module: torch.nn.Module, given: object, result: torch.Tensor) -> None:
-        del module, given
+    def note(module: torch.nn.Module, arguments: object, result: torch.Tensor) -> None:
+        del module, arguments
         types.append(result.dtype)
 
     convolution.register_forward_hook(note)
