@@ -54,10 +54,10 @@ def main() -> int:
                 line = {"which": name, "pair": pair, "wall": run.wall, "processor": run.processor}
                 print(json.dumps(line), flush=True)
     pairs = list(zip(runs["Tune by hand"], runs["capsweep"], strict=True))
-    for what, index in (("wall", 0), ("processor", 1)):
+    for clock, index in (("wall", 0), ("processor", 1)):
         ratios = [ours[index] / theirs[index] for theirs, ours in pairs]
         listed = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
-        print(f"{what}: median ratio {statistics.median(ratios):.2f} of {listed}")
+        print(f"{clock}: median ratio {statistics.median(ratios):.2f} of {listed}")
     return 0
 
 

@@ -110,7 +110,7 @@ def main() -> int:
     for pair in range(options.pairs):
         for name in ("before", "now") if pair % 2 else ("now", "before"):
             runs[name].append(run := measured(trees[name], options.arguments))
-            figures = {what: round(value, 2) for what, value in run.figures.items()}
+            figures = {figure: round(value, 2) for figure, value in run.figures.items()}
             record = {"tree": name, "pair": pair, **figures, "by role": run.by_role}
             print(json.dumps(record), flush=True)
     print("\n".join(_table(runs)))
@@ -180,12 +180,12 @@ def _has_epoch(folder: Path) -> bool:
 def _table(runs: dict[str, list[Run]]) -> Iterator[str]:
     yield "| median of seconds | before | now | ratio of pairs: median | lowest | highest |"
     yield "|:---|---:|---:|---:|---:|---:|"
-    for what in runs["now"][0].figures:
-        before, now = ([run.figures[what] for run in runs[name]] for name in ("before", "now"))
+    for figure in runs["now"][0].figures:
+        before, now = ([run.figures[figure] for run in runs[name]] for name in ("before", "now"))
         ratios = [b / a for a, b in zip(before, now, strict=True)]
         medians = (statistics.median(values) for values in (before, now, ratios))
         cells = " | ".join(f"{value:.2f}" for value in (*medians, min(ratios), max(ratios)))
-        yield f"| {what} | {cells} |"
+        yield f"| {figure} | {cells} |"
 
 
 def _draw(runs: dict[str, list[Run]], file: Path) -> None:

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 _MOST_PATHS = 3
 
 
-def unknown(what: str, name: str, known: Iterable[str], below: Sequence[str] = ()) -> str:
+def unknown(category: str, name: str, known: Iterable[str], below: Sequence[str] = ()) -> str:
     """Return the message for an unknown name, with the nearest name and all known ones.
 
     Args:
-        what: It is not one of, such as "setting of the routing 'em'".
+        category: What the name should be, such as "setting of the routing 'em'".
         name: The name that was given.
         known: The names that are allowed.
         below: Longer paths, one of which may be meant by its end alone.
     """
     names = list(known)
     near = _hint_of_ends(name, below, 1.0) or hint(name, names) or _hint_of_ends(name, below, 0.75)
-    kind, of, owner = what.partition(" of ")
+    kind, of, owner = category.partition(" of ")
     return f"Unknown {kind} '{name}'{of}{owner}.{near} Known: {', '.join(names) or 'none'}."
 
 

@@ -143,8 +143,8 @@ def check_curves(tables: Sequence[Table], evaluations: Sequence[Evaluation]) -> 
             continue
         kinds = dict.fromkeys(evaluation.kind for evaluation in evaluations)
         if table.evaluation and table.evaluation not in kinds:
-            which = f"evaluation in the figure '{table.name}'"
-            raise ValueError(unknown(which, table.evaluation, [*kinds]))
+            category = f"evaluation in the figure '{table.name}'"
+            raise ValueError(unknown(category, table.evaluation, [*kinds]))
         known = dict.fromkeys(
             metric.at.name
             for evaluation in evaluations

@@ -252,10 +252,10 @@ class GridTable(DeclaredTable):
                     f"{len(self.columns)} columns ({', '.join(self.columns)}): give it a cell a "
                     f"column, GridCell(arm=None) where there is none."
                 )
-        for what, names in (("rows", [row.label for row in self.rows]), ("columns", self.columns)):
+        for axis, names in (("rows", [row.label for row in self.rows]), ("columns", self.columns)):
             if twice := [name for name in names if names.count(name) > 1]:
                 raise ValueError(
-                    f"Two {what} of '{self.name}' are called '{twice[0]}': give one another name."
+                    f"Two {axis} of '{self.name}' are called '{twice[0]}': give one another name."
                 )
         return self
 

@@ -69,7 +69,7 @@ class OverlaidImages(Images):
         """
         originals, shifts = self.pairs.originals[indices], self.pairs.shifts[indices]
         images, other_images = (
-            self._moved(originals[:, which], shifts[:, which]) for which in range(2)
+            self._moved(originals[:, member], shifts[:, member]) for member in range(2)
         )
         first, second = self.classes[originals].unbind(1)
         is_ascending = (first < second).view(-1, 1, 1, 1)
@@ -281,7 +281,7 @@ def _rounds(
     originals = [pair for a, b, c, d in groups for pair in ((a, b), (c, d), (a, c), (b, d))]
     number = torch.arange(len(groups)).repeat_interleave(_GROUP)
     shifts = [
-        [_hashed_shift(f"{seed}/{place}/{which}", shift) for which in range(2)]
+        [_hashed_shift(f"{seed}/{place}/{member}", shift) for member in range(2)]
         for place in range(len(originals))
     ]
     pairs = _Pairs(torch.tensor(originals).view(-1, 2), torch.tensor(shifts).view(-1, 2, 2))

@@ -93,10 +93,10 @@ class SmallNorb(ViewedObjects):
         """
         return _halved(self._path(objects, "dat"))[rows]
 
-    def _path(self, objects: Objects, what: str) -> Path:
+    def _path(self, objects: Objects, kind: str) -> Path:
         ensure(self.archives, self.mirrors)
         stem = _TRAIN if objects == "train" else _TEST
-        return self.archives.path(f"{stem}-{what}.mat.gz")
+        return self.archives.path(f"{stem}-{kind}.mat.gz")
 
 
 @cache
@@ -208,8 +208,8 @@ def _read_shape(
     return sizes
 
 
-def _read(file: BufferedIOBase, num_bytes: int, what: str) -> bytes:
+def _read(file: BufferedIOBase, num_bytes: int, part: str) -> bytes:
     content = file.read(num_bytes)
     if len(content) < num_bytes:
-        raise _DamagedError(f"ends before the end of its {what}")
+        raise _DamagedError(f"ends before the end of its {part}")
     return content

@@ -132,9 +132,9 @@ def _opened(name: str, place: Path, is_train: bool, may_download: bool) -> Any:
     kind = _kind(_datasets(), name)
     takes = inspect.signature(kind).parameters
     if "train" in takes:
-        which: dict[str, Any] = {"train": is_train}
+        split: dict[str, Any] = {"train": is_train}
     elif "split" in takes:
-        which = {"split": "train" if is_train else "test"}
+        split = {"split": "train" if is_train else "test"}
     else:
         raise ValueError(
             f"torchvision's {name} has neither `train` nor `split`, so that its test images are "
@@ -142,7 +142,7 @@ def _opened(name: str, place: Path, is_train: bool, may_download: bool) -> Any:
         )
     more = {"download": may_download} if "download" in takes else {}
     try:
-        return kind(str(place), **which, **more)
+        return kind(str(place), **split, **more)
     except (RuntimeError, OSError, ValueError) as error:
         why = " ".join(words_of(error).split()).rstrip(".")
         raise ValueError(

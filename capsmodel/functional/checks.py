@@ -14,11 +14,11 @@ def check_choice(option: str, value: object, allowed: tuple[str, ...]) -> None:
         raise ValueError(f"{option} must be one of {choices}, got {value!r}.")
 
 
-def check_shape(what: str, tensor: Tensor, **axes: int | None) -> None:
+def check_shape(tensor_name: str, tensor: Tensor, **axes: int | None) -> None:
     """Check the shape of a tensor.
 
     Args:
-        what: The tensor's name.
+        tensor_name: The tensor's name.
         tensor: The tensor that was given.
         axes: Name of each axis -> its size; None for any.
 
@@ -31,7 +31,7 @@ def check_shape(what: str, tensor: Tensor, **axes: int | None) -> None:
     )
     if not fits:
         sizes = ", ".join(name if size is None else f"{name} {size}" for name, size in axes.items())
-        raise ValueError(f"{what} must be of shape [{sizes}], got {list(tensor.shape)}.")
+        raise ValueError(f"{tensor_name} must be of shape [{sizes}], got {list(tensor.shape)}.")
 
 
 def check_votes(votes: Tensor, iterations: int) -> None:

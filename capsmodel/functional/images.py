@@ -24,8 +24,8 @@ def moved_by(
     padded = F.pad(images, [most] * 4).permute(0, 2, 3, 1)
     rows = (most - shifts[:, :1]) + torch.arange(height, device=images.device)
     columns = (most - shifts[:, 1:]) + torch.arange(width, device=images.device)
-    which = torch.arange(batch, device=images.device).view(-1, 1, 1)
-    return padded[which, rows.unsqueeze(2), columns.unsqueeze(1)].permute(0, 3, 1, 2)
+    image = torch.arange(batch, device=images.device).view(-1, 1, 1)
+    return padded[image, rows.unsqueeze(2), columns.unsqueeze(1)].permute(0, 3, 1, 2)
 
 
 def mapped_by(

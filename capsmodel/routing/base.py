@@ -179,7 +179,7 @@ class SiteRouter(Router):
         return Routed(poses, lengths(poses))
 
 
-def check_routed_poses(what: str, poses: Any, votes: Tensor) -> None:
+def check_routed_poses(routing_name: str, poses: Any, votes: Tensor) -> None:
     """Check that a routing has returned one pose for each output.
 
     Raises:
@@ -192,8 +192,8 @@ def check_routed_poses(what: str, poses: Any, votes: Tensor) -> None:
         f"a tensor of shape {list(poses.shape)}" if isinstance(poses, Tensor) else f"{poses!r}"
     )
     raise ValueError(
-        f"{what} must return poses of shape {[batch, out_caps, pose]}: batch, out_caps, pose; got "
-        f"{returned}."
+        f"{routing_name} must return poses of shape {[batch, out_caps, pose]}: batch, out_caps, "
+        f"pose; got {returned}."
     )
 
 

@@ -130,8 +130,8 @@ def _sentence(place: _Place, detail: ErrorDetails) -> str:
     if detail["type"] == "union_tag_invalid" and field is not None:
         return _unknown_kind(field, detail.get("ctx", {}).get("tag", ""))
     if detail["type"] == "missing" and place.name == "kind":
-        what = owner.__name__ if owner else "A part"
-        return f"{what} has no kind: give it one, kind: Literal['mine'] = 'mine'."
+        owner_name = owner.__name__ if owner else "A part"
+        return f"{owner_name} has no kind: give it one, kind: Literal['mine'] = 'mine'."
     if place.name == "kind" and owner is not None and _is_part(owner):
         return unknown(_family(owner), str(value), [_kind(owner)])
     if detail["type"] == "value_error":

@@ -20,19 +20,19 @@ class Origin:
     Attributes:
         step: Step of the epoch, from 1; in a validation the batch.
         layer: The module or parameter by its name in the network, "the loss", or "the images".
-        what: Its part in that, in words.
+        detail: Its part in that, in words.
         phase: Whether weights moved meanwhile.
     """
 
     step: int
     layer: str
-    what: str
+    detail: str
     phase: Literal["training", "validation"] = "training"
 
     def __str__(self) -> str:
         """Return it as words for a sentence: "step 41, in capsules (its output ...)"."""
         step = "step" if self.phase == "training" else "validation batch"
-        return f"{step} {self.step}, in {self.layer} ({self.what})"
+        return f"{step} {self.step}, in {self.layer} ({self.detail})"
 
 
 def origin_in_epoch(learner: Learner, data: DataSplits, epoch: int) -> Origin | None:
@@ -59,8 +59,8 @@ def origin_in_epoch(learner: Learner, data: DataSplits, epoch: int) -> Origin | 
         learner.move(moment)
         for name, parameter in learner.network.named_parameters():
             if not _is_finite(parameter):
-                what = "its value after the step; its gradient was finite"
-                return Origin(step, name, what)
+                detail = "its value after the step; its gradient was finite"
+                return Origin(step, name, detail)
     progress = min(1.0, (epoch + 1) / learner.config.stopping.num_epochs)
     return _in_validation(learner, data.validation, progress)
 
@@ -86,8 +86,8 @@ def _in_validation(learner: Learner, split: Images, progress: float) -> Origin |
             if outputs:
                 return Origin(number, outputs[0], "its output; inputs were finite", "validation")
             if not _is_finite(judged.loss):
-                what = "its value; outputs of the network were finite"
-                return Origin(number, "the loss", what, "validation")
+                detail = "its value; outputs of the network were finite"
+                return Origin(number, "the loss", detail, "validation")
     return None
 
 

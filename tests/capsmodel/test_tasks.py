@@ -231,8 +231,10 @@ def test_the_decoder_is_compared_with_each_digits_own_image() -> None:
     outputs = network(few.images, PAIRS.drawn(few.labels))
     assert outputs.reconstructions is not None
     apart = [
-        network.penalty(network(few.images, PAIRS.drawn(few.labels)[:, which]), few.parts[:, which])
-        for which in range(2)
+        network.penalty(
+            network(few.images, PAIRS.drawn(few.labels)[:, member]), few.parts[:, member]
+        )
+        for member in range(2)
     ]
     assert_close(network.penalty(outputs, few.parts), sum(apart, torch.zeros(())))
 

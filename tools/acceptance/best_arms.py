@@ -33,8 +33,10 @@ def sets_of_best(
         "arms in the set": np.concatenate(sizes).mean(),
     }
     label = f"{generator.name}, {100 * spacing:g} points apart"
-    what = "the set of best arms holds the truly best, at least .95"
-    yield Figure(what, label, seeds, images, *counted(np.concatenate(holds)), 0.95, context=context)
+    criterion = "the set of best arms holds the truly best, at least .95"
+    yield Figure(
+        criterion, label, seeds, images, *counted(np.concatenate(holds)), 0.95, context=context
+    )
 
 
 def spaced(error: float, spacing: float) -> Sequence[float]:

@@ -204,12 +204,12 @@ def equivalence(
         for place, called in enumerate(equivalent):
             called.append(tables.is_equivalent(margin)[:, place])
     context = {"where equal": np.concatenate(equivalent[1]).mean()}
-    what = '"equivalent" at a true difference of the margin, at most .05'
+    criterion = '"equivalent" at a true difference of the margin, at most .05'
     for place, sign in ((0, "+"), (2, "-")):
         if place < len(equivalent):
             case = f"{generator.name}, {sign}{100 * margin:g} points"
             yield Figure(
-                what, case, seeds, images, *_of(equivalent[place]), most=0.05, context=context
+                criterion, case, seeds, images, *_of(equivalent[place]), most=0.05, context=context
             )
 
 
@@ -224,9 +224,9 @@ def equivalence_together(
         )
         for wrong in generator.parts(f"together {seeds} {margin}", errors, (draws, seeds, images))
     ]
-    what = '"equivalent" of any of five arms that all differ by the margin, at most .05'
+    criterion = '"equivalent" of any of five arms that all differ by the margin, at most .05'
     case = f"{generator.name}, {100 * margin:g} points"
-    yield Figure(what, case, seeds, images, *_of(called), most=most)
+    yield Figure(criterion, case, seeds, images, *_of(called), most=most)
 
 
 def divergence(
@@ -241,9 +241,9 @@ def divergence(
         better.append((tables.is_bold & (tables.way.mean < 0))[:, 0])
         old.append((tables.was_bold & (tables.way.mean < 0))[:, 0])
     label = f"{generator.name}, baseline {100 * base:g} %, finished {100 * base * factor:g} %"
-    what = "bold-better of an arm that diverges twice of five, never"
+    criterion = "bold-better of an arm that diverges twice of five, never"
     context = {"old rule": np.concatenate(old).mean()}
-    yield Figure(what, label, seeds, images, *_of(better), most=0.0, context=context)
+    yield Figure(criterion, label, seeds, images, *_of(better), most=0.0, context=context)
 
 
 def diverged_tables(
@@ -292,10 +292,12 @@ def peeking(
         for rule, now in zip(rules, ever, strict=True):
             by_rule[rule].append(now)
     context = {rule: np.concatenate(by_rule[rule]).mean() for rule in rules[1:]}
-    what = f"anything bold at any of {len(looks)} looks, at most {MOST_WITH_ADDED:g}"
+    criterion = f"anything bold at any of {len(looks)} looks, at most {MOST_WITH_ADDED:g}"
     label = f"{generator.name}, {compared} compared, {looks[0]} seeds planned"
     ever_bold = _of(by_rule["ever"])
-    yield Figure(what, label, looks[-1], images, *ever_bold, most=MOST_WITH_ADDED, context=context)
+    yield Figure(
+        criterion, label, looks[-1], images, *ever_bold, most=MOST_WITH_ADDED, context=context
+    )
 
 
 def _covers(tables: JudgedTables, arm: int, true: float) -> Bool[np.ndarray, " draws"]:

@@ -216,8 +216,8 @@ def limits(cases: int, proposals: int, sampler: str) -> Iterator[str]:
                 for each in (list(enumerate(ours)), list(enumerate(old)))
             ]
             shown = [
-                f"{np.mean([getattr(run, what) for run in runs]):.1f}"
-                for what in ("start", "after", "even")
+                f"{np.mean([getattr(run, phase) for run in runs]):.1f}"
+                for phase in ("start", "after", "even")
                 for runs in (old, ours)
             ]
             medians = f"{np.median(best[1]):.4f} | {np.median(best[0]):.4f}"

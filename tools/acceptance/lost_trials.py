@@ -78,8 +78,8 @@ def lost_trials(
                 ]
             bold.append(bool(shown))
     label = f"{generator.name}, {compared} compared, {share:.0%} {outcome.value} {law}"
-    what = BETTER if is_better_alone else EQUAL
-    yield Figure(what, label, seeds, images, *counted(np.array(bold)), most=0.055)
+    criterion = BETTER if is_better_alone else EQUAL
+    yield Figure(criterion, label, seeds, images, *counted(np.array(bold)), most=0.055)
 
 
 def _lost(

@@ -73,11 +73,11 @@ def drawn(generator: Generator, images: int, draws: int) -> Iterator[Figure | Bi
     name = generator.name
     yield Figure(_BOLD, name, FRESH, images, *counted(bold), most=0.05, context=context)
     context = {"by validation images, as before": outcomes["old first"].mean()}
-    what = "bias of rank 1, the first chosen, in points, within .05"
-    yield Bias(what, name, images, outcomes["first"], context)
+    criterion = "bias of rank 1, the first chosen, in points, within .05"
+    yield Bias(criterion, name, images, outcomes["first"], context)
     context = {"by validation images, as before": outcomes["old ranked"].mean()}
-    what = "bias of the first by the fresh seeds' validation, which is why it is not rank 1"
-    yield Bias(what, name, images, outcomes["ranked"], context, is_asked=False)
+    criterion = "bias of the first by the fresh seeds' validation, which is why it is not rank 1"
+    yield Bias(criterion, name, images, outcomes["ranked"], context, is_asked=False)
 
 
 def searched(generator: Generator, images: int, draws: int) -> Iterator[Figure | Bias]:
@@ -89,8 +89,8 @@ def searched(generator: Generator, images: int, draws: int) -> Iterator[Figure |
         first.append(100 * (compared[0].difference.mean or 0.0))
     case = f"{generator.name}, TPE"
     yield Figure(_BOLD, case, FRESH, images, *counted(np.array(bold)), most=0.05)
-    what = "bias of the first chosen, in points, within .05"
-    yield Bias(what, case, images, np.array(first), {})
+    criterion = "bias of the first chosen, in points, within .05"
+    yield Bias(criterion, case, images, np.array(first), {})
 
 
 def _networks(

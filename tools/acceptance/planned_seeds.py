@@ -54,12 +54,12 @@ def true_plans(
         num: _bold(generator, effect, (num, images), compared, draws)
         for num in range(max(planned - 2, 2), planned + 1)
     }
-    what = "power with as many seeds as are planned from the true parts, at least .78"
+    criterion = "power with as many seeds as are planned from the true parts, at least .78"
     case = f"{generator.name}, {100 * effect:.1f} points, {compared} compared"
     context = {
         f"{planned - num} fewer": rate.mean() for num, rate in rates.items() if num < planned
     }
-    yield Figure(what, case, planned, images, *counted(rates[planned]), 0.78, context=context)
+    yield Figure(criterion, case, planned, images, *counted(rates[planned]), 0.78, context=context)
 
 
 def pilot_plans(
@@ -98,9 +98,9 @@ def pilot_plans(
         "none suffices": np.isinf(safe).mean(),
         "mean power else": float(np.mean(reached)),
     }
-    what = "pilots of three seeds by which enough seeds are planned, reported"
+    criterion = "pilots of three seeds by which enough seeds are planned, reported"
     label = f"{generator.name}, {100 * effect:.1f} points, {compared} compared"
-    yield Figure(what, label, truly, images, *counted(safe >= truly), context=context)
+    yield Figure(criterion, label, truly, images, *counted(safe >= truly), context=context)
 
 
 def findable(generator: AnyGenerator, seeds: int, compared: int, images: int) -> float:

@@ -43,11 +43,11 @@ def equal(generator: Generator, images: int, draws: int) -> Iterator[Figure]:
     """Count claims where all configurations err alike."""
     better, any_bold, first, detectable = _claims(generator, images, draws, (generator.error,))
     context = {"of the first chosen": first.mean(), "detectable, points": 100 * detectable}
-    what = "better than random, in bold, where all configurations are equal: at most .055"
+    criterion = "better than random, in bold, where all configurations are equal: at most .055"
     made = counted(np.asarray(better.any(axis=1)))
-    yield Figure(what, generator.name, FRESH, images, *made, most=_MOST, context=context)
-    what = "any bold of all comparisons, where all configurations are equal: at most .055"
-    yield Figure(what, generator.name, FRESH, images, *counted(any_bold), most=_MOST)
+    yield Figure(criterion, generator.name, FRESH, images, *made, most=_MOST, context=context)
+    criterion = "any bold of all comparisons, where all configurations are equal: at most .055"
+    yield Figure(criterion, generator.name, FRESH, images, *counted(any_bold), most=_MOST)
     if detectable < generator.error:
         yield _power(generator, images, draws, detectable)
 
@@ -65,9 +65,9 @@ def sloped(generator: Generator, images: int, draws: int) -> Iterator[Figure]:
     context = {
         "claims that are right, by luck of the draw": (claimed & is_better).any(axis=1).mean()
     }
-    what = "better than random, in bold, of an arm that is not: at most .055"
+    criterion = "better than random, in bold, of an arm that is not: at most .055"
     case = f"{generator.name}, five levels of error"
-    yield Figure(what, case, FRESH, images, *made, most=_MOST, context=context)
+    yield Figure(criterion, case, FRESH, images, *made, most=_MOST, context=context)
 
 
 def _power(generator: Generator, images: int, draws: int, detectable: float) -> Figure:
@@ -79,9 +79,9 @@ def _power(generator: Generator, images: int, draws: int, detectable: float) -> 
         tables = _confirmed(generator, chance, errors, levels, images)
         bold.append(_is_bold(*tables)[1][:, 0])
     context = {"better by, points": 100 * (errors[0] - errors[1])}
-    what = "the first chosen better than random by what is detectable, found: at least .8"
+    criterion = "the first chosen better than random by what is detectable, found: at least .8"
     made = counted(np.concatenate(bold))
-    return Figure(what, generator.name, FRESH, images, *made, least=0.8, context=context)
+    return Figure(criterion, generator.name, FRESH, images, *made, least=0.8, context=context)
 
 
 def _claims(

@@ -74,9 +74,9 @@ def against_optuna(function: Function, cases: range) -> Iterator[Regrets]:
     """
     ours = [searched(function, case) for case in cases]
     others = [optuna_called(function, case) for case in cases]
-    what = BETTER.format("than Optuna's called directly") if function.diverging else NO_WORSE
+    criterion = BETTER.format("than Optuna's called directly") if function.diverging else NO_WORSE
     for count in sorted({min(FEW, len(cases)), len(cases)}):
-        yield _regrets(what, function, ours[:count], others[:count])
+        yield _regrets(criterion, function, ours[:count], others[:count])
 
 
 def compared_where_rare(function: Function, cases: range) -> Iterator[Regrets | Figure]:
@@ -101,11 +101,11 @@ def compared_where_rare(function: Function, cases: range) -> Iterator[Regrets | 
 
 
 def _regrets(
-    what: str, function: Function, ours: list[SearchOutcome], others: list[SearchOutcome]
+    criterion: str, function: Function, ours: list[SearchOutcome], others: list[SearchOutcome]
 ) -> Regrets:
     context = {"diverged": _share(ours), "others": _share(others)} if function.diverging else {}
     first, second = ([outcome.regret for outcome in each] for each in (ours, others))
-    return Regrets(what, function.name, first, second, bool(function.diverging), context)
+    return Regrets(criterion, function.name, first, second, bool(function.diverging), context)
 
 
 def _share(searches: list[SearchOutcome]) -> float:

@@ -193,7 +193,7 @@ def proposed_by_tpe(num: int, num_startup: int, seed: int) -> DrawnTrials:
 class Rate:
     """How often something happened, beside what it has to be."""
 
-    what: str
+    criterion: str
     case: str
     trials: int
     happened: list[bool]
@@ -214,7 +214,7 @@ class Rate:
         low, high = self.ends()
         rate, draws = sum(self.happened) / len(self.happened), len(self.happened)
         asked = f"at least {self.least:g}" if self.least else f"at most {self.most:g}"
-        cells = [self.what, self.case, str(self.trials), asked, f"{rate:.3f} of {draws}"]
+        cells = [self.criterion, self.case, str(self.trials), asked, f"{rate:.3f} of {draws}"]
         cells += [f"{low:.3f} to {high:.3f}", "yes" if self.holds() else "**no**", self.context]
         return "| " + " | ".join(cells) + " |"
 
@@ -306,7 +306,7 @@ def _pairs(columns: Sequence[Column], objective: Sequence[float]) -> tuple[Exces
 
 
 def _any_clear(
-    what: str,
+    criterion: str,
     effects: Effects,
     n: int,
     draws: int,
@@ -317,7 +317,7 @@ def _any_clear(
         trials = effects.drawn(n, seed)
         clear = measure(trials.columns, trials.objective.tolist())
         happened.append(any(excess.is_clear for excess in clear))
-    return Rate(f"any: {what}", effects.name, n, happened, most=0.05)
+    return Rate(f"any: {criterion}", effects.name, n, happened, most=0.05)
 
 
 def _draw_few_halves() -> None:

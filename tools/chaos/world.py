@@ -76,7 +76,7 @@ class World:
         """Return what a driver is started in."""
         return self.nodes.environment if joins_cluster else clean_environment()
 
-    def disturb(self, what: str, seconds: float, end: Callable[[], None]) -> None:
+    def disturb(self, disturbance: str, seconds: float, end: Callable[[], None]) -> None:
         """Have something that has just begun end after a time."""
 
         def wait() -> None:
@@ -84,11 +84,11 @@ class World:
             try:
                 end()
             except Exception as error:  # noqa: BLE001 - told where the run is judged
-                self.problems.append(f"{what} could not be ended: {error!r}")
-            del self.disturbances[what]
+                self.problems.append(f"{disturbance} could not be ended: {error!r}")
+            del self.disturbances[disturbance]
 
-        self.disturbances[what] = threading.Thread(target=wait, daemon=True)
-        self.disturbances[what].start()
+        self.disturbances[disturbance] = threading.Thread(target=wait, daemon=True)
+        self.disturbances[disturbance].start()
 
     def end_disturbances(self) -> None:
         """End whatever is disturbed now, before its time."""

@@ -68,8 +68,8 @@ def main() -> int:
         chance = random.Random(f"{options.seed} {number}")
         for finding in fuzz(place, commands, changes, chance):
             counts[finding.kind] += 1
-            what = " and ".join(change.label for change in changes)
-            line = f"{number}: {what}: {finding.command}: {finding.kind}: {finding.text}"
+            labels = " and ".join(change.label for change in changes)
+            line = f"{number}: {labels}: {finding.command}: {finding.kind}: {finding.text}"
             print(line, flush=True)
         done, last = done + 1, number
     minutes = (time.monotonic() - started) / 60

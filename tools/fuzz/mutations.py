@@ -251,12 +251,12 @@ def _of_database(database: Path, traps: Traps) -> list[Mutation]:
     }
     operators = [
         Mutation(
-            f"table {table} of {name} {what}",
+            f"table {table} of {name} {effect}",
             f"{name}: {table}",
             _statement(database, table, statement),
         )
         for table in columns
-        for what, statement in statements.items()
+        for effect, statement in statements.items()
     ]
     values = {k: v for k, v in traps.values().items() if not isinstance(v, list | dict)}
     values |= {"bytes": b"\xff\x00\x1b", "huge": 2**63 - 1, "deep": _DEEP}

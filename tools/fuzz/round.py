@@ -87,7 +87,7 @@ def _complaints(place: Place, command: tuple[str, ...], limit: float) -> Iterato
     started = time.monotonic()
     if command[0] == "ui":
         code, faults = served(place.base, command, limit, questions_of(place.pristine / STORE))
-        yield from (Finding(kind, command[0], what) for kind, what in faults)
+        yield from (Finding(kind, command[0], detail) for kind, detail in faults)
     else:
         code = forked(place.base, command, limit)
     text = "".join((place.base / name).read_text(errors="replace") for name in ("out", "err"))

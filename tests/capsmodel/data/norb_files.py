@@ -44,8 +44,8 @@ def contents() -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for objects, instance in (("train", 4), ("test", 0)):
         labels = np.arange(len(codes(0)), dtype="<i4") % 5
-        for what, values in (("dat", images(objects)), ("cat", labels), ("info", codes(instance))):
-            files[f"{STEMS[objects]}-{what}.mat"] = norb_file(values)
+        for kind, values in (("dat", images(objects)), ("cat", labels), ("info", codes(instance))):
+            files[f"{STEMS[objects]}-{kind}.mat"] = norb_file(values)
     return files
 
 

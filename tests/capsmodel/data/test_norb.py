@@ -103,11 +103,11 @@ CORRUPT = {
 }
 
 
-@pytest.mark.parametrize(("content", "what"), CORRUPT.values(), ids=CORRUPT)
+@pytest.mark.parametrize(("content", "message"), CORRUPT.values(), ids=CORRUPT)
 def test_a_corrupt_file_is_named_with_what_is_wrong(
-    tmp_path: Path, content: bytes, what: str
+    tmp_path: Path, content: bytes, message: str
 ) -> None:
-    assert what in refusal(written(tmp_path, content))
+    assert message in refusal(written(tmp_path, content))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ class TestRealPhotographs:
     )
     def test_they_are_read(self, objects: str, instances: set[int]) -> None:
         dat, cat, info = (
-            SAMPLE / f"smallnorb-sample-{objects}-{what}.mat" for what in ("dat", "cat", "info")
+            SAMPLE / f"smallnorb-sample-{objects}-{kind}.mat" for kind in ("dat", "cat", "info")
         )
         photographs = read_matrix(dat, np.uint8, [6, 2, 96, 96])
         assert 150 < photographs.mean() < 220  # toys before a light ground

@@ -114,7 +114,7 @@ def test_planning_needs_no_data(folder: Path) -> None:
 def test_the_published_files_are_named() -> None:
     names = [file.name for file in SmallNorb.archives.files]
     assert names == [
-        f"{stem}-{what}.mat.gz" for stem in STEMS.values() for what in ("dat", "cat", "info")
+        f"{stem}-{kind}.mat.gz" for stem in STEMS.values() for kind in ("dat", "cat", "info")
     ]
     assert SmallNorb.mirrors() == ["https://cs.nyu.edu/~ylclab/data/norb-v1.0-small/"]
     assert SmallNorb.fingerprint == SmallNorb.archives.fingerprint
