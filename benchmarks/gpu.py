@@ -534,7 +534,9 @@ def step_builders(
         conv_channels=64, primary_types=8, first_types=types, second_types=types
     )
 
-    def whole(model: Model, side: int, batch: int) -> Callable[[str, str], Callable[[], None]]:
+    def network_steps(
+        model: Model, side: int, batch: int
+    ) -> Callable[[str, str], Callable[[], None]]:
         return lambda form, precision: network_step(model, form, precision, device, batch, side)
 
     batch, half = scale.batch, scale.batch // 2
@@ -542,9 +544,9 @@ def step_builders(
         f"class capsules, {36 * scale.types} to 10, batch {batch}": lambda form, precision: (
             layer_step(form, precision, device, scale)
         ),
-        f"CapsNet, batch {batch}": whole(capsnet, 28, batch),
-        f"small CapsNet, batch {half}": whole(small_model(), 28, half),
-        f"matrix capsules with EM, batch {half}": whole(matrices, 32, half),
+        f"CapsNet, batch {batch}": network_steps(capsnet, 28, batch),
+        f"small CapsNet, batch {half}": network_steps(small_model(), 28, half),
+        f"matrix capsules with EM, batch {half}": network_steps(matrices, 32, half),
     }
 
 

@@ -83,12 +83,12 @@ def step_of(workload: str, name: str) -> Callable[[], None]:
 
     generator = torch.Generator().manual_seed(0)
     if workload == "layer":
-        whole = CapsNet().build((1, 28, 28), 10)
+        capsnet = CapsNet().build((1, 28, 28), 10)
         if name == "literal":
             from benchmarks.literal_forms import make_literal  # which an earlier state has not
 
-            make_literal(whole)
-        network = whole.capsules
+            make_literal(capsnet)
+        network = capsnet.capsules
         network.initialise(generator)
         inputs = (0.3 * torch.randn(128, 1152, 8)).requires_grad_()
 

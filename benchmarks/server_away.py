@@ -145,13 +145,13 @@ class Arm:
 
     def _moments(self, kind: str) -> list[float]:
         """Return the seconds since 1970 of all lines of a kind."""
-        whole = (
+        lines = (
             line
             for outbox in self._cells.glob("*/outbox.jsonl")
             for line in outbox.read_text().splitlines(keepends=True)
             if line.endswith("\n")
         )
-        events = map(json.loads, whole)
+        events = map(json.loads, lines)
         return [line["time"] / 1000 for line in events if line["type"] == kind]
 
 

@@ -96,26 +96,26 @@ def _names_profile(value: Any) -> bool:
 def _changed(settings: S, changes: Mapping[Path, Any], above: Path, parts: Parts) -> S:
     if (PROFILE,) in changes and PROFILE not in settings_of(type(settings)):
         return _with_profile(settings, changes, above, parts)
-    whole: dict[str, Any] = {}
+    replaced: dict[str, Any] = {}
     within: dict[str, dict[Path, Any]] = {}
     for (name, *rest), value in changes.items():
         _check_setting_exists(settings, above, (name, *rest), parts)
         if rest:
             within.setdefault(name, {})[tuple(rest)] = value
         else:
-            whole[name] = _as_part(settings, name, value, parts)
+            replaced[name] = _as_part(settings, name, value, parts)
     for name, below in within.items():
-        _check_one_kind(name, whole, below, above)
+        _check_one_kind(name, replaced, below, above)
         part = _read(
-            settings, name, whole.get(name, getattr(settings, name)), above=above, parts=parts
+            settings, name, replaced.get(name, getattr(settings, name)), above=above, parts=parts
         )
         if not isinstance(part, Settings):
             path = ".".join((*above, name, *next(iter(below))))
             raise ValueError(f"'{path}' leads nowhere: '{name}' is a value, not a part.")
         if (KIND,) in below:
             part = _of_kind(type(settings), name, part, below.pop((KIND,)), parts=parts)
-        whole[name] = _changed(part, below, (*above, name), parts)
-    return _validated(settings, whole, above, parts)
+        replaced[name] = _changed(part, below, (*above, name), parts)
+    return _validated(settings, replaced, above, parts)
 
 
 def _with_profile(settings: S, changes: Mapping[Path, Any], above: Path, parts: Parts) -> S:
@@ -160,9 +160,9 @@ def _of_kind(
 
 
 def _check_one_kind(
-    name: str, whole: Mapping[str, Any], below: Mapping[Path, Any], above: Path
+    name: str, replaced: Mapping[str, Any], below: Mapping[Path, Any], above: Path
 ) -> None:
-    if name in whole and (KIND,) in below:
+    if name in replaced and (KIND,) in below:
         path = ".".join((*above, name))
         raise ValueError(f"'{path}' and '{path}.{KIND}' both set the kind: leave one of them out.")
 

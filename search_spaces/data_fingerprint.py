@@ -81,10 +81,10 @@ def check_unchanged(data: DataSet, splits: DataSplits, fingerprint: str) -> Data
     Raises:
         ValueError: If they have another fingerprint.
     """
-    declared, whole = _at_default_split(data), splits
+    declared, full_splits = _at_default_split(data), splits
     if data.is_of_user and declared != data:
-        whole = load_checked(declared, "cpu")
-    facts = replace(facts_of(declared, whole), num_images=num_images(splits))
+        full_splits = load_checked(declared, "cpu")
+    facts = replace(facts_of(declared, full_splits), num_images=num_images(splits))
     if fingerprint and facts.fingerprint != fingerprint:
         raise ValueError(
             f"The data '{data.kind}' have changed: this trial is of data with the fingerprint "

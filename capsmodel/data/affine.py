@@ -144,14 +144,14 @@ class AffineDataSet(DataSet, ABC):
             ValueError: If the originals neither exist nor can be downloaded, or the fraction is too
                 small.
         """
-        whole = self._originals(1.0).load("cpu")
+        originals = self._originals(1.0).load("cpu")
         ranges = Ranges(self.rotation, self.shear, self.scaling)
         of_training = None if self.trained_on == "placed" else ranges
         return DataSplits(
-            train=self._placed(whole.train, "training", of_training, device),
-            validation=self._fixed(whole.validation, "validation", of_training, device),
-            test=self._fixed(whole.test, "test", ranges, device),
-            extra_tests={"placed": self._fixed(whole.test, "test", None, device)},
+            train=self._placed(originals.train, "training", of_training, device),
+            validation=self._fixed(originals.validation, "validation", of_training, device),
+            test=self._fixed(originals.test, "test", ranges, device),
+            extra_tests={"placed": self._fixed(originals.test, "test", None, device)},
         )
 
     def _originals(self, fraction: float) -> DataSet:

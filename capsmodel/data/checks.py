@@ -66,8 +66,8 @@ def _loaded(data: DataSet, device: str | torch.device) -> DataSplits:
     """
     if data.train_fraction == 1 or is_built_in(type(data)):
         return data.load(device)
-    whole: Any = data.model_copy(update={"train_fraction": 1.0}).load(device)
-    train = getattr(whole, "train", None)
+    uncut: Any = data.model_copy(update={"train_fraction": 1.0}).load(device)
+    train = getattr(uncut, "train", None)
     if isinstance(train, Images) and type(train) is not Images:  # made anew in each epoch
         cut = data.load(device)
         if len(cut.train) < len(train):
@@ -76,8 +76,8 @@ def _loaded(data: DataSet, device: str | torch.device) -> DataSplits:
             f"The data '{data.kind}' do not look at train_fraction where they make their training "
             f"images: let load() do so, or leave it at 1."
         )
-    _check_types(data, whole)
-    return _with_train_share(data, _with_checked_labels(data, whole))
+    _check_types(data, uncut)
+    return _with_train_share(data, _with_checked_labels(data, uncut))
 
 
 def _with_train_share(data: DataSet, splits: DataSplits) -> DataSplits:
@@ -333,15 +333,15 @@ def _digests(images: Images) -> list[bytes]:
 
 
 def _fingerprint(splits: DataSplits, digests: Mapping[str, list[bytes]]) -> str:
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, images in _named(splits):
         facts = (name, list(images.images.shape), _dtype(images.images))
-        whole.update(repr(facts).encode())
-        whole.update(b"".join(digests[name]))
+        digest.update(repr(facts).encode())
+        digest.update(b"".join(digests[name]))
         for tensor in (images.labels, images.objects, images.parts):
             if tensor is not None:
-                whole.update(np.ascontiguousarray(tensor.cpu().numpy()).data)
-    return whole.hexdigest()
+                digest.update(np.ascontiguousarray(tensor.cpu().numpy()).data)
+    return digest.hexdigest()
 
 
 def _shared_images(data: DataSet, digests: Mapping[str, list[bytes]]) -> Iterator[str]:

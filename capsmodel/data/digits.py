@@ -62,12 +62,12 @@ class Digits(DataSet):
         indices = self.split(labels[remaining].tolist(), labels[test].tolist())
         images = torch.from_numpy(pixels).view(-1, 1, _SIDE, _SIDE).float() / 16
         images = F.pad(images, [self.padding] * 4)
-        whole = Images(images, torch.from_numpy(labels).long())
+        all_images = Images(images, torch.from_numpy(labels).long())
         pool, tests = torch.tensor(remaining), torch.tensor(test)
         return DataSplits(
-            train=_take(whole, pool[indices.train], device),
-            validation=_take(whole, pool[indices.validation], device),
-            test=_take(whole, tests[indices.test], device),
+            train=_take(all_images, pool[indices.train], device),
+            validation=_take(all_images, pool[indices.validation], device),
+            test=_take(all_images, tests[indices.test], device),
         )
 
 
@@ -82,5 +82,5 @@ def _raw() -> tuple[np.ndarray, np.ndarray]:
     return np.ascontiguousarray(rows[:, :-1]), np.ascontiguousarray(rows[:, -1])
 
 
-def _take(whole: Images, indices: torch.Tensor, device: str | torch.device) -> Images:
-    return Images(whole.images[indices].to(device), whole.labels[indices].to(device))
+def _take(images: Images, indices: torch.Tensor, device: str | torch.device) -> Images:
+    return Images(images.images[indices].to(device), images.labels[indices].to(device))

@@ -293,25 +293,25 @@ def _groups(classes: Sequence[int], order: Sequence[int]) -> list[tuple[int, int
 
     Each group takes the first original that is left, then the first ones that fit.
     """
-    left, groups = list(order), list[tuple[int, int, int, int]]()
-    while left:
-        a = left.pop(0)
-        b = _first(left, lambda original, a=a: classes[original] != classes[a])
-        c = _first(left, lambda original, a=a: classes[original] != classes[a])
+    remaining, groups = list(order), list[tuple[int, int, int, int]]()
+    while remaining:
+        a = remaining.pop(0)
+        b = _first(remaining, lambda original, a=a: classes[original] != classes[a])
+        c = _first(remaining, lambda original, a=a: classes[original] != classes[a])
         if b is None or c is None:
             break
         unlike = {classes[b], classes[c]}
-        d = _first(left, lambda original, unlike=unlike: classes[original] not in unlike)
+        d = _first(remaining, lambda original, unlike=unlike: classes[original] not in unlike)
         if d is None:
             break
         groups.append((a, b, c, d))
     return groups
 
 
-def _first(left: list[int], fits: Callable[[int], bool]) -> int | None:
+def _first(remaining: list[int], fits: Callable[[int], bool]) -> int | None:
     """Take the first original that fits out of those left; None if none does."""
-    place = next((place for place, original in enumerate(left) if fits(original)), None)
-    return None if place is None else left.pop(place)
+    place = next((place for place, original in enumerate(remaining) if fits(original)), None)
+    return None if place is None else remaining.pop(place)
 
 
 def _hashed_bits(seed: str) -> tuple[int, int]:

@@ -194,19 +194,19 @@ class PGD(Attack):
         for restart in range(self.restarts):
             purpose = ("attack", f"{ball.norm} {ball.epsilon:g}", str(restart))
             changes = ball.draw(tuple(victim.images.shape), stream(victim.seed, *purpose))
-            left = torch.nonzero(~reaches_goal).flatten()
-            if not len(left):
+            unbroken = torch.nonzero(~reaches_goal).flatten()
+            if not len(unbroken):
                 break
             broken = climbed(
                 victim,
-                rows[left],
+                rows[unbroken],
                 ball,
                 step=2.5 * ball.epsilon / self.steps,
                 num_steps=self.steps,
                 changes=changes.to(rows.device),
             )
-            is_wrong[left] |= broken.is_wrong
-            reaches_goal[left] |= broken.reaches_goal
+            is_wrong[unbroken] |= broken.is_wrong
+            reaches_goal[unbroken] |= broken.reaches_goal
         return Broken(is_wrong, reaches_goal)
 
 
@@ -231,22 +231,25 @@ def climbed(
     """
     is_wrong, reaches_goal = torch.zeros((2, len(rows)), dtype=torch.bool, device=rows.device)
     for places in torch.arange(len(rows), device=rows.device).split(EVALUATION_BATCH_SIZE):
-        left, centres = places, victim.images[rows[places]]
+        unbroken, centres = places, victim.images[rows[places]]
         points = centres
         if changes is not None:
             points = ball.project(centres + changes[rows[places]], centres)
         for number in range(num_steps):
-            look = victim.look_and_differentiate(points, rows[left], number)
-            is_wrong[left], reaches_goal[left] = is_wrong[left] | look.is_wrong, look.reaches_goal
+            look = victim.look_and_differentiate(points, rows[unbroken], number)
+            is_wrong[unbroken], reaches_goal[unbroken] = (
+                is_wrong[unbroken] | look.is_wrong,
+                look.reaches_goal,
+            )
             going = torch.nonzero(~look.reaches_goal).flatten()
-            left, centres = left[going], centres[going]
+            unbroken, centres = unbroken[going], centres[going]
             moved = points[going] + step * ball.steepest(look.gradient[going])
             points = ball.project(moved, centres)
-            if not len(left):
+            if not len(unbroken):
                 break
         else:
-            errs, reaches_goal[left] = victim.look(points, rows[left])
-            is_wrong[left] |= errs
+            errs, reaches_goal[unbroken] = victim.look(points, rows[unbroken])
+            is_wrong[unbroken] |= errs
     return Broken(is_wrong, reaches_goal)
 
 
@@ -275,24 +278,29 @@ class SquareAttack(Attack):
         all_images, channels, height, width = victim.images.shape
         device = rows.device
         is_wrong, reaches_goal = torch.zeros((2, len(rows)), dtype=torch.bool, device=device)
-        left, centres = torch.arange(len(rows), device=device), victim.images[rows]
+        unbroken, centres = torch.arange(len(rows), device=device), victim.images[rows]
         stripes = _signs((all_images, channels, 1, width), generator).to(device)
         points = ball.project(centres + ball.epsilon * stripes[rows], centres)
         best = torch.full((len(rows),), -torch.inf, device=device)
         current = points
         for query in range(self.queries):
-            errs, reached, nearness = self._asked(victim, points, rows[left])
-            is_wrong[left], reaches_goal[left] = is_wrong[left] | errs, reached
+            errs, reached, nearness = self._asked(victim, points, rows[unbroken])
+            is_wrong[unbroken], reaches_goal[unbroken] = is_wrong[unbroken] | errs, reached
             is_better = nearness > best
             current = torch.where(is_better.view(-1, 1, 1, 1), points, current)
             best = torch.maximum(nearness, best)
             going = torch.nonzero(~reached).flatten()
-            left, centres, current, best = left[going], centres[going], current[going], best[going]
-            if not len(left):
+            unbroken, centres, current, best = (
+                unbroken[going],
+                centres[going],
+                current[going],
+                best[going],
+            )
+            if not len(unbroken):
                 break
             side = self._side(query, height, width)
-            corners = uniform((all_images, 2), generator).to(device)[rows[left]]
-            signs = _signs((all_images, channels, 1, 1), generator).to(device)[rows[left]]
+            corners = uniform((all_images, 2), generator).to(device)[rows[unbroken]]
+            signs = _signs((all_images, channels, 1, 1), generator).to(device)[rows[unbroken]]
             is_inside = squares(corners, side, height, width)
             changed = centres + ball.epsilon * signs
             points = ball.project(torch.where(is_inside, changed, current), centres)

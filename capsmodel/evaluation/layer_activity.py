@@ -138,8 +138,8 @@ def shares_of(couplings: Couplings) -> Float[Tensor, "edges sites out_caps"]:
     A child that gives nothing away, as far as its numbers go, shares itself equally.
     """
     values, around = couplings
-    whole = totals(values, around)
-    return torch.where(whole > 0, values / whole, 1 / _num_parents(values, around).unsqueeze(2))
+    total = totals(values, around)
+    return torch.where(total > 0, values / total, 1 / _num_parents(values, around).unsqueeze(2))
 
 
 def _num_parents(shares: Tensor, around: Neighbourhood) -> Float[Tensor, "edges sites"]:

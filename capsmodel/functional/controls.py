@@ -146,8 +146,8 @@ def _drawn(
     edges, out_caps = sizes
     draw = uniform((edges, neighbourhood.num_places, out_caps), generator, like.dtype)
     weights = low + (high - low) * draw
-    whole = neighbourhood.sum_over_parents(weights.sum(dim=2)).unsqueeze(2)
-    return (weights / whole).to(like.device)
+    total = neighbourhood.sum_over_parents(weights.sum(dim=2)).unsqueeze(2)
+    return (weights / total).to(like.device)
 
 
 def _squashed(

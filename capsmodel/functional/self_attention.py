@@ -56,8 +56,8 @@ def self_attention_routing(
     def route(votes: Tensor) -> Routed:
         added = None if bias is None else bias.to(votes).t()
         sums, shares = _attended(output_first(votes), added)
-        whole = shares if added is None else shares + added
-        couplings = Couplings(whole.detach().permute(2, 0, 1), ONE_PLACE)
+        weights = shares if added is None else shares + added
+        couplings = Couplings(weights.detach().permute(2, 0, 1), ONE_PLACE)
         poses = squash(sums)
         return Routed(poses, lengths(poses), couplings)
 
@@ -108,8 +108,8 @@ class _Attention(WrittenByHand):
         of_logits = shares * (slope - (shares * slope).sum(dim=1, keepdim=True))
         of_keys = share_out(votes, of_logits)
         of_keys = (of_keys if of_key is None else of_keys + of_key) * votes.shape[3] ** -0.5
-        whole = shares if added is None else shares + added
-        rows = torch.stack([whole, of_logits, torch.ones_like(shares)], dim=-2)
+        weights = shares if added is None else shares + added
+        rows = torch.stack([weights, of_logits, torch.ones_like(shares)], dim=-2)
         columns = torch.stack([gradient, key, of_keys], dim=-2)
         of_votes = torch.bmm(
             rows.reshape(-1, *rows.shape[2:]).transpose(1, 2),

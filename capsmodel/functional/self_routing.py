@@ -69,7 +69,7 @@ def self_routing(
     return in_single(route, votes)
 
 
-def _divided(values: Tensor, whole: Tensor) -> Tensor:
+def _divided(values: Tensor, total: Tensor) -> Tensor:
     """Return the quotient, zero where the whole is next to nothing."""
-    least = least_mass(whole.dtype)
-    return torch.where(whole >= least, values / whole.clamp_min(least), 0.0)
+    least = least_mass(total.dtype)
+    return torch.where(total >= least, values / total.clamp_min(least), 0.0)

@@ -66,12 +66,12 @@ class Shares:
             return logits.softmax(dim=1)
         if logits.dtype in HALVES:
             return self.of(logits.float()).to(logits.dtype)
-        whole = logits.logsumexp(dim=1)
+        log_total = logits.logsumexp(dim=1)
         if self._is_over_places:
-            whole = self.neighbourhood.logsumexp_over_parents(whole.t()).t()
+            log_total = self.neighbourhood.logsumexp_over_parents(log_total.t()).t()
         if self.with_leak:
-            whole = whole.logaddexp(torch.zeros_like(whole))
-        return (logits - whole.unsqueeze(1)).exp()
+            log_total = log_total.logaddexp(torch.zeros_like(log_total))
+        return (logits - log_total.unsqueeze(1)).exp()
 
     def gradient_of_logits(
         self,

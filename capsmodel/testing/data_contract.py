@@ -102,18 +102,18 @@ class DataSetContract(DataValuesContract, PartContract):
     def test_a_smaller_fraction_is_a_part_of_a_larger_one(self, data: DataSet) -> None:
         """This holds for every split."""
         half = data.model_copy(update={"fraction": data.fraction / 2})
-        whole, part = _loaded_once(data), _splits(half.load("cpu"))
-        for name, images in whole.items():
+        full, part = _loaded_once(data), _splits(half.load("cpu"))
+        for name, images in full.items():
             assert _bytes(part[name]) < _bytes(images)
 
     def test_a_train_fraction_is_of_the_training_images_alone(self, data: DataSet) -> None:
         """Arms of fewer training images are compared on the same others."""
         half = data.model_copy(update={"train_fraction": 0.5})
-        whole, part = _splits(load_checked(data, "cpu")), _splits(load_checked(half, "cpu"))
-        train, fewer = whole.pop("train"), part.pop("train")
+        full, part = _splits(load_checked(data, "cpu")), _splits(load_checked(half, "cpu"))
+        train, fewer = full.pop("train"), part.pop("train")
         assert abs(len(fewer) / len(train) - 0.5) < 0.1
         assert set(fewer.labels.flatten().tolist()) == set(train.labels.flatten().tolist())
-        for name, images in whole.items():
+        for name, images in full.items():
             assert torch.equal(images.images, part[name].images)
 
     def test_the_images_lie_on_the_device_that_is_asked_for(self, data: DataSet) -> None:

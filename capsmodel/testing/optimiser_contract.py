@@ -49,8 +49,8 @@ class OptimiserContract(PartContract):
         self, optimiser: Optimiser, done: int
     ) -> None:
         """It has no other state."""
-        whole, broken = _parameters(), _parameters()
-        _move(optimiser.build(whole), whole, range(_STEPS))
+        unbroken, broken = _parameters(), _parameters()
+        _move(optimiser.build(unbroken), unbroken, range(_STEPS))
         first = optimiser.build(broken)
         _move(first, broken, range(done))
         second = optimiser.build(broken)
@@ -58,7 +58,7 @@ class OptimiserContract(PartContract):
         second.load_state_dict({**second.state_dict(), "state": state})
         _move(second, broken, range(done, _STEPS))
         assert all(
-            torch.equal(parameter, other) for parameter, other in zip(whole, broken, strict=True)
+            torch.equal(parameter, other) for parameter, other in zip(unbroken, broken, strict=True)
         )
 
     def test_it_uses_no_chance(self, optimiser: Optimiser) -> None:

@@ -56,8 +56,8 @@ class RoutingValuesContract:
         assert bool((couplings.values >= 0).all())
         if not routing.shares_out_once:
             pytest.skip(f"{routing.kind} routing says that not all parents of a child compete")
-        whole = couplings.neighbourhood.sum_over_parents(couplings.values.sum(dim=2))
-        assert bool((whole <= 1 + 1e-12).all())
+        total = couplings.neighbourhood.sum_over_parents(couplings.values.sum(dim=2))
+        assert bool((total <= 1 + 1e-12).all())
 
     @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
     def test_number_type_and_device_are_those_of_the_votes(

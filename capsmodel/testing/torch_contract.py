@@ -147,11 +147,11 @@ class TorchValuesContract:
         """Two sizes are tried, both other than the example's."""
         self._skip_unless_it_compiles()
         sizes = tuple({0: torch.export.Dim.DYNAMIC} for _ in inputs)
-        whole = _Said(module.eval())
-        exported = torch.export.export(whole, inputs, dynamic_shapes=(sizes,)).module()
+        wrapped = _Said(module.eval())
+        exported = torch.export.export(wrapped, inputs, dynamic_shapes=(sizes,)).module()
         for times in (2, 3):
             batch = tuple(value.repeat(times, *(1 for _ in value.shape[1:])) for value in inputs)
-            assert_close(_seeded(exported, *batch), _seeded(whole, *batch), rtol=1e-5, atol=1e-5)
+            assert_close(_seeded(exported, *batch), _seeded(wrapped, *batch), rtol=1e-5, atol=1e-5)
 
     def _skip_unless_it_maps(self) -> None:
         if not self.maps:

@@ -87,7 +87,8 @@ class Path(Plan):
             return self._step(definition, journal, taken)
         arms = self._path(taken)
         cells = [Cell(arm, arms[arm], seed) for seed in definition.arm_seeds for arm in arms]
-        return (Propose(left),) if (left := self._plain(definition, journal, cells)) else (DONE,)
+        missing_cells = self._plain(definition, journal, cells)
+        return (Propose(missing_cells),) if missing_cells else (DONE,)
 
     def baseline_name(self, definition: Definition) -> str:
         """Return the name of the base."""
@@ -147,8 +148,8 @@ class Path(Plan):
         if not taken:
             seeds = definition.arm_seeds
             cells = [*(Cell(self.baseline, {}, seed) for seed in seeds), *cells]
-        if left := self._plain(definition, known, cells):
-            return (Propose(left),)
+        if missing_cells := self._plain(definition, known, cells):
+            return (Propose(missing_cells),)
         if not has_ended(known, [cell for cell in cells if cell.arm in arms]):
             return (WAIT,)
         paths = [path for name in self._left(taken) for path in self.changes[name]]
@@ -179,10 +180,10 @@ class Path(Plan):
         self, definition: Definition, known: Known, cells: Sequence[Cell]
     ) -> tuple[Cell, ...]:
         """Return the cells that were not proposed yet, with settings as plain values."""
-        left = missing(known, cells)
-        settings = {cell.arm: cell.settings for cell in left}
+        missing_cells = missing(known, cells)
+        settings = {cell.arm: cell.settings for cell in missing_cells}
         plain = {arm: self.arm(definition, arm, settings[arm]).changes for arm in settings}
-        return tuple(Cell(cell.arm, plain[cell.arm], cell.seed) for cell in left)
+        return tuple(Cell(cell.arm, plain[cell.arm], cell.seed) for cell in missing_cells)
 
     def _hash(self, definition: Definition) -> str:
         arms = dict(self._tries(()))

@@ -146,8 +146,8 @@ class TunedArms(Plan):
         if journal.chosen is None:
             return (self._choice(journal),) if has_ended(journal, tuning) else (WAIT,)
         chosen = self._chosen(definition, journal.chosen.arms)
-        if left := missing(journal, chosen):
-            return (Propose(left),)
+        if missing_cells := missing(journal, chosen):
+            return (Propose(missing_cells),)
         return (DONE,)
 
     def baseline_name(self, definition: Definition) -> str:

@@ -108,16 +108,18 @@ class Space:
             ValueError: If the space has no such setting, or only one kind of such a part.
         """
         self._check_paths(paths)
-        left = [
+        selected = [
             setting
             for setting in self.settings
             if any(is_place(setting.place, path) for path in paths)
         ]
         for path in paths:
-            self._check_varies(path, [setting for setting in left if is_place(setting.place, path)])
+            self._check_varies(
+                path, [setting for setting in selected if is_place(setting.place, path)]
+            )
         above = {
             (*setting.place[:end], (setting.place[end][0], None))
-            for setting in left
+            for setting in selected
             for end in range(len(setting.place))
         }
         return replace(self, settings=tuple(s for s in self.settings if s.place in above))
@@ -132,8 +134,8 @@ class Space:
             ValueError: If nothing at or below a path varies.
         """
         self._check_paths(paths)
-        left = tuple(setting for setting in self.settings if not _is_any(setting.place, paths))
-        return replace(self, settings=left)
+        remaining = tuple(setting for setting in self.settings if not _is_any(setting.place, paths))
+        return replace(self, settings=remaining)
 
     def varied(self, values: Mapping[str, Values]) -> "Space":
         """Return the space with other values for some settings; these may be new to it.

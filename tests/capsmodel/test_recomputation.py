@@ -148,13 +148,13 @@ def test_a_training_may_go_on_with_checkpointing_or_without(
     tmp_path: Path, *, before: bool
 ) -> None:
     config = config_of(RandomRouting())
-    whole = finished(Training(config, seed=1), tmp_path)
+    unbroken = finished(Training(config, seed=1), tmp_path)
     broken = Training(config, seed=1, checkpointing=before)
     next(iter(broken))
     broken.save(tmp_path / "checkpoint")
     path = tmp_path / "checkpoint"
     restored = Training.restore(path, config, seed=1, checkpointing=not before)
-    assert same(finished(restored, tmp_path), whole)
+    assert same(finished(restored, tmp_path), unbroken)
 
 
 class CountingCapsNet(CapsNet):

@@ -110,8 +110,8 @@ def test_a_cost_that_nothing_changes_is_refused() -> None:
     assert "\n" not in str(caught.value)
     size = f"{num_parameters(small_config()):,}"
     assert f"is {size} at all of 64 points" in str(caught.value)
-    whole = sweep()
-    whole.plan.check_all(whole)
+    weighed = sweep()
+    weighed.plan.check_all(weighed)
 
 
 def test_a_front_is_shown_first_and_of_one_objective_refused() -> None:

@@ -93,8 +93,8 @@ def test_only_keeps_the_choices_that_bring_a_setting_along() -> None:
 
 
 def test_a_parts_path_leaves_out_all_below_it() -> None:
-    left = names(WHOLE.without("loss", "model", "optimiser", "stopping"))
-    assert left == ["data", "augmentation", "batch_size"]
+    remaining = names(WHOLE.without("loss", "model", "optimiser", "stopping"))
+    assert remaining == ["data", "augmentation", "batch_size"]
 
 
 def test_only_a_part_is_the_choice_of_its_kind_alone() -> None:

@@ -260,8 +260,8 @@ def test_one_part_in_two_places_has_a_version_at_each() -> None:
 
 def test_nothing_but_settings_seed_data_and_versions_enters() -> None:
     assert identity(BASE, 3) == {"settings": {}, "seed": 3, "data": BASE.data.fingerprint}
-    whole = {"model.routing": "dynamic", "model.reconstruction": "fully_connected"}
-    text = json.dumps(identity(with_settings(BASE, CHANGES | whole), 0))
+    defaults = {"model.routing": "dynamic", "model.reconstruction": "fully_connected"}
+    text = json.dumps(identity(with_settings(BASE, CHANGES | defaults), 0))
     assert all(word not in text for word in ("device", "threads", "cpu", "cuda"))
 
 

@@ -109,16 +109,18 @@ def lines(kind: Kind, cases: int, names: list[str]) -> Iterator[str]:
     """Yield a line of the table for each scheduler, held against training all."""
     yield "| scheduler | epochs trained | go on at rung 1 | median regret | p worse | p better |"
     yield "| :-- | --: | --: | --: | --: | --: |"
-    whole: list[float] = []
+    regrets_of_all: list[float] = []
     for name in names:
         more = 3 if "3 times" in name else 1
         outcomes = [
             searched(SCHEDULERS[name], kind, more * kind.trials, case) for case in range(cases)
         ]
         regrets = [outcome.regret for outcome in outcomes]
-        whole = whole or regrets
-        tests = ("greater", "less") if regrets is not whole else ()
-        p = [f"{wilcoxon_p(regrets, whole, alternative):.2g}" for alternative in tests] or ["", ""]
+        regrets_of_all = regrets_of_all or regrets
+        tests = ("greater", "less") if regrets is not regrets_of_all else ()
+        p = [
+            f"{wilcoxon_p(regrets, regrets_of_all, alternative):.2g}" for alternative in tests
+        ] or ["", ""]
         share = more * float(np.mean([outcome.share for outcome in outcomes]))
         survived = float(np.mean([outcome.survived for outcome in outcomes]))
         first = "" if math.isnan(survived) else f"{survived:.3f}"

@@ -81,11 +81,11 @@ def leftovers(world: World) -> Iterator[str]:
 def _processes(world: World) -> Iterator[str]:
     """Yield what runs but cluster and server, once those that are ending had time for it."""
     deadline = time.monotonic() + _LEAVING_SECONDS
-    left = _own_processes(world)
-    while left and time.monotonic() < deadline:
+    remaining = _own_processes(world)
+    while remaining and time.monotonic() < deadline:
         time.sleep(0.5)
-        left = _own_processes(world)
-    for process in left:
+        remaining = _own_processes(world)
+    for process in remaining:
         with suppress(psutil.Error):
             yield f"process {process.pid} is left: {' '.join(process.cmdline())[:150]}"
 

@@ -68,9 +68,9 @@ def kill_all(processes: list[psutil.Process]) -> None:
 
 def kill_marked() -> None:
     """SIGKILL all that is left."""
-    while left := list(marked()):
-        kill_all(left)
-        psutil.wait_procs(left, timeout=5)
+    while alive := list(marked()):
+        kill_all(alive)
+        psutil.wait_procs(alive, timeout=5)
 
 
 def _runs(process: psutil.Process, module: str) -> bool:

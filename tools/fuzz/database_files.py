@@ -172,7 +172,7 @@ def _logs() -> dict[str, Act]:
     operators: dict[str, Act] = {}
     for mode, label in ((_PLAIN, ""), (_WITH_LOG, " of a database that has one")):
 
-        def whole(path: Path, _: random.Random, mode: bytes = mode) -> None:
+        def complete(path: Path, _: random.Random, mode: bytes = mode) -> None:
             _leave_log(path, mode, _written_ahead(path), None)
 
         def cut(path: Path, chance: random.Random, mode: bytes = mode) -> None:
@@ -184,7 +184,7 @@ def _logs() -> dict[str, Act]:
         def memory(path: Path, chance: random.Random, mode: bytes = mode) -> None:
             _leave_log(path, mode, _written_ahead(path), chance.randbytes(32768))
 
-        operators[f"a write-ahead log{label}"] = whole
+        operators[f"a write-ahead log{label}"] = complete
         operators[f"a cut write-ahead log{label}"] = cut
         operators[f"noise as a write-ahead log{label}"] = noise
         operators[f"a write-ahead log and noise as its memory{label}"] = memory

@@ -28,8 +28,8 @@ def imports_of(test: Path) -> Imports:
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
     ]
-    whole = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    return Imports(text, names, whole)
+    modules = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    return Imports(text, names, modules)
 
 
 def names_in(path: Path) -> set[str]:
@@ -58,11 +58,11 @@ def closeness(test: Path, module: str, names: set[str]) -> tuple[int, int]:
         is_of_package = f"{module}.".startswith(f"{place}.") and name in names
         if place == module or is_part or is_of_package:
             imported.add(name)
-    for whole in imported_modules:
-        if whole == module:
-            imported.add(whole)
-        elif module.startswith(f"{whole}."):
-            imported |= {name for name in names if f"{whole}.{name}" in text}
+    for imported_module in imported_modules:
+        if imported_module == module:
+            imported.add(imported_module)
+        elif module.startswith(f"{imported_module}."):
+            imported |= {name for name in names if f"{imported_module}.{name}" in text}
     if not imported:
         return (0, 0)
     own_name = test.stem == "test_" + module.rpartition(".")[2]

@@ -58,8 +58,8 @@ def test_splits_share_no_image(splits: DataSplits) -> None:
 def test_each_class_has_its_share_of_a_split(splits: DataSplits, name: str) -> None:
     held_out: Images = getattr(splits, name)
     everything = torch.cat([splits.train.labels, splits.validation.labels, splits.test.labels])
-    whole = torch.bincount(everything) * len(held_out) / 1797
-    assert (torch.bincount(held_out.labels) - whole).abs().max() <= 1
+    expected = torch.bincount(everything) * len(held_out) / 1797
+    assert (torch.bincount(held_out.labels) - expected).abs().max() <= 1
 
 
 def test_the_split_seed_moves_the_validation_split_and_never_the_test_split(
@@ -97,9 +97,9 @@ def test_a_validation_fraction_leaves_images_on_both_sides(fraction: float) -> N
 def test_a_fraction_takes_its_share_of_every_split(splits: DataSplits) -> None:
     part = Digits(fraction=0.5).load("cpu")
     for name in ("train", "validation", "test"):
-        whole = torch.bincount(getattr(splits, name).labels)
+        counts = torch.bincount(getattr(splits, name).labels)
         taken = torch.bincount(getattr(part, name).labels)
-        assert (taken - whole / 2).abs().max() <= 0.5
+        assert (taken - counts / 2).abs().max() <= 0.5
         assert images_of(getattr(part, name)) < images_of(getattr(splits, name))
 
 

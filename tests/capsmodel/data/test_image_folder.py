@@ -293,13 +293,13 @@ def test_the_same_picture_in_two_splits_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_small_share_of_the_training_images_leaves_the_test_as_it_is(photos: Path) -> None:
-    whole = load_checked(ImageFolder(photos, size=8), "cpu")
+    all_splits = load_checked(ImageFolder(photos, size=8), "cpu")
     tenth = load_checked(ImageFolder(photos, size=8, train_fraction=0.25), "cpu")
-    assert (len(tenth.train), len(whole.train)) == (21, 84)
+    assert (len(tenth.train), len(all_splits.train)) == (21, 84)
     for split in ("validation", "test"):
-        assert torch.equal(getattr(whole, split).images, getattr(tenth, split).images)
+        assert torch.equal(getattr(all_splits, split).images, getattr(tenth, split).images)
     full, few = (ImageFolder(photos, size=8, train_fraction=fraction) for fraction in (1.0, 0.25))
-    facts = facts_of(full, whole)
+    facts = facts_of(full, all_splits)
     trained_on = check_unchanged(few, tenth, facts.fingerprint).num_images
     assert trained_on == {"training": 21, "validation": 12, "test": 24}
 
@@ -316,8 +316,8 @@ def test_an_interrupted_training_goes_on_when_the_folder_has_moved(
         data = ImageFolder(folder, size=8)
         return small_config(data=data, stopping=FixedEpochs(epochs=2))
 
-    whole = Training(config(photos), seed=0)
-    unbroken = [metrics.validation_loss for metrics in whole]
+    full_training = Training(config(photos), seed=0)
+    unbroken = [metrics.validation_loss for metrics in full_training]
     begun = Training(config(photos), seed=0)
     next(iter(begun))
     begun.save(tmp_path / "checkpoint.safetensors")

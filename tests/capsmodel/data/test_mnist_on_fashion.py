@@ -54,10 +54,10 @@ def test_without_contrast_the_images_are_those_of_mnist_to_the_bit() -> None:
 
 
 def test_half_the_contrast_shows_half_of_the_ground() -> None:
-    none, half, whole = (few(contrast).test.images for contrast in (0.0, 0.5, 1.0))
-    assert_close(half - none, (whole - none) / 2)
-    assert bool((whole >= none).all())
-    assert torch.equal(whole[none == 1], none[none == 1])
+    none, half, full = (few(contrast).test.images for contrast in (0.0, 0.5, 1.0))
+    assert_close(half - none, (full - none) / 2)
+    assert bool((full >= none).all())
+    assert torch.equal(full[none == 1], none[none == 1])
 
 
 def test_a_ground_is_a_crop_of_clothing_twice_as_large() -> None:

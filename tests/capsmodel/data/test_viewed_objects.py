@@ -99,12 +99,12 @@ def test_images_keep_their_labels(views: str) -> None:
 
 @BY_VIEWPOINT
 def test_a_fraction_takes_its_share_of_each_class_and_of_the_extra_test_too(views: str) -> None:
-    whole, part = loaded(views=views), loaded(views=views, fraction=0.1)
+    full, part = loaded(views=views), loaded(views=views, fraction=0.1)
     for all_images, images in (
-        (whole.train, part.train),
-        (whole.validation, part.validation),
-        (whole.test, part.test),
-        (whole.extra_tests["familiar"], part.extra_tests["familiar"]),
+        (full.train, part.train),
+        (full.validation, part.validation),
+        (full.test, part.test),
+        (full.extra_tests["familiar"], part.extra_tests["familiar"]),
     ):
         assert set(rows_in(images.images)) < set(rows_in(all_images.images))
         expected = torch.bincount(all_images.labels) / 10

@@ -297,11 +297,11 @@ def test_gradients_flow_through_all_rounds_whatever_the_training_did(routing: An
         for rounds in ("all", "last")
     ]
     images, rows = NINE, torch.arange(9)
-    whole, stopped = (
+    full, stopped = (
         Victim(network, images).look_and_differentiate(images.images, rows).gradient
         for network in networks
     )
-    torch.testing.assert_close(whole, stopped)
+    torch.testing.assert_close(full, stopped)
     points = images.images.clone().requires_grad_()
     networks[1].outputs(points).lengths.sum().backward()
     other = images.images.clone().requires_grad_()

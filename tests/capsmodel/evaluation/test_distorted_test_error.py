@@ -147,13 +147,13 @@ def test_images_are_not_written_to_and_stay_in_their_range() -> None:
 
 
 def test_grey_values_in_bytes_are_read_as_numbers(trained: Trained, data: DataSplits) -> None:
-    whole = (data.test.images * 255).round()
+    in_bytes = (data.test.images * 255).round()
     evaluation = DistortedTestError(values=(0, 20))
     found = [
         evaluation.evaluate(
             trained, DataSplits(data.train, data.validation, Images(images, data.test.labels))
         ).metrics
-        for images in (whole.to(torch.uint8), whole / 255)
+        for images in (in_bytes.to(torch.uint8), in_bytes / 255)
     ]
     assert found[0] == found[1]
 

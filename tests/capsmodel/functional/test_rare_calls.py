@@ -248,8 +248,8 @@ def test_shares_in_half_precision_are_those_in_single(
 ) -> None:
     shares = Shares(Neighbourhood(4, 4, 3, 1), with_leak=route is leaky_routing)
     logits = size * some_votes(4, 5, 9).bfloat16()
-    whole = shares.of(logits.float())
-    torch.testing.assert_close(shares.of(logits).float(), whole, atol=0, rtol=2**-8)
+    exact = shares.of(logits.float())
+    torch.testing.assert_close(shares.of(logits).float(), exact, atol=0, rtol=2**-8)
 
 
 @pytest.mark.parametrize(

@@ -222,8 +222,8 @@ def test_the_norm_is_that_of_the_gradient_of_all_parameters() -> None:
 
 
 def test_the_loss_of_the_classes_leaves_out_what_the_model_adds() -> None:
-    whole = finished(stopping=FixedEpochs(epochs=1)).history[0]
-    assert whole.health["class_loss"] < whole.validation_loss
+    epoch = finished(stopping=FixedEpochs(epochs=1)).history[0]
+    assert epoch.health["class_loss"] < epoch.validation_loss
     model = small_model(reconstruction=NoReconstruction())
     bare = finished(model=model, stopping=FixedEpochs(epochs=1)).history[0]
     assert bare.health["class_loss"] == bare.validation_loss

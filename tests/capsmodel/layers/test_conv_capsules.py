@@ -286,8 +286,8 @@ def test_activations_go_the_way_of_their_poses() -> None:
 def test_votes_multiplied_out_for_some_sites_are_those_of_all() -> None:
     capsules = layer(2, 3, (4, 4), 2, stride=2)
     votes = capsules.votes(children(3, 16, 2, 16))
-    whole = votes.multiplied(slice(None))
-    assert_close(votes.multiplied(slice(3, 7)), whole[:, 3:7])
+    votes_of_all = votes.multiplied(slice(None))
+    assert_close(votes.multiplied(slice(3, 7)), votes_of_all[:, 3:7])
 
 
 def test_routed_capsules_are_children_of_the_next_layer() -> None:

@@ -42,12 +42,12 @@ def test_they_route_and_learn_as_equal_matrices_do(routing: Callable[[], Routing
 
 
 def test_a_network_that_shares_them_has_one_matrix_for_each_class() -> None:
-    whole, shared = (
+    separate, shared = (
         num_parameters(TrainingConfig(data="mnist", model=CapsNet(shared_transforms=is_shared)))
         for is_shared in (False, True)
     )
-    assert whole == 8_215_568
-    assert whole - shared == (1152 - 1) * 8 * 160
+    assert separate == 8_215_568
+    assert separate - shared == (1152 - 1) * 8 * 160
 
 
 def test_the_order_of_the_children_does_not_matter_without_routing() -> None:

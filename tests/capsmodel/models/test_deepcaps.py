@@ -44,9 +44,9 @@ def literal_grid_routing(votes: Tensor, iterations: int, bias: Tensor) -> Tensor
         for _ in range(iterations):
             sums = torch.zeros_like(out[image]) + bias[:, :, None, None]
             for i in range(children):
-                whole = sum(math.exp(logits[i, *place]) for place in places)
+                total = sum(math.exp(logits[i, *place]) for place in places)
                 for j, row, column in places:
-                    share = math.exp(logits[i, j, row, column]) / whole
+                    share = math.exp(logits[i, j, row, column]) / total
                     sums[j, :, row, column] += share * votes[image, i, j, :, row, column]
             for j in range(parents):
                 length = math.sqrt(float((sums[j] ** 2).sum()))

@@ -96,8 +96,8 @@ def test_couplings_are_told_of_every_layer_and_share_each_child_out_whole() -> N
     outputs = network()(IMAGES, None, seeded())
     assert list(outputs.couplings) == ["first", "second", "classes"]
     for values, neighbourhood in outputs.couplings.values():
-        whole = neighbourhood.sum_over_parents(values.sum(dim=2))
-        assert_close(whole, torch.ones_like(whole))
+        total = neighbourhood.sum_over_parents(values.sum(dim=2))
+        assert_close(total, torch.ones_like(total))
 
 
 def test_the_second_layer_can_be_left_out() -> None:

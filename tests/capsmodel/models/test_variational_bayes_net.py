@@ -94,9 +94,9 @@ def normed(values: Tensor, type_axis: int, norm: Any = None) -> Tensor:
     types = []
     for number, of_type in enumerate(values.unbind(type_axis)):
         centred = of_type - of_type.mean()
-        whole = centred / (centred.square().mean() + 1e-5).sqrt()
+        normed = centred / (centred.square().mean() + 1e-5).sqrt()
         learned = norm is not None and norm.weight is not None
-        types.append(whole * norm.weight[number] + norm.bias[number] if learned else whole)
+        types.append(normed * norm.weight[number] + norm.bias[number] if learned else normed)
     return torch.stack(types, dim=type_axis)
 
 
@@ -226,8 +226,8 @@ def test_in_evaluation_an_image_is_judged_by_itself(model: MatrixCapsNet) -> Non
     for _ in range(3):
         built(IMAGES)
     built.eval()
-    whole = built(IMAGES).lengths
-    assert_close(whole[:1], built(IMAGES[:1]).lengths)
+    together = built(IMAGES).lengths
+    assert_close(together[:1], built(IMAGES[:1]).lengths)
 
 
 @NETWORKS

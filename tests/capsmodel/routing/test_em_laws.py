@@ -48,8 +48,8 @@ neighbourhoods = st.builds(
 def test_every_child_is_shared_out_whole(of: Neighbourhood, iterations: int, types: int) -> None:
     layer = Layer.drawn(of, types=types)
     shares = results(layer.route(EMRouting(iterations=iterations)))[2]
-    whole = of.sum_over_parents(shares.sum(dim=2))
-    assert_close(whole, torch.ones_like(whole))
+    total = of.sum_over_parents(shares.sum(dim=2))
+    assert_close(total, torch.ones_like(total))
 
 
 @given(of=neighbourhoods, iterations=st.integers(1, 3))
@@ -92,12 +92,12 @@ def test_activations_are_not_cancelled_by_the_competition(iterations: int) -> No
 def test_halving_all_activations_halves_the_mass_and_moves_no_first_centre() -> None:
     layer = Layer.drawn(STRIDE_1)
     routing = EMRouting(iterations=1, inverse_temperature=ConstantInverseTemperature(value=1e-2))
-    whole, half = (
+    full, half = (
         layer._replace(activations=scale * layer.activations).route(routing) for scale in (1, 0.5)
     )
-    assert_close(whole.poses, half.poses)
+    assert_close(full.poses, half.poses)
     worth = 1e-2 * layer.activation_bias
-    assert_close(half.activations.logit() - worth, (whole.activations.logit() - worth) / 2)
+    assert_close(half.activations.logit() - worth, (full.activations.logit() - worth) / 2)
 
 
 def test_the_order_of_the_children_does_not_matter() -> None:

@@ -109,11 +109,11 @@ def test_a_child_of_a_convolution_is_shared_among_all_that_see_it(routing: Routi
     votes = some_votes(2 * neighbourhood.num_places, 2 * 9, 3, 4)
     routed = routed_by(router_for(routing, votes, neighbourhood), votes, neighbourhood)
     assert routed.couplings is not None
-    whole = neighbourhood.sum_over_parents(routed.couplings.values.sum(dim=2))
+    total = neighbourhood.sum_over_parents(routed.couplings.values.sum(dim=2))
     if routing.kind == "leaky":
-        assert bool((whole < 1 - 1e-3).all())
+        assert bool((total < 1 - 1e-3).all())
     else:
-        assert_close(whole, torch.ones_like(whole))
+        assert_close(total, torch.ones_like(total))
     sums = torch.einsum("eso,seop->sop", routed.couplings.values, votes)
     assert_close(routed.poses, squash(sums))
 

@@ -28,10 +28,10 @@ def route_literally(votes: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
             raised = torch.stack(logits).div(math.sqrt(pose)).exp()
             shares.append(raised / raised.sum() + bias[i])
         for j in range(out_caps):
-            whole = [
+            weighted = [
                 share[j] * vote for share, vote in zip(shares[-in_caps:], image[:, j], strict=True)
             ]
-            total = torch.stack(whole).sum(dim=0)
+            total = torch.stack(weighted).sum(dim=0)
             length = total.dot(total).sqrt()
             poses.append((1 - (-length).exp()) * total / length)
     by_image = torch.stack(shares).reshape(batch, in_caps, out_caps)

@@ -35,11 +35,11 @@ def route_literally(
             poses.append(torch.stack(means).sum(dim=0))
             beliefs.append(mass / activations[b].sum())
     beliefs_of_all = torch.stack(beliefs).reshape(batch, out_caps)
-    whole = activations.sum(dim=1, keepdim=True).log()
+    log_mass = activations.sum(dim=1, keepdim=True).log()
     return (
         torch.stack(poses).reshape(batch, out_caps, pose),
         beliefs_of_all,
-        beliefs_of_all.log() + whole,
+        beliefs_of_all.log() + log_mass,
     )
 
 
@@ -106,8 +106,8 @@ def test_where_no_child_is_active_all_is_zero_and_gradients_are_finite(scale: fl
     assert bool((routed.poses[0] == 0).all() and (routed.activations[0] == 0).all())
     assert bool((routed.activations[1] > 0).all())
     assert routed.logits is not None
-    whole = routed.poses.sum() + routed.activations.square().sum() + routed.logits.softmax(1).sum()
-    for gradient in torch.autograd.grad(whole, inputs):
+    total = routed.poses.sum() + routed.activations.square().sum() + routed.logits.softmax(1).sum()
+    for gradient in torch.autograd.grad(total, inputs):
         assert bool(gradient.isfinite().all())
 
 

@@ -79,8 +79,8 @@ def route_literally(
             for j in range(out_caps)
         ]
         densities = torch.stack(logarithms).exp().reshape(sites, edges, out_caps)
-        whole = around.sum_over_parents(densities.sum(dim=2).t()).t()
-        shares = densities / whole.unsqueeze(2)
+        total = around.sum_over_parents(densities.sum(dim=2).t()).t()
+        shares = densities / total.unsqueeze(2)
         known, weights = all_known(votes, shares * activations.unsqueeze(2))
     entropy = 0.5 * pose * math.log(2 * math.pi * math.e)
     logits = [
@@ -139,8 +139,8 @@ def test_without_children_a_parent_is_what_the_prior_says() -> None:
     present = torch.zeros(2, 6, dtype=torch.float64, requires_grad=True)
     routed = variational_bayes_routing(votes, present)
     assert bool((routed.poses == 0).all())
-    whole = routed.poses.sum() + routed.activations.sum()
-    for gradient in torch.autograd.grad(whole, (votes, present)):
+    total = routed.poses.sum() + routed.activations.sum()
+    for gradient in torch.autograd.grad(total, (votes, present)):
         assert bool(gradient.isfinite().all())
 
 

@@ -83,8 +83,8 @@ def test_the_epoch_in_which_it_ends_has_the_figures_of_its_steps_so_far() -> Non
     assert (training.epoch, training.is_done, training.target) == (1, True, "reached")
     assert training.history[-1].validation_error == first
     assert training.validate().error == first
-    whole = trained(TargetMetric(at_or_below=0, max_epochs=1))
-    assert training.history[0].train_loss > whole.history[0].train_loss
+    full = trained(TargetMetric(at_or_below=0, max_epochs=1))
+    assert training.history[0].train_loss > full.history[0].train_loss
 
 
 def test_a_training_that_never_arrives_misses_its_target_though_it_is_below_it() -> None:

@@ -71,8 +71,8 @@ class Forgetful(Router):
     def forward(self, votes: Votes, generator: torch.Generator | None) -> Routed:
         values = votes.values
         poses = squash(self.factor * values.sum(dim=1))
-        whole = values.new_ones(*votes.activations.shape, values.shape[2])
-        return Routed(poses, lengths(poses), Couplings(whole, votes.neighbourhood))
+        ones = values.new_ones(*votes.activations.shape, values.shape[2])
+        return Routed(poses, lengths(poses), Couplings(ones, votes.neighbourhood))
 
 
 class ForgetfulRouting(Routing):
