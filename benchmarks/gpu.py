@@ -423,14 +423,14 @@ def computed(case: Case, device: torch.device, dtype: torch.dtype) -> Numbers:
     )
 
 
-def difference(found: Numbers, expected: Numbers) -> float:
+def difference(actual: Numbers, expected: Numbers) -> float:
     """Return the largest relative difference of an output or gradient, NaN if any number is none.
 
     A tensor next to nothing beside the largest one, such as the gradient of a bias before a batch
     normalisation, is taken relative to that.
     """
     differences: list[float] = []
-    for numbers, others in zip(found, expected, strict=True):
+    for numbers, others in zip(actual, expected, strict=True):
         least = 1e-3 * max(float(tensor.norm()) for tensor in others)
         for tensor, other in zip(numbers, others, strict=True):
             differences.append(float((tensor - other).norm()) / max(float(other.norm()), least))
@@ -810,20 +810,20 @@ def report(results: Results) -> str:
     return "\n".join(lines) + "\n"
 
 
-def agreement_lines(found: list[dict[str, Any]]) -> list[str]:
-    if not found:
+def agreement_lines(records: list[dict[str, Any]]) -> list[str]:
+    if not records:
         return []
-    bad = [line["name"] for line in found if not line["agrees"]]
+    bad = [line["name"] for line in records if not line["agrees"]]
     columns = ("double", "single", "rounding")
     rows = [
         f"| {line['name']} | " + " | ".join(f"{line[column]:.0e}" for column in columns) + " |"
-        for line in found
+        for line in records
     ]
     return [
         "",
         "## Agreement with the CPU",
         "",
-        f"{len(found) - len(bad)} of {len(found)} agree: the largest relative difference of an "
+        f"{len(records) - len(bad)} of {len(records)} agree: the largest relative difference of an "
         "output or gradient from the CPU's is at most 1e-10 in double and 2e-4 in full single "
         "precision. The last column is the CPU's single precision against its double; routings "
         "that draw draw other numbers there." + (f" Not: {'; '.join(bad)}." if bad else ""),
@@ -834,11 +834,11 @@ def agreement_lines(found: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def steps_lines(found: list[dict[str, Any]]) -> list[str]:
-    if not found:
+def steps_lines(records: list[dict[str, Any]]) -> list[str]:
+    if not records:
         return []
     rows: list[str] = []
-    for line in found:
+    for line in records:
         cells = [line["name"]]
         for form in ("ours", "graph", "literal"):
             times = line.get(form)
@@ -861,13 +861,13 @@ def steps_lines(found: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def epoch_lines(found: list[dict[str, Any]]) -> list[str]:
-    if not found:
+def epoch_lines(records: list[dict[str, Any]]) -> list[str]:
+    if not records:
         return []
     rows = [
         f"| {line['name']} | {line['images']:,} | {line['first']:.2f} "
         f"| {statistics.median(line['seconds']):.2f} |"
-        for line in found
+        for line in records
     ]
     return [
         "",
@@ -881,13 +881,13 @@ def epoch_lines(found: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def graph_lines(found: list[dict[str, Any]]) -> list[str]:
-    if not found:
+def graph_lines(records: list[dict[str, Any]]) -> list[str]:
+    if not records:
         return []
     rows = [
         f"| {line['name']} | {statistics.median(line['seconds']):.2f} "
         f"| {', '.join(f'{loss:.6f}' for loss in line['losses'])} |"
-        for line in found
+        for line in records
     ]
     return [
         "",
@@ -902,20 +902,20 @@ def graph_lines(found: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def trials_lines(found: list[dict[str, Any]]) -> list[str]:
-    if not found:
+def trials_lines(records: list[dict[str, Any]]) -> list[str]:
+    if not records:
         return []
-    alone = found[0]["steps_per_second"]
+    alone = records[0]["steps_per_second"]
     rows = [
         f"| {line['name']} | {line['steps_per_second']:.0f} "
         f"| {line['steps_per_second'] / alone:.2f} | {line['mib_each']:.0f} |"
-        for line in found
+        for line in records
     ]
     return [
         "",
         "## Trials of a small network on one card at once",
         "",
-        f"A process each, batches of {found[0]['batch']}.",
+        f"A process each, batches of {records[0]['batch']}.",
         "",
         "| trials | steps a second together | times one trial | MiB reserved by each |",
         "| :--- | ---: | ---: | ---: |",
@@ -923,15 +923,15 @@ def trials_lines(found: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def mnist_lines(found: list[dict[str, Any]]) -> list[str]:
-    if not found:
+def mnist_lines(records: list[dict[str, Any]]) -> list[str]:
+    if not records:
         return []
     rows = [
         f"| {line['name']} | {line['parameters']:,} | {line['epochs']} "
         f"| {100 * line['wrong'] / line['images']:.2f} "
         f"| {100 * line['interval'][0]:.2f} to {100 * line['interval'][1]:.2f} "
         f"| {line['seconds']:.0f} |"
-        for line in found
+        for line in records
     ]
     return [
         "",

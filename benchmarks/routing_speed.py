@@ -89,8 +89,8 @@ def step_of(case: str, form: str) -> Callable[[], None]:
 def check(case: str) -> None:
     """Check that both forms agree."""
     inputs = inputs_of(case)
-    found, expected = (form_of(case, form)(*inputs) for form in ("ours", "literal"))
-    worst = ((found - expected).abs().max() / expected.abs().max()).item()
+    actual, expected = (form_of(case, form)(*inputs) for form in ("ours", "literal"))
+    worst = ((actual - expected).abs().max() / expected.abs().max()).item()
     if worst > AGREES:
         raise SystemExit(f"{case}: the two forms differ by {worst:.1e} of the largest value.")
 

@@ -50,9 +50,9 @@ def _acting_on_all(text: str, filename: str) -> tuple[ReachedCode, list[Any]]:
     """Return what the statements reach that act on every class of a file, and those that do."""
     reached, acting = ReachedCode(), list[Any]()
     for statements in acting_statements(text):
-        found = reached_code(statements, filename)
-        if found.identity:
-            reached = reached.joined(found)
+        code = reached_code(statements, filename)
+        if code.identity:
+            reached = reached.joined(code)
             acting += plain_statements(statements)
     return reached, acting
 

@@ -69,7 +69,7 @@ class ReachedCode:
     def identity(self) -> dict[str, dict[str, str]]:
         """What enters a version, empty where nothing but capsweep's own requirements is reached."""
         both = {"modules": self.modules, "distributions": self.distributions}
-        return {name: dict(sorted(found.items())) for name, found in both.items() if found}
+        return {name: dict(sorted(entries.items())) for name, entries in both.items() if entries}
 
     @property
     def by_name(self) -> dict[str, str]:
@@ -114,9 +114,9 @@ def reached_code(statements: Sequence[ast.stmt], filename: str = "<sweep>") -> R
         ValueError: If a module cannot be read, or more than `MOST_MODULES` are reached.
     """
     reached = ReachedCode()
-    found = _looked_through(statements, "", filename)
-    reached.not_covered |= dict.fromkeys(found.not_covered)
-    _follow(found.imports, reached)
+    module = _looked_through(statements, "", filename)
+    reached.not_covered |= dict.fromkeys(module.not_covered)
+    _follow(module.imports, reached)
     return reached
 
 
@@ -149,17 +149,17 @@ def _follow(names: Iterable[str], reached: ReachedCode) -> None:
 def _enter(module: str, reached: ReachedCode) -> _Module | None:
     """Note a module of the user's; return None where the walk ends, as it is none."""
     top, is_top = module.partition(".")[0], "." not in module
-    found = None if top in _OWN_PACKAGES else found_without_import(module)
-    if found is None:  # capsweep's, a name in a module, or a package that is not installed here
+    located = None if top in _OWN_PACKAGES else located_without_import(module)
+    if located is None:  # capsweep's, a name in a module, or a package that is not installed here
         if is_top and top not in _OWN_PACKAGES:
             reached.not_covered[f"the module {module} is not found here"] = None
         return None
-    if found.is_of_python or (found.is_in_site and _enter_distribution(module, reached)):
+    if located.is_of_python or (located.is_in_site and _enter_distribution(module, reached)):
         return None
-    code = _code_of(found)
+    code = _code_of(located)
     reached.not_covered |= dict.fromkeys(code.not_covered)
     if code.digest:
-        _refuse_edited(found, code.digest)
+        _refuse_edited(located, code.digest)
         reached.modules[module] = code.digest
         _refuse_too_many(reached.modules)
     return code
@@ -181,16 +181,16 @@ def _refuse_too_many(modules: dict[str, str]) -> None:
 _FIRST_SEEN: dict[str, tuple[ModuleSpec | None, str]] = {}
 
 
-def _refuse_edited(found: "Found", digest: str) -> None:
+def _refuse_edited(module: "LocatedModule", digest: str) -> None:
     """Refuse a module whose file was edited after this process had imported and seen it."""
-    if (loaded := sys.modules.get(found.name)) is None:
+    if (loaded := sys.modules.get(module.name)) is None:
         return
-    spec, seen = getattr(loaded, "__spec__", None), _FIRST_SEEN.get(found.name)
+    spec, seen = getattr(loaded, "__spec__", None), _FIRST_SEEN.get(module.name)
     if seen is None or seen[0] is not spec:  # reloading makes another spec
-        _FIRST_SEEN[found.name] = spec, digest
+        _FIRST_SEEN[module.name] = spec, digest
     elif seen[1] != digest:
         raise ValueError(
-            f"{found.file} was edited after this process had imported it: restart Python."
+            f"{module.file} was edited after this process had imported it: restart Python."
         )
 
 
@@ -198,7 +198,7 @@ def _refuse_edited(found: "Found", digest: str) -> None:
 
 
 @dataclass(frozen=True)
-class Found:
+class LocatedModule:
     """Where a module is.
 
     Attributes:
@@ -227,22 +227,22 @@ class Found:
         return self.file is not None and not _SITE_FOLDERS.isdisjoint(self.file.parts)
 
 
-def found_without_import(name: str) -> Found | None:
+def located_without_import(name: str) -> LocatedModule | None:
     """Return where a module is, None if there is none.
 
     `importlib.util.find_spec("a.b")` would import `a`. The finders are asked for each step of the
     name, as an import would, so that those of editable installs answer too.
     """
-    found: Found | None = None
+    located: LocatedModule | None = None
     for step in _with_parents(name):
-        if found is not None and found.folders is None:  # a module that is no package
+        if located is not None and located.folders is None:  # a module that is no package
             return None
-        folders = None if found is None else list(found.folders or ())
+        folders = None if located is None else list(located.folders or ())
         if (spec := _spec_of(step, folders)) is None:
             return None
         file = Path(spec.origin) if spec.has_location and spec.origin else None
-        found = Found(step, file, _folders_of(spec), spec.loader)
-    return found
+        located = LocatedModule(step, file, _folders_of(spec), spec.loader)
+    return located
 
 
 def _spec_of(step: str, folders: list[str] | None) -> ModuleSpec | None:
@@ -301,33 +301,33 @@ def _canonical(name: str) -> str:
 # What stands in a module.
 
 
-def _code_of(found: Found) -> _Module:
+def _code_of(module: LocatedModule) -> _Module:
     """Return what a module of the user's holds: nothing for a package without an `__init__`.
 
     Raises:
         ValueError: If it is no Python that can be read.
     """
-    if found.file is None:
+    if module.file is None:
         return _Module("", (), ())
-    if found.file.name.endswith((*EXTENSION_SUFFIXES, ".pyc")):
-        return _Module("", (), (f"{found.name} is compiled code",))
-    package = found.name if found.folders is not None else found.name.rpartition(".")[0]
+    if module.file.name.endswith((*EXTENSION_SUFFIXES, ".pyc")):
+        return _Module("", (), (f"{module.name} is compiled code",))
+    package = module.name if module.folders is not None else module.name.rpartition(".")[0]
     try:
-        content = found.loader.get_data(str(found.file))
-        return _parsed(content, package, found.name)
+        content = module.loader.get_data(str(module.file))
+        return _parsed(content, package, module.name)
     except (OSError, SyntaxError, ValueError, RecursionError, AttributeError) as error:
         raise ValueError(
-            f"{found.file}, which the sweep's file imports, cannot be read: {error}."
+            f"{module.file}, which the sweep's file imports, cannot be read: {error}."
         ) from error
 
 
 @cache
 def _parsed(content: bytes, package: str, name: str) -> _Module:
     body = without_docstring(ast.parse(content).body)
-    found = _looked_through(body, package, name)
+    module = _looked_through(body, package, name)
     text = json.dumps(plain_statements(body), sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return _Module(digest, found.imports, found.not_covered, _exports(body))
+    return _Module(digest, module.imports, module.not_covered, _exports(body))
 
 
 def _exports(body: Sequence[ast.stmt]) -> tuple[str, ...]:

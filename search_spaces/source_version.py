@@ -56,7 +56,7 @@ def acting_statements(text: str) -> list[list[ast.stmt]]:
         for name, statements in definitions.items()
         if name != "SWEEP" and not any(map(_is_part, statements))
     }
-    found: list[list[ast.stmt]] = []
+    groups: list[list[ast.stmt]] = []
     reads = [_names_read(statement) for statement in module.body]
     num_readers = Counter(name for names in reads for name in names)
     for statement, names in zip(module.body, reads, strict=True):
@@ -66,8 +66,8 @@ def acting_statements(text: str) -> list[list[ast.stmt]]:
         reached = {name for start in names & {*followed} for name in _reached(start, followed)}
         wanted = {id(definition) for name in reached for definition in followed[name]}
         wanted.add(id(statement))
-        found.append([each for each in module.body if id(each) in wanted])
-    return found
+        groups.append([each for each in module.body if id(each) in wanted])
+    return groups
 
 
 def plain_statements(statements: Sequence[ast.stmt]) -> list[Any]:

@@ -41,7 +41,7 @@ def read_variables(path: Path, *names: str) -> list[np.ndarray]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # what scipy wonders at is no published file
-            found: dict[str, Any] = scipy.io.loadmat(path, appendmat=False, variable_names=names)
+            matrices: dict[str, Any] = scipy.io.loadmat(path, appendmat=False, variable_names=names)
     except FileNotFoundError:
         raise ValueError(
             f"{path} is missing: put it there, or let {ROOT_VARIABLE} name a folder that has it."
@@ -50,11 +50,11 @@ def read_variables(path: Path, *names: str) -> list[np.ndarray]:
         raise ValueError(
             f"{path} cannot be read as a MATLAB file ({error}): put a whole file in its place."
         ) from None
-    if absent := [name for name in names if name not in found]:
+    if absent := [name for name in names if name not in matrices]:
         raise ValueError(
             f"{path} has no variable '{absent[0]}': put the published file in its place."
         )
-    return [np.asarray(found[name]) for name in names]
+    return [np.asarray(matrices[name]) for name in names]
 
 
 def of_field(path: Path, struct: np.ndarray, name: str) -> np.ndarray:

@@ -126,7 +126,7 @@ class UserFiles(DataSet, ABC):
         if not getattr(self, self.first):
             return self
         place = self.place
-        found: dict[str, Any] = {"path": str(place)} if self.path and place.exists() else {}
+        settings: dict[str, Any] = {"path": str(place)} if self.path and place.exists() else {}
         if self.shape is None or not self.classes:
             facts = self.look(place)
             if len(facts.classes) < 2:
@@ -134,11 +134,11 @@ class UserFiles(DataSet, ABC):
                     f"There must be at least two classes, and '{place}' has "
                     f"{', '.join(facts.classes) or 'none'}: add images of another class."
                 )
-            found |= {"classes": facts.classes, "shape": facts.shape}
+            settings |= {"classes": facts.classes, "shape": facts.shape}
         if self.size is not None:
-            channels, *_ = found.get("shape", self.shape)
-            found["shape"] = (channels, self.size, self.size)
-        for name, value in found.items():
+            channels, *_ = settings.get("shape", self.shape)
+            settings["shape"] = (channels, self.size, self.size)
+        for name, value in settings.items():
             object.__setattr__(self, name, value)  # the only change of frozen settings: no one has
         return self  # seen them yet
 
@@ -222,15 +222,15 @@ def _images(part: Labelled, indices: Sequence[int], device: str | torch.device) 
     return Images(pixels.to(device), classes.to(device), files=tuple(files))
 
 
-def check_classes(place: Path, found: Sequence[str], classes: Sequence[str]) -> None:
+def check_classes(place: Path, found_classes: Sequence[str], classes: Sequence[str]) -> None:
     """Check that files have the classes that the settings were made with.
 
     Raises:
         ValueError: If they have others.
     """
-    if tuple(found) != tuple(classes):
+    if tuple(found_classes) != tuple(classes):
         raise ValueError(
-            f"'{place}' has the classes {', '.join(found)}, and these settings are of "
+            f"'{place}' has the classes {', '.join(found_classes)}, and these settings are of "
             f"{', '.join(classes)}: restore the former, or make the settings anew, "
             f"with classes=[]."
         )

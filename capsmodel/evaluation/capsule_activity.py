@@ -118,16 +118,18 @@ class CapsuleActivity(Evaluation):
         images: dict[str, Tensor] = {}
         notes: list[str] = []
         for prefix, network in networks.items():
-            found = activity[prefix]
+            layer_activity = activity[prefix]
             starving = is_starving(gradient_norms(network, seen.name, split)) & is_alive
-            numbers |= {f"{prefix}dead.threshold_{at:g}": found.share_dead(at) for at in DEAD}
+            numbers |= {
+                f"{prefix}dead.threshold_{at:g}": layer_activity.share_dead(at) for at in DEAD
+            }
             numbers[f"{prefix}starving"] = starving.double().mean().item()
-            numbers[f"{prefix}dynamics"] = found.dynamics()
-            numbers[f"{prefix}length_spread"] = found.length_spread()
-            by_image = {f"{prefix}{name}": row for name, row in found.by_image().items()}
+            numbers[f"{prefix}dynamics"] = layer_activity.dynamics()
+            numbers[f"{prefix}length_spread"] = layer_activity.length_spread()
+            by_image = {f"{prefix}{name}": row for name, row in layer_activity.by_image().items()}
             numbers |= {name: row.mean().item() for name, row in by_image.items()}
             images |= by_image
-            notes += _without_active(prefix, found)
+            notes += _without_active(prefix, layer_activity)
         metrics = {metric.name: numbers[metric.name] for metric in self.metrics}
         return Findings(metrics=metrics, images=images, left_out=tuple(notes))
 
@@ -163,14 +165,14 @@ _SHARES = ("active", "starving", "single_parent")
 _NUMBERS = ("dynamics", "polarisation", "length_spread")
 
 
-def _without_active(prefix: str, found: LayerActivity) -> Iterator[str]:
+def _without_active(prefix: str, layer_activity: LayerActivity) -> Iterator[str]:
     network = {"": "As trained", "random_routing_": "With random routing"}.get(prefix, "Untrained")
-    if idle := int((found.by_image()["active"] == 0).sum()):
+    if idle := int((layer_activity.by_image()["active"] == 0).sum()):
         yield (
-            f"{network}, no capsule of the layer is active in {idle} of {found.num_images} images, "
-            f"whose polarisation and single parents count as 0."
+            f"{network}, no capsule of the layer is active in {idle} of "
+            f"{layer_activity.num_images} images, whose polarisation and single parents count as 0."
         )
-    if not found.has_dynamics:
+    if not layer_activity.has_dynamics:
         yield f"{network}, no capsule of the layer is active in two images: its dynamics are 0."
 
 

@@ -101,7 +101,7 @@ def _true_poses(
     Raises:
         ValueError: If the network has no poses.
     """
-    found: list[Tensor] = []
+    of_batches: list[Tensor] = []
     for start in range(0, len(split), EVALUATION_BATCH_SIZE):
         batch = split.take(slice(start, start + EVALUATION_BATCH_SIZE))
         with torch.no_grad():
@@ -111,8 +111,8 @@ def _true_poses(
                 f"equivariance is for networks with poses of the classes, got the model "
                 f"'{trained.config.model.kind}' without."
             )
-        found.append(poses[torch.arange(len(poses)), batch.labels.long()].double().cpu())
-    return torch.cat(found)
+        of_batches.append(poses[torch.arange(len(poses)), batch.labels.long()].double().cpu())
+    return torch.cat(of_batches)
 
 
 def _least_squares(

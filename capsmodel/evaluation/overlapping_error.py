@@ -68,18 +68,18 @@ class OverlappingError(Evaluation):
             )
         if self.same_class:
             pairs = pairs.of_one_class()
-        found: dict[str, Tensor] = {}
+        by_image: dict[str, Tensor] = {}
         notes: list[str] = []
         points = zip(
             self.distances, self._errors(), self._curve("overlap", direction=None), strict=True
         )
         for distance, error, overlap in points:
             judged = _judged(trained, pairs.apart(distance))
-            found[error.name], found[overlap.name] = judged.errors, judged.overlaps
+            by_image[error.name], by_image[overlap.name] = judged.errors, judged.overlaps
             notes += _lost(distance, judged)
         return Findings(
-            metrics={metric.name: found[metric.name].mean().item() for metric in self.metrics},
-            images={} if self.same_class else found,
+            metrics={metric.name: by_image[metric.name].mean().item() for metric in self.metrics},
+            images={} if self.same_class else by_image,
             left_out=tuple(notes),
         )
 

@@ -74,18 +74,21 @@ class SwappedRouting(Evaluation):
         before = beliefs_in(trained, data.test)
         shares = mean_shares(trained, data.validation.take(slice(None)).images)
         drawn = random_shares(shares, stream(trained.seed, "swapped routing"))
-        found: dict[str, Tensor] = {}
+        by_image: dict[str, Tensor] = {}
         for n in self.iterations:
             errors, changed = _compared(with_iterations(trained, n), data, before)
-            found[f"error.iterations_{n}"], found[f"changed.iterations_{n}"] = errors, changed
+            by_image[f"error.iterations_{n}"], by_image[f"changed.iterations_{n}"] = errors, changed
         for name, couplings in (("mean", shares), ("random", drawn)):
             errors, changed = _compared(with_shares(trained, couplings), data, before)
-            found[f"{name}_couplings_error"], found[f"{name}_couplings_changed"] = errors, changed
+            by_image[f"{name}_couplings_error"], by_image[f"{name}_couplings_changed"] = (
+                errors,
+                changed,
+            )
         return Findings(
             metrics={
-                metric.name: found[metric.name].double().mean().item() for metric in self.metrics
+                metric.name: by_image[metric.name].double().mean().item() for metric in self.metrics
             },
-            images=found,
+            images=by_image,
         )
 
 

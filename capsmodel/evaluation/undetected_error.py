@@ -207,12 +207,12 @@ def distances(
 
 def alarm_threshold(trained: Trained, split: Images, alarm_rate: float) -> float:
     """Return the distance that a share of the images of a split is above."""
-    found: list[Tensor] = []
+    of_batches: list[Tensor] = []
     for start in range(0, len(split), EVALUATION_BATCH_SIZE):
         images = split.take(slice(start, start + EVALUATION_BATCH_SIZE)).images
         with torch.no_grad():
-            found.append(distances(trained, images, trained.outputs(images)).double().cpu())
-    return torch.quantile(torch.cat(found), 1 - alarm_rate, interpolation="higher").item()
+            of_batches.append(distances(trained, images, trained.outputs(images)).double().cpu())
+    return torch.quantile(torch.cat(of_batches), 1 - alarm_rate, interpolation="higher").item()
 
 
 def _as_they_are(victim: DetectedVictim) -> Broken:

@@ -181,8 +181,8 @@ def _plain_gradients(
         return plain(*arguments, *inputs[len(arguments) :]).poses
 
     tensors = tuple(tensor for tensor in inputs if tensor is not None)
-    found = differentiable_gradients(poses, tensors, of_poses)
-    return (*found, None)[: len(inputs)]
+    gradients = differentiable_gradients(poses, tensors, of_poses)
+    return (*gradients, None)[: len(inputs)]
 
 
 # The votes of a tile are read some ten times: small enough for a processor's cache, large enough
@@ -271,10 +271,10 @@ class _LinearRounds(_Whole):
                 return None, *_plain_gradients(asked.of_factors, inputs, of_poses)
             rounds = _rounds([of_poses.contiguous(), *saved])
             left, right = _factors_in_tiles(poses, weight, rounds, asked.shares)
-            found = _through_products(poses, weight, (left, right), ctx.needs_input_grad[1:3])
+            of_products = _through_products(poses, weight, (left, right), ctx.needs_input_grad[1:3])
             # in memory by round, as the sums of rounds that are held in full
             of_sums = right[:, :, ::2].permute(2, 0, 1, 3).contiguous()
-            return None, *found, None if bias is None else of_sums.sum(dim=(0, 1))
+            return None, *of_products, None if bias is None else of_sums.sum(dim=(0, 1))
 
 
 def _tiles(poses: Tensor, weight: Tensor) -> Iterator[tuple[slice, Tensor]]:

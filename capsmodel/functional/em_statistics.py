@@ -247,8 +247,8 @@ def _plain_gradients(
 
     differentiated = cast(tuple[Tensor, ...], tuple(inputs[place] for place in places))
     slopes = tuple(gradient for gradient in gradients if gradient is not None)
-    found = differentiable_gradients(of_needed, differentiated, slopes)
-    by_place = dict(zip(places, found, strict=True))
+    derivatives = differentiable_gradients(of_needed, differentiated, slopes)
+    by_place = dict(zip(places, derivatives, strict=True))
     return [by_place.get(place) for place in range(len(inputs))]
 
 

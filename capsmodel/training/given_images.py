@@ -121,11 +121,11 @@ def _each(images: Any, shape: tuple[int, int, int], fit: Fit) -> Iterator[_Taken
     number = 0
     for image in images if isinstance(images, list | tuple) else [images]:
         if isinstance(image, str | PathLike):
-            found = _of_paths(_paths(Path(image).expanduser()), shape, fit)
+            decoded = _of_paths(_paths(Path(image).expanduser()), shape, fit)
         elif isinstance(image, Image.Image):
-            found = [_of_picture(image, str(number), shape, fit)]
+            decoded = [_of_picture(image, str(number), shape, fit)]
         elif isinstance(image, Tensor | np.ndarray):
-            found = [
+            decoded = [
                 _of_array(values, str(place), shape, fit)
                 for place, values in enumerate(_split(image), start=number)
             ]
@@ -134,7 +134,7 @@ def _each(images: Any, shape: tuple[int, int, int], fit: Fit) -> Iterator[_Taken
                 f"An image is a path, a picture of Pillow, an array or a tensor, got "
                 f"{type(image).__name__}: hand in one of these, or a list of them."
             )
-        for taken in found:
+        for taken in decoded:
             yield taken
             number += 1
 

@@ -134,10 +134,10 @@ def once_for_each_definition(
         parts, seeds = tuple(definition.parts), tuple(definition.arm_seeds)
         key = id(plan), id(definition.base), parts, seeds
         if key not in kept:
-            found = method(plan, definition)
+            result = method(plan, definition)
             while len(kept) >= _MOST_KEPT:
                 del kept[next(iter(kept))]
-            kept[key] = plan, definition.base, found  # as long as they live, no other has their id
+            kept[key] = plan, definition.base, result  # as long as they live, no other has their id
         return kept[key][2]
 
     return answer

@@ -39,9 +39,9 @@ def test_every_part_runs_and_is_in_the_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert gpu.main([*PARTS, *ON_CPU, str(tmp_path / "to")]) == 0
-    found = lines(tmp_path / "to")
-    assert {line["part"] for line in found} == {"machine", *PARTS}
-    assert not any("failed" in name for line in found for name in line)
+    written = lines(tmp_path / "to")
+    assert {line["part"] for line in written} == {"machine", *PARTS}
+    assert not any("failed" in name for line in written for name in line)
     report = (tmp_path / "to" / "report.md").read_text()
     assert report in capsys.readouterr().out
     for title in ("Steps of training", "An epoch of MNIST", "at once", "test error %"):
@@ -87,8 +87,8 @@ def _off_on_the_device(
 def test_a_training_with_graphs_is_compared_with_one_without(tmp_path: Path) -> None:
     """On the CPU they are the same training."""
     assert gpu.main(["graph", *ON_CPU, str(tmp_path / "to")]) == 0
-    found = [line for line in lines(tmp_path / "to") if line["part"] == "graph"]
-    assert [line["losses"] for line in found[::2]] == [line["losses"] for line in found[1::2]]
+    written = [line for line in lines(tmp_path / "to") if line["part"] == "graph"]
+    assert [line["losses"] for line in written[::2]] == [line["losses"] for line in written[1::2]]
     assert "steps as CUDA graphs" in (tmp_path / "to" / "report.md").read_text()
 
 

@@ -31,9 +31,9 @@ def sweep(matched: MatchedArm = MATCHED, **base: int) -> Sweep:
 
 def test_quickstarts_cnn_is_found() -> None:
     expected = next(arm.config for arm in QUICKSTART.arms() if arm.name == "CNN of equal size")
-    found = sweep().arms()[1].config
-    assert isinstance(found.model, ConvNet)
-    assert found.model == expected.model
+    config = sweep().arms()[1].config
+    assert isinstance(config.model, ConvNet)
+    assert config.model == expected.model
 
 
 @pytest.mark.parametrize("class_dim", [4, 16, 32])

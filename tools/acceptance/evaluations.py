@@ -136,11 +136,11 @@ def power(
     shape = (draws, seeds, images)
     tables = [_tables(networks, f"{case} first", places, shape)]
     tables += [_tables(networks, f"{case} {n}", equal, shape) for n in range(1, evaluations)]
-    found = _bold_together(tables)[:, compared - 1]
+    is_bold = _bold_together(tables)[:, compared - 1]
     context = {"points": 100 * true}
     label = f"{networks.name}, {compared} arms x {evaluations} evaluations"
     yield Figure(
-        POWER, label, seeds, images, *counted(np.asarray(found)), 0.74, 0.98, context=context
+        POWER, label, seeds, images, *counted(np.asarray(is_bold)), 0.74, 0.98, context=context
     )
 
 

@@ -115,8 +115,8 @@ def findable(generator: AnyGenerator, seeds: int, compared: int, images: int) ->
             trial: float, parts: VarianceParts = parts, others: VarianceParts = others
         ) -> float:
             asked = _asked(compared)
-            found = power_of_rule(parts, seeds, clusters, trial, requirement=asked, others=others)
-            return found - POWER
+            power = power_of_rule(parts, seeds, clusters, trial, requirement=asked, others=others)
+            return power - POWER
 
         root: Any = brentq(missing, 1e-5, 1.0, xtol=1e-5)
         effect = float(root)

@@ -136,9 +136,9 @@ class Scene:
     def places(self) -> list[Path]:
         """Return what may be damaged: every file and folder but the victim's."""
         tops = (self.storage, self.work / "reports", self.state)
-        found = [path for top in tops for path in (*top.rglob("*"), top)]
+        paths = [path for top in tops for path in (*top.rglob("*"), top)]
         job = self.storage / "slurm" / SWEEP
-        return sorted({*found, job / "new", job / "job.out", self.work / "reports" / SWEEP / "x"})
+        return sorted({*paths, job / "new", job / "job.out", self.work / "reports" / SWEEP / "x"})
 
     def outside(self) -> dict[str, bytes]:
         """Return what lies where nothing may be changed."""
@@ -298,10 +298,10 @@ def one_round(kind: str, seed: str) -> int:
         else:
             lie = lies(chance)
             label, calls = f"{lie[:99]!r}", hears(scene, lie)
-        found = [*play(scene, label, calls)]
-        for line in found:
+        lines = [*play(scene, label, calls)]
+        for line in lines:
             print(f"{seed}: {line}", flush=True)
-        return int(bool(found))
+        return int(bool(lines))
     finally:
         shutil.rmtree(base, ignore_errors=True)
 

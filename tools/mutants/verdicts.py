@@ -92,10 +92,10 @@ class Copy:
 
     def verdict(self, change: Change, tests: list[str], killer: str | None) -> str:
         """Return which test fails first with a change; those of one file first that did before."""
-        found = source_after(change, modules_of(self.tree))
-        if found is None:
+        mutated = source_after(change, modules_of(self.tree))
+        if mutated is None:
             return "gone"
-        module, text = found
+        module, text = mutated
         path = modules_of(self.tree)[module]
         files = self.suite.order(module, path, self.tree, tests)
         again = [test for test in tests if killer is not None and Path(test).name == killer]

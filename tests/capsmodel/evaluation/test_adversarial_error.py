@@ -199,7 +199,7 @@ def test_more_restarts_and_more_steps_break_more(trained: Trained, data: DataSpl
         AdversarialError(attack=attack, epsilons=(0.0, 0.1)).evaluate(trained, data).images
         for attack in (PGD(steps=3), PGD(steps=3, restarts=3))
     ]
-    single, restarted = (found["error.epsilon_0.1"] for found in errors)
+    single, restarted = (images["error.epsilon_0.1"] for images in errors)
     assert bool((single <= restarted).all())
 
 
@@ -214,9 +214,9 @@ def test_a_stronger_attack_is_made_at_one_point(trained: Trained, data: DataSpli
     evaluation = AdversarialError(
         attack=FGSM(), epsilons=(0.0, 0.05, 0.1, 0.2), strong_epsilon=0.1, num_images=20
     )
-    found = evaluation.evaluate(trained, data)
-    assert [*found.metrics] == [metric.name for metric in evaluation.metrics]
-    assert bool((found.images["error.epsilon_0.1"] <= found.images["strong_error"]).all())
+    findings = evaluation.evaluate(trained, data)
+    assert [*findings.metrics] == [metric.name for metric in evaluation.metrics]
+    assert bool((findings.images["error.epsilon_0.1"] <= findings.images["strong_error"]).all())
     assert evaluation.primary == "error"
 
 
@@ -241,9 +241,9 @@ def test_the_stronger_attack_keeps_what_the_curve_broke_up_to_its_own_epsilon(
 
 def test_a_targeted_attack_is_after_the_next_class(trained: Trained, data: DataSplits) -> None:
     evaluation = AdversarialError(is_targeted=True, epsilons=(0.0, 0.3), attack=PGD(steps=10))
-    found = evaluation.evaluate(trained, data).metrics
-    assert found["success.epsilon_0"] == 0
-    assert 0 < found["success.epsilon_0.3"] < found["error.epsilon_0.3"]
+    metrics = evaluation.evaluate(trained, data).metrics
+    assert metrics["success.epsilon_0"] == 0
+    assert 0 < metrics["success.epsilon_0.3"] < metrics["error.epsilon_0.3"]
 
 
 def test_a_loss_that_is_met_has_no_gradient_and_log_odds_have_one() -> None:
@@ -268,9 +268,9 @@ def test_the_square_attack_says_where_gradients_mislead() -> None:
     evaluation = AdversarialError(
         attack=SquareAttack(queries=60), epsilons=(0.0, 0.02), num_images=100
     )
-    found = evaluation.evaluate(network, splits)
-    assert found.metrics["masked"] > 0.1
-    few, masked = found.left_out
+    findings = evaluation.evaluate(network, splits)
+    assert findings.metrics["masked"] > 0.1
+    few, masked = findings.left_out
     assert few == "Only the first 100 of 300 test images are attacked."
     assert masked.startswith(
         "Masked: at epsilon = 0.02 the attack 'square', which needs no gradient"
@@ -358,12 +358,12 @@ def test_routing_of_one_round_is_attacked_alike_by_votes_and_lengths(routing: An
 
 def test_an_attack_on_votes_is_judged_with_routing(trained: Trained, data: DataSplits) -> None:
     evaluation = AdversarialError(epsilons=(0.0, 0.1), objective="votes", num_images=60)
-    found = evaluation.evaluate(trained, data)
+    findings = evaluation.evaluate(trained, data)
     first = data.test.take(slice(60))
     plain = trained.predict(first.images).classes != first.labels
-    assert torch.equal(found.images["error.epsilon_0"].bool(), plain)
-    assert found.metrics["error.epsilon_0.1"] > 0.3
-    assert found.metrics["zero_gradients"] == 0
+    assert torch.equal(findings.images["error.epsilon_0"].bool(), plain)
+    assert findings.metrics["error.epsilon_0.1"] > 0.3
+    assert findings.metrics["zero_gradients"] == 0
 
 
 def test_a_network_without_votes_has_no_figures_but_a_reason() -> None:

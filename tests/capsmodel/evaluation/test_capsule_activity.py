@@ -124,10 +124,10 @@ def test_figures_are_those_of_the_definitions(around: Neighbourhood) -> None:
         some = slice(batch * per_batch, (batch + 1) * per_batch)
         moved = Moved(activations[:, some], Couplings(values[:, some], around))
         activity.add([moved, moved])
-    found = {name: row.mean().item() for name, row in activity.by_image().items()}
-    found |= {"dynamics": activity.dynamics(), "dead": activity.share_dead(0.1)}
-    assert found == pytest.approx(literal(activations, values, around), rel=1e-5, abs=1e-6)
-    assert 0 < found["single_parent"] < 1
+    figures = {name: row.mean().item() for name, row in activity.by_image().items()}
+    figures |= {"dynamics": activity.dynamics(), "dead": activity.share_dead(0.1)}
+    assert figures == pytest.approx(literal(activations, values, around), rel=1e-5, abs=1e-6)
+    assert 0 < figures["single_parent"] < 1
 
 
 def test_one_parent_by_chance_has_the_largest_dynamics_and_full_polarisation() -> None:
@@ -177,10 +177,10 @@ def found_in(network: Trained, **settings: Any) -> Findings:
     ids=["uniform", "random", "matrix-uniform", "one-iteration"],
 )
 def test_couplings_that_are_alike_for_all_images_have_no_dynamics(model: Model) -> None:
-    found = found_in(trained(model, epochs=1)).metrics
-    assert found["dynamics"] == pytest.approx(0, abs=1e-7)
-    assert found["polarisation"] == pytest.approx(0, abs=0.02)
-    assert found["random_routing_dynamics"] > 0.01
+    metrics = found_in(trained(model, epochs=1)).metrics
+    assert metrics["dynamics"] == pytest.approx(0, abs=1e-7)
+    assert metrics["polarisation"] == pytest.approx(0, abs=0.02)
+    assert metrics["random_routing_dynamics"] > 0.01
 
 
 @pytest.mark.parametrize(
@@ -189,11 +189,11 @@ def test_couplings_that_are_alike_for_all_images_have_no_dynamics(model: Model) 
 def test_random_routing_has_the_figures_of_uniform_draws(routing: Routing) -> None:
     """Of J = 10 parents a uniform draw has this deviation, and the entropy 1/2 + ... + 1/10."""
     network = trained(small_model(routing=routing))
-    found = found_in(network, num_images=40).metrics
+    metrics = found_in(network, num_images=40).metrics
     entropy = sum(1 / k for k in range(2, 11))
     deviation, polarisation = math.sqrt(9 / 1100), 1 - entropy / math.log(10)
-    assert found["random_routing_dynamics"] == pytest.approx(deviation, rel=0.05)
-    assert found["random_routing_polarisation"] == pytest.approx(polarisation, rel=0.05)
+    assert metrics["random_routing_dynamics"] == pytest.approx(deviation, rel=0.05)
+    assert metrics["random_routing_polarisation"] == pytest.approx(polarisation, rel=0.05)
 
 
 def test_random_routing_draws_by_the_image_not_by_its_batch() -> None:
@@ -214,11 +214,11 @@ def test_random_routing_draws_by_the_image_not_by_its_batch() -> None:
 def test_every_layer_below_the_classes_has_its_figures(layer: str, routing: Routing) -> None:
     network = trained(matrix(routing))
     evaluation = CapsuleActivity(layer=layer, num_images=10)
-    found = findings_of(evaluation, network, network.config.data.load("cpu"))
-    assert [*found.metrics] == [metric.name for metric in evaluation.metrics]
+    findings = findings_of(evaluation, network, network.config.data.load("cpu"))
+    assert [*findings.metrics] == [metric.name for metric in evaluation.metrics]
     types = {"primary": 2, "first": 3, "second": 4}[layer]
     assert len(gradient_norms(network, layer, network.config.data.load("cpu").test.take(slice(2))))
-    assert (types * found.metrics["starving"]) % 1 == pytest.approx(0, abs=1e-9)
+    assert (types * findings.metrics["starving"]) % 1 == pytest.approx(0, abs=1e-9)
 
 
 def test_the_gradient_of_each_type_is_that_of_its_weights() -> None:
@@ -250,8 +250,8 @@ def test_the_gradient_of_each_type_is_that_of_its_weights() -> None:
 
 def test_each_capsule_of_a_hidden_layer_is_a_type_with_its_own_gradient() -> None:
     network = trained(small_model(hidden_capsules=(5, 4), hidden_dim=6), loss=CrossEntropy())
-    found = found_in(network, layer="hidden.layers.1").metrics
-    assert (4 * found["starving"]) % 1 == pytest.approx(0, abs=1e-9)
+    metrics = found_in(network, layer="hidden.layers.1").metrics
+    assert (4 * metrics["starving"]) % 1 == pytest.approx(0, abs=1e-9)
     split = network.config.data.load("cpu").test.take(slice(1))
     norms = gradient_norms(network, "hidden.layers.0", split)
     loss = network.config.loss.judge(network.outputs(split.images), split.labels, 1.0)
@@ -281,9 +281,9 @@ def test_a_type_that_is_dead_from_the_start_does_not_starve() -> None:
 
 
 def test_an_untrained_network_has_the_figures_of_its_beginning() -> None:
-    found = found_in(trained(small_model())).metrics
+    metrics = found_in(trained(small_model())).metrics
     for name in ("active", "dynamics", "polarisation", "starving", "length_spread"):
-        assert found[name] == found[f"untrained_{name}"]
+        assert metrics[name] == metrics[f"untrained_{name}"]
     begun, ended = (trained(small_model(), epochs=n) for n in (0, 3))
     images = torch.rand(3, 1, 8, 8, generator=torch.Generator().manual_seed(0))
     assert torch.equal(untrained(ended).predict(images).lengths, begun.predict(images).lengths)
@@ -311,10 +311,10 @@ def test_layers_without_an_active_capsule_say_so() -> None:
     with torch.no_grad():
         convolution: Any = network.network.get_submodule("primary.convolution")
         convolution.weight.mul_(1e-3)
-    found = found_in(network)
-    assert found.metrics["dead.threshold_0.1"] == 1
-    assert found.metrics["dynamics"] == found.metrics["single_parent"] == 0
-    assert found.left_out[0] == (
+    findings = found_in(network)
+    assert findings.metrics["dead.threshold_0.1"] == 1
+    assert findings.metrics["dynamics"] == findings.metrics["single_parent"] == 0
+    assert findings.left_out[0] == (
         "As trained, no capsule of the layer is active in 12 of 12 images, whose polarisation and "
         "single parents count as 0."
     )

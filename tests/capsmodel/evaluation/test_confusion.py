@@ -26,34 +26,34 @@ def test_it_counts_images_by_what_they_are_and_what_they_are_taken_for(
 ) -> None:
     data = load_checked(trained.config.data, "cpu")
     images = getattr(data, split).take(slice(None))
-    found = findings_of(Confusion(split=split), trained, data)
+    findings = findings_of(Confusion(split=split), trained, data)
     said = trained.predict(images.images)
     expected = torch.zeros(3, 3, dtype=torch.long)
     for label, predicted in zip(images.labels, said.classes, strict=True):
         expected[label, predicted] += 1
-    assert torch.equal(found.arrays["counts"], expected)
+    assert torch.equal(findings.arrays["counts"], expected)
     errors = 1 - expected.diagonal().double() / expected.sum(dim=1)
-    assert found.metrics["balanced_error"] == pytest.approx(errors.mean().item())
+    assert findings.metrics["balanced_error"] == pytest.approx(errors.mean().item())
 
 
 def test_the_surest_mistakes_come_first(trained: Trained) -> None:
     data = load_checked(trained.config.data, "cpu")
-    found = findings_of(Confusion(mistakes=4), trained, data).arrays
+    arrays = findings_of(Confusion(mistakes=4), trained, data).arrays
     images = data.test.take(slice(None))
     beliefs, predicted = trained.predict(images.images).lengths.max(dim=1)
     wrong = [index for index in range(len(images)) if predicted[index] != images.labels[index]]
     surest = sorted(wrong, key=lambda index: (-beliefs[index].item(), index))[:4]
-    assert found["mistaken_places"].tolist() == surest
-    assert torch.equal(found["mistaken_images"], images.images[surest])
-    assert torch.equal(found["mistaken_labels"], images.labels[surest])
-    assert torch.equal(found["mistaken_predicted"], predicted[surest])
+    assert arrays["mistaken_places"].tolist() == surest
+    assert torch.equal(arrays["mistaken_images"], images.images[surest])
+    assert torch.equal(arrays["mistaken_labels"], images.labels[surest])
+    assert torch.equal(arrays["mistaken_predicted"], predicted[surest])
 
 
 def test_names_of_classes_stand_beside_counts_and_pictures(trained: Trained) -> None:
     data = load_checked(trained.config.data, "cpu")
     for evaluation in (Confusion(), Pictures()):
-        found = findings_of(evaluation, trained, data).arrays
-        assert bytes(found["class_names"].tolist()).decode() == "cat\ndog\nsea owl"
+        arrays = findings_of(evaluation, trained, data).arrays
+        assert bytes(arrays["class_names"].tolist()).decode() == "cat\ndog\nsea owl"
     digits = Training(small_config(), seed=0).trained()
     plain = findings_of(Confusion(), digits, load_checked(digits.config.data, "cpu")).arrays
     assert "class_names" not in plain

@@ -51,13 +51,13 @@ def test_the_curve_has_the_plain_error_where_nothing_is_changed(
 
 
 def test_a_rotation_is_counted_in_both_directions(trained: Trained, data: DataSplits) -> None:
-    found = DistortedTestError(values=(0, 30)).evaluate(trained, data).images["error.angle_30"]
+    errors = DistortedTestError(values=(0, 30)).evaluate(trained, data).images["error.angle_30"]
     both = [
         trained.predict(distorted(data.test.images, "rotation", degrees, range(0))).classes
         != data.test.labels
         for degrees in (30.0, -30.0)
     ]
-    assert torch.equal(found, torch.stack(both).double().mean(dim=0))
+    assert torch.equal(errors, torch.stack(both).double().mean(dim=0))
 
 
 def test_a_right_angle_turns_pixels_into_pixels() -> None:
@@ -149,13 +149,13 @@ def test_images_are_not_written_to_and_stay_in_their_range() -> None:
 def test_grey_values_in_bytes_are_read_as_numbers(trained: Trained, data: DataSplits) -> None:
     in_bytes = (data.test.images * 255).round()
     evaluation = DistortedTestError(values=(0, 20))
-    found = [
+    findings = [
         evaluation.evaluate(
             trained, DataSplits(data.train, data.validation, Images(images, data.test.labels))
         ).metrics
         for images in (in_bytes.to(torch.uint8), in_bytes / 255)
     ]
-    assert found[0] == found[1]
+    assert findings[0] == findings[1]
 
 
 @pytest.mark.parametrize(

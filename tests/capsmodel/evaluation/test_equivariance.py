@@ -84,15 +84,15 @@ def mass(*, sees_places: bool = True) -> Trained:
 
 
 def test_poses_that_are_places_tell_every_shift() -> None:
-    found = Equivariance(pixels=2).evaluate(mass(), splits()).metrics
-    assert found["r_squared"] == pytest.approx(1, abs=1e-4)
-    assert found["length_spread"] > 1
+    metrics = Equivariance(pixels=2).evaluate(mass(), splits()).metrics
+    assert metrics["r_squared"] == pytest.approx(1, abs=1e-4)
+    assert metrics["length_spread"] > 1
 
 
 def test_poses_that_never_change_tell_nothing() -> None:
-    found = Equivariance().evaluate(mass(sees_places=False), splits()).metrics
-    assert found["r_squared"] == pytest.approx(0, abs=1e-9)
-    assert found["length_spread"] == 0
+    metrics = Equivariance().evaluate(mass(sees_places=False), splits()).metrics
+    assert metrics["r_squared"] == pytest.approx(0, abs=1e-9)
+    assert metrics["length_spread"] == 0
 
 
 def test_a_network_without_poses_has_no_figures_but_a_reason() -> None:

@@ -87,34 +87,34 @@ def test_the_error_at_a_distance_is_that_of_the_pairs_there(
     network: Trained, pairs: OverlaidImages
 ) -> None:
     evaluation = OverlappingError(distances=(0, 3))
-    found = evaluation.evaluate(network, splits_of(network))
+    findings = evaluation.evaluate(network, splits_of(network))
     for distance in (0, 3):
         there = pairs.apart(distance)
         said = network.predict(there.take(slice(None)).images).classes
         sets = torch.zeros_like(there.labels).scatter(1, said, True)
         is_wrong = (sets != there.labels).any(dim=1)
         name = f"error.distance_{distance}"
-        assert torch.equal(found.images[name].bool(), is_wrong)
-        assert found.metrics[name] == is_wrong.double().mean().item()
-    assert found.metrics["overlap.distance_0"] > found.metrics["overlap.distance_3"] > 0
+        assert torch.equal(findings.images[name].bool(), is_wrong)
+        assert findings.metrics[name] == is_wrong.double().mean().item()
+    assert findings.metrics["overlap.distance_0"] > findings.metrics["overlap.distance_3"] > 0
     assert evaluation.primary == "error"
 
 
 def test_ink_outside_the_images_is_named(network: Trained) -> None:
-    found = OverlappingError(distances=(0, 2, 12)).evaluate(network, splits_of(network))
-    (note,) = found.left_out  # at 6 pixels 4 of 14 columns or rows
+    findings = OverlappingError(distances=(0, 2, 12)).evaluate(network, splits_of(network))
+    (note,) = findings.left_out  # at 6 pixels 4 of 14 columns or rows
     assert note == "At 12 pixels 28.4 % of the ink lies outside the images."
 
 
 def test_of_two_of_one_class_it_is_judged_whether_the_class_is_right(network: Trained) -> None:
     evaluation = OverlappingError(distances=(0, 2), same_class=True)
-    found = evaluation.evaluate(network, splits_of(network))
+    findings = evaluation.evaluate(network, splits_of(network))
     alike = overlaid(splits_of(network).test).of_one_class().apart(2)
     first = network.predict(alike.take(slice(None)).images).lengths.argmax(dim=1)
     right = alike.labels[torch.arange(len(first)), first]
     expected = 1 - right.double().mean().item()
-    assert found.metrics["class_error.distance_2"] == pytest.approx(expected)
-    assert not found.images
+    assert findings.metrics["class_error.distance_2"] == pytest.approx(expected)
+    assert not findings.images
     assert evaluation.primary == "class_error"
 
 

@@ -49,9 +49,9 @@ def test_images_as_they_are_have_the_error_of_the_task(network: Trained, data: D
 
 
 def test_a_changed_set_of_classes_counts_as_changed(network: Trained, data: DataSplits) -> None:
-    found: Findings = SwappedRouting().evaluate(network, data)
-    became_wrong = found.images["error.iterations_1"] != found.images["error.iterations_3"]
-    assert bool((found.images["changed.iterations_1"] >= became_wrong).all())
+    findings: Findings = SwappedRouting().evaluate(network, data)
+    became_wrong = findings.images["error.iterations_1"] != findings.images["error.iterations_3"]
+    assert bool((findings.images["changed.iterations_1"] >= became_wrong).all())
 
 
 def test_an_attack_reaches_its_goal_where_a_wrong_class_outranks_a_true_one(
@@ -68,8 +68,8 @@ def test_an_attack_reaches_its_goal_where_a_wrong_class_outranks_a_true_one(
 @pytest.mark.parametrize("objective", ["loss", "lengths", "votes"])
 def test_an_attack_breaks_pairs(network: Trained, data: DataSplits, objective: str) -> None:
     settings = {"epsilons": (0, 0.2), "objective": objective}
-    found = AdversarialError.model_validate(settings).evaluate(network, data)
-    assert found.metrics["error.epsilon_0.2"] > found.metrics["error.epsilon_0"]
+    findings = AdversarialError.model_validate(settings).evaluate(network, data)
+    assert findings.metrics["error.epsilon_0.2"] > findings.metrics["error.epsilon_0"]
 
 
 def test_no_class_comes_after_several(network: Trained, data: DataSplits) -> None:

@@ -111,14 +111,14 @@ def test_classes_that_differ_from_those_as_trained_are_counted() -> None:
     network = trained(small_model(), epochs=3)
     data = network.config.data.load("cpu")
     evaluation = SwappedRouting(iterations=(1, 3))
-    found = evaluation.evaluate(network, data)
+    findings = evaluation.evaluate(network, data)
     before = network.predict(data.test.images).classes
     once = with_iterations(network, 1).predict(data.test.images).classes
-    assert torch.equal(found.images["changed.iterations_1"].bool(), once != before)
-    assert torch.equal(found.images["error.iterations_1"].bool(), once != data.test.labels)
-    assert found.metrics["changed.iterations_3"] == 0
-    assert found.metrics["random_couplings_changed"] > 0
-    assert [*found.metrics] == [metric.name for metric in evaluation.metrics]
+    assert torch.equal(findings.images["changed.iterations_1"].bool(), once != before)
+    assert torch.equal(findings.images["error.iterations_1"].bool(), once != data.test.labels)
+    assert findings.metrics["changed.iterations_3"] == 0
+    assert findings.metrics["random_couplings_changed"] > 0
+    assert [*findings.metrics] == [metric.name for metric in evaluation.metrics]
 
 
 @pytest.mark.parametrize(

@@ -27,13 +27,13 @@ def test_an_image_is_right_where_its_class_is_among_the_k(
     trained: Trained, data: DataSplits, split: str, k: int
 ) -> None:
     images = getattr(data, split).take(slice(None))
-    found = findings_of(TopKError(k=k, split=split), trained, data)
+    findings = findings_of(TopKError(k=k, split=split), trained, data)
     wrong: list[float] = []
     for beliefs, label in zip(trained.predict(images.images).lengths, images.labels, strict=True):
         named = sorted(range(10), key=lambda label: (-beliefs[label].item(), label))[:k]
         wrong.append(float(label.item() not in named))
-    assert found.images["top_k_error"].tolist() == wrong
-    assert found.metrics["top_k_error"] == pytest.approx(sum(wrong) / len(wrong))
+    assert findings.images["top_k_error"].tolist() == wrong
+    assert findings.metrics["top_k_error"] == pytest.approx(sum(wrong) / len(wrong))
 
 
 def test_the_first_is_the_test_error_and_more_are_never_worse(

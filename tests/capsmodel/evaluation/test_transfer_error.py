@@ -43,28 +43,28 @@ def test_images_made_on_a_network_are_the_same_for_all(
 ) -> None:
     """A step of FGSM on the other network, by hand."""
     evaluation = TransferError(source=KEY, attack=FGSM(), epsilons=EPSILONS, objective="loss")
-    found = findings_of(evaluation, victim, data, {KEY: other})
+    findings = findings_of(evaluation, victim, data, {KEY: other})
     points = data.test.images.clone().requires_grad_()
     loss = other.config.loss.judge(other.outputs(points), data.test.labels, 1.0)
     (gradient,) = torch.autograd.grad(loss, points)
     changed = (data.test.images + 0.1 * gradient.sign()).clamp(0, 1)
     for name, judge in (("error", victim), ("source_error", other)):
         expected = judge.predict(changed).classes != data.test.labels
-        assert torch.equal(found.images[f"{name}.epsilon_0.1"].bool(), expected)
+        assert torch.equal(findings.images[f"{name}.epsilon_0.1"].bool(), expected)
         plain = judge.predict(data.test.images).classes != data.test.labels
-        assert torch.equal(found.images[f"{name}.epsilon_0"].bool(), plain)
-    assert found.metrics["error.epsilon_0.1"] > found.metrics["error.epsilon_0"]
+        assert torch.equal(findings.images[f"{name}.epsilon_0"].bool(), plain)
+    assert findings.metrics["error.epsilon_0.1"] > findings.metrics["error.epsilon_0"]
     assert evaluation.primary == "error"
 
 
 def test_without_a_source_the_network_is_attacked_itself(victim: Trained, data: DataSplits) -> None:
     settings: dict[str, Any] = {"attack": PGD(steps=10), "epsilons": EPSILONS, "num_images": 60}
-    found = TransferError(objective="loss", **settings).evaluate(victim, data)
+    findings = TransferError(objective="loss", **settings).evaluate(victim, data)
     strongest = AdversarialError(**settings).evaluate(victim, data).images["error.epsilon_0.1"]
-    last = found.images["error.epsilon_0.1"]
+    last = findings.images["error.epsilon_0.1"]
     assert bool((last.bool() <= strongest.bool()).all())
     assert last.mean() > 0.5
-    assert torch.equal(last, found.images["source_error.epsilon_0.1"])
+    assert torch.equal(last, findings.images["source_error.epsilon_0.1"])
 
 
 def test_a_source_that_is_not_there_is_a_reason(victim: Trained, data: DataSplits) -> None:

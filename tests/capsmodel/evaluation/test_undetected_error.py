@@ -49,16 +49,16 @@ def test_the_detector_gives_no_more_alarms_than_it_may(
 
 def test_false_alarms_are_of_the_unchanged_test_images(trained: Trained, data: DataSplits) -> None:
     evaluation = UndetectedError(attack=FGSM(), epsilons=(0.0, 0.1))
-    found = evaluation.evaluate(trained, data)
+    findings = evaluation.evaluate(trained, data)
     said = trained.predict(data.test.images)
     assert said.reconstructions is not None
     far = (said.reconstructions - data.test.images).flatten(1).norm(dim=1)
     has_alarm = far > alarm_threshold(trained, data.validation, 0.05)
-    assert torch.equal(found.images["false_alarms"].bool(), has_alarm)
+    assert torch.equal(findings.images["false_alarms"].bool(), has_alarm)
     missed = (said.classes != data.test.labels) & ~has_alarm
-    assert torch.equal(found.images["aware_error.epsilon_0"].bool(), missed)
-    assert torch.equal(found.images["unaware_error.epsilon_0"].bool(), missed)
-    assert [*found.metrics] == [metric.name for metric in evaluation.metrics]
+    assert torch.equal(findings.images["aware_error.epsilon_0"].bool(), missed)
+    assert torch.equal(findings.images["unaware_error.epsilon_0"].bool(), missed)
+    assert [*findings.metrics] == [metric.name for metric in evaluation.metrics]
     assert evaluation.primary == "aware_error"
 
 
@@ -66,16 +66,16 @@ def test_an_attacker_who_knows_the_detector_is_never_worse(
     trained: Trained, data: DataSplits
 ) -> None:
     evaluation = UndetectedError(attack=PGD(steps=10), epsilons=(0.0, 0.05, 0.1, 0.2))
-    found = evaluation.evaluate(trained, data)
+    findings = evaluation.evaluate(trained, data)
     for epsilon in (0.05, 0.1, 0.2):
         aware, unaware = (
-            found.images[f"{who}_error.epsilon_{epsilon:g}"] for who in ("aware", "unaware")
+            findings.images[f"{who}_error.epsilon_{epsilon:g}"] for who in ("aware", "unaware")
         )
         assert bool((unaware <= aware).all())
-    curve = [found.metrics[f"aware_error.epsilon_{e:g}"] for e in (0.0, 0.05, 0.1, 0.2)]
+    curve = [findings.metrics[f"aware_error.epsilon_{e:g}"] for e in (0.0, 0.05, 0.1, 0.2)]
     assert curve == sorted(curve)
-    assert curve[-1] > found.metrics["unaware_error.epsilon_0.2"]
-    assert 0 < found.metrics["detected.epsilon_0.2"] < 1
+    assert curve[-1] > findings.metrics["unaware_error.epsilon_0.2"]
+    assert 0 < findings.metrics["detected.epsilon_0.2"] < 1
 
 
 @pytest.mark.parametrize("knows", [True, False])
@@ -86,11 +86,11 @@ def test_without_alarms_every_error_counts(trained: Trained, data: DataSplits, k
     with pytest.MonkeyPatch.context() as patch:
         module = "capsmodel.evaluation.undetected_error.alarm_threshold"
         patch.setattr(module, Mock(return_value=torch.inf))
-        found = UndetectedError(objective="loss", **settings).evaluate(trained, data)
+        findings = UndetectedError(objective="loss", **settings).evaluate(trained, data)
         patch.setattr(module, Mock(return_value=-1.0))
         none = UndetectedError(objective="loss", **settings).evaluate(trained, data)
     name = f"{'aware' if knows else 'unaware'}_error.epsilon_0.1"
-    assert torch.equal(found.images[name], plain.images["error.epsilon_0.1"])
+    assert torch.equal(findings.images[name], plain.images["error.epsilon_0.1"])
     assert none.metrics[name] == 0
     assert none.metrics["detected.epsilon_0.1"] == none.metrics["false_alarms"] == 1
 

@@ -64,8 +64,8 @@ def results(capsules: Capsules, poses: Tensor) -> list[Tensor]:
     assert routed.couplings is not None
     slope = some_votes(*routed.poses.shape).to(routed.poses)
     total = (routed.poses * slope).sum() + routed.activations.square().sum()
-    found = torch.autograd.grad(total, (poses, *capsules.parameters()))
-    return [routed.poses, routed.activations, routed.couplings.values, *found]
+    gradients = torch.autograd.grad(total, (poses, *capsules.parameters()))
+    return [routed.poses, routed.activations, routed.couplings.values, *gradients]
 
 
 def held_in_full(monkeypatch: pytest.MonkeyPatch, make: Callable[[], Any]) -> Any:
@@ -134,10 +134,10 @@ def test_each_gradient_may_be_asked_for_alone(wanted: str, monkeypatch: pytest.M
     for name, leaf in leaves.items():
         leaf.requires_grad_(name == wanted)
 
-    def found() -> Tensor:
+    def gradient() -> Tensor:
         return torch.autograd.grad(capsules(poses).poses.square().sum(), leaves[wanted])[0]
 
-    assert_close(found(), held_in_full(monkeypatch, found))
+    assert_close(gradient(), held_in_full(monkeypatch, gradient))
 
 
 def test_all_rows_of_a_jacobian_may_be_made_at_once() -> None:

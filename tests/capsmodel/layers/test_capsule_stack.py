@@ -42,9 +42,9 @@ def test_each_layer_is_routed_to_the_next(batch_norm: bool, skip: bool) -> None:
     torch.manual_seed(0)
     stack = CapsuleStack(6, 4, (5, 5, 3), 4, std=0.5, batch_norm=batch_norm, skip=skip).double()
     routed = stack(inputs())
-    for found, expected in zip(routed, literal(stack, inputs()), strict=True):
-        torch.testing.assert_close(found.poses, expected, rtol=1e-12, atol=1e-12)
-        torch.testing.assert_close(found.activations, lengths(expected), rtol=1e-12, atol=1e-12)
+    for layer, expected in zip(routed, literal(stack, inputs()), strict=True):
+        torch.testing.assert_close(layer.poses, expected, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(layer.activations, lengths(expected), rtol=1e-12, atol=1e-12)
 
 
 def test_activations_of_their_own_go_on_to_the_next_layer_whatever_becomes_of_poses() -> None:

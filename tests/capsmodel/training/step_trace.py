@@ -36,13 +36,13 @@ class GeneratorElsewhere(torch.Generator):
 
 
 @contextmanager
-def numbers_noted(found: list[str]) -> Generator[None]:
+def numbers_noted(operations: list[str]) -> Generator[None]:
     """Note meanwhile every tensor that is made of Python's numbers, which meta tensors hide."""
 
     def noting(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def noted(*args: Any, **named: Any) -> Any:
             if name not in _SUBSCRIPTS or _has_list(args[1]):
-                found.append(f"{name} takes numbers of Python")
+                operations.append(f"{name} takes numbers of Python")
             return call(*args, **named)
 
         return noted
@@ -68,8 +68,8 @@ class SlowOperations(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
-        self._numbers = numbers_noted(self.found)
+        self.operations: list[str] = []
+        self._numbers = numbers_noted(self.operations)
 
     def __enter__(self) -> Self:
         self._numbers.__enter__()
@@ -85,12 +85,12 @@ class SlowOperations(TorchDispatchMode):
         name = function.overloadpacket.__name__
         tensors = _tensors((args, kwargs))
         if waits(function, name, tensors):
-            self.found.append(f"{function} waits")
+            self.operations.append(f"{function} waits")
         elif function.namespace == "aten" and _on_cpu(tensors):
-            self.found.append(f"{function} takes a tensor of the CPU")
+            self.operations.append(f"{function} takes a tensor of the CPU")
         returned = None if name in _NO_META else function(*args, **(kwargs or {}))
         if _on_cpu(_tensors(returned)) and not _on_cpu(tensors):
-            self.found.append(f"{function} returns a tensor of the CPU")
+            self.operations.append(f"{function} returns a tensor of the CPU")
         return returned
 
 
@@ -124,4 +124,4 @@ def slow_in_steps(
         with SlowOperations() as slow:
             for batch, moment in islice(batches, 2):
                 step(batch, moment)
-    return slow.found
+    return slow.operations

@@ -166,10 +166,10 @@ def capturing(learner: Learner) -> CapturedSteps:
 @pytest.mark.usefixtures("_graphs")
 def test_replayed_steps_are_the_steps_to_the_last_bit(config: dict[str, Any]) -> None:
     """The smaller last batch among them."""
-    expected, found = epoch_of(of(config), eager), epoch_of(of(config), capturing)
+    expected, replayed = epoch_of(of(config), eager), epoch_of(of(config), capturing)
     assert GraphOnTheCpu.num_replays > 3
     assert all(
-        torch.equal(actual, reference) for actual, reference in zip(found, expected, strict=True)
+        torch.equal(actual, reference) for actual, reference in zip(replayed, expected, strict=True)
     )
 
 
@@ -190,9 +190,9 @@ class LossOfNumbers(Loss):
 @pytest.mark.usefixtures("_graphs")
 def test_a_number_that_a_graph_would_keep_is_noticed() -> None:
     config = of({}).model_copy(update={"loss": LossOfNumbers()})
-    expected, found = epoch_of(config, eager), epoch_of(config, capturing)
+    expected, replayed = epoch_of(config, eager), epoch_of(config, capturing)
     assert not all(
-        torch.equal(actual, reference) for actual, reference in zip(found, expected, strict=True)
+        torch.equal(actual, reference) for actual, reference in zip(replayed, expected, strict=True)
     )
 
 
@@ -207,11 +207,11 @@ def test_a_step_that_cannot_be_captured_is_taken_as_it_is(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(torch.cuda, "graph", refused)
     with pytest.warns(UserWarning, match="operation by operation: operation not perm") as said:
-        found = epoch_of(of({}), capturing)
+        replayed = epoch_of(of({}), capturing)
     assert len(said) == 1
     expected = epoch_of(of({}), eager)
     assert all(
-        torch.equal(actual, reference) for actual, reference in zip(found, expected, strict=True)
+        torch.equal(actual, reference) for actual, reference in zip(replayed, expected, strict=True)
     )
 
 

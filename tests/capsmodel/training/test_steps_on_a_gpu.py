@@ -192,12 +192,12 @@ def test_no_optimiser_is_slow(optimiser: Optimiser) -> None:
         with SlowOperations() as slow:
             for step in range(4):
                 if step == 1:  # the first makes what an optimiser remembers
-                    slow.found.clear()
+                    slow.operations.clear()
                 for parameter in parameters:
                     parameter.grad = torch.ones_like(parameter)
                 learner.gradient_norms()
                 learner.move(Moment(step, 2, 3))
-    assert slow.found == []
+    assert slow.operations == []
 
 
 @pytest.mark.parametrize(
@@ -251,4 +251,4 @@ def test_a_fault_is_noticed(fault: str) -> None:
     lengths = torch.zeros(3, 10, device=META, requires_grad=True)
     with SlowOperations() as slow, suppress(RuntimeError, NotImplementedError):
         FAULTS[fault](lengths)
-    assert slow.found != []
+    assert slow.operations != []
