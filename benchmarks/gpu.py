@@ -783,7 +783,7 @@ PARTS: dict[str, Callable[[Results, torch.device, Scale], None]] = {
 }
 
 
-def note_machine(results: Results, device: torch.device) -> None:
+def record_machine(results: Results, device: torch.device) -> None:
     """Record what the measurements are made on."""
     card = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     machine = (
@@ -967,7 +967,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.tiny and options.device == "cpu":
         parser.error("on a CPU this takes hours: add --tiny to see that it runs.")
     device, results = torch.device(options.device), Results(options.into)
-    note_machine(results, device)
+    record_machine(results, device)
     for part in options.parts or PARTS:
         try:
             PARTS[part](results, device, TINY if options.tiny else Scale())

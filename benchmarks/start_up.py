@@ -143,7 +143,7 @@ def watched(command: list[str], tree: Path) -> Run:
             while driver.poll() is None:
                 now = time.monotonic() - started
                 for process in _family(driver):
-                    _look(process, processes, now)
+                    _sample(process, processes, now)
                 first_epoch = first_epoch or (now if _has_epoch(Path(folder)) else 0.0)
                 time.sleep(_LOOK_SECONDS)
             wall = time.monotonic() - started
@@ -158,7 +158,7 @@ def _family(driver: psutil.Popen) -> Iterator[psutil.Process]:
         yield from psutil.Process(driver.pid).children(recursive=True)
 
 
-def _look(process: psutil.Process, processes: dict[int, Process], now: float) -> None:
+def _sample(process: psutil.Process, processes: dict[int, Process], now: float) -> None:
     with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
         command_line = " ".join(process.cmdline())
         role = next((role for part, role in _ROLES.items() if part in command_line), "other")

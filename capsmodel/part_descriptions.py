@@ -107,8 +107,8 @@ def _describe(part: type[Part]) -> Description:
         family=family_class(part).family,
         kind=kind_of(part),
         summary=" ".join(text.partition("\n\n")[0].split()) + _MADE_ALWAYS * _is_made_always(part),
-        source=_after("Source", text),
-        difference=_after("Difference", text),
+        source=_section("Source", text),
+        difference=_section("Difference", text),
         settings=tuple(_setting(part, name) for name in part.model_fields if name != "kind"),
         profiles=profiles_of(part),
         class_name=part.__name__,
@@ -139,11 +139,11 @@ def _setting(part: type[Part], name: str) -> Setting:
     value: Any = field.default
     default = value.kind if isinstance(value, Part) else json.dumps(value)
     texts = [inspect.getdoc(owner) or "" for owner in part.__mro__ if issubclass(owner, Settings)]
-    meanings = (_after(f"    {name}", text) for text in texts)
+    meanings = (_section(f"    {name}", text) for text in texts)
     return Setting(name, default, allowed(field), next(filter(None, meanings), ""))
 
 
-def _after(word: str, text: str) -> str:
+def _section(word: str, text: str) -> str:
     """Return what stands behind a word and a colon, up to the next such line or a gap."""
     start = re.match(" *", word)
     assert start is not None

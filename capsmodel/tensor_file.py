@@ -119,8 +119,8 @@ def _check(path: Path, header: Mapping[str, Any], layout: Mapping[str, TensorSpe
         spec = _spec(header[name])
         if spec != expected:
             raise ValueError(
-                f"{path} does not fit the config: {name} is {_words(spec)}, expected "
-                f"{_words(expected)}."
+                f"{path} does not fit the config: {name} is {_spec_text(spec)}, expected "
+                f"{_spec_text(expected)}."
             )
 
 
@@ -131,5 +131,5 @@ def _spec(entry: Any) -> TensorSpec | None:
         return None
 
 
-def _words(spec: TensorSpec | None) -> str:
+def _spec_text(spec: TensorSpec | None) -> str:
     return f"{spec.dtype} of shape {list(spec.shape)}" if spec else "of a type that is not used"

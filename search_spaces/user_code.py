@@ -83,7 +83,7 @@ def watched_returns() -> Generator[Returns]:
     """
     returns = Returns()
 
-    def note(frame: FrameType, event: str, value: Any) -> None:
+    def record_return(frame: FrameType, event: str, value: Any) -> None:
         is_function = frame.f_code.co_flags & inspect.CO_OPTIMIZED  # no module and no class
         if event != "return" or not is_function or not _is_of_user(frame):
             return
@@ -91,7 +91,7 @@ def watched_returns() -> Generator[Returns]:
         if returns.not_finite is None and not _is_finite(value):
             returns.not_finite = returns.last
 
-    sys.setprofile(note)
+    sys.setprofile(record_return)
     try:
         yield returns
     finally:

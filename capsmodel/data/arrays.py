@@ -73,7 +73,7 @@ class Arrays(UserFiles):
         """Return the file."""
         return [self.place]
 
-    def look(self, place: Path) -> FoundFacts:
+    def scan(self, place: Path) -> FoundFacts:
         """Return the names of the classes and the shape of the images.
 
         Raises:

@@ -82,7 +82,7 @@ class ImageFolder(UserFiles):
         parts = _pictures(self.place)
         return [path for part in parts.values() for paths in part.values() for path in paths]
 
-    def look(self, place: Path) -> FoundFacts:
+    def scan(self, place: Path) -> FoundFacts:
         """Return the names of the folders, and whether all pictures are grey.
 
         Raises:

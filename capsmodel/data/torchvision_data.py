@@ -63,7 +63,7 @@ class TorchvisionData(UserFiles):
         folder = self.place / self.name
         return sorted(path for path in folder.rglob("*") if path.is_file())
 
-    def look(self, place: Path) -> FoundFacts:
+    def scan(self, place: Path) -> FoundFacts:
         """Return the names of the classes, and channels and size of the first image.
 
         Raises:
@@ -85,7 +85,7 @@ class TorchvisionData(UserFiles):
         Raises:
             ValueError: As in `look`, or if the images have unlike sizes and no size was asked for.
         """
-        facts = self.look(self.place)
+        facts = self.scan(self.place)
         check_classes(self.place, facts.classes, self.classes)
         return {
             split: self._labelled(self._opened(self.place, is_train=split == "train"))

@@ -128,7 +128,7 @@ class UserFiles(DataSet, ABC):
         place = self.place
         settings: dict[str, Any] = {"path": str(place)} if self.path and place.exists() else {}
         if self.shape is None or not self.classes:
-            facts = self.look(place)
+            facts = self.scan(place)
             if len(facts.classes) < 2:
                 raise ValueError(
                     f"There must be at least two classes, and '{place}' has "
@@ -155,7 +155,7 @@ class UserFiles(DataSet, ABC):
         return next((place for place in places if place.exists()), places[0])
 
     @abstractmethod
-    def look(self, place: Path) -> FoundFacts:
+    def scan(self, place: Path) -> FoundFacts:
         """Return what the files say of classes and images, without all of their pixels.
 
         Raises:

@@ -198,7 +198,7 @@ def _without_gradient(victim: Victim) -> Bool[Tensor, " images"]:
     rows = torch.arange(len(victim.images), device=victim.images.device)
     return torch.cat(
         [
-            (victim.look_and_differentiate(victim.images[some], some).gradient == 0)
+            (victim.judge_and_differentiate(victim.images[some], some).gradient == 0)
             .flatten(1)
             .all(dim=1)
             for some in rows.split(EVALUATION_BATCH_SIZE)

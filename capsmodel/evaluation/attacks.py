@@ -236,19 +236,19 @@ def climbed(
         if changes is not None:
             points = ball.project(centres + changes[rows[places]], centres)
         for number in range(num_steps):
-            look = victim.look_and_differentiate(points, rows[unbroken], number)
+            judgement = victim.judge_and_differentiate(points, rows[unbroken], number)
             is_wrong[unbroken], reaches_goal[unbroken] = (
-                is_wrong[unbroken] | look.is_wrong,
-                look.reaches_goal,
+                is_wrong[unbroken] | judgement.is_wrong,
+                judgement.reaches_goal,
             )
-            going = torch.nonzero(~look.reaches_goal).flatten()
+            going = torch.nonzero(~judgement.reaches_goal).flatten()
             unbroken, centres = unbroken[going], centres[going]
-            moved = points[going] + step * ball.steepest(look.gradient[going])
+            moved = points[going] + step * ball.steepest(judgement.gradient[going])
             points = ball.project(moved, centres)
             if not len(unbroken):
                 break
         else:
-            errs, reaches_goal[unbroken] = victim.look(points, rows[unbroken])
+            errs, reaches_goal[unbroken] = victim.judge(points, rows[unbroken])
             is_wrong[unbroken] |= errs
     return Broken(is_wrong, reaches_goal)
 
@@ -310,7 +310,7 @@ class SquareAttack(Attack):
         batches = zip(
             points.split(EVALUATION_BATCH_SIZE), rows.split(EVALUATION_BATCH_SIZE), strict=True
         )
-        answers = [victim.look_and_measure(batch, of_batch) for batch, of_batch in batches]
+        answers = [victim.judge_and_measure(batch, of_batch) for batch, of_batch in batches]
         errs, reached, nearness = (torch.cat(parts) for parts in zip(*answers, strict=True))
         return errs, reached, nearness
 

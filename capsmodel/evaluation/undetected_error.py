@@ -12,7 +12,7 @@ from capsmodel.data import DataSplits, Images
 from capsmodel.evaluation.adversarial_error import few_images
 from capsmodel.evaluation.attacks import ATTACKS, PGD, Attack, Ball, Broken, Norm, accumulated
 from capsmodel.evaluation.base import Evaluation, Findings, UnsuitableNetworkError
-from capsmodel.evaluation.victim import Look, Objective, Victim
+from capsmodel.evaluation.victim import Judgement, Objective, Victim
 from capsmodel.functional import gradient_through_all_rounds
 from capsmodel.metrics import Direction, Metric
 from capsmodel.models import Outputs
@@ -157,26 +157,26 @@ class DetectedVictim(Victim):
         self._threshold = threshold
         self._knows_detector = knows_detector
 
-    def look_and_differentiate(
+    def judge_and_differentiate(
         self,
         points: Float[Tensor, "images channels height width"],
         rows: Int[Tensor, " images"],
         step: int = 0,
-    ) -> Look:
-        """Return what `look` does, and the direction in which an attacker steps.
+    ) -> Judgement:
+        """Return what `judge` does, and the direction in which an attacker steps.
 
         Raises:
             ValueError: If the network's outputs have no gradient with respect to the images.
         """
-        look = super().look_and_differentiate(points, rows, step)
-        if not self._knows_detector or not bool(look.is_wrong.any()):
-            return look
+        judgement = super().judge_and_differentiate(points, rows, step)
+        if not self._knows_detector or not bool(judgement.is_wrong.any()):
+            return judgement
         points = points.detach().requires_grad_()
         with torch.enable_grad(), gradient_through_all_rounds():
             distance = distances(self._trained, points, self._trained.outputs(points)).sum()
             (rising,) = torch.autograd.grad(distance, points)
-        is_wrong = look.is_wrong.view(-1, 1, 1, 1)
-        return look._replace(gradient=torch.where(is_wrong, -rising, look.gradient))
+        is_wrong = judgement.is_wrong.view(-1, 1, 1, 1)
+        return judgement._replace(gradient=torch.where(is_wrong, -rising, judgement.gradient))
 
     def _judged(
         self, points: Tensor, outputs: Outputs, rows: Int[Tensor, " images"]
@@ -218,8 +218,10 @@ def alarm_threshold(trained: Trained, split: Images, alarm_rate: float) -> float
 def _as_they_are(victim: DetectedVictim) -> Broken:
     """Return which unchanged images are wrong, and which of them have no alarm."""
     rows = torch.arange(len(victim.images), device=victim.images.device)
-    looks = [victim.look(victim.images[some], some) for some in rows.split(EVALUATION_BATCH_SIZE)]
-    is_wrong, is_missed = (torch.cat(parts) for parts in zip(*looks, strict=True))
+    judgements = [
+        victim.judge(victim.images[some], some) for some in rows.split(EVALUATION_BATCH_SIZE)
+    ]
+    is_wrong, is_missed = (torch.cat(parts) for parts in zip(*judgements, strict=True))
     return Broken(is_wrong, is_missed)
 
 

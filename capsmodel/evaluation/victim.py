@@ -21,7 +21,7 @@ _DRAWS = 10  # of random routing, whose mean gradient a step follows
 _SMALLEST, _LARGEST = 1e-12, 1 - 2**-24  # lengths whose log-odds float32 holds
 
 
-class Look(NamedTuple):
+class Judgement(NamedTuple):
     """What a network says of changed images, and the direction in which it errs sooner.
 
     Attributes:
@@ -80,7 +80,7 @@ class Victim:
         self._goals = _next_classes(trained, taken.labels) if is_targeted else None
         self._draws = _DRAWS if self._is_random() else 0
 
-    def look(
+    def judge(
         self, points: Float[Tensor, "images channels height width"], rows: Int[Tensor, " images"]
     ) -> tuple[Bool[Tensor, " images"], Bool[Tensor, " images"]]:
         """Return of each changed image whether the network errs, and whether the goal is reached.
@@ -92,13 +92,13 @@ class Victim:
         with torch.no_grad():
             return self._judged(points, self._trained.outputs(points), rows)
 
-    def look_and_differentiate(
+    def judge_and_differentiate(
         self,
         points: Float[Tensor, "images channels height width"],
         rows: Int[Tensor, " images"],
         step: int = 0,
-    ) -> Look:
-        """Return what `look` does, and the gradient of what the attack raises.
+    ) -> Judgement:
+        """Return what `judge` does, and the gradient of what the attack raises.
 
         Args:
             points: The changed images.
@@ -113,16 +113,16 @@ class Victim:
             if self._differentiated is self._trained and not self._draws:
                 outputs = self._trained.outputs(points)
                 is_wrong, reaches_goal = self._judged(points, outputs, rows)
-                return Look(is_wrong, reaches_goal, self._gradient([outputs], points, rows))
+                return Judgement(is_wrong, reaches_goal, self._gradient([outputs], points, rows))
             draws = range(step * self._draws, (step + 1) * self._draws) if self._draws else [None]
             drawn = [self._differentiated.outputs(points, chance=draw) for draw in draws]
             gradient = self._gradient(drawn, points, rows)
-        return Look(*self.look(points.detach(), rows), gradient)
+        return Judgement(*self.judge(points.detach(), rows), gradient)
 
-    def look_and_measure(
+    def judge_and_measure(
         self, points: Float[Tensor, "images channels height width"], rows: Int[Tensor, " images"]
     ) -> tuple[Bool[Tensor, " images"], Bool[Tensor, " images"], Float[Tensor, " images"]]:
-        """Return what `look` does, and how near each image is to the goal, by its log-odds."""
+        """Return what `judge` does, and how near each image is to the goal, by its log-odds."""
         with torch.no_grad():
             outputs = self._trained.outputs(points)
             return *self._judged(points, outputs, rows), self._nearness(outputs, rows)

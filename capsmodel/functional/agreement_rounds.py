@@ -317,7 +317,7 @@ def _joined(tiles: Sequence[RoutedRounds]) -> RoutedRounds:
     )
 
 
-def _at(rounds: RoutedRounds, sites: slice) -> RoutedRounds:
+def _rounds_of(rounds: RoutedRounds, sites: slice) -> RoutedRounds:
     """Return the rounds of some sites."""
     first, *later = rounds.couplings
     sums, later, agreed = (
@@ -339,7 +339,7 @@ def _factors_in_tiles(
     left = poses.new_empty(len(poses), out_caps, num_factors, len(weight))
     right = poses.new_empty(len(poses), out_caps, num_factors, pose)
     for sites, votes in _tiles(poses, weight):
-        some = _at(rounds, sites)
+        some = _rounds_of(rounds, sites)
         rows, columns = _factors(votes, some, shares, some.poses)
         torch.stack(rows, dim=-2, out=left[sites])
         torch.stack(columns, dim=-2, out=right[sites])

@@ -151,7 +151,7 @@ class ConvCapsules(InitialisedModule):
         self.shared, self.one_matrix, self.patches = shared, one_matrix, patches
         self.all_places = size[0] * size[1] if kernel_size == "all" else 0
         self.windows = axis_windows(kernel_size, stride, padding)
-        self.neighbourhood = self._around(size)
+        self.neighbourhood = self._neighbourhood_of(size)
         edges = in_types * (self.all_places or self.neighbourhood.window_size)
         chosen = chosen_routing(routing)
         self._add_matrices(edges, None if with_poses else chosen, bias=bias)
@@ -227,14 +227,14 @@ class ConvCapsules(InitialisedModule):
 
     def num_capsules(self, size: tuple[int, int] | None = None) -> int:
         """Return how many capsules it makes of an image, of a size where one is given."""
-        return self.out_types * self._around(size).num_places
+        return self.out_types * self._neighbourhood_of(size).num_places
 
     def out_size(self, size: tuple[int, int] | None = None) -> tuple[int, int]:
         """Return rows and columns of its places, above children of a size where one is given."""
-        around = self._around(size)
+        around = self._neighbourhood_of(size)
         return around.out_height, around.out_width
 
-    def _around(self, size: tuple[int, int] | None) -> Neighbourhood:
+    def _neighbourhood_of(self, size: tuple[int, int] | None) -> Neighbourhood:
         """Return the neighbourhood of children of a size, padded."""
         if size is None:
             return self.neighbourhood
@@ -304,7 +304,7 @@ class ConvCapsules(InitialisedModule):
 
     def votes(self, children: CapsuleGrid, *, size: tuple[int, int] | None = None) -> ProductVotes:
         """Return the votes as products that are not multiplied out, of children of a size."""
-        around, size = self._around(size), size or self.size
+        around, size = self._neighbourhood_of(size), size or self.size
         self._check_children(children, size)
         poses, activations = children.poses, children.activations.unsqueeze(-1)
         if self.windows is None:
@@ -360,7 +360,7 @@ class ConvCapsules(InitialisedModule):
             routed: What it returned.
             size: The size that it was called with, if any.
         """
-        places = self._around(size).num_places
+        places = self._neighbourhood_of(size).num_places
         poses = routed.poses.unflatten(0, (-1, places))
         return CapsuleGrid(poses, routed.activations.unflatten(0, (-1, places)))
 

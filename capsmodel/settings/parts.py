@@ -126,7 +126,7 @@ def built_in_members(family: type[Part]) -> list[type[Part]]:
     """Return capsmodel's own members of a family, also those below an intermediate class."""
     return [
         part
-        for part in _below(family)
+        for part in _subclasses(family)
         if is_built_in(part) and not part.model_fields["kind"].is_required()
     ]
 
@@ -136,8 +136,8 @@ def is_built_in(part: type[Part]) -> bool:
     return part.__module__.startswith("capsmodel.")
 
 
-def _below(part: type[Part]) -> list[type[Part]]:
-    return [member for child in part.__subclasses__() for member in (child, *_below(child))]
+def _subclasses(part: type[Part]) -> list[type[Part]]:
+    return [member for child in part.__subclasses__() for member in (child, *_subclasses(child))]
 
 
 @cache

@@ -16,7 +16,7 @@ _IMAGE_SHAPE = (2, 14, 15)  # no two sizes are the same, so that none is taken f
 _LABELS = torch.tensor([2, 0, 1, 1])
 
 
-class _Said(NamedTuple):
+class _NamedOutput(NamedTuple):
     """The tensors of a network's outputs."""
 
     name: str
@@ -60,7 +60,7 @@ class ModelValuesContract:
         loss = outputs.lengths.square().sum() + network.penalty(outputs, images)
         loss.backward()
         assert loss.shape == ()
-        assert all(bool(said.value.isfinite().all()) for said in _said(outputs))
+        assert all(bool(output.value.isfinite().all()) for output in _named_outputs(outputs))
         for name, parameter in network.named_parameters():
             assert parameter.grad is not None, f"{name} has no gradient"
             assert bool(parameter.grad.isfinite().all()), name
@@ -117,9 +117,9 @@ class ModelContract(ModelValuesContract, PartContract):
     ) -> None:
         """Single precision stays single."""
         images = _images().to(dtype)
-        for said in _said(_outputs(_network(model).to(dtype), images)):
-            assert said.value.dtype == dtype, said.name
-            assert said.value.device == images.device, said.name
+        for output in _named_outputs(_outputs(_network(model).to(dtype), images)):
+            assert output.value.dtype == dtype, output.name
+            assert output.value.device == images.device, output.name
 
     def test_the_order_of_the_images_does_not_matter(self, model: Model) -> None:
         """Images of a batch have no order."""
@@ -141,8 +141,8 @@ class ModelContract(ModelValuesContract, PartContract):
         first, second = (
             _outputs(_network(model).train(is_training), _images(), _LABELS) for _ in range(2)
         )
-        for said, other in zip(_said(first), _said(second), strict=True):
-            assert torch.equal(said.value, other.value), said.name
+        for output, other in zip(_named_outputs(first), _named_outputs(second), strict=True):
+            assert torch.equal(output.value, other.value), output.name
         assert torch.equal(torch.get_rng_state(), before)
 
     def test_construction_sets_the_weights(self, model: Model) -> None:
@@ -155,11 +155,11 @@ class ModelContract(ModelValuesContract, PartContract):
     def test_images_alone_are_enough(self, model: Model) -> None:
         """Labels and a generator are optional; a copy returns the same."""
         network = _built(model, seed=0).double().eval()
-        said = [_alone(network), _alone(network), _alone(deepcopy(network))]
-        assert all(bool(value.isfinite().all()) for value in said)
-        assert said[0].shape == (_BATCH, _CLASSES)
-        assert torch.equal(said[0], said[1])
-        assert torch.equal(said[0], said[2])
+        lengths = [_alone(network), _alone(network), _alone(deepcopy(network))]
+        assert all(bool(value.isfinite().all()) for value in lengths)
+        assert lengths[0].shape == (_BATCH, _CLASSES)
+        assert torch.equal(lengths[0], lengths[1])
+        assert torch.equal(lengths[0], lengths[2])
 
     def test_it_is_built_without_storage_in_single_precision(self, model: Model) -> None:
         """Files of weights hold only single precision."""
@@ -177,8 +177,8 @@ class ModelContract(ModelValuesContract, PartContract):
         trained.eval()
         fresh.load_state_dict(trained.state_dict())
         restored, expected = (_outputs(network, _images()) for network in (fresh, trained))
-        for said, other in zip(_said(restored), _said(expected), strict=True):
-            assert torch.equal(said.value, other.value), said.name
+        for output, other in zip(_named_outputs(restored), _named_outputs(expected), strict=True):
+            assert torch.equal(output.value, other.value), output.name
 
     def test_labels_choose_what_is_drawn_and_nothing_else(self, model: Model) -> None:
         """Beliefs do not depend on the labels."""
@@ -226,11 +226,11 @@ def _outputs(network: Network, images: Tensor, labels: Tensor | None = None) -> 
     return cast(Outputs, network(images, labels, _seeded(2)))
 
 
-def _said(outputs: Outputs) -> list[_Said]:
+def _named_outputs(outputs: Outputs) -> list[_NamedOutput]:
     named = {
         "lengths": outputs.lengths,
         "reconstructions": outputs.reconstructions,
         "logits": outputs.logits,
         "poses": outputs.poses,
     }
-    return [_Said(name, value) for name, value in named.items() if value is not None]
+    return [_NamedOutput(name, value) for name, value in named.items() if value is not None]

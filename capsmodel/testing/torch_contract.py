@@ -62,11 +62,11 @@ class TorchValuesContract:
         """This holds under autocast too, and every gradient is finite."""
         if not self.halves:
             pytest.skip("it says that it works in single precision only")
-        expected = [value.detach() for value in _said(module.eval(), *inputs)]
+        expected = [value.detach() for value in _output_tensors(module.eval(), *inputs)]
         dtype = WAYS[way].dtype
         module.to(dtype)
         with WAYS[way].context():
-            values = _said(module, *(value.to(dtype) for value in inputs))
+            values = _output_tensors(module, *(value.to(dtype) for value in inputs))
         for value, single in zip(values, expected, strict=True):
             assert WAYS[way].is_autocast or value.dtype == dtype
             assert_close(value.float(), single, rtol=0.05, atol=0.02)
@@ -85,12 +85,12 @@ class TorchValuesContract:
         weights, buffers = stack_module_state(replicas)  # pyright: ignore[reportArgumentType]
 
         def call(weights: dict[str, Tensor], others: dict[str, Tensor]) -> tuple[Tensor, ...]:
-            return _said(
+            return _output_tensors(
                 lambda *arguments: functional_call(module, (weights, others), arguments), *inputs
             )
 
         together = vmap(call, randomness="same")(weights, buffers)
-        alone = zip(*(_said(replica, *inputs) for replica in replicas), strict=True)
+        alone = zip(*(_output_tensors(replica, *inputs) for replica in replicas), strict=True)
         assert_close(together, tuple(map(torch.stack, alone)), rtol=1e-5, atol=1e-6)
 
     def test_gradients_are_computed_for_each_example(
@@ -105,7 +105,9 @@ class TorchValuesContract:
         def loss(weights: dict[str, Tensor], *example: Tensor) -> Tensor:
             alone = [value.unsqueeze(0) for value in example]
             return _total(
-                _said(lambda *arguments: functional_call(module, weights, arguments), *alone)
+                _output_tensors(
+                    lambda *arguments: functional_call(module, weights, arguments), *alone
+                )
             )
 
         mapped = vmap(grad(loss), in_dims=(None, *(0 for _ in inputs)), randomness="same")
@@ -132,10 +134,15 @@ class TorchValuesContract:
         self._skip_unless_it_compiles()
         torch.compiler.reset()  # one function is compiled for a limited number of modules
         compiled = torch.compile(module.eval(), fullgraph=True, backend="aot_eager")
-        assert_close(_said(compiled, *inputs), _said(module, *inputs), rtol=1e-5, atol=1e-5)
+        assert_close(
+            _output_tensors(compiled, *inputs),
+            _output_tensors(module, *inputs),
+            rtol=1e-5,
+            atol=1e-5,
+        )
         weights = list(module.parameters())
         by_compiled, plain = (
-            torch.autograd.grad(_total(_said(call, *inputs)), weights, allow_unused=True)
+            torch.autograd.grad(_total(_output_tensors(call, *inputs)), weights, allow_unused=True)
             for call in (compiled, module)
         )
         for gradient, expected in zip(by_compiled, plain, strict=True):
@@ -147,7 +154,7 @@ class TorchValuesContract:
         """Two sizes are tried, both other than the example's."""
         self._skip_unless_it_compiles()
         sizes = tuple({0: torch.export.Dim.DYNAMIC} for _ in inputs)
-        wrapped = _Said(module.eval())
+        wrapped = _TensorOutputs(module.eval())
         exported = torch.export.export(wrapped, inputs, dynamic_shapes=(sizes,)).module()
         for times in (2, 3):
             batch = tuple(value.repeat(times, *(1 for _ in value.shape[1:])) for value in inputs)
@@ -191,12 +198,16 @@ class TorchContract(TorchValuesContract):
         self, module: nn.Module, inputs: tuple[Tensor, ...]
     ) -> None:
         """No other call is needed."""
-        assert all(bool(value.isfinite().all()) for value in _said(module.eval(), *inputs))
+        assert all(
+            bool(value.isfinite().all()) for value in _output_tensors(module.eval(), *inputs)
+        )
 
     def test_a_copy_says_the_same(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         """It does not share its weights."""
         copy = deepcopy(module.eval())
-        assert_close(_said(copy, *inputs), _said(module, *inputs), rtol=0, atol=0)
+        assert_close(
+            _output_tensors(copy, *inputs), _output_tensors(module, *inputs), rtol=0, atol=0
+        )
         pointers = {value.data_ptr() for value in module.parameters()}
         assert pointers.isdisjoint(value.data_ptr() for value in copy.parameters())
 
@@ -209,8 +220,12 @@ class TorchContract(TorchValuesContract):
             _disturb(other.get_submodule(name))
             replaced = deepcopy(module)
             replaced.register_module(name, deepcopy(other.get_submodule(name)))
-            assert_close(_said(replaced, *inputs), _said(other, *inputs), rtol=0, atol=0)
-            assert any(map(_differ, _said(other, *inputs), _said(module, *inputs))), name
+            assert_close(
+                _output_tensors(replaced, *inputs), _output_tensors(other, *inputs), rtol=0, atol=0
+            )
+            assert any(
+                map(_differ, _output_tensors(other, *inputs), _output_tensors(module, *inputs))
+            ), name
 
     def test_a_replica_of_data_parallel_uses_its_own_weights(
         self, module: nn.Module, inputs: tuple[Tensor, ...]
@@ -219,10 +234,12 @@ class TorchContract(TorchValuesContract):
         other = deepcopy(module.eval())
         _disturb(other)
         replica = replica_of(module, dict(other.named_parameters()))
-        assert_close(_said(replica, *inputs), _said(other, *inputs), rtol=0, atol=0)
+        assert_close(
+            _output_tensors(replica, *inputs), _output_tensors(other, *inputs), rtol=0, atol=0
+        )
 
 
-class _Said(nn.Module):
+class _TensorOutputs(nn.Module):
     """A module that returns the tensors of another."""
 
     def __init__(self, module: nn.Module) -> None:
@@ -240,15 +257,15 @@ def _seeded(call: Callable[..., Any], *inputs: Tensor) -> Any:
         return call(*inputs)
 
 
-def _said(call: Callable[..., Any], *inputs: Tensor) -> tuple[Tensor, ...]:
+def _output_tensors(call: Callable[..., Any], *inputs: Tensor) -> tuple[Tensor, ...]:
     """Return the tensors of a module's outputs, always with the same random numbers."""
     return _tensors(_seeded(call, *inputs))
 
 
-def _tensors(said: Any) -> tuple[Tensor, ...]:
-    if isinstance(said, Tensor):
-        return (said,)
-    parts = said if isinstance(said, tuple) and not isinstance(said, Couplings) else ()
+def _tensors(output: Any) -> tuple[Tensor, ...]:
+    if isinstance(output, Tensor):
+        return (output,)
+    parts = output if isinstance(output, tuple) and not isinstance(output, Couplings) else ()
     return tuple(tensor for part in parts for tensor in _tensors(part))
 
 
@@ -269,6 +286,6 @@ def _disturb(module: nn.Module) -> None:
 def _curvature(module: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Return the gradient by the first input of the squared length of the gradient by it."""
     first = inputs[0].clone().requires_grad_()
-    loss = _total(_said(module, first, *inputs[1:]))
+    loss = _total(_output_tensors(module, first, *inputs[1:]))
     (gradient,) = torch.autograd.grad(loss, first, create_graph=True)
     return torch.autograd.grad(gradient.square().sum(), first)

@@ -107,7 +107,7 @@ class CapturedSteps:
         step.prepare(batch, moment)
         if self._num_warm < _WARM_UP_STEPS:
             self._num_warm += 1
-            return _beside(step)
+            return _step_on_another_stream(step)
         if self._graph is None:
             self._capture(step)
         if self._graph is None or self._taken is None:
@@ -134,7 +134,7 @@ class CapturedSteps:
             self._graph = graph
 
 
-def _beside(step: StepInTensors) -> Taken:
+def _step_on_another_stream(step: StepInTensors) -> Taken:
     """Take a step on another stream, as PyTorch asks before a capture."""
     stream = torch.cuda.Stream(step.learner.device)
     stream.wait_stream(torch.cuda.current_stream(step.learner.device))

@@ -93,15 +93,15 @@ def _in_validation(learner: Learner, split: Images, progress: float) -> Origin |
 
 @contextmanager
 def _outputs_watched(network: nn.Module) -> Generator[list[str]]:
-    """Note meanwhile which modules turn finite inputs into others, in the order of their ends."""
+    """Record meanwhile which modules turn finite inputs into others, in the order of their ends."""
     broken: list[str] = []
 
     def watch(name: str) -> Callable[[nn.Module, Any, Any, Any], None]:
-        def look(_: nn.Module, inputs: Any, named: Any, output: Any) -> None:
+        def check(_: nn.Module, inputs: Any, named: Any, output: Any) -> None:
             if not _is_finite(output) and _is_finite([inputs, named]):
                 broken.append(name or "the network")
 
-        return look
+        return check
 
     modules = list(network.named_modules())
     handles = [module.register_forward_hook(watch(n), with_kwargs=True) for n, module in modules]
@@ -114,15 +114,15 @@ def _outputs_watched(network: nn.Module) -> Generator[list[str]]:
 
 @contextmanager
 def _gradients_watched(learner: Learner) -> Generator[list[str]]:
-    """Note meanwhile which parameters get gradients that are not finite, in backward order."""
+    """Record meanwhile which parameters get gradients that are not finite, in backward order."""
     broken: list[str] = []
 
     def watch(name: str) -> Callable[[Tensor], None]:
-        def look(parameter: Tensor) -> None:
+        def check(parameter: Tensor) -> None:
             if not _is_finite(parameter.grad):
                 broken.append(name)
 
-        return look
+        return check
 
     handles = [
         parameter.register_post_accumulate_grad_hook(watch(name))

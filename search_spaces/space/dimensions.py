@@ -79,20 +79,20 @@ class Dimension:
         """
         match self.range:
             case Floats(low, high, log):
-                number = _between(low, high, unit, log=log)
+                number = _interpolated(low, high, unit, log=log)
                 return {0.0: low, 1.0: high}.get(unit, min(max(number, low), high))
             case Ints(low, high, log=True):
                 # half a step beyond both ends, so that these are as frequent as other values
-                number = round(_between(low - 0.5, high + 0.5, unit, log=True))
+                number = round(_interpolated(low - 0.5, high + 0.5, unit, log=True))
                 return min(max(number, low), high)
             case _:
                 values = self.values()
                 return values[min(int(unit * len(values)), len(values) - 1)]
 
 
-def _between(low: float, high: float, unit: float, *, log: bool) -> float:
+def _interpolated(low: float, high: float, unit: float, *, log: bool) -> float:
     if log:
-        return math.exp(_between(math.log(low), math.log(high), unit, log=False))
+        return math.exp(_interpolated(math.log(low), math.log(high), unit, log=False))
     return low * (1 - unit) + high * unit
 
 
@@ -137,13 +137,13 @@ def extreme_points(dimensions: Sequence[Dimension]) -> Iterator[Params]:
         ]
         for value in dimension.extremes():
             wanted: dict[str, Plain] = {**dict(dimension.conditions), dimension.name: value}
-            yield _with(dimensions, wanted)
+            yield _point_with(dimensions, wanted)
             for other in neighbours:
                 for end in other.extremes():
-                    yield _with(dimensions, {**wanted, other.name: end})
+                    yield _point_with(dimensions, {**wanted, other.name: end})
 
 
-def _with(dimensions: Sequence[Dimension], wanted: Mapping[str, Plain]) -> Params:
+def _point_with(dimensions: Sequence[Dimension], wanted: Mapping[str, Plain]) -> Params:
     return point_from(
         dimensions, lambda dimension: wanted.get(dimension.name, dimension.extremes()[0])
     )

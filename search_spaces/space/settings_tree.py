@@ -163,7 +163,7 @@ def searchable_settings(root: Root) -> Iterator[Setting]:
                 place, tuple(kind_of(member) for member in members if not member.needs_naming)
             )
             for member in members:
-                yield from searchable_settings(_below(root, field, member))
+                yield from searchable_settings(_root_of_member(root, field, member))
         elif values := search_range(root.settings_class, field):
             yield Setting(place, values)
 
@@ -183,7 +183,11 @@ def places_of(root: Root, path: str) -> list[tuple[Place, tuple[str, ...]]]:
     members = _members(root, field)
     if not rest:
         return [((*root.place, (field, None)), tuple(map(kind_of, members)))]
-    return [place for member in members for place in places_of(_below(root, field, member), path)]
+    return [
+        place
+        for member in members
+        for place in places_of(_root_of_member(root, field, member), path)
+    ]
 
 
 def unknown_setting(path: str, roots: Sequence[Root]) -> ValueError:
@@ -243,7 +247,9 @@ def nearby_paths(root: Root, path: str) -> list[str]:
     field = path.removeprefix(prefix).partition(".")[0]
     if path.startswith(prefix) and field in fields and (members := _members(root, field)):
         return [
-            name for member in members for name in nearby_paths(_below(root, field, member), path)
+            name
+            for member in members
+            for name in nearby_paths(_root_of_member(root, field, member), path)
         ]
     return [prefix + field for field in fields]
 
@@ -302,7 +308,7 @@ def under_choices(
     return hanging
 
 
-def _below(root: Root, field: str, member: type[Part]) -> Root:
+def _root_of_member(root: Root, field: str, member: type[Part]) -> Root:
     place = (*root.place, (field, kind_of(member)))
     return replace(root, place=place, settings_class=member)
 

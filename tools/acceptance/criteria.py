@@ -111,7 +111,7 @@ def means(generator: AnyGenerator, seeds: int, images: int, draws: int) -> Itera
         "t interval over seeds": np.concatenate(alone).mean(),
         "median ±, points": 100 * float(np.median(np.concatenate(halves))),
     }
-    yield Figure(MEAN, generator.name, seeds, images, *_of(covers), 0.94, context=context)
+    yield Figure(MEAN, generator.name, seeds, images, *_counted(covers), 0.94, context=context)
 
 
 def off_null(generator: AnyGenerator, seeds: int, images: int, draws: int) -> Iterator[Figure]:
@@ -125,7 +125,7 @@ def off_null(generator: AnyGenerator, seeds: int, images: int, draws: int) -> It
             covered.append(_covers(tables, place, errors[place + 1] - errors[0]))
     for factor, covered in zip(factors, covers, strict=True):
         case = f"{generator.name}, {factor:g} times the errors"
-        yield Figure(OFF_NULL, case, seeds, images, *_of(covered))
+        yield Figure(OFF_NULL, case, seeds, images, *_counted(covered))
 
 
 def power(
@@ -161,7 +161,7 @@ def power(
     low, high = np.quantile(printed, (0.1, 0.9))
     context = {"points": 100 * true, "a tenth print less than": 100 * low, "more than": 100 * high}
     case = f"{generator.name}, {compared} compared"
-    yield Figure(POWER_AT, case, seeds, images, *_of(bold), 0.74, 0.98, context=context)
+    yield Figure(POWER_AT, case, seeds, images, *_counted(bold), 0.74, 0.98, context=context)
 
 
 def side_by_side(
@@ -184,7 +184,7 @@ def side_by_side(
             own.append(tables.by_own_seeds.is_bold[:, -1])
         context = {"by own seeds": np.concatenate(own).mean(), "points": 100 * effect}
         case = f"{generator.name}, {compared} compared"
-        yield Figure(SIDE_BY_SIDE, case, seeds, images, *_of(bold), context=context)
+        yield Figure(SIDE_BY_SIDE, case, seeds, images, *_counted(bold), context=context)
 
 
 def _printed(reach: float) -> float:
@@ -209,7 +209,13 @@ def equivalence(
         if place < len(equivalent):
             case = f"{generator.name}, {sign}{100 * margin:g} points"
             yield Figure(
-                criterion, case, seeds, images, *_of(equivalent[place]), most=0.05, context=context
+                criterion,
+                case,
+                seeds,
+                images,
+                *_counted(equivalent[place]),
+                most=0.05,
+                context=context,
             )
 
 
@@ -226,7 +232,7 @@ def equivalence_together(
     ]
     criterion = '"equivalent" of any of five arms that all differ by the margin, at most .05'
     case = f"{generator.name}, {100 * margin:g} points"
-    yield Figure(criterion, case, seeds, images, *_of(called), most=most)
+    yield Figure(criterion, case, seeds, images, *_counted(called), most=most)
 
 
 def divergence(
@@ -243,7 +249,7 @@ def divergence(
     label = f"{generator.name}, baseline {100 * base:g} %, finished {100 * base * factor:g} %"
     criterion = "bold-better of an arm that diverges twice of five, never"
     context = {"old rule": np.concatenate(old).mean()}
-    yield Figure(criterion, label, seeds, images, *_of(better), most=0.0, context=context)
+    yield Figure(criterion, label, seeds, images, *_counted(better), most=0.0, context=context)
 
 
 def diverged_tables(
@@ -294,7 +300,7 @@ def peeking(
     context = {rule: np.concatenate(by_rule[rule]).mean() for rule in rules[1:]}
     criterion = f"anything bold at any of {len(looks)} looks, at most {MOST_WITH_ADDED:g}"
     label = f"{generator.name}, {compared} compared, {looks[0]} seeds planned"
-    ever_bold = _of(by_rule["ever"])
+    ever_bold = _counted(by_rule["ever"])
     yield Figure(
         criterion, label, looks[-1], images, *ever_bold, most=MOST_WITH_ADDED, context=context
     )
@@ -304,5 +310,5 @@ def _covers(tables: JudgedTables, arm: int, true: float) -> Bool[np.ndarray, " d
     return np.abs(tables.way.mean[:, arm] - true) <= tables.way.half_width()[:, arm]
 
 
-def _of(parts: Sequence[Bool[np.ndarray, " draws"]]) -> tuple[int, int]:
+def _counted(parts: Sequence[Bool[np.ndarray, " draws"]]) -> tuple[int, int]:
     return counted(np.concatenate(parts))

@@ -175,8 +175,8 @@ def under_null(
         alone.append(_is_bold_over_seeds(wrong, grid))
     case = f"{generator.name}, {grid.name}"
     context = {"seeds as blocks": np.concatenate(alone).mean()}
-    yield Figure(NULL, case, seeds, images, *_of(bold), most=0.055, context=context)
-    yield Figure(COVERS, case, seeds, images, *_of(covers), 0.94, 0.99)
+    yield Figure(NULL, case, seeds, images, *_counted(bold), most=0.055, context=context)
+    yield Figure(COVERS, case, seeds, images, *_counted(covers), 0.94, 0.99)
 
 
 def power(
@@ -211,7 +211,7 @@ def power(
     kind = "two levels" if grid.contrasts[term].effect is not None else "three levels"
     kind = "interaction" if len(grid.contrasts[term].term) > 1 else kind
     label = f"{generator.name}, {grid.name}, {kind}"
-    yield Figure(POWER, label, seeds, images, *_of(bold), 0.74, 0.98, context=context)
+    yield Figure(POWER, label, seeds, images, *_counted(bold), 0.74, 0.98, context=context)
 
 
 def errors_with(grid: Grid, term: int, base: float, size: float) -> list[float]:
@@ -243,5 +243,5 @@ def _is_bold_over_seeds(
     return np.asarray((holm_rows(p_values) < 0.05).any(axis=1))
 
 
-def _of(parts: Sequence[Bool[np.ndarray, " draws"]]) -> tuple[int, int]:
+def _counted(parts: Sequence[Bool[np.ndarray, " draws"]]) -> tuple[int, int]:
     return counted(np.concatenate(parts))

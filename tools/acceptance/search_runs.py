@@ -117,13 +117,13 @@ class SearchRun:
         epoch, error = next(self._going[key])
         self.epochs += not key.startswith(BASE)
         metrics = {"train_loss": error, "validation_loss": error, "validation_error": error}
-        self._hear(EpochTold(key, epoch, metrics))
+        self._receive(EpochTold(key, epoch, metrics))
         if math.isnan(error):
-            self._hear(CellEnded(key, self.told_as, epoch, metrics))
+            self._receive(CellEnded(key, self.told_as, epoch, metrics))
         elif epoch == self.num_epochs and key in self._going:
-            self._hear(CellEnded(key, "finished", epoch, metrics))
+            self._receive(CellEnded(key, "finished", epoch, metrics))
 
-    def _hear(self, event: EpochTold | CellEnded) -> None:
+    def _receive(self, event: EpochTold | CellEnded) -> None:
         self.known.take(event)
         if isinstance(event, CellEnded):
             del self._going[event.trial_key]

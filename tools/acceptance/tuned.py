@@ -76,7 +76,7 @@ class Valley:
     step: float
     apart: float
 
-    def at(self, arm: int, place: int) -> float:
+    def error_at(self, arm: int, place: int) -> float:
         """Return an arm's error over all seeds and images at a rate."""
         best = self.error * (1 + self.apart * arm)
         return min(WORST, best * (1 + self.step * abs(place - BEST[arm])))
@@ -84,7 +84,7 @@ class Valley:
     @property
     def everywhere(self) -> list[float]:
         """Both arms, one after the other, at all rates."""
-        return [self.at(arm, place) for arm in (0, 1) for place in range(len(RATES))]
+        return [self.error_at(arm, place) for arm in (0, 1) for place in range(len(RATES))]
 
 
 def tuned(
@@ -114,7 +114,7 @@ def tuned(
         num_best += int((places == BEST).all(axis=-1).sum())
         for pair in np.unique(places, axis=0):
             pair_slack = slack[(places == pair).all(axis=-1)]
-            errors = [valley.at(arm, int(place)) for arm, place in enumerate(pair)]
+            errors = [valley.error_at(arm, int(place)) for arm, place in enumerate(pair)]
             wrong = generator.wrong(chance, errors, (len(pair_slack), seeds, images))
             tables = judged_tables(wrong, generator.objects(images))
             bold.append(_with_slack(tables, pair_slack).is_bold[:, 0])

@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from tools.chaos.world import World, tell
+from tools.chaos.world import World, report_progress
 
 MOST_LAUNCHES = 25
 _CAPSWEEP = str(Path(sys.executable).with_name("capsweep"))
@@ -66,9 +66,9 @@ class Launches:
 
     def last_lines(self) -> str:
         """Return the end of what the last launch printed, in one line."""
-        return " ".join(self._said().split())[-300:]
+        return " ".join(self._printed().split())[-300:]
 
-    def _said(self) -> str:
+    def _printed(self) -> str:
         paths = [path for path in (self._out, self._err) if path.is_file()]
         return "".join(path.read_text(errors="replace") for path in paths)
 
@@ -93,10 +93,10 @@ class Launches:
 
     def _judge(self, code: int) -> None:
         self.codes.append(code)
-        said = self._said()
+        said = self._printed()
         self.is_done = code == 0
         if code in {2, 3}:
-            tell(f"exit code {code}: {self.last_lines()}")
+            report_progress(f"exit code {code}: {self.last_lines()}")
         was_away = code == 2 and self._may_be_away and _ADVICE in said
         if "Traceback" in said:
             self.problems.append(f"a launch printed a traceback: {self._out}")

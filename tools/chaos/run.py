@@ -19,7 +19,7 @@ from tools.chaos.events import do
 from tools.chaos.faults import Link, SmallDisk
 from tools.chaos.launches import Launches
 from tools.chaos.reference import reference_of
-from tools.chaos.world import Clock, World, mark_own_children, tell
+from tools.chaos.world import Clock, World, mark_own_children, report_progress
 
 NUM_EPOCHS = 8
 _SECONDS_AN_EPOCH = 0.25
@@ -33,7 +33,7 @@ class Part(NamedTuple):
 
     Attributes:
         options: Options of its launches.
-        num_epochs: That all its trials tell of, about.
+        num_epochs: That all its trials report, about.
         counts: Event -> how often.
     """
 
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     means = [] if options.short else _means()
     parts = _parts(scratch / ("short" if options.short else "full"), means, is_short=options.short)
     chaos = Chaos(folder, options.seed, 60 * options.minutes, means)
-    tell("the same sweeps undisturbed, while cluster and server start")
+    report_progress("the same sweeps undisturbed, while cluster and server start")
     with ThreadPoolExecutor() as at_once:  # trials sleep: two take little longer than one
         making = at_once.map(partial(_reference_of, scratch), parts)
         references = chaos.run(parts, making)
@@ -90,7 +90,7 @@ class Chaos:
         with World(self._folder, self._seed, self._means) as world:
             references = list(making)
             self._begin()
-            tell("cluster and server are there, and what is to come out")
+            report_progress("cluster and server are there, and what is to come out")
             for part in parts:
                 if not self.problems["launches"]:
                     self._sweep(part, world)
@@ -108,7 +108,7 @@ class Chaos:
         problems = {name: sentences for name, sentences in self.problems.items() if sentences}
         for sentences in problems.values():
             for sentence in sentences:
-                tell(f"WRONG: {sentence}")
+                report_progress(f"WRONG: {sentence}")
         return {
             "seed": self._seed,
             "seconds": self._clock.seconds,
@@ -145,14 +145,16 @@ class Chaos:
         self._codes += launches.codes
         self.problems["launches"] += launches.problems
         self.problems["launches"] += [f"there was no time for: {event.kind}" for event in events]
-        tell(f"{self._clock.seconds} s: {part.file.stem}: exit codes {launches.codes}")
+        report_progress(f"{self._clock.seconds} s: {part.file.stem}: exit codes {launches.codes}")
 
     def _do_one(self, due: list[Event], world: World, launches: Launches, now: int) -> Event | None:
         """Do the first event that can be done now: others may wait for one that lasts."""
         for event in due:
             if whom := do(event, world, launches):
                 self._done[event.kind] += 1
-                tell(f"{self._clock.seconds} s: after {now} epochs: {event.kind}: {whom}")
+                report_progress(
+                    f"{self._clock.seconds} s: after {now} epochs: {event.kind}: {whom}"
+                )
                 return event
         return None
 
@@ -161,7 +163,7 @@ def _means() -> list[str]:
     """Return the kinds of events that the machine has the means for, and say which are skipped."""
     lacking = {event_plan.LINK_CUT: Link.lacking(), event_plan.DISK_FULL: SmallDisk.lacking()}
     for sentence in filter(None, lacking.values()):
-        tell(f"skipped: {sentence}")
+        report_progress(f"skipped: {sentence}")
     return [kind for kind, sentence in lacking.items() if not sentence]
 
 

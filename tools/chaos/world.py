@@ -130,6 +130,6 @@ def mark_own_children(name: str) -> None:
     os.environ[MARK] = name
 
 
-def tell(sentence: str) -> None:
+def report_progress(sentence: str) -> None:
     """Print how far it is."""
     print(sentence, flush=True)

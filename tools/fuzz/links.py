@@ -46,13 +46,18 @@ def copies(storage: Path, traps: Traps) -> list[Mutation]:
     """Return a change for all that may lie where a command makes a copy or deletes one."""
     every = [*_of_databases(storage), *_of_sweeps(storage), *_of_a_store(storage), *_left(storage)]
     return [
-        Mutation(f"{label} as {copy.label}", f"copies: {copy.label}", _both(copy, act), *_by(copy))
+        Mutation(
+            f"{label} as {copy.label}",
+            f"copies: {copy.label}",
+            _both(copy, act),
+            *_sweep_and_command(copy),
+        )
         for copy in every
         for label, act in plants(traps).items()
     ]
 
 
-def _by(copy: _Copy) -> tuple[str, tuple[str, ...]]:
+def _sweep_and_command(copy: _Copy) -> tuple[str, tuple[str, ...]]:
     return copy.sweep, copy.command
 
 

@@ -115,7 +115,7 @@ class Scene:
         )
         slurm.submit(request, show)
 
-    def looks(self) -> list[Call]:
+    def reading_calls(self) -> list[Call]:
         """Return everything that looks into these folders."""
         storage = str(self.storage)
         follow = FollowSlurmJob(sweep=SWEEP, storage=storage, is_followed=False)
@@ -246,7 +246,7 @@ def lies(chance: random.Random) -> bytes:
     return text
 
 
-def hears(scene: Scene, lie: bytes) -> list[Call]:
+def requests_to_login_node(scene: Scene, lie: bytes) -> list[Call]:
     """Return what is asked of a login node."""
 
     def asked(request: Any, value: Any) -> Call:
@@ -294,10 +294,10 @@ def one_round(kind: str, seed: str) -> int:
         scene = Scene(base)
         if kind == "folders":
             label = fuzz_folders(scene, chance)
-            calls = chance.sample(scene.looks(), len(scene.looks()))
+            calls = chance.sample(scene.reading_calls(), len(scene.reading_calls()))
         else:
             lie = lies(chance)
-            label, calls = f"{lie[:99]!r}", hears(scene, lie)
+            label, calls = f"{lie[:99]!r}", requests_to_login_node(scene, lie)
         lines = [*play(scene, label, calls)]
         for line in lines:
             print(f"{seed}: {line}", flush=True)

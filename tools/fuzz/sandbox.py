@@ -74,7 +74,7 @@ class Place:
                 if Path(folder) == self.work:
                     names[:] = [name for name in names if name not in _OUTPUTS]
                 for path in (Path(folder, name) for name in (*names, *files)):
-                    seen[str(path.relative_to(self.base))] = _looks(path)
+                    seen[str(path.relative_to(self.base))] = _file_state(path)
         return seen
 
     def requests(self) -> list[str]:
@@ -86,7 +86,7 @@ class Place:
         return asked
 
 
-def _looks(path: Path) -> str:
+def _file_state(path: Path) -> str:
     """Return what changes when a file is written, be it with what it held.
 
     Not the time of the last change of its entry: that a second name of it is taken away from the

@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> None:
     entries = [entry for entry in read(options.list) if is_to_run(entry, options)]
     entries = entries[: options.number]
     for entry, outcome, seconds in verdicts_of(entries, options) if entries else ():
-        note(options.list, entry, options.column, outcome)
+        record(options.list, entry, options.column, outcome)
         print(f"{seconds:6.1f} s  {name_of(entry)}: {outcome}", flush=True)
     asked_for = [entry for entry in read(options.list) if entry["suite"] == options.suite]
     counts = Counter(outcome_in(options.column, entry) or "not asked" for entry in asked_for)
@@ -142,12 +142,12 @@ def verdicts_of(
             yield from pool.imap_unordered(asked, entries)
 
 
-def note(listed: Path, entry: Entry, column: str, outcome: str) -> None:
+def record(listed: Path, entry: Entry, column: str, outcome: str) -> None:
     """Write an outcome into the list as it is by now: a reason may have been added to it."""
     entries = read(listed)
-    for noted in entries:
-        if change_of(noted) == change_of(entry):
-            noted.setdefault("outcomes", {})[column] = outcome
+    for listed_entry in entries:
+        if change_of(listed_entry) == change_of(entry):
+            listed_entry.setdefault("outcomes", {})[column] = outcome
     write(listed, entries)
 
 

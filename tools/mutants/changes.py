@@ -81,7 +81,7 @@ class Source:
     def text(self, node: Expression) -> str:
         return self.whole[self.begin(node) : self.end(node)].decode()
 
-    def after(self, made: Replacement) -> str:
+    def mutated_text(self, made: Replacement) -> str:
         begin, end = self.begin(made.first), self.end(made.last)
         return (self.whole[:begin] + made.new.encode() + self.whole[end:]).decode()
 
@@ -226,5 +226,5 @@ def source_after(change: Change, modules: dict[str, Path]) -> tuple[str, str] | 
         text = modules[module].read_text()
         for candidate, made in changes_of(module, text):
             if candidate[1:] == change[1:]:
-                return module, Source(text).after(made)
+                return module, Source(text).mutated_text(made)
     return None

@@ -40,7 +40,7 @@ class Turntable:
             height = 0.5 * self._assembly.height
             view = _View(self._assembly, camera(height, self._azimuth, 30.0 + 5.0 * elevation, eye))
             for place, lighting in enumerate(lightings):
-                pairs[place, eye] = view.under(LIGHTINGS[lighting], self._shadow(lighting))
+                pairs[place, eye] = view.image_under(LIGHTINGS[lighting], self._shadow(lighting))
         return pairs
 
     def _shadow(self, lighting: int) -> Shadow:
@@ -68,7 +68,7 @@ class _View:
         self._uncovered = uncovered[self._ground_pixels]
         self._ground = pixels.points_on_ground(self._ground_pixels)
 
-    def under(self, lighting: Lighting, shadow: Shadow) -> UInt8[np.ndarray, "height width"]:
+    def image_under(self, lighting: Lighting, shadow: Shadow) -> UInt8[np.ndarray, "height width"]:
         """Return the image under a lighting."""
         x, y, z = shadow.towards
         facing = np.maximum(self._normals[0] * x + self._normals[1] * y + self._normals[2] * z, 0.0)

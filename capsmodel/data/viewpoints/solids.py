@@ -92,13 +92,13 @@ def ball(centre: Vector, size: Vector) -> Solid:
 
 def spindle(start: Vector, end: Vector, radius: float) -> Solid:
     """Return an ellipsoid from one point to another."""
-    centre, axes = _between(start, end, radius)
+    centre, axes = _frame_between(start, end, radius)
     return Solid(centre, axes, _BALL, ())
 
 
 def rod(start: Vector, end: Vector, radius: float) -> Solid:
     """Return a cylinder from one point to another."""
-    centre, axes = _between(start, end, radius)
+    centre, axes = _frame_between(start, end, radius)
     return Solid(centre, axes, _TUBE, ((0.0, 0.0, 1.0), (0.0, 0.0, -1.0)))
 
 
@@ -106,7 +106,7 @@ def _mirror(vector: Vector) -> Vector:
     return (vector[0], -vector[1], vector[2])
 
 
-def _between(start: Vector, end: Vector, radius: float) -> tuple[Vector, Axes]:
+def _frame_between(start: Vector, end: Vector, radius: float) -> tuple[Vector, Axes]:
     along = scale(add(end, scale(start, -1.0)), 0.5)
     aside = (0.0, 1.0, 0.0) if abs(along[1]) < abs(along[0]) + abs(along[2]) else (1.0, 0.0, 0.0)
     across = with_length(cross(along, aside), radius)

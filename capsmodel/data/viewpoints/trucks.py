@@ -18,7 +18,7 @@ class _Hold(NamedTuple):
     middle: Vector
     size: Vector
 
-    def at(self, x: float, y: float, z: float) -> Vector:
+    def point_at(self, x: float, y: float, z: float) -> Vector:
         """Return the point at some shares of half its length, width and height from its middle."""
         length, width, height = scale(self.size, 0.5)
         return add(self.middle, (x * length, y * width, z * height))
@@ -27,7 +27,7 @@ class _Hold(NamedTuple):
     def bed(self) -> Solid:
         """A platform on its floor."""
         return box(
-            add(self.at(0.0, 0.0, -1.0), (0.0, 0.0, 0.05)), (self.size[0], self.size[1], 0.1)
+            add(self.point_at(0.0, 0.0, -1.0), (0.0, 0.0, 0.05)), (self.size[0], self.size[1], 0.1)
         )
 
 
@@ -81,12 +81,16 @@ def _van(hold: _Hold) -> list[Solid]:
 
 def _two_boxes(hold: _Hold) -> list[Solid]:
     length, width, height = hold.size
-    return [box(hold.at(x, 0.0, 0.0), (0.44 * length, width, height)) for x in (-0.52, 0.52)]
+    return [box(hold.point_at(x, 0.0, 0.0), (0.44 * length, width, height)) for x in (-0.52, 0.52)]
 
 
 def _tank(hold: _Hold) -> list[Solid]:
     _, width, height = hold.size
-    stern, bow, top = hold.at(-1.0, 0.0, 0.0), hold.at(1.0, 0.0, 0.0), hold.at(0.0, 0.0, 0.9)
+    stern, bow, top = (
+        hold.point_at(-1.0, 0.0, 0.0),
+        hold.point_at(1.0, 0.0, 0.0),
+        hold.point_at(0.0, 0.0, 0.9),
+    )
     return [
         hold.bed,
         rod(stern, bow, 0.5 * height),
@@ -98,15 +102,15 @@ def _tank(hold: _Hold) -> list[Solid]:
 def _crate(hold: _Hold) -> list[Solid]:
     return [
         hold.bed,
-        box(add(hold.at(1.0, 0.0, -1.0), (0.0, 0.0, 0.25)), (0.08, hold.size[1], 0.5)),
-        box(add(hold.at(-0.15, 0.0, -1.0), (0.0, 0.0, 0.22)), (0.6, 0.4, 0.3)),
+        box(add(hold.point_at(1.0, 0.0, -1.0), (0.0, 0.0, 0.25)), (0.08, hold.size[1], 0.5)),
+        box(add(hold.point_at(-0.15, 0.0, -1.0), (0.0, 0.0, 0.22)), (0.6, 0.4, 0.3)),
     ]
 
 
 def _tipper(hold: _Hold) -> list[Solid]:
     length, width, height = hold.size
-    trough = add(hold.at(0.0, 0.0, 0.0), (0.0, 0.0, 0.1))
-    roof = add(hold.at(1.0, 0.0, 1.0), (0.12, 0.0, 0.13))
+    trough = add(hold.point_at(0.0, 0.0, 0.0), (0.0, 0.0, 0.1))
+    roof = add(hold.point_at(1.0, 0.0, 1.0), (0.12, 0.0, 0.13))
     return [
         hold.bed,
         box(trough, (length, width, -height), front=0.8, rear=0.75, sides=0.8),
@@ -115,22 +119,24 @@ def _tipper(hold: _Hold) -> list[Solid]:
 
 
 def _mixer(hold: _Hold) -> list[Solid]:
-    stern, bow = hold.at(-1.05, 0.0, 1.0), hold.at(1.05, 0.0, -0.2)
+    stern, bow = hold.point_at(-1.05, 0.0, 1.0), hold.point_at(1.05, 0.0, -0.2)
     chute = rod(add(stern, (0.0, 0.0, -0.2)), add(stern, (-0.08, 0.0, 0.12)), 0.2)
     return [hold.bed, spindle(stern, bow, 0.48 * hold.size[1]), chute]
 
 
 def _crane(hold: _Hold) -> list[Solid]:
-    top = hold.at(0.0, 0.0, 1.0)
+    top = hold.point_at(0.0, 0.0, 1.0)
     return [
         box(hold.middle, hold.size),
         rod(top, add(top, (0.0, 0.0, 0.3)), 0.24),
-        rod(add(top, (0.1, 0.0, 0.2)), add(hold.at(-1.0, 0.0, 1.0), (-0.1, 0.0, 0.75)), 0.075),
+        rod(
+            add(top, (0.1, 0.0, 0.2)), add(hold.point_at(-1.0, 0.0, 1.0), (-0.1, 0.0, 0.75)), 0.075
+        ),
     ]
 
 
 def _ladder(hold: _Hold) -> list[Solid]:
-    stern, bow = hold.at(-1.0, 0.0, 1.0), hold.at(1.0, 0.0, 1.0)
+    stern, bow = hold.point_at(-1.0, 0.0, 1.0), hold.point_at(1.0, 0.0, 1.0)
     return [
         box(hold.middle, hold.size),
         box(add(stern, (0.3, 0.0, 0.08)), (0.3, 0.4, 0.18)),
@@ -142,7 +148,7 @@ def _ladder(hold: _Hold) -> list[Solid]:
 
 
 def _logs(hold: _Hold) -> list[Solid]:
-    stern, bow = hold.at(-1.0, 0.0, -1.0), hold.at(1.0, 0.0, -1.0)
+    stern, bow = hold.point_at(-1.0, 0.0, -1.0), hold.point_at(1.0, 0.0, -1.0)
     places = [(-0.2, 0.25), (0.0, 0.25), (0.2, 0.25), (-0.1, 0.42), (0.1, 0.42)]
     logs = [rod(add(stern, (0.0, y, z)), add(bow, (0.0, y, z)), 0.1) for y, z in places]
     return [hold.bed, *logs]
@@ -150,8 +156,8 @@ def _logs(hold: _Hold) -> list[Solid]:
 
 def _canvas(hold: _Hold) -> list[Solid]:
     length, width, _ = hold.size
-    side = box(add(hold.at(0.0, 0.0, -1.0), (0.0, 0.0, 0.18)), (length, width, 0.36))
-    return [side, rod(hold.at(-1.0, 0.0, -0.1), hold.at(1.0, 0.0, -0.1), 0.5 * width)]
+    side = box(add(hold.point_at(0.0, 0.0, -1.0), (0.0, 0.0, 0.18)), (length, width, 0.36))
+    return [side, rod(hold.point_at(-1.0, 0.0, -0.1), hold.point_at(1.0, 0.0, -0.1), 0.5 * width)]
 
 
 def _trucks() -> tuple[_Truck, ...]:

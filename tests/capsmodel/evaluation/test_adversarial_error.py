@@ -298,7 +298,7 @@ def test_gradients_flow_through_all_rounds_whatever_the_training_did(routing: An
     ]
     images, rows = NINE, torch.arange(9)
     full, stopped = (
-        Victim(network, images).look_and_differentiate(images.images, rows).gradient
+        Victim(network, images).judge_and_differentiate(images.images, rows).gradient
         for network in networks
     )
     torch.testing.assert_close(full, stopped)
@@ -316,12 +316,12 @@ def test_random_routing_is_attacked_by_a_mean_of_draws() -> None:
     images, rows = NINE, torch.arange(9)
     victim = Victim(network, images, objective="lengths")
     first, second = (
-        victim.look_and_differentiate(images.images, rows, step).gradient for step in (0, 1)
+        victim.judge_and_differentiate(images.images, rows, step).gradient for step in (0, 1)
     )
     assert not torch.equal(first, second)
     assert (first * second).sum() > 0.9 * first.norm() * second.norm()
-    look = victim.look_and_differentiate(images.images, rows)
-    assert torch.equal(look.is_wrong, network.predict(images.images).classes != images.labels)
+    judgement = victim.judge_and_differentiate(images.images, rows)
+    assert torch.equal(judgement.is_wrong, network.predict(images.images).classes != images.labels)
 
 
 def test_votes_are_attacked_as_if_each_child_were_shared_equally() -> None:
@@ -335,9 +335,9 @@ def test_votes_are_attacked_as_if_each_child_were_shared_equally() -> None:
     others = odds.masked_fill(torch.eye(9, 10, dtype=torch.bool), -torch.inf).amax(dim=1)
     (others - of_label).sum().backward()
     victim = Victim(network, NINE, objective="votes")
-    look = victim.look_and_differentiate(NINE.images, torch.arange(9))
-    torch.testing.assert_close(look.gradient, points.grad, rtol=1e-3, atol=1e-5)
-    assert torch.equal(look.is_wrong, network.predict(NINE.images).classes != NINE.labels)
+    judgement = victim.judge_and_differentiate(NINE.images, torch.arange(9))
+    torch.testing.assert_close(judgement.gradient, points.grad, rtol=1e-3, atol=1e-5)
+    assert torch.equal(judgement.is_wrong, network.predict(NINE.images).classes != NINE.labels)
 
 
 @pytest.mark.parametrize(
@@ -348,7 +348,7 @@ def test_votes_are_attacked_as_if_each_child_were_shared_equally() -> None:
 def test_routing_of_one_round_is_attacked_alike_by_votes_and_lengths(routing: Any) -> None:
     network = Training(small_config(model=small_model(routing=routing)), 0).trained()
     by_votes, by_lengths = (
-        Victim(network, NINE, objective=objective).look_and_differentiate(
+        Victim(network, NINE, objective=objective).judge_and_differentiate(
             NINE.images, torch.arange(9)
         )
         for objective in ("votes", "lengths")
@@ -378,7 +378,9 @@ def test_log_odds_of_lengths_order_classes_as_the_lengths_do() -> None:
     routing = DynamicRouting(squash=ExponentialSquash())
     for model in (small_model(), small_model(routing=routing), small_model(routing=EMRouting())):
         network = Training(small_config(model=model), 0).trained()
-        is_wrong, _, nearness = Victim(network, NINE).look_and_measure(NINE.images, torch.arange(9))
+        is_wrong, _, nearness = Victim(network, NINE).judge_and_measure(
+            NINE.images, torch.arange(9)
+        )
         assert torch.equal(is_wrong, nearness > 0)
 
 

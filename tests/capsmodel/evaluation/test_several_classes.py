@@ -59,7 +59,7 @@ def test_an_attack_reaches_its_goal_where_a_wrong_class_outranks_a_true_one(
 ) -> None:
     split = data.test.take(slice(None))
     rows = torch.arange(len(split))
-    errs, reached, nearness = Victim(network, split).look_and_measure(split.images, rows)
+    errs, reached, nearness = Victim(network, split).judge_and_measure(split.images, rows)
     assert torch.equal(errs, is_wrong(network, data))
     assert torch.equal(errs, reached)
     assert torch.equal(nearness > 0, errs)

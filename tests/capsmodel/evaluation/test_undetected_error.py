@@ -102,7 +102,7 @@ def test_where_the_network_errs_a_step_lowers_the_distance(
     rows = torch.arange(40)
     grey = torch.full_like(knowing.images, 0.5)
     points = (knowing.images + 0.2 * (grey - knowing.images)).requires_grad_()
-    aware, plain = (victim.look_and_differentiate(points, rows) for victim in (knowing, other))
+    aware, plain = (victim.judge_and_differentiate(points, rows) for victim in (knowing, other))
     assert 0 < aware.is_wrong.sum() < 40
     distances(trained, points, trained.outputs(points)).sum().backward()
     assert points.grad is not None

@@ -196,12 +196,12 @@ def test_so_do_its_gradients(function: Function, inputs: tuple[Tensor, ...]) -> 
 def test_forward_mode_works_where_differentiation_is_plain(
     function: Function, inputs: tuple[Tensor, ...]
 ) -> None:
-    def at(first: Tensor) -> Tensor:
+    def loss_at(first: Tensor) -> Tensor:
         return loss(function, (first, *inputs[1:]))
 
     with plain_autograd():
-        hessian = torch.func.hessian(at)(inputs[0])
-        gradient = torch.func.jacrev(torch.func.grad(at))(inputs[0])
+        hessian = torch.func.hessian(loss_at)(inputs[0])
+        gradient = torch.func.jacrev(torch.func.grad(loss_at))(inputs[0])
     assert_close(hessian, gradient)
 
 

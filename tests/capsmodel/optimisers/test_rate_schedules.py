@@ -29,7 +29,7 @@ moments = st.tuples(st.integers(1, 10_000), st.integers(1, 1000)).flatmap(
 schedules = st.sampled_from([schedule() for schedule in LEARNING_RATE_SCHEDULES])
 
 
-def after(step: int) -> Moment:
+def moment_after(step: int) -> Moment:
     return Moment(step, steps_per_epoch=468, num_epochs=1000)
 
 
@@ -66,26 +66,28 @@ def test_a_constant_rate_is_the_optimisers_own(moment: Moment, initial: float) -
     ("step", "expected"), [(100_000, 1.30e-4), (200_000, 1.69e-5), (300_000, 2.19e-6)]
 )
 def test_the_exponential_rate_is_that_of_the_authors_code(step: int, expected: float) -> None:
-    assert ExponentialRate().at(1e-3, after(step)) == pytest.approx(expected, rel=3e-3)
+    assert ExponentialRate().at(1e-3, moment_after(step)) == pytest.approx(expected, rel=3e-3)
 
 
 def test_the_exponential_rate_reaches_its_floor_where_the_authors_does() -> None:
     schedule = ExponentialRate()
-    assert schedule.at(1e-3, after(338_000)) > 1e-6
-    assert schedule.at(1e-3, after(339_000)) == 1e-6
-    assert schedule.at(1e-3, after(10**9)) == 1e-6
+    assert schedule.at(1e-3, moment_after(338_000)) > 1e-6
+    assert schedule.at(1e-3, moment_after(339_000)) == 1e-6
+    assert schedule.at(1e-3, moment_after(10**9)) == 1e-6
 
 
 def test_an_exponential_rate_falls_in_each_step_or_in_stairs() -> None:
     stairs = ExponentialRate(factor=0.5, every_steps=4, staircase=True)
-    assert [stairs.at(1.0, after(step)) for step in range(9)] == [1.0] * 4 + [0.5] * 4 + [0.25]
+    assert [stairs.at(1.0, moment_after(step)) for step in range(9)] == [1.0] * 4 + [0.5] * 4 + [
+        0.25
+    ]
     smooth = ExponentialRate(factor=0.5, every_steps=4)
-    assert [smooth.at(1.0, after(step)) for step in (0, 2, 4)] == [1.0, math.sqrt(0.5), 0.5]
+    assert [smooth.at(1.0, moment_after(step)) for step in (0, 2, 4)] == [1.0, math.sqrt(0.5), 0.5]
 
 
 @pytest.mark.parametrize("schedule", [ExponentialRate(floor=0.1), CosineRate(floor=0.1)])
 def test_a_floor_does_not_lift_a_rate_that_starts_below_it(schedule: Any) -> None:
-    assert [schedule.at(0.01, after(step)) for step in (0, 1, 10_000)] == [0.01] * 3
+    assert [schedule.at(0.01, moment_after(step)) for step in (0, 1, 10_000)] == [0.01] * 3
 
 
 def test_a_rate_per_epoch_falls_between_epochs_only() -> None:

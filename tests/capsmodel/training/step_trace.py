@@ -36,22 +36,22 @@ class GeneratorElsewhere(torch.Generator):
 
 
 @contextmanager
-def numbers_noted(operations: list[str]) -> Generator[None]:
-    """Note meanwhile every tensor that is made of Python's numbers, which meta tensors hide."""
+def numbers_recorded(operations: list[str]) -> Generator[None]:
+    """Record meanwhile every tensor that is made of Python's numbers, which meta tensors hide."""
 
-    def noting(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def noted(*args: Any, **named: Any) -> Any:
+    def recording(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def recorded(*args: Any, **named: Any) -> Any:
             if name not in _SUBSCRIPTS or _has_list(args[1]):
                 operations.append(f"{name} takes numbers of Python")
             return call(*args, **named)
 
-        return noted
+        return recorded
 
     with ExitStack() as stack:
         for owner, names in ((torch, _FROM_NUMBERS), (Tensor, ("new_tensor", *_SUBSCRIPTS))):
             for name in names:
-                noted = noting(name, getattr(owner, name))
-                stack.enter_context(patch.object(owner, name, noted))
+                recorded = recording(name, getattr(owner, name))
+                stack.enter_context(patch.object(owner, name, recorded))
         yield
 
 
@@ -60,16 +60,16 @@ def _has_list(index: Any) -> bool:
 
 
 class SlowOperations(TorchDispatchMode):
-    """Notes every operation that a GPU's tensors are copied by, or that has to wait for a GPU.
+    """Records every operation that copies a GPU's tensors or has to wait for a GPU.
 
-    Everything that touches a tensor of the CPU is noted: it was copied, or will be, or its value is
+    Every operation on a tensor of the CPU is recorded: it was copied, or will be, or its value is
     read when the operation is issued, which a CUDA graph would keep for ever.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.operations: list[str] = []
-        self._numbers = numbers_noted(self.operations)
+        self._numbers = numbers_recorded(self.operations)
 
     def __enter__(self) -> Self:
         self._numbers.__enter__()

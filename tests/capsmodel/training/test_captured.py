@@ -153,7 +153,7 @@ def _graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GraphOnTheCpu, "num_replays", 0)
     monkeypatch.setattr(torch.cuda, "CUDAGraph", GraphOnTheCpu)
     monkeypatch.setattr(torch.cuda, "graph", GraphOnTheCpu.capture)
-    monkeypatch.setattr(captured, "_beside", StepInTensors.take)
+    monkeypatch.setattr(captured, "_step_on_another_stream", StepInTensors.take)
 
 
 def capturing(learner: Learner) -> CapturedSteps:

@@ -48,11 +48,11 @@ def test_convolutions_are_of_the_type_and_outputs_single(
         module for module in trained.network.modules() if isinstance(module, torch.nn.Conv2d)
     )
 
-    def note(module: torch.nn.Module, arguments: object, result: torch.Tensor) -> None:
+    def record_type(module: torch.nn.Module, arguments: object, result: torch.Tensor) -> None:
         del module, arguments
         types.append(result.dtype)
 
-    convolution.register_forward_hook(note)
+    convolution.register_forward_hook(record_type)
     outputs = trained.outputs(training.data.test.images[:4])
     assert types == [torch.bfloat16 if is_half else torch.float32]
     assert {outputs.lengths.dtype, outputs.poses is None or outputs.poses.dtype} == {torch.float32}
