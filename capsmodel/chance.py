@@ -18,7 +18,7 @@ def stream(seed: int, *purpose: str) -> torch.Generator:
 
 
 def of_steps(stream: torch.Generator, device: torch.device) -> torch.Generator:
-    """Return what the steps of a training draw from on a device: on the CPU the stream itself.
+    """Return the generator that a training's steps draw from; on the CPU it is the stream itself.
 
     Elsewhere it is a generator of that device, which `reseed` seeds: so no draw is copied from the
     CPU, and the numbers are others than there.

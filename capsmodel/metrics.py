@@ -93,7 +93,7 @@ def percent(fraction: float) -> float:
 def curve_points(
     metric: Metric, axis: str, values: Iterable[float | int], unit: str = ""
 ) -> tuple[Metric, ...]:
-    """Return the metrics of a curve, one a point: a metric at each value of an axis.
+    """Return the metrics of a curve: one for each value of an axis.
 
     Args:
         metric: What is measured at each; its name is the curve's.
@@ -138,7 +138,7 @@ def trapezoid_weights(values: Iterable[float | int]) -> tuple[float, ...]:
 
 
 def non_finite_words(value: float) -> str:
-    """Return what a number that is not finite became: "NaN", "infinite" or "minus infinity"."""
+    """Return "NaN", "infinite" or "minus infinity" for a number that is not finite."""
     if math.isnan(value):
         return "NaN"
     return "infinite" if value > 0 else "minus infinity"

@@ -178,7 +178,7 @@ def _validated(settings: S, values: Mapping[str, Any], above: Path, parts: Parts
 
 
 def family_of(settings: Settings | type[Settings], name: str) -> OneOf | None:
-    """Return the members a field chooses from, None where it holds a plain value."""
+    """Return the parts that a field chooses from, or None if it holds a plain value."""
     owner = settings if isinstance(settings, type) else type(settings)
     metadata = owner.model_fields[name].metadata
     return next((extra for extra in metadata if isinstance(extra, OneOf)), None)

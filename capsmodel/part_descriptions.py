@@ -144,7 +144,7 @@ def _setting(part: type[Part], name: str) -> Setting:
 
 
 def _section(word: str, text: str) -> str:
-    """Return what stands behind a word and a colon, up to the next such line or a gap."""
+    """Return the section of a docstring after a heading, up to the next one or a blank line."""
     start = re.match(" *", word)
     assert start is not None
     following = rf"^{start[0]}[A-Za-z]\w*: "

@@ -199,7 +199,7 @@ class SeveralClasses(Task):
     def answers(
         self, beliefs: Float[Tensor, "images classes"], labels: Shaped[Tensor, "images ..."]
     ) -> Shaped[Tensor, "images ..."]:
-        """Return the classes that are believed in most, as many as each image has."""
+        """Return the most likely classes, as many as each image can have."""
         ranks = beliefs.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
         return ranks < labels.sum(dim=1, keepdim=True)
 

@@ -64,7 +64,7 @@ def _files(folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def _entry(path: Path) -> SweepEntry | None:
-    """Return a file's entry; None where it defines no sweep."""
+    """Return a file's entry, or None if it defines no sweep."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     if sweep_definition(tree) is None:
         return None

@@ -23,7 +23,7 @@ def evaluation_key(evaluation: Evaluation) -> str:
 
 
 def evaluation_identity(evaluation: Evaluation) -> dict[str, Any]:
-    """Return what an evaluation key hashes, as plain JSON values.
+    """Return the plain JSON values that an evaluation key hashes.
 
     The data are those of the evaluation; the trial's data are in the trial key.
     """

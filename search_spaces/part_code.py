@@ -47,7 +47,7 @@ def code_in_file(text: str, class_name: str, filename: str) -> PartCode:
 
 
 def _acting_on_all(text: str, filename: str) -> tuple[ReachedCode, list[Any]]:
-    """Return what the statements reach that act on every class of a file, and those that do."""
+    """Return the code that statements acting on every class reach, and those statements."""
     reached, acting = ReachedCode(), list[Any]()
     for statements in acting_statements(text):
         code = reached_code(statements, filename)

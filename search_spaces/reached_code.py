@@ -78,7 +78,7 @@ class ReachedCode:
         return dict(sorted((self.modules | versions).items()))
 
     def joined(self, other: "ReachedCode") -> "ReachedCode":
-        """Return what either reaches."""
+        """Return all that this code or the other reaches."""
         return ReachedCode(
             self.modules | other.modules,
             self.distributions | other.distributions,
@@ -147,7 +147,7 @@ def _follow(names: Iterable[str], reached: ReachedCode) -> None:
 
 
 def _enter(module: str, reached: ReachedCode) -> _Module | None:
-    """Note a module of the user's; return None where the walk ends, as it is none."""
+    """Record a user's module and return it, or None if the walk ends here."""
     top, is_top = module.partition(".")[0], "." not in module
     located = None if top in _OWN_PACKAGES else located_without_import(module)
     if located is None:  # capsweep's, a name in a module, or a package that is not installed here
@@ -228,7 +228,7 @@ class LocatedModule:
 
 
 def located_without_import(name: str) -> LocatedModule | None:
-    """Return where a module is, None if there is none.
+    """Return where a module is, or None if it does not exist.
 
     `importlib.util.find_spec("a.b")` would import `a`. The finders are asked for each step of the
     name, as an import would, so that those of editable installs answer too.
@@ -302,7 +302,7 @@ def _canonical(name: str) -> str:
 
 
 def _code_of(module: LocatedModule) -> _Module:
-    """Return what a module of the user's holds: nothing for a package without an `__init__`.
+    """Return the contents of a user's module. A package without an `__init__` is empty.
 
     Raises:
         ValueError: If it is no Python that can be read.
@@ -349,7 +349,7 @@ def _exports(body: Sequence[ast.stmt]) -> tuple[str, ...]:
 
 
 def _looked_through(statements: Sequence[ast.stmt], package: str, place: str) -> _Module:
-    """Return what statements import, and what cannot be followed; without a digest.
+    """Return the imports of statements and those that cannot be followed, without a digest.
 
     Args:
         statements: Of one file.
@@ -389,7 +389,7 @@ def _called(node: ast.Call) -> tuple[str, str]:
 
 
 def _imported_by_call(node: ast.AST) -> str | None:
-    """Return the absolute name that a call imports, None where it is no literal."""
+    """Return the absolute name that a call imports, or None if it is not a literal."""
     if not isinstance(node, ast.Call) or _called(node)[1] not in _IMPORTING_CALLS:
         return None
     name = node.args[0] if len(node.args) == 1 and not node.keywords else None
@@ -399,7 +399,7 @@ def _imported_by_call(node: ast.AST) -> str | None:
 
 
 def _why_not_covered(node: ast.AST) -> str:
-    """Return what a node does that no digest covers, "" if nothing."""
+    """Return a sentence on what a node does that no digest covers, or ""."""
     if isinstance(node, ast.ImportFrom):
         renamed = (alias for alias in node.names if alias.name in _IMPORTING_CALLS)
         names = (alias.asname for alias in renamed if alias.asname)

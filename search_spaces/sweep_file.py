@@ -96,7 +96,7 @@ _REACHED: dict[str, ReachedCode] = {}
 
 
 def code_outside(text: str | None) -> ReachedCode:
-    """Return what the parts of a sweep file reach outside of the file; nothing without a file."""
+    """Return the code outside a sweep file that its parts reach, empty without a file."""
     return ReachedCode() if text is None else _REACHED[module_from_text(text).__name__]
 
 

@@ -78,7 +78,7 @@ def name_of_sweep(path: Path) -> str:
 
 
 def sweep_definition(tree: ast.Module) -> ast.expr | None:
-    """Return the expression that a file assigns to `SWEEP` last, None if there is none."""
+    """Return the expression that a file last assigns to `SWEEP`, or None."""
     for statement in reversed(tree.body):
         if isinstance(statement, ast.AnnAssign):
             targets = [statement.target]

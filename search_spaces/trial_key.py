@@ -24,7 +24,7 @@ def trial_key(config: TrainingConfig, seed: int) -> str:
 
 
 def trial_keys(config: TrainingConfig) -> Callable[[int], str]:
-    """Return what gives the trial key of each seed: all else of a config is looked at once.
+    """Return a function from seeds to trial keys. The rest of the config is read once.
 
     Raises:
         ValueError: As `trial_key` does.
@@ -40,7 +40,7 @@ def trial_keys(config: TrainingConfig) -> Callable[[int], str]:
 
 
 def identity(config: TrainingConfig, seed: int) -> dict[str, Any]:
-    """Return what a trial key hashes, as plain JSON values."""
+    """Return the plain JSON values that a trial key hashes."""
     fields: dict[str, Any] = {
         "settings": differences(config),
         "seed": seed,

@@ -176,7 +176,7 @@ class AffineDataSet(DataSet, ABC):
     def _placed(
         self, originals: Images, split: str, ranges: Ranges | None, device: str | torch.device
     ) -> PlacedImages:
-        """Return a part of a split; draws depend on an original's number in the whole of it."""
+        """Return a part of a split. An image's draws depend on its number in the uncut split."""
         labels = originals.labels.tolist()
         chosen = self._test_share(split, labels)
         if split == "training":

@@ -200,7 +200,7 @@ def _readers(paths: Sequence[Path]) -> list[_Read]:
 
 
 def _stored(path: Path) -> _Stored:
-    """Return what is in a file, in which an image is a column, row after row."""
+    """Return the values of a file. Each of its columns is an image, row after row."""
     (fields,) = read_variables(path, "affNISTdata")
     columns = checked_bytes(path, "image", of_field(path, fields, "image"), (_SIDE**2, None))
     size = (1, columns.shape[1])

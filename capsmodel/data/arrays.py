@@ -155,7 +155,7 @@ def _splits(place: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str
 
 
 def _names(labels: Sequence[np.ndarray], class_names: np.ndarray | None) -> list[str]:
-    """Return what classes are called, [] if by their numbers."""
+    """Return the names of the classes, or [] if they are called by their numbers."""
     texts = {str(label) for array in labels if array.dtype.kind == "U" for label in array.ravel()}
     return sorted(texts) or [
         str(name) for name in ([] if class_names is None else class_names.ravel())

@@ -193,9 +193,9 @@ class DataSet(Part, ABC):
 
     @property
     def num_training_images(self) -> int | None:
-        """How many training images there are, known without loading; None where it is not.
+        """The number of training images, or None if it is not known without loading.
 
-        With a share of the images it is about right, as each class is rounded for itself.
+        It is approximate for a share of the images, because each class is rounded separately.
         """
         if self.num_unsplit is None:
             return None

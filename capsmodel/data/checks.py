@@ -60,7 +60,7 @@ def load_checked(data: DataSet, device: str | torch.device) -> DataSplits:
 
 
 def _loaded(data: DataSet, device: str | torch.device) -> DataSplits:
-    """Return what a data set loads, with the share of its training images that it asks for.
+    """Load a data set, with the share of the training images that its settings ask for.
 
     A user's class need not look at `train_fraction`, so its training images are cut here.
     """

@@ -124,7 +124,7 @@ class MnistOnFashion(DataSet):
         return Images(torch.cat(parts).to(device), laid.labels.to(device))
 
     def _laid(self, digits: Images, clothing: Images, split: str) -> ImagesOnGrounds:
-        """Return a part of a split; grounds depend on a digit's number in the whole of it."""
+        """Return a part of a split. A digit's ground depends on its number in the uncut split."""
         labels = digits.labels.tolist()
         chosen = self._test_share(split, labels)
         if split == "training":

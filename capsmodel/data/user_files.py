@@ -156,7 +156,7 @@ class UserFiles(DataSet, ABC):
 
     @abstractmethod
     def scan(self, place: Path) -> FoundFacts:
-        """Return what the files say of classes and images, without all of their pixels.
+        """Return the classes and the image shape of the files, without reading all pixels.
 
         Raises:
             ValueError: If they are missing, or there is a class or image that cannot be used.

@@ -115,7 +115,7 @@ def accumulated(
     *,
     above: Broken | None = None,
 ) -> list[Broken]:
-    """Return what an attack achieves in each of several balls, with what it did in smaller ones.
+    """Attack in each of several balls. What a smaller ball achieved counts in the larger ones.
 
     Only images that were classified rightly are attacked, each until the goal is reached.
 
@@ -189,7 +189,7 @@ class PGD(Attack):
     restarts: Annotated[int, Field(ge=1, le=1000)] = 1
 
     def broken(self, victim: Victim, rows: Int[Tensor, " images"], ball: Ball) -> Broken:
-        """Return what the steps achieve from all starts; what one broke is not attacked again."""
+        """Step from every start. An image that one start broke is not attacked again."""
         is_wrong, reaches_goal = torch.zeros((2, len(rows)), dtype=torch.bool, device=rows.device)
         for restart in range(self.restarts):
             purpose = ("attack", f"{ball.norm} {ball.epsilon:g}", str(restart))
@@ -219,7 +219,7 @@ def climbed(
     num_steps: int,
     changes: Float[Tensor, "all_images channels height width"] | None = None,
 ) -> Broken:
-    """Return what steps along the gradient achieve; each point on the way is judged.
+    """Step along the gradient and judge every point on the way.
 
     Args:
         victim: The network and the images.

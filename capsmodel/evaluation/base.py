@@ -148,7 +148,7 @@ class Evaluation(Part, ABC):
     def curve(
         self, name: str, axis: str, values: Iterable[float | int], unit: str = "", **facts: Any
     ) -> tuple[Metric, ...]:
-        """Return the metrics of a curve, one a point, called `name.axis_value`.
+        """Return the metrics of a curve: one per point, called `name.axis_value`.
 
         Args:
             name: Name of the curve, as of a metric.
@@ -272,7 +272,7 @@ def beliefs_in(
 
 
 def encoded_names(data: DataSet) -> dict[str, Shaped[Tensor, " bytes"]]:
-    """Return what classes are called as an array of the evaluation, {} if by their numbers.
+    """Return the class names as an array of the evaluation, or {} if classes have numbers only.
 
     Names are bytes with line breaks between them; one in a name becomes a space.
     """

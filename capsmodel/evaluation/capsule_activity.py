@@ -134,7 +134,7 @@ class CapsuleActivity(Evaluation):
         return Findings(metrics=metrics, images=images, left_out=tuple(notes))
 
     def _activity(self, trained: Trained, seen: "_SeenLayer", split: Images) -> LayerActivity:
-        """Return what is added up over the images, each moved by all shifts."""
+        """Return the activity added up over all images and shifts."""
         activity = LayerActivity()
         reach = range(-self.pixels, self.pixels + 1)
         shifts = [(0, 0), *((a, b) for a in reach for b in reach if a or b)]

@@ -131,7 +131,7 @@ def mean_shares(trained: Trained, images: Float[Tensor, "images channels height 
 
 
 def random_shares(shares: Shares, generator: torch.Generator) -> Shares:
-    """Return shares of which each child gives away as much, divided uniformly by chance."""
+    """Return random shares, uniform on the simplex. Each child gives away as much as before."""
     drawn: Shares = {}
     for name, values in shares.items():
         weights = -torch.log1p(-uniform(tuple(values.shape), generator)).to(values)

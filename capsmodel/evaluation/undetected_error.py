@@ -163,7 +163,7 @@ class DetectedVictim(Victim):
         rows: Int[Tensor, " images"],
         step: int = 0,
     ) -> Judgement:
-        """Return what `judge` does, and the direction in which an attacker steps.
+        """Judge as `judge` does, and return the direction of the attacker's step too.
 
         Raises:
             ValueError: If the network's outputs have no gradient with respect to the images.
@@ -191,7 +191,7 @@ class DetectedVictim(Victim):
 def distances(
     trained: Trained, images: Float[Tensor, "images channels height width"], outputs: Outputs
 ) -> Float[Tensor, " images"]:
-    """Return how far each image is from what is drawn of its winner's pose.
+    """Return the distance of each image from the reconstruction of its winning capsule.
 
     Raises:
         UnsuitableNetworkError: If nothing is drawn.
@@ -230,6 +230,6 @@ def _missed(curve: Sequence[Broken]) -> list[Bool[Tensor, " images"]]:
 
 
 def _share_detected(at: Broken) -> float:
-    """Return the share of the images that are wrong which have an alarm; 0 where none is wrong."""
+    """Return the share of wrong images that raise an alarm, or 0 if no image is wrong."""
     num_wrong = int(at.is_wrong.sum())
     return (num_wrong - int(at.reaches_goal.sum())) / max(1, num_wrong)

@@ -22,7 +22,7 @@ _SMALLEST, _LARGEST = 1e-12, 1 - 2**-24  # lengths whose log-odds float32 holds
 
 
 class Judgement(NamedTuple):
-    """What a network says of changed images, and the direction in which it errs sooner.
+    """A network's errors on changed images, and the gradient of the attack's objective.
 
     Attributes:
         is_wrong: Whether it errs.
@@ -83,7 +83,7 @@ class Victim:
     def judge(
         self, points: Float[Tensor, "images channels height width"], rows: Int[Tensor, " images"]
     ) -> tuple[Bool[Tensor, " images"], Bool[Tensor, " images"]]:
-        """Return of each changed image whether the network errs, and whether the goal is reached.
+        """Return whether the network errs on each changed image, and whether the goal is reached.
 
         Args:
             points: The changed images.
@@ -98,7 +98,7 @@ class Victim:
         rows: Int[Tensor, " images"],
         step: int = 0,
     ) -> Judgement:
-        """Return what `judge` does, and the gradient of what the attack raises.
+        """Judge as `judge` does, and return the gradient of the attack's objective too.
 
         Args:
             points: The changed images.
@@ -122,7 +122,7 @@ class Victim:
     def judge_and_measure(
         self, points: Float[Tensor, "images channels height width"], rows: Int[Tensor, " images"]
     ) -> tuple[Bool[Tensor, " images"], Bool[Tensor, " images"], Float[Tensor, " images"]]:
-        """Return what `judge` does, and how near each image is to the goal, by its log-odds."""
+        """Judge as `judge` does, and return how near each image is to the goal, by its log-odds."""
         with torch.no_grad():
             outputs = self._trained.outputs(points)
             return *self._judged(points, outputs, rows), self._nearness(outputs, rows)
@@ -153,7 +153,7 @@ class Victim:
         return gradient.nan_to_num(nan=0.0)
 
     def _raised(self, outputs: Outputs, rows: Tensor) -> Tensor:
-        """Return what the attack raises, summed over the images."""
+        """Return the attack's objective, summed over the images."""
         if self._objective != "loss":
             return self._nearness(outputs, rows).sum()
         labels = self._labels if self._goals is None else self._goals

@@ -220,7 +220,7 @@ class AgreementRounds:
         return self._has_known_gradient(votes.poses.dtype) and needs_tiles(votes)
 
     def routed_in_tiles(self, votes: LinearVotes) -> Routed:
-        """Return what `routed` does of votes that are not multiplied out."""
+        """Route as `routed` does, with votes that are not multiplied out."""
         bias = None if self.bias is None else self.bias.to(votes.poses)
         rounds = rounds_in_tiles(votes, bias, self.shares, self._plain)
         return self._capsules(rounds.poses, rounds.couplings[-1])

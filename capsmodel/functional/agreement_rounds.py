@@ -202,7 +202,7 @@ def needs_tiles(votes: LinearVotes) -> bool:
 
 
 def _bytes(weight: Tensor) -> int:
-    """Return what the votes of one site take."""
+    """Return the bytes that the votes of one site take."""
     edges, _, out_caps, pose = weight.shape
     return edges * out_caps * pose * weight.element_size()
 
@@ -213,7 +213,7 @@ def rounds_in_tiles(
     shares: Shares,
     plain: PlainRounds,
 ) -> RoutedRounds:
-    """Return what `rounds_at_once` does of votes that are multiplied out a few sites at a time.
+    """Make the rounds of `rounds_at_once`, with votes multiplied out a few sites at a time.
 
     So they stay in a processor's cache, and memory is taken for their shares only. The gradient
     multiplies them out again to find its factors, and then adds up a few edges at a time: so every
@@ -296,7 +296,7 @@ def _tiles(poses: Tensor, weight: Tensor) -> Iterator[tuple[slice, Tensor]]:
 
 
 def alike_slices(length: int, least: int) -> list[slice]:
-    """Return slices as alike as can be of at least so many, or all.
+    """Return slices of nearly equal length, each at least `least` long if there are so many.
 
     A slice of one would be multiplied as a vector is, which rounds otherwise.
     """

@@ -239,7 +239,7 @@ def weights_of_images(
 def weights_as(
     class_weights: ClassWeights, like: Tensor, num_classes: int
 ) -> Float[Tensor, " classes"] | None:
-    """Return the weights of classes as numbers like others, or None where there are none.
+    """Return the class weights with the type and device of `like`, or None without weights.
 
     Raises:
         ValueError: If there is not one weight for each class.

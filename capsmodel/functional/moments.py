@@ -177,7 +177,7 @@ def _or_zeros(gradient: Tensor | None, like: Tensor) -> Tensor:
 
 
 def _differentiable(squares: Tensor, votes: Tensor, centre: Tensor, gradient: Tensor) -> Tensor:
-    """Return the squares anew where the gradient may be differentiated in its turn."""
+    """Return the squares, computed anew if the gradient may be differentiated itself."""
     if torch.is_grad_enabled() or not has_storage(gradient):
         return _squares(votes, centre)
     return squares

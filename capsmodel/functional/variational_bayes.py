@@ -144,7 +144,7 @@ class _Prior(NamedTuple):
     def updated(
         self, votes: MomentsOfVotes, shares: Float[Tensor, "sites out_caps edges"]
     ) -> _Posterior:
-        """Return what is known once children are given to the parents.
+        """Return the posterior after the children are assigned to the parents.
 
         With the posterior's mean m, the scatter about the votes' own mean and the term of the
         distance of the two add up to the scatter about m and the prior's precision times m^2.

@@ -109,7 +109,7 @@ class LinearVotes(Votes):
     def summed(
         self, shares: Float[Tensor, "edges out_caps"] | None = None
     ) -> Float[Tensor, "sites out_caps pose"]:
-        """Return each parent's sum of the votes for it, each times its share, None being 1."""
+        """Return the weighted sum of each parent's votes. `shares=None` weighs all by 1."""
         if self.is_shared and shares is None:
             sums = self.poses.sum(dim=1) @ self.weight[0].flatten(1)
             return sums.unflatten(1, self.weight.shape[2:])
@@ -242,7 +242,7 @@ class Routed(NamedTuple):
 
     @property
     def logits(self) -> Float[Tensor, "sites out_caps"] | None:
-        """The scores; None where there are none."""
+        """The scores, or None if the routing has none."""
         return self.scores if isinstance(self.scores, Tensor) else None
 
     @property
@@ -264,7 +264,7 @@ def share_out(
     votes: Float[Tensor, "batch out_caps in_caps pose"],
     couplings: Float[Tensor, "batch out_caps in_caps"],
 ) -> Float[Tensor, "batch out_caps pose"]:
-    """Return each output's sum of the votes for it, each times its coupling."""
+    """Return the sum of each output's votes, weighted by their couplings."""
     batch, out_caps, in_caps, pose = votes.shape
     rows = couplings.reshape(batch * out_caps, 1, in_caps)
     sums = torch.bmm(rows, votes.reshape(batch * out_caps, in_caps, pose))

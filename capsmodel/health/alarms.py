@@ -23,7 +23,7 @@ _JUDGED_BY = Objective(VALIDATION_ERROR)
 def warnings_of(
     config: TrainingConfig, labels: Shaped[Tensor, "images ..."], history: Sequence[EpochMetrics]
 ) -> tuple[str, ...]:
-    """Return the problems of a training, one sentence each; none if it is sound.
+    """Return the problems of a training, one sentence each. A sound training has none.
 
     After each epoch, the first one too, the first layers are named whose gradient was nearly zero
     in all of its steps, unless the loss has fallen below a tenth of its first.

@@ -158,7 +158,7 @@ class Capsules(InitialisedModule):
 
 
 def reported(layer: nn.Module, routed: Routed) -> Routed:
-    """Return what a layer reports: all, or in a replica what `DataParallel` can gather."""
+    """Return what a layer reports; a replica omits what `DataParallel` cannot gather."""
     if not is_replica(layer):
         return routed
     return routed._replace(couplings=None, scores=routed.logits)

@@ -326,7 +326,7 @@ class ConvCapsules(InitialisedModule):
     def _of_all_edges(
         self, values: Float[Tensor, "some_edges *axes"], poses: Float[Tensor, "edges sites *matrix"]
     ) -> Float[Tensor, "edges *axes"]:
-        """Return what the edges of one place, or all of them, share, for each edge."""
+        """Repeat values of one place, or of one matrix, for every edge."""
         if self.one_matrix:
             return values.expand(len(poses), *values.shape[1:])
         times = len(poses) // len(values)
@@ -335,7 +335,7 @@ class ConvCapsules(InitialisedModule):
     def _added(
         self, poses: Float[Tensor, "edges sites *matrix"]
     ) -> Float[Tensor, "edges pose some_caps"] | None:
-        """Return what is added to the votes of each edge, of the type of the poses."""
+        """Return the offsets of each edge's votes, in the number type of the poses."""
         offsets = None if self.offsets is None else self.offsets.to(poses).unsqueeze(-1)
         if self.bias is None:
             return offsets
@@ -345,7 +345,7 @@ class ConvCapsules(InitialisedModule):
     def _padded(
         self, values: Float[Tensor, "batch places types values"], size: tuple[int, int]
     ) -> Float[Tensor, "batch padded_places types values"]:
-        """Return what capsules have, with zeros at the places around them."""
+        """Return the capsules' values with zeros at the places around them."""
         if not self.padding or self.windows is None:
             return values
         rows, columns = (
@@ -368,7 +368,7 @@ class ConvCapsules(InitialisedModule):
 def axis_windows(
     kernel_size: int | Literal["all"], stride: int, padding: Padding | tuple[int, int]
 ) -> tuple[Window, Window] | None:
-    """Return the windows along rows and columns; None where all places are seen at once.
+    """Return the windows along rows and columns, or None if all places are seen at once.
 
     Raises:
         ValueError: If padding is below zero, or there is any where all places are seen at once.
@@ -414,7 +414,7 @@ Coordinates = Literal["none", "paper", "official", "tenths", "constant"]
 def coordinate_offsets(
     kind: Coordinates, windows: Sequence[Window], size: tuple[int, int], pose: tuple[int, int]
 ) -> Float[Tensor, "places pose"] | None:
-    """Return what is added to the votes of the capsules at each place, row after row.
+    """Return the offsets of the votes at each place, row after row.
 
     "paper" adds row and column of the place, scaled to (0, 1), to the first two elements of the
     right-hand column of a matrix. "tenths" adds them there too, counted from 1 and scaled to

@@ -84,7 +84,7 @@ class Window(NamedTuple):
         return F.pad(images, self.margins(width) + self.margins(height))  # the last axis first
 
     def margins(self, size: int) -> tuple[int, int]:
-        """Return how many zeros stand before and behind an axis of a size."""
+        """Return how many zeros are added before and after an axis of a size."""
         if not self.is_same:
             return self.padding, self.padding
         room = max((self.positions(size) - 1) * self.stride + self.kernel_size - size, 0)

@@ -153,7 +153,7 @@ class Network(SetModule):
         return None
 
     def child_grid(self) -> ChildGrid | None:
-        """Return the places of the class capsules' children; by default None, as there are none."""
+        """Return the places of the class capsules' children. The default is None: no places."""
         return None
 
     def recomputable(

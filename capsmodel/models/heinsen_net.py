@@ -72,7 +72,7 @@ class HeinsenNet(Model):
         return HeinsenNetwork(self, image_shape, num_classes)
 
     def features(self, in_channels: int) -> Backbone:
-        """Return what makes the features of images with so many channels."""
+        """Return the backbone for images with this number of channels."""
         return Backbone(
             PreNormConvolution(
                 self.channels if place else in_channels, self.channels, Window(_KERNEL, stride)

@@ -74,7 +74,7 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Tensor]:
 
 
 def _released_name(name: str) -> str:
-    """Return what the released code calls a value of ours."""
+    """Return the released code's name for a value of ours."""
     for ours, theirs in _CAPSULES.items():
         if name.startswith(ours):
             return f"{theirs}.{_VALUES[name.removeprefix(f'{ours}.')]}"

@@ -286,7 +286,7 @@ class MatrixCapsNet(Model):
         )
 
     def offsets(self, size: tuple[int, int]) -> Float[Tensor, "places pose"] | None:
-        """Return what is added to the votes for the classes to encode their place."""
+        """Return the offsets that encode the place in the votes for the classes."""
         pose = pose_shape(self.pose_kind, self.pose_size)
         return coordinate_offsets(self.coordinates, self.windows, size, pose)
 

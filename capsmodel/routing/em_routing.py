@@ -187,7 +187,7 @@ class EMRouter(Router):
         return route_by_em(votes, self._rounds())
 
     def share_out(self, votes: Votes, shares: Float[Tensor, "edges sites out_caps"]) -> Routed:
-        """Return what the last M-step makes of given shares, without a momentum of the centres."""
+        """Return the capsules that the last M-step makes of given shares, without momentum."""
         return self._rounds().routed_as_shared(votes, shares)
 
     def _rounds(self) -> EMRounds:

@@ -96,7 +96,7 @@ class InvertedAttentionRouter(Router):
     def after(
         self, previous: Float[Tensor, "sites out_caps pose"] | None, votes: Votes, iterations: int
     ) -> Routed:
-        """Return what `forward` does, after some rounds that go on from earlier poses.
+        """Route as `forward` does, with some more rounds after earlier poses.
 
         Args:
             previous: The poses of the round before; None where there was none.

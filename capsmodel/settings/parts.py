@@ -47,7 +47,7 @@ class Part(Settings):
 
     @property
     def inner_part(self) -> "Part | None":
-        """A part that belongs to it and is no setting; by default None, as there is none."""
+        """A part that belongs to this one and is not a setting. The default is None."""
         return None
 
     @classmethod

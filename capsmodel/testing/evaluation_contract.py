@@ -171,7 +171,7 @@ def _small_network() -> Trained:
 
 
 def _findings(evaluation: Evaluation, trained: Trained) -> Findings:
-    """Return what an evaluation gives of a network, computed once for all laws that read it."""
+    """Return an evaluation's findings on a network, computed once for all laws that read them."""
     of_network = _FINDINGS.setdefault(trained, {})
     if repr(evaluation) not in of_network:
         data = trained.config.data.load(trained.device)
@@ -180,7 +180,7 @@ def _findings(evaluation: Evaluation, trained: Trained) -> Findings:
 
 
 def _computed(evaluation: Evaluation, trained: Trained, data: DataSplits) -> Findings:
-    """Return what an evaluation gives of a copy of a network, so that it may write to no other."""
+    """Return an evaluation's findings on a copy of a network, so that it cannot change others."""
     return evaluation.evaluate(deepcopy(trained), data)
 
 

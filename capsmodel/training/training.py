@@ -352,7 +352,7 @@ class Training:
         return min(1.0, (self.epoch + 1) / self.num_epochs)
 
     def _next_epoch(self) -> EpochMetrics:
-        """Train the next epoch, to its end or as far as the stopping rule lets the training go."""
+        """Train the next epoch to its end, or until the stopping rule ends the training."""
         started, every = time.perf_counter(), self.config.stopping.judged_every_steps
         steps: list[_Step] = []
         for step in self._steps(self.epoch):
@@ -528,7 +528,7 @@ def measured(
 
 
 def _measured_by(part: Part, beliefs: Tensor, labels: Tensor) -> Mapping[str, Any]:
-    """Return what a part measures; one of the user's gets copies.
+    """Return what a part measures. A user's part gets copies.
 
     Raises:
         ValueError: If it writes to them.

@@ -44,7 +44,7 @@ def state_of(network: nn.Module) -> dict[str, Tensor]:
 
 
 def now_and_before(network: nn.Module, before: Mapping[str, Tensor]) -> dict[str, HandedAndBefore]:
-    """Return what `state_of` copied with the weights and buffers that the network has now."""
+    """Return pairs of the network's present weights and buffers and the copies of `state_of`."""
     now = _state(network)
     return {name: (now[name], value) for name, value in before.items() if name in now}
 

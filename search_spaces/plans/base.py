@@ -191,7 +191,7 @@ class Plan(Settings):
         raise NotImplementedError(f"{type(self).__name__} has neither next_cells nor decide.")
 
     def baseline_name(self, definition: Definition) -> str:
-        """Return the name of the arm that the others are compared with, "" if there is none."""
+        """Return the name of the baseline arm, or "" if there is none."""
         return next(iter(self.initial_arms(definition)), "")
 
     def arm_names(self, definition: Definition) -> Sequence[str]:
@@ -208,7 +208,7 @@ class Plan(Settings):
         return {}
 
     def objective_names(self) -> tuple[str, ...]:
-        """Return the names of the metrics that it optimises; none if it only compares arms."""
+        """Return the names of the metrics that it optimises, empty if it only compares arms."""
         return ()
 
     def mean_share(self, num_epochs: int) -> float:
@@ -229,7 +229,7 @@ class Plan(Settings):
         return (AblationTable(),)
 
     def check(self, definition: Definition) -> None:
-        """Check the plan against its sweep, as far as this is quick.
+        """Check the plan against its sweep by quick checks.
 
         Raises:
             ValueError: If the plan is impossible for this sweep.

@@ -123,11 +123,11 @@ class Known:
                 pass
 
     def by_key(self, trial_key: str) -> KnownTrial:
-        """Return what is known of the trial with a key."""
+        """Return the known trial with a key."""
         return self._trials.setdefault(trial_key, KnownTrial())
 
     def trial(self, arm: str, seed: int) -> KnownTrial:
-        """Return what is known of the trial of an arm with a seed."""
+        """Return the known trial of an arm with a seed."""
         return self.by_key(self.key_of((arm, seed)))
 
     def key_of(self, place: tuple[str, int]) -> str:
@@ -135,7 +135,7 @@ class Known:
         return self._keys.get(place, f"{place[0]} {place[1]}")
 
     def trials(self, arm: str) -> list[KnownTrial]:
-        """Return what is known of an arm's trials, in the order of its cells."""
+        """Return an arm's known trials, in the order of its cells."""
         return [self.trial(*place) for place in self.cells if place[0] == arm]
 
     @property
@@ -160,7 +160,7 @@ class Known:
 def known_after(
     entries: Iterable[Entry], keys: Mapping[tuple[str, int], str] | None = None
 ) -> Known:
-    """Return what is known after some decisions and results."""
+    """Return the known trials after some decisions and results."""
     known = Known(keys)
     for entry in entries:
         known.take(entry)

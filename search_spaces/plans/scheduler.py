@@ -106,7 +106,7 @@ class Asha(Scheduler):
 
     @property
     def min_rivals(self) -> int:
-        """The given number, or the least of which one is the surviving share."""
+        """The given number, or the smallest of which at least one survives."""
         return self.reduction_factor if self.rivals is None else self.rivals
 
     def rungs(self, num_epochs: int) -> tuple[int, ...]:

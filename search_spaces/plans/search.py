@@ -226,7 +226,7 @@ class Search(Plan):
         return {"search": fields}
 
     def _decisive(self) -> dict[str, Any]:
-        """Return what decides which points are proposed, except for the version of the rules."""
+        """Return the settings that decide which points are proposed, without the rules' version."""
         limits = {"limits": [limit.description for limit in self.limits]} if self.limits else {}
         cost = {"cost": self.cost} if self.cost else {}
         startup = {"startup": self.startup} if self.startup != DEFAULT_STARTUP else {}

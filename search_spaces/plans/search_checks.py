@@ -234,7 +234,7 @@ class UnbuildablePoints(NamedTuple):
 def unbuildable_points(
     space: Space, proposed: Callable[[Mapping[str, Any]], Arm]
 ) -> UnbuildablePoints | None:
-    """Return how many points have a network that cannot be built, None if all tried ones can.
+    """Return how many points have an unbuildable network, or None if all tried ones build.
 
     All points of a small space are tried, else points that fill it evenly.
     """

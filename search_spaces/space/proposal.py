@@ -39,7 +39,7 @@ def with_changes(
 
 
 def point_of(dimensions: Sequence[Dimension], base: TrainingConfig) -> dict[str, Plain] | None:
-    """Return the point of a space that changes nothing of a base, None if there is none.
+    """Return the base's own point, or None if it lies outside the space.
 
     Args:
         dimensions: The dimensions of the space, each choice before those that depend on it.

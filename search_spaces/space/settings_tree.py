@@ -240,7 +240,7 @@ def _below_choices(place: Place, choices: Mapping[Place, Values]) -> Place:
 
 
 def nearby_paths(root: Root, path: str) -> list[str]:
-    """Return the paths that exist where a path stops to exist, for an error sentence."""
+    """Return the valid siblings of the first unknown step of a path, for an error sentence."""
     above = path_of(root.place)
     prefix = above + "." if above else ""
     fields = settings_of(root.settings_class)
@@ -314,7 +314,7 @@ def _root_of_member(root: Root, field: str, member: type[Part]) -> Root:
 
 
 def _members(root: Root, field: str) -> tuple[type[Part], ...]:
-    """Return the parts that a field chooses from, none if it is a plain value."""
+    """Return the parts that a field chooses from, empty for a plain value."""
     info = root.settings_class.model_fields[field]
     one_of = next((extra for extra in info.metadata if isinstance(extra, OneOf)), None)
     if one_of is None:

@@ -185,7 +185,7 @@ class Space:
         return Space(settings=settings, roots=self.roots + other.roots)
 
     def in_order(self, names: Sequence[str], choices: Mapping[str, Sequence[Plain]]) -> "Space":
-        """Return the space with its settings and choices in another order, as far as it has them.
+        """Return the space with its settings and choices reordered. Unknown names are ignored.
 
         Args:
             names: Names of dimensions, in order; other settings come last.

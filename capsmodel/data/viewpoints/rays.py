@@ -136,7 +136,7 @@ class Assembly:
         self.height = float(self._corners[2].max())
 
     def cast(self, rays: Rays) -> Hits:
-        """Return what each ray meets first."""
+        """Return the first surface that each ray meets."""
         shape = (rays.size, rays.size)
         hits = Hits(np.full(shape, np.inf), np.full(shape, NOTHING, np.int16))
         products, positions = self._products(rays), rays.positions
@@ -163,7 +163,7 @@ class Assembly:
         )  # fmt: skip
 
     def _products(self, rays: Rays) -> list[_Products]:
-        """Return what the vectors make with the rays: their start is from a vector's centre."""
+        """Return the scalar products of the vectors with the rays, from each vector's centre."""
         x, y, z = self._vectors
         starts = np.array(rays.origin)[:, None] - self._centres
         parts = [x * part[0] + y * part[1] + z * part[2] for part in (starts, *rays.axes)]
