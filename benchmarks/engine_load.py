@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def measured(num_trials: int, folder: Path) -> dict[str, object]:
-    """Return what a sweep of some trials takes."""
+    """Measure a sweep of this number of trials."""
     from tests.end_to_end.sweep_file import write_sweep
 
     file = write_sweep(

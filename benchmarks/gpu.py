@@ -424,7 +424,7 @@ def computed(case: Case, device: torch.device, dtype: torch.dtype) -> Numbers:
 
 
 def difference(actual: Numbers, expected: Numbers) -> float:
-    """Return the largest relative difference of an output or gradient, NaN if any number is none.
+    """Return the largest relative difference of an output or gradient, NaN if any is NaN.
 
     A tensor next to nothing beside the largest one, such as the gradient of a bias before a batch
     normalisation, is taken relative to that.

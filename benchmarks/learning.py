@@ -154,7 +154,7 @@ class Result(NamedTuple):
 
     @property
     def is_finite(self) -> bool:
-        """Whether all that was told of every epoch is a finite number."""
+        """Whether all figures of every epoch are finite."""
         epochs = [
             (epoch.train_loss, epoch.validation_loss, *epoch.health.values())
             for epoch in self.history

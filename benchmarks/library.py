@@ -74,7 +74,7 @@ class Process:
 
 
 def step_of(workload: str, name: str) -> Callable[[], None]:
-    """Return what makes one step of a workload."""
+    """Return a function that makes one step of a workload."""
     if name == "floor":
         return floor_of(workload)
     from capsmodel.losses import MarginLoss, SpreadLoss
@@ -122,7 +122,7 @@ def step_of(workload: str, name: str) -> Callable[[], None]:
 
 
 def floor_of(workload: str) -> Callable[[], None]:
-    """Return what makes the products alone that a step cannot do without, and their gradients."""
+    """Return a function that makes only the products of a step, and their gradients."""
     if workload == "capsnet":
         images = torch.rand(128, 1, 28, 28)
         network = nn.Sequential(nn.Conv2d(1, 256, 9), nn.Conv2d(256, 256, 9, stride=2))

@@ -22,7 +22,7 @@ BATCH = 128
 
 
 def step_of(kind: str) -> Callable[[], None]:
-    """Return what makes one step of a routing's layer."""
+    """Return a function that makes one step of a routing's layer."""
     from capsmodel.layers import Capsules
 
     generator = torch.Generator().manual_seed(0)

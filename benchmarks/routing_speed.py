@@ -72,7 +72,7 @@ def form_of(case: str, form: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
 
 
 def step_of(case: str, form: str) -> Callable[[], None]:
-    """Return what makes one step of a form."""
+    """Return a function that makes one step of a form."""
     votes, *others = inputs_of(case)
     if form == "literal":
         votes = votes.contiguous()

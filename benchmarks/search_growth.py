@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def measured(sampler: str, num_proposals: int, folder: Path) -> dict[str, Any]:
-    """Return what a search of some proposals takes."""
+    """Measure a search of this number of proposals."""
     optuna_seconds = timed_optuna()
     launch = launch_of(sampler, num_proposals, folder)
     written, started = bytes_written(), time.process_time()
@@ -46,13 +46,13 @@ def measured(sampler: str, num_proposals: int, folder: Path) -> dict[str, Any]:
 
 
 def bytes_written() -> int:
-    """Return what this process has handed to files so far."""
+    """Return how many bytes this process has written so far."""
     lines = Path("/proc/self/io").read_text(encoding="utf-8").splitlines()
     return int(dict(line.split(": ") for line in lines)["wchar"])
 
 
 def timed_optuna() -> list[float]:
-    """Let Optuna's asking, adding and telling be timed, and return where the sum will be."""
+    """Time Optuna's ask, add and tell, and return the list that will hold the sum."""
     import optuna
 
     total, depth = [0.0], [0]

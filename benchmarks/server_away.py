@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def block(folder: Path, seconds: float, *, is_first_away: bool) -> dict[str, Any]:
-    """Return what two launches at once did, one of them without its server for a while."""
+    """Measure two simultaneous launches, one of them without its server for a while."""
     num_trials = round((seconds + 60) * SLOTS / (EPOCHS + 0.2))
     with ExitStack() as running:
         arms = [Arm(folder / name, num_trials, running) for name in ("first", "second")]
@@ -117,7 +117,7 @@ class Arm:
         running.callback(self.driver.kill)
 
     def epochs(self) -> list[float]:
-        """Return when each epoch was told of."""
+        """Return when each epoch was reported."""
         return self._moments("epoch")
 
     def num_filled(self) -> int:
@@ -125,7 +125,7 @@ class Arm:
         return sum(1 for _ in self._cells.glob("*/final.json"))
 
     def seconds(self) -> float:
-        """Return what all trials took, from the start of the first to the end of the last."""
+        """Return the duration of all trials, from the start of the first to the end of the last."""
         ends = [path.stat().st_mtime for path in self._cells.glob("*/final.json")]
         return max(ends) - min(self._moments("start"))
 

@@ -120,7 +120,7 @@ def main() -> int:
 
 
 def measured(tree: Path, arguments: list[str]) -> Run:
-    """Run a sweep in a new folder, and look at its processes until it ends."""
+    """Run a sweep in a new folder, and sample its processes until it ends."""
     command = [sys.executable, "-P", "-c", _PROGRAM, "run", *arguments, "--gpus-per-trial", "0"]
     run = watched(command, tree)
     if not run.first_epoch:
@@ -129,7 +129,7 @@ def measured(tree: Path, arguments: list[str]) -> Run:
 
 
 def watched(command: list[str], tree: Path) -> Run:
-    """Run a command of a tree in a new folder, and look at its processes until it ends."""
+    """Run a command of a tree in a new folder, and sample its processes until it ends."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         environment = {**os.environ, "PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users' modules are compiled once

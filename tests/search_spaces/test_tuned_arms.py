@@ -47,7 +47,7 @@ def refused(**changes: Any) -> str:
 
 
 def after_tuning(sweep: Sweep, score: Score) -> Known:
-    """Return what is known once all tunings have ended: by arm and seed their last metrics."""
+    """Return the known trials after all tunings: the last metrics by arm and seed."""
     known, cells = Known(), sweep.plan.initial_cells(sweep)
     known.take(Propose(cells))
     for cell in cells:

@@ -1,4 +1,4 @@
-"""Which arm is best: whether the set that cannot be told from it holds it."""
+"""Simulations of the set of best arms: how often it contains the truly best arm."""
 
 from collections.abc import Iterator, Sequence
 
@@ -49,7 +49,7 @@ def not_told_from_rows(
     wrong: Bool[np.ndarray, "draws arms seeds images"],
     objects: Int[np.ndarray, " images"] | None = None,
 ) -> Bool[np.ndarray, "draws arms"]:
-    """Return what `indistinguishable_from` gives for each draw."""
+    """Return the result of `indistinguishable_from` for each draw."""
     rows = np.arange(len(wrong))
     p = two_way(wrong.astype(float) - wrong[rows, best][:, None], objects).p_value
     others = np.array([np.delete(np.arange(wrong.shape[1]), arm) for arm in best])

@@ -188,7 +188,7 @@ def side_by_side(
 
 
 def _printed(reach: float) -> float:
-    """Return what `detectable_text` prints: tenths of a point, rounded up."""
+    """Return the value that `detectable_text` prints: tenths of a point, rounded up."""
     return np.ceil(1000 * reach - 1e-9) / 1000 if np.isfinite(reach) else np.inf
 
 

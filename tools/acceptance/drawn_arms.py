@@ -39,7 +39,7 @@ def drawn_arm(
 def drawn_predictions(
     arms: Mapping[str, Bool[np.ndarray, "seeds images"]],
 ) -> dict[str, Predictions]:
-    """Return what the networks of several arms predict, by trial key."""
+    """Return the predictions of the networks of several arms, by trial key."""
     predictions = dict[str, Predictions]()
     for name, arm in arms.items():
         for seed, wrong in enumerate(arm):

@@ -58,7 +58,7 @@ class Drawn:
     slots: int
 
     def stops(self, curves: Curve, case: int) -> Stops:
-        """Return what became of one search; its sampler does not matter and is random."""
+        """Return the outcome of one search. Its sampler does not matter and is random."""
         plan = Search(
             space=PLAIN,
             trials=PROPOSALS,
@@ -151,7 +151,7 @@ def tied(seeds: int, draws: int) -> Iterator[Figure]:
 
 
 def survivors(num_epochs: int, falls_by: float, seeds: int, draws: int) -> Iterator[Figure]:
-    """Count who survives the median rule where nothing tells proposals apart."""
+    """Count the survivors of the median rule where all proposals are equally good."""
     kind = Drawn(Median(), seeds, num_epochs, seeds)
     searches = [kind.stops(noisy(falls_by), case) for case in range(draws)]
     survived = np.array([survives for search in searches for survives in search.survived])

@@ -70,7 +70,7 @@ def reach(
     term: int,
     objects: Int[np.ndarray, " images"] | None = None,
 ) -> float:
-    """Return what a table prints as the smallest effect that it would find, not rounded."""
+    """Return the smallest detectable effect that a table prints, not rounded."""
     num_arms, num_seeds, num_images = wrong.shape
     if wrong.sum() < FEWEST_ERRORS * num_arms:
         return np.inf
@@ -119,7 +119,7 @@ def rows(contrast: Contrast) -> Float[np.ndarray, "degrees arms"]:
 def p_over_seeds(
     errors: Float[np.ndarray, "draws arms seeds"], grid: Grid
 ) -> Float[np.ndarray, "draws terms"]:
-    """Return what `block_anova` gives for whole grids, seeds as blocks."""
+    """Return the p-values of `block_anova` for full grids, with seeds as blocks."""
     from scipy.special import fdtrc
 
     _, num_arms, num_seeds = errors.shape

@@ -161,13 +161,13 @@ def _tables(
 
 
 def _bold_together(tables: Sequence[JudgedTables]) -> Bool[np.ndarray, "draws comparisons"]:
-    """Return what is bold, by Holm over the arms of all evaluations."""
+    """Return which comparisons are bold, by Holm over the arms of all evaluations."""
     p_values = np.concatenate([table.p_value for table in tables], axis=1)
     return holm_rows(p_values) < SIGNIFICANCE
 
 
 def _shown(reach: float) -> float:
-    """Return what is printed: tenths of a point, rounded up."""
+    """Return the printed value: tenths of a point, rounded up."""
     return float(np.ceil(1000 * reach - 1e-9) / 1000) if np.isfinite(reach) else np.inf
 
 

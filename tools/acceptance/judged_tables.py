@@ -157,7 +157,7 @@ def minus_first(
 
 
 def holm_rows(p_values: Float[np.ndarray, "draws arms"]) -> Float[np.ndarray, "draws arms"]:
-    """Return what `holm` gives for each row."""
+    """Return the result of `holm` for each row."""
     order = np.argsort(p_values, axis=-1, kind="stable")
     steps = np.arange(p_values.shape[-1], 0, -1)
     stepped = np.take_along_axis(p_values, order, axis=-1) * steps
@@ -168,7 +168,7 @@ def holm_rows(p_values: Float[np.ndarray, "draws arms"]) -> Float[np.ndarray, "d
 
 
 def log_e_rows(by_seed: Float[np.ndarray, "draws arms seeds"]) -> Float[np.ndarray, "draws arms"]:
-    """Return what `log_e_value` gives for each row."""
+    """Return the result of `log_e_value` for each row."""
     n, prior = by_seed.shape[-1], 0.25
     squares = (by_seed**2).sum(axis=-1)
     is_some = np.ptp(by_seed, axis=-1) > 0

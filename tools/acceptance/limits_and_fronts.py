@@ -91,7 +91,7 @@ class Run:
 
 
 def product(sized: Sized, case: int, proposals: int, **fields: Any) -> Run:
-    """Return what the product proposes."""
+    """Return the points that the product proposes."""
     plan = Search(
         space=sized.function.space, trials=proposals, sampler_seed=case, confirm=None, **fields
     )

@@ -104,7 +104,7 @@ def _networks(
 def _judged(
     wrong: Bool[np.ndarray, "draws arms seeds images"], images: int
 ) -> dict[str, Float[np.ndarray, " draws"]]:
-    """Return what a part of the searches came to, in points and shares."""
+    """Return the outcomes of a part of the searches, in points and shares."""
     validation, test = wrong[..., :images], wrong[..., images:]
     arms = np.array([[0, *chosen_from(errors[1:, 0].mean(axis=-1))] for errors in validation])
     rows = np.arange(len(wrong))[:, None]

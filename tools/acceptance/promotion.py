@@ -66,7 +66,7 @@ class Kind:
 
 
 def searched(scheduler: Scheduler, kind: Kind, trials: int, case: int) -> Outcome:
-    """Return what one search came to.
+    """Return the outcome of one search.
 
     An error falls from where all begin to what its settings are worth; each epoch is measured with
     noise.

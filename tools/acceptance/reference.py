@@ -138,7 +138,7 @@ def _confirmed(
 
 
 def _is_bold(of_base: JudgedTables, of_random: JudgedTables) -> tuple[np.ndarray, np.ndarray]:
-    """Return what is bold against either, by Holm over all comparisons."""
+    """Return which arms are bold against either, by Holm over all comparisons."""
     adjusted = holm_rows(np.concatenate([of_base.p_value, of_random.p_value], axis=1))
     is_rare = adjusted < SIGNIFICANCE
     at = of_base.p_value.shape[1]

@@ -80,7 +80,7 @@ def against_optuna(function: Function, cases: range) -> Iterator[Regrets]:
 
 
 def compared_where_rare(function: Function, cases: range) -> Iterator[Regrets | Figure]:
-    """Compare divergence told as the worst value with divergence told as a failure."""
+    """Compare divergence reported as the worst value with divergence reported as a failure."""
     ours = [searched(function, case) for case in cases]
     failed = [searched(function, case, as_failed=True) for case in cases]
     yield _regrets(BETTER.format("than told as failed"), function, ours, failed)

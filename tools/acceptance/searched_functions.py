@@ -95,7 +95,7 @@ class SearchOutcome:
 
 
 def searched(function: Function, case: int, *, as_failed: bool = False) -> SearchOutcome:
-    """Return what the product's search comes to, in proposals beside the base.
+    """Return the outcome of the product's search, in proposals beside the base.
 
     Args:
         function: To be searched.
@@ -114,7 +114,7 @@ def searched(function: Function, case: int, *, as_failed: bool = False) -> Searc
 
 
 def optuna_called(function: Function, case: int) -> SearchOutcome:
-    """Return what Optuna alone comes to, by its own defaults: the base first, then as many."""
+    """Return the outcome of Optuna alone, by its defaults: the base first, then as many."""
     import optuna
 
     def suggested(trial: optuna.Trial, dimension: Dimension) -> Plain:

@@ -23,7 +23,7 @@ from tools.chaos.run import run
 
 
 def main() -> int:
-    """Run one seed, tell how it went, and note its figures."""
+    """Run one seed, report its outcome and record its figures."""
 
     options = _parsed_options()
     signal.signal(

@@ -1,4 +1,4 @@
-"""What is done to a sweep and when: a plan drawn from a seed, in epochs told and not in seconds."""
+"""A plan of faults, drawn from a seed. Its times are reported epochs, not seconds."""
 
 import random
 from collections.abc import Iterator, Mapping

@@ -47,7 +47,7 @@ class Launches:
         return self.is_done or bool(self.problems)
 
     def tend(self) -> None:
-        """Launch it if it is to be launched, and look at how it ended."""
+        """Launch it if it is due, and check how it ended."""
         if self._driver is None:
             if time.monotonic() > self._not_before:
                 self._launch()

@@ -44,7 +44,7 @@ def engines() -> list[psutil.Process]:
 
 
 def below(process: psutil.Process, name: str) -> list[psutil.Process]:
-    """Return what a process has started that has a name."""
+    """Return the child processes with a name."""
     with suppress(psutil.Error):
         return [child for child in process.children(recursive=True) if child.name() == name]
     return []

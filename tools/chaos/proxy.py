@@ -48,7 +48,7 @@ class Proxy(ThreadingHTTPServer):
         self.num_requests = 0
 
     def trouble_of_next(self) -> Trouble:
-        """Return what becomes of the request that has just come."""
+        """Decide what happens to the request that has just come."""
         with self._lock:
             self.num_requests += 1
             number, trouble = self.num_requests, self.trouble

@@ -78,7 +78,7 @@ class Chaos:
         self.problems: dict[str, list[str]] = {"launches": [], "wrong tables": []}
 
     def run(self, parts: list[Part], making: Iterable[Path]) -> list[Path]:
-        """Sweep the parts one after the other, and look at what they leave.
+        """Sweep the parts one after the other, and check the results.
 
         Args:
             parts: The sweeps.

@@ -73,7 +73,7 @@ class World:
         self._running.close()
 
     def environment(self, *, joins_cluster: bool) -> dict[str, str]:
-        """Return what a driver is started in."""
+        """Return a driver's environment."""
         return self.nodes.environment if joins_cluster else clean_environment()
 
     def disturb(self, disturbance: str, seconds: float, end: Callable[[], None]) -> None:
@@ -108,7 +108,7 @@ class World:
         return [process for root in roots for process in family(root)]
 
     def num_epochs(self) -> int:
-        """Return how many different epochs have been told of."""
+        """Return how many different epochs have been reported."""
         outbox_facts = outboxes(self.storage).values()
         return sum(len({epoch for epoch, _ in facts.epochs}) for facts in outbox_facts)
 

@@ -23,7 +23,7 @@ NOBODY = "127.0.0.1:1"
 
 
 def forked(base: Path, command: tuple[str, ...], limit: float) -> int | None:
-    """Give a command in a fork of this process; None where it had to be ended."""
+    """Run a command in a fork of this process. None if it had to be ended."""
     return ended(started(base, command), limit)
 
 
@@ -43,7 +43,7 @@ def has_ended(pid: int) -> bool:
 
 
 def ended(pid: int, limit: float) -> int | None:
-    """Wait for a command's end and return its exit code; None where it had to be ended."""
+    """Wait for a command's end and return its exit code, or None if it had to be ended."""
     deadline = time.monotonic() + limit
     while not has_ended(pid) and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -65,7 +65,7 @@ def is_whole(database: Path) -> bool:
 
 
 def name_of(database: Path) -> str:
-    """Return what a database is called in every store."""
+    """Return the name that a database has in every store."""
     return "recorder.db" if database.name.startswith("recorder-") else database.name
 
 

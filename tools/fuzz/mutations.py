@@ -280,7 +280,7 @@ def _of_database(database: Path, traps: Traps) -> list[Mutation]:
 def _statement(
     database: Path, table: str, statement: str, value: Any = None
 ) -> Callable[[random.Random], None]:
-    """Return what executes a statement, with three rows that chance draws."""
+    """Return a function that executes a statement with three random rows."""
 
     def execute(chance: random.Random) -> None:
         try:

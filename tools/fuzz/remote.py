@@ -116,7 +116,7 @@ class Scene:
         slurm.submit(request, show)
 
     def reading_calls(self) -> list[Call]:
-        """Return everything that looks into these folders."""
+        """Return all calls that read these folders."""
         storage = str(self.storage)
         follow = FollowSlurmJob(sweep=SWEEP, storage=storage, is_followed=False)
         stop = StopSlurmJob(sweep=SWEEP, storage=storage)
@@ -134,14 +134,14 @@ class Scene:
         return calls
 
     def places(self) -> list[Path]:
-        """Return what may be damaged: every file and folder but the victim's."""
+        """Return all files and folders that may be damaged: all but the victim's."""
         tops = (self.storage, self.work / "reports", self.state)
         paths = [path for top in tops for path in (*top.rglob("*"), top)]
         job = self.storage / "slurm" / SWEEP
         return sorted({*paths, job / "new", job / "job.out", self.work / "reports" / SWEEP / "x"})
 
     def outside(self) -> dict[str, bytes]:
-        """Return what lies where nothing may be changed."""
+        """Return the contents of the folders that must not change."""
         return {str(path): path.read_bytes() for path in self.victim.iterdir() if path.is_file()}
 
 
@@ -152,7 +152,7 @@ def _slurm(*arguments: str, input_text: str = "") -> str:
 
 
 def damages(scene: Scene) -> dict[str, Act]:
-    """Return what may be done to a file or a folder."""
+    """Return the ways to damage a file or a folder."""
     contents: dict[str, bytes | None] = {
         "nothing": b"",
         "noise": b"\xff\x00noise" * 99,
@@ -184,7 +184,7 @@ def damages(scene: Scene) -> dict[str, Act]:
 
 
 def fuzz_folders(scene: Scene, chance: random.Random) -> str:
-    """Damage one thing; return what was done. What looks there is called by `play`."""
+    """Damage one file or folder and return a label of the damage. `play` then reads it."""
     scene.begin()
     path = chance.choice(scene.places())
     label, damage = chance.choice([*damages(scene).items()])
@@ -247,7 +247,7 @@ def lies(chance: random.Random) -> bytes:
 
 
 def requests_to_login_node(scene: Scene, lie: bytes) -> list[Call]:
-    """Return what is asked of a login node."""
+    """Return the calls that send requests to a login node."""
 
     def asked(request: Any, value: Any) -> Call:
         return lambda: login(scene.base, lie).link.call(request, value, show)

@@ -67,7 +67,7 @@ class Place:
         (self.base / "requests").write_text("")
 
     def outside(self) -> dict[str, str]:
-        """Return what lies outside the storage and report folders: path -> what it is."""
+        """Return the state of all files outside the storage and report folders: path -> state."""
         seen: dict[str, str] = {}
         for top in (self.work, self.base / "victim"):
             for folder, names, files in os.walk(top):
@@ -87,7 +87,7 @@ class Place:
 
 
 def _file_state(path: Path) -> str:
-    """Return what changes when a file is written, be it with what it held.
+    """Return a text that changes when a file is written, even with the same contents.
 
     Not the time of the last change of its entry: that a second name of it is taken away from the
     storage changes nothing of the file.

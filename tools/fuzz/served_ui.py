@@ -70,7 +70,7 @@ def _lives(process: psutil.Process) -> bool:
 
 
 def questions_of(storage: Path) -> list[str]:
-    """Return what the UI of a store is asked: its experiments, and files of its runs."""
+    """Return the requests to the UI of a store: its experiments, and files of its runs."""
     artifacts = storage / "artifacts"
     questions = [_EXPERIMENTS]
     for path in sorted(path for path in artifacts.rglob("*") if path.is_file()):
@@ -80,7 +80,7 @@ def questions_of(storage: Path) -> list[str]:
 
 
 def _address(out: Path, pid: int, deadline: float) -> str | None:
-    """Wait until the command says where it answers; None where it ended, or says nothing."""
+    """Wait until the command prints its address. None if it ended or printed nothing."""
     while time.monotonic() < deadline:
         is_over = has_ended(pid)  # first, so that its last words are read
         if match := _ADDRESS.search(out.read_text(errors="replace")):
@@ -92,7 +92,7 @@ def _address(out: Path, pid: int, deadline: float) -> str | None:
 
 
 def _answers(address: str, questions: list[str]) -> Iterator[Fault]:
-    """Yield where the UI is silent, or tells what lies outside the storage."""
+    """Yield the requests that get no answer, or one with contents from outside the storage."""
     for question in ("", *questions):
         try:
             with urllib.request.urlopen(f"{address}/{question}", timeout=_ANSWER_SECONDS) as answer:

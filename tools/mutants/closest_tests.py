@@ -1,4 +1,4 @@
-"""Which test files look at a module: those that import it, the closest first."""
+"""The test files of a module: those that import it, the closest first."""
 
 import ast
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ class Imports(NamedTuple):
 
 @cache
 def imports_of(test: Path) -> Imports:
-    """Return what a test file imports, anywhere in it."""
+    """Return all imports of a test file, also those inside functions."""
     text = test.read_text()
     nodes = list(ast.walk(ast.parse(text)))
     names = [
@@ -33,7 +33,7 @@ def imports_of(test: Path) -> Imports:
 
 
 def names_in(path: Path) -> set[str]:
-    """Return what a module defines."""
+    """Return the names that a module defines."""
     names: set[str] = set()
     for node in ast.parse(path.read_text()).body:
         match node:

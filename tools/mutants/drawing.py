@@ -13,7 +13,7 @@ Place = tuple[str, str]
 def draw(
     tree: Path, seed: int, number: int, *, within: Collection[str], without: Iterable[Change] = ()
 ) -> list[Change]:
-    """Return as many changes of each package or module, one a function at most.
+    """Draw this number of changes of each package or module, at most one per function.
 
     As many of each kind too, as far as there are: constants are most of what can be changed.
     Functions of earlier changes are left out.

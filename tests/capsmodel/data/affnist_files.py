@@ -25,7 +25,7 @@ def digits(images: str) -> np.ndarray:
 
 
 def struct(pixels: np.ndarray) -> dict[str, np.ndarray]:
-    """Return images as affNIST's structure has them: one a column, row after row."""
+    """Return images as affNIST stores them: one per column, row after row."""
     labels = np.arange(len(pixels), dtype=np.uint8) % 10
     return {
         "vec": np.zeros((6, len(pixels))),

@@ -69,7 +69,7 @@ def results(capsules: Capsules, poses: Tensor) -> list[Tensor]:
 
 
 def held_in_full(monkeypatch: pytest.MonkeyPatch, make: Callable[[], Any]) -> Any:
-    """Return what a function makes where no votes go in tiles."""
+    """Return the result of a function whose votes are not tiled."""
     with monkeypatch.context() as patch:
         patch.setattr(agreement_rounds, "_TILE_BYTES", 2**30)
         return make()

@@ -30,7 +30,7 @@ class Known(NamedTuple):
 
 
 def known_of(votes: Tensor, shares: Tensor) -> Known:
-    """Return what the votes [edges, pose] tell of a parent that gets shares of them."""
+    """Return the posterior of a parent that gets shares of the votes [edges, pose]."""
     pose = votes.shape[1]
     mass = shares.sum()
     own_mean = torch.stack([share * vote for share, vote in zip(shares, votes, strict=True)]).sum(0)
@@ -56,7 +56,7 @@ def log_density(vote: Tensor, known: Known) -> Tensor:
 
 
 def all_known(votes: Tensor, shares: Tensor) -> tuple[list[list[Known]], list[Tensor]]:
-    """Return what the votes tell of each parent at each site, and the logarithms of the weights."""
+    """Return the posterior of each parent at each site, and the logarithms of the weights."""
     sites, _, out_caps, _ = votes.shape
     known = [
         [known_of(votes[s, :, j], shares[s, :, j]) for j in range(out_caps)] for s in range(sites)

@@ -22,7 +22,7 @@ class Sound(nn.Module):
         self.inner = nn.Linear(4, 3)
 
     def forward(self, values: Tensor) -> Tensor:
-        """Return what the inner layer makes of the values."""
+        """Return the output of the inner layer."""
         return self.inner(values).sin()
 
 
@@ -42,7 +42,7 @@ class BesideItsChildren(Sound):
         self.children_by_name = {"inner": self.inner}
 
     def forward(self, values: Tensor) -> Tensor:
-        """Return what the inner layer makes of the values."""
+        """Return the output of the inner layer."""
         return self.children_by_name["inner"](values).sin()
 
 
@@ -50,7 +50,7 @@ class InSingle(Sound):
     """Knows single precision alone."""
 
     def forward(self, values: Tensor) -> Tensor:
-        """Return what the inner layer makes of the values in single precision."""
+        """Return the output of the inner layer in single precision."""
         return self.inner(values.float()).sin()
 
 

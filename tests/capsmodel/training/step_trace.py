@@ -117,7 +117,7 @@ def learner_elsewhere(config: TrainingConfig) -> Learner:
 def slow_in_steps(
     learner: Learner, train: Images, step: Callable[[Images, Moment], object]
 ) -> list[str]:
-    """Return what is slow in the steps of an epoch after the first, which makes what is kept."""
+    """Return the slow operations of an epoch's steps, except the first, which fills the caches."""
     with patch.object(learner_module, "_PICKED_BATCHES", 1):  # each step gathers its images
         batches = learner.batches(train, 1)
         step(*next(batches))

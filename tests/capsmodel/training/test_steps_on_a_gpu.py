@@ -105,7 +105,7 @@ def config_of(**changes: Any) -> TrainingConfig:
 
 
 def slow_in_training(config: TrainingConfig, images: Images | None = None) -> list[str]:
-    """Return what is slow in batches, passes forward and backward, and norms of gradients."""
+    """Return the slow operations in batches, both passes and the norms of gradients."""
     learner = learner_elsewhere(config)
 
     def step(batch: Images, moment: Moment) -> None:
