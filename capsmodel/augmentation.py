@@ -156,7 +156,7 @@ class Patches(Augmentation):
 
     @property
     def keeps_range(self) -> bool:
-        """Whether the network sees values in [0, 1]: not if they are standardised."""
+        """Whether the network sees values in [0, 1]. Standardised values are outside."""
         return not self.standardise
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -298,7 +298,7 @@ class Steps(Augmentation):
 
     @property
     def keeps_range(self) -> bool:
-        """Whether the network sees values in [0, 1]: not if they are standardised."""
+        """Whether the network sees values in [0, 1]. Standardised values are outside."""
         return not self.mean
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -35,7 +35,7 @@ def reseed(generator: torch.Generator, stream: torch.Generator) -> None:
 def uniform(
     shape: Sequence[int], generator: torch.Generator | None, dtype: torch.dtype | None = None
 ) -> torch.Tensor:
-    """Return numbers in [0, 1) on a generator's device; None for PyTorch's own of the CPU.
+    """Return numbers in [0, 1) on a generator's device. None is PyTorch's global CPU generator.
 
     Those of half precision are the rounded numbers of single precision.
 
@@ -50,7 +50,7 @@ def uniform(
 
 
 def normal(shape: Sequence[int], generator: torch.Generator | None) -> torch.Tensor:
-    """Return standard normal numbers on a generator's device; None for PyTorch's own of the CPU.
+    """Return standard normal numbers on a generator's device; None is the global CPU generator.
 
     Raises:
         RuntimeError: If compiled or exported code is given a generator.

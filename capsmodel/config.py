@@ -177,7 +177,7 @@ def check_judged(config: TrainingConfig) -> None:
 
 
 def why_unbuildable(config: TrainingConfig) -> str:
-    """Return why the network of a config cannot be built or trained, on one line, "" if it can."""
+    """Return one line on why a config's network cannot be built or trained, or "" if it can."""
     try:
         check_judged(config)
         num_parameters(config)

@@ -22,7 +22,7 @@ def unknown(category: str, name: str, known: Iterable[str], below: Sequence[str]
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """Return a hint at the nearest name, after a space; "" if none is near."""
+    """Return a hint at the nearest name, after a space, or "" if no name is near."""
     near = _nearest(name, list(known))
     return f" Did you mean '{near[0]}'?" if near else ""
 

@@ -64,7 +64,7 @@ class Stopping(Part, ABC):
         return None
 
     def check_validation(self, num_images: int) -> None:
-        """Check that it can work with so many validation images, each right or wrong.
+        """Check that it can work with this number of validation images, each right or wrong.
 
         Raises:
             ValueError: In one sentence, if it cannot.

@@ -382,7 +382,7 @@ def _imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[str]:
 
 
 def _called(node: ast.Call) -> tuple[str, str]:
-    """Return the name of the object whose method is called, "" for a function; and the function."""
+    """Return the object's name ("" for a function) and the name of what is called."""
     if isinstance(node.func, ast.Attribute):
         return getattr(node.func.value, "id", ""), node.func.attr
     return "", getattr(node.func, "id", "")

@@ -147,7 +147,7 @@ class Sweep(Settings):
         return self.initial_arms()
 
     def initial_arms(self) -> tuple[Arm, ...]:
-        """Return the arms that exist before anything runs; none of a search.
+        """Return the arms that exist before anything runs. A search has none.
 
         Raises:
             ValueError: If an arm is not valid.

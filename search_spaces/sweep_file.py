@@ -172,7 +172,7 @@ def _check_imports(text: str, path: Path) -> None:
 
 
 def _imported(tree: ast.Module) -> set[str]:
-    """Return the top-level names that a file imports, "" for a relative import."""
+    """Return the top-level names that a file imports; a relative import is ""."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

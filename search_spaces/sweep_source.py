@@ -98,7 +98,7 @@ def names_used(tree: ast.Module) -> set[str]:
 
 
 def hint_at_sweeps(name: str, known: Iterable[str], *, is_near: bool = True) -> str:
-    """Return a hint, after a space, at the sweep or the file here that may be meant; "" if none.
+    """Return a hint at the sweep or file that may be meant, after a space, or "".
 
     Args:
         name: What no sweep is called.
@@ -137,7 +137,7 @@ def _sibling_files(path: Path) -> list[str]:
 
 
 def _name_or_none(path: Path) -> str | None:
-    """Return the name of a file's sweep, "" if it is no literal; None if it defines no sweep."""
+    """Return the name of a file's sweep: "" if it is not a literal, None without a sweep."""
     try:
         definition = sweep_definition(syntax_tree(read_source(path), path))
     except ValueError:

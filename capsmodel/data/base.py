@@ -188,7 +188,7 @@ class DataSet(Part, ABC):
 
     @property
     def reader_versions(self) -> tuple[str, ...]:
-        """Versions of what decodes the images of a user: another one may give other values."""
+        """Versions of the decoders of a user's images. Other versions may give other values."""
         return ()
 
     @property
@@ -203,7 +203,7 @@ class DataSet(Part, ABC):
         return round(num * self.fraction * self.train_fraction)
 
     def name_of(self, label: int) -> str:
-        """Return what a class is called."""
+        """Return the name of a class."""
         return self.class_names[label] if self.class_names else str(label)
 
     def prepare(self) -> None:

@@ -104,7 +104,7 @@ def _with_train_share(data: DataSet, splits: DataSplits) -> DataSplits:
 
 
 def facts_of(data: DataSet, splits: DataSplits) -> DataFacts:
-    """Return the facts of the loaded splits of a data set; every image of a user's own is hashed.
+    """Return the facts of the loaded splits. Every image of a user's data set is hashed.
 
     Raises:
         ValueError: If two splits share more images than chance explains, and the data set does not

@@ -81,7 +81,7 @@ class OverlaidImages(Images):
         return Images((images + other_images).clamp(max=1), self.labels[indices], objects, parts)
 
     def of_epoch(self, epoch: int, seed: int) -> Images:
-        """Return the pairs of one epoch: each original once below another one of another class."""
+        """Return the pairs of one epoch: each original once, under an original of another class."""
         if not self.are_redrawn:
             return self
         generator = stream(seed, "pairs", str(epoch))
@@ -251,7 +251,7 @@ def _labels(classes: Int64[Tensor, " originals"], pairs: _Pairs) -> Bool[Tensor,
 def _drawn_pairs(
     classes: Int64[Tensor, " originals"], shift: int, generator: torch.Generator
 ) -> _Pairs:
-    """Return a pair for each original: below another one of another class, both moved."""
+    """Return a pair for each original: a second original of another class over it, both moved."""
     below = torch.arange(len(classes))
     above = torch.randint(len(classes), (len(classes),), generator=generator)
     while bool((is_like := classes[above] == classes[below]).any()):
@@ -309,7 +309,7 @@ def _groups(classes: Sequence[int], order: Sequence[int]) -> list[tuple[int, int
 
 
 def _first(remaining: list[int], fits: Callable[[int], bool]) -> int | None:
-    """Take the first original that fits out of those left; None if none does."""
+    """Remove and return the first remaining original that fits, or None."""
     place = next((place for place, original in enumerate(remaining) if fits(original)), None)
     return None if place is None else remaining.pop(place)
 

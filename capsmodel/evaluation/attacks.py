@@ -98,7 +98,7 @@ class Attack(Part, ABC):
 
     @abstractmethod
     def broken(self, victim: Victim, rows: Int[Tensor, " images"], ball: Ball) -> Broken:
-        """Return what it achieves on some of the victim's images.
+        """Attack some of the victim's images.
 
         Args:
             victim: The network and the images.
@@ -148,7 +148,7 @@ class FGSM(Attack):
     kind: Literal["fgsm"] = "fgsm"
 
     def broken(self, victim: Victim, rows: Int[Tensor, " images"], ball: Ball) -> Broken:
-        """Return what the one step achieves."""
+        """Attack by one step."""
         return climbed(victim, rows, ball, step=ball.epsilon, num_steps=1)
 
 
@@ -167,7 +167,7 @@ class BIM(Attack):
     steps: Annotated[int, Field(ge=1, le=10_000)] = 10
 
     def broken(self, victim: Victim, rows: Int[Tensor, " images"], ball: Ball) -> Broken:
-        """Return what the steps achieve."""
+        """Attack by the steps."""
         step = ball.epsilon / self.steps
         return climbed(victim, rows, ball, step=step, num_steps=self.steps)
 
@@ -273,7 +273,7 @@ class SquareAttack(Attack):
     queries: Annotated[int, Field(ge=1, le=100_000)] = 500
 
     def broken(self, victim: Victim, rows: Int[Tensor, " images"], ball: Ball) -> Broken:
-        """Return what the search achieves."""
+        """Attack by the search."""
         generator = stream(victim.seed, "attack", f"square {ball.epsilon:g}")
         all_images, channels, height, width = victim.images.shape
         device = rows.device

@@ -127,7 +127,7 @@ class _Spread:
         self.number = self.number + counts.sum(dim=0)
 
     def variance(self) -> Tensor:
-        """Return the variance of each number; 0 where it counts in no image."""
+        """Return the variance of each number, or 0 if it counts in no image."""
         number = self.number.clamp(min=1).unsqueeze(-1)
         return (self._squares / number - (self._sum / number).square()).clamp(min=0)
 
@@ -153,7 +153,7 @@ def _of_each_image(
     around: Neighbourhood,
     weights: Float[Tensor, "edges places"],
 ) -> dict[str, Float[Tensor, " images"]]:
-    """Return the share of active children, and the means over them, 0 where none is."""
+    """Return the share of active children and the means over them, or 0 if none is active."""
     has_main = around.sum_over_parents((shares >= _HALF).sum(dim=2).float()) > 0
     entropy = around.sum_over_parents(torch.special.entr(shares).sum(dim=2))
     polarisation = 1 - entropy / _num_parents(shares, around).log().clamp(min=_SMALLEST)

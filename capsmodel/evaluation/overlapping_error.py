@@ -124,7 +124,7 @@ def _judged(trained: Trained, pairs: OverlaidImages) -> _Judged:
 def overlap(
     parts: Float[Tensor, "pairs two channels height width"],
 ) -> Float[Tensor, " pairs"]:
-    """Return the ink that the two images of each pair share, over that of the one with less."""
+    """Return the ink shared by the two images of each pair, as a share of the smaller ink."""
     first, second = parts.double().flatten(2).cpu().unbind(1)
     less = torch.minimum(first.sum(dim=1), second.sum(dim=1))
     return torch.minimum(first, second).sum(dim=1) / less.clamp(min=1e-12)

@@ -31,7 +31,7 @@ def replace_router(network: nn.Module, name: str, router: nn.Module) -> None:
 def totals(
     shares: Float[Tensor, "edges sites out_caps"], around: Neighbourhood
 ) -> Float[Tensor, "edges sites 1"]:
-    """Return at each edge what its child gives to all its parents together."""
+    """Return at each edge the sum of its child's shares over all parents."""
     return around.sum_over_parents(shares.sum(dim=2)).unsqueeze(2)
 
 

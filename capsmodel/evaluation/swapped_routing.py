@@ -222,7 +222,7 @@ def _routers_in(network: nn.Module) -> Iterator[tuple[str, IteratedRouter]]:
 def _compared(
     swapped: Trained, data: DataSplits, before: Float[Tensor, "images classes"]
 ) -> tuple[Float[Tensor, " images"], Bool[Tensor, " images"]]:
-    """Return of each test image its error, and whether its answer is not that of the beliefs."""
+    """Return the error of each test image, and whether its answer differs from the beliefs."""
     task, labels = swapped.config.data.task, data.test.labels
     beliefs = beliefs_in(swapped, data.test)
     is_other = task.answers(beliefs, labels) != task.answers(before, labels)

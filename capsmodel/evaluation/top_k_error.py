@@ -36,7 +36,7 @@ class TopKError(Evaluation):
         return (self.metric("top_k_error", words=f"top-{self.k} error"),)
 
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
-        """Return the error, and that of each image.
+        """Return the mean error and the error of each image.
 
         Raises:
             ValueError: If there are no more classes than may be named.

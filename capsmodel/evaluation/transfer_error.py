@@ -150,7 +150,7 @@ class LastPoint(Victim):
 
 
 def _check_fit(source: Trained, trained: Trained) -> None:
-    """Check that a network can be given another one's images.
+    """Check that a network takes the images of the other.
 
     Raises:
         ValueError: If they are of another shape, or have other classes.

@@ -1,4 +1,4 @@
-"""A network under attack: what it says of changed images, and where they should move."""
+"""A network under attack: its errors on changed images, and the gradient for the next step."""
 
 import copy
 from typing import Literal, NamedTuple

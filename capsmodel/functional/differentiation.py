@@ -63,12 +63,12 @@ def stops_at_last_round(gradient: str) -> bool:
 
 
 def is_plain() -> bool:
-    """Return whether PyTorch is to differentiate, compile or trace what is computed now."""
+    """Return whether PyTorch itself differentiates, compiles or traces the current operations."""
     return is_traced() or _IS_PLAIN.get()
 
 
 def is_traced() -> bool:
-    """Return whether PyTorch compiles, exports or traces what is computed now."""
+    """Return whether PyTorch compiles, exports or traces the current operations."""
     return torch.compiler.is_compiling() or torch.jit.is_tracing()  # pyright: ignore[reportPrivateImportUsage]
 
 

@@ -223,7 +223,7 @@ class _Tiled(WrittenByHand):
 
 
 def _plain(asked: tuple[float, float, bool], *inputs: Any) -> tuple[Tensor, ...]:
-    """Return those statistics that are asked for, differentiated automatically."""
+    """Return the requested statistics, differentiated automatically."""
     poses, matrices, offsets, activations, assignment, previous = inputs
     votes = ProductVotes(activations, ONE_PLACE, poses, matrices, offsets)
     statistics = plain_statistics(votes, Question(assignment, previous, *asked))
@@ -326,7 +326,7 @@ class _Backward:
         return weights.unsqueeze(2)
 
     def _through_votes(self, tile: _Tile, at: _Slopes, weights: Tensor) -> None:
-        """Add to the gradients of what the votes are products of."""
+        """Add to the gradients of the votes' factors."""
         slope = torch.mul(weights, 2 * at.variance, out=tile.room)
         if at.distances is not None:
             precision = self.saved.variance[tile.sites].reciprocal()

@@ -13,7 +13,7 @@ HALVES = (torch.bfloat16, torch.float16)
 
 
 def in_own_type(device: str) -> AbstractContextManager[Any]:
-    """Compute in the type of what is given in the block, also within a block of autocast."""
+    """Compute in the inputs' own type inside the block, also under autocast."""
     return torch.autocast(device, enabled=False) if is_cast(device) else nullcontext()
 
 

@@ -67,7 +67,7 @@ def self_attention_routing(
 def _attended(
     votes: Float[Tensor, "sites out_caps edges pose"], added: Float[Tensor, "out_caps edges"] | None
 ) -> tuple[Float[Tensor, "sites out_caps pose"], Float[Tensor, "sites out_caps edges"]]:
-    """Return each output's sum of its shares of the votes, and these without what is added."""
+    """Return the sum of each output's shares of the votes, and the shares before the bias."""
     if is_plain() or not torch.is_grad_enabled():
         return _computed(votes, added)[:2]
     return cast(tuple[Tensor, Tensor, Tensor], _Attention.apply(votes, added))[:2]
@@ -99,7 +99,7 @@ class _Attention(WrittenByHand):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return the gradients of the votes and of what is added to the shares."""
+        """Return the gradients of the votes and of the bias of the shares."""
         of_sums, of_shares, of_key = gradients
         votes, added, shares, key = ctx.saved_tensors
         gradient = torch.zeros_like(key) if of_sums is None else of_sums.contiguous()

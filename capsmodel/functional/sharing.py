@@ -78,7 +78,7 @@ class Shares:
         shares: Float[Tensor, "sites out_caps edges"],
         gradient: Float[Tensor, "sites out_caps edges"],
     ) -> Float[Tensor, "sites out_caps edges"]:
-        """Return the gradient of the logits by that of the shares; a leak does not change it."""
+        """Return the gradient of the logits from the gradient of the shares, leaky or not."""
         mean = (shares * gradient).sum(dim=self._axis, keepdim=True)
         if self._is_over_places:
             mean = self.neighbourhood.sum_over_parents(mean.squeeze(1).t()).t().unsqueeze(1)
@@ -148,7 +148,7 @@ class _Sharing(WrittenByHand):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return the gradients of the votes, of what they agreed with, and of the logits."""
+        """Return the gradients of the votes, the poses that they agreed with, and the logits."""
         of_sums, of_couplings = gradients
         votes, agreed, couplings = cast(tuple[Tensor, Tensor, Tensor], ctx.saved_tensors)
         gradient = torch.zeros_like(agreed) if of_sums is None else of_sums.contiguous()

@@ -189,7 +189,7 @@ class GridPrimaryCapsules(InitialisedModule):
         return self.out_types * self.window.positions(height) * self.window.positions(width)
 
     def extra_repr(self) -> str:
-        """Return what is set, for the module's `repr`."""
+        """Return the settings, for the module's `repr`."""
         return (
             f"{self.in_channels}, out_types={self.out_types}, pose_dim={self.pose_dim}, "
             f"with_activations={self.with_activations}"

@@ -53,7 +53,7 @@ class CapsuleStack(InitialisedModule):
         batch_norm: bool = False,
         skip: bool = False,
     ) -> None:
-        """Take the sizes, the routing of all layers, and what is between them.
+        """Take the sizes, the routing of all layers, and the operations between them.
 
         Args:
             in_caps: Number of inputs.

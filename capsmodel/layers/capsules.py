@@ -124,7 +124,7 @@ class Capsules(InitialisedModule):
         return reported(self, self.router(votes, generator))
 
     def extra_repr(self) -> str:
-        """Return what is set, for the module's `repr`."""
+        """Return the settings, for the module's `repr`."""
         return (
             f"in_caps={self.in_caps}, in_dim={self.in_dim}, out_caps={self.out_caps}, "
             f"out_dim={self.out_dim}"

@@ -180,7 +180,7 @@ class ConvCapsules(InitialisedModule):
             self.register_buffer("weight", torch.empty(shape), persistent=False)
 
     def _add_offsets(self, edges: int, offsets: Tensor | None) -> None:
-        """Add what is added to the votes from each place, which no file of weights holds."""
+        """Add the offsets of each place as a buffer that files of weights leave out."""
         self._given_offsets = self._of_each_edge(offsets, edges)
         empty = None if self._given_offsets is None else torch.empty(edges, self.pose_dim)
         self.register_buffer("offsets", empty, persistent=False)
@@ -247,7 +247,7 @@ class ConvCapsules(InitialisedModule):
         return Neighbourhood(height, width, self.windows[0].kernel_size, self.stride)
 
     def extra_repr(self) -> str:
-        """Return what is set, for the module's `repr`."""
+        """Return the settings, for the module's `repr`."""
         padding = f"padding={self.padding!r}, " if self.padding else ""
         added = ", bias=True" if self.bias is not None else ""
         one_matrix = ", one_matrix=True" if self.one_matrix else ""
@@ -391,7 +391,7 @@ def axis_windows(
 
 
 def pose_shape(kind: PoseKind, size: int) -> tuple[int, int]:
-    """Return rows and columns of a pose of so many numbers.
+    """Return rows and columns of a pose with this number of values.
 
     Raises:
         ValueError: If a matrix of so many numbers is not square.

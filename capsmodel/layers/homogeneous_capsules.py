@@ -63,7 +63,7 @@ class HomogeneousCapsules(InitialisedModule):
         self.norm.initialise(generator)
 
     def extra_repr(self) -> str:
-        """Return what is set, for the module's `repr`."""
+        """Return the settings, for the module's `repr`."""
         out_caps, in_caps, pose = self.weight.shape
         return f"{in_caps}, out_caps={out_caps}, pose_dim={pose}"
 

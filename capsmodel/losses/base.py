@@ -53,7 +53,7 @@ class Loss(Part, ABC):
 
     @classmethod
     def judges_logits(cls) -> bool:
-        """Return whether a network's own logits are what it judges, where there are any."""
+        """Return whether it judges a network's own logits, if there are any."""
         return cls.judge is not Loss.judge
 
     def check_classes(self, num_classes: int) -> None:
@@ -188,7 +188,7 @@ class LossModule(nn.Module):
         return Outputs(beliefs, None)
 
     def extra_repr(self) -> str:
-        """Return what is set, for the module's `repr`."""
+        """Return the settings, for the module's `repr`."""
         return f"{self.loss!r}, reduction={self.reduction!r}, from_logits={self.from_logits}"
 
 

@@ -27,7 +27,7 @@ class DrawingNetwork(Network):
         poses: Float[Tensor, "batch classes pose"],
         labels: Integer[Tensor, "batch *several"] | None,
     ) -> Outputs:
-        """Return the outputs with images drawn from one class capsule each, if any are drawn.
+        """Return the outputs with images drawn from one class capsule each, if there is a decoder.
 
         Args:
             outputs: Without images.

@@ -157,7 +157,7 @@ class SelfRoutingNet(Model):
         return (self.body.first_stride, *(1,) * (self.depth - 2))[: self.depth - 1]
 
     def start(self, out_types: int, *, of_classes: bool) -> MatrixStart:
-        """Return the initial values of the matrices of a layer with so many types of parents."""
+        """Return the initial values of the matrices of a layer, by its number of parent types."""
         deviations = None if self.routing.reads_activations else self.body.deviations
         if deviations is not None:
             return MatrixStart(deviations[of_classes], at_identity=False)

@@ -77,7 +77,7 @@ class ExponentialRate(LearningRateSchedule):
     staircase: Annotated[bool, Choices(False, True)] = False
 
     def at(self, setting: float, when: Moment) -> float:
-        """Return the rate after so many falls, whole ones or a part of one."""
+        """Return the rate after a number of falls, also a fraction of one."""
         falls = when.step / self.every_steps
         fallen = setting * self.factor ** (math.floor(falls) if self.staircase else falls)
         return max(fallen, min(setting, self.floor))

@@ -145,7 +145,7 @@ def _sentence(place: _Place, detail: ErrorDetails) -> str:
 
 
 def _allowed_text(field: FieldInfo) -> str | None:
-    """Return None for a class or another object that is no plain value."""
+    """Return None if the field takes an object that is not a plain value."""
     try:
         text = allowed(field)
     except PydanticInvalidForJsonSchema:

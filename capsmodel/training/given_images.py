@@ -101,7 +101,7 @@ def taken_images(data: DataSet, images: ImagesGiven) -> TakenImages:
 def _as_they_are(
     images: Any, shape: tuple[int, int, int]
 ) -> Float[Tensor, "batch channels height width"] | None:
-    """Return floating-point images of the network's shape, on their device; None of others."""
+    """Return floating-point images if they have the network's shape, on their device, else None."""
     if isinstance(images, np.ndarray) and images.dtype.kind == "f":
         images = torch.from_numpy(np.asarray(images, np.float32))
     if not (isinstance(images, Tensor) and images.is_floating_point() and images.numel() > 0):

@@ -326,7 +326,7 @@ def _given(value: Any) -> str:
 
 
 def presented(images: Images, present: Callable[[Tensor], Tensor]) -> Images:
-    """Return images, and the parts of each likewise, as the network is given them."""
+    """Return the images and their parts as they are presented to the network."""
     parts = images.parts
     if parts is not None:
         parts = torch.stack([present(part) for part in parts.unbind(1)], dim=1)

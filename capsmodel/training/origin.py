@@ -93,7 +93,7 @@ def _in_validation(learner: Learner, split: Images, progress: float) -> Origin |
 
 @contextmanager
 def _outputs_watched(network: nn.Module) -> Generator[list[str]]:
-    """Record meanwhile which modules turn finite inputs into others, in the order of their ends."""
+    """Record which modules turn finite inputs into non-finite outputs, in order of completion."""
     broken: list[str] = []
 
     def watch(name: str) -> Callable[[nn.Module, Any, Any, Any], None]:
@@ -114,7 +114,7 @@ def _outputs_watched(network: nn.Module) -> Generator[list[str]]:
 
 @contextmanager
 def _gradients_watched(learner: Learner) -> Generator[list[str]]:
-    """Record meanwhile which parameters get gradients that are not finite, in backward order."""
+    """Record which parameters get non-finite gradients, in backward order."""
     broken: list[str] = []
 
     def watch(name: str) -> Callable[[Tensor], None]:

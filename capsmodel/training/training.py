@@ -449,7 +449,7 @@ class Training:
 
 
 def _check_parts(config: TrainingConfig, train: Images) -> None:
-    """Check that a decoder of several classes has what it is to draw of each.
+    """Check that a decoder of several classes has the parts that it has to draw.
 
     Raises:
         ValueError: If the images do not have the parts.

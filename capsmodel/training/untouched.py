@@ -54,7 +54,7 @@ def _state(network: nn.Module) -> dict[str, Tensor]:
 
 
 def tensors_of(handed: Outputs, before: Outputs) -> dict[str, HandedAndBefore]:
-    """Return each tensor of outputs that a part was handed beside what it was before."""
+    """Return each output tensor that a part was handed, with its earlier copy."""
     pairs = {name: (value, getattr(before, name)) for name, value in handed._asdict().items()}
     return {name: pair for name, pair in pairs.items() if isinstance(pair[0], Tensor)}
 

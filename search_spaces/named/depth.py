@@ -32,7 +32,7 @@ _REMEDIES = {
 
 
 def _layers(number: int) -> dict[str, object]:
-    """Return the changes that make so many layers of capsules, the class capsules included."""
+    """Return the changes that make this number of capsule layers, class capsules included."""
     return {"model.hidden_capsules": (16,) * (number - 1)} if number > 1 else {}
 
 

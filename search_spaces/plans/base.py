@@ -217,7 +217,7 @@ class Plan(Settings):
         return scheduler.mean_share(num_epochs) if scheduler else 1.0
 
     def question(self) -> str:
-        """Return the question that its selection answers; with another one, it selects anew."""
+        """Return the question that its selection answers. It selects anew if this changes."""
         return ""
 
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:

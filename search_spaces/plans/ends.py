@@ -44,7 +44,7 @@ class End(Part, ABC):
 
     @abstractmethod
     def reason(self, progress: SearchProgress) -> str:
-        """Return why the search ends now, "" if it continues."""
+        """Return why the search ends now, or "" if it continues."""
 
     @property
     @abstractmethod

@@ -199,7 +199,7 @@ class Search(Plan):
 
     @property
     def until(self) -> str:
-        """Its ends as text, "" if it has none."""
+        """Its ends as text, or "" if it has none."""
         return ", ".join(end.description for end in self.stop)
 
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:

@@ -124,7 +124,7 @@ def path_without_kinds(name: str) -> str:
 
 
 def _steps(name: str) -> list[tuple[str, str]]:
-    """Return the fields of a path, each with its kind, "" where it names none."""
+    """Return the fields of a path, each with its kind, or "" without a kind."""
     if not _PATH.fullmatch(name):
         raise ValueError(
             f"'{name}' is not a path: give fields with one point between two, and a part's kind in "

@@ -187,9 +187,9 @@ def power(
     *,
     num_printed: int = PRINTED,
 ) -> Iterator[Figure]:
-    """Count bold of an effect as large as tables of equal arms print as their reach.
+    """Count how often an effect is bold that is as large as the detectable effect in print.
 
-    What tables print is not the same in each: its median is taken.
+    The printed value differs from table to table: the median is taken.
     """
     _, seeds, images = shape
     objects, equal = generator.objects(images), [generator.error] * len(grid.levels)

@@ -1,4 +1,4 @@
-"""Which small faults in the packages the tests find: seeded mutants, each against its tests.
+"""Mutation tests of the packages: seeded mutants, each against its own tests.
 
     python -m tools.mutants draw LIST --seed 1 --number 150
     python -m tools.mutants draw LIST --seed 2 --number 15 --suite slow --within MODULE MODULE

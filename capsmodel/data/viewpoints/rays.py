@@ -201,7 +201,7 @@ class _Meeting:
         self.surfaces = np.full_like(self.enters, first, np.int16)
 
     def cross(self, bounds: list[float], products: list[_Products]) -> None:
-        """Cut the rays at the planes, then at what is round."""
+        """Cut the rays at the planes, then at the round surfaces."""
         num_planes = len(bounds)
         for plane, (bound, product) in enumerate(zip(bounds, products[:num_planes], strict=True)):
             self._cross_plane(bound - product.start, self._speeds(product), self._first + plane)

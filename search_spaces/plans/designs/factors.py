@@ -269,7 +269,7 @@ def _part_or_level(base: TrainingConfig, path: str, level: Any) -> Any:
 
 
 def _is_other_number(base: TrainingConfig, path: str, level: Any) -> bool:
-    """Return whether a level is a number, as the base's value there is, and another one."""
+    """Return whether level and base value are both numbers, and differ."""
     if not isinstance(level, int | float) or not _exists(base, path):
         return False
     value = value_at(base, path.split("."))
