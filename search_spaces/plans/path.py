@@ -152,17 +152,17 @@ class Path(Plan):
             return (Propose(missing_cells),)
         if not has_ended(known, [cell for cell in cells if cell.arm in arms]):
             return (WAIT,)
-        paths = [path for name in self._left(taken) for path in self.changes[name]]
+        paths = [path for name in self._remaining(taken) for path in self.changes[name]]
         best = best_of(known, [*arms], self.choosing_seeds, by_loss=losses_compare(paths))
         return (Select((*before, best)),)
 
-    def _left(self, taken: Sequence[str]) -> list[str]:
+    def _remaining(self, taken: Sequence[str]) -> list[str]:
         return [name for name in self.changes if name not in taken]
 
     def _tries(self, taken: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield an arm for each remaining change on top of those taken."""
         settings = self._settings(taken)
-        for name in self._left(taken):
+        for name in self._remaining(taken):
             yield f"step {len(taken) + 1}: {name}", {**settings, **self.changes[name]}
 
     def _path(self, taken: Sequence[str]) -> dict[str, Mapping[str, Any]]:

@@ -67,8 +67,8 @@ class Source:
     """A module's text, in the bytes that its syntax tree counts."""
 
     def __init__(self, text: str) -> None:
-        self.whole = text.encode()
-        self.starts = [0, *accumulate(map(len, self.whole.splitlines(keepends=True)))]
+        self.content = text.encode()
+        self.starts = [0, *accumulate(map(len, self.content.splitlines(keepends=True)))]
 
     def begin(self, node: Expression) -> int:
         return self.starts[node.lineno - 1] + node.col_offset
@@ -79,19 +79,19 @@ class Source:
         return self.starts[node.end_lineno - 1] + node.end_col_offset
 
     def text(self, node: Expression) -> str:
-        return self.whole[self.begin(node) : self.end(node)].decode()
+        return self.content[self.begin(node) : self.end(node)].decode()
 
     def mutated_text(self, made: Replacement) -> str:
         begin, end = self.begin(made.first), self.end(made.last)
-        return (self.whole[:begin] + made.new.encode() + self.whole[end:]).decode()
+        return (self.content[:begin] + made.new.encode() + self.content[end:]).decode()
 
     def lines(self, made: Replacement) -> tuple[str, str]:
         """Return the lines that are touched, before and after."""
         assert made.last.end_lineno is not None
         first, last = self.starts[made.first.lineno - 1], self.starts[made.last.end_lineno]
         begin, end = self.begin(made.first), self.end(made.last)
-        mutated = self.whole[first:begin] + made.new.encode() + self.whole[end:last]
-        return self.whole[first:last].decode().strip(), mutated.decode().strip()
+        mutated = self.content[first:begin] + made.new.encode() + self.content[end:last]
+        return self.content[first:last].decode().strip(), mutated.decode().strip()
 
 
 def replacements(node: ast.AST, source: Source) -> Iterator[Replacement]:
@@ -157,7 +157,7 @@ def swapped_arguments(call: ast.Call, source: Source) -> Iterator[Replacement]:
             continue
         first, second = source.text(argument), source.text(following)
         if first != second:
-            middle = source.whole[source.end(argument) : source.begin(following)].decode()
+            middle = source.content[source.end(argument) : source.begin(following)].decode()
             yield Replacement("arguments", argument, following, f"{second}{middle}{first}")
 
 
