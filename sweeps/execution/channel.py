@@ -57,7 +57,7 @@ class Channel:
                 data = data[os.write(self._writing, data[:_CHUNK]) :]
 
     def receive(self, wait_seconds: float | None = None) -> bytes | None:
-        """Return the next line, None if none came in time; None waits for ever.
+        """Return the next line, or None on timeout. `wait_seconds=None` waits forever.
 
         Raises:
             EOFError: If the other end is gone, or sends a line without an end.
@@ -83,7 +83,7 @@ class Channel:
 
 
 def channel_to_parent() -> Channel:
-    """Return a channel on what were descriptors 0 and 1; what is printed goes to descriptor 2."""
+    """Return a channel on descriptors 0 and 1; prints go to descriptor 2 from now on."""
     reading, writing = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

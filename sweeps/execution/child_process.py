@@ -14,9 +14,9 @@ from pydantic import BaseModel
 from sweeps.execution.channel import Channel
 from sweeps.storage.folder import in_storage
 
-_TAKE_SECONDS = 30.0  # that a message may wait for room in the pipe
+_SEND_SECONDS = 30.0  # that a message may wait for room in the pipe
 _END_SECONDS = 10.0
-_LOOK_SECONDS = 0.02
+_POLL_SECONDS = 0.02
 
 
 class ChildLostError(Exception):
@@ -24,7 +24,7 @@ class ChildLostError(Exception):
 
 
 class ChildProcess:
-    """A child that sends and takes lines of JSON.
+    """A child that sends and receives lines of JSON.
 
     It leads a session of its own, so that a Ctrl-C at the terminal is this process's alone, and all
     that it starts can be found and ended.
@@ -60,11 +60,11 @@ class ChildProcess:
         assert self._process.stdout is not None
         self._pipes = (self._process.stdin, self._process.stdout)
         reading, writing = self._process.stdout.fileno(), self._process.stdin.fileno()
-        self._channel = Channel(reading, writing, _TAKE_SECONDS)
+        self._channel = Channel(reading, writing, _SEND_SECONDS)
         self.pid = self._process.pid
         self._own = psutil.Process(self.pid)
-        self._first_word_by = time.monotonic() + start_seconds
-        self._has_spoken = False
+        self._first_message_by = time.monotonic() + start_seconds
+        self._has_sent = False
 
     @property
     def is_alive(self) -> bool:
@@ -102,20 +102,20 @@ class ChildProcess:
         Raises:
             ChildLostError: If it has ended, or takes longer.
         """
-        start_seconds = 0.0 if self._has_spoken else self._first_word_by - time.monotonic()
-        patience = left = min(max(longest_silence, start_seconds), most_seconds)
-        while left > 0:
+        start_seconds = 0.0 if self._has_sent else self._first_message_by - time.monotonic()
+        patience = remaining = min(max(longest_silence, start_seconds), most_seconds)
+        while remaining > 0:
             self.check()
             try:
-                line = self._channel.receive(min(left, 1.0))
+                line = self._channel.receive(min(remaining, 1.0))
             except EOFError as error:
                 raise self._ended(str(error)) from None
             if line is not None:
-                self._has_spoken = True
+                self._has_sent = True
                 return line
             if not self.is_alive:  # what it has started may keep the pipe open
                 raise self._ended()
-            left -= 1.0
+            remaining -= 1.0
         raise ChildLostError(f"its process has said nothing for {patience:.0f} seconds")
 
     def check(self) -> None:
@@ -135,7 +135,7 @@ class ChildProcess:
                 self._pipes[0].close()
             deadline = time.monotonic() + leave_seconds
             while self.is_alive and time.monotonic() < deadline:
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(_POLL_SECONDS)
         _end_session(self.pid)
         self._process.wait()
         for pipe in self._pipes:
@@ -182,21 +182,21 @@ def _end_session(leader: int) -> None:
         killed += family  # those that were being started meanwhile are seen in the next round
     deadline = time.monotonic() + _END_SECONDS
     while any(map(is_alive, killed)) and time.monotonic() < deadline:
-        time.sleep(_LOOK_SECONDS / 4)
+        time.sleep(_POLL_SECONDS / 4)
 
 
 def _family(leader: int) -> list[psutil.Process]:
     """Return the living processes of a session, and their children of other sessions."""
     family: dict[int, psutil.Process] = {}
     for process in psutil.process_iter():
-        if _is_of(process, leader):
+        if _is_in_session(process, leader):
             family[process.pid] = process
             with suppress(psutil.Error):
                 family |= {child.pid: child for child in process.children(recursive=True)}
     return [process for process in family.values() if is_alive(process)]
 
 
-def _is_of(process: psutil.Process, leader: int) -> bool:
+def _is_in_session(process: psutil.Process, leader: int) -> bool:
     try:
         return os.getsid(process.pid) == leader
     except OSError:

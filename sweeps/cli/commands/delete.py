@@ -37,7 +37,7 @@ def _print(deleted: "Deleted") -> None:
     table = table_of("what", "number", "size", numbers=2, elsewhere="")
     for kind in deleted.counts:
         size = "-" if kind.num_bytes is None else size_text(kind.num_bytes)
-        table.add_row(kind.what, f"{kind.number:,}", size if kind.number else "-")
+        table.add_row(kind.name, f"{kind.number:,}", size if kind.number else "-")
     out.print(table)
     for sentence in deleted.sentences:
         say(sentence)

@@ -45,5 +45,6 @@ def stop(
 
 def _resume_hint(launch: "RunningLaunch") -> str:
     """Return what resumes a launch."""
-    arguments = launch.words[launch.words.index("run") :] if "run" in launch.words else ()
+    command = launch.command
+    arguments = command[command.index("run") :] if "run" in command else ()
     return resume_hint(arguments, launch.folder, launch.sweep)

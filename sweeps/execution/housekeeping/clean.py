@@ -73,7 +73,7 @@ def _delete(leftover: Leftover, root: Path) -> None:
         folder.remove(leftover.path.name)
 
 
-def look(storage: Storage, store: RecordStore, needs: Needs) -> list[Leftover]:
+def find_leftovers(storage: Storage, store: RecordStore, needs: Needs) -> list[Leftover]:
     """Return all that may be freed.
 
     Args:
@@ -84,13 +84,13 @@ def look(storage: Storage, store: RecordStore, needs: Needs) -> list[Leftover]:
     Raises:
         StoreUnreachable: If the tracking store does not answer.
     """
-    leftovers = [*_of_cells(storage, needs), *_replaced(storage, needs)]
+    leftovers = [*_damaged_or_temporary(storage, needs), *_replaced(storage, needs)]
     if needs.only is None and needs.is_certain:
         leftovers += _elsewhere(storage)
-    return [*_of_attempts(storage, store, needs), *leftovers]
+    return [*_unneeded_attempts(storage, store, needs), *leftovers]
 
 
-def _of_cells(storage: Storage, needs: Needs) -> Generator[Leftover]:
+def _damaged_or_temporary(storage: Storage, needs: Needs) -> Generator[Leftover]:
     """Yield what is damaged or temporary in cells that nobody writes to."""
     for folder in _folders(storage.cells):
         if needs.concerns(folder.name) and not _is_taken(storage.cells, folder.name):
@@ -99,7 +99,7 @@ def _of_cells(storage: Storage, needs: Needs) -> Generator[Leftover]:
                     yield Leftover(kind, path, status.st_size, status.st_mtime, folder)
 
 
-def _of_attempts(storage: Storage, store: RecordStore, needs: Needs) -> Generator[Leftover]:
+def _unneeded_attempts(storage: Storage, store: RecordStore, needs: Needs) -> Generator[Leftover]:
     """Yield checkpoints that nobody resumes from, and results of attempts that were too late."""
     candidates = {
         folder.name: CellFolder(storage.cells, folder.name)
@@ -112,12 +112,12 @@ def _of_attempts(storage: Storage, store: RecordStore, needs: Needs) -> Generato
     for key in resumable:
         cell = candidates[key]
         is_recorded = key in records and records[key].outcome.is_final
-        is_filled = is_recorded or _final_of(cell) is not None
+        is_filled = is_recorded or _final_record(cell) is not None
         if not needs.wants_checkpoint(key, is_filled=is_filled):
             yield from _as_leftovers(Kind.CHECKPOINT, cell, checkpoints[key])
     for cell in candidates.values():
         results = cell.attempt_files(PREDICTIONS, WEIGHTS)
-        if len(set(results.values())) > 1 and (final := _final_of(cell)):
+        if len(set(results.values())) > 1 and (final := _final_record(cell)):
             late = [path for path in cell.unneeded_files(final) if path in results]
             yield from _as_leftovers(Kind.TEMPORARY, cell, late)
 
@@ -153,7 +153,9 @@ def _folders(parent: Path) -> list[Path]:
     if parent.is_symlink() or not parent.is_dir():
         return []
     with os.scandir(parent) as entries:
-        return sorted(parent / one.name for one in entries if one.is_dir(follow_symlinks=False))
+        return sorted(
+            parent / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)
+        )
 
 
 def _files_below(folder: Path, *, is_deep: bool = True) -> Iterator[tuple[Path, os.stat_result]]:
@@ -168,14 +170,14 @@ def _files_below(folder: Path, *, is_deep: bool = True) -> Iterator[tuple[Path, 
 
 
 def _is_taken(cells: Path, name: str) -> bool:
-    """Return whether a cell is held, a stranger's, or one whose lock cannot be looked at."""
+    """Return whether a cell is held, a stranger's, or one whose lock cannot be checked."""
     try:
         return CellFolder(cells, name).is_busy()
     except BadInput:
         return True
 
 
-def _final_of(cell: CellFolder) -> FinalRecord | None:
+def _final_record(cell: CellFolder) -> FinalRecord | None:
     """Return the final record, None if it is missing or cannot be read."""
     with suppress(BadInput):
         return cell.read_final()
@@ -219,7 +221,7 @@ def clean(
     """List what nothing in a storage folder needs, and delete it if asked to.
 
     Args:
-        sweep: Look only at the cells of this sweep; None looks at the whole storage folder.
+        sweep: Search the cells of this sweep alone; None searches the whole storage folder.
         older_than_seconds: List only what was not written to for this long.
         is_freeing: Whether to delete. Meanwhile the sweeps cannot be launched.
         storage_folder: By default `CAPSWEEP_STORAGE` or ./capsweep-store.
@@ -234,7 +236,8 @@ def clean(
     with ExitStack() as locks:
         sweeps = sweeps_and_whether_running(sweep, storage, store, locks if is_freeing else None)
         needs, notes = needs_of(sweep, sweeps, storage, store)
-        leftovers = untouched_since(look(storage, store, needs), time.time() - older_than_seconds)
+        leftovers = find_leftovers(storage, store, needs)
+        leftovers = untouched_since(leftovers, time.time() - older_than_seconds)
         if not is_freeing:
             return Cleaned(tuple(leftovers), is_freed=False, sentences=notes, exit_code=0)
         freed = free(leftovers, storage)

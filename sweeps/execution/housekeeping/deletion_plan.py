@@ -36,7 +36,7 @@ class DeletionPlan:
 class ItemCount:
     """A kind of thing, how many there are, and their bytes on disk; None if on a server."""
 
-    what: str
+    name: str
     number: int
     num_bytes: int | None
 
@@ -130,7 +130,7 @@ def _manifests(sweep: str, storage: Storage, store: RecordStore) -> tuple[Manife
 
 
 def _keys(manifests: Iterable[Manifest]) -> frozenset[str]:
-    return frozenset(cell.trial_key for one in manifests for cell in one.cells)
+    return frozenset(cell.trial_key for manifest in manifests for cell in manifest.cells)
 
 
 def _sizes(folders: Iterable[Path]) -> list[int]:

@@ -87,5 +87,5 @@ def trial_keys_of(sweep: str, storage: Storage, store: RecordStore) -> frozenset
             manifests.append(store.manifest(sweep))
         except BadInput:
             return None
-    keys = [cell.trial_key for one in manifests if one for cell in one.cells]
+    keys = [cell.trial_key for manifest in manifests if manifest for cell in manifest.cells]
     return frozenset(keys) if any(manifests) else None

@@ -258,18 +258,18 @@ def existing_places(
     return storage, address
 
 
-def check_writable(folder: Path, what: str) -> None:
+def check_writable(folder: Path, purpose: str) -> None:
     """Check that a folder exists or can be made, and is writable.
 
     Raises:
         BadInput: If not; it names the folder.
     """
-    existing = _check_folder(folder, what)
+    existing = _check_folder(folder, purpose)
     if not os.access(existing, os.W_OK | os.X_OK):
-        raise _unwritable(folder, what, f"{existing} is read-only")
+        raise _unwritable(folder, purpose, f"{existing} is read-only")
 
 
-def _check_folder(folder: Path, what: str) -> Path:
+def _check_folder(folder: Path, purpose: str) -> Path:
     """Return a folder or the nearest one above it that exists.
 
     Raises:
@@ -281,14 +281,14 @@ def _check_folder(folder: Path, what: str) -> Path:
         if existing.is_dir():
             return existing
     except OSError as error:  # a name too long, or a folder that may not be looked into
-        raise _unwritable(folder, what, str(error.strerror)) from error
-    raise _unwritable(folder, what, f"{existing} is no folder")
+        raise _unwritable(folder, purpose, str(error.strerror)) from error
+    raise _unwritable(folder, purpose, f"{existing} is no folder")
 
 
-def _unwritable(folder: Path, what: str, why: str) -> BadInput:
-    option = {"storage": "--storage", "report": "--reports"}.get(what, "--tracking-uri")
+def _unwritable(folder: Path, purpose: str, why: str) -> BadInput:
+    option = {"storage": "--storage", "report": "--reports"}.get(purpose, "--tracking-uri")
     return BadInput(
-        f"The {what} folder {folder.absolute()} cannot be written to ({why}): choose another, "
+        f"The {purpose} folder {folder.absolute()} cannot be written to ({why}): choose another, "
         f"{option}."
     )
 

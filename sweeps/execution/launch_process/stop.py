@@ -22,14 +22,14 @@ class RunningLaunch:
 
     Attributes:
         journals: The folder of its lock.
-        words: Its command line; empty if that cannot be read.
+        command: Its command line; empty if that cannot be read.
         folder: Its working folder; None likewise.
     """
 
     sweep: str
     journals: Path
     process: psutil.Process
-    words: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
     folder: Path | None = None
 
     def ask_to_end(self, *, is_now: bool) -> None:

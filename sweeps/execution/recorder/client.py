@@ -58,7 +58,7 @@ class RecorderClient:
     def finish(
         self,
         timeout_seconds: float,
-        tell: Callable[[int, int], None] = ignore_progress,
+        on_progress: Callable[[int, int], None] = ignore_progress,
         most_seconds: float = math.inf,
     ) -> bool:
         """Let it record the rest and end. Returns whether everything was recorded.
@@ -67,7 +67,7 @@ class RecorderClient:
 
         Args:
             timeout_seconds: How long it may go without progress.
-            tell: Called with how many trials are recorded, and of how many.
+            on_progress: Called with how many trials are recorded, and of how many.
             most_seconds: How long it may take in all.
         """
         deadline = time.monotonic() + most_seconds
@@ -76,7 +76,7 @@ class RecorderClient:
             while True:
                 if not self._process.is_alive:
                     self._restart()
-                self.error = self._last_word(timeout_seconds, tell, deadline)
+                self.error = self._finish(timeout_seconds, on_progress, deadline)
                 exit_code = self._process.exit_code
                 if exit_code == 0:
                     self.error = ""
@@ -91,8 +91,8 @@ class RecorderClient:
         """End it soon; a later one continues its work."""
         self._process.end(_STOP_SECONDS)
 
-    def _last_word(
-        self, timeout_seconds: float, tell: Callable[[int, int], None], deadline: float
+    def _finish(
+        self, timeout_seconds: float, on_progress: Callable[[int, int], None], deadline: float
     ) -> str:
         """Send the timeout, pass on the progress, and return why records are left."""
         done = error = ""
@@ -106,7 +106,7 @@ class RecorderClient:
                 if not error:
                     num_done, num_left = report.num_done, report.num_left
                     done = f", with {num_done} of {num_left} recorded" if num_left else ""
-                    tell(num_done, num_left)
+                    on_progress(num_done, num_left)
         except ChildLostError:
             return error or f"the recorder ended, or the store was silent{done}"
 

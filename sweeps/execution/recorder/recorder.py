@@ -51,7 +51,7 @@ class Recorder:
         records: RecordWriter,
         queue: RecorderQueue,
         cells: Path,
-        moved: Callable[[str, bool], None] = lambda what, is_through: None,
+        moved: Callable[[str, bool], None] = lambda step, is_through: None,
     ) -> None:
         self._records = records
         self._queue = queue
@@ -134,7 +134,7 @@ class Recorder:
         if folder.is_busy() or self.is_behind(queued):
             return
         if queued.record_id and queued.outcome is Outcome.RUNNING:
-            self._note(queued, queued.record_id, Outcome.INTERRUPTED, epochs=queued.last_epoch)
+            self._set_outcome(queued, queued.record_id, Outcome.INTERRUPTED, epochs=queued.last_epoch)
         if not queued.is_wanted:
             self._queue.forget([queued.trial_key])
 
@@ -276,9 +276,9 @@ class Recorder:
         if state.type in {"failed", "pruned"}:
             self._records.upload(record_id, folder.log)
             facts = {"reason": state.reason, "epochs": folder.epochs_done(), "time": state.time}
-            self._note(queued, record_id, Outcome(state.type), **facts)
+            self._set_outcome(queued, record_id, Outcome(state.type), **facts)
         elif queued.outcome is not Outcome.RUNNING:
-            self._note(queued, record_id, Outcome.RUNNING, reason="", time=state.time)
+            self._set_outcome(queued, record_id, Outcome.RUNNING, reason="", time=state.time)
 
     def _carry_final(self, record_id: str, folder: CellFolder, final: FinalRecord) -> None:
         check_files(folder, final)
@@ -293,7 +293,7 @@ class Recorder:
         self._records.set_final(record_id, final)
         self._queue.update(folder.trial_key, outcome=final.outcome.value)
 
-    def _note(self, queued: QueuedCell, record_id: str, outcome: Outcome, **facts: Any) -> None:
+    def _set_outcome(self, queued: QueuedCell, record_id: str, outcome: Outcome, **facts: Any) -> None:
         self._records.set_outcome(record_id, outcome, **facts)
         self._queue.update(queued.trial_key, outcome=outcome.value)
 

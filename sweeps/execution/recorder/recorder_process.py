@@ -29,7 +29,7 @@ from sweeps.tracking.addresses import public
 from sweeps.tracking.store import RecordStore, RecordWriter
 from sweeps.tracking.sweep_logs import publish_log
 
-_SECONDS_BETWEEN_WORDS = 1.0
+_SECONDS_BETWEEN_REPORTS = 1.0
 _REFUSED_SECONDS = 15.0
 _MOST_REFUSALS = 3
 
@@ -44,19 +44,19 @@ class Rest:
     Args:
         timeout_seconds: How long it may go without progress.
         num_left: Trials that are to be recorded.
-        tell: Called with how many are recorded, and of how many.
+        on_progress: Called with how many are recorded, and of how many.
     """
 
     def __init__(
-        self, timeout_seconds: float, num_left: int, tell: Callable[[int, int], None]
+        self, timeout_seconds: float, num_left: int, on_progress: Callable[[int, int], None]
     ) -> None:
         self._timeout_seconds = timeout_seconds
         self._num_left = num_left
-        self._tell = tell
+        self._on_progress = on_progress
         self._num_done = self._num_refusals = 0
         self._taken = set[str]()
         self._moved_at = self._reported_at = time.monotonic()
-        tell(0, num_left)
+        on_progress(0, num_left)
 
     @property
     def is_over(self) -> bool:
@@ -70,16 +70,16 @@ class Rest:
         """Note that the store has refused what is left, or not answered."""
         self._num_refusals = self._num_refusals + 1 if is_refusal else 0
 
-    def moved(self, what: str, is_through: bool) -> None:
+    def moved(self, step: str, is_through: bool) -> None:
         """Note that the store has taken something, which may complete a trial."""
-        if what in self._taken and not is_through:
+        if step in self._taken and not is_through:
             return
-        self._taken.add(what)
+        self._taken.add(step)
         self._num_refusals = 0
         self._moved_at = time.monotonic()
         self._num_done = min(self._num_left, self._num_done + is_through)
-        if is_through or self._moved_at > self._reported_at + _SECONDS_BETWEEN_WORDS:
-            self._tell(self._num_done, self._num_left)
+        if is_through or self._moved_at > self._reported_at + _SECONDS_BETWEEN_REPORTS:
+            self._on_progress(self._num_done, self._num_left)
             self._reported_at = self._moved_at
 
 
@@ -320,9 +320,9 @@ class RecorderProcess:
     def _recorder(self) -> Recorder:
         return Recorder(self._record.writer, self._queue, self._storage.cells, self._moved)
 
-    def _moved(self, what: str, is_through: bool) -> None:
+    def _moved(self, step: str, is_through: bool) -> None:
         if self._rest:
-            self._rest.moved(what, is_through)
+            self._rest.moved(step, is_through)
 
     def _try(self, step: Callable[[], bool]) -> bool:
         """Do a step; return False after an error of the store, which is tried again later.

@@ -95,7 +95,7 @@ class RecorderQueue:
     """
 
     def __init__(self, journals: Path, tracking_uri: str) -> None:
-        self.stem = QUEUE + _name_of(tracking_uri, journals.parent)
+        self.stem = QUEUE + _store_name(tracking_uri, journals.parent)
         folder = in_storage(journals)
         self.lock = FileLock(folder, f"{self.stem}.lock")
         self._database = _opened(folder, f"{self.stem}.db")
@@ -225,8 +225,8 @@ def _with_tables(folder: Folder, name: str) -> RetryingConnection:
     return database
 
 
-def _name_of(tracking_uri: str, storage: Path) -> str:
-    """Return what tells a tracking store from others of one storage folder.
+def _store_name(tracking_uri: str, storage: Path) -> str:
+    """Return a name of a tracking store that is unique in a storage folder.
 
     A database inside it is named by its place there, so that the folder can be moved and copied.
     """

@@ -110,7 +110,7 @@ def repair(
             sentences.append(f"'{name}' is being run, and was left alone.")
             continue
         with sweep_lock(name, storage):
-            one = SweepRepair(storage, store, name)
-            sentences += one.run()
-            is_whole &= one.is_whole
+            sweep_repair = SweepRepair(storage, store, name)
+            sentences += sweep_repair.run()
+            is_whole &= sweep_repair.is_whole
     return Repaired(tuple(sentences), 0 if is_whole else 3)

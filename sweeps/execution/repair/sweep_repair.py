@@ -139,7 +139,7 @@ def _contents(manifest: Manifest) -> set[object]:
     return {*cells, *stopped, *evaluations, *(["is over"] if not manifest.is_growing else [])}
 
 
-def _of_replaced(trial_key: str, *, is_whole: bool) -> str:
+def _replaced_sentence(trial_key: str, *, is_whole: bool) -> str:
     """Return a sentence on a trial whose recorded files were replaced.
 
     Args:
@@ -212,7 +212,7 @@ class SweepRepair:
         missing = unrecorded(self._store, self._storage, manifest)
         replaced = self._with_replaced_files(manifest)
         again = [key for key, kinds in replaced.items() if self._holds_files(key, kinds)]
-        yield from (_of_replaced(key, is_whole=key in again) for key in replaced)
+        yield from (_replaced_sentence(key, is_whole=key in again) for key in replaced)
         self.is_whole &= len(again) == len(replaced)
         keys = list(dict.fromkeys([*missing.to_carry, *self._with_holes(manifest), *again]))
         num_filled = len({*keys, *missing.evaluated})

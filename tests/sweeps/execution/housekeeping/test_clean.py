@@ -117,13 +117,13 @@ def test_what_nothing_needs_is_told_and_then_freed_and_nothing_else(launches: La
     lookalikes(launches)
     before, tables = files_of(launches), launches.tables()
     littered = litter(launches)
-    looked = launches.clean()
-    assert {leftover.path for leftover in looked.leftovers} == set(littered)
-    assert kinds(looked) == {Kind.CHECKPOINT: 2, Kind.DAMAGED: 4, Kind.TEMPORARY: 4}
-    assert sum(one.num_bytes for one in looked.leftovers) == 1000 + len(b"unnamed") + 8
+    listed = launches.clean()
+    assert {leftover.path for leftover in listed.leftovers} == set(littered)
+    assert kinds(listed) == {Kind.CHECKPOINT: 2, Kind.DAMAGED: 4, Kind.TEMPORARY: 4}
+    assert sum(leftover.num_bytes for leftover in listed.leftovers) == 1000 + len(b"unnamed") + 8
     assert set(littered) <= files_of(launches), "a look frees nothing"
     freed = launches.clean(is_freeing=True)
-    assert freed.leftovers == looked.leftovers
+    assert freed.leftovers == listed.leftovers
     assert (freed.sentences, freed.exit_code) == ((), 0)
     assert files_of(launches) - before == {some_cell(launches).lock.parents[1] / UNNAMED / "lock"}
     assert before <= files_of(launches)
@@ -144,7 +144,7 @@ def test_a_cell_whose_record_alone_is_final_needs_no_checkpoint(launches: Launch
     cell = some_cell(launches)
     (cell.path / "final.json").unlink()
     cell.checkpoint.write_bytes(b"half")
-    assert [one.path for one in launches.clean().leftovers] == [cell.checkpoint]
+    assert [leftover.path for leftover in launches.clean().leftovers] == [cell.checkpoint]
 
 
 def test_what_an_attempt_left_that_was_too_late_is_freed(launches: Launches) -> None:
@@ -181,7 +181,10 @@ def test_what_fresh_has_put_aside_is_freed_whole(launches: Launches) -> None:
 
 def test_of_one_sweep_only_its_cells_are_looked_at(launches: Launches) -> None:
     checkpoint, unnamed, *inside, _, _, _, _, _ = litter(launches)
-    assert {one.path for one in launches.clean("example").leftovers} == {checkpoint, *inside}
+    assert {leftover.path for leftover in launches.clean("example").leftovers} == {
+        checkpoint,
+        *inside,
+    }
     assert unnamed.exists()
     with pytest.raises(BadInput, match="Did you mean 'example'"):
         launches.clean("exmple")
@@ -191,7 +194,7 @@ def test_what_was_written_since_is_kept(launches: Launches) -> None:
     checkpoint, _, damaged, *_ = litter(launches)
     old(checkpoint)
     cleaned = launches.clean("example", older_than_seconds=2 * DAY_SECONDS, is_freeing=True)
-    assert [one.path for one in cleaned.leftovers] == [checkpoint]
+    assert [leftover.path for leftover in cleaned.leftovers] == [checkpoint]
     assert damaged.exists()
 
 
@@ -212,7 +215,7 @@ def test_a_cell_that_a_trial_holds_is_left_alone(launches: Launches) -> None:
     with cell.new_lock() as lock:
         assert lock.acquire()
         freed = launches.clean(is_freeing=True)
-    assert not {one.path for one in freed.leftovers} & set(cell.path.rglob("*"))
+    assert not {leftover.path for leftover in freed.leftovers} & set(cell.path.rglob("*"))
     assert cell.checkpoint.exists()
 
 
@@ -281,7 +284,7 @@ def test_what_cannot_be_deleted_is_said_and_the_rest_is_freed(
     monkeypatch.undo()
     assert freed.exit_code == 3
     assert "Permission denied" in freed.sentences[0]
-    assert {one.path for one in freed.leftovers} == set(others) - {unnamed}
+    assert {leftover.path for leftover in freed.leftovers} == set(others) - {unnamed}
 
 
 def test_a_storage_folder_that_is_not_there_is_not_made(launches: Launches) -> None:

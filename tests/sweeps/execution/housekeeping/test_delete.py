@@ -67,8 +67,8 @@ def test_what_would_go_is_told_and_nothing_is_touched(launches: Launches) -> Non
     put_artifacts(launches)
     before, cells = files(launches.storage.root), keys(launches)
     result = delete(launches)
-    counts = {one.what: one for one in result.counts}
-    assert [one.number for one in result.counts] == [6, 1, 6, 1]
+    counts = {count.name: count for count in result.counts}
+    assert [count.number for count in result.counts] == [6, 1, 6, 1]
     sizes = {path: len(data) for path, data in before.items()}
     in_cells = sum(size for path, size in sizes.items() if path.parts[-2] in cells)
     assert counts["cells"].num_bytes == in_cells > 0
@@ -82,8 +82,8 @@ def test_a_deleted_sweep_leaves_nothing_of_its_own(launches: Launches) -> None:
     artifacts, cells = put_artifacts(launches), keys(launches)
     deleted = delete(launches, is_deleting=True)
     assert (deleted.is_done, deleted.exit_code) == (True, 0)
-    left = files(launches.storage.root)
-    told_of = [path for path in left if "example" in path.name or set(path.parts) & cells]
+    remaining = files(launches.storage.root)
+    told_of = [path for path in remaining if "example" in path.name or set(path.parts) & cells]
     assert told_of == []
     assert not [path for path in artifacts if path.exists()]
     assert (launches.storage.artifacts / ("f" * 32) / "artifacts" / "config.json").exists()
@@ -130,12 +130,12 @@ def test_a_trial_that_another_sweep_holds_stays(launches: Launches, is_first: bo
     assert launches.num_epochs_trained() == num_trained
 
 
-def killed_after(left: list[int], act: Callable[..., Any]) -> Callable[..., Any]:
+def killed_after(remaining: list[int], act: Callable[..., Any]) -> Callable[..., Any]:
     """Return an act that is killed once the acts that share the number have left none of it."""
 
     def acting(*arguments: Any) -> Any:
-        left[0] -= 1
-        if left[0] < 0:
+        remaining[0] -= 1
+        if remaining[0] < 0:
             raise Killed
         return act(*arguments)
 
@@ -149,9 +149,9 @@ def test_killed_anywhere_it_is_given_again_and_does_the_rest(
     put_artifacts(launches)
     cells = keys(launches)
     with monkeypatch.context() as patch:
-        left = [step]
+        remaining = [step]
         for name in ("remove", "remove_all"):
-            patch.setattr(Folder, name, killed_after(left, getattr(Folder, name)))
+            patch.setattr(Folder, name, killed_after(remaining, getattr(Folder, name)))
         with suppress(Killed):
             delete(launches, is_deleting=True)
     if launches.storage.journals.joinpath("example.jsonl").exists():

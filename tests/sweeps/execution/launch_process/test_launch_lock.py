@@ -193,13 +193,13 @@ def test_a_pipe_that_nobody_reads_only_ends_the_show(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("release", "words"),
+    ("release", "expected"),
     [
         ('"release": "99.1", ', "another process, which runs capsweep 99.1 (this is "),
         ("", "another process, which runs an earlier capsweep (this is "),
     ],
 )
-def test_a_lock_of_another_release_says_so(tmp_path: Path, release: str, words: str) -> None:
+def test_a_lock_of_another_release_says_so(tmp_path: Path, release: str, expected: str) -> None:
     storage = Storage(tmp_path)
     storage.journals.mkdir()
     with FileLock(Folder(storage.journals), "example.lock") as lock:
@@ -208,7 +208,7 @@ def test_a_lock_of_another_release_says_so(tmp_path: Path, release: str, words: 
         os.pwrite(lock.descriptor, text.encode(), 0)
         with pytest.raises(BadInput) as refused, sole_launch("example", storage):
             pass
-    assert words in str(refused.value)
+    assert expected in str(refused.value)
 
 
 def refused() -> None:

@@ -37,7 +37,7 @@ class Scene:
     def recorder(self) -> Recorder:
         return Recorder(self.records, self.queue, self.cells)
 
-    def tell(self, *lines: Any) -> None:
+    def report(self, *lines: Any) -> None:
         for line in lines:
             self.cell.append(line)
 

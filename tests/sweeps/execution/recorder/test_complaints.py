@@ -13,11 +13,11 @@ from tests.sweeps.execution.recorder.scene import SPEC, START, Scene
 
 
 def test_a_record_that_somebody_deleted_is_carried_anew(scene: Scene) -> None:
-    scene.tell(START, reported(1))
+    scene.report(START, reported(1))
     scene.recorder().drain()
     deleted = scene.stored_run()
     deleted.is_deleted = True
-    scene.tell(reported(2))
+    scene.report(reported(2))
     scene.finish()
     scene.recorder().drain()
     assert scene.stored_run().record_id != deleted.record_id
@@ -25,9 +25,9 @@ def test_a_record_that_somebody_deleted_is_carried_anew(scene: Scene) -> None:
 
 
 def test_a_store_that_does_not_answer_is_not_taken_for_a_deleted_record(scene: Scene) -> None:
-    scene.tell(START, reported(1))
+    scene.report(START, reported(1))
     scene.recorder().drain()
-    scene.tell(reported(2))
+    scene.report(reported(2))
     scene.store.backend.is_unreachable = True
     with pytest.raises(StoreUnreachable):
         scene.recorder().drain()
@@ -44,7 +44,7 @@ def test_a_refusal_of_a_store_that_has_gone_away_is_no_complaint(
         scene.store.backend.is_unreachable = True
         raise StoreRefused("no", "no")
 
-    scene.tell(START, reported(1))
+    scene.report(START, reported(1))
     monkeypatch.setattr(scene.records, "find_trial", refuse)
     recorder = scene.recorder()
     with pytest.raises(StoreUnreachable):
@@ -54,9 +54,9 @@ def test_a_refusal_of_a_store_that_has_gone_away_is_no_complaint(
 
 def test_lines_that_nobody_may_read_leave_no_cell_behind(scene: Scene) -> None:
     recorder = scene.recorder()
-    scene.tell(START, START.model_copy(update={"fence": 2}))
+    scene.report(START, START.model_copy(update={"fence": 2}))
     recorder.drain()
-    scene.tell(reported(1))  # of a writer that had lost its lease
+    scene.report(reported(1))  # of a writer that had lost its lease
     recorder.drain()
     (queued,) = scene.queue.open_cells()
     assert not recorder.is_behind(queued)
@@ -92,7 +92,7 @@ def test_a_refused_record_is_complained_of_and_others_are_carried_and_settled(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = other_cell(scene)
-    scene.tell(START, reported(1))
+    scene.report(START, reported(1))
     other.append(start(key=OTHER))
     recorder = scene.recorder()
     recorder.drain()
@@ -106,7 +106,7 @@ def test_a_refused_record_is_complained_of_and_others_are_carried_and_settled(
         real(record_id, epochs)
 
     monkeypatch.setattr(scene.records, "log_epochs", refuse)
-    scene.tell(reported(2))
+    scene.report(reported(2))
     other.append(reported(1))
     recorder.drain()
     assert recorder.error == "metric too strange"
@@ -116,7 +116,7 @@ def test_a_refused_record_is_complained_of_and_others_are_carried_and_settled(
 
 def test_a_cell_that_no_sweep_wants_is_settled_once_and_forgotten(scene: Scene) -> None:
     recorder = scene.recorder()
-    scene.tell(START, reported(1))
+    scene.report(START, reported(1))
     recorder.drain()
     scene.queue.add([OTHER], "example", "parent")  # as --replace does
     recorder.settle_interrupted(lambda sweep: True)

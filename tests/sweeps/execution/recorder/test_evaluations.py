@@ -40,7 +40,7 @@ class EvaluatedScene(Scene):
     """A cell whose evaluations are to be carried."""
 
     def finish_and_record(self) -> None:
-        self.tell(START)
+        self.report(START)
         self.finish()
         self.recorder().drain()
 

@@ -52,16 +52,16 @@ def test_a_server_that_comes_back_empty_is_filled_from_the_folders(
     store = MlflowStore(server.address, tmp_path / "artifacts")
     for session in session_of(scene, store, monkeypatch):
         write_manifest(session.storage.journals, manifest())
-        scene.tell(START, reported(1))
+        scene.report(START, reported(1))
         serve(session)
         assert store.record(KEY) is not None
         server.come_back_empty()
-        scene.tell(reported(2))
+        scene.report(reported(2))
         if is_told_between:
             serve(session)
             serve(session)
             assert store.record(KEY) is not None, "not only at the end"
-        scene.tell(reported(3))
+        scene.report(reported(3))
         scene.finish(3)
         assert session.grant() == 0
         check_whole(session, MlflowStore(server.address, tmp_path / "artifacts"))
@@ -74,13 +74,13 @@ def test_a_database_that_is_deleted_is_made_and_filled_anew(
     assert database is not None
     for session in session_of(scene, mlflow_store, monkeypatch):
         write_manifest(session.storage.journals, manifest())
-        scene.tell(START, reported(1))
+        scene.report(START, reported(1))
         serve(session)
         database.unlink()
         shutil.rmtree(database.parent / "artifacts", ignore_errors=True)
-        scene.tell(reported(2))
+        scene.report(reported(2))
         serve(session)
-        scene.tell(reported(3))
+        scene.report(reported(3))
         scene.finish(3)
         assert session.grant() == 0
         check_whole(session, mlflow_store)

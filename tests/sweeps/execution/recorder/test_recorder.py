@@ -20,12 +20,12 @@ def test_a_trial_is_carried_as_it_goes(scene: Scene) -> None:
     recorder = scene.recorder()
     assert recorder.drain() == 0
     assert scene.stored_runs() == []
-    scene.tell(START, reported(1))
+    scene.report(START, reported(1))
     assert recorder.drain() == 1
     assert scene.outcome() == "running"
     assert scene.points()["train_loss"] == [1]
     assert recorder.drain() == 0, "nothing new"
-    scene.tell(reported(2))
+    scene.report(reported(2))
     scene.finish()
     recorder.drain()
     scene.check_finished()
@@ -33,7 +33,7 @@ def test_a_trial_is_carried_as_it_goes(scene: Scene) -> None:
 
 
 def test_a_record_holds_what_was_told(scene: Scene) -> None:
-    scene.tell(START, reported(1), reported(2))
+    scene.report(START, reported(1), reported(2))
     scene.finish(peak_memory_bytes=5)
     scene.recorder().drain()
     run = scene.stored_run()
@@ -65,7 +65,7 @@ def test_a_record_holds_what_was_told(scene: Scene) -> None:
 
 
 def test_a_record_holds_target_extra_tests_and_warnings_where_they_were_told(scene: Scene) -> None:
-    scene.tell(START, reported(1))
+    scene.report(START, reported(1))
     sentences = ("all class capsules are dead",)
     scene.finish(1, target="missed", extra_test_errors={"familiar": 0.25}, warnings=sentences)
     scene.recorder().drain()
@@ -78,7 +78,7 @@ def test_a_record_holds_target_extra_tests_and_warnings_where_they_were_told(sce
 
 
 def test_a_record_without_them_stays_readable(scene: Scene) -> None:
-    scene.tell(START, reported(1))
+    scene.report(START, reported(1))
     scene.finish(1)
     scene.recorder().drain()
     (record,) = scene.store.records([KEY]).values()
@@ -88,7 +88,7 @@ def test_a_record_without_them_stays_readable(scene: Scene) -> None:
 def test_the_numbers_of_health_are_carried_epoch_by_epoch(scene: Scene) -> None:
     curve = tuple(replace(epoch(number), health={"dead_capsules": number / 4}) for number in (1, 2))
     lines = (reported(line.epoch).model_copy(update={"epoch": line}) for line in curve)
-    scene.tell(START, *lines)
+    scene.report(START, *lines)
     scene.recorder().drain()
     scene.finish(curve=curve)
     scene.recorder().drain()
@@ -100,7 +100,7 @@ def num_calls_of_a_whole_carry(folder: Path) -> int:
     scene = Scene(folder)
     records = Breaking(scene.records, -1, False)
     scene.records = records  # pyright: ignore[reportAttributeAccessIssue]
-    scene.tell(START, reported(1), reported(2))
+    scene.report(START, reported(1), reported(2))
     scene.finish()
     scene.recorder().drain()
     scene.queue.close()
@@ -117,7 +117,7 @@ def test_killed_at_every_call_and_run_again_each_thing_is_there_once(tmp_path: P
         scene = Scene(folder)
         records = scene.records
         # NaN too, which a store may find different from itself
-        scene.tell(START, reported(1), reported(2, math.nan))
+        scene.report(START, reported(1), reported(2, math.nan))
         scene.finish(curve=(epoch(1), epoch(2, math.nan)))
         for call in (at_call, 1):  # the second attempt is killed as well, at its first call
             scene.records = Breaking(records, call, after)  # pyright: ignore
@@ -132,11 +132,11 @@ def test_killed_at_every_call_and_run_again_each_thing_is_there_once(tmp_path: P
 
 
 def test_with_its_cursor_lost_it_adopts_the_run_and_doubles_nothing(scene: Scene) -> None:
-    scene.tell(START, reported(1))
+    scene.report(START, reported(1))
     scene.recorder().drain()
     scene.queue.forget([KEY])
     scene.queue.add([KEY], "example", "parent")
-    scene.tell(reported(2))
+    scene.report(reported(2))
     scene.recorder().drain()
     scene.finish()
     scene.recorder().drain()
@@ -164,11 +164,11 @@ def test_a_trial_is_shown_under_the_record_that_its_sweep_has_in_this_round(scen
 
 def test_a_torn_outbox_is_made_good_by_the_final_record(scene: Scene) -> None:
     outbox = scene.cell.path / "outbox.jsonl"
-    scene.tell(START, reported(1))
+    scene.report(START, reported(1))
     outbox.write_bytes(outbox.read_bytes()[:-5])
     scene.recorder().drain()
     assert scene.points()["train_loss"] == []
-    scene.tell(reported(2))
+    scene.report(reported(2))
     scene.finish()
     scene.recorder().drain()
     scene.check_finished()
@@ -177,9 +177,9 @@ def test_a_torn_outbox_is_made_good_by_the_final_record(scene: Scene) -> None:
 def test_an_epoch_whose_line_was_lost_between_others_is_made_good_by_the_final_record(
     scene: Scene,
 ) -> None:
-    scene.tell(START, reported(1), reported(3))
+    scene.report(START, reported(1), reported(3))
     scene.recorder().drain()
-    scene.tell(reported(4))
+    scene.report(reported(4))
     scene.recorder().drain()
     assert scene.points()["train_loss"] == [1, 3, 4]
     scene.finish(4)
@@ -195,10 +195,10 @@ def test_a_cell_filled_elsewhere_is_recorded_from_its_final_record_alone(scene: 
 
 def test_a_torn_start_waits_for_the_next_attempt(scene: Scene) -> None:
     (scene.cell.path / "outbox.jsonl").write_bytes(b'{"type": "sta')
-    scene.tell(reported(1))
+    scene.report(reported(1))
     assert scene.recorder().drain() == 0
     assert scene.stored_runs() == []
-    scene.tell(START, reported(2))
+    scene.report(START, reported(2))
     scene.finish()
     scene.recorder().drain()
     scene.check_finished()
@@ -210,7 +210,7 @@ HOSTILE = "a'b\"c`d | $x$ <script> \x1b[31m \x00 \u2028 " + "é" * 9000
 def test_hostile_settings_and_names_are_recorded_and_block_nothing(scene: Scene) -> None:
     config = {"text": HOSTILE, "long": list(range(5000)), "none": None}
     hostile = spec(config=config, arm="x' OR 1=1 \n<b>", sweep="example")
-    scene.tell(start().model_copy(update={"head": hostile}), reported(1))
+    scene.report(start().model_copy(update={"head": hostile}), reported(1))
     scene.recorder().drain()
     assert scene.stored_run().facts["capsweep.arm"] == "x' OR 1=1 \n<b>"
     assert json.loads(scene.stored_run().files[ARTIFACT_CONFIG])["config"] == config
@@ -218,7 +218,7 @@ def test_hostile_settings_and_names_are_recorded_and_block_nothing(scene: Scene)
 
 def test_the_users_own_source_is_an_artifact(scene: Scene) -> None:
     with_source = SPEC.model_copy(update={"source": "x = 'é'\n"})
-    scene.tell(start().model_copy(update={"head": with_source}))
+    scene.report(start().model_copy(update={"head": with_source}))
     scene.recorder().drain()
     first, rest = scene.stored_run().files["parts.py"].decode().split("\n", 1)
     assert first.startswith("# ")
@@ -230,22 +230,22 @@ def test_a_record_deleted_in_mid_way_is_carried_anew_with_the_attempts_before_it
     scene: Scene,
 ) -> None:
     recorder = scene.recorder()
-    scene.tell(START, reported(1))
+    scene.report(START, reported(1))
     recorder.drain()
-    scene.tell(START.model_copy(update={"fence": 2}))
+    scene.report(START.model_copy(update={"fence": 2}))
     recorder.drain()
     scene.stored_run().is_deleted = True
-    scene.tell(reported(2).model_copy(update={"fence": 2}))
+    scene.report(reported(2).model_copy(update={"fence": 2}))
     recorder.drain()
     assert scene.points()["train_loss"] == [1, 2]
 
 
 def test_of_an_outbox_only_what_was_added_is_read_and_lost_leases_stay_known(scene: Scene) -> None:
     recorder = scene.recorder()
-    scene.tell(START, START.model_copy(update={"fence": 2}))
+    scene.report(START, START.model_copy(update={"fence": 2}))
     recorder.drain()
     outbox = scene.cell.path / "outbox.jsonl"
     outbox.write_bytes(b"x" * (outbox.stat().st_size - 1) + b"\n")
-    scene.tell(reported(1), reported(2).model_copy(update={"fence": 2}))
+    scene.report(reported(1), reported(2).model_copy(update={"fence": 2}))
     recorder.drain()
     assert scene.points()["train_loss"] == [2], "the first was told by one without its lease"

@@ -59,13 +59,13 @@ def test_a_recorder_that_moves_may_take_as_long_as_it_likes(
 ) -> None:
     progress: list[tuple[int, int]] = []
 
-    def tell(num_done: int, num_left: int) -> None:
+    def on_progress(num_done: int, num_left: int) -> None:
         progress.append((num_done, num_left))
         clock.seconds += 30
         (tmp_path / f"heard-{num_done}").touch()
 
     client = client_of(TELLING)
-    assert client.finish(30, tell)
+    assert client.finish(30, on_progress)
     assert progress == [(number, 6) for number in range(1, 7)]
     assert client.error == ""
 
@@ -82,12 +82,12 @@ def test_one_that_is_silent_is_ended_and_it_is_said_how_far_it_was(
 def test_one_who_waits_at_a_terminal_waits_no_longer_than_that(
     tmp_path: Path, clock: Clock, client_of: Callable[[str], RecorderClient]
 ) -> None:
-    def tell(num_done: int, _: int) -> None:
+    def on_progress(num_done: int, _: int) -> None:
         clock.seconds += 3
         (tmp_path / f"heard-{num_done}").touch()
 
     client = client_of(TELLING)
-    assert not client.finish(30, tell, most_seconds=5)
+    assert not client.finish(30, on_progress, most_seconds=5)
     assert "2 of 6" in client.error
 
 

@@ -114,7 +114,7 @@ def channel_on(end: socket.socket) -> Channel:
 
 
 def test_the_process_writes_to_mlflow_without_loading_what_makes_frames(tmp_path: Path) -> None:
-    words = """
+    script = """
 import sys
 from sweeps.execution.recorder import __main__ as recorder
 from sweeps.tracking.opening import open_store
@@ -122,14 +122,14 @@ recorder._do_without_frames()
 open_store(None, sys.argv[1]).writer().open_sweep("example", "")
 print("mlflow" in sys.modules, "pandas.core" in sys.modules)
 """
-    command = [sys.executable, "-c", words, str(tmp_path)]
+    command = [sys.executable, "-c", script, str(tmp_path)]
     environment = {**os.environ, "MLFLOW_TRACKING_URI": ""}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.split() == ["True", "False"]
 
 
 def test_what_is_told_is_carried_to_the_end(session: Session) -> None:
-    session.scene.tell(START, reported(1), reported(2))
+    session.scene.report(START, reported(1), reported(2))
     session.scene.finish()
     assert session.grant() == 0
     assert session.process.error == ""
@@ -140,14 +140,14 @@ def test_what_is_told_is_carried_to_the_end(session: Session) -> None:
 def test_it_waits_for_a_worker_that_outlives_the_driver(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session.scene.tell(START, reported(1))
+    session.scene.report(START, reported(1))
     worker = holding(session.scene.cell.path / "lock")
     is_busy, looks = CellFolder.is_busy, list[bool]()
 
     def look(folder: CellFolder) -> bool:
         looks.append(is_busy(folder))
         if len(looks) == 3:  # it has waited, and would look again
-            session.scene.tell(reported(2))
+            session.scene.report(reported(2))
             end(worker)
         return looks[-1]
 
@@ -159,7 +159,7 @@ def test_it_waits_for_a_worker_that_outlives_the_driver(
 
 
 def test_a_worker_that_does_not_end_is_waited_for_no_longer_than_granted(session: Session) -> None:
-    session.scene.tell(START, reported(1))
+    session.scene.report(START, reported(1))
     worker = holding(session.scene.cell.path / "lock")
     try:
         started = time.monotonic()
@@ -171,7 +171,7 @@ def test_a_worker_that_does_not_end_is_waited_for_no_longer_than_granted(session
 
 
 def test_the_sweep_of_a_driver_that_is_gone_is_marked_as_killed(session: Session) -> None:
-    session.scene.tell(START, reported(1))
+    session.scene.report(START, reported(1))
     assert session.leave() == 0
     assert not session.is_running()
 
@@ -268,13 +268,13 @@ def test_the_store_is_opened_for_what_an_epoch_tells_and_not_for_a_start_alone(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder_process, "LOAD_SECONDS", math.inf)
-    session.scene.tell(START)
+    session.scene.report(START)
     turns = iter(range(99))
 
     def is_carried() -> bool:
         is_recorded = session.records.find_trial(KEY) is not None
         if (turn := next(turns)) == 3:
-            session.scene.tell(reported(1))
+            session.scene.report(reported(1))
         assert not is_recorded or turn > 3, "what a start alone tells may wait"
         return is_recorded
 
@@ -349,7 +349,7 @@ class TestKeepingAlive:
         self, client: RecorderClient, mlflow_session: Session, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(recorder_client, "_STOP_SECONDS", PATIENCE_SECONDS)
-        mlflow_session.scene.tell(START, reported(1))
+        mlflow_session.scene.report(START, reported(1))
         wait_until(lambda: mlflow_session.records.find_trial(KEY))
         client.stop()
         trial = mlflow_session.records.find_trial(KEY)

@@ -93,4 +93,4 @@ def test_a_queue_that_holds_what_none_does_is_made_anew(tmp_path: Path, tamperin
         database.execute(tampering)
     with closing(RecorderQueue(tmp_path, "sqlite:///x")) as queue:
         assert queue.open_cells() == []
-    assert [one.name for one in tmp_path.glob("*.damaged-*")] == [f"{path.name}.damaged-1"]
+    assert [file.name for file in tmp_path.glob("*.damaged-*")] == [f"{path.name}.damaged-1"]

@@ -10,7 +10,7 @@ from tests.sweeps.execution.recorder.test_recorder_client import Clock
 def test_only_silence_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, reports = Clock(), list[tuple[int, int]]()
     monkeypatch.setattr(recorder_rest, "time", clock)
-    rest = Rest(30, 2, lambda *words: reports.append(words))
+    rest = Rest(30, 2, lambda *progress: reports.append(progress))
     for number in range(20):
         clock.seconds += 29
         rest.moved(f"file {number}", False)

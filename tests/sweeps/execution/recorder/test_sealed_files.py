@@ -14,7 +14,7 @@ DAMAGES = {"missing": None, "bytes instead of": b"tr", "content was changed": b"
 
 
 def finish(scene: Scene) -> None:
-    scene.tell(START, reported(1), reported(2))
+    scene.report(START, reported(1), reported(2))
     paths = [scene.cell.predictions, scene.cell.weights]
     for path in paths:
         path.write_bytes(b"right")

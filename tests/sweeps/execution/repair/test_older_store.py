@@ -28,7 +28,9 @@ def older(tmp_path: Path) -> tuple[Storage, str]:
     address = storage.default_tracking_uri
     config = _get_alembic_config(address)
     scripts = ScriptDirectory.from_config(config)
-    *_, version = [one.revision for one, _ in zip(scripts.walk_revisions(), range(4), strict=False)]
+    *_, version = [
+        script.revision for script, _ in zip(scripts.walk_revisions(), range(4), strict=False)
+    ]
     engine = sqlalchemy.create_engine(address)
     Base.metadata.create_all(engine)
     with engine.begin() as connection:

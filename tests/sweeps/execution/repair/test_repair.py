@@ -45,7 +45,7 @@ def damage_the_queue(launches: Launches) -> None:
     queue.write_bytes(b"garbage" * 999)
 
 
-def look_running(launches: Launches) -> None:
+def mark_as_running(launches: Launches) -> None:
     (sweep,) = launches.store.backend.live("sweep")
     sweep.is_running = True
 
@@ -66,7 +66,7 @@ ACCIDENTS: dict[Callable[[Launches], None], list[str]] = {
     lose_store: ["log of 'example' was written", "records of 'example' were filled"],
     damage_the_log: ["example.jsonl was damaged"],
     damage_the_queue: ["recorder-.* was damaged"],
-    look_running: ["1 records of 'example' that looked as if they ran"],
+    mark_as_running: ["1 records of 'example' that looked as if they ran"],
     lose_an_epoch: ["1 records of 'example' were filled"],
     lose_all: ["example.jsonl was damaged", "recorder-", "written", "filled"],
 }
@@ -74,7 +74,11 @@ ACCIDENTS: dict[Callable[[Launches], None], list[str]] = {
 
 @pytest.mark.parametrize(
     ("sweep", "accident"),
-    [(searching, lose_all), (searching, lose_store), *((design, one) for one in ACCIDENTS)],
+    [
+        (searching, lose_all),
+        (searching, lose_store),
+        *((design, accident) for accident in ACCIDENTS),
+    ],
 )
 def test_what_was_lost_is_made_good_once(
     sweep: Callable[[], Sweep],
@@ -88,8 +92,8 @@ def test_what_was_lost_is_made_good_once(
     repaired = launches.repair("example")
     assert repaired.exit_code == 0
     message = " ".join(repaired.sentences)
-    for words in ACCIDENTS[accident]:
-        assert re.search(words, message), message
+    for damage in ACCIDENTS[accident]:
+        assert re.search(damage, message), message
     expect_whole(launches)
     second = launches.repair()
     assert (second.sentences, second.exit_code) == ((), 0)
@@ -223,12 +227,12 @@ def test_what_a_search_has_confirmed_and_the_store_lacks_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launches = launched(searching(), tmp_path, monkeypatch)
-    whole = launches.store.manifest("example")
+    complete = launches.store.manifest("example")
     log = launches.store.sweep_log("example")
-    kinds = [one.kind if isinstance(one, Decided) else "" for one in log]
+    kinds = [entry.kind if isinstance(entry, Decided) else "" for entry in log]
     put_back(launches, log[: kinds.index("select")])
     assert "was written" in launches.repair("example").sentences[0]
-    assert launches.store.manifest("example") == whole
+    assert launches.store.manifest("example") == complete
 
 
 def extended_elsewhere(launches: Launches) -> None:
