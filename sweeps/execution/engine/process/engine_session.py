@@ -1,4 +1,4 @@
-"""One life of the engine's process: its start, what it says, and whether Ray behind it is sound."""
+"""One engine's process: its start, its messages, and whether its Ray works."""
 
 import os
 import sys
@@ -13,15 +13,15 @@ from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process.process_messages import (
     FROM_ENGINE,
     Begin,
+    EnginePulse,
     FromEngine,
     Print,
-    Pulse,
     Ready,
     Refused,
 )
 from sweeps.records.errors import BadInput
 
-LONGEST_SILENCE = 30  # seconds in which a living process would have said 30 words
+LONGEST_SILENCE = 30  # seconds, in which a living process sends 30 pulses
 LONGEST_START = 600  # seconds: on a busy machine Ray's own 30 are too few
 MOST_MISSES = 3
 _COMMAND = (sys.executable, "-P", "-m", "sweeps.execution.engine.tune.engine_process")
@@ -48,7 +48,7 @@ class EngineSession(ChildProcess):
         self._needed: list[psutil.Process] = []
 
     def begin(self, address: str | None, scratch: Path, num_ready: int | None = None) -> None:
-        """Have Ray started, or a cluster joined.
+        """Start Ray, or join a cluster.
 
         Raises:
             ChildLostError: If the process has ended.
@@ -56,13 +56,13 @@ class EngineSession(ChildProcess):
         self.send(Begin(address=address, scratch=str(scratch), num_ready=num_ready))
 
     def wait(self, log: Path | None = None) -> None:
-        """Wait until Ray is there.
+        """Wait until Ray runs.
 
         Args:
             log: Where the process prints from now on; None leaves it where it is.
 
         Raises:
-            BadInput: If it cannot be.
+            BadInput: If it cannot run.
             ChildLostError: If the process ends meanwhile, or takes too long.
         """
         if log:
@@ -70,7 +70,7 @@ class EngineSession(ChildProcess):
                 self._channel.send(Print(log=str(log)))
         for _ in range(LONGEST_START):  # a pulse a second: a driver that was stopped counts none
             answer = self._message()
-            if not isinstance(answer, Pulse):
+            if not isinstance(answer, EnginePulse):
                 break
         else:
             raise ChildLostError(f"it was not ready after {LONGEST_START} seconds")
@@ -84,13 +84,13 @@ class EngineSession(ChildProcess):
         if len(self._needed) < len(answer.processes):
             raise ChildLostError("Ray ended while it was being started")
 
-    def hear(self) -> FromEngine:
-        """Return the next message that is no pulse; waits for it while the process is sound.
+    def receive_message(self) -> FromEngine:
+        """Return the next message that is no pulse; wait for it while the process works.
 
         Raises:
-            ChildLostError: If it is not.
+            ChildLostError: If it does not.
         """
-        while isinstance(message := self._message(), Pulse):
+        while isinstance(message := self._message(), EnginePulse):
             if message.num_misses >= MOST_MISSES:
                 raise ChildLostError(f"Ray has not answered {message.num_misses} times in a row")
         return message

@@ -1,30 +1,27 @@
-"""What the driver and its engine's process say to each other besides jobs and events.
+"""The messages of the driver and its engine's process, besides jobs and events.
 
-driver                        engine's process
-Begin                  ->
-                       <-     Ready, or Refused
-Print                  ->     where it began before it was known
-Train                  ->
-                       <-     Ask, TrialStarted, EpochEnded, TrialEnded
-Job, Word, Stop, GoOn  ->
-                       <-     Say
-                       <-     Over
-                       <-     Pulse, at any time
+driver                           engine's process
+Begin                     ->
+                          <-     Ready, or Refused
+Print                     ->     only if it was started before its log was known
+Train                     ->
+                          <-     JobRequest, TrialStarted, EpochEnded, TrialEnded
+Job, NoJob, Stop, Proceed ->
+                          <-     Notice
+                          <-     Finished
+                          <-     EnginePulse, at any time
 """
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
+from sweeps.execution.channel import Message, Pulse
 from sweeps.execution.engine.engine import EpochEnded, Job, Next, Stop, TrialEnded, TrialStarted
 from sweeps.execution.engine.placement import Machine
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Begin(_Message):
+class Begin(Message):
     """Start Ray in a scratch folder, or join the cluster at an address.
 
     Attributes:
@@ -37,12 +34,12 @@ class Begin(_Message):
     num_ready: int | None = None
 
 
-class Ready(_Message):
-    """Ray is there.
+class Ready(Message):
+    """Ray runs.
 
     Attributes:
         machines: What each has.
-        processes: Ids of those that Ray cannot do without, where they were started here.
+        processes: Ids of those that Ray needs, if they were started here.
     """
 
     type: Literal["ready"] = "ready"
@@ -50,22 +47,22 @@ class Ready(_Message):
     processes: tuple[int, ...] = ()
 
 
-class Refused(_Message):
-    """Ray is not there, and why, in one sentence."""
+class Refused(Message):
+    """Why Ray does not run, in one sentence."""
 
     type: Literal["refused"] = "refused"
     sentence: str
 
 
-class Print(_Message):
+class Print(Message):
     """Print to this file from now on."""
 
     type: Literal["print"] = "print"
     log: str
 
 
-class Train(_Message):
-    """Ask for jobs, and run so many at once at most.
+class Train(Message):
+    """Request jobs, and run so many at once at most.
 
     Attributes:
         num_concurrent: How many; of a joined cluster where nothing divides it among launches.
@@ -79,59 +76,68 @@ class Train(_Message):
     share: float = 1.0
 
 
-class Ask(_Message):
-    """Is there a job?
+class JobRequest(Message):
+    """Ask for a job.
 
     Attributes:
-        machines: What each has that a joined cluster has now; None where they stay as they are.
+        machines: Those of a joined cluster now; None if they have not changed.
     """
 
-    type: Literal["ask"] = "ask"
+    type: Literal["job request"] = "job request"
     machines: tuple[Machine, ...] | None = None
 
 
-class Word(_Message):
+class NoJob(Message):
     """There is none, now or at all."""
 
-    type: Literal["word"] = "word"
+    type: Literal["no job"] = "no job"
     next: Next
 
 
-class GoOn(_Message):
+class Proceed(Message):
     """The answer to an epoch after which the trial goes on."""
 
-    type: Literal["go on"] = "go on"
+    type: Literal["proceed"] = "proceed"
 
 
-class Pulse(_Message):
-    """The process lives.
+class EnginePulse(Pulse):
+    """The pulse of the engine's process, with that of its cluster.
 
     Attributes:
-        num_misses: How often in a row the cluster has left a question without an answer.
+        num_misses: How many questions in a row the cluster has not answered.
     """
 
-    type: Literal["pulse"] = "pulse"
     num_misses: int = 0
 
 
-class Say(_Message):
+class Notice(Message):
     """Show a sentence in the live view."""
 
-    type: Literal["say"] = "say"
+    type: Literal["notice"] = "notice"
     sentence: str
 
 
-class Over(_Message):
-    """All that was handed out has ended, and no more is asked for."""
+class Finished(Message):
+    """All jobs have ended, and no more are requested."""
 
-    type: Literal["over"] = "over"
+    type: Literal["finished"] = "finished"
 
 
-FromEngine = Ready | Refused | Ask | TrialStarted | EpochEnded | TrialEnded | Say | Pulse | Over
+FromEngine = (
+    Ready
+    | Refused
+    | JobRequest
+    | TrialStarted
+    | EpochEnded
+    | TrialEnded
+    | Notice
+    | EnginePulse
+    | Finished
+)
 FROM_ENGINE: TypeAdapter[FromEngine] = TypeAdapter(
     Annotated[FromEngine, Field(discriminator="type")]
 )
-FromDriver = Begin | Print | Train | Job | Word | Stop | GoOn
+FromDriver = Begin | Print | Train | Job | NoJob | Stop | Proceed
 FROM_DRIVER: TypeAdapter[FromDriver] = TypeAdapter(
     Annotated[FromDriver, Field(discriminator="type")]
 )

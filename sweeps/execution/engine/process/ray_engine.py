@@ -29,7 +29,14 @@ from sweeps.execution.engine.engine import (
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process.engine_session import EngineSession
-from sweeps.execution.engine.process.process_messages import Ask, GoOn, Over, Say, Train, Word
+from sweeps.execution.engine.process.process_messages import (
+    Finished,
+    JobRequest,
+    NoJob,
+    Notice,
+    Proceed,
+    Train,
+)
 from sweeps.execution.engine.process.ray_token import refuse_readable_token
 from sweeps.execution.engine.process.scratch import scratch_folder
 from sweeps.execution.worker.worker_process import environment_of
@@ -56,7 +63,7 @@ class RayEngine:
     Args:
         address: Address of a running Ray cluster; None starts Ray here.
         log: Takes what Ray prints.
-        tell: Told in a sentence what becomes of the process.
+        notify: Called with a sentence when the process is lost.
         num_ready: Processes that are started with Ray, each with what trains loaded already; None
             starts none before there is a job, and a cluster that is joined has its own.
         max_concurrent: Jobs at once in any cluster; None for any number.
@@ -68,7 +75,7 @@ class RayEngine:
         self,
         address: str | None,
         log: Path,
-        tell: Callable[[str], None] = lambda _: None,
+        notify: Callable[[str], None] = lambda _: None,
         *,
         num_ready: int | None = None,
         max_concurrent: int | None = None,
@@ -77,7 +84,7 @@ class RayEngine:
     ) -> None:
         self._address = address
         self._log = log
-        self._tell = tell
+        self._notify = notify
         self._num_ready = num_ready
         self._max_concurrent = max_concurrent
         self._share = share
@@ -96,7 +103,7 @@ class RayEngine:
 
     @property
     def machines(self) -> Sequence[Machine]:
-        """What each machine has that Ray has seen last."""
+        """What each machine had when Ray was last asked."""
         return self._machines
 
     def run(self, jobs: Jobs, events: Events, num_concurrent: int) -> None:
@@ -106,7 +113,7 @@ class RayEngine:
             CannotGoOn: If Ray is lost for good.
         """
         while (first := jobs.next()) is not Next.DONE:
-            self._note(first)
+            self._add_running(first)
             try:
                 if self._session is None:
                     self._start_anew()
@@ -115,29 +122,29 @@ class RayEngine:
                     self._live.end(_LEAVE_SECONDS)
             except ChildLostError as lost:
                 self.end()  # first: what still runs holds its cells
-                self._tell_lost(events, lost)
+                self._report_lost(events, lost)
             else:
                 self.end()
 
     def begin(self) -> None:
-        """Have Ray started, or the cluster joined, without waiting for it.
+        """Start Ray, or join the cluster, without waiting for it.
 
         Raises:
             ChildLostError: If its process has ended.
         """
         self._num_starts += 1
         scratch = self._resources.enter_context(scratch_folder())
-        own = {} if self._address else self._of_own_ray()
+        own = {} if self._address else self._own_ray_environment()
         environment = {**os.environ, **_QUIET, "RAY_AUTH_MODE": "token", **own}
         self._session = self._open_session(environment, self._log)
         self._live.begin(self._address, scratch, self._num_ready)
 
-    def adopt(self, log: Path, tell: Callable[[str], None]) -> None:
-        """Have one that has begun print into another log, what it has printed too, and tell others.
+    def adopt(self, log: Path, notify: Callable[[str], None]) -> None:
+        """Redirect a started engine to another log, with its earlier output, and another listener.
 
-        Call it before it is entered.
+        Call it before the engine is entered.
         """
-        self._early_log, self._log, self._tell = self._log, log, tell
+        self._early_log, self._log, self._notify = self._log, log, notify
 
     def __enter__(self) -> Self:
         """Start Ray, or join the cluster; wait for it where it has begun.
@@ -193,8 +200,8 @@ class RayEngine:
             with os.fdopen(descriptor, "ab") as log:
                 log.write(read_named_file(early))
 
-    def _of_own_ray(self) -> dict[str, str]:
-        """Return the settings of a Ray that is started here and of its worker processes."""
+    def _own_ray_environment(self) -> dict[str, str]:
+        """Return the environment of a Ray that is started here and of its worker processes."""
         own = {
             "RAY_AUTH_TOKEN": secrets.token_hex(32),
             "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # this process's own serves its workers as well
@@ -211,7 +218,7 @@ class RayEngine:
             raise ChildLostError(str(error)) from error
 
     def _serve(self, first: Job | Next, jobs: Jobs, events: Events, num_concurrent: int) -> None:
-        """Answer the process until it has ended all that it was handed."""
+        """Answer the process until all of its jobs have ended."""
         session, num_handed_out = self._live, 0
         answers = chain([first], iter(jobs.next, None))
         session.send(
@@ -221,36 +228,36 @@ class RayEngine:
                 share=self._share,
             )
         )
-        while not isinstance(message := session.hear(), Over):
-            if isinstance(message, Ask):
+        while not isinstance(message := session.receive_message(), Finished):
+            if isinstance(message, JobRequest):
                 self._machines = message.machines or self._machines
                 is_spent = num_handed_out == JOBS_A_PROCESS
                 answer = Next.DONE if is_spent else next(answers)
-                self._note(answer)
+                self._add_running(answer)
                 num_handed_out += isinstance(answer, Job)
-                session.send(Word(next=answer) if isinstance(answer, Next) else answer)
+                session.send(NoJob(next=answer) if isinstance(answer, Next) else answer)
             elif isinstance(message, TrialStarted):
                 events.tell(message)
-            elif isinstance(message, Say):
-                self._tell(message.sentence)
+            elif isinstance(message, Notice):
+                self._notify(message.sentence)
             elif isinstance(message, EpochEnded):
                 self._num_starts = 1  # it works
-                session.send(events.tell(message) or GoOn())
+                session.send(events.tell(message) or Proceed())
             elif isinstance(message, TrialEnded):
                 self._num_starts = 1
                 if message.trial_key in self._running:  # or its end has been reported before
                     del self._running[message.trial_key]
                     events.tell(message)
 
-    def _note(self, answer: Job | Next) -> None:
+    def _add_running(self, answer: Job | Next) -> None:
         if isinstance(answer, Job):
             self._running |= dict.fromkeys(answer.trial_keys)
 
-    def _tell_lost(self, events: Events, lost: ChildLostError) -> None:
-        """Tell of the trials that went with the process, and whether another one may follow.
+    def _report_lost(self, events: Events, lost: ChildLostError) -> None:
+        """Report the trials lost with the process; return only if another process may follow.
 
         Raises:
-            CannotGoOn: If not.
+            CannotGoOn: If none may.
         """
         running, self._running = self._running, {}
         for key in running:
@@ -259,4 +266,4 @@ class RayEngine:
             raise CannotGoOn(f"The Ray cluster at {self._address} was lost: {lost}.")
         if self._num_starts == MOST_STARTS_IN_A_ROW:
             raise CannotGoOn(f"Ray was lost {self._num_starts} times in a row, at last as {lost}.")
-        self._tell(f"Ray was lost, as {lost}: it is restarted, and trials resume.")
+        self._notify(f"Ray was lost, as {lost}: it is restarted, and trials resume.")

@@ -17,16 +17,16 @@ from sweeps.execution.engine.engine import EpochEnded, Event, Job, Next, Stop
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process.process_messages import (
     FROM_DRIVER,
-    Ask,
     Begin,
+    Finished,
     FromDriver,
-    Over,
+    JobRequest,
+    NoJob,
+    Notice,
     Print,
     Ready,
     Refused,
-    Say,
     Train,
-    Word,
 )
 from sweeps.execution.engine.tune.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from sweeps.execution.engine.tune.ray_private import inheriting_actors
@@ -52,7 +52,7 @@ class Driver:
         self._channel = channel
         self.machines: Callable[[], tuple[Machine, ...]] | None = None
 
-    def hear(self) -> FromDriver:
+    def receive(self) -> FromDriver:
         """Return the next message of the driver.
 
         Raises:
@@ -64,30 +64,33 @@ class Driver:
 
     def next(self) -> Job | Next:
         """Ask for a job."""
-        self._channel.send(Ask(machines=self.machines() if self.machines else None))
-        answer = self.hear()
-        return answer if isinstance(answer, Job) else _word(answer)
+        self._channel.send(JobRequest(machines=self.machines() if self.machines else None))
+        answer = self.receive()
+        if isinstance(answer, Job):
+            return answer
+        assert isinstance(answer, NoJob)
+        return answer.next
 
     def tell(self, event: Event) -> Stop | None:
         """Report an event; return the answer to an epoch."""
         self._channel.send(event)
         if not isinstance(event, EpochEnded):
             return None
-        answer = self.hear()
+        answer = self.receive()
         return answer if isinstance(answer, Stop) else None
 
 
-def words_to_train(driver: Driver) -> Iterator[Train]:
-    """Yield each message to train; follow those that say where to print.
+def train_messages(driver: Driver) -> Iterator[Train]:
+    """Yield each `Train`; follow each `Print` between them.
 
     Raises:
         EOFError: If the driver is gone.
     """
-    while isinstance(heard := driver.hear(), Train | Print):
-        if isinstance(heard, Train):
-            yield heard
+    while isinstance(message := driver.receive(), Train | Print):
+        if isinstance(message, Train):
+            yield message
         else:
-            _print_to(heard.log)
+            _print_to(message.log)
 
 
 def main() -> int:
@@ -96,7 +99,7 @@ def main() -> int:
     die_with_parent(int(sys.argv[1]))
     channel = channel_to_parent()
     driver = Driver(channel)
-    begin = driver.hear()
+    begin = driver.receive()
     assert isinstance(begin, Begin)
     heartbeat = Heartbeat(channel)
     with every(HEARTBEAT_SECONDS, heartbeat.beat):
@@ -126,7 +129,7 @@ def shared_cluster(channel: Channel) -> Generator["ClusterShare"]:
     """Yield the launch's share of the joined cluster, kept up to date while the block runs."""
     from sweeps.execution.engine.tune.cluster_share import ClusterShare
 
-    share = ClusterShare(lambda sentence: channel.send(Say(sentence=sentence)))
+    share = ClusterShare(lambda sentence: channel.send(Notice(sentence=sentence)))
     with every(HEARTBEAT_SECONDS, share.ask, join_seconds=0):
         try:
             yield share
@@ -141,11 +144,11 @@ def _serve(
     # loads Tune, which takes a second or two of a processor
     from sweeps.execution.engine.tune.tune_engine import TuneEngine
 
-    for train in words_to_train(driver):
+    for train in train_messages(driver):
         if share:
             share.weight, share.most = train.share, train.max_concurrent
         TuneEngine(train.num_concurrent, scratch, share).run(jobs=driver, events=driver)
-        channel.send(Over())
+        channel.send(Finished())
 
 
 def _print_to(log: str) -> None:
@@ -153,11 +156,6 @@ def _print_to(log: str) -> None:
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     os.close(descriptor)
-
-
-def _word(answer: FromDriver) -> Next:
-    assert isinstance(answer, Word)
-    return answer.next
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import os
 
 from sweeps.execution.channel import Channel
-from sweeps.execution.engine.process.process_messages import Pulse
+from sweeps.execution.engine.process.process_messages import EnginePulse
 
 HEARTBEAT_SECONDS = 1.0
 _ANSWER_SECONDS = 10  # which is as many heartbeats
@@ -26,7 +26,7 @@ class Heartbeat:
     def beat(self) -> None:
         """Send one heartbeat."""
         try:
-            self._channel.send(Pulse(num_misses=self._num_misses()))
+            self._channel.send(EnginePulse(num_misses=self._num_misses()))
         except BrokenPipeError:  # nobody is left to train for
             os._exit(1)
 

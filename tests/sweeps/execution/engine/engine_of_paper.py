@@ -14,8 +14,8 @@ from sweeps.execution.channel import Channel, channel_to_parent
 from sweeps.execution.engine.engine import EpochEnded, Job, Next, Stop, TrialEnded, TrialStarted
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
-from sweeps.execution.engine.process.process_messages import Over, Pulse, Ready, Refused
-from sweeps.execution.engine.tune.engine_process import Driver, words_to_train
+from sweeps.execution.engine.process.process_messages import EnginePulse, Finished, Ready, Refused
+from sweeps.execution.engine.tune.engine_process import Driver, train_messages
 from sweeps.execution.worker.worker_process import die_with_parent
 
 TROUBLE = sys.argv[1]
@@ -26,7 +26,7 @@ def main() -> None:
     die_with_parent(int(sys.argv[2]))
     channel = channel_to_parent()
     driver = Driver(channel)
-    driver.hear()
+    driver.receive()
     os.write(2, b"it starts\n")
     if TROUBLE == "refuses":
         channel.send(Refused(sentence="No Ray cluster could be started here: no room"))
@@ -40,10 +40,10 @@ def main() -> None:
     if TROUBLE == "shrinks":
         driver.machines = lambda: (Machine(cpus=1),)
     try:
-        for train in words_to_train(driver):
+        for train in train_messages(driver):
             os.write(2, f"it trains {train.num_concurrent} at once\n".encode())
             serve(driver, channel, ray)
-            channel.send(Over())
+            channel.send(Finished())
     except EOFError:
         ray.kill()
         ray.wait()
@@ -55,7 +55,7 @@ def serve(driver: Driver, channel: Channel, ray: "subprocess.Popen[bytes]") -> N
         assert isinstance(job, Job)
         number += 1
         if number == 2 or TROUBLE == "is killed at once":
-            channel.send(Pulse())
+            channel.send(EnginePulse())
             have_trouble(channel, ray)
         key = job.trial_keys[0]
         driver.tell(TrialStarted(trial_key=key))
@@ -86,7 +86,7 @@ def have_trouble(channel: Channel, ray: "subprocess.Popen[bytes]") -> None:
 
 def beat(channel: Channel, misses: int = 0) -> None:
     for turn in range(6000):
-        channel.send(Pulse(num_misses=misses * turn))
+        channel.send(EnginePulse(num_misses=misses * turn))
         time.sleep(0.1)
 
 

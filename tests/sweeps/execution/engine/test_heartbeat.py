@@ -5,7 +5,7 @@ import os
 import pytest
 
 from sweeps.execution.channel import Channel
-from sweeps.execution.engine.process.process_messages import FROM_ENGINE, Pulse
+from sweeps.execution.engine.process.process_messages import FROM_ENGINE, EnginePulse
 from sweeps.execution.engine.tune import heartbeat
 from sweeps.execution.engine.tune.heartbeat import Heartbeat
 
@@ -24,7 +24,7 @@ class Cluster:
     def misses(self) -> int:
         self.heartbeat.beat()
         message = FROM_ENGINE.validate_json(self._driver.receive() or b"")
-        assert isinstance(message, Pulse)
+        assert isinstance(message, EnginePulse)
         return message.num_misses
 
     def _answer(self) -> bool:
