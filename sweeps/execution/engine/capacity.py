@@ -174,20 +174,21 @@ class Room:
             )
         with_room = tuple(card for card in cards if card.free_bytes >= _LEAST_FREE_BYTES)
         if not with_room:
-            found = "; ".join(card.described() for card in cards)
+            described = "; ".join(card.described() for card in cards)
             raise BadInput(
                 f"--gpus-per-trial auto: no GPU has {_LEAST_FREE_BYTES / 2**30:g} GiB free, which "
-                f"is what a small training takes: {found}. End what uses them, or train on the CPU "
-                f"(--gpus-per-trial 0)."
+                f"is what a small training takes: {described}. End what uses them, or train on the "
+                f"CPU (--gpus-per-trial 0)."
             )
         return with_room
 
     def _placed(self, bundles: Sequence[tuple[Json, ...]]) -> Placed:
-        given = self._resources
-        gpus = 0.0 if given.gpus == "auto" else given.gpus  # cores decide how many there may be
-        requests = [Request(cpus=given.cpus, gpus=gpus, configs=configs) for configs in bundles]
-        may_grow = given.address is not None
-        limits = Limits(max_concurrent=given.max_concurrent, may_grow=may_grow)
+        resources = self._resources
+        # with auto, cores decide how many there may be
+        gpus = 0.0 if resources.gpus == "auto" else resources.gpus
+        requests = [Request(cpus=resources.cpus, gpus=gpus, configs=configs) for configs in bundles]
+        may_grow = resources.address is not None
+        limits = Limits(max_concurrent=resources.max_concurrent, may_grow=may_grow)
         return self._placement(requests, self._machines, limits)
 
     @cached_property

@@ -13,13 +13,13 @@ _PROBE_SECONDS = 120.0
 _PROBE = """
 import json, torch
 
-def look(number):
+def describe(number):
     has = torch.cuda.get_device_properties(number)
     free, total = torch.cuda.mem_get_info(number)
     uuid = str(getattr(has, "uuid", ""))
     return {"uuid": uuid, "name": has.name, "total_bytes": total, "free_bytes": free}
 
-print(json.dumps([look(number) for number in range(torch.cuda.device_count())]))
+print(json.dumps([describe(number) for number in range(torch.cuda.device_count())]))
 """
 
 
@@ -66,13 +66,13 @@ _MOST_IDLE_USE = 0.9  # a driver, a desktop and the context of the probe take so
 def cards_here() -> tuple[Card, ...]:
     """Return the GPUs that this process sees, in CUDA's order, as they were at the first call.
 
-    A process of its own looks, as a look takes memory of each GPU until the process ends. That
-    takes seconds, so the answer is kept; `cards_here.cache_clear()` has it look again.
+    A process of its own asks CUDA, which takes memory of each GPU until the process ends. That
+    takes seconds, so the answer is kept; `cards_here.cache_clear()` has it asked again.
 
     Raises:
-        OSError: If it cannot look, in one sentence.
+        OSError: If CUDA cannot be asked, in one sentence.
     """
-    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    visible_devices = os.environ.get("CUDA_VISIBLE_DEVICES")
     try:
         done = subprocess.run(
             [sys.executable, "-c", _PROBE],
@@ -86,7 +86,7 @@ def cards_here() -> tuple[Card, ...]:
     except subprocess.CalledProcessError as error:
         reason = error.stderr.strip().rpartition("\n")[2]
         raise OSError(f"CUDA does not work here: {reason}") from error
-    return cards_of(done.stdout, given)
+    return cards_of(done.stdout, visible_devices)
 
 
 def cards_of(answer: str, visible_devices: str | None) -> tuple[Card, ...]:
@@ -95,23 +95,23 @@ def cards_of(answer: str, visible_devices: str | None) -> tuple[Card, ...]:
     Args:
         answer: A JSON list, in CUDA's order.
         visible_devices: `CUDA_VISIBLE_DEVICES` of this process, None if it is not set. Where it is
-            set its words are used, as they may name parts of a card.
+            set, its names are used, as they may name parts of a card.
     """
-    found = TypeAdapter(list[dict[str, str | int]]).validate_python(json.loads(answer))
-    words: Sequence[str] = visible_devices.split(",") if visible_devices else ()
+    probed = TypeAdapter(list[dict[str, str | int]]).validate_python(json.loads(answer))
+    names: Sequence[str] = visible_devices.split(",") if visible_devices else ()
     return tuple(
         Card(
             number=number,
-            visible_as=_visible_as(number, str(one["uuid"]), words),
-            name=str(one["name"]),
-            total_bytes=int(one["total_bytes"]),
-            free_bytes=int(one["free_bytes"]),
+            visible_as=_visible_as(number, str(card["uuid"]), names),
+            name=str(card["name"]),
+            total_bytes=int(card["total_bytes"]),
+            free_bytes=int(card["free_bytes"]),
         )
-        for number, one in enumerate(found)
+        for number, card in enumerate(probed)
     )
 
 
-def _visible_as(number: int, uuid: str, words: Sequence[str]) -> str:
-    if number < len(words):
-        return words[number].strip()
+def _visible_as(number: int, uuid: str, names: Sequence[str]) -> str:
+    if number < len(names):
+        return names[number].strip()
     return f"GPU-{uuid.removeprefix('GPU-')}" if uuid else str(number)

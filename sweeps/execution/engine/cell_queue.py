@@ -47,7 +47,7 @@ from sweeps.records.trial_record import Json, Outcome
 MOST_ARMS = 3
 _MINUTE = 60.0
 _MOST_NAMED = 5
-_MOST_LOOKED_AT = 256  # of the trials that wait, for one that fits on a GPU
+_MOST_COMPARED = 256  # of the trials that wait, for one that fits on a GPU
 _MOST_PASSED = 8  # times that a later trial is dispatched before one for which no GPU has room
 _NUMBER = re.compile(r"\d+")
 
@@ -62,12 +62,12 @@ class CircuitBreaker:
         self._arms = defaultdict[str, set[str]](set)
         self._has_finished = False
 
-    def note_finished(self) -> None:
-        """Note that a trial went well."""
+    def record_finished(self) -> None:
+        """Record that a trial went well."""
         self._has_finished = True
 
-    def note_failed(self, spec: TrialSpec, reason: str) -> None:
-        """Note that a trial failed for good.
+    def record_failed(self, spec: TrialSpec, reason: str) -> None:
+        """Record that a trial failed for good.
 
         Args:
             spec: Spec of the trial, whose key may be part of the reason, as in the path of a file.
@@ -178,7 +178,7 @@ class CellQueue:
         self._oom_kills = oom_kills
         self._say = say
         self._busy_since: dict[str, float] = {}  # cells that another process holds
-        self._said_at = -math.inf  # which they are
+        self._reported_at = -math.inf  # which they are
         self._num_explained = 0  # of the kills for memory, from the first one counted
         self._circuit_breaker = CircuitBreaker()
         self._waiting = deque[_Waiting]()
@@ -191,7 +191,7 @@ class CellQueue:
         while not (job := self._dispatched()):
             more = self._source.more()
             if not more:
-                self._say_busy()
+                self._report_busy()
                 return Next.WAIT if self._waiting or self._running else Next.DONE
             self._waiting.extend(_Waiting(job) for job in more)
         return job
@@ -213,7 +213,7 @@ class CellQueue:
     def _judge(self, epoch: EpochEnded) -> Stop | None:
         key, result = epoch.trial_key, epoch.result
         if self._packer and (running := self._running.get(key)):
-            self._packer.note_peak(key, _folder(running.waited.job).stats.peak_gpu_bytes())
+            self._packer.observe_peak(key, _folder(running.waited.job).stats.peak_gpu_bytes())
         is_stopped = self._source.judge(key, result)
         self._stopped |= {key} if is_stopped else set()
         self._onlooker.progressed(key, result.epoch, result.validation_error)
@@ -229,7 +229,7 @@ class CellQueue:
             folder = _folder(waiting.job)
             if folder.is_filled():
                 self._busy_since.pop(folder.trial_key, None)
-                self._tell_filled(folder, waiting.job.spec)
+                self._end_filled(folder, waiting.job.spec)
             elif waiting.not_before > self._clock() or self._is_busy(folder):
                 self._waiting.append(waiting)
             else:
@@ -240,8 +240,9 @@ class CellQueue:
         """Return which of the first `num` that wait comes next, by the GPUs if they are packed."""
         if not self._packer:
             return Choice(0)
-        packer, num = self._packer, min(num, _MOST_LOOKED_AT)
-        return packer.choose([self._wanted(one, packer) for one in islice(self._waiting, num)])
+        packer, num = self._packer, min(num, _MOST_COMPARED)
+        first = islice(self._waiting, num)
+        return packer.choose([self._wanted(waiting, packer) for waiting in first])
 
     def _dispatch(self, waiting: _Waiting, choice: Choice) -> Job:
         for place in range(choice.place):
@@ -276,8 +277,8 @@ class CellQueue:
             return True
         return False
 
-    def _say_busy(self) -> None:
-        """Say once a minute which cells another process has held for a minute or longer."""
+    def _report_busy(self) -> None:
+        """Report once a minute which cells another process has held for a minute or longer."""
         now, since = self._clock(), self._busy_since
         specs = [waiting.job.spec for waiting in self._waiting]
         busy = [
@@ -285,8 +286,8 @@ class CellQueue:
             for spec in specs
             if now - since.get(spec.trial_key, now) >= _MINUTE
         ]
-        if busy and now - self._said_at >= _MINUTE:
-            self._said_at = now
+        if busy and now - self._reported_at >= _MINUTE:
+            self._reported_at = now
             more = f" and {len(busy) - _MOST_NAMED} more" if len(busy) > _MOST_NAMED else ""
             self._say(
                 f"waiting for cells that another process still holds, perhaps of another sweep or "
@@ -303,7 +304,7 @@ class CellQueue:
         folder = _folder(waited.job)
         has_whole_gpu = self._give_back(folder, running)
         if folder.is_filled():
-            self._tell_filled(folder, waited.job.spec)
+            self._end_filled(folder, waited.job.spec)
             return
         if event.is_taken_back:
             self._waiting.appendleft(waited)
@@ -364,7 +365,7 @@ class CellQueue:
         not_before = self._clock() + next_try.after_seconds if next_try.after_seconds else 0.0
         self._waiting.appendleft(_Waiting(job, not_before, next_try.is_alone, next_try.gpu))
 
-    def _tell_filled(self, folder: CellFolder, spec: TrialSpec) -> None:
+    def _end_filled(self, folder: CellFolder, spec: TrialSpec) -> None:
         try:
             final = folder.read_final()
         except BadInput as error:
@@ -377,9 +378,9 @@ class CellQueue:
         self._source.ended(spec.trial_key, outcome)
         self._onlooker.ended(spec.trial_key, outcome, reason)
         if outcome is Outcome.FAILED:
-            self._circuit_breaker.note_failed(spec, reason)
+            self._circuit_breaker.record_failed(spec, reason)
         else:
-            self._circuit_breaker.note_finished()
+            self._circuit_breaker.record_finished()
 
 
 def _folder(job: TrialJob) -> CellFolder:
@@ -438,6 +439,6 @@ class EpochBudget:
         return self._epochs is not None and self._num_trained >= self._epochs
 
     @property
-    def words(self) -> str:
+    def sentence(self) -> str:
         """A sentence about the budget and what was trained."""
         return f"The budget of {self._epochs} epochs is spent: {self._num_trained} were trained."

@@ -42,7 +42,7 @@ def next_to_end_together(seconds: Sequence[float], busy_seconds: Sequence[float]
         return longest_first[0]
     machines = [_Machine(0.0, [])] + [_Machine(busy, []) for busy in busy_seconds]
     for place in longest_first:
-        min(machines, key=lambda one: one.end(seconds)).places.append(place)
+        min(machines, key=lambda machine: machine.end(seconds)).places.append(place)
     while _is_improved(machines, seconds):
         pass
     return max(machines[0].places or longest_first, key=lambda place: seconds[place])
@@ -58,10 +58,10 @@ class _Machine:
     def end(self, seconds: Sequence[float]) -> float:
         return self.busy + sum(seconds[place] for place in self.places)
 
-    def exchange(self, given: int, other: "_Machine", taken: int | None) -> None:
+    def exchange(self, moved: int, other: "_Machine", taken: int | None) -> None:
         """Give a training to another machine and take one of its own, or none."""
-        self.places.remove(given)
-        other.places.append(given)
+        self.places.remove(moved)
+        other.places.append(moved)
         if taken is not None:
             other.places.remove(taken)
             self.places.append(taken)
@@ -69,13 +69,13 @@ class _Machine:
 
 def _is_improved(machines: Sequence[_Machine], seconds: Sequence[float]) -> bool:
     """Make the best exchange of the machine that ends last; return whether there was one."""
-    last = max(machines, key=lambda one: one.end(seconds))
+    last = max(machines, key=lambda machine: machine.end(seconds))
     best, earliest = None, last.end(seconds) * (1 - 1e-9)
-    for other, given, taken in _exchanges(last, machines):
-        moved = seconds[given] - (0.0 if taken is None else seconds[taken])
+    for other, place, other_place in _exchanges(last, machines):
+        moved = seconds[place] - (0.0 if other_place is None else seconds[other_place])
         end = max(last.end(seconds) - moved, other.end(seconds) + moved)
         if end < earliest:
-            best, earliest = (given, other, taken), end
+            best, earliest = (place, other, other_place), end
     if best:
         last.exchange(*best)
     return best is not None
@@ -86,8 +86,8 @@ def _exchanges(
 ) -> Iterator[tuple[_Machine, int, int | None]]:
     for other in machines:
         if other is not last:
-            for given, taken in product(last.places, [None, *other.places]):
-                yield other, given, taken
+            for place, other_place in product(last.places, [None, *other.places]):
+                yield other, place, other_place
 
 
 class CellSource(Protocol):
@@ -106,7 +106,7 @@ class CellSource(Protocol):
         ...
 
     def let_go(self, trial_key: str) -> int:
-        """Note that a trial has no process any more; return the epoch at which it waits, or 0."""
+        """Record that a trial has no process any more; return the epoch at which it waits, or 0."""
         ...
 
     def ended(self, trial_key: str, outcome: Outcome) -> None:
@@ -153,9 +153,9 @@ class ListedCells:
             if not self._seeds:
                 return []
             self._of_this_seed = self._seeds.popleft()
-        one = self._of_this_seed.pop(self._place_of_next())
-        self._begun_at[one.spec.trial_key] = self._clock()
-        return [one]
+        job = self._of_this_seed.pop(self._place_of_next())
+        self._begun_at[job.spec.trial_key] = self._clock()
+        return [job]
 
     def judge(self, trial_key: str, result: EpochMetrics) -> bool:
         """Let every trial run to its end."""
@@ -170,7 +170,7 @@ class ListedCells:
         return 0
 
     def ended(self, trial_key: str, outcome: Outcome) -> None:
-        """Note how long a finished trial took, for those of its arm that follow."""
+        """Record how long a finished trial took, for those of its arm that follow."""
         self._begun_at.pop(trial_key, None)
         if outcome is Outcome.FINISHED:
             job = self._jobs[trial_key]

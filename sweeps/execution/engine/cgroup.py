@@ -34,11 +34,13 @@ def num_oom_kills() -> int:
 def _quotas() -> Iterator[float]:
     """Yield the cores of each quota."""
     for file in _files("cpu", "cpu.max", "cpu.cfs_quota_us"):
-        words = [word for line in _words(file) for word in line]
+        numbers = [word for line in _words(file) for word in line]
         if file.name == "cpu.cfs_quota_us":
-            words += [word for line in _words(file.with_name("cpu.cfs_period_us")) for word in line]
-        if len(words) == 2 and words[0].isdecimal():  # else "max" or -1, which is no quota
-            yield int(words[0]) / int(words[1])
+            numbers += [
+                word for line in _words(file.with_name("cpu.cfs_period_us")) for word in line
+            ]
+        if len(numbers) == 2 and numbers[0].isdecimal():  # else "max" or -1, which is no quota
+            yield int(numbers[0]) / int(numbers[1])
 
 
 def _files(controller: str, version_2: str, version_1: str) -> Iterator[Path]:

@@ -51,7 +51,7 @@ class Job(_Message):
     @property
     def trial_keys(self) -> tuple[str, ...]:
         """Of its trials."""
-        of_evaluations = tuple(one.trial_key for one in self.evaluations)
+        of_evaluations = tuple(evaluation.trial_key for evaluation in self.evaluations)
         return tuple(trial.spec.trial_key for trial in self.trials) + of_evaluations
 
 

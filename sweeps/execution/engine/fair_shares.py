@@ -104,28 +104,30 @@ def fair_trials(requests: Mapping[str, Request]) -> dict[str, float]:
     trials = dict.fromkeys(requests, 0.0)
     free = (1.0, 1.0)
     for has_gpus in (True, False):
-        growing = {key: one for key, one in requests.items() if one.has_gpus is has_gpus}
+        growing = {
+            key: request for key, request in requests.items() if request.has_gpus is has_gpus
+        }
         while growing:
-            rates = {key: one.weight / one.part for key, one in growing.items()}
+            rates = {key: request.weight / request.part for key, request in growing.items()}
             used = _used(growing, rates)
-            step = min((one.trials - trials[key]) / rates[key] for key, one in growing.items())
-            step = min(step, *(free[place] / used[place] for place in _BOTH if used[place]))
+            steps = [(growing[key].trials - trials[key]) / rate for key, rate in rates.items()]
+            step = min(*steps, *(free[place] / used[place] for place in _BOTH if used[place]))
             for key, rate in rates.items():
                 trials[key] += step * rate
             free = (free[0] - step * used[0], free[1] - step * used[1])
             growing = {
-                key: one
-                for key, one in growing.items()
-                if trials[key] < one.trials - _TINY
-                and all(free[place] > _TINY or not one.cost[place] for place in _BOTH)
+                key: request
+                for key, request in growing.items()
+                if trials[key] < request.trials - _TINY
+                and all(free[place] > _TINY or not request.cost[place] for place in _BOTH)
             }
     return trials
 
 
 def _used(requests: Mapping[str, Request], trials: Mapping[str, float]) -> tuple[float, float]:
     """Return which parts of all cores and of all GPUs some trials take."""
-    cpus = sum(trials[key] * one.cost[0] for key, one in requests.items())
-    return cpus, sum(trials[key] * one.cost[1] for key, one in requests.items())
+    cpus = sum(trials[key] * request.cost[0] for key, request in requests.items())
+    return cpus, sum(trials[key] * request.cost[1] for key, request in requests.items())
 
 
 @dataclass
@@ -133,7 +135,7 @@ class _Launch:
     """A launch, when it reported last, since when its pending trials wait, and what it is owed."""
 
     claim: Claim
-    heard_at: float
+    reported_at: float
     waits_since: float = math.inf
     owed: float = 0.0  # seconds of the whole cluster, by its weight
 
@@ -157,7 +159,7 @@ class FairShares:
         self._drop_silent(now)
         launch = self._launches.get(claim.launch)
         if launch is None:
-            owed = [one.owed for one in self._launches.values()]
+            owed = [other.owed for other in self._launches.values()]
             launch = _Launch(claim, now, owed=sum(owed) / len(owed) if owed else 0.0)
             self._launches[claim.launch] = launch
         has_begun_one = claim.num_running > launch.claim.num_running
@@ -165,7 +167,7 @@ class FairShares:
             launch.waits_since = math.inf
         if claim.num_pending:
             launch.waits_since = min(launch.waits_since, now)
-        launch.claim, launch.heard_at = claim, now
+        launch.claim, launch.reported_at = claim, now
         return self._allowance(claim, now)
 
     def leave(self, launch: str) -> int:
@@ -178,13 +180,15 @@ class FairShares:
 
     def _drop_silent(self, now: float) -> None:
         self._launches = {
-            key: one for key, one in self._launches.items() if now - one.heard_at <= SILENCE_SECONDS
+            key: launch
+            for key, launch in self._launches.items()
+            if now - launch.reported_at <= SILENCE_SECONDS
         }
 
     def _count(self, now: float) -> None:
         """Add to what each launch is owed what it did not get since the last time."""
         seconds, self._counted_at = now - self._counted_at, now
-        requests = self._requests([one.claim for one in self._launches.values()])
+        requests = self._requests([launch.claim for launch in self._launches.values()])
         for key, trials in fair_trials(requests).items():
             missed = trials - self._launches[key].claim.num_running
             self._launches[key].owed += seconds * missed * requests[key].part / requests[key].weight
@@ -197,17 +201,17 @@ class FairShares:
     def _allowance(self, claim: Claim, now: float) -> Allowance:
         """Return what a launch may have if it wants more, which it finds out when it may."""
         asking = claim.model_copy(update={"wants_more": True})
-        others = [one.claim for key, one in self._launches.items() if key != claim.launch]
+        others = [launch.claim for key, launch in self._launches.items() if key != claim.launch]
         requests = self._requests([asking, *others])
         fair = fair_trials(requests)
-        whole = self._whole(requests, fair)
+        trials = self._whole_trials(requests, fair)
         if claim.launch not in requests:  # it waits for a machine that is large enough
             num_trials = claim.most or 1
-        elif any(self._is_in_the_way(claim, one, whole, now) for one in others):
+        elif any(self._is_in_the_way(claim, other, trials, now) for other in others):
             num_trials = 0
         else:
-            num_trials = whole[claim.launch]
-            if claim.most and not any(_is_hungry(one, whole) for one in others):
+            num_trials = trials[claim.launch]
+            if claim.most and not any(_is_hungry(other, trials) for other in others):
                 # trials that wait for room have a cluster start machines
                 num_trials = max(num_trials, claim.most)
         return Allowance(
@@ -216,48 +220,50 @@ class FairShares:
             fair_trials=fair.get(claim.launch, 0.0),
         )
 
-    def _whole(self, requests: Mapping[str, Request], fair: Mapping[str, float]) -> dict[str, int]:
+    def _whole_trials(
+        self, requests: Mapping[str, Request], fair: Mapping[str, float]
+    ) -> dict[str, int]:
         """Return shares as whole trials: what is left of the cluster goes to who is owed most.
 
         First comes who has dispatched a trial for it already.
         """
-        whole = {key: math.floor(trials + 1e-6) for key, trials in fair.items()}
+        counts = {key: math.floor(trials + 1e-6) for key, trials in fair.items()}
 
         def order(key: str) -> tuple[bool, bool, float, str]:  # the same for every launch that asks
             launch = self._launches[key]
-            has_taken = launch.claim.num_pending and launch.claim.num_running <= whole[key]
+            has_taken = launch.claim.num_pending and launch.claim.num_running <= counts[key]
             return not requests[key].has_gpus, not has_taken, -launch.owed, key
 
         waiting = sorted(requests, key=order)
         while waiting:
             key = waiting.pop(0)
-            used, cost = _used(requests, whole), requests[key].cost
+            used, cost = _used(requests, counts), requests[key].cost
             fits = all(used[place] + cost[place] <= 1 + 1e-6 for place in _BOTH)
-            if fits and whole[key] + 1 <= requests[key].trials:
-                whole[key] += 1
+            if fits and counts[key] + 1 <= requests[key].trials:
+                counts[key] += 1
                 waiting.append(key)
-        return whole
+        return counts
 
     def _is_in_the_way(
-        self, claim: Claim, other: Claim, whole: Mapping[str, int], now: float
+        self, claim: Claim, other: Claim, trials: Mapping[str, int], now: float
     ) -> bool:
         """Return whether a launch gives way to another one that waits in vain for its share.
 
         So it is where the cluster has less room than its machines have: others than launches use
         them, or what is free is scattered.
         """
-        if not _is_hungry(other, whole):
+        if not _is_hungry(other, trials):
             return False
         is_alike = bool(claim.slot.gpus) is bool(other.slot.gpus)
         seconds = now - self._launches[other.launch].waits_since
         if seconds < _STUCK_SECONDS or (seconds > _VAIN_SECONDS and not is_alike):
             return False
-        left = (claim.num_running - 1) / max(1, whole[claim.launch])
-        return other.num_running / whole[other.launch] < left - _TINY
+        part_with_one_less = (claim.num_running - 1) / max(1, trials[claim.launch])
+        return other.num_running / trials[other.launch] < part_with_one_less - _TINY
 
 
-def _is_hungry(claim: Claim, whole: Mapping[str, int]) -> bool:
-    return claim.num_pending > 0 and claim.num_running < whole.get(claim.launch, 0)
+def _is_hungry(claim: Claim, trials: Mapping[str, int]) -> bool:
+    return claim.num_pending > 0 and claim.num_running < trials.get(claim.launch, 0)
 
 
 def _request(claim: Claim) -> Request | None:
@@ -266,7 +272,8 @@ def _request(claim: Claim) -> Request | None:
     num = num_that_fit(slot, machines)
     if not num:
         return None
-    cpus, gpus = sum(one.cpus for one in machines), sum(one.gpus for one in machines)
+    cpus = sum(machine.cpus for machine in machines)
+    gpus = sum(machine.gpus for machine in machines)
     cost = (slot.cpus / cpus, slot.gpus / gpus if slot.gpus else 0.0)
     # what does not fit on a machine by itself is no room for it
     scale = 1 / num / max(cost)

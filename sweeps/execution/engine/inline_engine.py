@@ -88,7 +88,8 @@ def _done(job: Job, events: Events) -> Iterator[TrialStarted | TrialEnded]:
 
     def report(trial_key: str, results: Sequence[EpochMetrics]) -> None:
         try:
-            answers = [events.tell(EpochEnded(trial_key=trial_key, result=one)) for one in results]
+            epochs = [EpochEnded(trial_key=trial_key, result=result) for result in results]
+            answers = [events.tell(epoch) for epoch in epochs]
         except Exception as error:  # noqa: BLE001 - of the launch, which ends by it, not the trial
             raise _LaunchFailed(error) from None
         if any(answers):

@@ -51,9 +51,9 @@ def shape_of(config: Json, *, checkpointing: bool = False) -> str:
 
 def _without_reals(value: object) -> object:
     if isinstance(value, Mapping):
-        return {str(name): _without_reals(one) for name, one in value.items()}
+        return {str(name): _without_reals(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_reals(one) for one in value]
+        return [_without_reals(inner) for inner in value]
     return None if isinstance(value, float) else value
 
 
@@ -78,7 +78,7 @@ class MemoryNeeds:
         self._peaks: dict[str, int] = {}  # by shape
         self._bounds: dict[str, int] = {}  # by trials that ran out of memory since
         for peak in _read(path) if path else ():
-            self._note(peak)
+            self._remember(peak)
 
     def peak(self, shape: str) -> int | None:
         """Return the bytes that a trial needs; None if that is not known."""
@@ -88,25 +88,25 @@ class MemoryNeeds:
         """Take the peak of a trial that runs, or has run to its end."""
         if peak_bytes > self._peaks.get(shape, 0):
             peak = ShapePeak(shape=shape, peak_bytes=peak_bytes)
-            self._note(peak)
+            self._remember(peak)
             if self._path:
                 _append(self._path, peak)
 
     def got_further(self, shape: str) -> None:
-        """Note that a trial has passed where others ran out: its peak is what its shape needs."""
+        """Record that a trial passed the point where others ran out: its peak is what it needs."""
         self._bounds.pop(shape, None)
 
-    def ran_out(self, shape: str, given: int) -> None:
+    def ran_out(self, shape: str, usable_bytes: int) -> None:
         """Double what a shape needs, as one of its trials ran out of memory.
 
         Args:
             shape: The shape.
-            given: Bytes of the card that the trial could use.
+            usable_bytes: Of the card, that the trial could use.
         """
-        bound = int(2 * (given - CONTEXT_BYTES) / MARGIN)
+        bound = int(2 * (usable_bytes - CONTEXT_BYTES) / MARGIN)
         self._bounds[shape] = max(self._bounds.get(shape, 0), bound)
 
-    def _note(self, peak: ShapePeak) -> None:
+    def _remember(self, peak: ShapePeak) -> None:
         self._peaks[peak.shape] = max(self._peaks.get(peak.shape, 0), peak.peak_bytes)
 
 
@@ -168,7 +168,7 @@ class _Running:
     wanted: Wanted
     card: int
     began_with: int
-    given: int
+    num_bytes: int
     had_all: bool  # that was free, until its peak was known
     is_measured: bool
 
@@ -208,46 +208,47 @@ class CardPacker:
             waiting: In the order in which they are to come.
         """
         for may_repeat in (False, True):
-            if found := self._that_fit(waiting, may_repeat=may_repeat):
-                measured = [self._known_need(waiting[one.place].shape) is not None for one in found]
-                return found[measured.index(False) if False in measured else 0]
+            if choices := self._fitting(waiting, may_repeat=may_repeat):
+                shapes = [waiting[choice.place].shape for choice in choices]
+                measured = [self._known_need(shape) is not None for shape in shapes]
+                return choices[measured.index(False) if False in measured else 0]
         return None
 
-    def _that_fit(self, waiting: Sequence[Wanted], *, may_repeat: bool) -> list[Choice]:
+    def _fitting(self, waiting: Sequence[Wanted], *, may_repeat: bool) -> list[Choice]:
         """Return where the first trial of each shape fits.
 
         One that has waited long keeps the card that lacks least for it free of later ones.
         """
         kept: int | None = None
-        seen, found = set[tuple[str, bool]](), list[Choice]()
+        seen, choices = set[tuple[str, bool]](), list[Choice]()
         for place, wanted in enumerate(waiting):
             if (like := (wanted.shape, wanted.is_alone)) in seen:
                 continue
             seen.add(like)
-            card = self._card_for(wanted, kept, may_repeat=may_repeat)
+            card = self._best_card(wanted, kept, may_repeat=may_repeat)
             if card is not None:
-                found.append(Choice(place, card))
+                choices.append(Choice(place, card))
             elif wanted.has_waited and kept is None:
                 kept = self._nearest(wanted)
-        return found
+        return choices
 
     def give(self, wanted: Wanted, place: int) -> OnCard:
         """Give a trial its part of a card."""
         card, is_known = self.cards[place], self._known_need(wanted.shape) is not None
         has_all = wanted.is_alone or not is_known
-        given = self._free(place) if has_all else self._least(wanted, place)
+        num_bytes = self._free(place) if has_all else self._least(wanted, place)
         self._running[wanted.trial_key] = _Running(
-            wanted, place, given, given, had_all=has_all, is_measured=is_known
+            wanted, place, num_bytes, num_bytes, had_all=has_all, is_measured=is_known
         )
         return OnCard(
             number=place,
             visible_as=card.visible_as,
             label=card.label,
-            memory_fraction=max(0, given - CONTEXT_BYTES) / card.total_bytes,
+            memory_fraction=max(0, num_bytes - CONTEXT_BYTES) / card.total_bytes,
         )
 
-    def note_peak(self, trial_key: str, peak: int | None) -> None:
-        """Take what a running trial has held of its card at most, None if that is not known."""
+    def observe_peak(self, trial_key: str, peak: int | None) -> None:
+        """Record the peak memory of a running trial on its card; None if it is not known."""
         running = self._running.get(trial_key)
         if running is None or not peak:
             return
@@ -256,9 +257,9 @@ class CardPacker:
         if wanted.is_retry:  # it got further than the one that ran out
             self._needs.got_further(wanted.shape)
         if running.had_all and not wanted.is_alone:  # its process knows no limit
-            running.given = int(_FIRST_MARGIN * _need(peak))
+            running.num_bytes = int(_FIRST_MARGIN * _need(peak))
         elif wanted.is_retry:
-            running.given = min(running.given, _need(peak))
+            running.num_bytes = min(running.num_bytes, _need(peak))
         running.is_measured = True
 
     def take_back(
@@ -272,7 +273,7 @@ class CardPacker:
             ended_well: Whether it did all that it had to do.
             ran_out: Whether the card's memory, or its part of it, was too small.
         """
-        self.note_peak(trial_key, peak)
+        self.observe_peak(trial_key, peak)
         running = self._running.pop(trial_key)
         if ended_well:
             self._needs.got_further(running.wanted.shape)
@@ -280,13 +281,13 @@ class CardPacker:
             self._needs.ran_out(running.wanted.shape, running.began_with)
         return running.began_with >= self._largest
 
-    def _card_for(self, wanted: Wanted, kept: int | None, *, may_repeat: bool) -> int | None:
+    def _best_card(self, wanted: Wanted, kept: int | None, *, may_repeat: bool) -> int | None:
         """Return the card on which a trial leaves least room, or an unmeasured one finds most."""
         places = [place for place in range(len(self.cards)) if place != kept]
-        left = {place: self._free(place) - self._least(wanted, place) for place in places}
-        fits = [place for place in places if left[place] >= 0]
+        remaining = {place: self._free(place) - self._least(wanted, place) for place in places}
+        fits = [place for place in places if remaining[place] >= 0]
         if not wanted.is_alone and self._known_need(wanted.shape) is not None:
-            return min(fits, key=lambda place: left[place], default=None)
+            return min(fits, key=lambda place: remaining[place], default=None)
         if not may_repeat and self._is_being_measured(wanted.shape):
             return None
         return max(fits, key=self._free, default=None)
@@ -310,11 +311,14 @@ class CardPacker:
 
     def _is_being_measured(self, shape: str) -> bool:
         return any(
-            one.wanted.shape == shape and not one.is_measured for one in self._running.values()
+            running.wanted.shape == shape and not running.is_measured
+            for running in self._running.values()
         )
 
     def _free(self, place: int) -> int:
-        taken = sum(one.given for one in self._running.values() if one.card == place)
+        taken = sum(
+            running.num_bytes for running in self._running.values() if running.card == place
+        )
         return self.cards[place].free_bytes - taken
 
 

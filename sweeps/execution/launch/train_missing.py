@@ -180,7 +180,7 @@ def train(
     finally:
         clear_time_limit()
     if budget.is_spent and progress.num_left:
-        progress.stop_reason = budget.words
+        progress.stop_reason = budget.sentence
         raise Interrupted
 
 

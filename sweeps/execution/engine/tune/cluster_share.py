@@ -62,20 +62,20 @@ class ClusterShare:
     Call `ask` each second, in a thread of its own.
 
     Args:
-        say: Shows a sentence in the live view.
+        notify: Shows a sentence in the live view.
 
     Attributes:
-        say: As given.
+        notify: The same.
         weight: Of its share.
         most: How many jobs the launch may have at once by its options; None for any number.
         dispatched: What it has dispatched, once that is known.
     """
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, notify: Callable[[str], None]) -> None:
         self.weight = 1.0
         self.most: int | None = None
         self.dispatched: Dispatched | None = None
-        self.say = say
+        self.notify = notify
         self._launch = uuid.uuid4().hex
         self._arbiter: Any = None
         self._allowance: Allowance | None = None
@@ -107,7 +107,7 @@ class ClusterShare:
     def ask(self) -> None:
         """Report what is dispatched, and take the answer; find or make the actor first."""
         try:
-            self._look_for_gone()
+            self._find_gone()
             if self._arbiter is None:
                 self._arbiter = _arbiter()
             if self.dispatched:
@@ -126,7 +126,7 @@ class ClusterShare:
         except _UNRELIABLE:  # it is found dead after some seconds
             pass
 
-    def _look_for_gone(self) -> None:
+    def _find_gone(self) -> None:
         gone = gone_machines()
         known = gone.keys() if self._known_gone is None else self._known_gone
         self._gone += [gone[key] for key in gone.keys() - known]
@@ -146,7 +146,7 @@ class ClusterShare:
         self._allowance, self._num_misses = allowance, 0
         if allowance.num_launches != self._num_launches:
             self._num_launches = allowance.num_launches
-            self.say(_who_shares(allowance))
+            self.notify(_sharing_sentence(allowance))
 
     def _miss(self, error: Exception) -> None:
         self._arbiter = None
@@ -154,7 +154,7 @@ class ClusterShare:
         if self._num_misses == _MOST_MISSES:
             self._allowance = None
             reason = str(error).strip().partition("\n")[0][:200] or type(error).__name__
-            self.say(
+            self.notify(
                 f"Nothing divides this cluster fairly among launches, as its arbiter does not "
                 f"answer ({reason}): trials take what is free."
             )
@@ -176,7 +176,7 @@ def _arbiter() -> Any:
     )
 
 
-def _who_shares(allowance: Allowance) -> str:
+def _sharing_sentence(allowance: Allowance) -> str:
     if allowance.num_launches == 1:
         return "No other launch shares the cluster any more."
     num_others = allowance.num_launches - 1

@@ -98,8 +98,8 @@ class TuneEngine:
                 # of a cluster the searcher knows how many, which changes
                 max_concurrent_trials=_ANY_NUMBER if self._share else self._num_concurrent,
                 reuse_actors=is_known_release(),
-                trial_name_creator=_name_of,
-                trial_dirname_creator=_name_of,
+                trial_name_creator=_trial_name,
+                trial_dirname_creator=_trial_name,
             ),
             run_config=tune.RunConfig(
                 name="launch",
@@ -114,7 +114,7 @@ class TuneEngine:
             if self._share and is_known_release():
                 parts.enter_context(room_for_others(searcher.keeps, searcher.num_to_take_back))
             tuner.fit()
-        searcher.tell_rest(is_over=True)
+        searcher.report_ended(is_over=True)
 
 
 def train_job(config: dict[str, Any]) -> None:
@@ -157,7 +157,7 @@ def resources_of(config: dict[str, Any]) -> Any:
     return tune.PlacementGroupFactory([{"CPU": share.cpus, "GPU": share.gpus}])
 
 
-def _name_of(trial: Any) -> str:
+def _trial_name(trial: Any) -> str:
     """Name Tune's trial, and its scratch folder, after the cell and the attempt."""
     return f"{trial.config['trial_key']}-{trial.trial_id}"
 
@@ -196,9 +196,9 @@ class JobSearcher(Searcher):
 
     def suggest(self, trial_id: str) -> Any:
         """Return a job, None to be asked again later, or Tune's constant for the end."""
-        self.tell_rest()
-        self._note_dispatched()
-        self._say_lost()
+        self.report_ended()
+        self._record_dispatched()
+        self._report_lost_machines()
         if self._share and self._num_dispatched >= self._num_allowed(self._share):
             return None
         job = self._jobs.next()
@@ -206,7 +206,7 @@ class JobSearcher(Searcher):
         if isinstance(job, Job):
             self._running[trial_id] = job.trial_keys
             self._slot = job.share
-        self._note_dispatched()
+        self._record_dispatched()
         if job is Next.DONE:
             return Searcher.FINISHED
         if job is Next.WAIT:
@@ -216,7 +216,7 @@ class JobSearcher(Searcher):
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        """Note that a job has ended, in whatever way.
+        """Record that a job has ended, in whatever way.
 
         It is reported when Tune asks for the next job, as Tune gives the reason of an error later.
         """
@@ -225,17 +225,17 @@ class JobSearcher(Searcher):
             self._ended[trial_id] = time.monotonic()
             if not error and trial_id not in self._started:
                 self._taken_back.add(trial_id)
-            self._note_dispatched()
+            self._record_dispatched()
 
-    def tell_started(self, trial_id: str) -> None:
+    def report_started(self, trial_id: str) -> None:
         """Report that a process has begun with a job."""
         self._started.add(trial_id)
-        self._note_dispatched()
+        self._record_dispatched()
         for key in self._running[trial_id]:
             self._events.tell(TrialStarted(trial_key=key))
 
-    def note_fault(self, trial_id: str, fault: Fault) -> None:
-        """Note how the process of a job ended."""
+    def record_fault(self, trial_id: str, fault: Fault) -> None:
+        """Record how the process of a job ended."""
         self._faults[trial_id] = fault
         address = fault.machine or self._addresses.get(trial_id)
         if self._share and address:
@@ -246,11 +246,11 @@ class JobSearcher(Searcher):
         """Whether jobs may run on other machines."""
         return self._share is not None
 
-    def note_address(self, trial_id: str, address: str) -> None:
-        """Note on which machine a job runs."""
+    def record_address(self, trial_id: str, address: str) -> None:
+        """Record on which machine a job runs."""
         self._addresses[trial_id] = address
 
-    def tell_rest(self, *, is_over: bool = False) -> None:
+    def report_ended(self, *, is_over: bool = False) -> None:
         """Report the trials that have ended.
 
         One that was killed may have to wait for what its machine does next.
@@ -260,10 +260,10 @@ class JobSearcher(Searcher):
         """
         for trial_id in [*self._ended]:
             if is_over or not self._may_be_lost(trial_id):
-                self._tell_ended(trial_id)
+                self._report_end(trial_id)
 
     def _may_be_lost(self, trial_id: str) -> bool:
-        """Return whether the machine of a killed trial may still prove to be gone; note if it is.
+        """Return whether the machine of a killed trial may still prove to be gone; record it if so.
 
         A machine that goes ends its processes one by one, and Ray counts it as there for longer.
         """
@@ -275,7 +275,7 @@ class JobSearcher(Searcher):
             return False
         return time.monotonic() < self._ended[trial_id] + _GOING_SECONDS
 
-    def _tell_ended(self, trial_id: str) -> None:
+    def _report_end(self, trial_id: str) -> None:
         del self._ended[trial_id]
         self._addresses.pop(trial_id, None)
         failure, reason, _ = self._faults.pop(trial_id, _NO_FAULT)
@@ -314,16 +314,16 @@ class JobSearcher(Searcher):
         # a Tune whose parts are not known keeps the room of one process, whatever is allowed
         return allowed if is_known_release() else max(1, allowed)
 
-    def _note_dispatched(self) -> None:
-        """Note for the share what is dispatched."""
+    def _record_dispatched(self) -> None:
+        """Record for the share what is dispatched."""
         if self._share and self._slot:
             num_pending = self._num_dispatched - self._num_started
             self._share.dispatched = Dispatched(
                 self._slot, self._num_started, num_pending, self._wants_more
             )
 
-    def _say_lost(self) -> None:
-        """Say which machines are gone, and how many trials broke off on each.
+    def _report_lost_machines(self) -> None:
+        """Report which machines are gone, and how many trials broke off on each.
 
         Ray often reports the trials as killed, and finds only later that the machine is gone.
         """
@@ -335,7 +335,7 @@ class JobSearcher(Searcher):
             num = sum(at >= since and where == machine.address for at, where in self._broken)
             trials = "its trial resumes" if num == 1 else f"its {num} trials resume"
             follows = f", {trials} elsewhere" if num else ""
-            share.say(f"machine {machine.name} is gone{follows}.")
+            share.notify(f"machine {machine.name} is gone{follows}.")
 
     def save(self, checkpoint_path: str) -> None:
         """Write an empty file, which Tune wants: folders and log are the truth."""
@@ -386,14 +386,14 @@ class TrialCallback(tune.Callback):
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """Report that a process has begun with a job, be it a new process or one used before."""
-        self._searcher.tell_started(trial.trial_id)
+        self._searcher.report_started(trial.trial_id)
         if self._searcher.has_cluster:
             with suppress(RayError):  # it may be gone already
-                self._searcher.note_address(trial.trial_id, trial.get_ray_actor_ip() or "")
+                self._searcher.record_address(trial.trial_id, trial.get_ray_actor_ip() or "")
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        """Note why the process of a job ended; nothing is known of a killed one."""
-        self._searcher.note_fault(trial.trial_id, _fault(trial))
+        """Record why the process of a job ended; nothing is known of a killed one."""
+        self._searcher.record_fault(trial.trial_id, _fault(trial))
 
     def __getstate__(self) -> dict[str, Any]:
         return {}
@@ -430,11 +430,11 @@ def _fault(trial: Any) -> Fault:
     if isinstance(error, ActorBusyError):
         return Fault(Failure.LOST, "its process was not free in time")
     if isinstance(error, RayActorError):
-        return _fault_of_actor(error)
+        return _actor_fault(error)
     return _NO_FAULT
 
 
-def _fault_of_actor(error: RayActorError) -> Fault:
+def _actor_fault(error: RayActorError) -> Fault:
     lines = str(error).strip().splitlines()
     if error.actor_init_failed:
         return Fault(Failure.RAISED, lines[-1])

@@ -88,7 +88,7 @@ def check_engine(make: EngineMaker, folder: Path) -> None:
     The first two are to be evaluated once they are trained. Then with evaluations of the first, one
     of which raises.
     """
-    whole, stopped = (
+    complete, stopped = (
         job_of(folder / "cells", seed).model_copy(
             update={"evaluations": ({"kind": "shifted_test_error"},)}
         )
@@ -97,14 +97,14 @@ def check_engine(make: EngineMaker, folder: Path) -> None:
     broken = job_of(folder / "cells", 2)
     config = broken.spec.config | {"batch_size": "none"}
     broken = broken.model_copy(update={"spec": broken.spec.model_copy(update={"config": config})})
-    keys = [job.spec.trial_key for job in (whole, stopped, broken)]
-    jobs = [Job(trials=(job,)) for job in (whole, stopped, broken)]
+    keys = [job.spec.trial_key for job in (complete, stopped, broken)]
+    jobs = [Job(trials=(job,)) for job in (complete, stopped, broken)]
     driver = Driver(*jobs, stop_after={keys[1]: 2})
 
     with make(EngineSetting(folder / "engine.log", lambda _: None, num_ready=1)) as engine:
         assert sum(machine.cpus for machine in engine.machines) > 0
         engine.run(driver, driver, num_concurrent=1)
-        looking = Driver(_evaluating(whole, "confidence"), _evaluating(whole, "unknown"))
+        looking = Driver(_evaluating(complete, "confidence"), _evaluating(complete, "unknown"))
         engine.run(looking, looking, num_concurrent=1)
 
     ended = {event.trial_key: event for event in driver.ended}
@@ -113,12 +113,12 @@ def check_engine(make: EngineMaker, folder: Path) -> None:
     assert driver.epochs == {keys[0]: [*range(1, NUM_EPOCHS + 1)], keys[1]: [1, 2]}
     assert [ended[key].failure for key in keys] == [None, None, Failure.RAISED]
     assert "batch_size" in ended[keys[2]].reason
-    final = folder_of(whole).read_final()
+    final = folder_of(complete).read_final()
     assert final is not None
     assert final.outcome is Outcome.FINISHED
     assert folder_of(stopped).read_final() is None
     assert not folder_of(stopped).is_busy()
-    assert len(CellEvaluations(folder_of(whole).path).keys()) == 2
+    assert len(CellEvaluations(folder_of(complete).path).keys()) == 2
     assert not CellEvaluations(folder_of(stopped).path).keys()
     assert [event.failure for event in looking.ended] == [None, Failure.RAISED]
     assert "unknown" in looking.ended[1].reason

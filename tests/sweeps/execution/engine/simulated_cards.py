@@ -50,7 +50,7 @@ class Kind:
     num_epochs: int
 
     @property
-    def given(self) -> int:
+    def num_bytes(self) -> int:
         """What a packing gives each that knows all."""
         return int(MARGIN * self.later_peak) + CONTEXT_BYTES
 
@@ -127,9 +127,9 @@ class SimulatedCards:
 
     def _on(self, number: int) -> list[_Process]:
         return [
-            one
-            for one in self.processes.values()
-            if one.job.share.card and one.job.share.card.number == number
+            process
+            for process in self.processes.values()
+            if process.job.share.card and process.job.share.card.number == number
         ]
 
     def _ends_epoch(self, key: str) -> bool:
@@ -157,7 +157,7 @@ class SimulatedCards:
         assert card
         wants = kind.peak if process.epoch == 0 else kind.later_peak
         others = sum(
-            one.held + CONTEXT_BYTES for one in self._on(card.number) if one is not process
+            other.held + CONTEXT_BYTES for other in self._on(card.number) if other is not process
         )
         has = self.cards[card.number]
         is_too_much = wants + CONTEXT_BYTES + others > has.free_bytes
@@ -188,16 +188,16 @@ def seconds_of_all_known(
     free = [card.free_bytes for card in cards]
     ends, waiting, now = list[tuple[float, int, int]](), list(kinds), 0.0
     while waiting or ends:
-        left = list[Kind]()
+        unplaced = list[Kind]()
         for kind in waiting:
-            fits = [place for place, size in enumerate(free) if size >= kind.given]
+            fits = [place for place, size in enumerate(free) if size >= kind.num_bytes]
             if not fits or len(ends) >= num_concurrent:
-                left.append(kind)
+                unplaced.append(kind)
                 continue
             place = min(fits, key=lambda place: free[place])
-            free[place] -= kind.given
-            heapq.heappush(ends, (now + kind.duration, place, kind.given))
-        waiting = left
+            free[place] -= kind.num_bytes
+            heapq.heappush(ends, (now + kind.duration, place, kind.num_bytes))
+        waiting = unplaced
         now, place, size = heapq.heappop(ends)
         free[place] += size
     return now
@@ -213,8 +213,8 @@ def best_seconds(
     chance = random.Random(0)
     keys: tuple[Callable[[Kind], float], ...] = (
         lambda kind: kind.duration,
-        lambda kind: kind.given,
-        lambda kind: kind.given * kind.duration,
+        lambda kind: kind.num_bytes,
+        lambda kind: kind.num_bytes * kind.duration,
     )
     orders = [sorted(kinds, key=key, reverse=True) for key in keys]
     orders += [chance.sample(list(kinds), len(kinds)) for _ in range(tries)]

@@ -68,9 +68,9 @@ class SimulatedEngine:
         """Run jobs until there are no more."""
         running, waiting = deque[_Run](), None
         while True:
-            said: Next | None = None
+            answer: Next | None = None
             while len(running) < num_concurrent:
-                said, waiting = self._fetch(jobs, waiting)
+                answer, waiting = self._fetch(jobs, waiting)
                 if waiting is None or (machine := self._room(running, waiting.share)) is None:
                     break
                 running.append(_Run(waiting, machine, self.train(waiting.trials[0])))
@@ -81,7 +81,7 @@ class SimulatedEngine:
                 run = running.popleft()
                 if self._turn(run, events):
                     running.append(run)
-            elif said is Next.DONE:
+            elif answer is Next.DONE:
                 return
             else:
                 assert waiting is None, f"fits on no machine: {waiting}"
@@ -90,8 +90,8 @@ class SimulatedEngine:
     def _fetch(self, jobs: Jobs, waiting: Job | None) -> tuple[Next | None, Job | None]:
         if waiting:
             return None, waiting
-        said = jobs.next()
-        return (said, None) if isinstance(said, Next) else (None, across(said))
+        answer = jobs.next()
+        return (answer, None) if isinstance(answer, Next) else (None, across(answer))
 
     def _turn(self, run: _Run, events: Events) -> bool:
         """Train one epoch; return whether the trial goes on."""
@@ -112,8 +112,8 @@ class SimulatedEngine:
         """Return a machine on which a share is free."""
         for number, machine in enumerate(self.machines):
             taken = [run.job.share for run in running if run.machine == number]
-            cpus = machine.cpus - sum(one.cpus for one in taken)
-            gpus = machine.gpus - sum(one.gpus for one in taken)
+            cpus = machine.cpus - sum(share.cpus for share in taken)
+            gpus = machine.gpus - sum(share.gpus for share in taken)
             if share.cpus <= cpus and share.gpus <= gpus + 1e-9:
                 return number
         return None

@@ -106,13 +106,13 @@ def test_the_first_trial_of_a_shape_has_all_that_is_free_until_its_peak_is_known
     packer = packer_of(card("A", 24))
     first, second = Wanted("first", "a"), Wanted("second", "a")
     assert packer.choose([first]) == Choice(0, 0)
-    given = packer.give(first, 0)
-    assert given.memory_fraction == pytest.approx(0.97 - CONTEXT_BYTES / (24 * GIB))
+    on_card = packer.give(first, 0)
+    assert on_card.memory_fraction == pytest.approx(0.97 - CONTEXT_BYTES / (24 * GIB))
     assert packer.choose([second]) is None
-    packer.note_peak("first", 2 * GIB)
+    packer.observe_peak("first", 2 * GIB)
     assert packer.choose([second]) == Choice(0, 0)
-    given = packer.give(second, 0)
-    assert given.memory_fraction == pytest.approx(MARGIN * 2 / 24)
+    on_card = packer.give(second, 0)
+    assert on_card.memory_fraction == pytest.approx(MARGIN * 2 / 24)
 
 
 def test_as_many_share_a_card_as_fit() -> None:
@@ -132,7 +132,7 @@ def test_another_shape_is_measured_where_at_least_half_a_card_is_free() -> None:
     packer.give(Wanted("a", "a"), 0)
     assert packer.choose([Wanted("also a", "a"), Wanted("b", "b")]) == Choice(1, 1)
     assert packer.choose([Wanted("also a", "a")]) == Choice(0, 1), "where nothing else is there"
-    packer.note_peak("a", 12 * GIB)
+    packer.observe_peak("a", 12 * GIB)
     packer.give(Wanted("c", "c"), 1)
     assert packer.choose([Wanted("b", "b")]) is None
 
@@ -145,9 +145,9 @@ def test_one_that_runs_out_doubles_the_peak_until_one_gets_further(tmp_path: Pat
     assert not packer.take_back("second", 2 * GIB, ended_well=False, ran_out=True)
     retry = Wanted("second", "a", is_retry=True)
     assert packer.give(retry, 0).memory_fraction == pytest.approx(MARGIN * 4 / 80, rel=1e-6)
-    packer.note_peak("second", 3 * GIB)
-    given = packer.give(Wanted("third", "a"), 0)
-    assert given.memory_fraction == pytest.approx(MARGIN * 3 / 80, rel=1e-6)
+    packer.observe_peak("second", 3 * GIB)
+    on_card = packer.give(Wanted("third", "a"), 0)
+    assert on_card.memory_fraction == pytest.approx(MARGIN * 3 / 80, rel=1e-6)
 
 
 def test_one_that_is_to_be_alone_waits_for_the_largest_card() -> None:
@@ -262,6 +262,6 @@ def test_cards_are_named_as_cuda_names_them(
     visible: str | None, seen: list[str], labels: list[str]
 ) -> None:
     cards = cards_of(PROBED, visible)
-    assert [one.visible_as for one in cards] == seen
-    assert [one.label for one in cards] == labels
-    assert [one.is_shared for one in cards] == [False, True]
+    assert [card.visible_as for card in cards] == seen
+    assert [card.label for card in cards] == labels
+    assert [card.is_shared for card in cards] == [False, True]

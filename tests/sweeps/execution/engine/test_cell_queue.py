@@ -26,7 +26,7 @@ def killed(times: int) -> str:
     return f"its process was killed, {times} times so far"
 
 
-class Heard:
+class Onlooker:
     """Events, written down."""
 
     def __init__(self) -> None:
@@ -62,19 +62,19 @@ class Scene:
         self, cells: Path, letters: str = "ab", failure_policy: FailurePolicy = restart_blameless
     ) -> None:
         self.cells = cells
-        self.heard = Heard()
+        self.onlooker = Onlooker()
         self.num_oom_kills = 7
         self.now = 0.0
-        self.said = list[str]()
+        self.notices = list[str]()
         jobs = [TrialJob(cells=str(cells), spec=spec_of(letter)) for letter in letters]
         self.queue = CellQueue(
             ListedCells(jobs),
-            self.heard,
+            self.onlooker,
             failure_policy=failure_policy,
             share_of=lambda _, is_alone=False, gpu="usual": Share(cpus=16 if is_alone else 1),
             oom_kills=lambda: self.num_oom_kills,
             clock=lambda: self.now,
-            say=self.said.append,
+            say=self.notices.append,
         )
 
     def folder(self, letter: str) -> CellFolder:
@@ -97,7 +97,7 @@ def scene(tmp_path: Path) -> Scene:
 
 def test_a_trial_that_a_process_begins_with_is_passed_on_as_started(scene: Scene) -> None:
     started = list[str]()
-    scene.heard.started = started.append
+    scene.onlooker.started = started.append
     scene.next()
     assert started == []
     scene.queue.tell(TrialStarted(trial_key="a" * 20))
@@ -108,7 +108,7 @@ def test_a_trial_that_is_taken_back_is_the_next_one_again_and_has_not_failed(sce
     assert scene.next() == "a"
     scene.queue.tell(TrialEnded(trial_key="a" * 20, is_taken_back=True))
     assert scene.next() == "a"
-    assert scene.heard.events == [("dispatched", "a"), ("paused", "a", 0), ("dispatched", "a")]
+    assert scene.onlooker.events == [("dispatched", "a"), ("paused", "a", 0), ("dispatched", "a")]
     assert scene.folder("a").failed_since() is None
 
 
@@ -125,14 +125,14 @@ def test_cells_that_another_process_holds_are_named_with_their_age_once_a_minute
         assert scene.next() == "b"
         for scene.now in (0.0, 59.0, 61.0, 90.0, 130.0):
             assert scene.next() is Next.WAIT
-    assert [sentence.partition("off: ")[2] for sentence in scene.said] == [
+    assert [sentence.partition("off: ")[2] for sentence in scene.notices] == [
         "arm a, seed 0 (1 min).",
         "arm a, seed 0 (2 min).",
     ]
     assert scene.next() == "a"
     scene.now = 300.0
     assert scene.next() is Next.WAIT
-    assert len(scene.said) == 2
+    assert len(scene.notices) == 2
 
 
 def test_cells_are_handed_out_once_and_in_order(scene: Scene) -> None:
@@ -141,7 +141,7 @@ def test_cells_are_handed_out_once_and_in_order(scene: Scene) -> None:
         scene.folder(letter).write_final(final(key=letter * 20))
         scene.ended(letter)
     assert scene.next() is Next.DONE
-    assert scene.heard.events == [
+    assert scene.onlooker.events == [
         ("dispatched", "a"),
         ("dispatched", "b"),
         ("ended", "a", "finished", ""),
@@ -157,7 +157,7 @@ def test_a_cell_that_was_filled_meanwhile_is_told_and_not_handed_out(scene: Scen
     diverged = final(outcome=Outcome.DIVERGED, reason="nan", test_error=None)
     scene.folder("a").write_final(diverged)
     assert scene.next() == "b"
-    assert scene.heard.events == [("ended", "a", "diverged", "nan"), ("dispatched", "b")]
+    assert scene.onlooker.events == [("ended", "a", "diverged", "nan"), ("dispatched", "b")]
 
 
 def test_a_cell_that_another_process_trains_is_waited_for(scene: Scene) -> None:
@@ -171,8 +171,8 @@ def test_a_cell_that_another_process_trains_is_waited_for(scene: Scene) -> None:
     finally:
         end(process)
     assert scene.next() is Next.DONE
-    assert ("ended", "a", "finished", "") in scene.heard.events
-    assert ("dispatched", "a") not in scene.heard.events
+    assert ("ended", "a", "finished", "") in scene.onlooker.events
+    assert ("dispatched", "a") not in scene.onlooker.events
 
 
 def test_a_cell_that_another_process_left_empty_is_handed_out(scene: Scene) -> None:
@@ -190,7 +190,7 @@ def test_a_cell_that_another_process_took_first_is_waited_for_not_restarted(scen
         assert [scene.next(), scene.next()] == ["b", Next.WAIT]
     finally:
         end(process)
-    assert [event[0] for event in scene.heard.events] == ["dispatched", "dispatched"]
+    assert [event[0] for event in scene.onlooker.events] == ["dispatched", "dispatched"]
 
 
 def test_a_failed_cell_is_tried_once_more_and_no_third_time(scene: Scene) -> None:
@@ -199,7 +199,7 @@ def test_a_failed_cell_is_tried_once_more_and_no_third_time(scene: Scene) -> Non
         for line in (start(), reported(1), failed("ValueError: no")):
             scene.folder("a").append(line)
         scene.ended("a")
-    assert scene.heard.events[1:] == [
+    assert scene.onlooker.events[1:] == [
         ("restarted", "a", "it raised ValueError: no"),
         ("dispatched", "a"),
         ("ended", "a", "failed", "ValueError: no"),
@@ -212,7 +212,7 @@ def test_a_failure_of_an_earlier_launch_is_none_of_this_one(scene: Scene) -> Non
         scene.folder("a").append(line)
     assert scene.next() == "a"
     scene.ended("a")
-    assert scene.heard.events[-1] == ("restarted", "a", killed(1))
+    assert scene.onlooker.events[-1] == ("restarted", "a", killed(1))
     assert scene.next() == "a", "it goes on before others begin"
 
 
@@ -221,11 +221,11 @@ def test_a_killed_cell_is_restarted_three_times_and_then_failed(scene: Scene) ->
         assert scene.next() == "a"
         scene.folder("a").append(start())
         scene.ended("a")
-        assert scene.heard.events[-1] == ("restarted", "a", killed(times))
+        assert scene.onlooker.events[-1] == ("restarted", "a", killed(times))
     assert scene.next() == "a"
     scene.ended("a")
     reason = f"its process was killed {MAX_RESTARTS + 1} times"
-    assert scene.heard.events[-1] == ("ended", "a", "failed", reason)
+    assert scene.onlooker.events[-1] == ("ended", "a", "failed", reason)
     assert scene.folder("a").failure_since() == reason
     assert scene.next() == "b"
 
@@ -246,7 +246,7 @@ def test_kills_of_one_cell_do_not_count_for_another(scene: Scene) -> None:
         scene.ended("a")
     assert [scene.next(), scene.next()] == ["a", "b"]
     scene.ended("b")
-    assert scene.heard.events[-1] == ("restarted", "b", killed(1))
+    assert scene.onlooker.events[-1] == ("restarted", "b", killed(1))
 
 
 def test_a_killed_cell_that_filled_itself_is_filled(scene: Scene) -> None:
@@ -254,7 +254,7 @@ def test_a_killed_cell_that_filled_itself_is_filled(scene: Scene) -> None:
     scene.folder("a").append(failed())
     scene.folder("a").write_final(final())
     scene.ended("a")
-    assert scene.heard.events[-1] == ("ended", "a", "finished", "")
+    assert scene.onlooker.events[-1] == ("ended", "a", "finished", "")
 
 
 def test_a_cell_that_cannot_be_told_of_fails_alone(
@@ -268,22 +268,22 @@ def test_a_cell_that_cannot_be_told_of_fails_alone(
         assert scene.next() == "a"
         scene.ended("a")
     reason = f"its process was killed {MAX_RESTARTS + 1} times"
-    assert scene.heard.events[-1] == ("ended", "a", "failed", reason)
+    assert scene.onlooker.events[-1] == ("ended", "a", "failed", reason)
     assert scene.next() == "b"
 
 
 def test_a_cell_whose_final_record_is_damaged_fails_alone(scene: Scene) -> None:
     (scene.folder("a").path / "final.json").write_text("{")
     assert scene.next() == "b"
-    assert scene.heard.events[0][:3] == ("ended", "a", "failed")
-    assert "Move the folder" in str(scene.heard.events[0][3])
+    assert scene.onlooker.events[0][:3] == ("ended", "a", "failed")
+    assert "Move the folder" in str(scene.onlooker.events[0][3])
 
 
 def test_a_lost_machine_is_never_held_against_a_trial(scene: Scene) -> None:
     for _ in range(10 * MAX_RESTARTS):
         assert scene.next() == "a"
         scene.ended("a", Failure.LOST, "its machine went away")
-    assert scene.heard.events[-1] == ("restarted", "a", "its machine went away")
+    assert scene.onlooker.events[-1] == ("restarted", "a", "its machine went away")
 
 
 def test_one_killed_for_memory_gets_a_machine_of_its_own_and_then_fails_with_its_peak(
@@ -301,7 +301,7 @@ def test_one_killed_for_memory_gets_a_machine_of_its_own_and_then_fails_with_its
     scene.num_oom_kills += 1
     scene.ended("a")
     reason = "out of memory: its process held 3.00 GiB at most"
-    assert scene.heard.events[-1] == ("ended", "a", "failed", reason)
+    assert scene.onlooker.events[-1] == ("ended", "a", "failed", reason)
     assert scene.folder("a").failure_since() == reason
 
 
@@ -312,7 +312,7 @@ def test_a_kill_that_the_kernel_did_not_count_is_a_kill_and_each_count_explains_
     scene.num_oom_kills += 1
     scene.ended("a")
     scene.ended("b")
-    events = [event for event in scene.heard.events if event[0] == "restarted"]
+    events = [event for event in scene.onlooker.events if event[0] == "restarted"]
     assert events == [("restarted", "a", "out of memory"), ("restarted", "b", killed(1))]
 
 
@@ -321,10 +321,10 @@ def test_a_kill_from_before_a_trial_was_handed_out_does_not_explain_its_end(scen
     scene.num_oom_kills += 2  # of other processes
     assert scene.next() == "b"
     scene.ended("b")
-    assert scene.heard.events[-1] == ("restarted", "b", killed(1))
+    assert scene.onlooker.events[-1] == ("restarted", "b", killed(1))
     scene.num_oom_kills += 1
     scene.ended("a")
-    assert scene.heard.events[-1] == ("restarted", "a", "out of memory")
+    assert scene.onlooker.events[-1] == ("restarted", "a", "out of memory")
 
 
 def test_memory_that_the_trial_was_refused_is_known_from_its_own_word(scene: Scene) -> None:
@@ -349,7 +349,7 @@ def test_three_arms_that_fail_alike_before_any_has_finished_end_the_launch(tmp_p
     fail_twice(scene, "b", "RuntimeError: got 8 sizes")
     with pytest.raises(CannotGoOn, match=r"3 arms failed alike .*: RuntimeError: got 16 sizes"):
         fail_twice(scene, "c", "RuntimeError: got 16 sizes")
-    assert scene.heard.events[-1] == ("ended", "c", "failed", "RuntimeError: got 16 sizes")
+    assert scene.onlooker.events[-1] == ("ended", "c", "failed", "RuntimeError: got 16 sizes")
 
 
 def test_they_fail_alike_too_where_each_names_its_own_cell(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from sweeps.execution.engine.cell_source import ListedCells
 from sweeps.execution.engine.engine import Job, TrialEnded
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.trial_record import Outcome
-from tests.sweeps.execution.engine.test_cell_queue import Heard
+from tests.sweeps.execution.engine.test_cell_queue import Onlooker
 from tests.sweeps.execution.examples import final, spec
 
 SECONDS = {"short": 1.0, "long": 4.0, "middle": 2.0, "longest": 9.0}
@@ -60,8 +60,8 @@ def test_of_each_seed_the_longest_come_first_once_that_is_known(tmp_path: Path) 
 def test_every_cell_comes_once_seed_by_seed(tmp_path: Path) -> None:
     source = listed(tmp_path, list(SECONDS), seeds=3)
     heads = [job.spec for _ in range(12) for job in source.more()]
-    assert [one.seed for one in heads] == [0] * 4 + [1] * 4 + [2] * 4
-    assert len({one.trial_key for one in heads}) == 12
+    assert [head.seed for head in heads] == [0] * 4 + [1] * 4 + [2] * 4
+    assert len({head.trial_key for head in heads}) == 12
     assert source.more() == []
 
 
@@ -103,7 +103,7 @@ def test_the_last_seed_is_shared_out_so_that_machines_end_together(tmp_path: Pat
 
 def test_two_machines_do_not_end_with_a_long_training_that_began_last(tmp_path: Path) -> None:
     """Two slots, simulated: with the order of the design the last cell alone takes 9 seconds."""
-    queue = CellQueue(listed(tmp_path, list(SECONDS), seeds=2), Heard())
+    queue = CellQueue(listed(tmp_path, list(SECONDS), seeds=2), Onlooker())
     ends: dict[float, str] = {}
     handed_out, now, idle = [], 0.0, 2
     while True:
@@ -116,10 +116,10 @@ def test_two_machines_do_not_end_with_a_long_training_that_began_last(tmp_path: 
             break
         now = min(ends)
         ended = ends.pop(now)
-        trained = next(one for one in handed_out if one.trial_key == ended)
+        trained = next(spec for spec in handed_out if spec.trial_key == ended)
         fill(tmp_path, trained.arm, trained.seed)
         queue.tell(TrialEnded(trial_key=ended))
         idle += 1
-    assert [one.seed for one in handed_out] == [0] * 4 + [1] * 4
-    assert len({one.trial_key for one in handed_out}) == 8
+    assert [spec.seed for spec in handed_out] == [0] * 4 + [1] * 4
+    assert len({spec.trial_key for spec in handed_out}) == 8
     assert now < 16.1, "20 in the order of the design"

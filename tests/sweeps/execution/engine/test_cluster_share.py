@@ -83,8 +83,8 @@ def test_a_launch_has_one_trial_until_it_is_known_who_else_is_there(cluster: Clu
 def test_each_launch_is_told_of_the_others_and_the_last_one_ends_the_arbiter(
     cluster: Cluster,
 ) -> None:
-    said = list[str]()
-    first, second = ClusterShare(said.append), ClusterShare(print)
+    sentences = list[str]()
+    first, second = ClusterShare(sentences.append), ClusterShare(print)
     first.dispatched = second.dispatched = ONE
     for share in (first, second, first, first):
         share.ask()
@@ -92,7 +92,7 @@ def test_each_launch_is_told_of_the_others_and_the_last_one_ends_the_arbiter(
     assert not first.is_alone
     second.leave()
     first.ask()
-    assert said == [
+    assert sentences == [
         "The cluster is shared with another launch: 2 trials of this one at once are fair now.",
         "No other launch shares the cluster any more.",
     ]
@@ -102,14 +102,14 @@ def test_each_launch_is_told_of_the_others_and_the_last_one_ends_the_arbiter(
 
 
 def test_without_an_arbiter_all_is_as_before_and_that_is_said_once(cluster: Cluster) -> None:
-    said = list[str]()
-    share = ClusterShare(said.append)
+    sentences = list[str]()
+    share = ClusterShare(sentences.append)
     share.dispatched = ONE
     cluster.error = ValueError("no actors for you\nTraceback")
     for _ in range(4):
         share.ask()
     assert share.num_jobs(without=9) == 9
-    assert said == [
+    assert sentences == [
         "Nothing divides this cluster fairly among launches, as its arbiter does not answer (no "
         "actors for you): trials take what is free."
     ]
@@ -133,7 +133,7 @@ def test_an_arbiter_that_is_lost_is_made_again(cluster: Cluster) -> None:
     assert share.num_jobs(without=9) == 4
 
 
-class Told(ClusterShare):
+class Claimed(ClusterShare):
     """A share that is set by hand."""
 
     allowed = 2
@@ -148,10 +148,10 @@ class Told(ClusterShare):
 
 
 def test_no_more_jobs_are_dispatched_than_the_share_allows() -> None:
-    share, driver = Told(print), Driver("abcdef")
+    share, driver = Claimed(print), Driver("abcdef")
     searcher = JobSearcher(driver, driver, num_concurrent=6, share=share)
     assert searcher.suggest("1")
-    searcher.tell_started("1")
+    searcher.report_started("1")
     assert searcher.suggest("2")
     assert searcher.suggest("3") is None
     assert share.dispatched == Dispatched(Share(), 1, 1, wants_more=True)
@@ -161,12 +161,12 @@ def test_no_more_jobs_are_dispatched_than_the_share_allows() -> None:
 
 
 def test_what_waits_beyond_the_share_is_taken_back_and_was_not_lost() -> None:
-    share, driver = Told(print), Driver("abc")
+    share, driver = Claimed(print), Driver("abc")
     share.allowed = 3
     searcher = JobSearcher(driver, driver, num_concurrent=6, share=share)
     for trial in "123":
         searcher.suggest(trial)
-    searcher.tell_started("1")
+    searcher.report_started("1")
     assert searcher.num_to_take_back() == 0
     share.allowed = 0
     assert searcher.num_to_take_back() == 2, "not the one that runs"
@@ -175,16 +175,16 @@ def test_what_waits_beyond_the_share_is_taken_back_and_was_not_lost() -> None:
     searcher.on_trial_complete("1")
     ended = list[tuple[str, bool]]()
     driver.tell = lambda event: ended.append((event.trial_key[0], event.is_taken_back))  # type: ignore
-    searcher.tell_rest()
+    searcher.report_ended()
     assert ended == [("c", True), ("b", False), ("a", False)]
 
 
 def test_a_process_is_kept_for_the_next_job_only_if_there_may_be_one() -> None:
-    share, driver = Told(print), Driver("ab")
+    share, driver = Claimed(print), Driver("ab")
     searcher = JobSearcher(driver, driver, num_concurrent=6, share=share)
     for trial in "12":
         searcher.suggest(trial)
-        searcher.tell_started(trial)
+        searcher.report_started(trial)
     searcher.on_trial_complete("1")
     assert searcher.keeps()
     share.allowed = 1
@@ -202,23 +202,23 @@ def test_a_machine_that_is_gone_is_named_with_the_number_of_its_trials(
 ) -> None:
     gone = {"1": GoneMachine("lost before", "10.0.0.1")}
     monkeypatch.setattr(cluster_share, "gone_machines", lambda: gone)
-    said = list[str]()
-    share, driver = Told(said.append), Driver("abcd")
+    sentences = list[str]()
+    share, driver = Claimed(sentences.append), Driver("abcd")
     share.allowed = 3
     searcher = JobSearcher(driver, driver, num_concurrent=6, share=share)
     share.ask()
     for trial in "123":
         searcher.suggest(trial)
-    searcher.note_address("1", "10.0.0.7")
-    searcher.note_fault("1", Fault(None, ""))  # Ray says no more of one that was killed
+    searcher.record_address("1", "10.0.0.7")
+    searcher.record_fault("1", Fault(None, ""))  # Ray says no more of one that was killed
     error = RayActorError(error_msg="The actor died.\n\tip: 10.0.0.7\nits node has died")
-    searcher.note_fault("2", tune_engine._fault_of_actor(error))
-    searcher.note_fault("3", Fault(None, ""))
+    searcher.record_fault("2", tune_engine._actor_fault(error))
+    searcher.record_fault("3", Fault(None, ""))
     gone = {**gone, "2": GoneMachine("w7", "10.0.0.7"), "3": GoneMachine("w8", "10.0.0.8")}
     share.ask()
     share.ask()
     searcher.suggest("4")
-    assert sorted(said) == [
+    assert sorted(sentences) == [
         "machine w7 is gone, its 2 trials resume elsewhere.",
         "machine w8 is gone.",
     ]
@@ -236,16 +236,16 @@ def test_a_killed_trial_was_lost_if_its_machine_goes_within_seconds(
     monkeypatch.setattr(tune_engine.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(tune_engine, "is_gone", lambda _: clock[0] >= gone_after)
     driver = Driver("ab")
-    searcher = JobSearcher(driver, driver, share=Told(print))
+    searcher = JobSearcher(driver, driver, share=Claimed(print))
     searcher.suggest("1")
-    searcher.tell_started("1")
-    searcher.note_address("1", "10.0.0.7")
+    searcher.report_started("1")
+    searcher.record_address("1", "10.0.0.7")
     searcher.on_trial_complete("1", error=True)
-    searcher.note_fault("1", Fault(None, ""))
+    searcher.record_fault("1", Fault(None, ""))
     ended = dict[int, Failure | None]()
     driver.tell = lambda event: ended.update({clock[0]: event.failure})  # type: ignore
     for clock[0] in (0, 4, 6):
-        searcher.tell_rest()
+        searcher.report_ended()
     assert ended == told
 
 

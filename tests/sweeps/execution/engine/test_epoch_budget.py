@@ -45,7 +45,7 @@ def test_no_trial_is_handed_out_once_the_epochs_are_trained(
     assert all(world.folder(key).is_filled() for key in launch.started)
     assert budget.is_spent
     trained = num_started * EPOCHS
-    assert budget.words == f"The budget of {epochs} epochs is spent: {trained} were trained."
+    assert budget.sentence == f"The budget of {epochs} epochs is spent: {trained} were trained."
 
 
 def test_several_at_once_are_all_trained_to_their_end(spend: Spend, world: World) -> None:

@@ -89,49 +89,61 @@ class Cluster:
 
     def run(self, seconds: int) -> dict[str, float]:
         """Let time pass; return the mean number of trials of each launch meanwhile."""
-        before = {one.name: one.seconds for one in self.launches}
+        before = {launch.name: launch.seconds for launch in self.launches}
         for _ in range(seconds):
             self._second()
-        return {one.name: (one.seconds - before[one.name]) / seconds for one in self.launches}
+        return {
+            launch.name: (launch.seconds - before[launch.name]) / seconds
+            for launch in self.launches
+        }
 
     def _second(self) -> None:
         self.now += 1
-        living = [one for one in self.launches if one.begins <= self.now < one.ends]
-        for one in self.launches:
-            if one not in living:
-                one.running, one.pending = [], 0
-                self.queue = [waits for waits in self.queue if waits is not one]
-        for one in living:
-            self._end_trials(one)
-            self._ask(one)
-        for one in [*self.queue]:
-            if (machine := self._room(one.slot)) is not None:
-                self.queue.remove(one)
-                one.pending -= 1
-                one.begin(self.now, machine)
-        for one in living:
-            one.seconds += len(one.running)
+        living = [launch for launch in self.launches if launch.begins <= self.now < launch.ends]
+        for launch in self.launches:
+            if launch not in living:
+                launch.running, launch.pending = [], 0
+                self.queue = [waits for waits in self.queue if waits is not launch]
+        for launch in living:
+            self._end_trials(launch)
+            self._ask(launch)
+        for launch in [*self.queue]:
+            if (machine := self._room(launch.slot)) is not None:
+                self.queue.remove(launch)
+                launch.pending -= 1
+                launch.begin(self.now, machine)
+        for launch in living:
+            launch.seconds += len(launch.running)
 
-    def _ask(self, one: Launch) -> None:
-        one.allowed = self.shares.beat(one.claim(self.machines)).num_trials
-        while one.pending and one.pending + len(one.running) > one.allowed:
-            self.queue.remove(one)
-            one.pending -= 1
-        while one.pending + len(one.running) < one.allowed and one.num_left > one.pending:
-            self.queue.append(one)
-            one.pending += 1
+    def _ask(self, launch: Launch) -> None:
+        launch.allowed = self.shares.beat(launch.claim(self.machines)).num_trials
+        while launch.pending and launch.pending + len(launch.running) > launch.allowed:
+            self.queue.remove(launch)
+            launch.pending -= 1
+        while (
+            launch.pending + len(launch.running) < launch.allowed
+            and launch.num_left > launch.pending
+        ):
+            self.queue.append(launch)
+            launch.pending += 1
 
-    def _end_trials(self, one: Launch) -> None:
-        for end, machine in [*one.running]:
+    def _end_trials(self, launch: Launch) -> None:
+        for end, machine in [*launch.running]:
             if end <= self.now:
-                one.running.remove((end, machine))
-                if len(one.running) + one.pending < one.allowed and one.num_left > one.pending:
-                    one.begin(self.now, machine)
+                launch.running.remove((end, machine))
+                if (
+                    len(launch.running) + launch.pending < launch.allowed
+                    and launch.num_left > launch.pending
+                ):
+                    launch.begin(self.now, machine)
 
     def _room(self, slot: Share) -> int | None:
         for place, machine in enumerate(self.machines):
             on_it = [
-                one.slot for one in self.launches for _, where in one.running if where == place
+                launch.slot
+                for launch in self.launches
+                for _, where in launch.running
+                if where == place
             ]
             foreign = self.taken if place == len(self.machines) - 1 else 0
             cpus = machine.cpus - foreign - sum(share.cpus for share in on_it)
@@ -208,23 +220,23 @@ def test_shares_follow_launches_that_come_die_and_end() -> None:
 def test_a_launch_that_is_silent_has_left_its_share() -> None:
     now = 0.0
     shares = FairShares(lambda: now)
-    one, two = (Launch(name, [1]).claim(FOUR_CORES) for name in "ab")
-    assert shares.beat(one).num_trials == 4
-    assert shares.beat(two).num_trials == 2
+    silent, beating = (Launch(name, [1]).claim(FOUR_CORES) for name in "ab")
+    assert shares.beat(silent).num_trials == 4
+    assert shares.beat(beating).num_trials == 2
     now += SILENCE_SECONDS
-    assert shares.beat(two).num_trials == 2
+    assert shares.beat(beating).num_trials == 2
     now += 1
-    answer = shares.beat(two)
+    answer = shares.beat(beating)
     assert (answer.num_trials, answer.num_launches) == (4, 1)
 
 
 def test_one_that_has_left_is_forgotten_at_once() -> None:
     shares = FairShares(lambda: 0.0)
-    one, two = (Launch(name, [1]).claim(FOUR_CORES) for name in "ab")
-    shares.beat(one)
+    leaving, staying = (Launch(name, [1]).claim(FOUR_CORES) for name in "ab")
+    shares.beat(leaving)
     shares.leave("a")
     shares.leave("unknown")
-    assert shares.beat(two).num_trials == 4
+    assert shares.beat(staying).num_trials == 4
 
 
 def test_where_others_than_launches_use_the_cluster_the_rest_is_shared() -> None:
@@ -266,16 +278,18 @@ requests = some.builds(
 
 @given(some.lists(requests, max_size=6))
 def test_shares_are_fair_and_waste_nothing(wanted: list[Request]) -> None:
-    named = {str(place): one for place, one in enumerate(wanted)}
+    named = {str(place): request for place, request in enumerate(wanted)}
     fair = fair_trials(named)
-    used = [sum(fair[key] * one.cost[place] for key, one in named.items()) for place in (0, 1)]
+    used = [
+        sum(fair[key] * request.cost[place] for key, request in named.items()) for place in (0, 1)
+    ]
     assert all(part <= 1 + 1e-6 for part in used)
-    level = {key: fair[key] * one.part / one.weight for key, one in named.items()}
-    for key, one in named.items():
-        assert 0 <= fair[key] <= one.trials + 1e-6
-        if fair[key] < one.trials - 1e-6:  # then nobody who uses what it lacks has more
-            alike = [k for k, its in named.items() if its.has_gpus is one.has_gpus]
-            full = [place for place in (0, 1) if one.cost[place] and used[place] > 1 - 1e-6]
+    level = {key: fair[key] * request.part / request.weight for key, request in named.items()}
+    for key, request in named.items():
+        assert 0 <= fair[key] <= request.trials + 1e-6
+        if fair[key] < request.trials - 1e-6:  # then nobody who uses what it lacks has more
+            alike = [k for k, its in named.items() if its.has_gpus is request.has_gpus]
+            full = [place for place in (0, 1) if request.cost[place] and used[place] > 1 - 1e-6]
             assert any(
                 level[key] >= level[other] - 1e-6
                 for place in full

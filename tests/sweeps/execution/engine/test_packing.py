@@ -19,12 +19,12 @@ def longest_first(seconds: Sequence[float], busy_seconds: Sequence[float]) -> in
 
 def end_of(policy: Policy, seconds: Sequence[float], busy_seconds: Sequence[float]) -> float:
     """Return when the last of some machines ends, each taking what the policy says when free."""
-    left, machines = list(seconds), list(busy_seconds)
+    remaining, machines = list(seconds), list(busy_seconds)
     heapq.heapify(machines)
-    while left:
+    while remaining:
         now = heapq.heappop(machines)
-        place = policy(left, [end - now for end in machines])
-        heapq.heappush(machines, now + left.pop(place))
+        place = policy(remaining, [end - now for end in machines])
+        heapq.heappush(machines, now + remaining.pop(place))
     return max(machines)
 
 

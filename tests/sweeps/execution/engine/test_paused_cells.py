@@ -7,13 +7,13 @@ from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.engine import EpochEnded, Job, Next, Stop, TrialEnded
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.trial_record import Outcome
-from tests.sweeps.execution.engine.test_cell_queue import Heard
+from tests.sweeps.execution.engine.test_cell_queue import Onlooker
 from tests.sweeps.execution.examples import epoch, spec
 
 KEY = "a" * 20
 
 
-class Seen(Heard):
+class Seen(Onlooker):
     """Events, written down, of trials that also train."""
 
     def progressed(self, trial_key: str, epoch: int, validation_error: float) -> None:
@@ -55,8 +55,8 @@ class Pausing:
 def test_a_trial_that_waits_has_not_ended_and_is_handed_out_again_once_it_is_promoted(
     tmp_path: Path,
 ) -> None:
-    source, heard = Pausing(tmp_path), Seen()
-    queue = CellQueue(source, heard)
+    source, onlooker = Pausing(tmp_path), Seen()
+    queue = CellQueue(source, onlooker)
     report = EpochEnded(trial_key=KEY, result=epoch(1))
     assert isinstance(queue.next(), Job)
     assert isinstance(queue.tell(report), Stop)
@@ -64,7 +64,7 @@ def test_a_trial_that_waits_has_not_ended_and_is_handed_out_again_once_it_is_pro
     assert queue.next() is Next.DONE
     source.is_promoted = True
     assert isinstance(queue.next(), Job)
-    assert heard.events == [
+    assert onlooker.events == [
         ("dispatched", "a"),
         ("progressed", "a", 1),
         ("paused", "a", 1),
@@ -73,15 +73,15 @@ def test_a_trial_that_waits_has_not_ended_and_is_handed_out_again_once_it_is_pro
 
 
 def test_one_that_is_promoted_before_its_process_has_ended_waits_for_that(tmp_path: Path) -> None:
-    source, heard = Pausing(tmp_path), Seen()
-    queue = CellQueue(source, heard)
+    source, onlooker = Pausing(tmp_path), Seen()
+    queue = CellQueue(source, onlooker)
     queue.next()
     queue.tell(EpochEnded(trial_key=KEY, result=epoch(1)))
     source.is_promoted = True
     assert queue.next() is Next.WAIT
     queue.tell(TrialEnded(trial_key=KEY))
     assert isinstance(queue.next(), Job)
-    assert [kind for kind, *_ in heard.events] == [
+    assert [kind for kind, *_ in onlooker.events] == [
         "dispatched",
         "progressed",
         "paused",

@@ -45,7 +45,7 @@ class Driver:
         self.waiting = deque(letters)
         self.running = set[str]()
         self.stopped = stopped
-        self.heard: list[tuple[str, ...]] = []
+        self.ends: list[tuple[str, ...]] = []
 
     def next(self) -> Job | Next:
         if not self.waiting:
@@ -61,7 +61,7 @@ class Driver:
         if isinstance(event, EpochEnded):
             return Stop(trial_key=event.trial_key) if letter in self.stopped else None
         self.running.remove(letter)
-        self.heard.append((letter, event.failure or "", event.reason))
+        self.ends.append((letter, event.failure or "", event.reason))
         if event.failure is Failure.LOST:
             self.waiting.append(letter)
         return None
@@ -69,7 +69,7 @@ class Driver:
     @property
     def ended(self) -> str:
         """The letters of cells that ended in order, one after the other."""
-        return "".join(letter for letter, failure, _ in self.heard if not failure)
+        return "".join(letter for letter, failure, _ in self.ends if not failure)
 
 
 class Paper:
@@ -77,7 +77,7 @@ class Paper:
 
     def __init__(self, folder: Path, *troubles: str) -> None:
         self.log = folder / "log"
-        self.said: list[str] = []
+        self.notices: list[str] = []
         self.sessions: list[EngineSession] = []
         self._troubles = deque(troubles)
 
@@ -89,7 +89,7 @@ class Paper:
         return self.sessions[-1]
 
     def engine(self, address: str | None = None) -> RayEngine:
-        return RayEngine(address, self.log, self.said.append, open_session=self.open)
+        return RayEngine(address, self.log, self.notices.append, open_session=self.open)
 
     def run(self, driver: Driver) -> None:
         with self.engine() as engine:
@@ -119,20 +119,20 @@ def little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_job_ends_once(tmp_path: Path) -> None:
     driver = Driver("abc")
     Paper(tmp_path).run(driver)
-    assert driver.heard == [("a", "", ""), ("b", "", ""), ("c", "", "")]
+    assert driver.ends == [("a", "", ""), ("b", "", ""), ("c", "", "")]
 
 
 def test_an_end_that_the_process_reports_twice_is_told_once(tmp_path: Path) -> None:
     driver, paper = Driver("abc"), Paper(tmp_path, "repeats itself")
     paper.run(driver)
-    assert driver.heard == [("a", "", ""), ("b", "", ""), ("c", "", "")]
+    assert driver.ends == [("a", "", ""), ("b", "", ""), ("c", "", "")]
     assert len(paper.sessions) == 1
 
 
 def test_a_trial_is_stopped_where_the_answer_says_so(tmp_path: Path) -> None:
     driver = Driver("ab", stopped="b")
     Paper(tmp_path).run(driver)
-    assert driver.heard == [("a", "", ""), ("b", Failure.KILLED, "stopped")]
+    assert driver.ends == [("a", "", ""), ("b", Failure.KILLED, "stopped")]
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_what_was_running_is_lost_and_goes_on_in_a_new_process(
     driver, paper = Driver("abc"), Paper(tmp_path, trouble)
     paper.run(driver)
     assert sorted(driver.ended) == ["a", "b", "c"]
-    assert ("b", Failure.LOST, why) in driver.heard
-    assert paper.said == [f"Ray was lost, as {why}: it is restarted, and trials resume."]
+    assert ("b", Failure.LOST, why) in driver.ends
+    assert paper.notices == [f"Ray was lost, as {why}: it is restarted, and trials resume."]
     assert len(paper.sessions) == 2
 
 
@@ -160,14 +160,14 @@ def test_a_process_that_says_nothing_is_lost_and_ended(tmp_path: Path) -> None:
     driver, paper = Driver("abc"), Paper(tmp_path, "falls silent")
     paper.run(driver)
     assert sorted(driver.ended) == ["a", "b", "c"]
-    assert ("b", Failure.LOST, "its process has said nothing for 2 seconds") in driver.heard
+    assert ("b", Failure.LOST, "its process has said nothing for 2 seconds") in driver.ends
 
 
 def test_it_is_started_three_times_anew_and_no_more(tmp_path: Path) -> None:
     driver, paper = Driver("a"), Paper(tmp_path, *["is killed at once"] * 4)
     with pytest.raises(CannotGoOn, match="lost 4 times in a row, at last as its process was kill"):
         paper.run(driver)
-    assert driver.heard == [("a", Failure.LOST, "its process was killed by signal 9")] * 4
+    assert driver.ends == [("a", Failure.LOST, "its process was killed by signal 9")] * 4
 
 
 def test_a_trial_that_ends_between_shows_that_it_works(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_joined_cluster_is_not_started_anew(tmp_path: Path) -> None:
         pytest.raises(CannotGoOn, match=r"cluster at 10\.0\.0\.1:6379 was lost: Ray has not"),
     ):
         engine.run(driver, driver, num_concurrent=1)
-    assert ("b", Failure.LOST, "Ray has not answered 3 times in a row") in driver.heard
+    assert ("b", Failure.LOST, "Ray has not answered 3 times in a row") in driver.ends
 
 
 def test_the_machines_are_those_that_a_cluster_has_as_it_asks(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_fresh_process_takes_over_after_some_jobs(
     monkeypatch.setattr(ray_engine, "JOBS_A_PROCESS", 2)
     driver, paper = Driver("abcde"), Paper(tmp_path)
     paper.run(driver)
-    assert (driver.ended, len(paper.sessions), paper.said) == ("abcde", 3, [])
+    assert (driver.ended, len(paper.sessions), paper.notices) == ("abcde", 3, [])
 
 
 def test_one_that_began_early_prints_where_it_is_told_to(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_one_that_began_early_prints_where_it_is_told_to(tmp_path: Path) -> None
     log.write_text("of an earlier launch\n")
     engine = paper.engine()
     engine.begin()
-    engine.adopt(log, paper.said.append)
+    engine.adopt(log, paper.notices.append)
     with engine:
         engine.run(driver, driver, num_concurrent=3)
     assert sorted(driver.ended) == ["a", "b"]
@@ -231,7 +231,7 @@ def test_one_that_began_early_and_broke_says_what_it_printed(tmp_path: Path) -> 
     paper, log = Paper(tmp_path, "breaks at the start"), tmp_path / "sweep.log"
     engine = paper.engine()
     engine.begin()
-    engine.adopt(log, paper.said.append)
+    engine.adopt(log, paper.notices.append)
     with pytest.raises(BadInput, match=r"ended with code 1; see .*sweep\.log"), engine:
         pass
     assert log.read_text() == "it starts\n"
@@ -242,7 +242,7 @@ def test_one_that_began_early_and_was_refused_meanwhile_says_why(tmp_path: Path)
     engine = paper.engine()
     engine.begin()
     wait_until(lambda: not any(map(is_alive, psutil.Process().children())))
-    engine.adopt(tmp_path / "sweep.log", paper.said.append)
+    engine.adopt(tmp_path / "sweep.log", paper.notices.append)
     with pytest.raises(BadInput, match="could be started here: no room"), engine:
         pass
 
@@ -270,14 +270,14 @@ def test_ray_is_not_started_where_there_is_no_loopback(tmp_path: Path) -> None:
         "try:\n    RayEngine(None, Path(sys.argv[1]) / 'log').__enter__()\n"
         "except BadInput as error:\n    print(error)"
     )
-    words = ["unshare", "--user", "--map-root-user", "--net"]
-    if subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
+    command = ["unshare", "--user", "--map-root-user", "--net"]
+    if subprocess.run([*command, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no network namespace can be made here")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    words += [sys.executable, "-c", code, str(tmp_path)]
-    said = subprocess.check_output(words, text=True, env=environment, timeout=60)
-    assert said.startswith("Ray cannot be started: its processes reach each other at 127.0.0.1")
-    assert "(Network is unreachable)" in said
+    command += [sys.executable, "-c", code, str(tmp_path)]
+    output = subprocess.check_output(command, text=True, env=environment, timeout=60)
+    assert output.startswith("Ray cannot be started: its processes reach each other at 127.0.0.1")
+    assert "(Network is unreachable)" in output
 
 
 def test_an_interrupted_driver_ends_all_that_was_started(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_trials_run_in_the_processes_that_were_started_with_ray():
     assert all(is_ready for _, is_ready in output["reports"])
     needless = ("dashboard.py", "agent.py", "agent/main.py")
     others = [command.split() for command in output["others"] if "--raylet_socket" not in command]
-    agents = [Path(w).name for words in others for w in words if w.endswith(needless)]
+    agents = [Path(w).name for command in others for w in command if w.endswith(needless)]
     assert agents == ["idle_agent.py"] * 2
 
 

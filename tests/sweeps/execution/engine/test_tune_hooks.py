@@ -78,7 +78,7 @@ class Tune:
     def last_event(self) -> tuple[object, ...]:
         self.searcher.suggest("t2")
         return next(
-            event for event in reversed(self.scene.heard.events) if event[0] != "dispatched"
+            event for event in reversed(self.scene.onlooker.events) if event[0] != "dispatched"
         )
 
     def reuse_in_vain(self) -> None:
@@ -170,8 +170,8 @@ def test_a_process_that_was_not_free_in_time_is_told_of_and_costs_the_trial_noth
 def test_an_order_that_ended_last_is_told_of_when_all_is_over(tune: Tune) -> None:
     tune.hand_out()
     tune.fail(raised(ValueError("no")))
-    tune.searcher.tell_rest()
-    assert tune.scene.heard.events[-1] == ("ended", "a", "failed", "ValueError: no")
+    tune.searcher.report_ended()
+    assert tune.scene.onlooker.events[-1] == ("ended", "a", "failed", "ValueError: no")
 
 
 def test_what_the_trial_told_itself_is_not_told_again(tune: Tune) -> None:
@@ -206,7 +206,7 @@ def test_an_error_of_a_cell_that_another_process_holds_ends_no_sweep(tune: Tune)
         tune.searcher.suggest("t2")
     finally:
         end(process)
-    assert [event[0] for event in tune.scene.heard.events] == ["dispatched", "dispatched"]
+    assert [event[0] for event in tune.scene.onlooker.events] == ["dispatched", "dispatched"]
 
 
 class StopsAfter:
@@ -214,11 +214,11 @@ class StopsAfter:
 
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
-        self.heard: list[int] = []
+        self.epochs: list[int] = []
 
     def tell(self, event: Event) -> Stop | None:
         assert isinstance(event, EpochEnded)
-        self.heard.append(event.result.epoch)
+        self.epochs.append(event.result.epoch)
         return Stop(trial_key=event.trial_key) if event.result.epoch >= self.epoch else None
 
 
@@ -274,7 +274,7 @@ def test_a_stopped_trial_frees_its_cell_though_its_process_is_kept(
 def test_epochs_that_come_together_are_told_one_by_one() -> None:
     driver = StopsAfter(9)
     decision = StopScheduler(driver).on_trial_result(None, None, message_of(2, 3, 4))
-    assert (decision, driver.heard) == (TrialScheduler.CONTINUE, [2, 3, 4])
+    assert (decision, driver.epochs) == (TrialScheduler.CONTINUE, [2, 3, 4])
 
 
 def test_a_process_is_reused_for_jobs_of_the_same_card_alone() -> None:

@@ -150,7 +150,7 @@ def test_one_that_fits_on_no_card_waits_and_one_that_runs_out_of_its_part_gets_m
     shares = Shares()
     queue = EvaluationQueue(lambda: [trial], shares, packer=packer)
     assert queue.next() is Next.WAIT
-    packer.note_peak("another trial", 2 * GIB)
+    packer.observe_peak("another trial", 2 * GIB)
     job = queue.next()
     assert isinstance(job, Job)
     assert job.share.card
