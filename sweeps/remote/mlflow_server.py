@@ -128,13 +128,10 @@ def _private_database() -> str | None:
 
 def main() -> None:
     """Start the server as variables of the head say, unless it answers."""
-    environment = os.environ
-    database, artifacts = (
-        environment.get(name, "") for name in ("MLFLOW_DATABASE", "MLFLOW_ARTIFACTS")
-    )
-    server = MlflowServer(int(environment.get("MLFLOW_PORT", "5000")))
+    get = os.environ.get
+    server = MlflowServer(int(get("MLFLOW_PORT", "5000")))
     try:
-        server.start(database, artifacts)
+        server.start(get("MLFLOW_DATABASE", ""), get("MLFLOW_ARTIFACTS", ""))
         server.wait()
     except BadInput as error:
         raise SystemExit(f"capsweep: {error}") from error
