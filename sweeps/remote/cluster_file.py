@@ -248,7 +248,7 @@ def _ray_cluster(path: Path) -> ClusterFile:
 
 
 def _price(path: Path, yours: Mapping[str, Any], name: str) -> float | None:
-    """Return a price that a cluster's file names, None if it does not.
+    """Return a price in a cluster's file, or None if it has none.
 
     Raises:
         BadInput: If it is no price.

@@ -238,7 +238,7 @@ _SLURM_TIME = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d\d))?(?::(\d\d))?")
 
 
 def slurm_seconds(text: str) -> float | None:
-    """Return the seconds of a time as Slurm writes it; None if it is none."""
+    """Parse a time of Slurm to seconds; None if it is not one."""
     if not (match := _SLURM_TIME.fullmatch(text.strip())):
         return None
     days, first, second, third = match.groups()
@@ -253,7 +253,7 @@ def slurm_seconds(text: str) -> float | None:
 
 
 def time_text(seconds: float) -> str:
-    """Return a time as `--time` takes it: 2h, 90m."""
+    """Format a time as `--time` takes it: 2h, 90m."""
     minutes = seconds / 60
     return f"{minutes / 60:g}h" if minutes % 60 == 0 else f"{minutes:g}m"
 

@@ -82,7 +82,7 @@ class Fallback:
 
 
 def read_fallback(config: Mapping[str, Any]) -> Fallback | None:
-    """Return what a cluster's file says of the fallback; None where it allows none.
+    """Return the fallback of a cluster's file, or None if the file allows none.
 
     Args:
         config: The file as Ray has completed it.

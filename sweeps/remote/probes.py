@@ -1,4 +1,4 @@
-"""What the agent looks at when a cluster is checked."""
+"""The agent's part in the check of a cluster."""
 
 import shutil
 import tempfile
@@ -57,7 +57,7 @@ def probe(request: Probe, _send: Send) -> Probed:
 
 
 def _seen(folder: Folder, name: str) -> tuple[float | None, bool | None]:
-    """Return how long it took until a file was seen, and whether its lock is."""
+    """Return after how many seconds a file was seen, and whether its lock was; None if not."""
     started = time.monotonic()
     while time.monotonic() - started < _LONGEST_SECONDS:
         if (folder.path / name).exists():

@@ -126,7 +126,7 @@ def _nodes_for(job: SlurmJob) -> list[_Nodes]:
 
 
 def _most_cores(job: SlurmJob) -> int | None:
-    """Return how many cores a node of a job's partition has at most; None if that is not known.
+    """Return the most cores that a node of a job's partition has; None if that is not known.
 
     Raises:
         BadInput: If no node is such as the job asks for, naming the option that asks for more.
@@ -245,7 +245,7 @@ def _as_typed(options: set[str]) -> str:
 
 
 def _test(text: str, job: SlurmJob) -> None:
-    """Have Slurm look at a job's file without submitting it.
+    """Let Slurm check a job's file without submitting it.
 
     Raises:
         BadInput: If Slurm does not take it. That all nodes are drained is no reason: it then waits.
@@ -366,7 +366,7 @@ def _state(folder: Folder) -> JobState:
 
 
 def _queued(folder: Folder) -> JobState | None:
-    """Return the state of a job that Slurm still has, None if it has none or it has ended."""
+    """Return the state of a job in Slurm's queue; None if it is not there, or has ended."""
     if not (job_id := _job_id(folder)):
         return None
     try:

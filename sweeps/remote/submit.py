@@ -60,7 +60,7 @@ class Sendable:
 
 
 def sendable(sweep: str) -> Sendable:
-    """Return what is sent of a sweep: the text of its file, and no neighbouring file.
+    """Return a sweep as it is sent: the text of its file, without neighbouring files.
 
     Raises:
         BadInput: If it is a file that cannot be read, or imports a neighbouring file.
