@@ -18,7 +18,7 @@ from capsmodel.spelling import unknown
 _MADE_ALWAYS = " Every trial makes it at its end: a sweep must not declare it."
 
 
-class Setting(NamedTuple):
+class PartSetting(NamedTuple):
     """A setting of a part in words.
 
     Attributes:
@@ -54,7 +54,7 @@ class Description(NamedTuple):
     summary: str
     source: str
     difference: str
-    settings: tuple[Setting, ...]
+    settings: tuple[PartSetting, ...]
     profiles: Mapping[str, str]
     class_name: str
     home: str
@@ -134,13 +134,13 @@ def _parts_in(settings: type[Settings], seen: set[type[Part]]) -> Iterator[type[
         yield from _parts_in(member, seen)
 
 
-def _setting(part: type[Part], name: str) -> Setting:
+def _setting(part: type[Part], name: str) -> PartSetting:
     field = part.model_fields[name]
     value: Any = field.default
     default = value.kind if isinstance(value, Part) else json.dumps(value)
     texts = [inspect.getdoc(owner) or "" for owner in part.__mro__ if issubclass(owner, Settings)]
     meanings = (_section(f"    {name}", text) for text in texts)
-    return Setting(name, default, allowed(field), next(filter(None, meanings), ""))
+    return PartSetting(name, default, allowed(field), next(filter(None, meanings), ""))
 
 
 def _section(word: str, text: str) -> str:

@@ -50,13 +50,13 @@ GridMetric = Annotated[
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
-class Declared(Constructed):
+class FrozenValue(Constructed):
     """A frozen value that rejects unknown fields and numbers that are not finite."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class DeclaredTable(Declared):
+class DeclaredTable(FrozenValue):
     """One table or figure of a sweep.
 
     Attributes:
@@ -117,7 +117,7 @@ class CurvesFigure(DeclaredTable):
         return (self.metric,)
 
 
-class PublishedRow(Declared):
+class PublishedRow(FrozenValue):
     """One row of a published table.
 
     Attributes:
@@ -176,7 +176,7 @@ class PublishedTable(DeclaredTable):
         return self
 
 
-class GridCell(Declared):
+class GridCell(FrozenValue):
     """One cell of a grid.
 
     Attributes:
@@ -193,7 +193,7 @@ class GridCell(Declared):
     spread: float | None = None
 
 
-class GridRow(Declared):
+class GridRow(FrozenValue):
     """One row of a grid.
 
     Attributes:

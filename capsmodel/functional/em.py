@@ -268,10 +268,10 @@ def share_out_children(
     if is_plain():
         logits = scores - 0.5 * distances
         return (logits - _logsumexp(logits, neighbourhood, competition)).exp()
-    return cast(Tensor, _Sharing.apply(scores, distances, neighbourhood, competition))
+    return cast(Tensor, _ParentSoftmax.apply(scores, distances, neighbourhood, competition))
 
 
-class _Sharing(WrittenByHand):
+class _ParentSoftmax(WrittenByHand):
     """A softmax over a child's parents; of all that is as large, only the shares are kept.
 
     The gradient reads them as an output, and so can be differentiated once more.

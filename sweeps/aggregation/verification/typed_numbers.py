@@ -28,7 +28,7 @@ _THOUSANDS = re.compile(r"(?:,|\{,\}|\\,)(?=\d{3}(?!\d))")
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownNumber:
     """A number that the records give."""
 
     sweep: str
@@ -51,14 +51,14 @@ class KnownNumbers:
 
     def __init__(self, numbers: Mapping[str, Numbers]) -> None:
         """Index the numbers of sweeps, by the sweep's name."""
-        self._printed = dict[str, list[Known]]()
-        self._digits = dict[str, list[Known]]()
+        self._printed = dict[str, list[KnownNumber]]()
+        self._digits = dict[str, list[KnownNumber]]()
         for sweep, arms in numbers.items():
             for arm, metrics in arms.items():
                 for metric, text in metrics.items():
-                    self._add(Known(sweep, arm, metric), text)
+                    self._add(KnownNumber(sweep, arm, metric), text)
 
-    def like(self, number: str, *, is_beside_a_macro: bool) -> list[Known]:
+    def like(self, number: str, *, is_beside_a_macro: bool) -> list[KnownNumber]:
         """Return the numbers that a typed number may be, none where it is too short."""
         plain = _plain(number)
         if len(_digits(plain)) < _FEWEST_DIGITS["." in plain]:
@@ -68,7 +68,7 @@ class KnownNumbers:
             likely = list(self._digits.get(_digits(plain), ()))
         return likely
 
-    def _add(self, known: Known, text: str) -> None:
+    def _add(self, known: KnownNumber, text: str) -> None:
         plain = _plain(text)
         if re.fullmatch(r"\d+(?:\.\d+)?", plain):
             self._printed.setdefault(plain, []).append(known)
@@ -93,7 +93,7 @@ def typed_numbers(file: TexFile, known: KnownNumbers) -> Iterator[Finding]:
 
 
 def _warning(
-    file: TexFile, match: re.Match[str], known: list[Known], near_macros: set[tuple[str, ...]]
+    file: TexFile, match: re.Match[str], known: list[KnownNumber], near_macros: set[tuple[str, ...]]
 ) -> Finding:
     arms = {arguments[:2] for arguments in near_macros}
     near = [one for one in known if (one.sweep, macro_key(one.arm)) in arms]
