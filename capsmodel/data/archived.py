@@ -13,6 +13,9 @@ from capsmodel.data.base import DataSet, DataSplits, Images, SplitIndices
 from capsmodel.data.download import ensure
 
 TrainOrTest = Literal["train", "test"]
+PixelsAndClasses = tuple[
+    UInt8[np.ndarray, "images channels height width"], UInt8[np.ndarray, " images"]
+]
 
 
 class ArchivedImages(DataSet, ABC):
@@ -30,14 +33,10 @@ class ArchivedImages(DataSet, ABC):
         """Return the addresses that a file's name is appended to, the first to be tried first."""
 
     @abstractmethod
-    def read(
-        self, part: TrainOrTest
-    ) -> tuple[UInt8[np.ndarray, "images channels height width"], UInt8[np.ndarray, " images"]]:
+    def read(self, part: TrainOrTest) -> PixelsAndClasses:
         """Return grey values and classes of a part; its files exist and have their checksums."""
 
-    def stored(
-        self, part: TrainOrTest
-    ) -> tuple[UInt8[np.ndarray, "images channels height width"], UInt8[np.ndarray, " images"]]:
+    def stored(self, part: TrainOrTest) -> PixelsAndClasses:
         """Return grey values and classes of the training part or of the test part.
 
         Raises:

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
-from jaxtyping import UInt8
 
 from capsmodel.data.archive import Archive, Archives
-from capsmodel.data.archived import ArchivedImages, TrainOrTest
+from capsmodel.data.archived import ArchivedImages, PixelsAndClasses, TrainOrTest
 
 _SHAPE = (3, 32, 32)
 
@@ -38,9 +37,7 @@ class CifarImages(ArchivedImages, ABC):
         """Return the address of the sets' own page."""
         return ["https://www.cs.toronto.edu/~kriz/"]
 
-    def read(
-        self, part: TrainOrTest
-    ) -> tuple[UInt8[np.ndarray, "images channels height width"], UInt8[np.ndarray, " images"]]:
+    def read(self, part: TrainOrTest) -> PixelsAndClasses:
         """Return grey values and classes of a part."""
         names = self.train_files if part == "train" else self.test_files
         return _read(self.archives.path(self.archives.files[0].name), names, self.label_bytes)
@@ -103,9 +100,7 @@ class Cifar100(CifarImages):
 
 
 @cache
-def _read(
-    path: Path, names: Sequence[str], label_bytes: int
-) -> tuple[UInt8[np.ndarray, "images channels height width"], UInt8[np.ndarray, " images"]]:
+def _read(path: Path, names: Sequence[str], label_bytes: int) -> PixelsAndClasses:
     contents: dict[str, bytes] = {}
     with tarfile.open(path) as archive:  # nothing is unpacked to the disk
         for member in archive:

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
-from jaxtyping import UInt8
 
 from capsmodel.data.archive import Archive, Archives
-from capsmodel.data.archived import ArchivedImages, TrainOrTest
+from capsmodel.data.archived import ArchivedImages, PixelsAndClasses, TrainOrTest
 from capsmodel.data.matlab import checked_bytes, read_variables
 
 _SIDE, _CHANNELS = 32, 3
@@ -42,9 +41,7 @@ class Svhn(ArchivedImages):
         """Return the address of the set's own page."""
         return ["http://ufldl.stanford.edu/housenumbers/"]
 
-    def read(
-        self, part: TrainOrTest
-    ) -> tuple[UInt8[np.ndarray, "images channels height width"], UInt8[np.ndarray, " images"]]:
+    def read(self, part: TrainOrTest) -> PixelsAndClasses:
         """Return grey values and classes of a part.
 
         Raises:
@@ -54,9 +51,7 @@ class Svhn(ArchivedImages):
 
 
 @cache
-def _read(
-    path: Path,
-) -> tuple[UInt8[np.ndarray, "images channels height width"], UInt8[np.ndarray, " images"]]:
+def _read(path: Path) -> PixelsAndClasses:
     images, classes = read_variables(path, "X", "y")
     pixels = checked_bytes(path, "X", images, (_SIDE, _SIDE, _CHANNELS, None))
     labels = checked_bytes(path, "y", classes, (pixels.shape[3], 1))
