@@ -1,5 +1,7 @@
 """One trial in full: its record, config, curve and evaluations."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from capsmodel.metrics import TEST_ERROR, VALIDATION_ERROR
@@ -16,9 +18,15 @@ from sweeps.aggregation.rendering.notebook_pieces import (
 )
 from sweeps.aggregation.results.recorded_evaluations import RecordedEvaluation, recorded_evaluations
 from sweeps.aggregation.trained_models import trial_of
-from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json, Outcome, TrialRecord
+from sweeps.records.trial_record import (
+    ARTIFACT_WEIGHTS,
+    EPOCH_METRICS,
+    Json,
+    Outcome,
+    TrialRecord,
+)
 from sweeps.tracking.opening import open_to_read
-from sweeps.tracking.store import CurvePoint, RecordStore
+from sweeps.tracking.store import RecordStore
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,14 +35,14 @@ class TrialView:
 
     Attributes:
         config: Its full training config.
-        curve: Its epochs, in order.
+        curve: Metric -> epoch -> value, of its losses and its validation error.
         weights: Where its weights lie (path or address), None where none are kept.
         evaluations: What was found of its network after its training.
     """
 
     record: TrialRecord
     config: Json
-    curve: tuple[CurvePoint, ...]
+    curve: Mapping[str, Mapping[int, float]]
     weights: str | None
     evaluations: tuple[RecordedEvaluation, ...] = ()
 
@@ -56,10 +64,16 @@ class TrialView:
             *(("warning", warning) for warning in record.warnings),
             ("weights", self.weights or "none are kept"),
         ]
-        rows = [[Shown(text) for text in _point(point)] for point in self.curve[-MOST_ROWS:]]
+        rows = [[Shown(text) for text in _texts(*row)] for row in self.epochs()[-MOST_ROWS:]]
         curve = Grid(_HEADINGS, rows, range(len(_HEADINGS)))
         folds = (folded("curve", curve.html) if rows else "", settings(self.config))
         return block(f"trial {record.trial_key}", facts(entries), *folds)
+
+    def epochs(self) -> list[tuple[int, *tuple[float, ...]]]:
+        """Return each epoch with its values in the order of the curve, NaN for a missing one."""
+        epochs = sorted(set[int]().union(*self.curve.values()))
+        histories = self.curve.values()
+        return [(epoch, *(values.get(epoch, math.nan) for values in histories)) for epoch in epochs]
 
     @property
     def _errors(self) -> list[tuple[str, str]]:
@@ -73,9 +87,9 @@ class TrialView:
 _HEADINGS = ("epoch", "train loss", "validation loss", "validation error")
 
 
-def _point(point: CurvePoint) -> tuple[str, ...]:
-    losses = (f"{point.train_loss:.5f}", f"{point.validation_loss:.5f}")
-    return str(point.epoch), *losses, value_text(point.validation_error, VALIDATION_ERROR)
+def _texts(epoch: int, train_loss: float, validation_loss: float, error: float) -> list[str]:
+    losses = (f"{train_loss:.5f}", f"{validation_loss:.5f}")
+    return [str(epoch), *losses, value_text(error, VALIDATION_ERROR)]
 
 
 def show(
@@ -97,7 +111,7 @@ def show(
     return TrialView(
         record=record,
         config=store.config(record),
-        curve=tuple(store.curve(record)),
+        curve={name: store.histories([record], name)[record.trial_key] for name in EPOCH_METRICS},
         weights=store.location(record, ARTIFACT_WEIGHTS)
         if record.outcome is Outcome.FINISHED and store.holds(record, ARTIFACT_WEIGHTS)
         else None,

@@ -1,4 +1,4 @@
-"""The answers of `--json`: their shapes, filled by name from the values that they show.
+"""The answers of `--json`: their shapes, which hold values as they are or are filled by name.
 
 Each answer names its shape in `format`. The number behind it rises when a field is removed or
 changes its meaning; a field may be added without. NaN and infinities are the texts "NaN",
@@ -9,6 +9,9 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
+from sweeps.execution.survey.surveyed_cells import CellStatus, SurveyedCell
+from sweeps.records.trial_record import TrialRecord
+
 
 class Shape(BaseModel):
     """A frozen value that JSON can hold."""
@@ -17,7 +20,6 @@ class Shape(BaseModel):
         frozen=True,
         extra="forbid",
         from_attributes=True,
-        ser_json_inf_nan="strings",
         use_attribute_docstrings=True,
     )
 
@@ -72,23 +74,6 @@ class PlannedArm(Shape):
     """Seeds whose cells are empty."""
 
 
-class PlannedCell(Shape):
-    """A cell before a launch."""
-
-    arm: str
-    """Its arm."""
-    seed: int
-    """Its seed."""
-    trial_key: str
-    """Key of the trial that fills it."""
-    state: str
-    """recorded, to record, stopped early, new, unfinished, waiting or failed before."""
-    epochs: int
-    """Epochs trained so far."""
-    reason: str
-    """Why it failed before; "" if it did not."""
-
-
 class ExpectedCells(Shape):
     """How many cells of one kind there will be."""
 
@@ -123,7 +108,7 @@ class PlannedUnbuildable(Shape):
 class PlanAnswer(Shape):
     """`capsweep plan`."""
 
-    format: Literal["capsweep.plan/1"] = "capsweep.plan/1"
+    format: Literal["capsweep.plan/2"] = "capsweep.plan/2"
     sweep: str
     """Its name."""
     kind: Literal["design", "search", "tuned"]
@@ -136,7 +121,7 @@ class PlanAnswer(Shape):
     """State -> number of cells known so far."""
     arms: tuple[PlannedArm, ...]
     """Arms known so far; in a search, its proposals so far."""
-    cells: tuple[PlannedCell, ...]
+    cells: tuple[SurveyedCell, ...]
     """Cells known so far."""
     refusal: str | None
     """Why `run` would refuse it; null if it would not."""
@@ -208,39 +193,15 @@ class LastLaunch(Shape):
     """The command that resumes it; null if it is running or ended with exit code 0."""
 
 
-class CellStanding(Shape):
-    """A cell and its progress."""
-
-    arm: str
-    """Its arm."""
-    seed: int
-    """Its seed."""
-    trial_key: str
-    """Key of the trial that fills it."""
-    state: str
-    """finished, pruned, diverged, failed, running, pending (it waits for room on a machine),
-    waiting, interrupted or missing."""
-    epoch: int
-    """Epochs trained so far."""
-    reason: str
-    """Why it did not finish; "" if it did."""
-    is_evaluating: bool
-    """Whether it is finished and its evaluations are being made."""
-    gpu: str
-    """GPU of a running trial, as `plan` names it; "" if it uses none."""
-    peak_gpu_bytes: int | None
-    """What a running trial has held of its GPU at most; null if that is not known."""
-
-
 class StatusAnswer(Shape):
     """`capsweep status NAME`."""
 
-    format: Literal["capsweep.status/1"] = "capsweep.status/1"
+    format: Literal["capsweep.status/2"] = "capsweep.status/2"
     sweep: str
     """Its name."""
     counts: dict[str, int]
     """State -> number of cells."""
-    cells: tuple[CellStanding, ...]
+    cells: tuple[CellStatus, ...]
     """All cells known so far."""
     evaluations: dict[str, int]
     """State of an evaluation of a finished trial (recorded, to record, to make, not
@@ -345,19 +306,6 @@ class BestAnswer(Shape):
     """How they were ranked and how certain the ranks are, a sentence each."""
 
 
-class Epoch(Shape):
-    """An epoch of a trial."""
-
-    epoch: int
-    """From 1."""
-    train_loss: float
-    """Mean over the training images."""
-    validation_loss: float
-    """Mean over the validation images."""
-    validation_error: float
-    """A fraction."""
-
-
 class Evaluated(Shape):
     """The results of an evaluation of a trained network."""
 
@@ -374,31 +322,11 @@ class Evaluated(Shape):
 class ShowAnswer(Shape):
     """`capsweep show TRIAL`."""
 
-    format: Literal["capsweep.show/1"] = "capsweep.show/1"
-    trial_key: str
-    """The trial's key."""
-    record_id: str
-    """Id of its MLflow run."""
-    sweep: str
-    """The sweep that trained it first."""
-    arm: str
-    """Its arm there."""
-    seed: int
-    """Its seed."""
-    outcome: str
-    """finished, diverged, failed, pruned, interrupted or running."""
-    reason: str
-    """Why it did not finish; "" if it did."""
-    target: str | None
-    """Whether it reached the target of its stopping rule; null if there is none, or not known."""
-    warnings: tuple[str, ...]
-    """Problems that were found in it."""
-    metrics: dict[str, float]
-    """Name -> value. Errors are fractions."""
-    duration_seconds: float | None
-    """Duration of its training; null if not known."""
-    curve: tuple[Epoch, ...]
-    """Its epochs in order."""
+    format: Literal["capsweep.show/2"] = "capsweep.show/2"
+    record: TrialRecord
+    """What the tracking store holds of it."""
+    curve: dict[str, dict[int, float]]
+    """Name of a loss or of the validation error -> epoch, from 1 -> value."""
     evaluations: tuple[Evaluated, ...]
     """Results of evaluations of its network after training."""
     weights: str | None

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic_core import to_json
 
 from sweeps.cli.terminal import complain
 from sweeps.records.plain_text import one_line
@@ -53,5 +54,5 @@ def _error(sentence: str, exit_code: int) -> str:
 
 
 def _text(answer: "Shape") -> str:
-    plain = json.loads(answer.model_dump_json())  # NaN and infinities are texts now
+    plain = json.loads(to_json(answer.model_dump(), inf_nan_mode="strings"))
     return json.dumps(plain, indent=1, allow_nan=False)

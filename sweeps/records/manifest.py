@@ -79,6 +79,9 @@ class ManifestCell(_Frozen):
     """A place that a trial fills.
 
     Attributes:
+        arm: Its arm.
+        seed: Its seed.
+        trial_key: Key of the trial that fills it.
         stopped: None where no scheduler stopped it.
     """
 

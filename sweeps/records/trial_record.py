@@ -88,8 +88,11 @@ class TrialRecord(_Frozen):
 
     Attributes:
         record_id: The store's own name of it.
+        trial_key: Key of the trial.
+        outcome: finished, diverged, failed, pruned, interrupted or running.
         sweep: The sweep that trained it first.
         arm: The arm's name in that sweep.
+        seed: Its seed.
         reason: Why it did not finish, empty where it did.
         epochs: Epochs recorded so far.
         metrics: Name -> value, those of an epoch as they were after the last one. Errors are
@@ -99,9 +102,17 @@ class TrialRecord(_Frozen):
         warnings: What was found unsound in it, a sentence each.
         num_images: Split -> number of its images; empty of a trial that has not ended.
         data_notes: What is unusual in its data, a sentence each.
+        num_parameters: Number of parameters of its network.
+        duration_seconds: Duration of its training.
         ended_at: In seconds since 1970; None where that is not told.
         peak_memory_bytes: Peak memory of this trial alone; None where the machine cannot measure
             it.
+        device: The device that it was trained on, by its name.
+        threads: Number of its CPU threads.
+        gradient_checkpointing: Whether the launch traded time for memory.
+        data_fingerprint: Fingerprint of its data.
+        git_revision: Revision of the code's folder, "" outside of git.
+        versions: Versions of packages, Python and platform as a JSON object, "" if not known.
         evaluations: Key of each that the record holds -> name of its metric -> value.
     """
 

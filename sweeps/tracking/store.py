@@ -17,15 +17,6 @@ from sweeps.records.trial_record import Json, Outcome, TrialRecord
 from sweeps.tracking.sweep_summary import SweepSummary
 
 
-class CurvePoint(NamedTuple):
-    """One epoch of a trial. What was not recorded is NaN."""
-
-    epoch: int
-    train_loss: float
-    validation_loss: float
-    validation_error: float
-
-
 class TrialRef(NamedTuple):
     """The id of a trial's record and its last outcome, None where that is not valid."""
 
@@ -149,10 +140,6 @@ class RecordStore(Protocol):
         Raises:
             BadInput: If there is none, or several.
         """
-        ...
-
-    def curve(self, record: TrialRecord) -> list[CurvePoint]:
-        """Return the trial's epochs in order."""
         ...
 
     def histories(self, records: Iterable[TrialRecord], metric: str) -> dict[str, dict[int, float]]:

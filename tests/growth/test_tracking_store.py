@@ -42,7 +42,7 @@ from sweeps.tracking.record_facts import (
     TAG_SWEEP,
     TAG_TRIAL_KEY,
 )
-from sweeps.tracking.store import CurvePoint, FreedWeights, RecordStore, SweepRef, TrialRef
+from sweeps.tracking.store import FreedWeights, RecordStore, SweepRef, TrialRef
 from sweeps.tracking.sweep_logs import log_digest, log_name
 from sweeps.tracking.sweep_summary import SweepSummary
 from tests.sweeps.execution.examples import final, manifest, reported, spec, start
@@ -136,10 +136,6 @@ class LinesStore:
         matching = matching or [one for one in live if one.record_id == given]
         counting = validation.counted_records(one.read() for one in matching)
         return validation.single_record(counting, prefix, self.address)
-
-    def curve(self, record: TrialRecord) -> list[CurvePoint]:
-        metrics = [self._folded(record.record_id).history(name) for name in EPOCH_METRICS]
-        return [CurvePoint(step, *(values[step] for values in metrics)) for step in metrics[0]]
 
     def histories(self, records: Iterable[TrialRecord], metric: str) -> dict[str, dict[int, float]]:
         return {one.trial_key: self._folded(one.record_id).history(metric) for one in records}

@@ -100,7 +100,7 @@ def _print_seeds(
 
 
 def _answer(survey: "Survey") -> "PlanAnswer":
-    from sweeps.cli.answers import ExpectedCells, PlanAnswer, PlannedCell, PlannedDisk
+    from sweeps.cli.answers import ExpectedCells, PlanAnswer, PlannedDisk
     from sweeps.records.expected_cells import expected_cells
 
     manifest = survey.definition.manifest
@@ -115,7 +115,6 @@ def _answer(survey: "Survey") -> "PlanAnswer":
         expected=tuple(ExpectedCells(what=one.what, num_cells=one.number) for one in expected),
         counts=Counter(cell.state.value for cell in survey.cells),
         arms=_planned_arms(survey),
-        cells=tuple(PlannedCell.of(one, one.cell) for one in survey.cells),
         disk=PlannedDisk.of(survey.disk),
         unbuildable=_unbuildable(manifest),
     )

@@ -75,7 +75,7 @@ def _answer(view: "TrialView") -> "ShowAnswer":
         )
         for one in view.evaluations
     )
-    return ShowAnswer.of(view, view.record, evaluations=evaluations)
+    return ShowAnswer.of(view, evaluations=evaluations)
 
 
 def print_trial(view: "TrialView") -> None:
@@ -104,13 +104,9 @@ def print_trial(view: "TrialView") -> None:
     out.print(f"MLflow run: {record.record_id}")
     giving = ("train loss", "validation loss")
     table = table_of("epoch", *giving, "validation error %", numbers=4, giving=giving)
-    for point in view.curve:
-        table.add_row(
-            str(point.epoch),
-            f"{point.train_loss:.5f}",
-            f"{point.validation_loss:.5f}",
-            f"{VALIDATION_ERROR.shown(point.validation_error):.2f}",
-        )
+    for epoch, *losses, error in view.epochs():
+        numbers = [f"{loss:.5f}" for loss in losses]
+        table.add_row(str(epoch), *numbers, f"{VALIDATION_ERROR.shown(error):.2f}")
     out.print(table)
     out.print("config:")
     out.print(escape(json.dumps(view.config, indent=2)), soft_wrap=True)

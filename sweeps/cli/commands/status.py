@@ -74,13 +74,12 @@ def status(
 
 
 def _answer(status: "SweepStatus") -> "StatusAnswer":
-    from sweeps.cli.answers import CellStanding, LastLaunch, StatusAnswer
+    from sweeps.cli.answers import LastLaunch, StatusAnswer
 
     launch = status.last_launch
     return StatusAnswer.of(
         status,
         counts=status.counts(),
-        cells=tuple(CellStanding.of(one, one.cell) for one in status.cells),
         evaluations=Counter(evaluation.state.value for evaluation in status.evaluations),
         last_launch=launch
         and LastLaunch(

@@ -9,6 +9,7 @@ from pathlib import Path
 from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, summary
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.launch_process.launch_lock import running_sweeps
+from sweeps.execution.survey.surveyed_cells import CellStatus
 from sweeps.execution.survey.surveyed_evaluations import (
     EvaluationState,
     SurveyedEvaluation,
@@ -30,30 +31,6 @@ from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.storage.locations import Storage, resolve_storage
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.recorded_weights import warn_of_replaced_weights
-
-
-@dataclass(frozen=True)
-class CellStatus:
-    """The status of a cell.
-
-    Attributes:
-        state: An outcome; "pruned" if this sweep's scheduler stopped it, "missing" if nothing is
-            recorded, "running" if a process trains it, "pending" if it waits for one, "waiting"
-            if it may be promoted.
-        epoch: Number of epochs so far.
-        reason: Why it did not finish.
-        is_evaluating: Whether it is finished, and a process makes its evaluations.
-        gpu: GPU of a running one, "" if it uses none.
-        peak_gpu_bytes: What a running one has held of its GPU at most, None if that is not known.
-    """
-
-    cell: ManifestCell
-    state: str
-    epoch: int = 0
-    reason: str = ""
-    is_evaluating: bool = False
-    gpu: str = ""
-    peak_gpu_bytes: int | None = None
 
 
 @dataclass(frozen=True, repr=False)

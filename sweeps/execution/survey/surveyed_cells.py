@@ -45,9 +45,13 @@ class FolderState:
 
 @dataclass(frozen=True)
 class SurveyedCell:
-    """A cell and its state.
+    """A cell and its state before a launch.
 
     Attributes:
+        cell: Its place in the sweep.
+        state: recorded, to record, stopped early, new, unfinished, waiting or failed before.
+        epochs: Epochs trained so far.
+        reason: Why it failed before; "" if it did not.
         has_record: Whether the tracking store has any record of it.
         validation_error: Of the last epoch of a finished trial, a fraction; None of any other.
     """
@@ -68,6 +72,31 @@ class SurveyedCell:
     def is_recorded(self) -> bool:
         """Whether the tracking store has all of it."""
         return self.state in {CellState.RECORDED, CellState.STOPPED}
+
+
+@dataclass(frozen=True)
+class CellStatus:
+    """The status of a cell.
+
+    Attributes:
+        cell: Its place in the sweep.
+        state: finished, diverged, failed or interrupted; pruned if this sweep's scheduler stopped
+            it, missing if nothing is recorded, running if a process trains it, pending if it waits
+            for one, waiting if it may be promoted.
+        epoch: Epochs trained so far.
+        reason: Why it did not finish; "" if it did.
+        is_evaluating: Whether it is finished, and a process makes its evaluations.
+        gpu: GPU of a running one, "" if it uses none.
+        peak_gpu_bytes: What a running one has held of its GPU at most, None if that is not known.
+    """
+
+    cell: ManifestCell
+    state: str
+    epoch: int = 0
+    reason: str = ""
+    is_evaluating: bool = False
+    gpu: str = ""
+    peak_gpu_bytes: int | None = None
 
 
 def surveyed(

@@ -23,7 +23,7 @@ from sweeps.tracking.mlflow.connection import may_exist
 from sweeps.tracking.mlflow.record_cache import CachedArtifacts, CachedRuns
 from sweeps.tracking.mlflow.runs import RunData, Runs
 from sweeps.tracking.mlflow.sql_runs import EmbeddedRuns
-from sweeps.tracking.store import CurvePoint, RecordWriter, ReportPublisher
+from sweeps.tracking.store import RecordWriter, ReportPublisher
 from sweeps.tracking.sweep_logs import log_name
 from sweeps.tracking.validation import (
     check_artifact_name,
@@ -155,14 +155,6 @@ class MlflowStore:
         if not records and start and any(key.startswith(start) for key in self._deleted("trial")):
             raise deleted_trial(prefix, self.address)
         return single_record(records, prefix, self.address)
-
-    def curve(self, record: TrialRecord) -> list[CurvePoint]:
-        """Return the trial's epochs in order."""
-        read = self._runs.histories([record.record_id], names.EPOCH_METRICS)
-        histories = [history for *_, history in read]
-        epochs = sorted(set[int]().union(*histories))
-        nan = float("nan")
-        return [CurvePoint(e, *(history.get(e, nan) for history in histories)) for e in epochs]
 
     def histories(self, records: Iterable[TrialRecord], metric: str) -> dict[str, dict[int, float]]:
         """Return one epoch metric of many trials: trial key -> epoch -> value.

@@ -41,7 +41,8 @@ def test_a_trial_is_shown_with_config_curve_and_weights(store, tmp_path):
 
     assert view.record.record_id == run
     assert view.config == {"batch_size": 7}
-    assert len(view.curve) == 2
+    assert [*view.curve["validation_error"]] == [1, 2]
+    assert [epoch for epoch, *_ in view.epochs()] == [1, 2]
     assert view.weights is not None
     assert Path(view.weights).name == names.ARTIFACT_WEIGHTS
 

@@ -1,16 +1,21 @@
 """The part of docs/json.md that is made of the shapes; python -m tests.sweeps.cli.json_page."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel
 
 from sweeps.cli import answers as module
 from sweeps.cli.answers import Shape
 
 PAGE = Path(__file__).parents[3] / "docs" / "json.md"
 HEADING = "## Shapes\n\n"
-_NAMES = {str: "text", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+_ATTRIBUTE = re.compile(r"^ {8}(\w+): (.*(?:\n {12}.*)*)", re.MULTILINE)  # of a docstring
+_NAMES = {int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
 def answers() -> list[type[Shape]]:
@@ -38,20 +43,28 @@ def _words(shape: type[Shape]) -> list[str]:
     return (shape.__doc__ or "").split()
 
 
-def _rows(shape: type[Shape], before: str) -> Iterator[tuple[str, str, str]]:
-    for name, field in shape.model_fields.items():
-        if name == "format":
-            continue
-        words = " ".join((field.description or "").split())
+def _rows(shape: type, before: str) -> Iterator[tuple[str, str, str]]:
+    for name, kind, words in _fields(shape):
         assert words, f"{shape.__name__}.{name} has no words"
-        yield f"{before}{name}", _kind(field.annotation), words
-        for inner in _inner(field.annotation):
-            is_list = get_origin(field.annotation) is tuple
-            yield from _rows(inner, f"{before}{name}{'[]' * is_list}.")
+        yield f"{before}{name}", _kind(kind), words
+        for inner in _inner(kind):
+            yield from _rows(inner, f"{before}{name}{'[]' * (get_origin(kind) is tuple)}.")
 
 
-def _inner(kind: Any) -> list[type[Shape]]:
-    if isinstance(kind, type) and issubclass(kind, Shape):
+def _fields(shape: type) -> Iterator[tuple[str, Any, str]]:
+    """Yield name, type and words of each field, which a value's docstring has."""
+    described = dict(_ATTRIBUTE.findall((shape.__doc__ or "").replace("None", "null")))
+    if issubclass(shape, Shape):
+        described = {name: field.description for name, field in shape.model_fields.items()}
+    names = getattr(shape, "model_fields", None) or shape.__dataclass_fields__
+    kinds = get_type_hints(shape)
+    for name in names:
+        if name != "format":
+            yield name, kinds[name], " ".join((described.get(name) or "").split())
+
+
+def _inner(kind: Any) -> list[type]:
+    if isinstance(kind, type) and (issubclass(kind, BaseModel) or is_dataclass(kind)):
         return [kind]
     return [inner for part in get_args(kind) for inner in _inner(part)]
 
@@ -62,11 +75,11 @@ def _kind(kind: Any) -> str:
         return " or ".join(map(_kind, parts))
     if get_origin(kind) is tuple:
         return f"list of {_kind(parts[0])}s"
-    if get_origin(kind) is dict:
+    if get_origin(kind) is dict or _inner(kind):
         return "object"
-    if parts:
+    if parts or issubclass(kind, str):
         return "text"  # one of several
-    return "object" if issubclass(kind, Shape) else _NAMES[kind]
+    return _NAMES[kind]
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from search_spaces.catalogue import named_sweep, named_sweeps
-from sweeps.cli.answers import Epoch
+from sweeps.cli.answers import DiffRow
 from sweeps.cli.commands.run import run_answer
 from sweeps.cli.json_output import print_json
 from sweeps.execution.launch import launch as launching
@@ -96,27 +96,27 @@ def test_the_best_are_told_with_settings_and_trials(shell: Shell, ask: Asking) -
     assert answer["notes"]
     key = first["trials"][0]["trial_key"]
     assert key in shell("best", "small_design").out
-    assert ask("show", key)["arm"] == first["arm"]
+    assert ask("show", key)["record"]["arm"] == first["arm"]
 
 
 @pytest.mark.usefixtures("design")
 def test_a_trial_is_told_with_its_curve_also_where_numbers_are_none(ask: Asking) -> None:
     cells = ask("status", "small_design")["cells"]
-    keys = {cell["state"]: cell["trial_key"] for cell in cells}
+    keys = {cell["state"]: cell["cell"]["trial_key"] for cell in cells}
     finished = ask("show", keys["finished"])
-    assert [point["epoch"] for point in finished["curve"]] == [
-        *range(1, len(finished["curve"]) + 1)
-    ]
-    assert 0 <= finished["metrics"]["test_error"] <= 1
+    errors = finished["curve"]["validation_error"]
+    assert [*errors] == [str(epoch) for epoch in range(1, len(errors) + 1)]
+    assert 0 <= finished["record"]["metrics"]["test_error"] <= 1
     assert Path(finished["weights"] or "/").exists()
     diverged = ask("show", keys["diverged"])
-    assert (diverged["outcome"], diverged["weights"]) == ("diverged", None)
+    assert (diverged["record"]["outcome"], diverged["weights"]) == ("diverged", None)
 
 
 @pytest.mark.usefixtures("design")
 def test_what_differs_is_told_of_two_trials(ask: Asking) -> None:
     cells = ask("status", "small_design")["cells"]
-    one, other = (cell["trial_key"] for cell in cells if cell["arm"] == cells[0]["arm"])
+    places = [cell["cell"] for cell in cells]
+    one, other = (cell["trial_key"] for cell in places if cell["arm"] == places[0]["arm"])
     answer = ask("diff", one, other)
     assert (answer["kind"], answer["first"], answer["second"]) == ("trials", one, other)
     rows = {row["name"]: row for row in answer["rows"]}
@@ -135,9 +135,8 @@ def test_what_differs_is_told_of_two_trials(ask: Asking) -> None:
 def test_what_json_has_no_number_for_is_a_text(
     capsys: pytest.CaptureFixture[str], value: float, text: str
 ) -> None:
-    epoch = Epoch(epoch=1, train_loss=value, validation_loss=0.5, validation_error=0.5)
-    print_json(epoch)
-    assert f'"train_loss": "{text}"' in capsys.readouterr().out
+    print_json(DiffRow(part="result", name="x", first=value, second=1, difference=None, unit=None))
+    assert f'"first": "{text}"' in capsys.readouterr().out
 
 
 def launch_that_fails(sweep: str, *_: Any) -> SweepResult:

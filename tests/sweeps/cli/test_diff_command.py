@@ -15,7 +15,8 @@ STORES = Path(__file__).parents[2] / "golden" / "stores"
 def design(shell: Shell) -> list[str]:
     """The keys of one arm's trials, of a finished design in the folder of the shell."""
     unpack(STORES / "finished_design.tar.xz", shell.folder)
-    cells = json.loads(shell("status", "small_design", "--json").out)["cells"]
+    answer = json.loads(shell("status", "small_design", "--json").out)
+    cells = [each["cell"] for each in answer["cells"]]
     return [cell["trial_key"] for cell in cells if cell["arm"] == cells[0]["arm"]]
 
 

@@ -143,7 +143,7 @@ def test_a_trial_that_waits_for_room_is_pending_while_its_launch_runs(shell: She
         assert ", 1 pending, " in shell("status", "small_design").out
         answer = json.loads(shell("status", "small_design", "--json").out)
     (pending,) = (one for one in answer["cells"] if one["state"] == "pending")
-    assert pending["trial_key"] == waits
+    assert pending["cell"]["trial_key"] == waits
     assert answer["counts"]["pending"] == 1
     assert "pending" not in shell("status", "small_design").out, "its launch is gone"
 

@@ -36,7 +36,6 @@ from sweeps.records.trial_record import (
 from sweeps.storage.folder import read_named_file
 from sweeps.tracking import record_facts as facts
 from sweeps.tracking.store import (
-    CurvePoint,
     FreedWeights,
     RecordWriter,
     ReportPublisher,
@@ -475,15 +474,6 @@ class MemoryStore:
             of_id = [run for run in live if run.record_id == given]
             records = self._counting(begins) or self._counting(of_id)
         return single_record(records, prefix, self.address)
-
-    def curve(self, record: TrialRecord) -> list[CurvePoint]:
-        """Return the trial's epochs in order."""
-        with self.backend.locked():
-            run = self.backend.open(record.record_id)
-            histories = [run.history(name) for name in names.EPOCH_METRICS]
-        epochs = sorted(set[int]().union(*histories))
-        nan = float("nan")
-        return [CurvePoint(e, *(history.get(e, nan) for history in histories)) for e in epochs]
 
     def histories(self, records: Iterable[TrialRecord], metric: str) -> dict[str, dict[int, float]]:
         """Return one epoch metric of many trials: trial key -> epoch -> value, in order."""

@@ -8,7 +8,7 @@ import pytest
 
 from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.trial_record import METRIC_TEST_ERROR, Outcome, TrialRecord
-from sweeps.tracking.store import CurvePoint, RecordStore
+from sweeps.tracking.store import RecordStore
 from tests.sweeps.execution.examples import KEY, epoch, final, spec
 from tests.sweeps.tracking.store_examples import CONFIG, HOSTILE, OTHER, put, read, reported_epochs
 
@@ -238,8 +238,6 @@ class ContentsContract:
         assert self.num_points(store, record_id, "train_loss") == 4
         assert [losses[1], losses[2], losses[4]] == [0.5, 0.5, math.inf]
         assert math.isnan(losses[3])
-        assert [point.epoch for point in store.curve(read(store))] == [1, 2, 3, 4]
-        assert store.curve(read(store))[0] == CurvePoint(1, 0.5, 0.5, 0.25)
         assert read(store).epochs == 4
         assert read(store).train_loss == math.inf
 

@@ -69,7 +69,7 @@ def test_many_threads_write_and_read_at_once(store: MemoryStore) -> None:
         for number in range(1, 51):
             writer.log_epochs(record_id, reported_epochs(number))
             store.records(keys)
-        return len(store.curve(read(store, key)))
+        return len(store.histories([read(store, key)], "train_loss")[key])
 
     with ThreadPoolExecutor(NUM_THREADS) as pool:
         assert list(pool.map(work, keys)) == [50] * NUM_THREADS

@@ -30,7 +30,7 @@ def check_whole(session: Session, store: MlflowStore) -> None:
     record = store.record(KEY)
     assert record is not None
     assert record.outcome == "finished"
-    assert [point.epoch for point in store.curve(record)] == [1, 2, 3]
+    assert [*store.histories([record], "train_loss")[KEY]] == [1, 2, 3]
     run = writer.client.get_run(record.record_id)
     assert run.data.tags["mlflow.parentRunId"] == sweep.record_id
     assert store.manifest("example") == manifest()

@@ -197,12 +197,13 @@ def test_a_trial_that_is_not_there_gets_one_sentence(text, client, store):
         store.find(text)
 
 
-def test_a_curve_has_one_point_an_epoch_in_order(client, store):
+def test_a_history_has_a_value_for_each_epoch_in_order(client, store):
     put_trial(client, finished("a", 0, 6, epochs=3))
     record = store.find(trial_key("a", 0))
 
-    assert [point.epoch for point in store.curve(record)] == [1, 2, 3]
-    assert store.curve(record)[0].validation_error == 6 / 600
+    (history,) = store.histories([record], "validation_error").values()
+    assert [*history] == [1, 2, 3]
+    assert history[1] == 6 / 600
 
 
 def test_histories_hold_one_metric_of_many_trials_by_epoch(client, store):

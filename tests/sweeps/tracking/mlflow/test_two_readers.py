@@ -102,9 +102,7 @@ def answers_of(store: MlflowStore) -> Iterator[object]:
         yield repr(store.record(key))
     for prefix in ("ab", KEYS[1], "0" * 31 + "1", "odd"):
         yield said(lambda start=prefix: repr(store.find(start)))
-    for record in records.values():
-        yield repr(store.curve(record))
-    for metric in ("train_loss", "nonsense"):
+    for metric in (*EPOCH_METRICS, "nonsense"):
         yield repr(store.histories(records.values(), metric))
 
 
