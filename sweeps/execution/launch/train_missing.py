@@ -89,14 +89,13 @@ class TrainThenEvaluate:
         self._num_left = num_left
         self._evaluated = evaluated
         self._is_trained = is_trained
-        self._running: dict[str, _RunningTrial] = {}
+        self._running: dict[str, tuple[TrialJob, int]] = {}  # and how many evaluations it had
 
     def next(self) -> Job | Next:
         """Return the next job; an evaluation once every training has ended."""
         if not self._is_trained and (answer := self.training.next()) is not Next.DONE:
             for trial in answer.trials if isinstance(answer, Job) else ():
-                running = _RunningTrial(trial, _num_evaluations(trial))
-                self._running[trial.spec.trial_key] = running
+                self._running[trial.spec.trial_key] = trial, _num_evaluations(trial)
             return answer
         if self.training.is_spent and self._num_left():
             return Next.DONE
@@ -111,18 +110,11 @@ class TrainThenEvaluate:
         else:
             answer = self.training.tell(event)
             if isinstance(event, TrialEnded):
-                job = self._running.pop(event.trial_key)
-                self.evaluations.num_made += _num_evaluations(job.trial) - job.num_evaluations
+                trial, num_evaluations = self._running.pop(event.trial_key)
+                self.evaluations.num_made += _num_evaluations(trial) - num_evaluations
         if self.evaluations.num_made > num_before:
             self._evaluated(event.trial_key)
         return answer
-
-
-class _RunningTrial(NamedTuple):
-    """A training, and how many evaluations its trial had when it was dispatched."""
-
-    trial: TrialJob
-    num_evaluations: int
 
 
 def _num_evaluations(trial: TrialJob) -> int:

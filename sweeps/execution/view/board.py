@@ -11,6 +11,7 @@ from statistics import fmean
 
 from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
 from sweeps.execution.sweep_log import DISPATCHED, SweepLog
+from sweeps.records.manifest import ManifestCell
 from sweeps.records.trial_record import Json, Outcome
 
 _MOST_ERRORS = 256
@@ -28,8 +29,7 @@ class RunningTrial:
         num_evaluations: How many its process makes.
     """
 
-    arm: str
-    seed: int
+    cell: ManifestCell
     epoch: int
     num_epochs: int
     validation_error: float | None = None
@@ -165,9 +165,7 @@ class Board:
         with self._lock:
             epoch = self.waiting.pop(trial_key, planned.epochs)
             self._started.add(trial_key)
-            self.running[trial_key] = RunningTrial(
-                planned.cell.arm, planned.cell.seed, epoch, num_epochs
-            )
+            self.running[trial_key] = RunningTrial(planned.cell, epoch, num_epochs)
         self.log.note(trial_key, DISPATCHED)
 
     def started(self, trial_key: str) -> None:

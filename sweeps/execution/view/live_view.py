@@ -207,8 +207,8 @@ def _trials(running: Sequence[RunningTrial]) -> Table:
         table.add_column(heading, justify="right" if number else "left", no_wrap=True)
     for trial in running:
         table.add_row(
-            escape(_one_line(trial.arm)),
-            str(trial.seed),
+            escape(_one_line(trial.cell.arm)),
+            str(trial.cell.seed),
             progress_words(trial),
             standing(trial),
             sparkline(trial.errors),

@@ -70,7 +70,8 @@ def board_html(board: Board, title: str) -> str:
 
 
 def _row(trial: RunningTrial) -> tuple[str, ...]:
-    return trial.arm, str(trial.seed), progress_words(trial), standing(trial)
+    cell = trial.cell
+    return cell.arm, str(cell.seed), progress_words(trial), standing(trial)
 
 
 def _bundle(board: Board, title: str) -> dict[str, str]:

@@ -69,7 +69,8 @@ def test_at_first_only_the_filled_cells_are_done(scene: Scene) -> None:
 def test_a_trial_in_progress_is_shown_with_its_epochs(scene: Scene) -> None:
     begin(scene.board, scene.keys[1])
     (trial,) = scene.board.snapshot()
-    assert (trial.arm, trial.seed, trial.epoch, trial.num_epochs) == ("other", 0, 4, 10)
+    assert (trial.cell.arm, trial.cell.seed) == ("other", 0)
+    assert (trial.epoch, trial.num_epochs) == (4, 10)
     assert trial.validation_error is None
     scene.train(1, range(5, 7))
     (trial,) = scene.board.snapshot()
