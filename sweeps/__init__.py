@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from sweeps.aggregation.rendering.table import Column as Column
     from sweeps.aggregation.rendering.table import Table as Table
     from sweeps.aggregation.report.files import report as report
-    from sweeps.aggregation.tables.sweep_results import Results as Results
+    from sweeps.aggregation.results.sweep_results import Results as Results
     from sweeps.aggregation.trial_view import TrialView as TrialView
     from sweeps.aggregation.trial_view import show as show
     from sweeps.aggregation.verification.verify import verify as verify
@@ -74,7 +74,7 @@ _HOMES = {
     "Plan": "sweeps.execution.survey.survey",
     "Report": "sweeps.aggregation.rendering.contents",
     "ReportRenderer": "sweeps.aggregation.rendering.renderers",
-    "Results": "sweeps.aggregation.tables.sweep_results",
+    "Results": "sweeps.aggregation.results.sweep_results",
     "Section": "sweeps.aggregation.rendering.contents",
     "SeedPlan": "sweeps.execution.launch.seed_plan",
     "StoreUnreachable": "sweeps.records.errors",

@@ -7,7 +7,7 @@ from search_spaces import FractionalFactorial, PlackettBurman
 from search_spaces.codegen.changes import merged
 from search_spaces.codegen.grid_sweep import GridSweep
 from search_spaces.sweep_file import sweep_from_file
-from sweeps.aggregation.tables.ablation_notes import alias_notes
+from sweeps.aggregation.results.design_sentences import alias_sentences
 from sweeps.execution.plan.definition import Changes, define
 from tests.search_spaces.codegen.test_grid_sweep import of
 from tests.search_spaces.codegen.test_path_sweep import of as path_of
@@ -40,7 +40,7 @@ def test_its_fraction_says_what_is_quoted(tmp_path: Path) -> None:
     path.write_text(FRACTION, encoding="utf-8")
     sweep, _ = sweep_from_file(path)
     quoted = " ".join(line[2:] for line in PAGE.splitlines() if line.startswith("> "))
-    assert " ".join(alias_notes(define(sweep, Changes(), ()).manifest)) == quoted
+    assert " ".join(alias_sentences(define(sweep, Changes(), ()).manifest)) == quoted
     names = [arm.name for arm in sweep.arms()]
     assert names[0] == "base"
     assert "routing=uniform, class_dim=8, batch_norm=true" in names

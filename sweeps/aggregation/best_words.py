@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from sweeps.aggregation.best_configs import BestConfig, Ranking
-from sweeps.aggregation.tables.uncounted_cells import gap_text
+from sweeps.aggregation.results.arms import gap_text
 from sweeps.records.plain_text import one_line
 from sweeps.tracking.validation import deleted_trials_text
 

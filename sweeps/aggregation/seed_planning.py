@@ -11,6 +11,7 @@ import numpy as np
 
 from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.comparisons import (
+    NO_SPREAD,
     TOO_FEW_ERRORS,
     Comparison,
     comparisons,
@@ -35,7 +36,6 @@ from sweeps.aggregation.statistics.rule_power import (
     power_of_rule,
 )
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
-from sweeps.aggregation.tables.ablation_lead import NO_SPREAD
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 

@@ -98,6 +98,20 @@ def is_module(path: Path) -> bool:
     return is_package or (path.suffix == ".py" and path.stem != "__init__")
 
 
+def test_nobody_outside_of_the_tables_imports_a_note() -> None:
+    tables = "sweeps.aggregation.tables."
+    importing = {
+        module_name(path)
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for name in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+        if name.startswith(tables) and name.endswith("notes")
+    }
+    assert importing
+    assert {name for name in importing if not name.startswith(tables)} == set()
+
+
 def test_functions_keep_to_their_length() -> None:
     long = {
         named.place: own_lines(named.node)

@@ -25,7 +25,7 @@ SHOW = (
     "capsmodel/metrics.py",
     "sweeps/aggregation/rendering/",
     "sweeps/aggregation/sensitivity/sensitivity.py",  # rounding decides a forest's splits
-    "sweeps/aggregation/tables/targets.py",  # its sentences
+    "sweeps/aggregation/results/targets.py",  # its sentences
     "sweeps/cli/",
     "sweeps/execution/view/live_view.py",
 )

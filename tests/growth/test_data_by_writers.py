@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.aggregation.tables.data_notes import OBJECTS_NOTE
+from sweeps.aggregation.tables.notes import OBJECTS_NOTE
 from tests.growth.test_evaluation import launch, train_without_ray
 
 SWEEP = '''"""Two arms on digits by known writers."""

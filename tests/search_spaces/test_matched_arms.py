@@ -11,7 +11,7 @@ from capsmodel.models import CapsNet, ConvNet
 from capsmodel.overrides import with_settings
 from search_spaces import ListedArms, MatchedArm, Sweep
 from search_spaces.quickstart import SWEEP as QUICKSTART
-from sweeps.aggregation.tables.ablation_notes import size_notes
+from sweeps.aggregation.results.design_sentences import size_sentences
 from sweeps.execution.plan.definition import Changes, define
 from tests.pages import page, snippets
 
@@ -64,11 +64,11 @@ def test_the_last_of_several_widths_and_a_single_one_are_found() -> None:
 def test_plan_and_table_say_how_far_off_it_is() -> None:
     manifest = define(sweep(), Changes(), ()).manifest
     sizes = {arm.name: arm.num_parameters for arm in manifest.arms}
-    assert list(size_notes(manifest)) == [
+    assert list(size_sentences(manifest)) == [
         f"CNN: its width was chosen for {sizes['CNN']:,} parameters, 0.1 % more than capsules "
         f"({sizes['capsules']:,})."
     ]
-    assert not list(size_notes(define(QUICKSTART, Changes(), ()).manifest))
+    assert not list(size_sentences(define(QUICKSTART, Changes(), ()).manifest))
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from sweeps.aggregation.rendering.result_files import write_results
 from sweeps.aggregation.rendering.table import Cell, Column, Table, count_cell, text_cell
 from sweeps.aggregation.results.arms import ArmResults, arms_to_their_end
 from sweeps.aggregation.results.comparisons import diverged_share
-from sweeps.aggregation.tables.departures import departure_sentence
+from sweeps.aggregation.results.departures import departure_sentence
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line, shortened

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from sweeps.aggregation.paper.numbers import ComparedArms
 from sweeps.aggregation.rendering.markdown import escape_markdown
 from sweeps.aggregation.rendering.table import PLUS_MINUS
 from sweeps.aggregation.results.arms import CellState
+from sweeps.aggregation.results.compared_arms import ComparedArms
 from sweeps.aggregation.results.comparisons import Comparison
-from sweeps.aggregation.tables.ablation_lead import covered, not_covered, split_words
-from sweeps.aggregation.tables.ablation_notes import tuning_notes
-from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.aggregation.results.coverage import covered, not_covered, split_words
+from sweeps.aggregation.results.design_sentences import tuning_sentences
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import points_text
 
@@ -58,7 +58,7 @@ def _varying(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
         )
     by_it = " and, by it, in the split" * bool(manifest.splits)
     yield f"{trained}; runs of one arm differ in the seed{by_it or ' alone'}."
-    yield from tuning_notes(manifest)
+    yield from tuning_sentences(manifest)
     yield (
         "A seed decides the initial weights, the order of the training images and all else that a "
         f"training draws; the test images{'' if by_it else _SAME_SPLIT} do not change with it."

@@ -6,10 +6,11 @@ from typing import Literal, get_args
 from capsmodel.spelling import unknown
 from sweeps.aggregation.paper.checklist import checklist
 from sweeps.aggregation.paper.macros import STYLE_NAME, style_file, values_file, values_name
-from sweeps.aggregation.paper.numbers import compared_arms, numbers_of
-from sweeps.aggregation.paper.paper_table import paper_table
+from sweeps.aggregation.paper.numbers import numbers_of
 from sweeps.aggregation.rendering.contents import Section, TextFile
-from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.aggregation.results.compared_arms import compared_arms
+from sweeps.aggregation.results.sweep_results import Results
+from sweeps.aggregation.tables.paper_table import paper_table
 from sweeps.records.errors import BadInput
 
 Style = Literal["default", "paper"]

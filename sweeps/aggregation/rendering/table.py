@@ -2,9 +2,9 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from sweeps.aggregation.rendering.notebook_pieces import (
     MINUS,
@@ -33,6 +33,7 @@ class Column:
         fields: The names of the columns that it becomes in CSV.
         hide_if_empty: Whether readers see it only where a cell of it has a text.
         is_answer: Whether it says what the table is for: a narrow terminal leaves it out last.
+        cell: Makes its cell of what a row is of, where `rows_of` makes the rows.
     """
 
     title: str
@@ -40,6 +41,7 @@ class Column:
     align: Literal["left", "right"] = "right"
     hide_if_empty: bool = False
     is_answer: bool = False
+    cell: "Callable[[Any], Cell] | None" = field(default=None, repr=False, compare=False)
 
     @property
     def is_name(self) -> bool:
@@ -118,6 +120,18 @@ def shown(table: Table) -> Table:
         columns=tuple(table.columns[place] for place in places),
         rows=tuple(tuple(row[place] for place in places) for row in table.rows),
     )
+
+
+def rows_of(columns: Sequence[Column], items: Iterable[Any]) -> tuple[tuple[Cell, ...], ...]:
+    """Return a row of each item, by the columns' own functions."""
+    return tuple(
+        tuple(column.cell(item) for column in columns if column.cell is not None) for item in items
+    )
+
+
+def values_table(name: str, rows: Sequence[Mapping[str, Value]]) -> Table:
+    """Return a table for programs of rows that hold the same fields in the same order."""
+    return data_table(name, [*rows[0]], ([*row.values()] for row in rows))
 
 
 def data_table(name: str, fields: Sequence[str], rows: Iterable[Sequence[Value]]) -> Table:

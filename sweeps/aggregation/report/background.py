@@ -18,12 +18,12 @@ from sweeps.aggregation.rendering.table import (
     integer_cell,
     text_cell,
 )
+from sweeps.aggregation.report.data_sentences import data_kind
 from sweeps.aggregation.results.arm_curves import finished_trials
 from sweeps.aggregation.results.arms import ArmResults, arms_as_trained, cell_reason, cell_state
+from sweeps.aggregation.results.departures import departure_sentence
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.curves_figure import make_curves
-from sweeps.aggregation.tables.data_notes import data_kind
-from sweeps.aggregation.tables.departures import departure_sentence
-from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
 from sweeps.records.manifest_plan import ManifestDimension, ManifestSearch
 from sweeps.records.plain_text import one_line, shortened

@@ -16,7 +16,7 @@ from sweeps.aggregation.rendering.renderers import (
 )
 from sweeps.aggregation.rendering.result_files import write_results
 from sweeps.aggregation.report.making import make_report
-from sweeps.aggregation.tables.sweep_results import read_results
+from sweeps.aggregation.results.sweep_results import read_results
 from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.records.manifest import Manifest
 from sweeps.storage.folder import Folder

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sweeps.aggregation.results.predictions import Predictions, SplitPredictions, WrongImages
-from sweeps.aggregation.tables.sweep_results import FoundArrays, Histories, Results
+from sweeps.aggregation.results.sweep_results import FoundArrays, Histories, Results
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import (
     EPOCH_METRICS,

@@ -8,12 +8,12 @@ from search_spaces.tables import CustomTable
 from sweeps.aggregation.paper.style import Style, paper_sections, paper_texts, why_not_in_style
 from sweeps.aggregation.rendering.contents import Provenance, Report, Section
 from sweeps.aggregation.report.background import background, runs_section
+from sweeps.aggregation.report.data_sentences import data_sentences
 from sweeps.aggregation.report.input_recorder import InputRecorder
+from sweeps.aggregation.results.departures import departure_sentence
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.cost_table import cost_table, mixtures
-from sweeps.aggregation.tables.data_notes import data_notes
-from sweeps.aggregation.tables.departures import departure_sentence
 from sweeps.aggregation.tables.kinds import headlines, left_out, make
-from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.aggregation.tables.trials_table import trials_table
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
@@ -79,7 +79,7 @@ def make_report(
 def _notes_of_all_tables(results: Results) -> tuple[str, ...]:
     search = results.manifest.search
     cut = (search.cut_note,) if search and search.cut_note else ()
-    return (*data_notes(results.arms), *cut, *not_covered_text(results.manifest.not_covered))
+    return (*data_sentences(results.arms), *cut, *not_covered_text(results.manifest.not_covered))
 
 
 def check_names(manifest: Manifest) -> None:

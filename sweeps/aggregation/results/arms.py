@@ -14,6 +14,7 @@ from sweeps.aggregation.statistics.intervals import (
     mean_interval,
 )
 from sweeps.records.manifest import Manifest, ManifestArm
+from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import (
     EPOCH_METRICS,
     METRIC_TEST_ERROR,
@@ -23,6 +24,7 @@ from sweeps.records.trial_record import (
 )
 
 CellState = Literal["counted", "failed", "diverged", "missing", "unfinished"]
+GAPS: tuple[CellState, ...] = ("failed", "diverged", "missing", "unfinished")
 _MOST_HELD_OUT = 1.0  # where a record does not say: half of them
 
 
@@ -39,6 +41,11 @@ class ArmResults:
     is_baseline: bool
     trials: dict[int, TrialRecord | None]
     splits: Mapping[int, int] = field(default_factory=dict[int, int])
+
+    @property
+    def shown_name(self) -> str:
+        """The arm's name as readers see it."""
+        return one_line(self.arm.name)
 
     @cached_property
     def counted(self) -> Mapping[int, TrialRecord]:
@@ -201,6 +208,12 @@ def cell_reason(trial: TrialRecord | None) -> str:
         after = f"{trial.outcome} after {trial.epochs} epoch{'s' * (trial.epochs != 1)}"
         return f"{after}: {trial.reason}" if trial.reason else after
     return trial.reason
+
+
+def gap_text(arm: ArmResults, states: Sequence[CellState] = GAPS) -> str:
+    """Return how many of an arm's cells do not count, "" where all do: `1 failed, 2 missing`."""
+    counts = [(arm.count(state), state) for state in states]
+    return ", ".join(f"{count} {state}" for count, state in counts if count)
 
 
 def identical_groups(arms: Sequence[ArmResults]) -> list[list[ArmResults]]:

@@ -40,6 +40,7 @@ looks have more than the half of it that each is judged by: as much again at mos
 """
 
 TOO_FEW_ERRORS = "the baseline errs too seldom"
+NO_SPREAD = "the differences of all seeds are equal"
 _UNKNOWN_SLACK = "validation predictions of the tunings are missing"
 _FEWEST_SEEDS = 2
 _UNTUNED: Mapping[str, float] = MappingProxyType({})
@@ -105,6 +106,11 @@ class Comparison:
     def arm(self) -> ArmResults:
         """The first of the identical arms."""
         return self.arms[0]
+
+    @property
+    def shown_name(self) -> str:
+        """The names of the identical arms as readers see them."""
+        return " = ".join(arm.shown_name for arm in self.arms)
 
     @property
     def level(self) -> float:

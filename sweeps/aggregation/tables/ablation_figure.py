@@ -14,12 +14,11 @@ from sweeps.aggregation.rendering.figure_style import (
     drawable,
 )
 from sweeps.aggregation.rendering.table import PLUS_MINUS
-from sweeps.aggregation.results.arms import ArmResults, identical_groups
+from sweeps.aggregation.results.arms import ArmResults, gap_text, identical_groups
 from sweeps.aggregation.results.comparisons import Comparison
+from sweeps.aggregation.results.departures import departure_sentence
+from sweeps.aggregation.results.targets import missed
 from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS, Interval
-from sweeps.aggregation.tables.departures import departure_sentence
-from sweeps.aggregation.tables.targets import missed
-from sweeps.aggregation.tables.uncounted_cells import gap_text
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line, points_text, shortened
 

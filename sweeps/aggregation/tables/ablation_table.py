@@ -1,68 +1,137 @@
 """The ablation table: how large each arm's error is, and whether it differs from the baseline's."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from capsmodel.metrics import TEST_ERROR
 from search_spaces.tables import AblationTable
 from sweeps.aggregation.rendering.contents import Figure, Section
-from sweeps.aggregation.rendering.measured import measured_spread_cell, shown_interval, shown_value
+from sweeps.aggregation.rendering.measured import measured_spread_cell
 from sweeps.aggregation.rendering.table import (
-    ALONE_MARK,
     Cell,
     Column,
     Table,
     Value,
     count_cell,
     data_table,
-    difference_cell,
-    text_cell,
+    rows_of,
+    values_table,
 )
-from sweeps.aggregation.results.arms import ArmResults, arm_results, identical_groups
-from sweeps.aggregation.results.comparisons import (
-    Comparison,
-    ablation_comparisons,
-    diverged_p,
-    diverged_share,
+from sweeps.aggregation.results.arms import (
+    ArmResults,
+    CellState,
+    arm_results,
+    gap_text,
+    identical_groups,
 )
+from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons, diverged_p
 from sweeps.aggregation.results.predictions import Predictions
+from sweeps.aggregation.results.sweep_results import Results
+from sweeps.aggregation.results.targets import missed
 from sweeps.aggregation.statistics.exact_tests import better_share, mcnemar_p
-from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.tables.ablation_figure import ablation_figure
-from sweeps.aggregation.tables.ablation_notes import (
+from sweeps.aggregation.tables.ablation_notes import ablation_notes
+from sweeps.aggregation.tables.columns import (
     DIVERGED_COLUMN,
-    ablation_words,
-    diverged_cell,
-    is_alone,
+    arm_values,
+    difference_of,
+    difference_values,
+    group_name,
+    marked,
+    matched_values,
+    points,
+    verdict_of,
+    with_departures,
 )
-from sweeps.aggregation.tables.departures import with_departures
-from sweeps.aggregation.tables.sweep_results import Results
-from sweeps.aggregation.tables.targets import marked, matched_values, missed
-from sweeps.aggregation.tables.uncounted_cells import OTHER_GAPS_COLUMN, other_gaps_cell
+from sweeps.aggregation.tables.notes import comparison_lead
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import TrialRecord
 
 _PAIR_FIELDS = ("arm", "seed", "num_only_arm_wrong", "num_only_baseline_wrong", "mcnemar_p")
-ARM_COLUMNS = (
-    Column("Arm", ("arm",), align="left"),
-    Column("n", ("n", "num_planned"), hide_if_empty=True),
-    Column("Error % (sd)", ("mean", "sd", "se", "min", "max")),
+_OTHER_GAPS: tuple[CellState, ...] = ("failed", "missing", "unfinished")
+
+
+@dataclass(frozen=True)
+class ArmRow:
+    """What a row of the table is of.
+
+    Attributes:
+        group: Arms with identical results, usually one.
+        compared: Their difference from the baseline, None for the baseline's own.
+        is_whole: Whether all trials of the sweep count, so that nothing is said of n.
+    """
+
+    group: Sequence[ArmResults]
+    compared: Comparison | None
+    is_whole: bool
+
+    @property
+    def arm(self) -> ArmResults:
+        """The first of the arms."""
+        return self.group[0]
+
+
+def arm_rows(
+    groups: Sequence[Sequence[ArmResults]], compared: Sequence[Comparison]
+) -> list[ArmRow]:
+    """Return what the rows of groups of arms are of."""
+    by_arm = {arm.arm.name: one for one in compared for arm in one.arms}
+    is_whole = all(len(arm.counted) == len(arm.trials) for group in groups for arm in group)
+    return [ArmRow(group, by_arm.get(group[0].arm.name), is_whole) for group in groups]
+
+
+def _count(row: ArmRow) -> Cell:
+    counted = count_cell(len(row.arm.test_errors), len(row.arm.trials))
+    return replace(counted, text="") if row.is_whole else counted
+
+
+def _error(row: ArmRow) -> Cell:
+    return marked(measured_spread_cell(row.arm.test_errors.values(), TEST_ERROR), row.arm)
+
+
+def _other_gaps(row: ArmRow) -> Cell:
+    return Cell(gap_text(row.arm, _OTHER_GAPS), tuple(map(row.arm.count, _OTHER_GAPS)))
+
+
+ARM_COLUMN = Column(
+    "Arm",
+    ("arm",),
+    align="left",
+    cell=lambda row: Cell(group_name(row.group), (row.arm.arm.name,)),
+)
+ERROR_COLUMNS = (
+    Column("n", ("n", "num_planned"), hide_if_empty=True, cell=_count),
+    Column("Error % (sd)", ("mean", "sd", "se", "min", "max"), cell=_error),
     Column(
         "Difference",
         ("difference", "low", "high", "difference_n"),
         hide_if_empty=True,
         is_answer=True,
+        cell=lambda row: difference_of(row.compared, len(row.arm.test_errors)),
     ),
-    Column("Verdict", ("verdict",), align="left", hide_if_empty=True, is_answer=True),
+    Column(
+        "Verdict",
+        ("verdict",),
+        align="left",
+        hide_if_empty=True,
+        is_answer=True,
+        cell=lambda row: verdict_of(row.compared),
+    ),
     DIVERGED_COLUMN,
-    OTHER_GAPS_COLUMN,
+    Column(
+        "Not counted",
+        tuple(f"num_{state}" for state in _OTHER_GAPS),
+        align="left",
+        hide_if_empty=True,
+        cell=_other_gaps,
+    ),
 )
+_COLUMNS = (ARM_COLUMN, *ERROR_COLUMNS)
 
 
 def make_ablation(declared: AblationTable, results: Results) -> Section:
@@ -130,83 +199,25 @@ def compared_table(
         compared: Each group of arms with the baseline.
         name: The table's name, as the manifest declares it.
     """
-    by_arm = {arm.arm.name: one for one in compared for arm in one.arms}
-    is_whole = all(len(arm.counted) == len(arm.trials) for arm in arms)
-    rows = [
-        arm_row(group, by_arm.get(group[0].arm.name), is_whole=is_whole)
-        for group in identical_groups(arms)
-    ]
-    lead, notes = ablation_words(manifest, arms, compared, f"{name}.csv")
-    is_tuned = manifest.plan is not None and bool(manifest.plan.tuned)
-    values = ablation_values(arms, by_arm, name, is_tuned=is_tuned)
+    values = ablation_values(
+        arms, compared, name, is_tuned=bool(manifest.plan and manifest.plan.tuned)
+    )
     table = Table(
         name=name,
         title=f"Ablation {manifest.sweep}: test error by arm",
-        lead=lead,
+        lead=comparison_lead(manifest, compared, arms),
         description=one_line(manifest.description),
-        columns=ARM_COLUMNS,
-        rows=tuple(rows),
-        notes=notes,
+        columns=_COLUMNS,
+        rows=rows_of(_COLUMNS, arm_rows(identical_groups(arms), compared)),
+        notes=tuple(ablation_notes(manifest, arms, compared, f"{name}.csv")),
         for_programs=with_departures(manifest, values),
     )
     return with_departures(manifest, table)
 
 
-def arm_row(
-    group: Sequence[ArmResults], compared: Comparison | None, *, is_whole: bool
-) -> tuple[Cell, ...]:
-    """Return the row of arms with identical results.
-
-    Args:
-        group: The arms, usually one.
-        compared: Their difference, None for the baseline's own.
-        is_whole: Whether all trials of the sweep count, so that nothing is said of n.
-    """
-    arm = group[0]
-    errors = arm.test_errors
-    counted = count_cell(len(errors), len(arm.trials))
-    text = " = ".join(one_line(one.arm.name) for one in group)
-    text += " (baseline)" * any(one.is_baseline for one in group)
-    return (
-        Cell(text, (arm.arm.name,)),
-        replace(counted, text="") if is_whole else counted,
-        marked(measured_spread_cell(errors.values(), TEST_ERROR), arm),
-        difference_of(compared, len(errors)),
-        verdict_of(compared),
-        diverged_cell(arm),
-        other_gaps_cell(arm),
-    )
-
-
-def difference_of(compared: Comparison | None, n: int) -> Cell:
-    """Return the difference from the baseline in points, empty for the baseline's own.
-
-    One whose interval leaves out 0 alone, and not together with all others, is marked.
-    """
-    if compared is None:
-        return Cell("", (None, None, None, None))
-    cell = difference_cell(
-        shown_interval(compared.difference, TEST_ERROR), n, is_bold=compared.is_different
-    )
-    return replace(cell, text=f"{cell.text} {ALONE_MARK}") if is_alone(compared) else cell
-
-
-def has_verdict(one: Comparison) -> bool:
-    """Return whether there is a difference, or a verdict on how often arms diverge."""
-    return one.difference.mean is not None or one.is_different
-
-
-def verdict_of(compared: Comparison | None) -> Cell:
-    """Return the verdict on a difference."""
-    if compared is None or not has_verdict(compared):
-        return Cell("", (None,))
-    cell = text_cell(compared.verdict)
-    return Cell(cell.text, cell.values, is_bold=compared.is_different)
-
-
 def ablation_values(
     arms: Sequence[ArmResults],
-    compared: Mapping[str, Comparison],
+    compared: Sequence[Comparison],
     name: str,
     *,
     is_tuned: bool = False,
@@ -215,95 +226,27 @@ def ablation_values(
 
     Args:
         arms: Arms of the sweep, in its order.
-        compared: By arm; the baseline, and what is identical with it, has none.
+        compared: Each group of arms with the baseline.
         name: Name of the table.
         is_tuned: Whether arms were tuned, so that tuning has left something open.
     """
+    by_arm = {arm.arm.name: one for one in compared for arm in one.arms}
     baseline = next(arm for arm in arms if arm.is_baseline)
-    firsts = {one.arm.name: group[0].arm.name for group in identical_groups(arms) for one in group}
+    firsts = {arm.arm.name: group[0].arm.name for group in identical_groups(arms) for arm in group}
     of_splits = {"num_splits": len({*baseline.splits.values()})} if baseline.splits else {}
     has_target = any(trial.target for arm in arms for trial in arm.counted.values())
-    of_matching = matched_values(arms, [*compared.values()])
+    of_matching = matched_values(arms, compared)
     rows = [
         arm_values(arm, firsts[arm.arm.name])
-        | difference_values(compared.get(arm.arm.name))
+        | difference_values(by_arm.get(arm.arm.name))
         | _of_pairs(arm, baseline)
         | of_splits
         | ({"num_target_missed": len(missed(arm))} if has_target else {})
         | of_matching.get(arm.arm.name, {})
-        | ({"slack_points": _slack(arm, compared)} if is_tuned else {})
+        | ({"slack_points": _slack(arm, by_arm)} if is_tuned else {})
         for arm in arms
     ]
-    return data_table(name, [*rows[0]], ([*row.values()] for row in rows))
-
-
-def arm_values(arm: ArmResults, first: str) -> dict[str, Value]:
-    """Return the results of an arm's trials.
-
-    Args:
-        arm: An arm of the sweep.
-        first: The first arm of those with identical results, itself where there is no other.
-    """
-    spreads = measured_spread_cell(arm.test_errors.values(), TEST_ERROR).values
-    names = ("", "_sd", "_se", "_min", "_max")
-    spread = zip(names, spreads, strict=True)
-    diverged = diverged_share(arm)
-    return {
-        "arm": arm.arm.name,
-        "is_baseline": arm.is_baseline,
-        "identical_to": None if first == arm.arm.name else first,
-        "n": len(arm.test_errors),
-        "num_planned": len(arm.trials),
-        **{f"test_error_percent{ending}": value for ending, value in spread},
-        "num_parameters": arm.arm.num_parameters,
-        "num_diverged": arm.count("diverged"),
-        "diverged_share_low": diverged.low,
-        "diverged_share_high": diverged.high,
-        "num_failed": arm.count("failed"),
-        "num_missing": arm.count("missing"),
-        "num_unfinished": arm.count("unfinished"),
-    }
-
-
-def difference_values(one: Comparison | None) -> dict[str, Value]:
-    """Return the values of a comparison; each is None where there is no comparison."""
-    way = one.way if one else None
-    shared = way.shared if way else None
-    return {
-        "verdict": one.verdict if one and has_verdict(one) else None,
-        "difference_n": one.difference.n if one else None,
-        **_ends("difference_points", one.difference if one else None),
-        "covers_images": way is not None if one else None,
-        "num_images": one.num_images if one else None,
-        "num_objects": way.num_clusters if way else None,
-        "p": one.p_value if one else None,
-        "adjusted_p": one.adjusted_p if one else None,
-        **_ends("simultaneous_points", one.simultaneous if one else None),
-        **_ends("seeds_alone_points", one.seeds_alone if one else None),
-        "standard_error_points": _points(way.standard_error if way else None),
-        "degrees_of_freedom": float(way.degrees) if way else None,
-        "seed_part_points": _points(np.sqrt(way.over_seeds) if way else None),
-        "shared_seed_part_points": _points(np.sqrt(shared.over_seeds) if shared else None),
-        "holds_by_own_seeds": bool(shared.is_apart) if shared else None,
-        "image_part_points": _points(np.sqrt(way.over_images) if way else None),
-        "detectable_points": _points(one.detectable if one else None),
-        "equivalence_p": one.equivalent_p if one else None,
-        "log_e_value": one.log_e if one else None,
-    }
-
-
-def _ends(name: str, interval: Interval | None) -> dict[str, Value]:
-    if interval is None:
-        return dict.fromkeys((name, f"{name}_low", f"{name}_high"))
-    return {
-        name: _points(interval.mean),
-        f"{name}_low": _points(interval.low),
-        f"{name}_high": _points(interval.high),
-    }
-
-
-def _points(value: Any) -> float | None:
-    return shown_value(None if value is None else float(value), TEST_ERROR)
+    return values_table(name, rows)
 
 
 def _of_pairs(arm: ArmResults, baseline: ArmResults) -> dict[str, Value]:
@@ -331,7 +274,7 @@ def _slack(arm: ArmResults, compared: Mapping[str, Comparison]) -> float | None:
     ours = [one.slack[0] for one in [compared.get(arm.arm.name)] if one]
     theirs = [one.slack[1] for one in compared.values()] if arm.is_baseline else []
     slack = next(iter((*ours, *theirs)), None)
-    return _points(slack) if slack is not None and np.isfinite(slack) else None
+    return points(slack) if slack is not None and np.isfinite(slack) else None
 
 
 def ablation_table(

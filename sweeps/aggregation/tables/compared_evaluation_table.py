@@ -17,9 +17,9 @@ from sweeps.aggregation.rendering.table import (
     Table,
     Value,
     count_cell,
-    data_table,
     integer_cell,
     number_text,
+    values_table,
 )
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.results.evaluation_comparisons import (
@@ -31,22 +31,23 @@ from sweeps.aggregation.results.evaluation_comparisons import (
 from sweeps.aggregation.results.measured_arms import MeasuredArm, identical_measured
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.statistics.intervals import Interval
-from sweeps.aggregation.tables.ablation_notes import DIVERGED_COLUMN, diverged_cell
-from sweeps.aggregation.tables.ablation_table import (
+from sweeps.aggregation.tables.columns import (
+    DIVERGED_COLUMN,
     difference_of,
     difference_values,
+    diverged_cell,
+    group_name,
+    matched_values,
     verdict_of,
+    with_departures,
 )
-from sweeps.aggregation.tables.compared_evaluation_notes import (
+from sweeps.aggregation.tables.evaluations_notes import (
     axis_words,
+    compared_notes,
     evaluation_lead,
-    evaluation_notes,
     evaluation_words,
 )
-from sweeps.aggregation.tables.departures import with_departures
-from sweeps.aggregation.tables.targets import matched_values
 from sweeps.records.manifest import Manifest
-from sweeps.records.plain_text import one_line
 
 MOST_POINTS = 6
 _CLEAN = "from_clean_points"
@@ -87,7 +88,7 @@ def compared_evaluation_table(
         lead=evaluation_lead(manifest, evaluated),
         columns=(*_columns(evaluated), *of_points, *_LAST),
         rows=tuple(rows),
-        notes=tuple(evaluation_notes(manifest, evaluated, f"{name}.csv", of_test_errors)),
+        notes=tuple(compared_notes(manifest, evaluated, f"{name}.csv", of_test_errors)),
         for_programs=with_departures(
             manifest, evaluation_values(evaluated, clean, name, of_test_errors)
         ),
@@ -146,13 +147,13 @@ def _row(
     """Return the row of arms with identical results."""
     one, metric = group[0], evaluated.primary.figure.metric
     name = one.arm.arm.name
-    text = " = ".join(one_line(arm.arm.arm.name) for arm in group)
-    is_baseline = any(arm.arm.is_baseline for arm in group)
+    arms = [measured.arm for measured in group]
+    is_baseline = any(arm.is_baseline for arm in arms)
     counted = count_cell(len(one.errors), len(one.arm.trials))
     compared = evaluated.primary.by_arm.get(name)
     differences = (difference_of(compared, len(one.errors)), verdict_of(compared))
     return (
-        Cell(f"{text} (baseline)" if is_baseline else text, (name, is_baseline)),
+        Cell(group_name(arms), (name, is_baseline)),
         replace(counted, text="") if is_whole else counted,
         measured_cell(mean_of_measured(one).interval, metric),
         *(differences if evaluated.primary.compared else ()),
@@ -204,7 +205,7 @@ def evaluation_values(
         for figure in (evaluated.primary, *evaluated.points)
         for one in figure.arms
     ]
-    return data_table(name, [*rows[0]], ([*row.values()] for row in rows))
+    return values_table(name, rows)
 
 
 def _values(

@@ -1,19 +1,20 @@
 """The check-mark table: which component or level is in which arm, as ablations are printed."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from search_spaces.tables import ComponentsTable
 from sweeps.aggregation.rendering.contents import Section
-from sweeps.aggregation.rendering.table import Cell, Column, Table
-from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
-from sweeps.aggregation.results.factors import Factor, factors_of
+from sweeps.aggregation.rendering.table import Cell, Column, Table, rows_of
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.comparisons import Comparison
+from sweeps.aggregation.results.factors import Factor, factors_of, is_off, level_words
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.statistics.contrasts import ABSENT
-from sweeps.aggregation.tables.ablation_notes import ablation_words
-from sweeps.aggregation.tables.ablation_table import ARM_COLUMNS, arm_row
-from sweeps.aggregation.tables.departures import with_departures
-from sweeps.aggregation.tables.effects_notes import is_off, level_words
-from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.aggregation.tables.ablation_notes import ablation_notes
+from sweeps.aggregation.tables.ablation_table import ARM_COLUMN, ERROR_COLUMNS, ArmRow, arm_rows
+from sweeps.aggregation.tables.columns import with_departures
+from sweeps.aggregation.tables.notes import comparison_lead
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
@@ -29,10 +30,7 @@ def make_components(declared: ComponentsTable, results: Results) -> Section:
     Raises:
         BadInput: If the sweep's design says nothing of components or factors.
     """
-    manifest = results.manifest
-    arms = arm_results(manifest, results.records)
-    compared = ablation_comparisons(manifest, arms, results.predictions)
-    table = components_table(manifest, arms, compared, declared.name)
+    table = components_table(results.manifest, results.arms, results.compared, declared.name)
     return Section(declared.name, declared.kind, tables=(table,))
 
 
@@ -53,32 +51,30 @@ def components_table(
     Raises:
         BadInput: If the sweep's design has neither.
     """
-    headings, marks = component_marks(manifest)
-    by_arm = {arm.arm.name: one for one in compared for arm in one.arms}
-    is_whole = all(len(arm.counted) == len(arm.trials) for arm in arms)
-    lead, notes = ablation_words(manifest, arms, compared)
-    first, *others = ARM_COLUMNS
+    headings, marks = _component_marks(manifest)
     columns = (
-        first,
-        *(Column(one_line(text), (f"component_{n}",)) for n, text in enumerate(headings, start=1)),
-        *others,
-    )
-    rows = (
-        _row(arm, marks[arm.arm.name], by_arm.get(arm.arm.name), is_whole=is_whole) for arm in arms
+        ARM_COLUMN,
+        *(
+            Column(
+                one_line(heading), (f"component_{n + 1}",), cell=partial(_mark_cell, marks, place=n)
+            )
+            for n, heading in enumerate(headings)
+        ),
+        *ERROR_COLUMNS,
     )
     table = Table(
         name=name,
         title=f"Components {manifest.sweep}: test error by components",
-        lead=lead,
+        lead=comparison_lead(manifest, compared, arms),
         description=one_line(manifest.description),
         columns=columns,
-        rows=tuple(rows),
-        notes=(*mark_notes(marks), *notes),
+        rows=rows_of(columns, arm_rows([[arm] for arm in arms], compared)),
+        notes=(*_mark_notes(marks), *ablation_notes(manifest, arms, compared, csv="")),
     )
     return with_departures(manifest, table)
 
 
-def component_marks(manifest: Manifest) -> tuple[tuple[str, ...], Marks]:
+def _component_marks(manifest: Manifest) -> tuple[tuple[str, ...], Marks]:
     """Return the headings of the components, and each arm's marks below them: arm -> marks.
 
     Raises:
@@ -120,20 +116,12 @@ def _level_marks(factor: Factor) -> Sequence[str]:
     return [NONE if off else text for off, text in zip(are_off, words, strict=True)]
 
 
-def _row(
-    arm: ArmResults, marks: Sequence[str], compared: Comparison | None, *, is_whole: bool
-) -> tuple[Cell, ...]:
-    first, *others = arm_row([arm], compared, is_whole=is_whole)
-    return (first, *(Cell(mark, (plain_mark(mark),)) for mark in marks), *others)
+def _mark_cell(marks: Marks, row: ArmRow, *, place: int) -> Cell:
+    mark = marks[row.arm.arm.name][place]
+    return Cell(mark, ({CHECK: True, NONE: False}.get(mark, mark),))
 
 
-def plain_mark(mark: str) -> str | bool:
-    """Return a mark's value for programs."""
-    return {CHECK: True, NONE: False}.get(mark, mark)
-
-
-def mark_notes(marks: Marks) -> Iterator[str]:
-    """Yield what the marks mean."""
+def _mark_notes(marks: Marks) -> Iterator[str]:
     used = {mark for row in marks.values() for mark in row}
     if used & {CHECK, NONE}:
         yield f"{CHECK}: present; {NONE}: absent."

@@ -20,16 +20,17 @@ from sweeps.aggregation.results.confirmation_results import (
     confirmation_results,
 )
 from sweeps.aggregation.results.predictions import Predictions
-from sweeps.aggregation.tables.ablation_table import difference_of, verdict_of
-from sweeps.aggregation.tables.confirmation_notes import (
-    confirmation_lead,
-    confirmation_notes,
-    settings_cell,
+from sweeps.aggregation.results.sweep_results import Results
+from sweeps.aggregation.tables.columns import (
+    GAP_COLUMN,
+    difference_of,
+    gap_cell,
+    marked,
+    point_cell,
+    verdict_of,
+    with_departures,
 )
-from sweeps.aggregation.tables.departures import with_departures
-from sweeps.aggregation.tables.sweep_results import Results
-from sweeps.aggregation.tables.targets import marked
-from sweeps.aggregation.tables.uncounted_cells import GAP_COLUMN, gap_cell
+from sweeps.aggregation.tables.confirmation_notes import confirmation_lead, confirmation_notes
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import TrialRecord
@@ -135,13 +136,13 @@ def confirmed_row(rank: int, arm: ArmResults, confirmed: ConfirmationResults) ->
     compared = confirmed.compared.get(arm.arm.name)
     drawn = confirmed.random
     is_drawn = drawn is not None and drawn.best is not None and drawn.best.arm.name == arm.arm.name
-    name = one_line(arm.arm.name) + (f" (best of {drawn.num_points})" if drawn and is_drawn else "")
+    name = arm.shown_name + (f" (best of {drawn.num_points})" if drawn and is_drawn else "")
     of_random = confirmed.against_random.get(arm.arm.name)
     against = (difference_of(of_random, len(arm.test_errors)), _verdict_cell(of_random))
     return (
         Cell(str(rank), (rank,)) if has_rank else Cell("", (None,)),
         Cell(f"{name} (baseline)" if is_baseline else name, (arm.arm.name, is_baseline)),
-        settings_cell(arm, confirmed),
+        _settings_cell(arm, confirmed),
         *([integer_cell(arm.arm.num_parameters)] if confirmed.results.search.cost else []),
         measured_cell(confirmed.mean(arm).interval, metric, digits),
         count_cell(len(values), len(arm.trials)),
@@ -152,6 +153,14 @@ def confirmed_row(rank: int, arm: ArmResults, confirmed: ConfirmationResults) ->
         *(against if drawn else ()),
         gap_cell(arm),
     )
+
+
+def _settings_cell(arm: ArmResults, confirmed: ConfirmationResults) -> Cell:
+    """Return what the search chose for an arm; nothing for the base."""
+    drawn = confirmed.random.reference.draws if confirmed.random else ()
+    by_arm = {one.arm: one.params for one in drawn}
+    by_arm |= {name: one.params for name, one in confirmed.proposals.items()}
+    return point_cell(by_arm.get(arm.arm.name, {}), confirmed.results.search)
 
 
 def _digits(metric: Metric) -> int:

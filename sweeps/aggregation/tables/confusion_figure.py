@@ -10,7 +10,7 @@ import numpy as np
 from sweeps.aggregation.rendering.contents import Figure
 from sweeps.aggregation.rendering.figure_style import GREY, WIDTH_INCHES
 from sweeps.aggregation.results.class_names import class_name, class_names_in
-from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.plain_text import one_line, shortened
 

@@ -10,16 +10,16 @@ from search_spaces.tables import Curve
 from sweeps.aggregation.rendering.contents import Figure, Section
 from sweeps.aggregation.rendering.figure_style import GRID, ORANGE, WIDTH_INCHES, drawable
 from sweeps.aggregation.rendering.measured import heading, shown_interval
+from sweeps.aggregation.results.departures import departure_sentence
 from sweeps.aggregation.results.evaluation_comparisons import (
     ComparedEvaluation,
     ComparedFigure,
     mean_of_measured,
 )
 from sweeps.aggregation.results.measured_arms import MeasuredArm
-from sweeps.aggregation.tables.compared_evaluation_notes import axis_words, evaluation_words
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.curves_figure import MOST_LINES, draw_legend, line_looks
-from sweeps.aggregation.tables.departures import departure_sentence
-from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.aggregation.tables.evaluations_notes import axis_words, evaluation_words
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line, shortened

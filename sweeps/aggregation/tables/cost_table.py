@@ -14,7 +14,7 @@ from sweeps.aggregation.rendering.table import (
     text_cell,
 )
 from sweeps.aggregation.results.arms import ArmResults, arms_as_trained
-from sweeps.aggregation.tables.machines import FEATURES, device_of, shares, threads_of
+from sweeps.aggregation.tables.notes import device_of, mixed_features, threads_of
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import duration_text
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -115,14 +115,8 @@ def _notes(trials: Sequence[TrialRecord], in_sum: str) -> Iterator[str]:
 
 
 def _mixtures(trials: Sequence[TrialRecord]) -> Iterator[str]:
-    for what, feature in FEATURES.items():
-        counts = Counter(map(feature, trials))
-        if len(counts) > 1:
-            yield (
-                f"The trials ran on different {what}, so their costs do not compare: "
-                f"{shares(counts)}."
-            )
-
+    for feature, counts in mixed_features(trials, is_unknown_one=True):
+        yield f"The trials ran on different {feature}, so their costs do not compare: {counts}."
     counts = Counter(_checkpointing(trial) for trial in trials)
     if len(counts) > 1:
         yield (

@@ -22,10 +22,12 @@ from sweeps.aggregation.rendering.figure_style import (
 from sweeps.aggregation.rendering.measured import field_name, heading
 from sweeps.aggregation.rendering.table import Table, data_table
 from sweeps.aggregation.results.arm_curves import ArmCurve, arm_curves, finished_trials
-from sweeps.aggregation.tables.departures import departure_sentence
-from sweeps.aggregation.tables.sweep_results import Results
-from sweeps.aggregation.tables.targets import MARK, missed, target_notes
-from sweeps.aggregation.tables.uncounted_cells import gap_text
+from sweeps.aggregation.results.arms import gap_text
+from sweeps.aggregation.results.departures import departure_sentence
+from sweeps.aggregation.results.sweep_results import Results
+from sweeps.aggregation.results.targets import missed
+from sweeps.aggregation.tables.columns import MISSED_MARK
+from sweeps.aggregation.tables.notes import target_notes
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line, shortened
 
@@ -169,7 +171,7 @@ def line_looks() -> Iterator[tuple[str, Any]]:
 def _label(curve: ArmCurve) -> str:
     name = shortened(drawable(one_line(curve.arm.arm.name)), _LABEL_CHARACTERS)
     name += " (baseline)" if curve.arm.is_baseline else ""
-    name += f" {MARK}" if missed(curve.arm) else ""
+    name += f" {MISSED_MARK}" if missed(curve.arm) else ""
     planned, drawn = len(curve.arm.trials), len(curve.seeds)
     return name if drawn == planned else f"{name}, n = {drawn} of {planned}"
 

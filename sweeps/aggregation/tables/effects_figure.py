@@ -23,11 +23,10 @@ from sweeps.aggregation.rendering.figure_style import (
 )
 from sweeps.aggregation.rendering.measured import shown_interval
 from sweeps.aggregation.rendering.table import PLUS_MINUS, number_text
+from sweeps.aggregation.results.departures import departure_sentence
 from sweeps.aggregation.results.factor_effects import Effect, Effects
-from sweeps.aggregation.results.factors import Factor
+from sweeps.aggregation.results.factors import Factor, level_words
 from sweeps.aggregation.results.level_means import LevelMean, cell_means, level_means
-from sweeps.aggregation.tables.departures import departure_sentence
-from sweeps.aggregation.tables.effects_notes import level_words
 from sweeps.records.manifest import Manifest
 
 if TYPE_CHECKING:

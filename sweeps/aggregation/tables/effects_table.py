@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from sweeps.aggregation.rendering.measured import (
     part_cell,
     share_cell,
     shown_interval,
-    shown_value,
     value_cell,
 )
 from sweeps.aggregation.rendering.table import (
@@ -23,16 +21,23 @@ from sweeps.aggregation.rendering.table import (
     Column,
     Table,
     Value,
-    data_table,
     difference_cell,
     integer_cell,
     mean_cell,
     no_difference_cell,
+    values_table,
 )
-from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.factor_effects import Effect, Effects, effects_of
-from sweeps.aggregation.results.factors import TIMES, Factor, term_name
+from sweeps.aggregation.results.factors import (
+    TIMES,
+    Factor,
+    change_words,
+    level_words,
+    term_name,
+)
 from sweeps.aggregation.results.level_means import LevelMean, level_means
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.results.variance_shares import (
     VarianceShare,
     VarianceShares,
@@ -40,16 +45,9 @@ from sweeps.aggregation.results.variance_shares import (
 )
 from sweeps.aggregation.statistics.contrasts import Term
 from sweeps.aggregation.statistics.intervals import Interval
-from sweeps.aggregation.tables.departures import with_departures
+from sweeps.aggregation.tables.columns import interval_values, points, with_departures
 from sweeps.aggregation.tables.effects_figure import effect_figures
-from sweeps.aggregation.tables.effects_notes import (
-    change_words,
-    effect_lead,
-    effect_notes,
-    level_words,
-    named_effect,
-)
-from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.aggregation.tables.effects_notes import effect_lead, effect_name, effect_notes
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
 
@@ -85,8 +83,7 @@ def make_effects(declared: EffectsTable, results: Results) -> Section:
     Raises:
         BadInput: If the sweep's design has no factors.
     """
-    manifest, name = results.manifest, declared.name
-    arms = arm_results(manifest, results.records)
+    manifest, arms, name = results.manifest, results.arms, declared.name
     effects = effects_of(manifest, arms, results.predictions)
     table = effects_table(manifest, arms, effects, name)
     tables = [table, means_table(manifest, effects, f"{name}-means")]
@@ -136,11 +133,10 @@ def effect_row(place: int, effects: Effects) -> tuple[Cell, ...]:
     one = effects.effects[place]
     term = one.test
     levels = "" if one.is_interaction else change_words(effects.factors[one.term[0]].levels)
-    points = _points_cell(term.effect if term else None, is_bold=one.is_significant)
     return (
-        Cell(named_effect(one, effects.factors), (term_name(one.term, effects.factors),)),
+        Cell(effect_name(one, effects), (term_name(one.term, effects.factors),)),
         Cell(levels, (levels,)),
-        points,
+        _points_cell(term.effect if term else None, is_bold=one.is_significant),
         _f_cell(place, effects),
         Cell(part_cell(one.share).text if term else "", (one.share,)),
         p_cell(term.p_value if term else None),
@@ -178,7 +174,7 @@ def effect_values(effects: Effects, name: str) -> Table:
         _names(one, effects.factors) | _tested(one, effects) | _explained(place, effects)
         for place, one in enumerate(effects.effects)
     ]
-    return data_table(name, [*rows[0]], ([*row.values()] for row in rows))
+    return values_table(name, rows)
 
 
 def _names(one: Effect, factors: Sequence[Factor]) -> dict[str, Value]:
@@ -198,36 +194,22 @@ def _tested(one: Effect, effects: Effects) -> dict[str, Value]:
     way = term.way if term and one.contrast.effect is not None else None
     crossed = effects.crossed
     return {
-        **_ends("effect_points", term.effect if term else None),
+        **interval_values("effect_points", term.effect if term else None),
         "covers_images": bool(term and term.way),
         "p": term.p_value if term else None,
         "adjusted_p": one.adjusted_p,
-        **_ends("simultaneous_points", term.simultaneous if term else None),
-        "standard_error_points": _points(way.standard_error if way else None),
-        "degrees_of_freedom": _first(way.degrees) if way else None,
-        "seed_part_points": _points(np.sqrt(way.over_seeds) if way else None),
-        "image_part_points": _points(np.sqrt(way.over_images) if way else None),
-        "detectable_points": _points(term.detectable if term else None),
+        **interval_values("simultaneous_points", term.simultaneous if term else None),
+        "standard_error_points": points(way.standard_error if way else None),
+        "degrees_of_freedom": float(np.ravel(way.degrees)[0]) if way else None,
+        "seed_part_points": points(np.sqrt(way.over_seeds) if way else None),
+        "image_part_points": points(np.sqrt(way.over_images) if way else None),
+        "detectable_points": points(term.detectable if term else None),
         "log_e_value": term.log_e if term else None,
         "num_arms": len(crossed.arms),
         "num_arms_left_out": len(crossed.left_out),
         "num_seeds": len(crossed.seeds),
         "num_images": crossed.num_images,
     }
-
-
-def _ends(name: str, interval: Interval | None) -> dict[str, Value]:
-    ends = (interval.mean, interval.low, interval.high) if interval else (None,) * 3
-    names = (name, f"{name}_low", f"{name}_high")
-    return {one: _points(end) for one, end in zip(names, ends, strict=True)}
-
-
-def _points(value: Any) -> float | None:
-    return shown_value(None if value is None else _first(value), TEST_ERROR)
-
-
-def _first(value: Any) -> float:
-    return float(np.ravel(value)[0])
 
 
 def _explained(place: int, effects: Effects) -> dict[str, Value]:

@@ -1,6 +1,6 @@
 """Results of evaluations, by arm."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -20,8 +20,9 @@ from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.evaluation_comparisons import ComparedEvaluation
 from sweeps.aggregation.results.mean_errors import MeanOfArm, mean_by_image
 from sweeps.aggregation.results.predictions import Predictions, WrongImages
-from sweeps.aggregation.tables.ablation_lead import split_words
-from sweeps.aggregation.tables.compared_evaluation_notes import evaluation_words
+from sweeps.aggregation.results.sweep_results import Results
+from sweeps.aggregation.results.targets import has_window
+from sweeps.aggregation.tables.columns import with_departures
 from sweeps.aggregation.tables.compared_evaluation_table import (
     compared_evaluation_table,
     coordinate_values,
@@ -29,10 +30,7 @@ from sweeps.aggregation.tables.compared_evaluation_table import (
 )
 from sweeps.aggregation.tables.confusion_figure import confusion_figures
 from sweeps.aggregation.tables.coordinate_figure import evaluation_figure, is_of
-from sweeps.aggregation.tables.departures import with_departures
-from sweeps.aggregation.tables.mean_notes import mean_notes
-from sweeps.aggregation.tables.sweep_results import Results
-from sweeps.aggregation.tables.targets import has_window
+from sweeps.aggregation.tables.evaluations_notes import evaluation_words, recorded_notes
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -172,12 +170,18 @@ def evaluations_table(
         if (evaluation.evaluation_key, metric.name) not in shown
     ]
     rows = [_row(evaluation, metric, arm) for evaluation, metric in others for arm in arms]
+    means = [(one, arm.mean(one, metric)) for one, metric in others for arm in arms]
+    is_any_missing = any(arm.num_without(one) for arm in arms for one, _ in others)
     table = Table(
         name=name,
         title=f"Evaluations of {manifest.sweep}, by arm",
         columns=_COLUMNS,
         rows=tuple(rows),
-        notes=tuple(_notes(manifest, others, arms)),
+        notes=tuple(
+            recorded_notes(
+                manifest, [one for one, _ in others], means, is_any_missing=is_any_missing
+            )
+        ),
     )
     return with_departures(manifest, table)
 
@@ -210,33 +214,3 @@ def _row(evaluation: ManifestEvaluation, metric: Metric, finished: _Finished) ->
         replace(mean, text=NOT_AVAILABLE) if not values and without > 0 else mean,
         Cell(str(without or ""), (without,)),
     )
-
-
-def _notes(
-    manifest: Manifest,
-    others: Sequence[tuple[ManifestEvaluation, Metric]],
-    arms: Sequence[_Finished],
-) -> Iterator[str]:
-    yield "n: finished trials that were evaluated, out of those of the arm."
-    means = [
-        (evaluation.looks_at, arm.mean(evaluation, metric))
-        for evaluation, metric in others
-        for arm in arms
-    ]
-    by_image = sorted({looks_at for looks_at, mean in means if mean.errors})
-    yield from mean_notes((mean for _, mean in means), " and ".join(by_image) or "test")
-    if words := split_words(manifest):
-        yield words
-    kinds = {
-        split: dict.fromkeys(one.kind for one, _ in others if one.looks_at == split)
-        for split in ("test", "validation")
-    }
-    if kinds["test"]:
-        yield f"Of test images, which nothing is chosen by: {', '.join(kinds['test'])}."
-    if kinds["validation"]:
-        yield f"Of validation images: {', '.join(kinds['validation'])}."
-    if any(arm.num_without(evaluation) for arm in arms for evaluation, _ in others):
-        yield (
-            "Not available: finished trials that could not be evaluated: their weights were not "
-            "kept, or the evaluation failed."
-        )

@@ -1,6 +1,5 @@
 """The front of a search with two objectives."""
 
-from collections.abc import Iterator, Sequence
 from functools import partial
 
 from capsmodel.metrics import Metric
@@ -15,17 +14,12 @@ from sweeps.aggregation.rendering.table import (
     integer_cell,
 )
 from sweeps.aggregation.results.front_results import FrontArm, FrontResults, front_results
-from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
-from sweeps.aggregation.tables.departures import with_departures
+from sweeps.aggregation.results.sweep_results import Results
+from sweeps.aggregation.tables.columns import point_cell, with_departures
 from sweeps.aggregation.tables.front_figure import front_figure
-from sweeps.aggregation.tables.mean_notes import mean_notes
-from sweeps.aggregation.tables.points import point_cell
-from sweeps.aggregation.tables.sweep_results import Results
-from sweeps.records.fronts import dominates
+from sweeps.aggregation.tables.front_notes import front_lead, front_notes
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
-
-_MOST_NAMED = 10
 
 
 def make_front(declared: FrontTable, results: Results) -> Section:
@@ -74,30 +68,6 @@ def front_table(front: FrontResults, manifest: Manifest, name: str = "front") ->
     return table([*front.front, *base], everything)
 
 
-def front_lead(front: FrontResults) -> str:
-    """Return the verdict on the front, "" before any arm has a result."""
-    if not front.arms:
-        return ""
-    num, of = len(front.front), len(front.arms)
-    lead = f"{num} of {of} proposals that ran to full length {'is' if num == 1 else 'are'} on the "
-    lead += "front."
-    if front.base:
-        better = _words(front.base.dominated_by)
-        is_noise = " within noise" * (front.base.standing == "within noise")
-        lead += (
-            f" Better than the base in both{is_noise}: {better}."
-            if better
-            else " None is better than the base in both."
-        )
-    return lead
-
-
-def _words(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    listed = ", ".join(map(one_line, names[:_MOST_NAMED]))
-    return listed + (f" and {more} more" if more > 0 else "")
-
-
 def _columns(metric: Metric) -> tuple[Column, ...]:
     fresh = measured_column(metric, "On fresh seeds")
     return (
@@ -142,71 +112,3 @@ def _standing(arm: FrontArm) -> str:
         "not judged": "dominated, by how much is not known, by",
     }
     return f"{words[arm.standing]} {by}{more}"
-
-
-def front_notes(front: FrontResults, manifest: Manifest) -> Iterator[str]:
-    """Yield what the front is, how much of it may be chance, and what lies behind it."""
-    results = front.results
-    over = len(results.proposals) - results.count("unfinished")
-    if over < results.search.num_asked:
-        yield f"The search has not ended: {over} of {results.search.num_asked} proposals are over."
-    if not front.arms:
-        yield "No proposal has run to full length, so that there is no front."
-        return
-    yield (
-        f"The front: proposals than which no other has a smaller {results.objective.metric.text} "
-        f"at no more parameters, or fewer parameters at no larger one. By validation on "
-        f"{_seeds(manifest.seeds)}, which chose them too, so that their errors are optimistic, the "
-        f"more the smaller."
-    )
-    shown = [one for arm in front.arms for one in (arm.arm, arm.confirmed) if one]
-    yield from mean_notes((front.mean(one) for one in shown), "validation")
-    yield from _behind(front)
-    yield from _base(front)
-    if any(arm.confirmed for arm in front.arms):
-        yield (
-            "On fresh seeds: the mean of new trials, which had no part in any choice, on the same "
-            "validation images. They were made for the base, the proposal with the best objective, "
-            "and then repeatedly the proposal of the front that adds most to the dominated area, "
-            "up to the worst of all, with parameters by their logarithm."
-        )
-
-
-def _seeds(seeds: Sequence[int]) -> str:
-    return f"seed{'s' * (len(seeds) > 1)} {', '.join(str(seed) for seed in seeds)}"
-
-
-def _behind(front: FrontResults) -> Iterator[str]:
-    """Yield how sure it is that the other arms are dominated."""
-    others = [arm for arm in front.arms if arm.standing != "front"]
-    if not others:
-        return
-    noise = [arm for arm in others if arm.standing == "within noise"]
-    unknown = sum(arm.standing == "not judged" for arm in others)
-    sure = len(others) - len(noise) - unknown
-    yield (
-        f"Of the other {len(others)} proposals {sure} are dominated by more than noise: an arm of "
-        f"the front has no more parameters, and the 95 % interval of the difference lies above 0 "
-        f"({_of_what(front)}; each pair alone). Within noise: "
-        f"{_words([arm.name for arm in noise]) or 'none'}. Any of those may belong to the front."
-    )
-    if unknown:
-        yield (
-            f"It is not known for {unknown}: there are neither predictions of the same images nor "
-            f"three seeds."
-        )
-
-
-def _of_what(front: FrontResults) -> str:
-    num = max((len(front.values(arm.arm)) for arm in front.arms), default=0)
-    if not front.results.objective.metric.is_fraction:
-        return "over seeds"
-    return "over validation images and seeds" if num >= FEWEST_SEEDS else "over validation images"
-
-
-def _base(front: FrontResults) -> Iterator[str]:
-    if front.base is None:
-        return
-    worse = [arm.name for arm in front.front if dominates(front.base.point, arm.point)]
-    if worse:
-        yield f"The base itself is better in both than these of the front: {_words(worse)}."

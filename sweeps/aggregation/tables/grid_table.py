@@ -8,20 +8,20 @@ from search_spaces.tables import GridCell, GridRow, GridTable
 from sweeps.aggregation.rendering.contents import Section
 from sweeps.aggregation.rendering.measured import MEAN_ENDS, measured_cell
 from sweeps.aggregation.rendering.table import Cell, Column, Table, count_cell, text_cell
-from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.arms import ArmResults, arm_results, gap_text
 from sweeps.aggregation.results.mean_errors import MeanOfArm, mean_of
 from sweeps.aggregation.results.predictions import Predictions
-from sweeps.aggregation.tables.mean_notes import mean_notes
-from sweeps.aggregation.tables.published_values import (
+from sweeps.aggregation.results.sweep_results import Results
+from sweeps.aggregation.results.targets import missed
+from sweeps.aggregation.tables.columns import GAP_COLUMN, gap_cell, marked
+from sweeps.aggregation.tables.notes import mean_notes
+from sweeps.aggregation.tables.published_notes import (
     beside_published,
     own_note,
     published_note,
     published_text,
     trial_notes,
 )
-from sweeps.aggregation.tables.sweep_results import Results
-from sweeps.aggregation.tables.targets import marked, missed
-from sweeps.aggregation.tables.uncounted_cells import GAP_COLUMN, gap_cell, gap_text
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import METRIC_EXTRA_TEST_ERRORS, METRIC_TEST_ERROR, TrialRecord

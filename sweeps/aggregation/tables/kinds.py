@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from search_spaces.tables import CustomTable, DeclaredTable, kind_of
 from sweeps.aggregation.rendering.contents import Section
 from sweeps.aggregation.rendering.table import Table
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.ablation_table import make_ablation
 from sweeps.aggregation.tables.components_table import make_components
 from sweeps.aggregation.tables.confirmation_table import make_confirmation
@@ -20,7 +21,6 @@ from sweeps.aggregation.tables.front_table import make_front
 from sweeps.aggregation.tables.grid_table import make_grid
 from sweeps.aggregation.tables.published_table import make_published
 from sweeps.aggregation.tables.sensitivity_table import make_sensitivity, sensitivity_headline
-from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.errors import BadInput
 
 

@@ -11,17 +11,17 @@ from sweeps.aggregation.rendering.table import Cell, Column, Table, count_cell, 
 from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.mean_errors import MeanOfArm, mean_of
 from sweeps.aggregation.results.predictions import Predictions
-from sweeps.aggregation.tables.mean_notes import mean_notes
-from sweeps.aggregation.tables.published_values import (
+from sweeps.aggregation.results.sweep_results import Results
+from sweeps.aggregation.results.targets import missed
+from sweeps.aggregation.tables.columns import GAP_COLUMN, gap_cell, marked
+from sweeps.aggregation.tables.notes import mean_notes
+from sweeps.aggregation.tables.published_notes import (
     beside_published,
     own_note,
     published_note,
     published_text,
     trial_notes,
 )
-from sweeps.aggregation.tables.sweep_results import Results
-from sweeps.aggregation.tables.targets import marked, target_cells, target_columns
-from sweeps.aggregation.tables.uncounted_cells import GAP_COLUMN, gap_cell
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import TrialRecord
@@ -61,7 +61,8 @@ def published_table(
         arm.arm.name: mean_of(arm, arm.test_errors, TEST_ERROR.name, predictions or {})
         for arm in shown
     }
-    more = target_columns(shown)
+    has_target = any(trial.target for arm in shown for trial in arm.counted.values())
+    more = (Column("Target missed", ("num_target_missed",), hide_if_empty=True),) * has_target
     table = Table(
         name=spec.name,
         title=f"{one_line(spec.title)}: ours beside the published",
@@ -69,10 +70,10 @@ def published_table(
         columns=(*_label_columns(spec.headings), *_COLUMNS, *more),
         rows=tuple(
             (
-                *_row(row, arms.get(row.arm or ""), means),
-                *target_cells(arms.get(row.arm or ""), more),
+                *_row(row, arm, means),
+                *(Cell("", (len(missed(arm)) if arm else None,)) for _ in more),
             )
-            for row in spec.rows
+            for row, arm in ((row, arms.get(row.arm or "")) for row in spec.rows)
         ),
         notes=(
             own_note(manifest, shown, "mean test error in percent"),

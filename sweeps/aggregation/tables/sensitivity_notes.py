@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from sweeps.aggregation.rendering.table import MINUS
+from sweeps.aggregation.rendering.table import MINUS, PLUS_MINUS
 from sweeps.aggregation.results.search_results import ProposalResult
 from sweeps.aggregation.sensitivity.importance import NUM_HALVES, NUM_SHUFFLES
+from sweeps.aggregation.sensitivity.pair_importance import NUM_SHUFFLES as NUM_PAIR_SHUFFLES
 from sweeps.aggregation.sensitivity.sample import FEWEST_TRIALS
 from sweeps.aggregation.sensitivity.sensitivity import FEWEST_FOR_PAIRS, Sensitivity
 from sweeps.records.plain_text import one_line
@@ -18,10 +19,23 @@ _MISSING = {
 
 
 def importance_notes(sensitivity: Sensitivity) -> Iterator[str]:
-    """Yield them in the order of the columns."""
-    yield from silence_notes(sensitivity)
-    if not any(setting.fanova for setting in sensitivity.settings):
-        return
+    """Yield which proposals count, and how to read the columns in their order."""
+    yield from _sample(sensitivity)
+    for missing_reason, words in _MISSING.items():
+        names = [
+            one_line(setting.dimension.name)
+            for setting in sensitivity.settings
+            if setting.missing_reason == missing_reason
+        ]
+        if len(names) == len(sensitivity.settings):
+            yield f"No importance is given: {words}. See the means by value."
+        elif names:
+            yield f"No importance is given for {', '.join(names)}: {words}."
+    if any(setting.fanova for setting in sensitivity.settings):
+        yield from _columns(sensitivity)
+
+
+def _columns(sensitivity: Sensitivity) -> Iterator[str]:
     yield (
         "Importance: the share of the differences between trials (their variance, as a random "
         "forest models it) that is due to this setting alone, by fANOVA, minus what its shadows "
@@ -37,7 +51,7 @@ def importance_notes(sensitivity: Sensitivity) -> Iterator[str]:
         f"each helps or harms depending on the other{where}: an importance near 0 does not show "
         f"that a setting can be left out."
     )
-    yield from few_for_pairs_notes(sensitivity)
+    yield from _few_for_pairs(sensitivity)
     yield (
         "PED-ANOVA, a second opinion: how differently the setting is chosen in the best trials, as "
         "a share of the sum over all settings, minus the same for shadows. It finds strong "
@@ -49,11 +63,59 @@ def importance_notes(sensitivity: Sensitivity) -> Iterator[str]:
         "rises, near 0 where the best lies in the middle or nothing changes. Bold: it leaves out "
         "0 also as one of all settings."
     )
-    yield from _conditional_notes(sensitivity)
+    if _has_conditional(sensitivity):
+        yield (
+            "A setting that only some trials have (n of all counted) is compared with the others "
+            "among those trials alone, so its importance is a share of their differences and not "
+            "comparable with those of settings that all have."
+        )
 
 
-def few_for_pairs_notes(sensitivity: Sensitivity) -> Iterator[str]:
-    """Say so where there are too few proposals to see what settings do together."""
+def pair_notes(sensitivity: Sensitivity, most_rows: int) -> Iterator[str]:
+    """Yield which proposals count, and how to read the table of pairs.
+
+    Args:
+        sensitivity: With pairs.
+        most_rows: How many of them readers see.
+    """
+    yield from _sample(sensitivity)
+    yield (
+        "Together: the share of the differences between trials that goes back to both settings and "
+        "to neither alone, by the functional ANOVA of a forest of random splits on what is left "
+        "once each setting has explained what it can by itself, less what pairs with a setting "
+        f"shuffled among the trials get ({NUM_PAIR_SHUFFLES} shuffles). In brackets a 95 % band. "
+        "Bold: above such pairs, by Holm over all pairs (p < .05). A forest smooths, so shares are "
+        "smaller than the truth, and a pair that is not bold may still act together."
+    )
+    yield from _few_for_pairs(sensitivity)
+    if (more := len(sensitivity.pairs) - most_rows) > 0:
+        yield f"{more} more pairs of smaller shares are in the CSV."
+    if _has_conditional(sensitivity):
+        yield "Only settings that all counted trials have are paired."
+
+
+def marginal_notes(sensitivity: Sensitivity) -> Iterator[str]:
+    """Yield which proposals count, and how to read the means by value."""
+    yield from _sample(sensitivity)
+    yield (
+        f"Mean over the counted trials with this value. {PLUS_MINUS}: half the width of its 95 % t "
+        "interval (n - 1 degrees of freedom; none where n is 1), for other such trials on these "
+        "validation images, not for new images. Ranges are five parts "
+        "of equal length, of equal ratio where the search varies the logarithm; a range holds its "
+        "lower end."
+    )
+    yield (
+        "The other settings differ between these trials too, and a search that learns tries good "
+        "values more often: the means describe these trials and prove no cause."
+    )
+
+
+def _has_conditional(sensitivity: Sensitivity) -> bool:
+    counted = len(sensitivity.sample.values)
+    return any(len(setting.trials) < counted for setting in sensitivity.settings)
+
+
+def _few_for_pairs(sensitivity: Sensitivity) -> Iterator[str]:
     counted = len(sensitivity.sample.values)
     if counted < FEWEST_FOR_PAIRS and len(sensitivity.settings) > 1:
         other = "Other pairs" if sensitivity.pairs else "Pairs"
@@ -63,40 +125,15 @@ def few_for_pairs_notes(sensitivity: Sensitivity) -> Iterator[str]:
         )
 
 
-def silence_notes(sensitivity: Sensitivity) -> Iterator[str]:
-    """Yield which settings have no importance, and why."""
-    for missing_reason, words in _MISSING.items():
-        names = [
-            one_line(setting.dimension.name)
-            for setting in sensitivity.settings
-            if setting.missing_reason == missing_reason
-        ]
-        if len(names) == len(sensitivity.settings):
-            yield f"No importance is given: {words}. See the means by value."
-        elif names:
-            yield f"No importance is given for {', '.join(names)}: {words}."
-
-
-def _conditional_notes(sensitivity: Sensitivity) -> Iterator[str]:
-    counted = len(sensitivity.sample.values)
-    if any(len(setting.trials) < counted for setting in sensitivity.settings):
-        yield (
-            "A setting that only some trials have (n of all counted) is compared with the others "
-            "among those trials alone, so its importance is a share of their differences and not "
-            "comparable with those of settings that all have."
-        )
-
-
-def sample_notes(sensitivity: Sensitivity) -> Iterator[str]:
+def _sample(sensitivity: Sensitivity) -> Iterator[str]:
     """Yield which proposals count, and the direction of any bias."""
-    results, sample = sensitivity.results, sensitivity.sample
-    words = results.objective.metric.text
+    results, sample, search = sensitivity.results, sensitivity.sample, sensitivity.results.search
     seeds = f", mean over {len(results.seeds)} seeds" if len(results.seeds) > 1 else ""
     when = "of the last epoch" if sample.epoch is None else f"after epoch {sample.epoch}"
     yield (
         f"Counted: {len(sample.values)} of {len(results.proposals)} proposals, "
-        f"{_which(sensitivity)}. What is explained is their {words} {when}{seeds}; "
-        "the test split was never looked at."
+        f"{_counted(sensitivity)}. What is explained is their {results.objective.metric.text} "
+        f"{when}{seeds}; the test split was never looked at."
     )
     if sample.diverged:
         yield (
@@ -106,10 +143,24 @@ def sample_notes(sensitivity: Sensitivity) -> Iterator[str]:
     gaps = Counter(_gap(result, sensitivity) for result in results.proposals)
     if left_out := [f"{count} {gap}" for gap, count in gaps.items() if gap]:
         yield f"Not counted: {', '.join(left_out)}."
-    yield from _bias_notes(sensitivity)
+    if sample.epoch is not None:
+        yield (
+            "The scheduler stopped some, and those that it kept all have good values of whatever "
+            "it sorted by: among them alone such a setting would seem to matter less than it does. "
+            f"So all are compared after epoch {sample.epoch}. A setting that acts early seems to "
+            "matter more there than at full length, one that acts late less."
+        )
+    if sample.is_chosen:
+        yield (
+            f"After the first {search.num_startup} the sampler ({search.sampler}) proposed by "
+            "results, and seldom tried bad values of a setting that matters: such a setting seems "
+            "to matter less than it does, and others may seem to matter more. So nothing is bold; "
+            f"random proposals (--sampler random, or {FEWEST_TRIALS} of them first: "
+            f"Search(startup={FEWEST_TRIALS})) have no such bias."
+        )
 
 
-def _which(sensitivity: Sensitivity) -> str:
+def _counted(sensitivity: Sensitivity) -> str:
     sample, search = sensitivity.sample, sensitivity.results.search
     start = f"the random start of the sampler ({search.sampler}), " if sample.is_start else ""
     if sample.epoch is not None:
@@ -129,22 +180,3 @@ def _gap(result: ProposalResult, sensitivity: Sensitivity) -> str:
     if result.state in {"finished", "stopped"}:
         return "without a value there"
     return result.state
-
-
-def _bias_notes(sensitivity: Sensitivity) -> Iterator[str]:
-    sample, search = sensitivity.sample, sensitivity.results.search
-    if sample.epoch is not None:
-        yield (
-            "The scheduler stopped some, and those that it kept all have good values of whatever "
-            "it sorted by: among them alone such a setting would seem to matter less than it does. "
-            f"So all are compared after epoch {sample.epoch}. A setting that acts early seems to "
-            "matter more there than at full length, one that acts late less."
-        )
-    if sample.is_chosen:
-        yield (
-            f"After the first {search.num_startup} the sampler ({search.sampler}) proposed by "
-            "results, and seldom tried bad values of a setting that matters: such a setting seems "
-            "to matter less than it does, and others may seem to matter more. So nothing is bold; "
-            f"random proposals (--sampler random, or {FEWEST_TRIALS} of them first: "
-            f"Search(startup={FEWEST_TRIALS})) have no such bias."
-        )

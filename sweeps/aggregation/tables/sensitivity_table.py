@@ -1,6 +1,5 @@
 """How much each searched setting matters."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -18,7 +17,7 @@ from sweeps.aggregation.rendering.table import (
     integer_cell,
     text_cell,
 )
-from sweeps.aggregation.sensitivity.pair_importance import NUM_SHUFFLES
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.sensitivity.sensitivity import (
     Marginal,
     PairSensitivity,
@@ -29,15 +28,14 @@ from sweeps.aggregation.sensitivity.sensitivity import (
 from sweeps.aggregation.sensitivity.setting_axis import value_text
 from sweeps.aggregation.sensitivity.shadows import Excess
 from sweeps.aggregation.statistics.intervals import Interval
-from sweeps.aggregation.tables.departures import with_departures
+from sweeps.aggregation.tables.columns import with_departures
 from sweeps.aggregation.tables.search_figure import has_ended, history_figure, parallel_figure
 from sweeps.aggregation.tables.sensitivity_figure import importance_figure, marginals_figure
 from sweeps.aggregation.tables.sensitivity_notes import (
-    few_for_pairs_notes,
     importance_notes,
-    sample_notes,
+    marginal_notes,
+    pair_notes,
 )
-from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.plain_text import one_line
 
 SHARE_FIELDS = ("", "_low", "_high", "_adjusted_p")
@@ -91,7 +89,7 @@ def pairs_table(sensitivity: Sensitivity, name: str) -> Table:
             Column("Together (%)", tuple(f"pair_percent{end}" for end in SHARE_FIELDS)),
         ),
         rows=tuple(_pair_row(pair, sensitivity) for pair in sensitivity.pairs),
-        notes=(*sample_notes(sensitivity), *_pair_notes(sensitivity)),
+        notes=tuple(pair_notes(sensitivity, _MOST_ROWS)),
     )
     return replace(table, rows=table.rows[:_MOST_ROWS], for_programs=table)
 
@@ -120,23 +118,6 @@ def signed(value: float, digits: int, sign: str = "") -> str:
     return f"{rounded:{sign if rounded else ''}.{digits}f}".replace("-", MINUS)
 
 
-def _pair_notes(sensitivity: Sensitivity) -> Iterator[str]:
-    yield (
-        "Together: the share of the differences between trials that goes back to both settings and "
-        "to neither alone, by the functional ANOVA of a forest of random splits on what is left "
-        "once each setting has explained what it can by itself, less what pairs with a setting "
-        f"shuffled among the trials get ({NUM_SHUFFLES} shuffles). In brackets a 95 % band. Bold: "
-        "above such pairs, by Holm over all pairs (p < .05). A forest smooths, so shares are "
-        "smaller than the truth, and a pair that is not bold may still act together."
-    )
-    yield from few_for_pairs_notes(sensitivity)
-    more = len(sensitivity.pairs) - _MOST_ROWS
-    if more > 0:
-        yield f"{more} more pairs of smaller shares are in the CSV."
-    if any(len(one.trials) < len(sensitivity.sample.values) for one in sensitivity.settings):
-        yield "Only settings that all counted trials have are paired."
-
-
 def _importance_table(sensitivity: Sensitivity, name: str) -> Table:
     return Table(
         name=name,
@@ -151,7 +132,7 @@ def _importance_table(sensitivity: Sensitivity, name: str) -> Table:
             Column("Best mean at", ("best_mean_values",), align="left"),
         ),
         rows=tuple(_row(setting, sensitivity) for setting in sensitivity.settings),
-        notes=(*sample_notes(sensitivity), *importance_notes(sensitivity)),
+        notes=tuple(importance_notes(sensitivity)),
     )
 
 
@@ -206,7 +187,7 @@ def marginals_table(sensitivity: Sensitivity, name: str) -> Table:
             for setting in sensitivity.settings
             for marginal in setting.marginals
         ),
-        notes=(*sample_notes(sensitivity), *_marginal_notes()),
+        notes=tuple(marginal_notes(sensitivity)),
     )
 
 
@@ -228,20 +209,6 @@ def _mean_cell(objective: Interval, digits: int) -> Cell:
     half = objective.half_width
     spread = "" if half is None else f" {PLUS_MINUS} {half:.{digits}f}"
     return Cell(signed(objective.mean, digits) + spread, values)
-
-
-def _marginal_notes() -> Iterator[str]:
-    yield (
-        f"Mean over the counted trials with this value. {PLUS_MINUS}: half the width of its 95 % t "
-        "interval (n - 1 degrees of freedom; none where n is 1), for other such trials on these "
-        "validation images, not for new images. Ranges are five parts "
-        "of equal length, of equal ratio where the search varies the logarithm; a range holds its "
-        "lower end."
-    )
-    yield (
-        "The other settings differ between these trials too, and a search that learns tries good "
-        "values more often: the means describe these trials and prove no cause."
-    )
 
 
 def sensitivity_figures(sensitivity: Sensitivity, name: str) -> tuple[Figure, ...]:

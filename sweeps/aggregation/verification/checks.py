@@ -18,7 +18,7 @@ from sweeps.aggregation.paper.macros import (
 from sweeps.aggregation.paper.numbers import METRICS, Numbers, paper_numbers
 from sweeps.aggregation.rendering.renderers import FRAGMENT, FRAGMENT_SIGNATURE, RENDERERS, render
 from sweeps.aggregation.report.making import make_report
-from sweeps.aggregation.tables.sweep_results import Results, read_results
+from sweeps.aggregation.results.sweep_results import Results, read_results
 from sweeps.aggregation.verification.tex_files import Macro, Paper, TexFile
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import not_covered_text

@@ -155,7 +155,7 @@ def _planned_arms(survey: "Survey") -> "tuple[PlannedArm, ...]":
 
 def print_plan(survey: "Survey") -> None:
     """Print what a launch would do."""
-    from sweeps.aggregation.tables.ablation_notes import size_notes
+    from sweeps.aggregation.results.design_sentences import size_sentences
 
     out = console()
     if survey.definition.manifest.search:
@@ -165,7 +165,7 @@ def print_plan(survey: "Survey") -> None:
     else:
         _print_arms(survey, out)
     few_seeds = _few_seeds(survey.definition.manifest)
-    sizes = size_notes(survey.definition.manifest)
+    sizes = size_sentences(survey.definition.manifest)
     for line in (*_own_data(survey), *sizes, *_what_is_left(survey), *few_seeds):
         out.print(line)
     if survey.seeds_sentence:
@@ -202,7 +202,7 @@ def _print_disk(survey: "Survey", out: Console) -> None:
 
 def _about(survey: "Survey") -> str:
     """Return how good an estimate is: trainings with a target may end before their full length."""
-    from sweeps.aggregation.tables.targets import target_words
+    from sweeps.aggregation.results.targets import target_words
 
     has_target = any(target_words(arm.config) for arm in survey.definition.manifest.arms)
     return "at most about" if has_target else "about"
@@ -210,8 +210,8 @@ def _about(survey: "Survey") -> str:
 
 def _print_arms(survey: "Survey", out: Console) -> None:
     """Print the arms of a design and where their cells stand."""
-    from sweeps.aggregation.tables.ablation_notes import design_notes
-    from sweeps.aggregation.tables.targets import target_words
+    from sweeps.aggregation.results.design_sentences import design_sentences
+    from sweeps.aggregation.results.targets import target_words
 
     manifest = survey.definition.manifest
     crossed = f"{len(manifest.arms)} arms x {len(manifest.seeds)} seeds = {len(survey.cells)} cells"
@@ -239,8 +239,8 @@ def _print_arms(survey: "Survey", out: Console) -> None:
     out.print(table)
     if (more := len(manifest.arms) - _MOST_ARMS) > 0:
         out.print(f"and {more} more arms, which --json lists.")
-    for note in design_notes(manifest):
-        out.print(plain(note), soft_wrap=True)
+    for sentence in design_sentences(manifest):
+        out.print(plain(sentence), soft_wrap=True)
     if planned := manifest.planned_seeds:
         added = [seed for seed in manifest.seeds if seed not in planned]
         out.print(

@@ -81,7 +81,7 @@ def _answer(view: "TrialView") -> "ShowAnswer":
 def print_trial(view: "TrialView") -> None:
     """Print one trial."""
     from capsmodel.metrics import TEST_ERROR, VALIDATION_ERROR
-    from sweeps.aggregation.tables.targets import target_words
+    from sweeps.aggregation.results.targets import target_words
 
     out = console()
     record = view.record

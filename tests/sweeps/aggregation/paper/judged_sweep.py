@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
-from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 from tests.sweeps.aggregation.known_sweep import IMAGES, by_key, finished, manifest_of

@@ -2,10 +2,11 @@ import re
 from pathlib import Path
 
 from sweeps.aggregation.paper.checklist import checklist
-from sweeps.aggregation.paper.numbers import compared_arms, paper_numbers
-from sweeps.aggregation.paper.paper_table import paper_table
+from sweeps.aggregation.paper.numbers import paper_numbers
 from sweeps.aggregation.report import write_report
-from sweeps.aggregation.tables.sweep_results import Results, read_results
+from sweeps.aggregation.results.compared_arms import compared_arms
+from sweeps.aggregation.results.sweep_results import Results, read_results
+from sweeps.aggregation.tables.paper_table import paper_table
 from tests.sweeps.aggregation.known_sweep import (
     finished,
     known_sweep,

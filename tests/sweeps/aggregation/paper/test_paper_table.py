@@ -3,12 +3,12 @@ from typing import Any
 
 import pytest
 
-from sweeps.aggregation.paper.numbers import compared_arms
-from sweeps.aggregation.paper.paper_table import paper_table
 from sweeps.aggregation.rendering.latex import to_latex_fragment
 from sweeps.aggregation.rendering.table import MINUS, Table
 from sweeps.aggregation.report import make_report
-from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.aggregation.results.compared_arms import compared_arms
+from sweeps.aggregation.results.sweep_results import Results
+from sweeps.aggregation.tables.paper_table import paper_table
 from sweeps.records.errors import BadInput
 from tests.sweeps.aggregation.known_sweep import known_sweep, manifest_of
 from tests.sweeps.aggregation.paper.judged_sweep import WRONG, judged_results, no_histories

@@ -12,7 +12,7 @@ import pytest
 from sweeps.aggregation.rendering.contents import Section
 from sweeps.aggregation.rendering.page.html_page import inline_drawing, results_page, runs_page
 from sweeps.aggregation.report.making import make_report
-from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.records.plain_text import one_line
 from tests.sweeps.aggregation.known_predictions import predictions_of
 from tests.sweeps.aggregation.known_sweep import by_key, finished, known_sweep, manifest_of

@@ -16,10 +16,10 @@ from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.factor_effects import Effect, Effects, effects_of
 from sweeps.aggregation.results.factors import factors_of, level_places
 from sweeps.aggregation.results.level_means import cell_means, level_means
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.results.variance_shares import variance_shares
 from sweeps.aggregation.statistics.contrasts import ABSENT
 from sweeps.aggregation.statistics.two_way import two_way
-from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.execution.plan.definition import Changes as LaunchChanges
 from sweeps.execution.plan.definition import define
 from sweeps.records.errors import BadInput

@@ -15,7 +15,7 @@ from sweeps.aggregation.results.evaluation_comparisons import (
     difference_from_clean,
     evaluation_comparisons,
 )
-from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import Outcome, TrialRecord

@@ -12,7 +12,7 @@ from scipy import stats
 from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.mean_errors import MeanOfArm, mean_of
 from sweeps.aggregation.results.predictions import Predictions
-from sweeps.aggregation.tables.mean_notes import mean_notes
+from sweeps.aggregation.tables.notes import mean_notes
 from tests.sweeps.aggregation.known_sweep import IMAGES, by_key, manifest_of
 from tests.sweeps.aggregation.predicted import judged, predictions_of, trials_of
 

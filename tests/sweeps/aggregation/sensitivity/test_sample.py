@@ -6,8 +6,8 @@ import pytest
 
 from sweeps.aggregation.report.input_recorder import InputRecorder
 from sweeps.aggregation.results.search_results import search_results
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.sensitivity.sample import FEWEST_TRIALS, sample_of
-from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_search import broken, ended, floats, search_of
 from tests.sweeps.aggregation.known_sweep import by_key, with_metrics

@@ -5,20 +5,21 @@ from typing import Any
 import pytest
 
 from search_spaces import FractionalFactorial, PlackettBurman
-from sweeps.aggregation.tables.ablation_notes import ablation_words, alias_notes, generator_notes
+from sweeps.aggregation.results.design_sentences import alias_sentences, generator_sentences
+from sweeps.aggregation.tables.ablation_notes import ablation_notes
 from sweeps.records.manifest import Manifest
 from tests.search_spaces.designs.test_designs import manifest_of
 from tests.search_spaces.designs.test_fractions import factors
 
 
 def notes(plan: Any) -> list[str]:
-    return [*alias_notes(manifest_of(plan))]
+    return [*alias_sentences(manifest_of(plan))]
 
 
 def test_a_fraction_of_resolution_three_names_the_sums_that_it_finds() -> None:
     manifest = manifest_of(FractionalFactorial(factors=factors(5), generators=("D=AB", "E=AC")))
 
-    mixed, sums = alias_notes(manifest)
+    mixed, sums = alias_sentences(manifest)
     assert mixed == (
         "8 of 32 combinations, resolution III: a main effect cannot be distinguished from "
         "interactions of two other factors, whatever the number of seeds. Interactions of three "
@@ -29,11 +30,11 @@ def test_a_fraction_of_resolution_three_names_the_sums_that_it_finds() -> None:
         "learning_rate; class_dim = batch_size x reconstruction; iterations = batch_size x "
         "learning_rate; reconstruction = batch_size x class_dim; and 3 more sums."
     )
-    assert [*generator_notes(manifest)] == [
+    assert [*generator_sentences(manifest)] == [
         "Made by D=AB, E=AC, where the factors are A batch_size, B class_dim, C iterations, D "
         "reconstruction, E learning_rate."
     ]
-    assert set(alias_notes(manifest)) <= {*ablation_words(manifest, (), ())[1]}
+    assert set(alias_sentences(manifest)) <= {*ablation_notes(manifest, (), (), "")}
 
 
 def test_higher_resolutions_say_what_is_clear() -> None:
@@ -68,11 +69,11 @@ def test_a_full_factorial_and_listed_arms_say_nothing() -> None:
     content["design"] = {"kind": "factorial", "factors": {"a": [1, 2]}, "same": {}}
     for design in (content["design"], None):
         other = Manifest.model_validate({**content, "design": design})
-        assert [*alias_notes(other), *generator_notes(other)] == []
+        assert [*alias_sentences(other), *generator_sentences(other)] == []
 
 
 def test_a_manifest_tells_the_same_when_it_is_read_again() -> None:
     manifest = manifest_of(FractionalFactorial(factors=factors(7), resolution=3))
     reloaded = Manifest.model_validate_json(manifest.model_dump_json())
     assert reloaded == manifest
-    assert [*alias_notes(reloaded)] == [*alias_notes(manifest)]
+    assert [*alias_sentences(reloaded)] == [*alias_sentences(manifest)]

@@ -15,10 +15,10 @@ from sweeps.aggregation.rendering.contents import Section
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.figure_style import drawn
 from sweeps.aggregation.rendering.table import Table, shown
-from sweeps.aggregation.tables.compared_evaluation_notes import evaluation_words
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.compared_evaluation_table import MOST_POINTS
+from sweeps.aggregation.tables.evaluations_notes import evaluation_words
 from sweeps.aggregation.tables.kinds import headlines, make
-from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from tests.sweeps.aggregation.evaluated import Values, curve_evaluation, evaluated

@@ -10,8 +10,8 @@ from search_spaces.evaluation_key import evaluation_key
 from sweeps.aggregation.rendering.figure_style import figure_style
 from sweeps.aggregation.rendering.page.html_page import inline_drawing
 from sweeps.aggregation.report.making import make_report
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.confusion_figure import confused, confusion_drawing
-from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from tests.sweeps.aggregation.known_sweep import finished, manifest_of
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from sweeps.aggregation.report.data_sentences import data_sentences
 from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.results.arms import arm_results
-from sweeps.aggregation.tables.data_notes import data_notes
-from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import points_text
 from sweeps.records.trial_record import TrialRecord
@@ -35,14 +35,14 @@ def records(few: dict[str, int], *notes: str) -> dict[str, TrialRecord]:
 
 def test_one_data_set_is_said_once() -> None:
     arms = arm_results(manifest(), records(COUNTS, NOTE))
-    assert data_notes(arms) == (
+    assert data_sentences(arms) == (
         "Data digits: 1,257 training, 180 validation and 360 test images.",
         NOTE,
     )
 
 
 def test_arms_with_fewer_images_are_named() -> None:
-    assert data_notes(arm_results(manifest(), records(FEW))) == (
+    assert data_sentences(arm_results(manifest(), records(FEW))) == (
         "Data digits: 1,257 training, 180 validation and 360 test images (base).",
         "Data digits: 125 training, 18 validation and 36 test images (few).",
     )
@@ -56,7 +56,7 @@ def test_a_fraction_says_which_splits_it_cuts() -> None:
         for arm, share in zip(made.arms, shares, strict=True)
     )
     results = arm_results(made.model_copy(update={"arms": arms}), records(FEW))
-    assert data_notes(results) == (
+    assert data_sentences(results) == (
         "Data digits: 1,257 training, 180 validation and 360 test images, 0.1 of every split, the "
         "test too (base).",
         "Data digits: 125 training, 18 validation and 36 test images, 0.25 of the training split "
@@ -68,7 +68,7 @@ def test_a_batch_larger_than_the_training_split_is_said() -> None:
     made = manifest()
     config = {"data": {"kind": "digits"}, "batch_size": 1000}
     arms = tuple(arm.model_copy(update={"config": config}) for arm in made.arms)
-    notes = data_notes(arm_results(made.model_copy(update={"arms": arms}), records(FEW)))
+    notes = data_sentences(arm_results(made.model_copy(update={"arms": arms}), records(FEW)))
     assert notes[2:] == (
         "The batch size 1,000 is more than the 125 training images, so that an epoch is one step "
         "(few).",
@@ -76,13 +76,13 @@ def test_a_batch_larger_than_the_training_split_is_said() -> None:
 
 
 def test_records_that_do_not_tell_them_give_no_note() -> None:
-    assert data_notes(arm_results(manifest(), records({}))[1:]) == ()
+    assert data_sentences(arm_results(manifest(), records({}))[1:]) == ()
 
 
 def test_the_first_lines_of_a_report_and_the_notes_of_its_tables_say_them() -> None:
     results = Results(manifest(), records(COUNTS, NOTE), lambda *_: {})
     report = make_report(results)
-    assert report.provenance.data == data_notes(results.arms)
+    assert report.provenance.data == data_sentences(results.arms)
     assert all(table.notes[-2:] == report.provenance.data for table in report.sections[0].tables)
     assert report.shown[0].notes[-2:] == report.provenance.data
 

@@ -4,8 +4,8 @@ from sweeps.aggregation.rendering.contents import Figure
 from sweeps.aggregation.rendering.figure_style import figure_style
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.factor_effects import effects_of
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.effects_figure import effect_figures
-from sweeps.aggregation.tables.sweep_results import Results
 from tests.sweeps.aggregation.crossed_sweep import (
     ROUTING,
     WIDTH,

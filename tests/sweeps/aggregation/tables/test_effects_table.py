@@ -13,9 +13,9 @@ from sweeps.aggregation.rendering.renderers import RENDERERS, TableRenderer, sec
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.results import factors as factors_module
-from sweeps.aggregation.tables.effects_notes import change_words, level_words
+from sweeps.aggregation.results.factors import change_words, level_words
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.kinds import make
-from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.crossed_sweep import (

@@ -13,9 +13,9 @@ from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.renderers import section_files
 from sweeps.aggregation.rendering.table import Table
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.grid_table import grid_table
 from sweeps.aggregation.tables.kinds import make
-from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished

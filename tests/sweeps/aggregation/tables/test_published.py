@@ -13,9 +13,9 @@ from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.arms import arm_results
+from sweeps.aggregation.results.departures import departure_sentence
 from sweeps.aggregation.results.mean_errors import mean_of
 from sweeps.aggregation.tables.ablation_table import ablation_table
-from sweeps.aggregation.tables.departures import departure_sentence
 from sweeps.aggregation.tables.published_table import published_table
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord

@@ -9,10 +9,10 @@ from sweeps.aggregation.comparison.arm_matching import ArmMatch
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
+from sweeps.aggregation.results.design_sentences import design_sentences
 from sweeps.aggregation.results.rank_confidence import may_be_best
 from sweeps.aggregation.results.ranking import ranking
 from sweeps.aggregation.statistics.two_way import over_splits
-from sweeps.aggregation.tables.ablation_notes import design_notes
 from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.aggregation.tables.trials_table import trials_table
 from sweeps.records.manifest import Manifest
@@ -92,7 +92,7 @@ def test_few_splits_with_a_seed_each_have_no_interval() -> None:
 
 def test_what_few_splits_cannot_show_is_said_before_anything_is_trained() -> None:
     def said(num_splits: int, num_seeds: int) -> str:
-        return " ".join(design_notes(over(CLEAR, num_splits, num_seeds)[0]))
+        return " ".join(design_sentences(over(CLEAR, num_splits, num_seeds)[0]))
 
     assert said(5, 5) == ""
     assert said(3, 5) == (

@@ -14,11 +14,11 @@ from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.arms import arm_results
+from sweeps.aggregation.results.targets import most_epochs, target_words
 from sweeps.aggregation.tables.ablation_table import ablation_table
+from sweeps.aggregation.tables.notes import health_notes
 from sweeps.aggregation.tables.published_table import published_table
-from sweeps.aggregation.tables.targets import most_epochs, target_words
 from sweeps.aggregation.tables.trials_table import trials_table
-from sweeps.aggregation.tables.uncounted_cells import health_notes
 from sweeps.records.manifest import Manifest, ManifestArm
 from sweeps.records.trial_record import TrialRecord
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of

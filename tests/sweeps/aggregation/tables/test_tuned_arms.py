@@ -11,14 +11,14 @@ from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import ablation_comparisons, tuning_slacks
+from sweeps.aggregation.results.design_sentences import tuning_sentences
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.results.ranking import ranking
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.statistics.tuning_slack import tuning_slack
 from sweeps.aggregation.statistics.two_way import two_way
-from sweeps.aggregation.tables.ablation_notes import tuning_notes
 from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.aggregation.tables.kinds import make
-from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.aggregation.tables.trials_table import trial_rows
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
@@ -119,7 +119,7 @@ def test_rows_and_ranks_are_of_the_arms_as_chosen_and_trials_of_all() -> None:
 
 
 def test_notes_say_what_was_chosen_what_it_took_and_where_it_lies_at_an_end() -> None:
-    notes = [*tuning_notes(manifest_of())]
+    notes = [*tuning_sentences(manifest_of())]
     assert notes == [
         "Every arm was tuned alike: 3 points of learning_rate, on 2 seeds that only choose; these "
         "12 trainings chose, and are in no row.",

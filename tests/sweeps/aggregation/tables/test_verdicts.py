@@ -10,14 +10,12 @@ from capsmodel.metrics import percent
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import escape_latex, to_latex
 from sweeps.aggregation.rendering.measured import detectable_text
-from sweeps.aggregation.rendering.table import Table
+from sweeps.aggregation.rendering.table import ALONE_MARK, Table
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
 from sweeps.aggregation.statistics.two_way import two_way
-from sweeps.aggregation.tables.ablation_lead import found_words
-from sweeps.aggregation.tables.ablation_notes import ALONE_MARK, failed_notes
 from sweeps.aggregation.tables.ablation_table import ablation_table
-from sweeps.aggregation.tables.data_notes import OBJECTS_NOTE
+from sweeps.aggregation.tables.notes import OBJECTS_NOTE, failed_notes, found_words
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Json, Outcome
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished

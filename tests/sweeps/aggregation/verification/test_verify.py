@@ -6,7 +6,7 @@ import sweeps
 from sweeps.aggregation.paper.macros import macro_key
 from sweeps.aggregation.rendering.renderers import RENDERERS, render
 from sweeps.aggregation.report import make_report
-from sweeps.aggregation.tables.sweep_results import read_results
+from sweeps.aggregation.results.sweep_results import read_results
 from sweeps.aggregation.verification.checks import Verified
 from sweeps.records.errors import BadInput
 from tests.sweeps.aggregation.known_sweep import (

@@ -6,9 +6,9 @@ import pytest
 
 from search_spaces import FullFactorial, ListedArms, Sweep
 from search_spaces.plans.base import Plan
+from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.aggregation.tables.effects_table import make_effects
-from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from search_spaces import Path, Sweep
-from sweeps.aggregation.tables.ablation_notes import path_notes
+from sweeps.aggregation.results.design_sentences import path_sentences
 from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.records.cell_contents import TrialSpec
 from tests.capsmodel.small_config import small_config
@@ -72,7 +72,7 @@ def test_the_change_that_helps_most_is_taken_first_and_the_path_is_trained_anew(
     assert {(cell.arm, cell.seed) for cell in compared.cells} == {
         (arm, seed) for arm in steps for seed in (0, 1)
     }
-    assert len([*path_notes(manifest)]) == 1
+    assert len([*path_sentences(manifest)]) == 1
 
 
 # test_kills_anywhere.py kills searches at each step in .ci/run

@@ -1,11 +1,9 @@
-"""What a launch changed of the declared sweep, as the first line of each table."""
+"""What a launch changed of the declared sweep, in a sentence."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, cast
 
-from sweeps.aggregation.rendering.table import Cell, Column, Table
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import shortened
 
@@ -37,23 +35,6 @@ def departure_sentence(manifest: Manifest) -> str:
     )
     how = "launched smaller than" if is_smaller else "not launched as"
     return f"The sweep was {how} declared: {changes}."
-
-
-def with_departures(manifest: Manifest, table: Table) -> Table:
-    """Return the table with the changes as the first line of its title and as a column in CSV.
-
-    A table of a sweep launched as declared comes back as it is.
-    """
-    sentence = departure_sentence(manifest)
-    if not sentence:
-        return table
-    column = Column("Departures", ("departures",), align="left", hide_if_empty=True)
-    return replace(
-        table,
-        title=f"{sentence}\n{table.title}",
-        columns=(*table.columns, column),
-        rows=tuple((*row, Cell("", (sentence,))) for row in table.rows),
-    )
 
 
 def _option(path: str, manifest: Manifest) -> str:

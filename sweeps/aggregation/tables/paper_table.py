@@ -1,10 +1,10 @@
 """The ablation table as a paper prints it: mean, standard deviation and number of seeds."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from functools import partial
 from typing import Any, Literal
 
 from search_spaces.tables import GridTable, PublishedTable
-from sweeps.aggregation.paper.numbers import ComparedArms
 from sweeps.aggregation.rendering.table import (
     PLUS_MINUS,
     Cell,
@@ -12,25 +12,21 @@ from sweeps.aggregation.rendering.table import (
     Table,
     integer_cell,
     number_text,
+    rows_of,
 )
-from sweeps.aggregation.results.arms import ArmResults
-from sweeps.aggregation.results.comparisons import Comparison
-from sweeps.aggregation.tables.ablation_lead import covered, split_words
-from sweeps.aggregation.tables.ablation_notes import (
+from sweeps.aggregation.results.compared_arms import ComparedArms
+from sweeps.aggregation.results.coverage import covered, split_words
+from sweeps.aggregation.results.design_sentences import tuning_sentences
+from sweeps.aggregation.tables import notes
+from sweeps.aggregation.tables.ablation_notes import length_notes, slack_notes
+from sweeps.aggregation.tables.ablation_table import ARM_COLUMN, ArmRow, arm_rows
+from sweeps.aggregation.tables.columns import (
     DIVERGED_COLUMN,
-    added_notes,
-    diverged_cell,
-    diverged_notes,
-    identical_notes,
-    length_notes,
-    slack_notes,
-    tuning_notes,
+    arm_values,
+    difference_values,
+    marked,
+    with_departures,
 )
-from sweeps.aggregation.tables.ablation_table import arm_values, difference_values
-from sweeps.aggregation.tables.departures import with_departures
-from sweeps.aggregation.tables.machines import machine_notes
-from sweeps.aggregation.tables.targets import marked, target_notes
-from sweeps.aggregation.tables.uncounted_cells import gap_notes
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line, points_text
 
@@ -50,24 +46,28 @@ def paper_table(manifest: Manifest, arms: ComparedArms, name: str = "ablation-pa
         name: The table's.
     """
     printed = printed_of(manifest)
+    columns = (
+        ARM_COLUMN,
+        Column(
+            f"Test {printed} (%), mean (sd)", ("mean", "sd"), cell=partial(_mean, printed=printed)
+        ),
+        Column("n", ("n",), cell=lambda row: integer_cell(len(row.arm.test_errors))),
+        Column(
+            "Difference [95 %]",
+            ("difference", "low", "high"),
+            hide_if_empty=True,
+            cell=partial(_difference, printed=printed),
+        ),
+        DIVERGED_COLUMN,
+    )
     table = Table(
         name=name,
         title=f"{manifest.sweep}: test {printed} by arm",
-        lead=_which(printed),
+        lead=_lead(printed),
         description=one_line(manifest.description),
-        columns=(
-            Column("Arm", ("arm",), align="left"),
-            Column(f"Test {printed} (%), mean (sd)", ("mean", "sd")),
-            Column("n", ("n",)),
-            Column(
-                "Difference [95 %]",
-                ("difference", "low", "high"),
-                hide_if_empty=True,
-            ),
-            DIVERGED_COLUMN,
-        ),
-        rows=tuple(_row(group, arms.by_arm, printed) for group in arms.groups),
-        notes=tuple(paper_notes(manifest, arms)),
+        columns=columns,
+        rows=rows_of(columns, arm_rows(arms.groups, arms.compared)),
+        notes=tuple(_notes(manifest, arms)),
     )
     return with_departures(manifest, table)
 
@@ -80,7 +80,7 @@ def printed_of(manifest: Manifest) -> Printed:
     return "error"
 
 
-def _which(printed: Printed) -> str:
+def _lead(printed: Printed) -> str:
     of_error = " (100 minus the error)" if printed == "accuracy" else ""
     return (
         f"Test {printed} in percent{of_error}: mean (standard deviation) over n seeds. In brackets "
@@ -88,32 +88,18 @@ def _which(printed: Printed) -> str:
     )
 
 
-def _row(
-    group: Sequence[ArmResults], compared: Mapping[str, Comparison], printed: Printed
-) -> tuple[Cell, ...]:
-    arm = group[0]
-    text = " = ".join(one_line(one.arm.name) for one in group)
-    text += " (baseline)" * any(one.is_baseline for one in group)
-    return (
-        Cell(text, (arm.arm.name,)),
-        marked(_mean(arm, printed), arm),
-        integer_cell(len(arm.test_errors)),
-        _difference(compared.get(arm.arm.name), printed),
-        diverged_cell(arm),
-    )
-
-
-def _mean(arm: ArmResults, printed: Printed) -> Cell:
-    values: dict[str, Any] = arm_values(arm, "")
+def _mean(row: ArmRow, *, printed: Printed) -> Cell:
+    values: dict[str, Any] = arm_values(row.arm, "")
     mean, deviation = values[_MEAN], values[f"{_MEAN}_sd"]
     if mean is None:
         return Cell("", (None, None))
     mean = 100 - mean if printed == "accuracy" else mean
     spread = "" if deviation is None else f" ({number_text(deviation)})"
-    return Cell(f"{number_text(mean)}{spread}", (mean, deviation))
+    return marked(Cell(f"{number_text(mean)}{spread}", (mean, deviation)), row.arm)
 
 
-def _difference(one: Comparison | None, printed: Printed) -> Cell:
+def _difference(row: ArmRow, *, printed: Printed) -> Cell:
+    one = row.compared
     values: dict[str, Any] = difference_values(one)
     mean, low, high = (values[f"{_DIFFERENCE}{end}"] for end in ("", "_low", "_high"))
     if one is None or mean is None:
@@ -126,22 +112,22 @@ def _difference(one: Comparison | None, printed: Printed) -> Cell:
     return Cell(text, (mean, low, high), is_bold=one.is_different)
 
 
-def paper_notes(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
+def _notes(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     """Yield how to read the table, and what cannot be concluded from it."""
-    yield from _difference_notes(manifest, arms)
-    yield from tuning_notes(manifest)
+    yield from _differences(manifest, arms)
+    yield from tuning_sentences(manifest)
     yield from slack_notes(manifest, arms.compared)
-    yield from added_notes(manifest, arms.compared)
+    yield from notes.added_notes(manifest, arms.compared)
     yield from length_notes(arms.arms)
-    yield from identical_notes(arms.arms)
-    yield from diverged_notes(arms.arms)
-    yield from gap_notes(arms.arms)
-    yield from machine_notes(arms.arms)
-    yield from target_notes(arms.arms)
+    yield from notes.identical_notes(arms.arms)
+    yield from notes.diverged_notes(arms.arms)
+    yield from notes.gap_notes(arms.arms)
+    yield from notes.machine_notes(arms.arms)
+    yield from notes.target_notes(arms.arms)
     yield "Of the last epoch of each training. Selection never saw the test split."
 
 
-def _difference_notes(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
+def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     compared = arms.compared
     if any(one.way for one in compared):
         yield (
@@ -154,16 +140,12 @@ def _difference_notes(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
             "Bold: different, by a verdict that holds for all comparisons together (Holm). What "
             "is not bold is not shown to be equal."
         )
-    if equivalent := [one for one in compared if one.verdict == "equivalent"]:
+    if names := [one.shown_name for one in compared if one.verdict == "equivalent"]:
         within = f"{PLUS_MINUS}{points_text(manifest.margin_points or 0.0)}"
-        yield f"Equivalent to it within {within}, as declared: {_named(equivalent)}."
+        yield f"Equivalent to it within {within}, as declared: {', '.join(names)}."
     alone = [one for one in compared if one.way is None and one.difference.mean is not None]
     if alone:
         yield (
-            f"{_named(alone)}: brackets, where there are any, cover new seeds alone; nothing is "
-            f"bold."
+            f"{', '.join(one.shown_name for one in alone)}: brackets, where there are any, cover "
+            f"new seeds alone; nothing is bold."
         )
-
-
-def _named(compared: Sequence[Comparison]) -> str:
-    return ", ".join(" = ".join(one_line(a.arm.name) for a in one.arms) for one in compared)

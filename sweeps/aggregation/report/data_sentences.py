@@ -1,4 +1,4 @@
-"""What tables say of their data: how many images each split has, and what is unusual in them."""
+"""The data of a report in sentences: the images of each split, and what is unusual in them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,13 +6,8 @@ from typing import Any
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.records.plain_text import image_counts_text, large_batch_text, one_line, shortened
 
-OBJECTS_NOTE = (
-    "Objects: the data say which test images show one object, or are by one writer or of one "
-    "source; these count together."
-)
 
-
-def data_notes(arms: Sequence[ArmResults]) -> tuple[str, ...]:
+def data_sentences(arms: Sequence[ArmResults]) -> tuple[str, ...]:
     """Return the numbers of images of each data set and the notes on it.
 
     Records of trials that have not ended, and of earlier releases, do not tell them.
@@ -49,7 +44,7 @@ def _large_batch(arm: ArmResults, num_images: int) -> list[str]:
     size: Any = arm.arm.config.get("batch_size")
     if not isinstance(size, int) or not 0 < num_images < size:
         return []
-    return [f"{large_batch_text(size, num_images)} ({one_line(arm.arm.name)})."]
+    return [f"{large_batch_text(size, num_images)} ({arm.shown_name})."]
 
 
 def data_kind(arm: ArmResults) -> str:

@@ -6,10 +6,8 @@ from typing import Any, cast
 
 from sweeps.aggregation.rendering.table import PLUS_MINUS, Cell, Column, Table
 from sweeps.aggregation.results.arms import ArmResults
-from sweeps.aggregation.tables.departures import with_departures
-from sweeps.aggregation.tables.machines import machine_notes
-from sweeps.aggregation.tables.targets import target_notes
-from sweeps.aggregation.tables.uncounted_cells import gap_notes, health_notes, reason_notes
+from sweeps.aggregation.tables import notes
+from sweeps.aggregation.tables.columns import with_departures
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line, shortened
 from sweeps.records.trial_record import Json
@@ -63,7 +61,7 @@ def data_sentence(arms: Sequence[ArmResults], published_data: str) -> str:
     groups: dict[str, list[str]] = {}
     for arm in arms:
         if text := _data_text(arm.arm.config):
-            groups.setdefault(text, []).append(one_line(arm.arm.name))
+            groups.setdefault(text, []).append(arm.shown_name)
     if not groups:
         return ""
     is_mixed = len(groups) > 1
@@ -126,29 +124,20 @@ def _as_printed(value: float) -> str:
     return f"{value:.2f}" if round(value, 2) == value else repr(value)
 
 
-def own_note(manifest: Manifest, arms: Sequence[ArmResults], what: str) -> str:
+def own_note(manifest: Manifest, arms: Sequence[ArmResults], values: str) -> str:
     """Return the note on our values.
 
     Args:
         manifest: The sweep's manifest.
         arms: Those in the table.
-        what: Which they are: "mean test error in percent".
+        values: Which they are: "mean test error in percent".
     """
-    word = "seed" if len(manifest.seeds) == 1 else "seeds"
-    seeds = ", ".join(str(seed) for seed in manifest.seeds)
+    epochs = sorted({trial.epochs for arm in arms for trial in arm.counted.values()})
+    length = f", number {' to '.join(map(str, epochs[:: len(epochs) - 1 or 1]))}" if epochs else ""
     return (
-        f"Ours: {what} of n trials, one a seed ({word} {seeds}), each that of "
-        f"the last epoch{_length(arms)}. Selection never saw the test split."
+        f"Ours: {values} of n trials, one a seed ({notes.seed_list(manifest.seeds)}), each that of "
+        f"the last epoch{length}. Selection never saw the test split."
     )
-
-
-def _length(arms: Sequence[ArmResults]) -> str:
-    """Return how long our trials were trained, "" where none is counted."""
-    epochs = [trial.epochs for arm in arms for trial in arm.counted.values()]
-    if not epochs:
-        return ""
-    low, high = min(epochs), max(epochs)
-    return f", number {low}" if low == high else f", number {low} to {high}"
 
 
 def published_note(spread: str, has_spread: bool) -> str:
@@ -159,19 +148,17 @@ def published_note(spread: str, has_spread: bool) -> str:
         has_spread: Whether any does.
     """
     words = one_line(spread).rstrip(".") or "as published, its meaning not known"
-    theirs = "Published: the figure that the source gives, in percent"
-    if has_spread:
-        theirs += f"; {PLUS_MINUS} there: {words}"
+    of_spread = f"; {PLUS_MINUS} there: {words}" * has_spread
     return (
-        f"{theirs}. No difference from ours is tested, as the published trials are not at hand: "
-        "nothing is bold."
+        f"Published: the figure that the source gives, in percent{of_spread}. No difference from "
+        f"ours is tested, as the published trials are not at hand: nothing is bold."
     )
 
 
 def trial_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
     """Yield notes on our trials: targets, cells that do not count, warnings, reasons."""
-    yield from target_notes(arms)
-    yield from gap_notes(arms)
-    yield from machine_notes(arms)
-    yield from health_notes(arms)
-    yield from reason_notes(arms)
+    yield from notes.target_notes(arms)
+    yield from notes.gap_notes(arms)
+    yield from notes.machine_notes(arms)
+    yield from notes.health_notes(arms)
+    yield from notes.reason_notes(arms)

@@ -1,0 +1,218 @@
+"""The columns, cells and values that several kinds of tables have."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from capsmodel.metrics import TEST_ERROR
+from capsmodel.spelling import short_names
+from sweeps.aggregation.rendering.measured import measured_spread_cell, shown_interval, shown_value
+from sweeps.aggregation.rendering.table import (
+    ALONE_MARK,
+    Cell,
+    Column,
+    Table,
+    Value,
+    difference_cell,
+    text_cell,
+)
+from sweeps.aggregation.results.arms import GAPS, ArmResults, gap_text
+from sweeps.aggregation.results.comparisons import Comparison, diverged_share
+from sweeps.aggregation.results.departures import departure_sentence
+from sweeps.aggregation.results.targets import extra_tests, has_window, matched, missed
+from sweeps.aggregation.sensitivity.setting_axis import value_text
+from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_plan import ManifestSearch, Plain
+from sweeps.records.plain_text import one_line
+
+MISSED_MARK = "\N{DAGGER}"
+"""Behind a value with trials that missed their target, and before the note that says so."""
+
+GAP_FIELDS = tuple(f"num_{state}" for state in GAPS)
+
+
+def gap_cell(arm: ArmResults) -> Cell:
+    """Return how many of an arm's cells do not count. Values: `GAP_FIELDS`."""
+    return Cell(gap_text(arm), tuple(arm.count(state) for state in GAPS))
+
+
+def diverged_cell(arm: ArmResults) -> Cell:
+    """Return `2 of 5 (5 % to 85 %)`, nothing where none diverged. Values: count, low, high."""
+    diverged = diverged_share(arm)
+    values = (int(diverged.count), diverged.low, diverged.high)
+    if not diverged.count:
+        return Cell("", values)
+    ends = f"({diverged.low:.0%} to {diverged.high:.0%})".replace("%", " %")
+    return Cell(f"{diverged.count:.0f} of {diverged.total} {ends}", values)
+
+
+GAP_COLUMN = Column("Not counted", GAP_FIELDS, "left", hide_if_empty=True)
+DIVERGED_COLUMN = Column(
+    "Diverged",
+    ("num_diverged", "diverged_share_low", "diverged_share_high"),
+    align="left",
+    hide_if_empty=True,
+    cell=lambda row: diverged_cell(row.arm),
+)
+"""Of rows that have an arm."""
+
+
+def group_name(group: Sequence[ArmResults]) -> str:
+    """Return the names of arms with identical results, and whether the baseline is one of them."""
+    names = " = ".join(arm.shown_name for arm in group)
+    return names + " (baseline)" * any(arm.is_baseline for arm in group)
+
+
+def marked(cell: Cell, arm: ArmResults) -> Cell:
+    """Return a cell, marked where its value includes trials that missed their target."""
+    is_marked = cell.text and missed(arm)
+    return replace(cell, text=f"{cell.text} {MISSED_MARK}") if is_marked else cell
+
+
+def point_cell(params: Mapping[str, Plain], search: ManifestSearch) -> Cell:
+    """Return a point's cell, empty for the base: short names for readers, JSON for programs."""
+    names = short_names([dimension.path for dimension in search.dimensions])
+    paths = {dimension.name: dimension.path for dimension in search.dimensions}
+    text = ", ".join(
+        f"{names.get(paths.get(name, name), name)} {value_text(value)}"
+        for name, value in params.items()
+    )
+    return Cell(one_line(text), (json.dumps(dict(params), sort_keys=True),))
+
+
+def with_departures(manifest: Manifest, table: Table) -> Table:
+    """Return the table with what its launch changed, before its title and as a column in CSV.
+
+    A table of a sweep launched as declared comes back as it is.
+    """
+    sentence = departure_sentence(manifest)
+    if not sentence:
+        return table
+    column = Column("Departures", ("departures",), align="left", hide_if_empty=True)
+    return replace(
+        table,
+        title=f"{sentence}\n{table.title}",
+        columns=(*table.columns, column),
+        rows=tuple((*row, Cell("", (sentence,))) for row in table.rows),
+    )
+
+
+def is_alone(one: Comparison) -> bool:
+    """Whether only the interval of this arm leaves out 0, and not that for all comparisons."""
+    together = one.simultaneous
+    is_within = together is not None and not together.excludes_zero
+    return one.verdict == "undecided" and is_within and one.difference.excludes_zero
+
+
+def difference_of(compared: Comparison | None, n: int) -> Cell:
+    """Return the difference from the baseline in points, empty for the baseline's own.
+
+    One whose interval leaves out 0 alone, and not together with all others, is marked.
+    """
+    if compared is None:
+        return Cell("", (None, None, None, None))
+    cell = difference_cell(
+        shown_interval(compared.difference, TEST_ERROR), n, is_bold=compared.is_different
+    )
+    return replace(cell, text=f"{cell.text} {ALONE_MARK}") if is_alone(compared) else cell
+
+
+def _has_verdict(one: Comparison) -> bool:
+    """Return whether there is a difference, or a verdict on how often arms diverge."""
+    return one.difference.mean is not None or one.is_different
+
+
+def verdict_of(compared: Comparison | None) -> Cell:
+    """Return the verdict on a difference."""
+    if compared is None or not _has_verdict(compared):
+        return Cell("", (None,))
+    return replace(text_cell(compared.verdict), is_bold=compared.is_different)
+
+
+def arm_values(arm: ArmResults, first: str) -> dict[str, Value]:
+    """Return the results of an arm's trials.
+
+    Args:
+        arm: An arm of the sweep.
+        first: The first arm of those with identical results, itself where there is no other.
+    """
+    spreads = measured_spread_cell(arm.test_errors.values(), TEST_ERROR).values
+    spread = zip(("", "_sd", "_se", "_min", "_max"), spreads, strict=True)
+    diverged = diverged_share(arm)
+    return {
+        "arm": arm.arm.name,
+        "is_baseline": arm.is_baseline,
+        "identical_to": None if first == arm.arm.name else first,
+        "n": len(arm.test_errors),
+        "num_planned": len(arm.trials),
+        **{f"test_error_percent{ending}": value for ending, value in spread},
+        "num_parameters": arm.arm.num_parameters,
+        "num_diverged": arm.count("diverged"),
+        "diverged_share_low": diverged.low,
+        "diverged_share_high": diverged.high,
+        "num_failed": arm.count("failed"),
+        "num_missing": arm.count("missing"),
+        "num_unfinished": arm.count("unfinished"),
+    }
+
+
+def difference_values(one: Comparison | None) -> dict[str, Value]:
+    """Return the values of a comparison; each is None where there is no comparison."""
+    way = one.way if one else None
+    shared = way.shared if way else None
+    return {
+        "verdict": one.verdict if one and _has_verdict(one) else None,
+        "difference_n": one.difference.n if one else None,
+        **interval_values("difference_points", one.difference if one else None),
+        "covers_images": way is not None if one else None,
+        "num_images": one.num_images if one else None,
+        "num_objects": way.num_clusters if way else None,
+        "p": one.p_value if one else None,
+        "adjusted_p": one.adjusted_p if one else None,
+        **interval_values("simultaneous_points", one.simultaneous if one else None),
+        **interval_values("seeds_alone_points", one.seeds_alone if one else None),
+        "standard_error_points": points(way.standard_error if way else None),
+        "degrees_of_freedom": float(way.degrees) if way else None,
+        "seed_part_points": points(np.sqrt(way.over_seeds) if way else None),
+        "shared_seed_part_points": points(np.sqrt(shared.over_seeds) if shared else None),
+        "holds_by_own_seeds": bool(shared.is_apart) if shared else None,
+        "image_part_points": points(np.sqrt(way.over_images) if way else None),
+        "detectable_points": points(one.detectable if one else None),
+        "equivalence_p": one.equivalent_p if one else None,
+        "log_e_value": one.log_e if one else None,
+    }
+
+
+def interval_values(name: str, interval: Interval | None) -> dict[str, Value]:
+    """Return mean and ends of an interval in points; each is None where there is none."""
+    ends = (interval.mean, interval.low, interval.high) if interval else (None,) * 3
+    return {f"{name}{end}": points(v) for end, v in zip(("", "_low", "_high"), ends, strict=True)}
+
+
+def points(value: Any) -> float | None:
+    """Return a difference of test errors in percentage points; None stays."""
+    return shown_value(None if value is None else float(np.ravel(value)[0]), TEST_ERROR)
+
+
+def matched_values(
+    arms: Sequence[ArmResults], compared: Sequence[Comparison]
+) -> Mapping[str, dict[str, Value]]:
+    """Return by arm, for programs, whether it is matched and how many of its trials never arrived.
+
+    Empty where no trial stops in a window. Where data have an extra test, no arm is called matched:
+    the test images may be of a kind on which nothing was to be equal.
+    """
+    if not has_window(arms):
+        return {}
+    are_matched = {} if extra_tests(arms) else matched(arms, compared)
+    return {
+        arm.arm.name: {
+            "num_target_missed": len(missed(arm)),
+            "is_matched": are_matched.get(arm.arm.name),
+        }
+        for arm in arms
+    }

@@ -1,0 +1,506 @@
+"""The lines above and below tables that several kinds have, each with its condition.
+
+A kind of table lists its own in a file of its own, in the order of their weight.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from capsmodel.metrics import TEST_ERROR, non_finite_words, percent
+from sweeps.aggregation.rendering.measured import MOST_POINTS, detectable_text, shown_value
+from sweeps.aggregation.rendering.table import ALONE_MARK, MINUS, PLUS_MINUS
+from sweeps.aggregation.results.arms import (
+    ArmResults,
+    cell_reason,
+    cell_state,
+    gap_text,
+    identical_groups,
+)
+from sweeps.aggregation.results.comparisons import (
+    MOST_WITH_ADDED,
+    NO_SPREAD,
+    Comparison,
+    evidence_needed,
+)
+from sweeps.aggregation.results.coverage import covered_words, not_covered_words, span
+from sweeps.aggregation.results.mean_errors import MeanOfArm
+from sweeps.aggregation.results.targets import (
+    extra_tests,
+    has_window,
+    matched,
+    missed,
+    most_epochs,
+    stopping_of,
+    target_words,
+)
+from sweeps.aggregation.statistics.added_seeds import fewest_seeds
+from sweeps.aggregation.tables.columns import MISSED_MARK, is_alone
+from sweeps.records.manifest import Manifest, VerdictRule
+from sweeps.records.plain_text import points_text, shortened
+from sweeps.records.trial_record import Outcome, TrialRecord
+
+OBJECTS_NOTE = (
+    "Objects: the data say which test images show one object, or are by one writer or of one "
+    "source; these count together."
+)
+LAST_EPOCH_NOTE = (
+    "Test errors are those of the last epoch. Selection never saw the test split: it is given "
+    "validation figures only."
+)
+_REPETITIONS = "8 of 10 repetitions"
+_MOST_NAMED = 5
+_MOST_REASONS = 50
+_MOST_WARNINGS = 5
+_ALIKE = 1.5  # figures of which the largest is at most so many times the smallest are one
+_EARLIER_RULES: Mapping[VerdictRule, str] = {
+    "own seeds": "each arm was judged by its own seeds alone",
+    "shared seeds": "arms were held to their own seeds only beyond twice the others' variance",
+}
+_UNKNOWN = "unknown"
+_PRECISIONS = {
+    "tf32": "in TF32 (10 binary digits) where a GPU has it",
+    "bf16": "in bfloat16 (7 binary digits)",
+}
+
+
+def comparison_lead(
+    manifest: Manifest, compared: Sequence[Comparison], arms: Sequence[ArmResults]
+) -> str:
+    """Return the verdicts, and the smallest difference that the trials could show."""
+    if len(arms) == 1:
+        return "There is one arm: nothing to compare it with."
+    if not any(arm.counted for arm in arms):
+        return "No trial has finished: there is nothing to compare."
+    baseline = next(arm for arm in arms if arm.is_baseline)
+    if not baseline.counted:
+        return f"The baseline has no finished trial ({gap_text(baseline)}): nothing is compared."
+    return " ".join([*verdicts(manifest, compared), *_without_verdict(compared, arms)])
+
+
+def verdicts(
+    manifest: Manifest, compared: Sequence[Comparison], split: str = "test"
+) -> Iterator[str]:
+    """Yield which arms differ, which are equivalent, and what could be shown of the others.
+
+    Args:
+        manifest: The sweep's margin.
+        compared: Each group of arms with the baseline.
+        split: The split whose images the errors are of.
+    """
+    paired = [one for one in compared if one.difference.n]
+    different = [one for one in compared if one.is_different]
+    equivalent = [one for one in paired if one.verdict == "equivalent"]
+    undecided = [one for one in paired if one.verdict == "undecided"]
+    if different:
+        yield f"Different from the baseline: {named(different, with_means=True)}."
+    if equivalent:
+        within = f"{PLUS_MINUS}{points_text(manifest.margin_points or 0.0)}"
+        yield f"Equivalent to the baseline within {within}: {named(equivalent)}."
+    if undecided:
+        num_arms = sum(len(one.arms) for one in undecided)
+        count = f" ({num_arms} arm{'s' * (num_arms > 1)})" if different or equivalent else ""
+        yield f"Undecided{count}: {_reach(undecided, split)}."
+    elif any(one.detectable for one in paired):
+        reach = _reach(paired, split)
+        yield f"{reach[0].upper()}{reach[1:]}."
+
+
+def named(compared: Sequence[Comparison], *, with_means: bool = False, longest: int = 120) -> str:
+    """Return the names of arms, those of identical results joined, the first few of many."""
+    names = list[str]()
+    for one in compared[:_MOST_NAMED]:
+        name = one.shown_name
+        mean = shown_value(one.difference.mean, TEST_ERROR)
+        if with_means and mean is not None:
+            name += f" ({mean:+.2f} points)".replace("-", MINUS)
+        elif with_means:
+            name += f" ({gap_text(one.arm)})"
+        names.append(shortened(name, longest))
+    more = len(compared) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
+
+
+def _reach(compared: Sequence[Comparison], split: str) -> str:
+    """Return the smallest difference that these would show, at the power that is printed."""
+    detectable = [
+        (points, named([one], longest=60))
+        for one in compared
+        if (points := shown_value(one.detectable, TEST_ERROR)) is not None
+    ]
+    data = _data(compared, split) if any(one.way for one in compared) else ""
+    unknown = dict.fromkeys(o.why_no_reach for o in compared if o.why_no_reach and o.has_spread)
+    if not detectable and unknown:
+        return (
+            f"with {data}, it is not known which differences would be found, as "
+            f"{'; '.join(unknown)}"
+        )
+    if not detectable:
+        reasons = dict.fromkeys(_why_none(one) for one in compared)
+        why = f", as {'; '.join(reasons)}" if reasons else ""
+        return f"no difference can be tested{why}"
+    return f"with {data}, {found_words(detectable, 'a difference', 'arm')}"
+
+
+def found_words(detectable: Sequence[tuple[float, str]], size: str, unit: str) -> str:
+    """Return what would be found: one figure where all agree, else the smallest and the largest.
+
+    Args:
+        detectable: The smallest size that would be found, in points, with the name of the
+            comparison; one at least.
+        size: Whose size it is, with the article: "a difference".
+        unit: What the names are of, in one word.
+    """
+    (least, first), (most, last) = min(detectable), max(detectable)
+    smallest, largest = detectable_text(least), detectable_text(most)
+    if least > MOST_POINTS or (most > MOST_POINTS and most <= _ALIKE * least):
+        return f"only {size} {largest} points would be found in {_REPETITIONS}"
+    points = (
+        f"{largest} points"
+        if most <= _ALIKE * least
+        else f"{smallest} points ({first}) to {largest} points ({last}), depending on the {unit},"
+    )
+    return f"{size} of about {points} would be found in {_REPETITIONS}; smaller ones mostly not"
+
+
+def _why_none(one: Comparison) -> str:
+    """Return why no difference of an arm can be tested."""
+    if one.log_e is None or not one.has_spread:
+        return one.why_seeds_alone or NO_SPREAD
+    fewest = fewest_seeds(evidence_needed(one.num_together))
+    return f"after seeds were added it takes {fewest} of them at least"
+
+
+def _data(compared: Sequence[Comparison], split: str) -> str:
+    tested = [one for one in compared if one.way]
+    images = sorted({one.num_images for one in tested})
+    seeds = sorted({one.difference.n for one in tested})
+    objects = [one.way.num_clusters for one in tested if one.way]
+    of_objects = f" of {objects[0]} objects" if objects[0] < images[0] else ""
+    word = "seeds" if seeds[-1] > 1 else "seed"
+    splits = sorted({one.num_splits for one in tested})
+    on = f" on {span(splits)} splits" if splits[-1] > 1 else ""
+    return f"{span(images)} {split} images{of_objects} and {span(seeds)} {word}{on}"
+
+
+def _without_verdict(compared: Sequence[Comparison], arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Yield the arms that equal the baseline, and those without a result."""
+    same = next(group for group in identical_groups(arms) if any(arm.is_baseline for arm in group))
+    if others := [arm.shown_name for arm in same if not arm.is_baseline]:
+        yield f"Identical to the baseline: {', '.join(others)}."
+    unpaired = [one for one in compared if not one.difference.n and one.verdict == "undecided"]
+    alone = [arm for one in unpaired for arm in one.arms]
+    if failed := [arm for arm in alone if not arm.counted]:
+        names = (f"{arm.shown_name} ({gap_text(arm)})" for arm in failed)
+        yield f"No result: {', '.join(names)}."
+    if apart := [arm.shown_name for arm in alone if arm.counted]:
+        yield f"No seed common with the baseline: {', '.join(apart)}."
+
+
+def seed_list(seeds: Sequence[int]) -> str:
+    """Return the seeds that trials have: "seed 0", "seeds 0, 1"."""
+    return f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
+
+
+def margin_words(manifest: Manifest) -> str:
+    """Return what a verdict other than "different" means."""
+    if (within := manifest.margin_points) is None:
+        return "undecided does not mean equal: no margin was declared."
+    return f"equivalent: shown to differ by less than {points_text(within)}, the margin declared."
+
+
+def alone_notes(compared: Iterable[Comparison]) -> Iterator[str]:
+    """Yield what the mark behind an interval means, where any has it."""
+    if num := max((one.num_together for one in compared if is_alone(one)), default=0):
+        yield (
+            f"{ALONE_MARK} The interval of this arm alone leaves out 0, but not the simultaneous "
+            f"one for all {num} comparisons."
+        )
+
+
+def shared_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
+    """Yield how the spread over seeds is estimated where comparisons share it."""
+    shared = [one for one in compared if one.way and one.way.shared]
+    if not shared:
+        return
+    apart = [one for one in shared if one.way and one.way.shared and one.way.shared.is_apart]
+    seeds = sorted({one.difference.n for one in shared})
+    own = f" As a precaution, these arms must also hold by their own seeds: {named(apart)}."
+    yield (
+        f"The spread over seeds is estimated from all arms together, as {span(seeds)} seeds of one "
+        f"arm say little.{own * bool(apart)}"
+    )
+    if earlier := _EARLIER_RULES.get(manifest.verdict_rule):
+        yield (
+            f"The sweep was launched when {earlier}: verdicts may differ from those of a report of "
+            f"that time."
+        )
+
+
+def seeds_alone_notes(compared: Sequence[Comparison]) -> Iterator[str]:
+    """Yield which differences rest on seeds alone or prove nothing, grouped by reason."""
+    reasons: dict[str, list[Comparison]] = {}
+    for one in compared:
+        if not one.way and one.difference.mean is not None:
+            reasons.setdefault(one.why_seeds_alone, []).append(one)
+    for reason, alone in reasons.items():
+        has_ends = any(one.difference.half_width is not None for one in alone)
+        cover = f"{PLUS_MINUS} covers new seeds alone" if has_ends else "there is no interval"
+        yield f"{named(alone)}: {cover} and nothing is bold, as {reason}."
+    alike = [one for one in compared if one.way and not one.has_spread]
+    if undecided := [one for one in alike if one.verdict == "undecided"]:
+        yield f"{named(undecided)}: {NO_SPREAD}, which proves nothing: no verdict is given."
+
+
+def added_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
+    """Yield that seeds were added after looking, and what a verdict then needs."""
+    if any(one.log_e is not None for one in compared):
+        yield added_words(manifest) + (
+            f" With the first look, which had the whole level, arms without a difference have "
+            f"anything bold in at most {percent(MOST_WITH_ADDED):.0f} % of tables."
+        )
+
+
+def added_words(manifest: Manifest) -> str:
+    """Return what a verdict needs where seeds were added after looking."""
+    planned = ", ".join(map(str, manifest.planned_seeds))
+    return (
+        f"Seeds other than {planned} were added after looking: bold here needs half the level, and "
+        f"evidence that repeated looks do not inflate (an e-process over seeds)."
+    )
+
+
+def diverged_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Yield what the count means where any trial diverged."""
+    if wild := [arm.shown_name for arm in arms if arm.count("diverged")]:
+        yield (
+            f"Diverged: trials of {', '.join(wild)} whose loss became {_diverged_losses(arms)}, "
+            f"with the exact 95 % interval of that share. They are left out of the means; bold "
+            f"also holds if they count as networks that guess."
+        )
+
+
+def _diverged_losses(arms: Sequence[ArmResults]) -> str:
+    """Return what the losses of diverged trials became: "NaN", "infinite or NaN"."""
+    losses = [
+        loss
+        for arm in arms
+        for trial in arm.trials.values()
+        if trial and trial.outcome is Outcome.DIVERGED
+        for loss in (trial.train_loss, trial.validation_loss)
+        if loss is not None and not math.isfinite(loss)
+    ]
+    names = sorted({non_finite_words(loss) for loss in losses}, key=str.lower)
+    return " or ".join(names) or "infinite or NaN"
+
+
+def failed_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Yield what failed trials do to verdicts where an arm has other ones than the baseline."""
+    usual = sum(arm.count("failed") for arm in arms if arm.is_baseline)
+    counts = {arm.shown_name: arm.count("failed") for arm in arms}
+    more = [f"{name} ({number})" for name, number in counts.items() if number > usual]
+    fewer = [f"{name} ({number})" for name, number in counts.items() if number < usual]
+    sentences = [
+        f"{order} trials failed in {', '.join(names)} than in the baseline ({usual})."
+        for order, names in (("More", more), ("Fewer", fewer))
+        if names
+    ]
+    if sentences:
+        yield (
+            f"{' '.join(sentences)} If bad trainings fail, those that are left look too good: bold "
+            f"also holds if failed trials count as networks that guess."
+        )
+
+
+def identical_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Yield which arms stand in one row, as their results are the same."""
+    for group in identical_groups(arms):
+        if len(group) > 1:
+            names = " and ".join(arm.shown_name for arm in group)
+            yield f"{names}: losses and errors of the last epoch are exactly equal on every seed."
+
+
+def mean_notes(means: Iterable[MeanOfArm], images: str = "test") -> Iterator[str]:
+    """Yield what the ± of means covers, and what stands in brackets where there is no ±.
+
+    Args:
+        means: Those of the table.
+        images: Which images their errors are counted on: "test", "validation and test".
+    """
+    shown = [*means]
+    by_image = [mean.errors for mean in shown if mean.errors]
+    if by_image:
+        numbers = sorted({len({*errors.splits}) or 1 for errors in by_image})
+        is_of_views = any(errors.objects is not None for errors in by_image)
+        of_images = f"{images} {'objects' if is_of_views else 'images'}"
+        yield (
+            f"{PLUS_MINUS} of a mean: half of the 95 % interval, for "
+            f"{covered_words(numbers, of_images)}; {not_covered_words(numbers)}."
+        )
+        if is_of_views:
+            yield OBJECTS_NOTE
+    if any(mean.errors is None and mean.interval.deviation is not None for mean in shown):
+        yield (
+            "Without it, in brackets: the standard deviation over seeds (sd), not an interval."
+            if by_image
+            else f"In brackets: the standard deviation over seeds (sd), not an interval. "
+            f"{PLUS_MINUS} is for errors on images whose predictions are recorded, from three "
+            f"seeds on."
+        )
+
+
+def target_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Yield which trainings stop at a target, and how many trials of each arm missed it."""
+    ending = [arm for arm in arms if any(trial.target for trial in arm.counted.values())]
+    within = [arm for arm in ending if stopping_of(arm.arm.config).get("every_steps")]
+    for some, place, end in (
+        ([arm for arm in ending if arm not in within], "epoch", "that is their last epoch"),
+        (within, "judgement", "their last epoch ends with it"),
+    ):
+        if some:
+            yield (
+                f"Trials of {arm_names(some)} end with the first {place} that reaches their "
+                f"target, a figure of the validation images: {end}."
+            )
+    for arm in arms:
+        if late := missed(arm):
+            words = target_words(arm.arm.config)
+            epochs = most_epochs(arm.arm.config) or max(trial.epochs for trial in late)
+            yield (
+                f"{MISSED_MARK} {len(late)} of {len(arm.counted)} trials of {arm.shown_name} never "
+                f"reached their target{f' ({words})' * bool(words)} within {epochs} epochs."
+            )
+
+
+def arm_names(arms: Sequence[ArmResults]) -> str:
+    """Return the names of arms, cut where they are very long together."""
+    return shortened(", ".join(arm.shown_name for arm in arms), 400)
+
+
+def matched_notes(
+    manifest: Manifest, arms: Sequence[ArmResults], compared: Sequence[Comparison]
+) -> Iterator[str]:
+    """Yield, where trials stop in a window, which arms are as good as the baseline on clean images.
+
+    Args:
+        manifest: The sweep's margin.
+        arms: Of the sweep.
+        compared: Their test errors with the baseline's.
+    """
+    if not has_window(arms) or len(arms) < 2:
+        return
+    if extra := extra_tests(arms):
+        yield (
+            f"Trials stop in a window so that arms are equally good on images like those of "
+            f"validation. The test images may be of another kind, so no arm is called matched: "
+            f"compare the errors on {', '.join(map(repr, extra))} in trials.csv."
+        )
+        return
+    if (within := manifest.margin_points) is None:
+        yield (
+            "Not matched: trials stop in a window so that arms are equally good on clean images, "
+            "and no margin was declared within which their test errors have to be equivalent: give "
+            "the sweep margin_points before you see results."
+        )
+        return
+    are_matched = matched(arms, compared)
+    words = f"to the baseline's within {PLUS_MINUS}{points_text(within)}, the margin declared"
+    if equal := [arm for arm in arms if are_matched.get(arm.arm.name)]:
+        yield f"Matched: clean test errors of {arm_names(equal)} are equivalent {words}."
+    if apart := [arm for arm in arms if are_matched.get(arm.arm.name) is False]:
+        yield (
+            f"Not matched: clean test errors of {arm_names(apart)} are not shown to be equivalent "
+            f"{words}: other differences from it may come from that."
+        )
+
+
+def gap_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Yield that cells without a result are left out of the means, where there are any."""
+    if any(len(arm.counted) < len(arm.trials) for arm in arms):
+        yield "Trials that failed, diverged, are missing or unfinished are left out of the means."
+
+
+def reason_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Yield the outcome of each cell that does not count, seeds of one outcome together."""
+    seeds: dict[tuple[str, str], list[str]] = {}
+    for arm in arms:
+        for seed, trial in arm.trials.items():
+            if (state := cell_state(trial)) != "counted":
+                reason = shortened(cell_reason(trial), 300)
+                outcome = f"{state}: {reason}" if reason else state
+                seeds.setdefault((arm.arm.name, outcome), []).append(str(seed))
+    for (name, outcome), of_arm in list(seeds.items())[:_MOST_REASONS]:
+        yield f"Arm {name}, seed{'s' * (len(of_arm) > 1)} {', '.join(of_arm)}: {outcome}"
+    if (more := len(seeds) - _MOST_REASONS) > 0:
+        yield f"And {more} more such lines: see trials.csv."
+
+
+def health_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Yield the first few warnings of trials, and how many more there are."""
+    notes = [
+        f"Health: {arm.shown_name} seed {seed}: {shortened(warning, 200)}"
+        for arm in arms
+        for seed, trial in arm.trials.items()
+        for warning in (trial.warnings if trial else ())
+    ]
+    yield from notes[:_MOST_WARNINGS]
+    if (more := len(notes) - _MOST_WARNINGS) > 0:
+        yield f"Health: {more} more such line{'s' * (more > 1)}: see the warnings in trials.csv."
+
+
+def machine_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Yield who was not trained in full precision, and where a table mixes machines.
+
+    On another machine the same training ends in other last digits.
+    """
+    for precision, words in _PRECISIONS.items():
+        names = [arm.arm.name for arm in arms if arm.arm.config.get("precision") == precision]
+        if names:
+            who = "All trials" if len(names) == len(arms) else ", ".join(names)
+            yield (
+                f"{who}: matrix products and convolutions were computed {words}, not in single "
+                f"precision."
+            )
+    trials = [trial for arm in arms for trial in arm.counted.values()]
+    for feature, counts in mixed_features(trials, is_unknown_one=False):
+        yield (
+            f"The trials were trained on different {feature}, {counts}: sums are rounded in "
+            f"another order there, so the same settings and seed may differ in the last digits of "
+            f"the weights, and a little in the error."
+        )
+
+
+def device_of(trial: TrialRecord) -> str:
+    """Return the device that a trial ran on."""
+    return trial.device or _UNKNOWN
+
+
+def threads_of(trial: TrialRecord) -> str:
+    """Return the number of threads that a trial ran with."""
+    return _UNKNOWN if trial.threads is None else str(trial.threads)
+
+
+_FEATURES: Mapping[str, Callable[[TrialRecord], str]] = {
+    "devices": device_of,
+    "numbers of threads": threads_of,
+}
+
+
+def mixed_features(
+    trials: Sequence[TrialRecord], *, is_unknown_one: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield the features in which trials differ, each with its counts: "1 (4 trials), 2 (1 trial)".
+
+    Args:
+        trials: Those of a table.
+        is_unknown_one: Whether an unknown machine counts as another one.
+    """
+    for name, feature in _FEATURES.items():
+        counts = Counter(map(feature, trials))
+        if not is_unknown_one:
+            del counts[_UNKNOWN]
+        if len(counts) > 1:
+            yield (
+                name,
+                ", ".join(f"{v} ({n} trial{'s' * (n != 1)})" for v, n in sorted(counts.items())),
+            )
