@@ -85,7 +85,7 @@ def to_latex(table: Table) -> str:
         caption += f". {escape_latex(table.lead.removesuffix('.'))}"
     if table.description:
         caption += f". {escape_latex(table.description)}"
-    notes = [rf"\noindent {escape_latex(note)}\par" for note in table.notes]
+    notes = [rf"\noindent {escape_latex(note)}\par" for note in table.notes_in_short]
     return "\n".join(
         [
             r"\documentclass{article}",

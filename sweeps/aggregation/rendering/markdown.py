@@ -1,6 +1,7 @@
 """Tables as GitHub-flavoured Markdown."""
 
 import re
+from collections.abc import Iterable
 
 from sweeps.aggregation.rendering.table import Cell, Table, shown
 from sweeps.records.plain_text import one_line
@@ -11,7 +12,7 @@ _BLOCK_START = re.compile(r"^(\d*)(?=[-+=.)])")
 
 
 def to_markdown(table: Table) -> str:
-    """Return the table with its title above and its notes as a list below."""
+    """Return the table with its title above and its notes below, all but the main ones folded."""
     table = shown(table)
     head = [f"# {escape_markdown(table.title)}"]
     if table.lead:
@@ -23,8 +24,15 @@ def to_markdown(table: Table) -> str:
         _line(["---:" if column.align == "right" else ":---" for column in table.columns]),
         *(_line([_cell(cell) for cell in row]) for row in table.rows),
     ]
-    notes = [f"- {_paragraph(note)}" for note in table.notes]
-    return "\n\n".join([*head, "\n".join(lines), "\n".join(notes)]).rstrip() + "\n"
+    parts = [*head, "\n".join(lines), _list(table.main_notes)]
+    if table.more_notes:
+        summary = f"<details>\n<summary>{table.more_notes_title}</summary>"
+        parts += [summary, _list(table.more_notes), "</details>"]
+    return "\n\n".join(parts).rstrip() + "\n"
+
+
+def _list(notes: Iterable[str]) -> str:
+    return "\n".join(f"- {_paragraph(note)}" for note in notes)
 
 
 def escape_markdown(text: str) -> str:

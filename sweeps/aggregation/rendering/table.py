@@ -12,6 +12,7 @@ from sweeps.aggregation.rendering.notebook_pieces import (
     Grid,
     Shown,
     block,
+    folded,
     line,
     summary,
 )
@@ -20,6 +21,9 @@ from sweeps.records.plain_text import one_line, shortened
 
 ALONE_MARK = "\N{DOUBLE DAGGER}"
 """Behind an interval, and before the note that says what it means."""
+
+MOST_NOTES = 6
+"""How many notes of a table stand below it; the others are folded, or in its file."""
 
 Value = str | int | float | bool | None
 
@@ -63,6 +67,12 @@ class Cell:
     is_bold: bool = False
 
 
+class Needed(str):
+    """A note without which a reader misreads ±, bold or a mark: it is never folded."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, repr=False)
 class Table:
     """A table with its notes. Texts in it are untrusted, and renderers escape them.
@@ -70,7 +80,7 @@ class Table:
     Attributes:
         name: A slug: the name of its files.
         lead: A line that stands under the title, before all else.
-        notes: Sentences that stand under it.
+        notes: Sentences that stand under it, in the order of their weight.
         for_programs: What programs read in its place, where that has other rows.
     """
 
@@ -96,6 +106,31 @@ class Table:
         return self.html
 
     @property
+    def main_notes(self) -> tuple[str, ...]:
+        """Six notes, in their order: those that a reader needs, and the first of the others."""
+        needed = [note for note in self.notes if isinstance(note, Needed)]
+        others = [note for note in self.notes if not isinstance(note, Needed)]
+        main = {*needed, *others[: max(0, MOST_NOTES - len(needed))]}
+        return tuple(note for note in self.notes if note in main)
+
+    @property
+    def more_notes(self) -> tuple[str, ...]:
+        """All other notes."""
+        main = self.main_notes
+        return tuple(note for note in self.notes if note not in main)
+
+    @property
+    def more_notes_title(self) -> str:
+        """How many these are: `1 more note`."""
+        return f"{len(self.more_notes)} more note{'s' * (len(self.more_notes) > 1)}"
+
+    @property
+    def notes_in_short(self) -> tuple[str, ...]:
+        """The main notes, and a last one that says where the others are."""
+        more = f"{self.more_notes_title}: see {self.name}.md."
+        return (*self.main_notes, *([more] if self.more_notes else ()))
+
+    @property
     def html(self) -> str:
         """Return it for a notebook: what a reader sees, small and escaped."""
         seen = shown(self)
@@ -104,8 +139,10 @@ class Table:
             [[Shown(cell.text, cell.is_bold) for cell in row] for row in seen.rows],
             [n for n, column in enumerate(seen.columns) if column.align == "right"],
         )
-        notes = (line(f"({n}) {note}") for n, note in enumerate(seen.notes, start=1))
-        return block(seen.title, line(seen.lead) * bool(seen.lead), grid.html, *notes)
+        main = (line(f"({n}) {note}") for n, note in enumerate(self.main_notes, start=1))
+        more = folded(self.more_notes_title, "".join(map(line, self.more_notes)))
+        lead = line(seen.lead) * bool(seen.lead)
+        return block(seen.title, lead, grid.html, *main, more * bool(self.more_notes))
 
 
 def shown(table: Table) -> Table:

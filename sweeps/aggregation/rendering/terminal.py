@@ -5,10 +5,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from sweeps.aggregation.rendering.fitted_table import FittedColumn, FittedTable, from_the_right
-from sweeps.aggregation.rendering.table import ALONE_MARK, Table, shown
+from sweeps.aggregation.rendering.table import Table, shown
 from sweeps.records.plain_text import one_line
-
-MOST_NOTES = 5
 
 
 def to_rich(table: Table, elsewhere: str = "") -> RenderableType:
@@ -27,7 +25,8 @@ def to_rich(table: Table, elsewhere: str = "") -> RenderableType:
     )
     for row in table.rows:
         grid.add_row(*(Text(cell.text, style="bold" if cell.is_bold else "") for cell in row))
-    return Group(*head, grid, *(Text(line, style="dim") for line in _numbered(table)))
+    notes = (f"({n}) {one_line(note)}" for n, note in enumerate(table.notes_in_short, start=1))
+    return Group(*head, grid, *(Text(note, style="dim") for note in notes))
 
 
 def _columns(table: Table) -> list[FittedColumn]:
@@ -51,13 +50,3 @@ def _columns(table: Table) -> list[FittedColumn]:
         )
         for place, column in enumerate(table.columns)
     ]
-
-
-def _numbered(table: Table) -> list[str]:
-    """Return the first notes and that of a mark, numbered, and the file that holds the others."""
-    notes = [one_line(note) for note in table.notes]
-    if len(notes) > MOST_NOTES:
-        first = notes[: MOST_NOTES - 1]
-        first += [note for note in notes[MOST_NOTES - 1 :] if note.startswith(ALONE_MARK)]
-        notes = [*first, f"{len(notes) - len(first)} more notes: see {table.name}.md."]
-    return [f"({number}) {note}" for number, note in enumerate(notes, start=1)]

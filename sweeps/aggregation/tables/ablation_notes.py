@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from capsmodel.metrics import TEST_ERROR
 from sweeps.aggregation.rendering.measured import shown_value
-from sweeps.aggregation.rendering.table import PLUS_MINUS
+from sweeps.aggregation.rendering.table import PLUS_MINUS, Needed
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.results.coverage import covered, not_covered, span, split_words
@@ -51,7 +51,7 @@ def ablation_notes(
     yield from notes.added_notes(manifest, compared)
     yield from notes.diverged_notes(arms)
     if judged := [one for one in compared if one.way is None and one.is_different]:
-        yield (
+        yield Needed(
             f"{notes.named(judged)}: as divergence leaves fewer than three seeds, the verdict is "
             f"on how often both arms diverge (Boschloo)."
         )
@@ -86,14 +86,14 @@ def _covered(
     else:
         yield "No arm has two finished trials, so there is no spread."
     if any(one.way for one in compared):
-        yield (
+        yield Needed(
             f"{PLUS_MINUS}: half of the 95 % interval, for {covered(compared)}; "
             f"{not_covered(compared)}."
         )
         yield from notes.shared_notes(manifest, compared)
         if words := split_words(manifest):
             yield words
-        yield f"Bold: holds for all comparisons together; {notes.margin_words(manifest)}"
+        yield Needed(f"Bold: holds for all comparisons together; {notes.margin_words(manifest)}")
 
 
 def slack_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from sweeps.aggregation.rendering.table import PLUS_MINUS
+from sweeps.aggregation.rendering.table import PLUS_MINUS, Needed
 from sweeps.aggregation.results.arms import cell_state
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.results.confirmation_results import ConfirmationResults
@@ -146,13 +146,13 @@ def _compared(confirmed: ConfirmationResults) -> Iterator[str]:
             "luckiest of them. `capsweep best` ranks them by the new ones."
         )
     if any(one.way for one in compared):
-        yield (
+        yield Needed(
             f"{PLUS_MINUS} of a difference: the same, on test images. Bold: holds for all "
             f"comparisons together."
         )
     yield from notes.alone_notes([*compared, *confirmed.against_random.values()])
     for reason in dict.fromkeys(one.why_seeds_alone for one in compared if one.why_seeds_alone):
-        yield f"Differences over seeds alone are never bold: {reason}."
+        yield Needed(f"Differences over seeds alone are never bold: {reason}.")
 
 
 def _random(confirmed: ConfirmationResults) -> Iterator[str]:

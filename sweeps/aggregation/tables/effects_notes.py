@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from capsmodel.metrics import TEST_ERROR
 from sweeps.aggregation.rendering.measured import shown_value
-from sweeps.aggregation.rendering.table import PLUS_MINUS, number_text
+from sweeps.aggregation.rendering.table import PLUS_MINUS, Needed, number_text
 from sweeps.aggregation.results.arms import ArmResults, gap_text
 from sweeps.aggregation.results.comparisons import evidence_needed
 from sweeps.aggregation.results.design_sentences import left_out_sentences, same_row_sentences
@@ -134,13 +134,13 @@ def _columns(effects: Effects) -> Iterator[str]:
 def _covered(manifest: Manifest, effects: Effects) -> Iterator[str]:
     crossed = effects.crossed
     if crossed.wrong is None:
-        yield (
+        yield Needed(
             f"{PLUS_MINUS} and p cover new seeds alone, with seeds as blocks, and nothing is bold, "
             f"as {crossed.why_seeds_alone}."
         )
     elif any(one.test and one.test.way for one in effects.estimated):
         images = "objects" if crossed.objects is not None else "images"
-        yield (
+        yield Needed(
             f"{PLUS_MINUS} (half of the 95 % interval) and p are for new seeds and new test "
             f"{images}, on one split; not for new training images or other data. Bold: holds for "
             f"all effects of the table together (Holm)."
@@ -150,7 +150,7 @@ def _covered(manifest: Manifest, effects: Effects) -> Iterator[str]:
     else:
         yield "Fewer than three seeds are common to the arms: there is no interval and no p."
     if effects.has_added_seeds:
-        yield notes.added_words(manifest)
+        yield Needed(notes.added_words(manifest))
 
 
 def _aliases(effects: Effects, *, is_partly_aliased: bool) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from capsmodel.metrics import Coordinate
-from sweeps.aggregation.rendering.table import PLUS_MINUS
+from sweeps.aggregation.rendering.table import PLUS_MINUS, Needed
 from sweeps.aggregation.results.arms import ArmResults, gap_text
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.results.coverage import covered, not_covered, split_words
@@ -136,11 +136,11 @@ def _covered(manifest: Manifest, evaluated: ComparedEvaluation) -> Iterator[str]
         together = (
             f"all {num} comparisons of arms and evaluations together" if num > 1 else "this arm"
         )
-        yield (
+        yield Needed(
             f"{PLUS_MINUS}: half of the 95 % interval, each by itself, for "
             f"{covered(compared, split)}; {not_covered(compared)}."
         )
-        yield (
+        yield Needed(
             f"Bold: holds for {together}; {notes.margin_words(manifest)}{marked * bool(of_points)}"
         )
     means = [mean_of_measured(one) for one in evaluated.primary.arms]

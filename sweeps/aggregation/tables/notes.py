@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from capsmodel.metrics import TEST_ERROR, non_finite_words, percent
 from sweeps.aggregation.rendering.measured import MOST_POINTS, detectable_text, shown_value
-from sweeps.aggregation.rendering.table import ALONE_MARK, MINUS, PLUS_MINUS
+from sweeps.aggregation.rendering.table import ALONE_MARK, MINUS, PLUS_MINUS, Needed
 from sweeps.aggregation.results.arms import (
     ArmResults,
     cell_reason,
@@ -212,7 +212,7 @@ def margin_words(manifest: Manifest) -> str:
 def alone_notes(compared: Iterable[Comparison]) -> Iterator[str]:
     """Yield what the mark behind an interval means, where any has it."""
     if num := max((one.num_together for one in compared if is_alone(one)), default=0):
-        yield (
+        yield Needed(
             f"{ALONE_MARK} The interval of this arm alone leaves out 0, but not the simultaneous "
             f"one for all {num} comparisons."
         )
@@ -246,7 +246,7 @@ def seeds_alone_notes(compared: Sequence[Comparison]) -> Iterator[str]:
     for reason, alone in reasons.items():
         has_ends = any(one.difference.half_width is not None for one in alone)
         cover = f"{PLUS_MINUS} covers new seeds alone" if has_ends else "there is no interval"
-        yield f"{named(alone)}: {cover} and nothing is bold, as {reason}."
+        yield Needed(f"{named(alone)}: {cover} and nothing is bold, as {reason}.")
     alike = [one for one in compared if one.way and not one.has_spread]
     if undecided := [one for one in alike if one.verdict == "undecided"]:
         yield f"{named(undecided)}: {NO_SPREAD}, which proves nothing: no verdict is given."
@@ -255,9 +255,10 @@ def seeds_alone_notes(compared: Sequence[Comparison]) -> Iterator[str]:
 def added_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
     """Yield that seeds were added after looking, and what a verdict then needs."""
     if any(one.log_e is not None for one in compared):
-        yield added_words(manifest) + (
-            f" With the first look, which had the whole level, arms without a difference have "
-            f"anything bold in at most {percent(MOST_WITH_ADDED):.0f} % of tables."
+        yield Needed(
+            f"{added_words(manifest)} With the first look, which had the whole level, arms without "
+            f"a difference have anything bold in at most {percent(MOST_WITH_ADDED):.0f} % of "
+            f"tables."
         )
 
 
@@ -333,7 +334,7 @@ def mean_notes(means: Iterable[MeanOfArm], images: str = "test") -> Iterator[str
         numbers = sorted({len({*errors.splits}) or 1 for errors in by_image})
         is_of_views = any(errors.objects is not None for errors in by_image)
         of_images = f"{images} {'objects' if is_of_views else 'images'}"
-        yield (
+        yield Needed(
             f"{PLUS_MINUS} of a mean: half of the 95 % interval, for "
             f"{covered_words(numbers, of_images)}; {not_covered_words(numbers)}."
         )
@@ -362,14 +363,15 @@ def target_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
                 f"Trials of {arm_names(some)} end with the first {place} that reaches their "
                 f"target, a figure of the validation images: {end}."
             )
-    for arm in arms:
-        if late := missed(arm):
-            words = target_words(arm.arm.config)
-            epochs = most_epochs(arm.arm.config) or max(trial.epochs for trial in late)
-            yield (
-                f"{MISSED_MARK} {len(late)} of {len(arm.counted)} trials of {arm.shown_name} never "
-                f"reached their target{f' ({words})' * bool(words)} within {epochs} epochs."
-            )
+    late = [arm for arm in arms if missed(arm)]
+    for arm in late:
+        words = target_words(arm.arm.config)
+        epochs = most_epochs(arm.arm.config) or max(trial.epochs for trial in missed(arm))
+        note = (
+            f"{MISSED_MARK} {len(missed(arm))} of {len(arm.counted)} trials of {arm.shown_name} "
+            f"never reached their target{f' ({words})' * bool(words)} within {epochs} epochs."
+        )
+        yield Needed(note) if arm is late[0] else note  # the first explains the mark
 
 
 def arm_names(arms: Sequence[ArmResults]) -> str:

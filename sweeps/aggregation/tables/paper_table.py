@@ -9,6 +9,7 @@ from sweeps.aggregation.rendering.table import (
     PLUS_MINUS,
     Cell,
     Column,
+    Needed,
     Table,
     integer_cell,
     number_text,
@@ -130,13 +131,13 @@ def _notes(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
 def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     compared = arms.compared
     if any(one.way for one in compared):
-        yield (
+        yield Needed(
             f"Difference: from '{one_line(arms.baseline)}' in percentage points, paired by "
             f"seed; in brackets its 95 % interval for {covered(compared)}."
         )
         if words := split_words(manifest):
             yield words
-        yield (
+        yield Needed(
             "Bold: different, by a verdict that holds for all comparisons together (Holm). What "
             "is not bold is not shown to be equal."
         )
@@ -145,7 +146,7 @@ def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
         yield f"Equivalent to it within {within}, as declared: {', '.join(names)}."
     alone = [one for one in compared if one.way is None and one.difference.mean is not None]
     if alone:
-        yield (
+        yield Needed(
             f"{', '.join(one.shown_name for one in alone)}: brackets, where there are any, cover "
             f"new seeds alone; nothing is bold."
         )

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from sweeps.aggregation.rendering.table import PLUS_MINUS, Cell, Column, Table
+from sweeps.aggregation.rendering.table import PLUS_MINUS, Cell, Column, Needed, Table
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.tables import notes
 from sweeps.aggregation.tables.columns import with_departures
@@ -149,7 +149,7 @@ def published_note(spread: str, has_spread: bool) -> str:
     """
     words = one_line(spread).rstrip(".") or "as published, its meaning not known"
     of_spread = f"; {PLUS_MINUS} there: {words}" * has_spread
-    return (
+    return Needed(
         f"Published: the figure that the source gives, in percent{of_spread}. No difference from "
         f"ours is tested, as the published trials are not at hand: nothing is bold."
     )

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from sweeps.aggregation.rendering.table import MINUS, PLUS_MINUS
+from sweeps.aggregation.rendering.table import MINUS, PLUS_MINUS, Needed
 from sweeps.aggregation.results.search_results import ProposalResult
 from sweeps.aggregation.sensitivity.importance import NUM_HALVES, NUM_SHUFFLES
 from sweeps.aggregation.sensitivity.pair_importance import NUM_SHUFFLES as NUM_PAIR_SHUFFLES
@@ -36,7 +36,7 @@ def importance_notes(sensitivity: Sensitivity) -> Iterator[str]:
 
 
 def _columns(sensitivity: Sensitivity) -> Iterator[str]:
-    yield (
+    yield Needed(
         "Importance: the share of the differences between trials (their variance, as a random "
         "forest models it) that is due to this setting alone, by fANOVA, minus what its shadows "
         f"get: copies whose values are shuffled among the trials, {NUM_SHUFFLES} times. In "
@@ -57,7 +57,7 @@ def _columns(sensitivity: Sensitivity) -> Iterator[str]:
         "a share of the sum over all settings, minus the same for shadows. It finds strong "
         "settings, but mostly does not distinguish a weak one from one without effect."
     )
-    yield (
+    yield Needed(
         "Rank correlation (Spearman), of numbers only, with its 95 % interval: "
         f"{MINUS}1 where the objective always falls as the setting grows, +1 where it always "
         "rises, near 0 where the best lies in the middle or nothing changes. Bold: it leaves out "
@@ -79,7 +79,7 @@ def pair_notes(sensitivity: Sensitivity, most_rows: int) -> Iterator[str]:
         most_rows: How many of them readers see.
     """
     yield from _sample(sensitivity)
-    yield (
+    yield Needed(
         "Together: the share of the differences between trials that goes back to both settings and "
         "to neither alone, by the functional ANOVA of a forest of random splits on what is left "
         "once each setting has explained what it can by itself, less what pairs with a setting "
@@ -97,7 +97,7 @@ def pair_notes(sensitivity: Sensitivity, most_rows: int) -> Iterator[str]:
 def marginal_notes(sensitivity: Sensitivity) -> Iterator[str]:
     """Yield which proposals count, and how to read the means by value."""
     yield from _sample(sensitivity)
-    yield (
+    yield Needed(
         f"Mean over the counted trials with this value. {PLUS_MINUS}: half the width of its 95 % t "
         "interval (n - 1 degrees of freedom; none where n is 1), for other such trials on these "
         "validation images, not for new images. Ranges are five parts "

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD, Box
 from rich.console import Console
 
 from sweeps.aggregation.rendering.fitted_table import FittedColumn, FittedTable, from_the_right
-from sweeps.aggregation.rendering.table import Cell, Column, Table
+from sweeps.aggregation.rendering.table import Cell, Column, Needed, Table
 from sweeps.aggregation.rendering.terminal import to_rich
 from tests.golden.stores.archive import unpack
 from tests.sweeps.cli.shell import Shell
@@ -203,8 +203,8 @@ def test_no_command_breaks_a_word(
 
 
 def test_the_note_of_a_mark_is_shown_however_many_stand_before_it() -> None:
-    notes = (*(f"note {number}" for number in range(1, 8)), "‡ the interval of this arm alone")
+    notes = (*(f"note {n}" for n in range(1, 8)), Needed("‡ the interval of this arm alone"))
     out = StringIO()
     Console(file=out, width=100, color_system=None).print(to_rich(replace(OF_SHIFTS, notes=notes)))
-    assert "(5) ‡ the interval of this arm alone" in out.getvalue()
-    assert "(6) 3 more notes" in out.getvalue()
+    assert "(6) ‡ the interval of this arm alone" in out.getvalue()
+    assert "(7) 2 more notes" in out.getvalue()

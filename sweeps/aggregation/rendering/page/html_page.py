@@ -123,7 +123,8 @@ def _environment() -> "Environment":
     import jinja2  # here, so that other formats do not wait for it
 
     def text(value: object) -> object:
-        return one_line(value) if type(value) is str else value  # markup of ours is another type
+        is_markup = hasattr(value, "__html__")  # of ours
+        return one_line(value) if isinstance(value, str) and not is_markup else value
 
     return jinja2.Environment(
         loader=jinja2.PackageLoader(__package__ or "", "."),

@@ -103,6 +103,8 @@ def test_a_page_holds_every_arm_every_number_and_every_note_of_its_table(known):
         assert row in shown
     for sentence in (table.lead, *table.notes):
         assert " ".join(sentence.split()) in page.text
+    assert f"{len(table.notes) - 6} more notes" in page.text
+    assert ("ol", {"class": "notes", "start": "7"}) in page.elements
 
 
 def test_what_is_bold_in_the_table_is_bold_in_the_page():
