@@ -1,6 +1,6 @@
 """A sweep: a named set of trials with one purpose."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Annotated, Any, Self
 
@@ -16,11 +16,17 @@ from pydantic import (
 from capsmodel.config import TrainingConfig
 from capsmodel.evaluation import EVALUATIONS, Evaluation
 from capsmodel.metrics import Metric
+from capsmodel.overrides import with_settings
 from capsmodel.settings.measures import declared_metrics
 from capsmodel.settings.parts import OneOf, Part, Settings
 from search_spaces.plans.base import Arm, Plan, Seed, each_seed_once
 from search_spaces.plans.built_in import plan_from_values
+from search_spaces.plans.designs.factorial import FullFactorial
+from search_spaces.plans.designs.factors import FactorDesign
+from search_spaces.plans.path import Path
+from search_spaces.plans.path_changes import named_changes
 from search_spaces.plans.scheduler import Scheduler
+from search_spaces.plans.selection import CHOOSING_SEEDS
 from search_spaces.sweep_checks import (
     changed_base,
     check_arms_with_splits,
@@ -64,6 +70,61 @@ class Sweep(Settings):
     evaluations: tuple[Annotated[Evaluation, OneOf(EVALUATIONS)], ...] = ()
     margin_points: Annotated[float, Field(gt=0, le=100, strict=True)] | None = None
     split_seeds: tuple[Seed, ...] = ()
+
+    @classmethod
+    def grid(
+        cls,
+        *,
+        axes: Mapping[str, Sequence[Any]],
+        design: type[FactorDesign] = FullFactorial,
+        **fields: Any,
+    ) -> Self:
+        """Return a sweep that varies settings of a base, by default in all combinations.
+
+            axes = {"model.routing.iterations": (1, 3), "loss": ("margin", "spread")}
+            Sweep.grid(name="loss_grid", base=BASE, axes=axes, seeds=range(5))
+
+        Args:
+            axes: Path of a setting -> its levels.
+            design: The class of its plan.
+            fields: The other fields of the sweep and of its plan.
+
+        Raises:
+            ValueError: If the sweep is not valid.
+        """
+        options = {name: fields.pop(name) for name in design.model_fields if name in fields}
+        return cls(plan=design(**{"factors": axes} | options), **fields)
+
+    @classmethod
+    def path_to(
+        cls,
+        *,
+        target: Mapping[str, Any],
+        base: TrainingConfig,
+        choosing_seeds: Sequence[int] = CHOOSING_SEEDS,
+        parts: Sequence[type[Part]] = (),
+        **fields: Any,
+    ) -> Self:
+        """Return the path from a base to a target, such as the winner of a search.
+
+            winner = {"model.class_dim": 32, "optimiser.learning_rate": 0.006}
+            Sweep.path_to(name="to_winner", base=BASE, target=winner, seeds=range(5))
+
+        A part of another kind is one change with its settings; every other setting is a change.
+
+        Args:
+            target: What the target changes of the base, path -> value.
+            base: The training config at which the path begins.
+            choosing_seeds: Seeds on which changes are tried; none of the sweep's seeds.
+            parts: Classes of the custom parts.
+            fields: The other fields of the sweep.
+
+        Raises:
+            ValueError: If the sweep is not valid.
+        """
+        changes = named_changes(base, with_settings(base, target, parts))
+        plan = Path(changes=changes, choosing_seeds=tuple(choosing_seeds))
+        return cls(base=base, plan=plan, parts=tuple(parts), **fields)
 
     @field_validator("seeds")
     @classmethod

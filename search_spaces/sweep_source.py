@@ -146,7 +146,10 @@ def _name_or_none(path: Path) -> str | None:
 
 
 def _literal_name(definition: ast.expr) -> str | None:
-    if not isinstance(definition, ast.Call) or not ast.unparse(definition.func).endswith("Sweep"):
+    if not isinstance(definition, ast.Call):
+        return None
+    steps = ast.unparse(definition.func).split(".")
+    if not any(step.endswith("Sweep") for step in steps):  # of Sweep(...), Sweep.grid(...)
         return None
     for keyword in definition.keywords:
         if keyword.arg == "name" and isinstance(keyword.value, ast.Constant):

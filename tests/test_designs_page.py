@@ -4,13 +4,11 @@ import re
 from pathlib import Path
 
 from search_spaces import FractionalFactorial, PlackettBurman
-from search_spaces.codegen.changes import merged
-from search_spaces.codegen.grid_sweep import GridSweep
 from search_spaces.sweep_file import sweep_from_file
 from sweeps.aggregation.results.design_sentences import alias_sentences
 from sweeps.execution.plan.definition import Changes, define
-from tests.search_spaces.codegen.test_grid_sweep import of
-from tests.search_spaces.codegen.test_path_sweep import of as path_of
+from tests.sweeps.execution.launch.writing.test_written_grids import design
+from tests.sweeps.execution.launch.writing.test_written_paths import path as path_to
 
 PAGE = (Path(__file__).parents[1] / "docs" / "designs.md").read_text(encoding="utf-8")
 GRID, COMPONENTS, _SIZES, SKIPPING, FRACTION, TUNED, PATH, SPLITS = re.findall(
@@ -19,12 +17,11 @@ GRID, COMPONENTS, _SIZES, SKIPPING, FRACTION, TUNED, PATH, SPLITS = re.findall(
 
 
 def test_its_grid_is_what_its_command_writes() -> None:
-    factors = {
+    axes = {
         "model.routing.iterations": (1, 2, 3),
         "model.reconstruction": ("none", "fully_connected"),
     }
-    grid: GridSweep = of("quickstart", factors=factors, seeds=(0, 1, 2, 3, 4))
-    assert grid.text() == GRID
+    assert design(axes=axes)[1] == GRID
 
 
 def test_its_grid_that_skips_lacks_as_many_combinations_as_it_says(tmp_path: Path) -> None:
@@ -86,8 +83,10 @@ def test_its_path_is_what_its_command_writes(tmp_path: Path) -> None:
     path = tmp_path / "capsule_search_path.py"
     path.write_text(PATH, encoding="utf-8")
     sweep, _ = sweep_from_file(path)
-    changes = merged(iter(sweep.plan.model_dump()["changes"].values()))
-    assert path_of(changes, arm="proposal 39").text() == PATH
+    target = {}
+    for change in sweep.plan.model_dump()["changes"].values():
+        target |= change
+    assert path_to(target, arm="proposal 39")[1] == PATH
     assert define(sweep, Changes(), ()).manifest.num_expected == 14 * 2 + 6 * 5
 
 

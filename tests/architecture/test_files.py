@@ -51,7 +51,7 @@ ELSEWHERE = {
     ),
     "sweeps/execution/engine/process/scratch.py: shutil.rmtree": "a folder of this process alone",
     "sweeps/tracking/mlflow/connection.py: file.read_text": "MLflow's own, which may be a link",
-    "sweeps/execution/launch/writing/ablate.py: file.write_text": "in a temporary folder",
+    "sweeps/execution/launch/writing/sweep_text.py: file.write_text": "in a temporary folder",
     "sweeps/storage/sqlite_file.py: sqlite3.connect": "checked and made just before, by Folder",
     "sweeps/tracking/mlflow/database.py: sqlite3.connect": "one in memory, and one made just now",
     "sweeps/tracking/mlflow/artifacts.py: folder.mkdir": "in a temporary folder",

@@ -28,7 +28,7 @@ def ablate(
     from sweeps.cli.commands.plan import print_plan
     from sweeps.execution.launch.writing.ablate import ablate as write_path
 
-    written = write_path(search, **options)
+    written = write_path(search, options)
     arm = one_line(written.arm)
     typer.echo(f"The sweep is in {one_line(str(written.path))}. It goes to {arm}.")
     print_plan(written.survey)

@@ -42,10 +42,10 @@ def grid(
     from sweeps.cli.commands.plan import print_plan
     from sweeps.execution.launch.writing.grid import grid as write_grid
 
-    written = write_grid(base, read_factors(factors), **options)
-    typer.echo(f"The sweep is in {one_line(str(written.path))}.")
-    print_plan(written.survey)
-    print_run_command(written.path, options)
+    path, survey = write_grid(base, read_factors(factors), options)
+    typer.echo(f"The sweep is in {one_line(str(path))}.")
+    print_plan(survey)
+    print_run_command(path, options)
 
 
 def print_run_command(path: Path, options: Mapping[str, Any]) -> None:

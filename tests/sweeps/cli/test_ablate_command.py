@@ -1,14 +1,11 @@
 """`capsweep ablate`: writes the path from a search's base to its winner, over no other file."""
 
-import inspect
 import shutil
 from pathlib import Path
 
 from capsmodel.overrides import with_settings
 from search_spaces.sweep_file import sweep_from_file
 from search_spaces.trial_key import trial_key
-from sweeps.execution.launch.writing.ablate import ablate
-from sweeps.execution.launch.writing.options import AblateOptions
 from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.tracking.opening import open_store
 from tests.golden.stores.archive import STORAGE
@@ -131,9 +128,3 @@ def test_a_search_of_which_nothing_has_finished_has_no_winner(shell: Shell, stor
     publish_manifest(open_store(None, str(storage)).writer(), manifest)
     said = shell.refused("ablate", "quickstart_search")
     assert "has no winner yet: of 0 proposals none has finished" in said
-
-
-def test_its_options_are_declared_once() -> None:
-    parameters = inspect.signature(ablate).parameters
-    given = {name: one.default for name, one in parameters.items() if name != "search"}
-    assert given == {name: field.default for name, field in AblateOptions.model_fields.items()}

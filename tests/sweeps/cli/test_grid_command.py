@@ -1,13 +1,9 @@
 """`capsweep grid`: writes a sweep file, plans it, never writes over another file."""
 
-import inspect
 import json
 from pathlib import Path
 
 from search_spaces.sweep_file import sweep_from_file
-from sweeps.execution.launch.writing.grid import grid
-from sweeps.execution.launch.writing.options import GridOptions
-from sweeps.execution.launch_options import LaunchOptions
 from tests.sweeps.cli.shell import Shell
 
 ITERATIONS = "model.routing.iterations=1,2,3"
@@ -80,16 +76,6 @@ def test_levels_are_json_or_text(shell: Shell) -> None:
 def test_a_store_that_cannot_be_read_is_told_before_the_file_is_written(shell: Shell) -> None:
     Path("mlflow.db").write_text("no database")
     shell.refused("grid", "quickstart", ITERATIONS, "--tracking-uri", "sqlite:///mlflow.db")
-
-
-def test_its_options_are_declared_once_and_mean_what_a_launch_means_by_them() -> None:
-    parameters = inspect.signature(grid).parameters
-    given = {
-        name: one.default for name, one in parameters.items() if name not in {"base", "factors"}
-    }
-    assert given == {name: field.default for name, field in GridOptions.model_fields.items()}
-    shared = set(GridOptions.model_fields) & set(LaunchOptions.model_fields)
-    assert shared == {"name", "seeds", "settings", "storage", "tracking_uri"}
 
 
 def test_combinations_whose_network_cannot_be_built_are_named_and_can_be_skipped(

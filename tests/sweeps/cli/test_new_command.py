@@ -2,7 +2,7 @@
 
 import pytest
 
-from search_spaces.codegen.example import example_text
+from sweeps.execution.launch.writing.new_sweep import example_text
 from tests.sweeps.cli.shell import Shell
 
 

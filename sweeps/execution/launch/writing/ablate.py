@@ -1,29 +1,30 @@
 """`ablate`: the sweep file for the path from a search's base to its winner, and its survey."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from textwrap import fill
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from capsmodel.config import TrainingConfig
-from capsmodel.settings.messages import explain
+from capsmodel.overrides import with_settings
 from capsmodel.settings.profiles import KIND, PROFILE
 from capsmodel.spelling import unknown
-from search_spaces.catalogue import module_of, named_sweeps
-from search_spaces.codegen.changes import changes_between, custom_parts_in, merged
-from search_spaces.codegen.path_sweep import PathSweep
-from search_spaces.codegen.sweep_text import custom_code_of
+from search_spaces.catalogue import is_named, module_of, named_sweeps
+from search_spaces.plans.path_changes import named_changes, settings_between
 from search_spaces.space.settings_tree import is_at_or_below
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import trial_key
 from sweeps.aggregation.results.ranking import ranking
 from sweeps.aggregation.results.search_results import search_results
-from sweeps.execution.launch.run import plan
-from sweeps.execution.launch.writing.new_file import check_new_file, write_new
+from sweeps.execution.launch.writing.custom_code import custom_code_of
+from sweeps.execution.launch.writing.new_file import write_sweep
 from sweeps.execution.launch.writing.options import AblateOptions
+from sweeps.execution.launch.writing.sweep_text import refusing, survey_of_text, sweep_text
 from sweeps.execution.plan.definition import declared_sweep
 from sweeps.execution.survey.survey import Survey
 from sweeps.records.errors import BadInput
@@ -31,6 +32,9 @@ from sweeps.records.manifest import Manifest, ManifestArm
 from sweeps.records.trial_record import TrialRecord
 from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import RecordStore
+
+_LONGEST_NAME, _WIDTH = 64, 88
+_NUM_SEEDS, _NUM_CHOOSING = 5, 2
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,11 @@ class LaunchedSearch:
     def name(self) -> str:
         """The name of the search."""
         return self.manifest.sweep
+
+    @property
+    def named(self) -> tuple[str, TrainingConfig] | None:
+        """Module and base of a sweep of the package."""
+        return (self.module, self.declared.base) if self.module and self.declared else None
 
     def config(self, arm: ManifestArm) -> TrainingConfig:
         """Return the configuration that an arm was trained with.
@@ -85,7 +94,7 @@ class LaunchedSearch:
             )
         base = self.config(base_arm) if base_arm else None
         if self.declared and base:
-            changed = merged(changes_between(self.declared.base, base))
+            changed = settings_between(self.declared.base, base)
             if others := [path for path in changed if not self._is_departure(path)]:
                 self.reject(f"{others[0]} was {changed[others[0]]}")
         return base or self.declared.base  # pyright: ignore[reportOptionalMemberAccess]
@@ -163,7 +172,7 @@ def _declared(which: str) -> Mapping[str, Any]:
     if which.endswith(".py") or "/" in which:
         sweep, source, _ = declared_sweep(which)
         return {"declared": sweep, "source": source}
-    if which in {entry.name for entry in named_sweeps()}:
+    if is_named(which):
         return {"declared": declared_sweep(which)[0], "module": module_of(which)}
     return {}
 
@@ -224,53 +233,6 @@ def winner(manifest: Manifest, records: Mapping[str, TrialRecord], name: str | N
     return Winner(best, f"the best {of_all}, not confirmed")
 
 
-def requested_path(search: str, options: AblateOptions, store: RecordStore) -> PathSweep:
-    """Return the path that the options ask for.
-
-    Args:
-        search: The name of the search, or the path of its file.
-        options: The other options.
-        store: The store of its records.
-
-    Raises:
-        BadInput: If there is no such search or arm, or its records are of another definition.
-        ValueError: If its parts cannot be written.
-        StoreUnreachable: If the tracking store does not answer.
-    """
-    launched = launched_search(search, store)
-    records = store.records(launched.manifest.cell_keys().values())
-    arm, role = winner(launched.manifest, records, options.arm)
-    base, target = launched.base(), launched.config(arm)
-    launched.check_proposal(arm, base)
-    _check_trial_keys(launched, arm, target)
-    confirmation = launched.manifest.search and launched.manifest.search.confirmation
-    return PathSweep(
-        search=launched.name,
-        arm=arm.name,
-        role=role,
-        base=base,
-        target=target,
-        module=launched.module,
-        declared_base=launched.declared.base if launched.declared else None,
-        search_seeds=launched.manifest.seeds,
-        confirmation_seeds=confirmation.seeds if confirmation and confirmation.arms else (),
-        seeds=options.seeds,
-        name=options.name,
-        custom_code=custom_code_of(launched.source, custom_parts_in(base, target)),
-    )
-
-
-def _check_trial_keys(launched: LaunchedSearch, arm: ManifestArm, config: TrainingConfig) -> None:
-    """Check that an arm still has the trial keys of its records.
-
-    Raises:
-        BadInput: In one sentence, if not.
-    """
-    cells = [cell for cell in launched.manifest.cells if cell.arm == arm.name]
-    if any(trial_key(config, cell.seed) != cell.trial_key for cell in cells):
-        launched.reject("the code of a part has changed since")
-
-
 @dataclass(frozen=True)
 class WrittenPath:
     """A sweep file that was written.
@@ -287,48 +249,145 @@ class WrittenPath:
     num_finished: int
 
 
-def ablate(
-    search: str,
-    *,
-    arm: str | None = None,
-    seeds: Sequence[int] | None = None,
-    name: str | None = None,
-    out: str | None = None,
-    storage: str | Path | None = None,
-    tracking_uri: str | None = None,
-) -> WrittenPath:
+def ablate(search: str, given: Mapping[str, Any]) -> WrittenPath:
     """Write the file of a path from a search's base to its winner, and survey it.
 
-    `search` is the name of a launched search, or the path of the file that declares it. The options
-    are the fields of `AblateOptions`, which says what each means.
+    Args:
+        search: The name of a launched search, or the path of the file that declares it.
+        given: The fields of `AblateOptions`.
 
     Raises:
         BadInput: In one sentence, if there can be no such path or file. Nothing was written.
         StoreUnreachable: If the tracking store does not answer. Nothing was written.
     """
-    arguments = locals()
-    given = {name: arguments[name] for name in AblateOptions.model_fields}
-    try:
+    with refusing():
         options = AblateOptions.model_validate(given)
         store = open_store(options.tracking_uri, options.storage)
-        asked = requested_path(search, options, store)
-        sweep, text = asked.sweep, asked.text()
-    except ValidationError as error:
-        raise BadInput(explain(error)) from error
-    except ValueError as error:
-        raise error if isinstance(error, BadInput) else BadInput(str(error)) from error
-    path = Path(f"{sweep.name}.py" if options.out is None else options.out)
-    with TemporaryDirectory() as folder:  # a user's parts can be surveyed from a file only
-        file = Path(folder, f"{sweep.name}.py")
-        file.write_text(text, encoding="utf-8")
-        survey = plan(file, storage=options.storage, tracking_uri=options.tracking_uri)
-    keys = asked.keys(survey.definition.sweep)
-    if keys != asked.keys(sweep):
+        launched = launched_search(search, store)
+        records = store.records(launched.manifest.cell_keys().values())
+        arm = winner(launched.manifest, records, options.arm)
+        base, target = launched.base(), launched.config(arm.arm)
+        launched.check_proposal(arm.arm, base)
+        _check_trial_keys(launched, arm.arm, target)
+        sweep, text = path_to_arm(launched, arm, options, base=base, target=target)
+    survey = survey_of_text(text, sweep.name, options)
+    written, settings = survey.definition.sweep, settings_between(base, target)
+    keys = _keys(written.base, with_settings(written.base, settings, written.parts), sweep.seeds)
+    if keys != _keys(base, target, sweep.seeds):
         raise BadInput(
             f"The code of the parts of '{search}' cannot be copied into another file so that its "
             f"trainings stay the same: put the parts into a package, and import them."
         )
     num_finished = sum(record.is_counted for record in store.records(keys).values())
-    check_new_file(path, text)
-    write_new(path, text)
-    return WrittenPath(path, asked.arm, survey, num_finished)
+    return WrittenPath(write_sweep(text, sweep.name, options), arm.arm.name, survey, num_finished)
+
+
+def path_to_arm(
+    launched: LaunchedSearch,
+    winner: Winner,
+    options: AblateOptions,
+    *,
+    base: TrainingConfig,
+    target: TrainingConfig,
+) -> tuple[Sweep, str]:
+    """Return the path to an arm of a search, and the text of a file that defines an equal sweep.
+
+    Args:
+        launched: The search.
+        winner: The arm.
+        options: The other options.
+        base: The base of the search.
+        target: The arm's configuration.
+
+    Raises:
+        ValueError: If there can be no such path, or its parts cannot be written.
+    """
+    arm = winner.arm.name
+    code = custom_code_of(launched.source, base, target)
+    num_changes = _num_changes(launched.name, arm, base, target)
+    seeds = _compared_seeds(launched, arm, options.seeds)
+    fields: dict[str, Any] = {
+        "target": settings_between(base, target),
+        "choosing_seeds": _fresh(_NUM_CHOOSING, (*seeds, *launched.manifest.seeds)),
+    }
+    name = f"{launched.name[: _LONGEST_NAME - 5]}_path" if options.name is None else options.name
+    sweep = Sweep.path_to(
+        name=name,
+        description=f"From the base of {launched.name} to {arm}, a change at a time.",
+        base=base,
+        seeds=seeds,
+        parts=code.parts,
+        **fields,
+    )
+    plain = re.sub(r"[\"'\\]", "", arm)
+    words = (
+        f"{plain[0].upper()}{plain[1:]} is {winner.role}. At each step every change that is left "
+        f"is tried on validation and the best is taken; base and steps are then compared by test "
+        f"errors, on seeds that chose nothing."
+    )
+    question = f"Which of its {num_changes} changes make {plain} of {launched.name} what it is?"
+    docstring = f"{question}\n\n{fill(words, _WIDTH)}"
+    named = launched.named
+    text = sweep_text(sweep, "path_to", fields, docstring=docstring, named=named, code=code)
+    return sweep, text
+
+
+def _num_changes(search: str, arm: str, base: TrainingConfig, target: TrainingConfig) -> int:
+    """Return the number of changes from base to target.
+
+    Raises:
+        ValueError: If there are fewer than two, so that there is no order to find.
+    """
+    changes = named_changes(base, target)
+    if not changes:
+        raise ValueError(f"'{arm}' of '{search}' changes nothing of the base.")
+    if len(changes) == 1:
+        raise ValueError(
+            f"'{arm}' of '{search}' changes one thing of the base ({', '.join(changes)}), so that "
+            f"there is no order to find: a sweep of two listed arms compares them."
+        )
+    return len(changes)
+
+
+def _compared_seeds(
+    launched: LaunchedSearch, arm: str, given: tuple[int, ...] | None
+) -> tuple[int, ...]:
+    """Return the seeds on which base and steps are compared.
+
+    Raises:
+        ValueError: If one of the given seeds is a seed of the search.
+    """
+    manifest = launched.manifest
+    confirmation = manifest.search and manifest.search.confirmation
+    confirmed = confirmation.seeds if confirmation and confirmation.arms else ()
+    fresh = confirmed or _fresh(_NUM_SEEDS, manifest.seeds)
+    if given is None:
+        return fresh
+    if both := sorted({*given} & {*manifest.seeds}):
+        raise ValueError(
+            f"The seed {both[0]} has found '{arm}', which flatters it there: compare on others, "
+            f"such as --seeds {','.join(map(str, fresh))}."
+        )
+    return given
+
+
+def _fresh(num: int, used: Sequence[int]) -> tuple[int, ...]:
+    """Return unused seeds, starting at the first hundred that has enough of them."""
+    blocks = (tuple(range(start, start + num)) for start in count(101, 100))
+    return next(block for block in blocks if not {*block} & {*used})
+
+
+def _keys(base: TrainingConfig, target: TrainingConfig, seeds: Sequence[int]) -> list[str]:
+    """Return the trial keys of base and target on each seed."""
+    return [trial_key(config, seed) for config in (base, target) for seed in seeds]
+
+
+def _check_trial_keys(launched: LaunchedSearch, arm: ManifestArm, config: TrainingConfig) -> None:
+    """Check that an arm still has the trial keys of its records.
+
+    Raises:
+        BadInput: In one sentence, if not.
+    """
+    cells = [cell for cell in launched.manifest.cells if cell.arm == arm.name]
+    if any(trial_key(config, cell.seed) != cell.trial_key for cell in cells):
+        launched.reject("the code of a part has changed since")

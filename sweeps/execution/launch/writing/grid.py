@@ -1,91 +1,185 @@
 """`grid`: the sweep file for a design of factors over another sweep's base, and its survey."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from pydantic import ValidationError
-
-from capsmodel.settings.messages import explain
+from capsmodel.overrides import with_settings
+from capsmodel.spelling import short_names
 from search_spaces.catalogue import module_of
-from search_spaces.codegen.grid_sweep import GridSweep
-from sweeps.execution.launch.run import plan
-from sweeps.execution.launch.writing.new_file import check_new_file, write_new
+from search_spaces.plans.designs.factorial import FullFactorial
+from search_spaces.plans.designs.factors import FactorDesign
+from search_spaces.plans.designs.fractional import FractionalFactorial
+from search_spaces.plans.designs.one_factor import OneFactor
+from search_spaces.plans.designs.plackett_burman import PlackettBurman
+from search_spaces.sweep import Sweep
+from sweeps.execution.launch.writing.new_file import write_sweep
 from sweeps.execution.launch.writing.options import GridOptions
+from sweeps.execution.launch.writing.sweep_text import refusing, survey_of_text, sweep_text
 from sweeps.execution.plan.definition import declared_sweep
 from sweeps.execution.survey.survey import Survey
 from sweeps.records.errors import BadInput
 
 
-@dataclass(frozen=True)
-class WrittenGrid:
-    """A sweep file that was written.
+class _Design(NamedTuple):
+    """A kind of design with its texts, which have fields `{varied}` and `{combinations}`.
 
     Attributes:
-        survey: What a launch of it would do.
+        plan: The class of its plan.
+        title: The description of the sweep.
+        question: The first line of the file.
+        meaning: What the design can show, and what it cannot.
     """
 
-    path: Path
-    survey: Survey
+    plan: type[FactorDesign]
+    title: str
+    question: str
+    meaning: str
+
+
+_DESIGNS: Mapping[str, _Design] = MappingProxyType(
+    {
+        "full": _Design(
+            FullFactorial,
+            "{varied} in all combinations",
+            "How do results depend on {varied}? All {combinations} combinations.",
+            "It tells what each does on average over the others, and whether one depends on "
+            "another.",
+        ),
+        "one_factor": _Design(
+            OneFactor,
+            "{varied}, one change at a time",
+            "What does each change of {varied} do, one at a time?",
+            "It tells what each change does to this base, not whether two of them help together.",
+        ),
+        "fractional": _Design(
+            FractionalFactorial,
+            "{varied} in a fraction of all combinations",
+            "Which of {varied} matter? A fraction of all {combinations} combinations.",
+            "It finds some effects only as a sum with others: capsweep plan names them.",
+        ),
+        "plackett_burman": _Design(
+            PlackettBurman,
+            "{varied} in a screen",
+            "Which of {varied} matter at all? A screen in few arms.",
+            "An interaction can pass for a main effect: what it finds is to be confirmed by a "
+            "design\nof the few settings that are left.",
+        ),
+    }
+)
+_SEEDS = (0, 1, 2, 3, 4)
+_LONGEST_NAME = 64
+_MOST_NAMED = 3
 
 
 def grid(
-    base: str,
-    factors: Mapping[str, tuple[Any, ...]],
-    *,
-    design: str = "full",
-    resolution: int | None = None,
-    skip_unbuildable: bool = False,
-    seeds: Sequence[int] | None = None,
-    name: str | None = None,
-    out: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    storage: str | Path | None = None,
-    tracking_uri: str | None = None,
-) -> WrittenGrid:
-    """Write the file of a sweep that varies factors over the base of another, and survey it.
+    base: str, axes: Mapping[str, tuple[Any, ...]], given: Mapping[str, Any]
+) -> tuple[Path, Survey]:
+    """Write the file of a sweep that varies settings over the base of another, and survey it.
 
-    `base` is a named sweep, or the path of a file that defines one; `factors` maps a path to its
-    levels, which are plain values. The options are the fields of `GridOptions`, which says what
-    each means.
+    Args:
+        base: A named sweep, or the path of a file that defines one.
+        axes: Path of a setting -> its levels, which are plain values.
+        given: The fields of `GridOptions`.
+
+    Returns:
+        The file, and what a launch of it would do.
 
     Raises:
         BadInput: In one sentence, if there can be no such sweep or file. Nothing was written.
         StoreUnreachable: If the tracking store does not answer. Nothing was written.
     """
-    arguments = locals()
-    given = {name: arguments[name] for name in GridOptions.model_fields}
-    try:
+    with refusing():
         options = GridOptions.model_validate(given)
-        asked = _asked(base, factors, options)
-        sweep, text = asked.sweep, asked.text()
-    except ValidationError as error:
-        raise BadInput(explain(error)) from error
-    except ValueError as error:
-        raise error if isinstance(error, BadInput) else BadInput(str(error)) from error
-    path = Path(f"{sweep.name}.py" if options.out is None else options.out)
-    survey = plan(sweep, storage=options.storage, tracking_uri=options.tracking_uri)
-    check_new_file(path, text)
-    write_new(path, text)
-    return WrittenGrid(path, survey)
-
-
-def _asked(base: str, factors: Mapping[str, tuple[Any, ...]], options: GridOptions) -> GridSweep:
-    origin, source, _ = declared_sweep(base)
-    if origin.parts:
-        raise BadInput(
-            f"The sweep '{origin.name}' has parts of its own, which another file cannot import: "
-            f"write the design into {base}."
+        origin, source, _ = declared_sweep(base)
+        if origin.parts:
+            raise BadInput(
+                f"The sweep '{origin.name}' has parts of its own, which another file cannot "
+                f"import: write the design into {base}."
+            )
+        sweep, text = design_over(
+            origin, "" if source is not None else module_of(base), axes, options
         )
-    return GridSweep(
-        origin=origin,
-        module="" if source is not None else module_of(base),
-        factors=factors,
-        design=options.design,
-        resolution=options.resolution,
-        skip_unbuildable=options.skip_unbuildable,
-        settings=options.settings or {},
-        seeds=GridSweep.seeds if options.seeds is None else options.seeds,
-        name=options.name,
+    survey = survey_of_text(text, sweep.name, options)
+    return write_sweep(text, sweep.name, options), survey
+
+
+def design_over(
+    origin: Sweep, module: str, axes: Mapping[str, tuple[Any, ...]], options: GridOptions
+) -> tuple[Sweep, str]:
+    """Return the sweep, and the text of a file that defines an equal one.
+
+    Args:
+        origin: The sweep whose base is varied.
+        module: The module of the named sweep; "" for a sweep of a file, which cannot be imported.
+        axes: Path of a setting -> its levels.
+        options: The other options.
+
+    Raises:
+        ValueError: If the sweep is not valid.
+    """
+    names = tuple(short_names(tuple(axes)).values())
+    design = _DESIGNS[options.design]
+    combinations = f"{math.prod(map(len, axes.values())):,}"
+    title, question = (
+        text.format(varied=_varied(names), combinations=combinations)
+        for text in (design.title, design.question)
     )
+    base = with_settings(origin.base, options.settings or {})
+    fields: dict[str, Any] = {"axes": axes, **_plan_fields(axes, options)}
+    sweep = Sweep.grid(
+        name=_default_name(origin, names, options) if options.name is None else options.name,
+        description=f"{title[0].upper()}{title[1:]}.",
+        base=base,
+        seeds=_SEEDS if options.seeds is None else options.seeds,
+        **fields,
+    )
+    of_origin = f"{origin.name}{', changed' if base != origin.base else ''}"
+    docstring = f"{question}\n\nThe base is that of {of_origin}.\n{design.meaning}"
+    named = (module, origin.base) if module else None
+    return sweep, sweep_text(sweep, "grid", fields, docstring=docstring, named=named)
+
+
+def _plan_fields(axes: Mapping[str, tuple[Any, ...]], options: GridOptions) -> dict[str, Any]:
+    """Return what the file says of its design.
+
+    Raises:
+        ValueError: If the design does not have an option.
+    """
+    design = options.design
+    if options.skip_unbuildable and design != "full":
+        raise ValueError(
+            f"Only the design 'full' can skip combinations, got '{design}': leave "
+            f"skip_unbuildable out, and levels whose networks cannot be built."
+        )
+    if options.resolution is not None and design != "fractional":
+        raise ValueError(
+            f"Only the design 'fractional' has a resolution, got {options.resolution} for "
+            f"'{design}': leave it out."
+        )
+    fields: dict[str, Any] = {} if design == "full" else {"design": _DESIGNS[design].plan}
+    if options.skip_unbuildable:
+        fields["skip_unbuildable"] = True
+    if design == "fractional":
+        asked = FractionalFactorial(factors=axes, resolution=options.resolution)
+        fields["resolution"] = asked.fraction.resolution
+    return fields
+
+
+def _default_name(origin: Sweep, names: tuple[str, ...], options: GridOptions) -> str:
+    plain = re.sub(r"[^a-z0-9_]+", "_", "_".join((origin.name, *names)).lower()).strip("_")
+    if len(plain) <= _LONGEST_NAME:
+        return plain
+    return f"{origin.name[: _LONGEST_NAME - len(options.design) - 1]}_{options.design}"
+
+
+def _varied(names: tuple[str, ...]) -> str:
+    """Return the names of the factors, or their number if there are many."""
+    if len(names) == 1:
+        return names[0]
+    if len(names) > _MOST_NAMED or len("".join(names)) > _LONGEST_NAME // 2:
+        return f"{len(names)} settings"
+    return f"{', '.join(names[:-1])} and {names[-1]}"

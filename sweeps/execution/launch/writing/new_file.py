@@ -2,16 +2,18 @@
 
 from pathlib import Path
 
+from sweeps.execution.launch.writing.options import AblateOptions, GridOptions
 from sweeps.records.errors import BadInput
 from sweeps.storage.folder import Folder
 
 
-def check_new_file(path: Path, text: str) -> None:
-    """Check that a path is free, or holds just this text, and can hold a Python file.
+def write_sweep(text: str, name: str, options: AblateOptions | GridOptions) -> Path:
+    """Write a sweep's file to `--out`, else to its name in the current folder.
 
     Raises:
-        BadInput: In one sentence, if not.
+        BadInput: In one sentence, if the path is taken, or cannot hold a Python file.
     """
+    path = Path(f"{name}.py" if options.out is None else options.out)
     if path.suffix != ".py":
         raise BadInput(f"--out is to be the path of a Python file, x.py, got '{path}'.")
     if not path.parent.is_dir():
@@ -20,11 +22,13 @@ def check_new_file(path: Path, text: str) -> None:
         path.lstat()
         is_same = path.is_file() and not path.is_symlink() and path.read_bytes() == text.encode()
     except FileNotFoundError:
-        return
+        is_same = True
     except (OSError, ValueError) as error:
         raise BadInput(f"There can be no file '{path}' ({error}): give --out.") from error
     if not is_same:
         raise BadInput(f"Another file '{path}' exists already: give --out or --name.")
+    write_new(path, text)
+    return path
 
 
 def write_new(path: Path, text: str, advice: str = "give --out") -> None:

@@ -4,10 +4,20 @@ import importlib.util
 from pathlib import Path
 
 from search_spaces.catalogue import named_sweeps
-from search_spaces.codegen.example import example_text
 from sweeps.execution.launch.writing.new_file import write_new
+from sweeps.execution.launch.writing.templates import rendered
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import SLUG, SLUG_WORDS
+
+
+def example_text(name: str, *, is_search: bool = False) -> str:
+    """Return the text of a sweep file that runs as it is, with a comment on each thing to change.
+
+    Args:
+        name: Name of the sweep and of the file.
+        is_search: Whether it is a search; otherwise a design with custom parts.
+    """
+    return rendered(f"examples/{'search' if is_search else 'design'}.py", name=name)
 
 
 def new_sweep(name: str, *, is_search: bool = False) -> Path:

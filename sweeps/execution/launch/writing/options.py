@@ -1,9 +1,17 @@
-"""The options of `ablate` and `grid`, for the command line and for Python."""
+"""The options of `ablate` and `grid`."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+_Seeds = tuple[Annotated[int, Field(strict=True)], ...] | None
+_OUT: Any = Field(default=None, description="File to write [default: NAME.py].")
+_STORAGE: Any = Field(default=None, description="Storage folder [default: ./capsweep-store].")
+_TRACKING_URI: Any = Field(
+    default=None,
+    description="MLflow tracking store [default: the SQLite file in the storage folder].",
+)
 
 
 class AblateOptions(BaseModel):
@@ -15,19 +23,14 @@ class AblateOptions(BaseModel):
         default=None,
         description="Arm of the search at which the path ends [default: its first choice].",
     )
-    seeds: tuple[Annotated[int, Field(strict=True)], ...] | None = Field(
+    seeds: _Seeds = Field(
         default=None,
         description="List or ranges, 0,1,2 or 0-4 [default: the confirmation's, else fresh ones].",
     )
     name: str | None = Field(default=None, description="Name of the sweep [default: SEARCH_path].")
-    out: str | None = Field(default=None, description="File to write [default: NAME.py].")
-    storage: str | Path | None = Field(
-        default=None, description="Storage folder [default: ./capsweep-store]."
-    )
-    tracking_uri: str | None = Field(
-        default=None,
-        description="MLflow tracking store [default: the SQLite file in the storage folder].",
-    )
+    out: str | None = _OUT
+    storage: str | Path | None = _STORAGE
+    tracking_uri: str | None = _TRACKING_URI
 
 
 class GridOptions(BaseModel):
@@ -50,20 +53,13 @@ class GridOptions(BaseModel):
         default=False,
         description="Leave out combinations whose network cannot be built, of a full design.",
     )
-    seeds: tuple[Annotated[int, Field(strict=True)], ...] | None = Field(
-        default=None, description="List or ranges, 0,1,2 or 0-4 [default: 0-4]."
-    )
+    seeds: _Seeds = Field(default=None, description="List or ranges, 0,1,2 or 0-4 [default: 0-4].")
     name: str | None = Field(
         default=None, description="Name of the sweep [default: base and factors]."
     )
-    out: str | None = Field(default=None, description="File to write [default: NAME.py].")
+    out: str | None = _OUT
     settings: dict[str, Any] | None = Field(
         default=None, description="Change a setting of the base."
     )
-    storage: str | Path | None = Field(
-        default=None, description="Storage folder [default: ./capsweep-store]."
-    )
-    tracking_uri: str | None = Field(
-        default=None,
-        description="MLflow tracking store [default: the SQLite file in the storage folder].",
-    )
+    storage: str | Path | None = _STORAGE
+    tracking_uri: str | None = _TRACKING_URI

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from capsmodel.settings.messages import settings_of
-from capsmodel.settings.parts import Part, Settings, is_built_in
+from capsmodel.settings.parts import Part, Settings
 from capsmodel.spelling import short_names
 
 Change = Mapping[str, Any]
@@ -30,37 +30,23 @@ def changes_between(before: Settings, after: Settings, above: str = "") -> Itera
         if isinstance(old, Settings) and type(old) is type(new):
             yield from changes_between(old, new, f"{path}.")
         elif isinstance(new, Part):
-            yield {path: new.kind} | merged(changes_between(_of_defaults(new), new, f"{path}."))
+            # a setting without a default is absent from the part that it is compared with
+            yield {path: new.kind} | settings_between(type(new).model_construct(), new, f"{path}.")
         else:
             yield {path: new}
 
 
-def merged(changes: Iterator[Change]) -> dict[str, Any]:
-    """Return several changes as one."""
+def settings_between(before: Settings, after: Settings, above: str = "") -> dict[str, Any]:
+    """Return the changes that turn settings into others, as one."""
+    changes = changes_between(before, after, above)
     return {path: value for change in changes for path, value in change.items()}
 
 
-def named_changes(changes: Iterator[Change]) -> dict[str, Change]:
-    """Return changes by the names that tables show: `iterations=4`, `routing=uniform`."""
-    by_path = {next(iter(change)): change for change in changes}
+def named_changes(before: Settings, after: Settings) -> dict[str, Change]:
+    """Return the changes by the names that tables show: `iterations=4`, `routing=uniform`."""
+    by_path = {next(iter(change)): change for change in changes_between(before, after)}
     short = short_names(tuple(by_path))
     return {f"{short[path]}={_shown(change[path])}": change for path, change in by_path.items()}
-
-
-def custom_parts_in(*trees: Settings) -> tuple[type[Part], ...]:
-    """Return the classes of the parts in settings that are not built in, each once."""
-    values = (getattr(tree, name) for tree in trees for name in type(tree).model_fields)
-    classes: dict[type[Part], None] = {}
-    for part in values:
-        if isinstance(part, Part):
-            custom = () if is_built_in(type(part)) else (type(part),)
-            classes |= dict.fromkeys((*custom, *custom_parts_in(part)))
-    return tuple(classes)
-
-
-def _of_defaults(part: Part) -> Settings:
-    """Return a part of the same kind with default settings; settings without one are absent."""
-    return type(part).model_construct()
 
 
 def _shown(value: Any) -> str:

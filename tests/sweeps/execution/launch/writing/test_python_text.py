@@ -2,7 +2,7 @@
 
 import ast
 import subprocess
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from search_spaces.codegen.python_text import Call, Imported, import_lines, python_text
+from sweeps.execution.launch.writing.python_text import python_text
+from tests.sweeps.execution.launch.writing.ruff import RUFF
 
 
 def plain_values(letters: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
@@ -42,7 +43,7 @@ def test_what_is_written_is_read_back_and_runs_nothing(value: Any, indent: int) 
 
 def formatted(tmp_path: Path, text: str) -> str:
     done = subprocess.run(
-        [Path(sys.executable).parent / "ruff", "format", "--isolated", "-"],
+        [RUFF, "format", "--isolated", "-"],
         input=text,
         capture_output=True,
         text=True,
@@ -65,23 +66,24 @@ LONG = [
     ["it's", 'say "no"', "both ' and \"", "a\\b", "a\nb", "é\x1b", "'", '"'],
     {"model.routing.initial_logits": ("zero", "learned", "normal", "and another of some length")},
     [["x" * 40, "y" * 40], {"z" * 40: "y" * 40}],
-    Call(Imported("", "tuple"), (Call(Imported("", "range"), (20,)),)),
-    Call(Imported("m", "f"), (Imported("m", "X", rest=".base"), {"a": 1}), {"b": ("c" * 30,) * 3}),
+    range(20),
+    (Path, range(3, 9), ("c" * 30,) * 3),
 ]
 
 
+def in_a_call(values: Sequence[Any]) -> str:
+    """Return the values as arguments of calls, on whose lines a comma follows."""
+    return "".join(f"f(\n    x={python_text(value, 4, 2)},\n)\n" for value in values)
+
+
 def test_ruff_leaves_it_as_it_is(tmp_path: Path) -> None:
-    text = "".join(
-        f"x_{place} = {python_text(value, before=len(f'x_{place} = '))}\n"
-        for place, value in enumerate(LONG)
-    )
+    text = in_a_call(LONG)
     assert formatted(tmp_path, text) == text
 
 
 @pytest.mark.parametrize("length", range(76, 82))
 def test_ruff_leaves_a_line_that_just_fits_as_it_is(tmp_path: Path, length: int) -> None:
-    values = ["x" * length], ("x" * length,), [["x" * (length - 4)], 1]
-    text = "".join(f"x = {python_text(value, before=4)}\n" for value in values)
+    text = in_a_call(["x" * length, ("x" * length,), [["x" * (length - 4)], 1]])
     assert formatted(tmp_path, text) == text
 
 
@@ -90,7 +92,7 @@ def test_ruff_leaves_a_line_that_just_fits_as_it_is(tmp_path: Path, length: int)
 def test_ruff_leaves_any_value_as_it_is(
     tmp_path_factory: pytest.TempPathFactory, values: list[Any]
 ) -> None:
-    text = "".join(f"x = {python_text(value, before=4)}\n" for value in values)
+    text = in_a_call(values)
     assert formatted(tmp_path_factory.getbasetemp(), text) == text
 
 
@@ -98,20 +100,3 @@ def test_ruff_leaves_any_value_as_it_is(
 def test_what_is_no_plain_value_is_refused(value: Any) -> None:
     with pytest.raises(ValueError, match="There is no Python text for"):
         python_text([value])
-
-
-def test_each_name_is_imported_once_by_module() -> None:
-    names = [
-        Imported("b", "second"),
-        Imported("a.c", "SWEEP", alias="MINE"),
-        Imported("b", "first"),
-        Imported("b", "second"),
-        Imported("", "tuple"),
-    ]
-    assert import_lines(iter(names)) == [
-        "from a.c import SWEEP as MINE",
-        "from b import first, second",
-    ]
-    many = [Imported("b", f"name_number_{place}") for place in range(8)]
-    (line,) = import_lines(iter(many))
-    assert line.startswith("from b import (\n    name_number_0,\n")

@@ -1,8 +1,6 @@
 """Sweep files to begin with: they run as they are, and their parts keep the laws of theirs."""
 
 import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +13,9 @@ from capsmodel.routing import VectorRouting
 from capsmodel.testing import DataSetContract, LossContract, VectorRoutingContract
 from capsmodel.training.training import Training
 from search_spaces import Search
-from search_spaces.codegen.example import example_text
 from search_spaces.sweep_file import module_from_text
+from sweeps.execution.launch.writing.new_sweep import example_text
+from tests.sweeps.execution.launch.writing.ruff import assert_nothing_to_do
 
 DESIGN: Any = module_from_text(example_text("mine"), "mine.py")
 SEARCH: Any = module_from_text(example_text("found", is_search=True), "found.py")
@@ -67,14 +66,6 @@ def test_the_sweep_has_the_name_that_was_asked_for() -> None:
     assert "my_sweep" not in example_text("mine") + example_text("found", is_search=True)
 
 
-@pytest.mark.parametrize("words", [["format", "--check"], ["check", "--select=E,F,I,D,N,B,UP"]])
-def test_ruff_has_nothing_to_say(tmp_path: Path, words: list[str]) -> None:
-    (tmp_path / "mine.py").write_text(example_text("mine"), encoding="utf-8")
-    (tmp_path / "found.py").write_text(example_text("found", is_search=True), encoding="utf-8")
-    ruff = Path(sys.executable).parent / "ruff"
-    options = ["--isolated", "--line-length=100", "--target-version=py311"]
-    options += ["--ignore=D203,D213,D400,D413,D415"] * (words[0] == "check")
-    done = subprocess.run(
-        [ruff, *words, *options, "."], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout
+def test_ruff_has_nothing_to_say(tmp_path: Path) -> None:
+    texts = {"mine": example_text("mine"), "found": example_text("found", is_search=True)}
+    assert_nothing_to_do(tmp_path, texts)

@@ -1,1 +1,0 @@
-"""Sweeps as the text of Python files, as a person would write them."""

@@ -1,1 +1,0 @@
-"""Sweep files to begin with: read as texts, imported by nobody."""
