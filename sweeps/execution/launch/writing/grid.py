@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from capsmodel.overrides import with_settings
 from capsmodel.spelling import short_names
@@ -23,51 +23,12 @@ from sweeps.execution.plan.definition import declared_sweep
 from sweeps.execution.survey.survey import Survey
 from sweeps.records.errors import BadInput
 
-
-class _Design(NamedTuple):
-    """A kind of design with its texts, which have fields `{varied}` and `{combinations}`.
-
-    Attributes:
-        plan: The class of its plan.
-        title: The description of the sweep.
-        question: The first line of the file.
-        meaning: What the design can show, and what it cannot.
-    """
-
-    plan: type[FactorDesign]
-    title: str
-    question: str
-    meaning: str
-
-
-_DESIGNS: Mapping[str, _Design] = MappingProxyType(
+_DESIGNS: Mapping[str, type[FactorDesign]] = MappingProxyType(
     {
-        "full": _Design(
-            FullFactorial,
-            "{varied} in all combinations",
-            "How do results depend on {varied}? All {combinations} combinations.",
-            "It tells what each does on average over the others, and whether one depends on "
-            "another.",
-        ),
-        "one_factor": _Design(
-            OneFactor,
-            "{varied}, one change at a time",
-            "What does each change of {varied} do, one at a time?",
-            "It tells what each change does to this base, not whether two of them help together.",
-        ),
-        "fractional": _Design(
-            FractionalFactorial,
-            "{varied} in a fraction of all combinations",
-            "Which of {varied} matter? A fraction of all {combinations} combinations.",
-            "It finds some effects only as a sum with others: capsweep plan names them.",
-        ),
-        "plackett_burman": _Design(
-            PlackettBurman,
-            "{varied} in a screen",
-            "Which of {varied} matter at all? A screen in few arms.",
-            "An interaction can pass for a main effect: what it finds is to be confirmed by a "
-            "design\nof the few settings that are left.",
-        ),
+        "full": FullFactorial,
+        "one_factor": OneFactor,
+        "fractional": FractionalFactorial,
+        "plackett_burman": PlackettBurman,
     }
 )
 _SEEDS = (0, 1, 2, 3, 4)
@@ -122,12 +83,7 @@ def design_over(
         ValueError: If the sweep is not valid.
     """
     names = tuple(short_names(tuple(axes)).values())
-    design = _DESIGNS[options.design]
-    combinations = f"{math.prod(map(len, axes.values())):,}"
-    title, question = (
-        text.format(varied=_varied(names), combinations=combinations)
-        for text in (design.title, design.question)
-    )
+    title, question, meaning = _words(options.design, _varied(names), axes)
     base = with_settings(origin.base, options.settings or {})
     fields: dict[str, Any] = {"axes": axes, **_plan_fields(axes, options)}
     sweep = Sweep.grid(
@@ -138,9 +94,38 @@ def design_over(
         **fields,
     )
     of_origin = f"{origin.name}{', changed' if base != origin.base else ''}"
-    docstring = f"{question}\n\nThe base is that of {of_origin}.\n{design.meaning}"
+    docstring = f"{question}\n\nThe base is that of {of_origin}.\n{meaning}"
     named = (module, origin.base) if module else None
     return sweep, sweep_text(sweep, "grid", fields, docstring=docstring, named=named)
+
+
+def _words(design: str, varied: str, axes: Mapping[str, tuple[Any, ...]]) -> tuple[str, str, str]:
+    """Return the title of a design, its question, and what it can show and cannot."""
+    combinations = f"{math.prod(map(len, axes.values())):,} combinations"
+    return {
+        "full": (
+            f"{varied} in all combinations",
+            f"How do results depend on {varied}? All {combinations}.",
+            "It tells what each does on average over the others, and whether one depends on "
+            "another.",
+        ),
+        "one_factor": (
+            f"{varied}, one change at a time",
+            f"What does each change of {varied} do, one at a time?",
+            "It tells what each change does to this base, not whether two of them help together.",
+        ),
+        "fractional": (
+            f"{varied} in a fraction of all combinations",
+            f"Which of {varied} matter? A fraction of all {combinations}.",
+            "It finds some effects only as a sum with others: capsweep plan names them.",
+        ),
+        "plackett_burman": (
+            f"{varied} in a screen",
+            f"Which of {varied} matter at all? A screen in few arms.",
+            "An interaction can pass for a main effect: what it finds is to be confirmed by a "
+            "design\nof the few settings that are left.",
+        ),
+    }[design]
 
 
 def _plan_fields(axes: Mapping[str, tuple[Any, ...]], options: GridOptions) -> dict[str, Any]:
@@ -160,7 +145,7 @@ def _plan_fields(axes: Mapping[str, tuple[Any, ...]], options: GridOptions) -> d
             f"Only the design 'fractional' has a resolution, got {options.resolution} for "
             f"'{design}': leave it out."
         )
-    fields: dict[str, Any] = {} if design == "full" else {"design": _DESIGNS[design].plan}
+    fields: dict[str, Any] = {} if design == "full" else {"design": _DESIGNS[design]}
     if options.skip_unbuildable:
         fields["skip_unbuildable"] = True
     if design == "fractional":

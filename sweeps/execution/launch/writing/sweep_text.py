@@ -4,6 +4,7 @@ import ast
 import sys
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -66,8 +67,7 @@ def sweep_text(
         "sweep.py.jinja",
         sweep=sweep,
         constructor=constructor,
-        fields={**fields, "seeds": _seeds(sweep.seeds)}
-        | ({"parts": code.parts} if code.parts else {}),
+        fields={**fields, "seeds": _seeds(sweep.seeds)},
         docstring=docstring,
         base=f"{alias}.base" if alias else "TrainingConfig()",
         settings=settings,
@@ -144,9 +144,11 @@ def _import_lines(
     lines += [
         f"from {module} import {', '.join(sorted(by_module[module]))}" for module in by_module
     ]
-    blocks: dict[int, list[str]] = {}
-    for line in sorted(lines, key=lambda line: (line.startswith("from"), line.split()[1])):
-        top = line.split()[1].partition(".")[0]
-        place = 0 if top == "__future__" else 2 - (top in sys.stdlib_module_names)
-        blocks.setdefault(place, []).append(line)
-    return ["\n".join(blocks[place]) for place in sorted(blocks)]
+    lines.sort(key=lambda line: (_block(line), line.startswith("from"), line.split()[1]))
+    return ["\n".join(block) for _, block in groupby(lines, _block)]
+
+
+def _block(line: str) -> int:
+    """Return the place of an import's block: of the language, the standard library, the rest."""
+    top = line.split()[1].partition(".")[0]
+    return 0 if top == "__future__" else 2 - (top in sys.stdlib_module_names)
