@@ -4,7 +4,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count, islice
 
 import numpy as np
@@ -28,11 +28,12 @@ from sweeps.aggregation.statistics.arm_spread import (
     with_others,
 )
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
-from sweeps.aggregation.statistics.rule_power import (
+from sweeps.aggregation.statistics.power import (
     FEWEST_ERRORS,
+    POWER,
     Requirement,
     VarianceParts,
-    detectable_by_rule,
+    detectable,
     power_of_rule,
 )
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
@@ -44,19 +45,6 @@ MOST_PILOT_SEEDS = 10
 """Seeds 0 to 9 are where pilots are looked for."""
 LIKELY, SAFE = 0.5, 0.8  # confidence of the spread that is reckoned with
 _WITHOUT_END = 10**9
-
-
-@dataclass(frozen=True)
-class Aim:
-    """The difference that a sweep is to find.
-
-    Attributes:
-        effect: A true difference of test errors, a fraction.
-        power: How often an arm that differs by it is found different.
-    """
-
-    effect: float
-    power: float
 
 
 @dataclass(frozen=True)
@@ -104,7 +92,7 @@ class Pilot:
     @property
     def degrees(self) -> float:
         """Degrees of freedom of the pooled spread over seeds; the arms share the baseline."""
-        return joined_degrees(self._together)
+        return joined_degrees(pooled(self.arms))
 
     def parts(self, confidence: float) -> dict[str, VarianceParts]:
         """Return variance parts by arm that are no smaller than the true ones, with confidence.
@@ -114,10 +102,10 @@ class Pilot:
         Source: upper limits of variances for sample sizes: Browne 1995, On the use of a pilot
         sample for sample size determination.
         """
-        together = self._together
-        pooled = float(np.mean([arm.of_seeds for arm in together]))
+        together = pooled(self.arms)
+        of_all = float(np.mean([arm.of_seeds for arm in together]))
         rest = float(np.mean([arm.of_rest for arm in together]))
-        of_seeds = _limit(pooled, joined_degrees(together), confidence) - rest
+        of_seeds = _limit(of_all, joined_degrees(together), confidence) - rest
 
         def parts_of(arm: ArmSpread) -> VarianceParts:
             clusters = arm.way.num_clusters
@@ -133,10 +121,6 @@ class Pilot:
 
         return {arm.arm: parts_of(arm) for arm in self.arms}
 
-    @property
-    def _together(self) -> list[ArmSpread]:
-        return pooled(self.arms)
-
 
 @dataclass(frozen=True)
 class SeedsNeeded:
@@ -144,7 +128,6 @@ class SeedsNeeded:
 
     Attributes:
         pilot: What they were computed from.
-        all_arms: Fresh seeds, for all arms together.
         each_arm: Fresh seeds for each arm alone, by name.
         with_pilot_seeds: All seeds where those of the pilot stay in the table: as they were looked
             at, more evidence is needed.
@@ -155,15 +138,20 @@ class SeedsNeeded:
     """
 
     pilot: Pilot
-    all_arms: Needed
     each_arm: dict[str, Needed]
     with_pilot_seeds: Needed
     at_best: float
     images: int | None = None
     with_images: Needed | None = None
 
+    @property
+    def all_arms(self) -> Needed:
+        """Fresh seeds, for all arms together."""
+        each = self.each_arm.values()
+        return Needed(_most([one.likely for one in each]), _most([one.safe for one in each]))
 
-def seeds_needed(pilot: Pilot, aim: Aim) -> SeedsNeeded:
+
+def seeds_needed(pilot: Pilot, effect: float, power: float = POWER) -> SeedsNeeded:
     """Return how many seeds and images it takes to find a difference in each arm of a table.
 
     It uses the rule of tables: Holm's first step over all comparisons, by seeds and images. An arm
@@ -171,98 +159,76 @@ def seeds_needed(pilot: Pilot, aim: Aim) -> SeedsNeeded:
 
     Args:
         pilot: The trials so far.
-        aim: The difference to find, and how often.
+        effect: The true difference of test errors that is to be found, a fraction.
+        power: How often an arm that differs by it is to be found different.
     """
-    clusters, num = pilot.num_clusters, pilot.num_compared
-    fresh = _first_step(pilot)
+    num, clusters = pilot.num_compared, pilot.num_clusters
+    fresh = Requirement(SIGNIFICANCE / num, num_sharing=num)
     after_looking = Requirement(fresh.level / 2, evidence_needed(num), num)
+    likely, safe = (with_others(pilot.parts(sure)) for sure in (LIKELY, SAFE))
 
-    def needed(arms: Collection[str], asked: Requirement, num_clusters: int = clusters) -> Needed:
-        likely, safe = (
-            fewest_seeds(with_others(pilot.parts(sure), arms), num_clusters, aim, asked)
-            for sure in (LIKELY, SAFE)
+    def needed(names: Collection[str], asked: Requirement, num_clusters: int = clusters) -> Needed:
+        find = partial(fewest_seeds, requirement=asked, power=power)
+        num_likely, num_safe = (
+            find([arms[name] for name in names], num_clusters, effect) for arms in (likely, safe)
         )
-        return Needed(likely, safe)
+        return Needed(num_likely, num_safe)
 
-    names = [arm.arm for arm in pilot.arms]
-    at_best = _at_best(pilot, aim.power)
-    images = _clusters_needed(pilot, aim) if at_best > aim.effect else None
+    def without_end(parts: VarianceParts, num_clusters: int, effect: float) -> float:
+        return power_of_rule(parts, _WITHOUT_END, num_clusters, effect, requirement=fresh)
+
+    def are_found(num_clusters: int) -> bool:
+        return all(without_end(parts, num_clusters, effect) >= power for parts in alone)
+
+    alone = [parts for parts, _ in likely.values()]
+    at_best = max(
+        detectable(partial(without_end, parts, clusters), power) if parts.of_images else 0.0
+        for parts in alone
+    )
+    images = _first(range(clusters, _WITHOUT_END), are_found) if at_best > effect else None
+    twice = 2 * (images or 0)  # which then cause half of the variance that is allowed
     return SeedsNeeded(
         pilot=pilot,
-        all_arms=needed(names, fresh),
-        each_arm={name: needed([name], fresh) for name in names},
-        with_pilot_seeds=needed(names, after_looking),
+        each_arm={name: needed([name], fresh) for name in likely},
+        with_pilot_seeds=needed(likely, after_looking),
         at_best=at_best,
-        images=None if images is None else _as_images(images, pilot),
-        with_images=None if images is None else needed(names, fresh, images),
+        images=math.ceil(twice * pilot.num_images / clusters) if twice else None,
+        with_images=needed(likely, fresh, twice) if twice else None,
     )
 
 
 def fewest_seeds(
     arms: Collection[tuple[VarianceParts, VarianceParts]],
     num_clusters: int,
-    aim: Aim,
-    asked: Requirement,
+    effect: float,
+    *,
+    requirement: Requirement,
+    power: float = POWER,
 ) -> int | None:
     """Return how many seeds find the difference in each arm; None if `MOST_SEEDS` do not.
 
     Args:
         arms: The variance parts of each, and of the other arms of its table.
         num_clusters: Number of images, or of objects where several images show one.
-        aim: The difference to find, and how often.
-        asked: What the verdict requires.
+        effect: The true difference, a fraction.
+        requirement: What the verdict requires.
+        power: How often it is to be found.
     """
 
-    def is_enough(num_seeds: int) -> bool:
+    def are_found(num: int) -> bool:
         powers = (
-            power_of_rule(
-                one, num_seeds, num_clusters, aim.effect, requirement=asked, others=others
-            )
-            for one, others in arms
+            power_of_rule(parts, num, num_clusters, effect, requirement=requirement, others=others)
+            for parts, others in arms
         )
-        return all(power >= aim.power for power in powers)
+        return all(found >= power for found in powers)
 
-    return _first(range(FEWEST_SEEDS, MOST_SEEDS + 1), is_enough)
-
-
-def _first_step(pilot: Pilot) -> Requirement:
-    """Return what a verdict requires in a table of the pilot's arms, without added seeds."""
-    return Requirement(SIGNIFICANCE / pilot.num_compared, num_sharing=pilot.num_compared)
+    return _first(range(FEWEST_SEEDS, MOST_SEEDS + 1), are_found)
 
 
-def _clusters_needed(pilot: Pilot, aim: Aim) -> int | None:
-    """Return with how many images or objects these cause half of the allowed variance."""
-    asked = _first_step(pilot)
-    arms = [*pilot.parts(LIKELY).values()]
-
-    def is_enough(num: int) -> bool:
-        powers = (
-            power_of_rule(one, _WITHOUT_END, num, aim.effect, requirement=asked) for one in arms
-        )
-        return all(power >= aim.power for power in powers)
-
-    alone = _first(range(pilot.num_clusters, _WITHOUT_END), is_enough)
-    return None if alone is None else 2 * alone
-
-
-def _at_best(pilot: Pilot, power: float) -> float:
-    """Return the difference that unlimited seeds find; 0 if images do not matter."""
-    differences = (
-        detectable_by_rule(
-            parts,
-            _WITHOUT_END,
-            pilot.num_clusters,
-            requirement=_first_step(pilot),
-            power=power,
-        )
-        for parts in pilot.parts(LIKELY).values()
-        if parts.of_images
-    )
-    return max(differences, default=0.0)
-
-
-def _as_images(num_clusters: int, pilot: Pilot) -> int:
-    return math.ceil(num_clusters * pilot.num_images / pilot.num_clusters)
+def _most(numbers: Collection[int | None]) -> int | None:
+    """Return the largest, None where one is unknown."""
+    known = [number for number in numbers if number is not None]
+    return max(known) if len(known) == len(numbers) else None
 
 
 def _first(numbers: range, is_enough: Callable[[int], bool]) -> int | None:

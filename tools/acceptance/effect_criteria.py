@@ -9,14 +9,15 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sweeps.aggregation.statistics.contrasts import Contrast, all_terms, contrasts
-from sweeps.aggregation.statistics.effect_power import (
-    EffectRequirement,
-    GridParts,
-    detectable_effect,
-)
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.joint_test import JointTest, joint_test
-from sweeps.aggregation.statistics.rule_power import FEWEST_ERRORS
+from sweeps.aggregation.statistics.power import (
+    FEWEST_ERRORS,
+    GridParts,
+    Requirement,
+    detectable,
+    power_of_rule,
+)
 from tools.acceptance.figures import Figure, counted
 from tools.acceptance.judged_tables import holm_rows
 from tools.acceptance.logit_networks import LogitGenerator
@@ -74,23 +75,21 @@ def reach(
     num_arms, num_seeds, num_images = wrong.shape
     if wrong.sum() < FEWEST_ERRORS * num_arms:
         return np.inf
-    contrast, all_degrees = (
-        grid.contrasts[term],
-        sum(contrast.degrees for contrast in grid.contrasts),
+    contrast = grid.contrasts[term]
+    all_degrees = sum(contrast.degrees for contrast in grid.contrasts)
+    parts = GridParts.of(wrong.astype(float), objects)
+    sizes = (num_seeds, num_images if objects is None else len(np.unique(objects)))
+    length = contrast.unit if contrast.effect is None else float(np.linalg.norm(contrast.effect))
+    requirement = Requirement(
+        SIGNIFICANCE / len(grid.contrasts),
+        num_contrasts=contrast.degrees,
+        block_degrees=float((num_arms - 1) * num_seeds - all_degrees),
     )
-    return detectable_effect(
-        GridParts.of(wrong.astype(float), objects),
-        num_seeds,
-        num_images if objects is None else len(np.unique(objects)),
-        EffectRequirement(
-            degrees=contrast.degrees,
-            length=contrast.unit
-            if contrast.effect is None
-            else float(np.linalg.norm(contrast.effect)),
-            level=SIGNIFICANCE / len(grid.contrasts),
-            block_degrees=float((num_arms - 1) * num_seeds - all_degrees),
-        ),
-    )
+
+    def power_at(effect: float) -> float:
+        return power_of_rule(parts.at(effect), *sizes, effect / length, requirement=requirement)
+
+    return detectable(power_at)
 
 
 def judged_effects(

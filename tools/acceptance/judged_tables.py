@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from sweeps.aggregation.statistics.arm_spread import ArmSpread, reaches
 from sweeps.aggregation.statistics.equivalence import beyond_margin
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
-from sweeps.aggregation.statistics.rule_power import FEWEST_ERRORS, Requirement
+from sweeps.aggregation.statistics.power import FEWEST_ERRORS, Requirement
 from sweeps.aggregation.statistics.shared_seeds import own_variances, share_seeds
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay, two_way
 

@@ -10,13 +10,12 @@ from jaxtyping import Bool, Float
 from sweeps.aggregation.seed_planning import (
     LIKELY,
     SAFE,
-    Aim,
     Pilot,
     fewest_seeds,
 )
 from sweeps.aggregation.statistics.arm_spread import set_apart, with_others
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
-from sweeps.aggregation.statistics.rule_power import (
+from sweeps.aggregation.statistics.power import (
     FEWEST_ERRORS,
     POWER,
     Requirement,
@@ -78,9 +77,9 @@ def pilot_plans(
             pilot = pilot_from(of_pilot, generator)
             for sure, numbers in plans.items():
                 every = pilot.parts(sure) if has_spread(pilot) else {}
-                pilot_parts = with_others(every, every)
+                pilot_parts = with_others(every)
                 planned = (
-                    planned_by(pilot_parts, generator, effect, compared, images)
+                    planned_by([*pilot_parts.values()], generator, effect, compared, images)
                     if pilot_parts
                     else None
                 )
@@ -132,7 +131,7 @@ def planned_by(
 ) -> int | None:
     """Return the number of seeds that is planned by some variance parts."""
     clusters = generator.num_objects or images
-    return fewest_seeds(parts, clusters, Aim(effect, POWER), _asked(compared))
+    return fewest_seeds(parts, clusters, effect, requirement=_asked(compared))
 
 
 def has_spread(pilot: Pilot) -> bool:

@@ -22,7 +22,7 @@ from sweeps.aggregation.statistics.families import (
     simultaneous_confidence,
 )
 from sweeps.aggregation.statistics.intervals import Interval
-from sweeps.aggregation.statistics.rule_power import (
+from sweeps.aggregation.statistics.power import (
     FEWEST_ERRORS,
     Requirement,
 )

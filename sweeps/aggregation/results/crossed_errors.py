@@ -10,7 +10,7 @@ from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.measured_arms import errors_on_test_images
 from sweeps.aggregation.results.paired_errors import why_not_by_image
 from sweeps.aggregation.results.predictions import Predictions
-from sweeps.aggregation.statistics.rule_power import FEWEST_ERRORS
+from sweeps.aggregation.statistics.power import FEWEST_ERRORS
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 from sweeps.records.trial_record import Outcome, TrialRecord
 

@@ -13,17 +13,18 @@ from sweeps.aggregation.results.comparisons import evidence_needed
 from sweeps.aggregation.results.crossed_errors import CrossedErrors, crossed_errors
 from sweeps.aggregation.results.factors import Factor, estimable_terms, factors_of, level_places
 from sweeps.aggregation.results.predictions import Predictions
-from sweeps.aggregation.statistics.added_seeds import level_of_evidence, log_e_value
+from sweeps.aggregation.statistics.added_seeds import log_e_value
 from sweeps.aggregation.statistics.block_anova import BlockAnova, block_anova
 from sweeps.aggregation.statistics.contrasts import Contrast, Term, contrasts
-from sweeps.aggregation.statistics.effect_power import (
-    EffectRequirement,
-    GridParts,
-    detectable_effect,
-)
 from sweeps.aggregation.statistics.families import SIGNIFICANCE, holm, simultaneous_confidence
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.statistics.joint_test import joint_test
+from sweeps.aggregation.statistics.power import (
+    GridParts,
+    Requirement,
+    detectable,
+    power_of_rule,
+)
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay, two_way
 from sweeps.records.manifest import Manifest
 
@@ -314,20 +315,20 @@ def _with_reach(one: Effect, parts: GridParts, effects: Effects) -> Effect:
     test, num_seeds = one.test, len(effects.crossed.seeds)
     if test is None or test.way is None or not test.has_spread:
         return one
-    weights = one.contrast.effect
-    is_added, num = test.log_e is not None, test.num_together
-    smallest = detectable_effect(
-        parts,
-        num_seeds,
-        test.way.num_clusters,
-        EffectRequirement(
-            degrees=1 if weights is not None else one.contrast.degrees,
-            length=one.contrast.unit if weights is None else float(np.linalg.norm(weights)),
-            level=test.level / num,
-            evidence_level=level_of_evidence(num_seeds, evidence_needed(num)) if is_added else None,
-            block_degrees=float(effects.anova.residual_degrees or math.inf),
-        ),
+    weights, num = one.contrast.effect, test.num_together
+    length = one.contrast.unit if weights is None else float(np.linalg.norm(weights))
+    asked = Requirement(
+        level=test.level / num,
+        log_e=None if test.log_e is None else evidence_needed(num),
+        num_contrasts=1 if weights is not None else one.contrast.degrees,
+        block_degrees=float(effects.anova.residual_degrees or math.inf),
     )
+    sizes = (num_seeds, test.way.num_clusters)
+
+    def power_at(effect: float) -> float:
+        return power_of_rule(parts.at(effect), *sizes, effect / length, requirement=asked)
+
+    smallest = detectable(power_at)
     return replace(one, test=replace(test, detectable=smallest if smallest < math.inf else None))
 
 

@@ -1,15 +1,17 @@
 """How far seeds move each arm of a table, which they move more, and what the table can find."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
 
-from sweeps.aggregation.statistics.rule_power import (
+from sweeps.aggregation.statistics.power import (
     Requirement,
     VarianceParts,
-    detectable_by_rule,
+    detectable,
+    power_of_rule,
 )
 from sweeps.aggregation.statistics.shared_seeds import (
     APART,
@@ -111,15 +113,15 @@ def _covariance(arms: Sequence[ArmSpread]) -> Float[np.ndarray, "arms arms"]:
 
 
 def with_others(
-    parts: Mapping[str, VarianceParts], arms: Collection[str]
-) -> list[tuple[VarianceParts, VarianceParts]]:
-    """Return the parts of some arms, each with those of the other arms of the table together."""
+    parts: Mapping[str, VarianceParts],
+) -> dict[str, tuple[VarianceParts, VarianceParts]]:
+    """Return the parts of each arm with those of the other arms of the table together."""
 
     def others(arm: str) -> VarianceParts:
         of_seeds = [one.of_seeds for name, one in parts.items() if name != arm]
         return replace(parts[arm], of_seeds=float(np.mean(of_seeds or [parts[arm].of_seeds])))
 
-    return [(parts[arm], others(arm)) for arm in arms]
+    return {arm: (of_arm, others(arm)) for arm, of_arm in parts.items()}
 
 
 def with_errors(
@@ -148,7 +150,7 @@ def reaches(arms: Sequence[ArmSpread], asked: Requirement) -> dict[str, float]:
         asked: What a verdict requires.
 
     Returns:
-        Fractions, 1 for all beyond `rule_power.LARGEST`; infinity where nothing can be found.
+        Fractions, 1 for all beyond `power.LARGEST`; infinity where nothing can be found.
     """
     num_seeds, num_clusters = (
         min(getattr(arm.way, name) for arm in arms) for name in ("num_seeds", "num_clusters")
@@ -170,9 +172,10 @@ def reaches(arms: Sequence[ArmSpread], asked: Requirement) -> dict[str, float]:
     found = dict[str, float]()
     for group in groups:
         name = group[0].arm
-        others = None if len(groups) == 1 else with_others(by_arm, [name])[0][1]
-        reach = detectable_by_rule(
-            by_arm[name], num_seeds, num_clusters, requirement=asked, others=others
+        others = None if len(groups) == 1 else with_others(by_arm)[name][1]
+        sizes = (num_seeds, num_clusters)
+        reach = detectable(
+            partial(power_of_rule, by_arm[name], *sizes, requirement=asked, others=others)
         )
         found |= dict.fromkeys([arm.arm for arm in group], reach)
     return {arm.arm: found[arm.arm] for arm in arms}

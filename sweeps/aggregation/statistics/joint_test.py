@@ -1,6 +1,7 @@
 """Several contrasts tested at once: whether any of them would stand with new seeds and images."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -70,26 +71,35 @@ def joint_test(
     """
     way = two_way(differences, objects)
     spread = mean_covariances(differences, objects)
-    of_seeds, of_images, of_rest = (
-        np.asarray(part.sum(axis=-1)) for part in (way.over_seeds, way.over_images, way.residual)
-    )
-    seeds = _alone(of_seeds, spread.over_seeds, way.num_seeds)
-    images = _alone(of_images, spread.over_images, way.num_clusters)
-    together = np.asarray(of_seeds + of_images)
-    parts = of_seeds**2 / seeds.below + of_images**2 / images.below
-    both = JointError(
-        np.asarray(np.maximum(together - of_rest, np.maximum(of_seeds, of_images))),
-        _alike(spread.over_seeds + spread.over_images),
-        np.where(parts > 0, together**2 / np.where(parts > 0, parts, 1.0), seeds.below),
-    )
-    return JointTest(way, (both, seeds, images))
+    parts = ("over_seeds", "over_images", "residual")
+    summed = {name: np.asarray(getattr(way, name).sum(axis=-1)) for name in parts}
+    of_seeds, of_images = spread.over_seeds, spread.over_images
+    alike = (_alike(of_seeds + of_images), _alike(of_seeds), _alike(of_images))
+    return JointTest(way, joint_errors(replace(way, **summed), alike))
 
 
-def _alone(
-    variance: Float[np.ndarray, "..."], covariance: Float[np.ndarray, "... n n"], num: int
-) -> JointError:
-    above = _alike(covariance)
-    return JointError(variance, above, np.asarray(above * (num - 1)))
+def joint_errors(
+    way: TwoWay, alike: Sequence[Float[np.ndarray, "..."]]
+) -> tuple[JointError, JointError, JointError]:
+    """Return what contrasts are held against: both directions, seeds, and images.
+
+    Args:
+        way: Variances of all contrasts together, or of each.
+        alike: How many contrasts spread alike in both directions, over seeds, and over images.
+    """
+    joined, of_seeds, of_images = alike
+    below = np.asarray(of_seeds * (way.num_seeds - 1))
+    of_rest = np.asarray(of_images * (way.num_clusters - 1))
+    together = np.asarray(way.over_seeds + way.over_images)
+    parts = way.over_seeds**2 / below + way.over_images**2 / of_rest
+    degrees = np.where(parts > 0, together**2 / np.where(parts > 0, parts, 1.0), below)
+    larger = np.maximum(way.over_seeds, way.over_images)
+    both = np.asarray(np.maximum(together - way.residual, larger))
+    return (
+        JointError(both, joined, degrees),
+        JointError(way.over_seeds, of_seeds, below),
+        JointError(way.over_images, of_images, of_rest),
+    )
 
 
 def _alike(covariance: Float[np.ndarray, "... n n"]) -> Float[np.ndarray, "..."]:

@@ -32,10 +32,10 @@ ENOUGH_SEEDS = 5
 SHARE_MISSED = {3: "about half of the differences", 4: "about a fifth of the differences"}
 """Number of seeds -> what five show in bold and so many leave undecided.
 
-By `sweeps/aggregation/statistics/rule_power.py`, where seeds decide more than images do.
+By `sweeps/aggregation/statistics/power.py`, where seeds decide more than images do.
 """
 EFFECTS_MISSED = {3: "most of the effects", 4: "a fifth or more of the effects"}
-"""The same of three effects or more, by `statistics/effect_power.py`."""
+"""The same of three effects or more."""
 
 
 @with_options(launch_fields(without=ONLY_RUN))

@@ -1,77 +1,31 @@
 """How many seeds a sweep needs to find a difference, which ones, and what they cost."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ParamSpec, Protocol
 
 from sweeps.aggregation.results.prediction_files import read_predictions
 from sweeps.aggregation.seed_planning import (
     MOST_PILOT_SEEDS,
-    Aim,
     SeedsNeeded,
     TrainedArms,
     seeds_needed,
 )
 from sweeps.execution.engine.capacity import capacity_of
 from sweeps.execution.launch_options import LaunchOptions, with_keyword_options
-from sweeps.execution.plan.definition import Launchable, define
-from sweeps.execution.survey.survey import Survey, survey_of
+from sweeps.execution.plan.definition import Launchable, SweepDefinition, define
+from sweeps.execution.survey.survey import survey_of
 from sweeps.execution.survey.surveyed_cells import estimate_seconds, seconds_per_epoch, surveyed
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
+from sweeps.tracking.store import RecordStore
 
 _Options = ParamSpec("_Options")
 _LOOKED_FOR = range(MOST_PILOT_SEEDS)  # and the seeds of the sweep
 _MOST_POINTS = 50
 _LEAST_POWER, _MOST_POWER = 0.5, 0.99
 _PERCENT = 100
-
-
-@dataclass(frozen=True)
-class Trained:
-    """The finished trainings of a sweep's arms in the store.
-
-    Attributes:
-        sweep: The sweep as it was given.
-        options: The options of the launch, with all seeds that were looked up.
-        num_concurrent: Trials at once.
-        arms: The arms with their trainings.
-    """
-
-    sweep: Launchable
-    options: LaunchOptions
-    num_concurrent: int
-    arms: TrainedArms
-
-    def seconds_of(self, seeds: Sequence[int]) -> float | None:
-        """Return how long it takes to train all arms with some seeds, None if unknown."""
-        if not seeds:
-            return 0.0
-        options = self.options.model_copy(update={"seeds": tuple(seeds)})
-        definition = define(self.sweep, options, ())
-        speed = seconds_per_epoch(self.arms.manifest, {}, self.arms.records)
-        cells = surveyed(definition.manifest.cells, {}, {})
-        return estimate_seconds(cells, definition.epochs, speed, self.num_concurrent)
-
-
-def trained(sweep: Launchable, options: LaunchOptions, survey: Survey) -> Trained:
-    """Look up the trainings of a sweep's seeds, of its launched seeds, and of the first ten."""
-    launched = survey.current.seeds if survey.current else ()
-    seeds = dict.fromkeys([*survey.definition.manifest.seeds, *launched, *_LOOKED_FOR])
-    wide = options.model_copy(update={"seeds": tuple(seeds), "add_seeds": None})
-    manifest = define(sweep, wide, ()).manifest
-    store = survey.store
-    keys = [cell.trial_key for cell in manifest.cells]
-    records = store.records(keys) if store.exists() else {}
-    predictions = read_predictions(store, records.values()) if records else {}
-    recorded_seeds = {cell.seed for cell in manifest.cells if cell.trial_key in records}
-    seeds_and_cells = {
-        "seeds": tuple(seed for seed in manifest.seeds if seed in recorded_seeds),
-        "cells": tuple(cell for cell in manifest.cells if cell.seed in recorded_seeds),
-    }
-    arms = TrainedArms(manifest.model_copy(update=seeds_and_cells), records, predictions)
-    return Trained(sweep, wide, survey.capacity.num_concurrent, arms)
 
 
 @dataclass(frozen=True)
@@ -168,14 +122,17 @@ def plan_seeds(
     survey = survey_of(sweep, options, capacity_of(options.resources))
     manifest = survey.definition.manifest
     _check_plan(manifest)
-    trainings = trained(sweep, options, survey)
-    spread = trainings.arms.spread
-    aim = Aim(effect_points / _PERCENT, power)
-    needed = None if isinstance(spread, str) else seeds_needed(spread, aim)
     launched = survey.current.seeds if survey.current else ()
-    seeds = _planned(needed, manifest, {*trainings.arms.seeds, *launched})
-    pilot_seeds = trainings.arms.pilot_seeds if needed is None else ()
-    new = [seed for seed in (*(seeds or ()), *pilot_seeds) if seed not in trainings.arms.seeds]
+    every = dict.fromkeys([*manifest.seeds, *launched, *_LOOKED_FOR])
+    wide = options.model_copy(update={"seeds": tuple(every), "add_seeds": None})
+    arms = _trained(define(sweep, wide, ()).manifest, survey.store)
+    spread = arms.spread
+    effect = effect_points / _PERCENT
+    needed = None if isinstance(spread, str) else seeds_needed(spread, effect, power)
+    seeds = _planned(needed, manifest, {*arms.seeds, *launched})
+    pilot_seeds = arms.pilot_seeds if needed is None else ()
+    new = tuple(seed for seed in (*(seeds or ()), *pilot_seeds) if seed not in arms.seeds)
+    to_train = define(sweep, wide.model_copy(update={"seeds": new}), ()) if new else None
     return SeedPlan(
         sweep=manifest.sweep,
         baseline=manifest.baseline,
@@ -190,8 +147,32 @@ def plan_seeds(
         seeds=seeds,
         margin_points=manifest.margin_points,
         num_trainings=len(new) * len(manifest.arms),
-        estimate_seconds=trainings.seconds_of(new),
+        estimate_seconds=_seconds(to_train, arms, survey.capacity.num_concurrent),
     )
+
+
+def _trained(manifest: Manifest, store: RecordStore) -> TrainedArms:
+    """Return the finished trainings of a manifest, of the seeds of which any arm has one."""
+    keys = [cell.trial_key for cell in manifest.cells]
+    records = store.records(keys) if store.exists() else {}
+    predictions = read_predictions(store, records.values()) if records else {}
+    seeds = {cell.seed for cell in manifest.cells if cell.trial_key in records}
+    recorded = {
+        "seeds": tuple(seed for seed in manifest.seeds if seed in seeds),
+        "cells": tuple(cell for cell in manifest.cells if cell.seed in seeds),
+    }
+    return TrainedArms(manifest.model_copy(update=recorded), records, predictions)
+
+
+def _seconds(
+    to_train: SweepDefinition | None, arms: TrainedArms, num_concurrent: int
+) -> float | None:
+    """Return how long some cells take to train, None if unknown."""
+    if to_train is None:
+        return 0.0
+    speed = seconds_per_epoch(arms.manifest, {}, arms.records)
+    cells = surveyed(to_train.manifest.cells, {}, {})
+    return estimate_seconds(cells, to_train.epochs, speed, num_concurrent)
 
 
 def _planned(

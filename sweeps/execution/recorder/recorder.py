@@ -134,7 +134,9 @@ class Recorder:
         if folder.is_busy() or self.is_behind(queued):
             return
         if queued.record_id and queued.outcome is Outcome.RUNNING:
-            self._set_outcome(queued, queued.record_id, Outcome.INTERRUPTED, epochs=queued.last_epoch)
+            self._set_outcome(
+                queued, queued.record_id, Outcome.INTERRUPTED, epochs=queued.last_epoch
+            )
         if not queued.is_wanted:
             self._queue.forget([queued.trial_key])
 
@@ -293,7 +295,9 @@ class Recorder:
         self._records.set_final(record_id, final)
         self._queue.update(folder.trial_key, outcome=final.outcome.value)
 
-    def _set_outcome(self, queued: QueuedCell, record_id: str, outcome: Outcome, **facts: Any) -> None:
+    def _set_outcome(
+        self, queued: QueuedCell, record_id: str, outcome: Outcome, **facts: Any
+    ) -> None:
         self._records.set_outcome(record_id, outcome, **facts)
         self._queue.update(queued.trial_key, outcome=outcome.value)
 

@@ -10,7 +10,7 @@ from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import comparisons
 from sweeps.aggregation.seed_planning import Pilot, pilot_of
 from sweeps.aggregation.statistics.arm_spread import ArmSpread, reaches, set_apart
-from sweeps.aggregation.statistics.rule_power import Requirement
+from sweeps.aggregation.statistics.power import Requirement
 from sweeps.aggregation.statistics.shared_seeds import shared_between
 from sweeps.aggregation.statistics.two_way import two_way
 from tests.sweeps.aggregation.known_sweep import by_key, manifest_of

@@ -8,13 +8,12 @@ import pytest
 from sweeps.aggregation.seed_planning import (
     LIKELY,
     MOST_SEEDS,
-    Aim,
     Pilot,
     fewest_seeds,
     seeds_needed,
 )
 from sweeps.aggregation.statistics.arm_spread import ArmSpread
-from sweeps.aggregation.statistics.rule_power import Requirement, VarianceParts, power_of_rule
+from sweeps.aggregation.statistics.power import Requirement, VarianceParts, power_of_rule
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, two_way
 
 SEEDS, IMAGES, MANY = 3, 100, 4000
@@ -39,26 +38,28 @@ def pilot(of_seeds: float, of_images: float, num_arms: int = 2, num_images: int 
 @pytest.fixture(scope="module")
 def answered():
     """A pilot that many images leave to its seeds, what is asked of it, and the answer."""
-    pilot_study, aim = pilot(0.01, 0.05, num_images=MANY), Aim(0.02, 0.8)
-    return pilot_study, aim, seeds_needed(pilot_study, aim)
+    pilot_study, effect = pilot(0.01, 0.05, num_images=MANY), 0.02
+    return pilot_study, effect, seeds_needed(pilot_study, effect)
 
 
-def powers(pilot_study: Pilot, num_seeds: int, aim: Aim, images: int = IMAGES) -> Iterable[float]:
+def powers(
+    pilot_study: Pilot, num_seeds: int, effect: float, images: int = IMAGES
+) -> Iterable[float]:
     num = pilot_study.num_compared
     asked = Requirement(0.05 / num, num_sharing=num)
     return [
-        power_of_rule(one, num_seeds, images, aim.effect, requirement=asked)
+        power_of_rule(one, num_seeds, images, effect, requirement=asked)
         for one in pilot_study.parts(LIKELY).values()
     ]
 
 
 def test_the_number_is_the_smallest_that_finds_the_difference_in_each_arm(answered):
-    pilot_study, aim, needed = answered
+    pilot_study, effect, needed = answered
 
     assert needed.all_arms.likely is not None
     assert needed.all_arms.likely > FEWEST_SEEDS
-    assert min(powers(pilot_study, needed.all_arms.likely, aim, MANY)) >= 0.8
-    assert min(powers(pilot_study, needed.all_arms.likely - 1, aim, MANY)) < 0.8
+    assert min(powers(pilot_study, needed.all_arms.likely, effect, MANY)) >= 0.8
+    assert min(powers(pilot_study, needed.all_arms.likely - 1, effect, MANY)) < 0.8
     each = [one.likely or 0 for one in needed.each_arm.values()]
     assert needed.all_arms.likely == max(each)
 
@@ -73,17 +74,17 @@ def test_to_be_safe_and_to_keep_what_was_looked_at_takes_more(answered):
 
 
 def test_where_images_cap_it_no_number_suffices_and_more_images_do():
-    pilot_study, aim = pilot(0.01, 0.5), Aim(0.1, 0.8)
-    needed = seeds_needed(pilot_study, aim)
+    pilot_study, effect = pilot(0.01, 0.5), 0.1
+    needed = seeds_needed(pilot_study, effect)
 
     assert (needed.all_arms.likely, needed.all_arms.safe) == (None, None)
-    assert needed.at_best > aim.effect
-    assert max(powers(pilot_study, 10**9, aim)) < 0.8
-    assert min(powers(pilot_study, 10**9, Aim(needed.at_best * 1.001, 0.8))) >= 0.799
+    assert needed.at_best > effect
+    assert max(powers(pilot_study, 10**9, effect)) < 0.8
+    assert min(powers(pilot_study, 10**9, needed.at_best * 1.001)) >= 0.799
     assert needed.images is not None
     assert needed.images > IMAGES
     assert needed.with_images is not None
-    assert min(powers(pilot_study, needed.with_images.likely or 0, aim, needed.images)) >= 0.8
+    assert min(powers(pilot_study, needed.with_images.likely or 0, effect, needed.images)) >= 0.8
 
 
 def test_more_arms_and_smaller_differences_take_more_seeds():
@@ -91,7 +92,8 @@ def test_more_arms_and_smaller_differences_take_more_seeds():
 
     def seeds(effect: float, compared: int, power: float = 0.8) -> int:
         asked = Requirement(0.05 / compared)
-        return fewest_seeds([(parts, parts)], IMAGES, Aim(effect, power), asked) or MOST_SEEDS + 1
+        found = fewest_seeds([(parts, parts)], IMAGES, effect, requirement=asked, power=power)
+        return found or MOST_SEEDS + 1
 
     assert seeds(1.0, 1) < seeds(1.0, 6) < seeds(0.5, 6)
     assert seeds(1.0, 1) < seeds(1.0, 1, power=0.95)
@@ -104,7 +106,7 @@ def test_where_seeds_alone_count_it_is_what_statsmodels_gives(effect: float, mos
     from statsmodels.stats.power import TTestPower
 
     asked, parts = Requirement(0.05), VarianceParts(1.0, 0.0, 0.0)
-    fewest = fewest_seeds([(parts, parts)], IMAGES, Aim(effect, 0.8), asked)
+    fewest = fewest_seeds([(parts, parts)], IMAGES, effect, requirement=asked)
 
     assert fewest is not None
     assert fewest <= most

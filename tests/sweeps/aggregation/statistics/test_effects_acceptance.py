@@ -1,7 +1,7 @@
 """Tables of effects of drawn networks have the error rates that they promise: a few draws of each.
 
 `python -m tools.acceptance.effects` counts them at length. Chance is the same in every run.
-`test_contrasts.py` and `test_effect_power.py` have the laws.
+`test_contrasts.py` and `test_power.py` have the laws.
 """
 
 from collections.abc import Iterable

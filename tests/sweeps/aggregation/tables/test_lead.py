@@ -10,7 +10,7 @@ from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import ablation_comparisons, evidence_needed
 from sweeps.aggregation.statistics.added_seeds import level_of_evidence
-from sweeps.aggregation.statistics.rule_power import POWER
+from sweeps.aggregation.statistics.power import POWER
 from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.records.manifest import VERDICT_RULE, Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord

@@ -1,30 +1,37 @@
-"""How often the rule of tables finds a true difference, with any number of seeds and images."""
+"""How often a table finds a true difference or effect, with any number of seeds and images.
+
+The true variances are given. What a table sees of them is drawn, by the nodes of a quadrature
+and not at random. The table's own rule then says what a mean has to pass.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from sweeps.aggregation.statistics.added_seeds import level_of_evidence
+from sweeps.aggregation.statistics.joint_test import joint_errors
 from sweeps.aggregation.statistics.shared_seeds import (
     APART,
     drawn_together,
     pool_degrees,
     prior_degrees,
 )
-from sweeps.aggregation.statistics.two_way import TwoWay
+from sweeps.aggregation.statistics.two_way import TwoWay, two_way
 
 POWER = 0.8
 """That is asked for."""
 _NODES_OF_SEEDS = 32
 _NODES_OF_OTHERS = 6
 _NODES_OF_IMAGES = 6
+_NODES_OF_IMAGES_OF_EFFECTS = 8
 _STEPS = 5
 _MOST_GROWTH = 4.0  # by `tools/acceptance/statistics.py`: images are not all equally hard
+_MOST_GROWTH_OF_EFFECT = 6.0  # the same, by `tools/acceptance/effects.py`
 _LEAST_ERROR = 1e-9
 _MOST_MOVED, _STEPS_MOVED = 6.0, 400  # standard deviations of the normal scale
 FEWEST_ERRORS = 15
@@ -255,6 +262,89 @@ def _growth(difference: Float[np.ndarray, "..."] | float, error: float) -> Float
 
 
 @dataclass(frozen=True)
+class GridParts:
+    """What makes a contrast of the arms of a grid vary, of length 1, where the arms err alike.
+
+    Attributes:
+        of_one: Its own parts: what differs between arms.
+        common_seeds: Variance over seeds that all arms share, which a contrast does not see.
+        common_images: The same of images, or of objects.
+        error: Mean of all arms, a fraction.
+        num_arms: Arms in the grid.
+    """
+
+    of_one: VarianceParts
+    common_seeds: float
+    common_images: float
+    error: float
+    num_arms: int
+
+    @classmethod
+    def of(
+        cls,
+        wrong: Float[np.ndarray, "arms seeds images"],
+        objects: Int[np.ndarray, " images"] | None = None,
+    ) -> "GridParts":
+        """Return the parts of all contrasts together, as they were seen.
+
+        The variance over seeds is taken as often too large as too small.
+
+        Args:
+            wrong: 1 where an arm errs on an image.
+            objects: Which object each image shows; None where each image is its own.
+        """
+        num_arms, num_seeds, _ = wrong.shape
+        middle = wrong.mean(axis=0)
+        apart, together = two_way(wrong - middle, objects), two_way(middle, objects)
+        degrees = (num_arms - 1.0) * (num_seeds - 1)
+        of_one, of_middle = (
+            VarianceParts.of(replace(way, **_summed(way, over)))
+            for way, over in ((apart, num_arms - 1), (together, 1))
+        )
+        of_one = of_one.with_middle_seeds(degrees, apart.num_clusters)
+        return cls(
+            of_one=of_one,
+            common_seeds=max(of_middle.of_seeds - of_one.of_seeds / num_arms, 0.0),
+            common_images=max(of_middle.of_images - of_one.of_images / num_arms, 0.0),
+            error=float(wrong.mean()),
+            num_arms=num_arms,
+        )
+
+    def at(self, effect: float) -> VarianceParts:
+        """Return the parts of a contrast whose arms at one level err more than the others.
+
+        What an effect D adds to the variance of one arm, D (1 - D), is of seeds, images and pairs
+        as the rest is; half of the arms have it. Seeds and images that are hard for all arms do not
+        cancel any more.
+
+        Args:
+            effect: D, a fraction.
+        """
+        one, usual = self.of_one, self.error * (1 - self.error)
+        growth = _growth_of_effect(effect, self.error)
+        added = effect * (1 - effect) / usual if usual else 0.0
+        of_half, of_common = 1 / 2, self.num_arms / 4
+        return VarianceParts(
+            of_seeds=of_half * (growth**2 + 1) * one.of_seeds
+            + of_common * (growth - 1) ** 2 * self.common_seeds,
+            of_images=one.of_images
+            + added * (of_half * one.of_images + of_common * self.common_images),
+            of_pairs=one.of_pairs * (1 + added * of_half),
+        )
+
+
+def _growth_of_effect(effect: float, error: float) -> float:
+    """Return by what factor seeds move arms with an effect more than the others, logits alike."""
+    worse, usual = min(error + effect, 1.0), error * (1 - error)
+    return min(max(worse * (1 - worse) / usual, 1.0), _MOST_GROWTH_OF_EFFECT) if usual else 1.0
+
+
+def _summed(way: TwoWay, over: int) -> dict[str, Float[np.ndarray, "..."]]:
+    names = ("over_seeds", "over_images", "residual")
+    return {name: np.asarray(getattr(way, name).sum() / over) for name in names}
+
+
+@dataclass(frozen=True)
 class Requirement:
     """What a verdict asks for.
 
@@ -263,11 +353,20 @@ class Requirement:
         log_e: What the evidence over seeds has to reach as well, where seeds were added after
             looking; None where none were.
         num_sharing: Comparisons that share their variances over seeds; 1 where each stands alone.
+        num_contrasts: Contrasts of length 1 that an effect is tested by; 0 for two arms compared.
+        block_degrees: Degrees of freedom of the analysis of variance over seeds, which has to bear
+            out what several contrasts say.
     """
 
     level: float
     log_e: float | None = None
     num_sharing: int = 1
+    num_contrasts: int = 0
+    block_degrees: float = math.inf
+
+    def level_over_seeds(self, num_seeds: int) -> float:
+        """Return what p over seeds alone has to be below: 1 where no seeds were added."""
+        return 1.0 if self.log_e is None else level_of_evidence(num_seeds, self.log_e)
 
 
 def power_of_rule(
@@ -279,7 +378,7 @@ def power_of_rule(
     requirement: Requirement,
     others: VarianceParts | None = None,
 ) -> float:
-    """Return how often a table would call a true difference different.
+    """Return how often a table would call a true difference different, or find a true effect.
 
     A mean has to pass by both directions together, by seeds alone and by images alone, each with
     the spread that is then seen, so that the power is below that of each of the three. What is
@@ -287,12 +386,13 @@ def power_of_rule(
     The spread goes with the difference that is seen, as both come of the same errors: a mean passes
     from the smallest one on that passes with the spread of that difference. Where images count for
     nothing and the parts are the same for any difference it is the noncentral t distribution's.
+    Several contrasts that spread alike have to pass as a sum of squares.
 
     Source: normal effects of seeds, images and pairs, the estimated variances of both directions
     independent and as chi-square: Satterthwaite 1946.
 
     Args:
-        parts: The true ones.
+        parts: The true ones; of an effect see `GridParts.at`.
         num_seeds: 2 at least.
         num_clusters: Images or objects, 2 at least.
         effect: The true difference, in the unit of the parts' roots.
@@ -300,38 +400,28 @@ def power_of_rule(
         others: The true ones of the other comparisons of the table, whose arms err as the baseline
             does; None where they have the same.
     """
-    from scipy.special import ndtr
-
-    weights, drawn = _drawn(num_seeds, num_clusters, requirement.num_sharing)
+    if requirement.level_over_seeds(num_seeds) == 0:
+        return 0.0
+    weights, drawn = _drawn(num_seeds, num_clusters, requirement)
     of_others = float((others or parts).way(num_seeds, num_clusters).over_seeds)
     bar = np.full_like(weights, effect)
     for _ in range(1 if parts.seeds is None else _STEPS):
         way = parts.way(num_seeds, num_clusters, bar)
-        bar = _bar(_seen(way, of_others, drawn, requirement.num_sharing), requirement)
+        seen = _seen(way, of_others, drawn, requirement.num_sharing)
+        is_joint = requirement.num_contrasts > 0
+        bar = _joint_bar(seen, way, requirement) if is_joint else _bar(seen, requirement)
     true = parts.way(num_seeds, num_clusters, effect)
-    error = np.sqrt(true.over_seeds + true.over_images - true.residual)
-    power = ndtr((effect - bar) / error) + ndtr((-effect - bar) / error)
-    return float((weights * power).sum())
+    variance = np.asarray(true.over_seeds + true.over_images - true.residual)
+    passing = _passing(bar, effect, variance, requirement.num_contrasts)
+    return float((weights * passing).sum())
 
 
-def detectable_by_rule(
-    parts: VarianceParts,
-    num_seeds: int,
-    num_clusters: int,
-    *,
-    requirement: Requirement,
-    power: float = POWER,
-    others: VarianceParts | None = None,
-) -> float:
+def detectable(power_at: Callable[[float], float], power: float = POWER) -> float:
     """Return the smallest true difference that a table finds with some power.
 
     Args:
-        parts: Of the compared arm.
-        num_seeds: 2 at least.
-        num_clusters: Images or objects, 2 at least.
-        requirement: What the verdict requires.
+        power_at: How often it finds a difference.
         power: How often it is to be found.
-        others: As in `power_of_rule`.
 
     Returns:
         A fraction, 1 for all beyond `LARGEST`; infinity where no difference can be found, as so few
@@ -339,24 +429,18 @@ def detectable_by_rule(
     """
     from scipy.optimize import brentq
 
-    evidence = requirement.log_e
-    if evidence is not None and level_of_evidence(num_seeds, evidence) == 0:
-        return math.inf
-
     def missing(difference: float) -> float:
-        found = power_of_rule(
-            parts, num_seeds, num_clusters, difference, requirement=requirement, others=others
-        )
-        return found - power
+        return power_at(difference) - power
 
-    if missing(LARGEST) < 0:
-        return 1.0
+    at_largest = power_at(LARGEST)
+    if at_largest < power:
+        return 1.0 if at_largest else math.inf
     root: Any = brentq(missing, 0.0, LARGEST, xtol=1e-6)
     return float(root)
 
 
 def _drawn(
-    num_seeds: int, num_clusters: int, num_sharing: int
+    num_seeds: int, num_clusters: int, requirement: Requirement
 ) -> tuple[Float[np.ndarray, "own others images"], Sequence[Float[np.ndarray, "..."]]]:
     """Return what may be seen of variances whose true value is 1, with its weights.
 
@@ -364,9 +448,11 @@ def _drawn(
     each in one direction of an array. The mean over all comparisons then has the degrees of freedom
     of `pool_degrees`.
     """
-    degrees = num_seeds - 1.0
+    num_sharing, num_contrasts = requirement.num_sharing, max(requirement.num_contrasts, 1)
+    degrees = num_contrasts * (num_seeds - 1.0)
+    nodes = _NODES_OF_IMAGES_OF_EFFECTS if requirement.num_contrasts else _NODES_OF_IMAGES
     of_own, own = drawn_variance(degrees, _NODES_OF_SEEDS)
-    of_images, images = drawn_variance(num_clusters - 1.0, _NODES_OF_IMAGES)
+    of_images, images = drawn_variance(num_contrasts * (num_clusters - 1.0), nodes)
     of_others, others = np.ones(1), np.ones(1)
     if num_sharing > 1:
         pooled = float(pool_degrees(num_sharing, num_seeds, np.asarray(1.0)))
@@ -405,16 +491,47 @@ def _seen(
 
 def _bar(seen: TwoWay, requirement: Requirement) -> Float[np.ndarray, "own others images"]:
     """Return what a mean has to pass, with the spread that is seen."""
-    bar = seen.half_width(1 - requirement.level)
-    if requirement.log_e is None:
-        return bar
     from scipy.special import stdtrit
 
-    level = level_of_evidence(seen.num_seeds, requirement.log_e)
-    if level == 0:
-        return np.full_like(bar, np.inf)
-    asked = float(stdtrit(seen.num_seeds - 1, 1 - level / 2))
-    return np.maximum(bar, asked * np.sqrt(seen.over_seeds))
+    level = requirement.level_over_seeds(seen.num_seeds)
+    over_seeds = float(stdtrit(seen.num_seeds - 1, 1 - level / 2)) * np.sqrt(seen.over_seeds)
+    return np.maximum(seen.half_width(1 - requirement.level), over_seeds)
+
+
+def _joint_bar(
+    seen: TwoWay, true: TwoWay, requirement: Requirement
+) -> Float[np.ndarray, "own others images"]:
+    """Return what the mean square of contrasts has to pass, with the spread that is seen."""
+    from scipy.special import fdtri
+
+    num, level = requirement.num_contrasts, requirement.level
+    alike = [
+        _seen_alike(num, seen.num_seeds - 1.0, share)
+        for share in (seen.over_seeds / (seen.over_seeds + seen.over_images), np.asarray(1.0))
+    ]
+    errors = joint_errors(seen, (*alike, np.asarray(float(num))))
+    bars = [error.variance * fdtri(error.above, error.below, 1 - level) for error in errors]
+    added = requirement.level_over_seeds(seen.num_seeds)
+    bars.append(seen.over_seeds * fdtri(errors[1].above, errors[1].below, 1 - added))
+    if num > 1 and math.isfinite(requirement.block_degrees):
+        bars.append(true.over_seeds * fdtri(num, requirement.block_degrees, 1 - level))
+    return np.max(np.broadcast_arrays(*bars), axis=0)
+
+
+def _passing(
+    bar: Float[np.ndarray, "..."],
+    effect: float,
+    variance: Float[np.ndarray, "..."],
+    num_contrasts: int,
+) -> Float[np.ndarray, "..."]:
+    """Return how often a mean passes on either side, or the mean square of contrasts."""
+    from scipy.special import chndtr, ndtr
+
+    if num_contrasts:
+        scaled = num_contrasts * bar / variance
+        return np.asarray(1 - chndtr(scaled, num_contrasts, effect**2 / variance))
+    error = np.sqrt(variance)
+    return np.asarray(ndtr((effect - bar) / error) + ndtr((-effect - bar) / error))
 
 
 def drawn_variance(
@@ -425,3 +542,20 @@ def drawn_variance(
 
     places, weights = roots_legendre(num_nodes)
     return weights / 2, np.asarray(chdtri(degrees, (1 - places) / 2)) / degrees
+
+
+def _seen_alike(
+    num: int, degrees: float, share: Float[np.ndarray, "..."]
+) -> Float[np.ndarray, "..."]:
+    """Return how many contrasts few seeds show to spread alike, of some that truly do.
+
+    Source: expected squared trace and trace of the square of a Wishart matrix, for the degrees of
+    freedom of Box 1954.
+
+    Args:
+        num: Contrasts.
+        degrees: Degrees of freedom of their covariance over seeds.
+        share: Of the variance that seeds make; that of images has very many degrees.
+    """
+    squared = share**2 / degrees
+    return np.asarray((num + 2 * squared) / (1 + (num + 1) * squared))
