@@ -105,7 +105,7 @@ class Pilot:
         together = pooled(self.arms)
         of_all = float(np.mean([arm.of_seeds for arm in together]))
         rest = float(np.mean([arm.of_rest for arm in together]))
-        of_seeds = _limit(of_all, joined_degrees(together), confidence) - rest
+        of_seeds = _limit(of_all, self.degrees, confidence) - rest
 
         def parts_of(arm: ArmSpread) -> VarianceParts:
             clusters = arm.way.num_clusters
