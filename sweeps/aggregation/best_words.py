@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from sweeps.aggregation.best_configs import BestConfig, Ranking
 from sweeps.aggregation.results.arms import gap_text
-from sweeps.records.plain_text import one_line
+from sweeps.records.plain_text import listed, one_line
 from sweeps.tracking.validation import deleted_trials_text
 
 _MOST_NAMED = 10
@@ -72,6 +72,4 @@ def _of_ties(configs: Sequence[BestConfig]) -> Iterator[str]:
 
 
 def _named(arms: Sequence[str]) -> str:
-    more = len(arms) - _MOST_NAMED
-    names = ", ".join(map(one_line, arms[:_MOST_NAMED]))
-    return names + (f" and {more} more" if more > 0 else "")
+    return listed([*map(one_line, arms)], _MOST_NAMED)

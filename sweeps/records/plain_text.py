@@ -72,6 +72,12 @@ def counted(count: float, noun: str) -> str:
     return f"{count:g} {noun}{'s' * (count != 1)}"
 
 
+def listed(names: Sequence[str], most: int) -> str:
+    """Return the first names and how many more there are: `a, b and 3 more`."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + f" and {more} more" * (more > 0)
+
+
 def in_ranges(seeds: Iterable[int]) -> str:
     """Return seeds as the command line takes them: `0-4`, or `0,2,5-7`."""
     runs = [

@@ -7,7 +7,7 @@ from typing import Literal
 
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.records.manifest import Manifest
-from sweeps.records.plain_text import shortened
+from sweeps.records.plain_text import listed, shortened
 from sweeps.records.trial_record import TrialRecord
 from sweeps.tracking.record_facts import flat_settings
 from sweeps.tracking.store import RecordStore
@@ -132,8 +132,7 @@ def _paths(first: ArmResults, second: ArmResults) -> str:
     left, right = _settings(first, seeds), _settings(second, seeds)
     paths = [path for path in dict.fromkeys((*left, *right)) if left.get(path) != right.get(path)]
     texts = [f"{path} {_value(left.get(path))} | {_value(right.get(path))}" for path in paths]
-    more = len(texts) - _MOST_PATHS
-    return ", ".join(texts[:_MOST_PATHS]) + (f" and {more} more" if more > 0 else "")
+    return listed(texts, _MOST_PATHS)
 
 
 def _settings(arm: ArmResults, seeds: Sequence[int]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Answers to a conference's checklist on error bars and compute, from the records."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from sweeps.aggregation.rendering.markdown import escape_markdown
@@ -8,7 +8,7 @@ from sweeps.aggregation.rendering.table import PLUS_MINUS
 from sweeps.aggregation.results.arms import CellState
 from sweeps.aggregation.results.compared_arms import ComparedArms
 from sweeps.aggregation.results.comparisons import Comparison
-from sweeps.aggregation.results.coverage import covered, not_covered, split_words
+from sweeps.aggregation.results.coverage import covered, not_covered, span, split_words
 from sweeps.aggregation.results.design_sentences import tuning_sentences
 from sweeps.aggregation.results.sweep_results import Results
 from sweeps.records.manifest import Manifest
@@ -91,8 +91,8 @@ def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
         random = ", and from the best random point," * bool(arms.against_random)
         yield (
             f"Differences of test errors from '{arms.baseline}'{random} are paired by seed, their "
-            f"95 % intervals two-way, over {_span(one.difference.n for one in tested)} seeds and "
-            f"{_span(one.num_images for one in tested)} test images{_objects(tested)}, with "
+            f"95 % intervals two-way, over {span([one.difference.n for one in tested])} seeds and "
+            f"{span([one.num_images for one in tested])} test images{_objects(tested)}, with "
             f"Satterthwaite's degrees of freedom and no narrower than over images alone"
             f"{_spread_words(tested)}; they are for {covered(compared)}, {not_covered(compared)}."
         )
@@ -157,11 +157,11 @@ def _compute(results: Results, arms: ComparedArms) -> Iterator[str]:
     trials = [trial for arm in arms.arms for trial in arm.counted.values()]
     sizes = [arm.arm.num_parameters for arm in arms.arms]
     if trials:
-        epochs = _span(trial.epochs for trial in trials)
+        epochs = span([trial.epochs for trial in trials])
         word = "epoch" if epochs == "1" else "epochs"
         yield f"A counted run has {epochs} {word}."
     if sizes:
-        yield f"The networks have {_span(sizes)} trained parameters."
+        yield f"The networks have {span(sizes)} trained parameters."
     keys = {cell.trial_key for cell in results.manifest.cells}
     total = sum(results.records[key].epochs for key in keys if key in results.records)
     yield (
@@ -183,13 +183,7 @@ def _objects(tested: Sequence[Comparison]) -> str:
     """Return of how many objects, writers or sources the test images are, where it is known."""
     counts = [one.way.num_clusters for one in tested if one.way]
     is_of_views = any(count < one.num_images for count, one in zip(counts, tested, strict=True))
-    return f" of {_span(counts)} objects (or writers, or sources)" if is_of_views else ""
-
-
-def _span(numbers: Iterable[int]) -> str:
-    ordered = sorted(set(numbers))
-    low, high = f"{ordered[0]:,}", f"{ordered[-1]:,}"
-    return low if low == high else f"{low} to {high}"
+    return f" of {span(counts)} objects (or writers, or sources)" if is_of_views else ""
 
 
 def _number(count: int, what: str) -> str:

@@ -8,8 +8,8 @@ from sweeps.records.manifest import Manifest
 
 
 def span(numbers: Sequence[int]) -> str:
-    """Return the least and the most of sorted numbers: `3`, or `3 to 5`."""
-    low, high = f"{numbers[0]:,}", f"{numbers[-1]:,}"
+    """Return the least and the most of numbers: `3`, or `3 to 5`."""
+    low, high = f"{min(numbers):,}", f"{max(numbers):,}"
     return low if low == high else f"{low} to {high}"
 
 

@@ -1,1 +1,1 @@
-"""Tables and figures: one file a kind with its maker, values and notes, one with its figure."""
+"""Tables and figures: each kind is its table with its maker, its figure and its notes."""

@@ -77,7 +77,7 @@ def ablation_notes(
 def _covered(
     manifest: Manifest, arms: Sequence[ArmResults], compared: Sequence[Comparison]
 ) -> Iterator[str]:
-    counts = sorted({len(arm.counted) for arm in arms if len(arm.counted) > 1})
+    counts = [len(arm.counted) for arm in arms if len(arm.counted) > 1]
     if counts:
         on = f" on {manifest.num_splits} splits" * bool(manifest.splits)
         yield f"sd: the standard deviation over {span(counts)} seeds{on}; it is not a test."

@@ -15,7 +15,7 @@ from sweeps.aggregation.statistics.contrasts import ABSENT, Term
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 from sweeps.aggregation.tables import notes
 from sweeps.records.manifest import Manifest
-from sweeps.records.plain_text import one_line, shortened
+from sweeps.records.plain_text import listed, one_line, shortened
 
 _MOST_NAMED = 5
 _MOST_ALIASES = 3
@@ -45,24 +45,19 @@ def _verdicts(effects: Effects) -> Iterator[str]:
 
 def _named(some: Sequence[Effect], effects: Effects) -> str:
     names = list[str]()
-    for one in some[:_MOST_NAMED]:
+    for one in some:
         name = effect_name(one, effects)
         mean = one.test.effect.mean if one.test and one.test.effect else None
         if (shown := shown_value(mean, TEST_ERROR)) is not None:
             name += f" ({number_text(shown, sign='+')} points)"
         names.append(shortened(name, 160))
-    more = len(some) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
+    return listed(names, _MOST_NAMED)
 
 
 def effect_name(one: Effect, effects: Effects) -> str:
     """Return what an effect is called, with those that it cannot be distinguished from."""
-    name = _name(one.term, effects)
-    if not one.aliases:
-        return name
-    others = [_name(term, effects) for term in one.aliases[:_MOST_ALIASES]]
-    more = len(one.aliases) - len(others)
-    return f"{name} (or {', '.join(others)}{f' and {more} more' if more > 0 else ''})"
+    name, others = _name(one.term, effects), [_name(term, effects) for term in one.aliases]
+    return f"{name} (or {listed(others, _MOST_ALIASES)})" if others else name
 
 
 def _name(term: Term, effects: Effects) -> str:

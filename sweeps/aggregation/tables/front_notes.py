@@ -7,7 +7,7 @@ from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 from sweeps.aggregation.tables import notes
 from sweeps.records.fronts import dominates
 from sweeps.records.manifest import Manifest
-from sweeps.records.plain_text import one_line
+from sweeps.records.plain_text import listed, one_line
 
 _MOST_NAMED = 10
 
@@ -31,9 +31,7 @@ def front_lead(front: FrontResults) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    listed = ", ".join(map(one_line, names[:_MOST_NAMED]))
-    return listed + (f" and {more} more" if more > 0 else "")
+    return listed([*map(one_line, names)], _MOST_NAMED)
 
 
 def front_notes(front: FrontResults, manifest: Manifest) -> Iterator[str]:

@@ -19,7 +19,7 @@ from sweeps.aggregation.tables.columns import point_cell, with_departures
 from sweeps.aggregation.tables.front_figure import front_figure
 from sweeps.aggregation.tables.front_notes import front_lead, front_notes
 from sweeps.records.manifest import Manifest
-from sweeps.records.plain_text import one_line
+from sweeps.records.plain_text import listed, one_line
 
 
 def make_front(declared: FrontTable, results: Results) -> Section:
@@ -104,11 +104,9 @@ def _row(arm: FrontArm, front: FrontResults) -> tuple[Cell, ...]:
 def _standing(arm: FrontArm) -> str:
     if arm.standing == "front":
         return "none is better in both"
-    by = ", ".join(arm.dominated_by[:2])
-    more = f" and {len(arm.dominated_by) - 2} more" * (len(arm.dominated_by) > 2)
     words = {
         "dominated": "dominated by",
         "within noise": "dominated within noise by",
         "not judged": "dominated, by how much is not known, by",
     }
-    return f"{words[arm.standing]} {by}{more}"
+    return f"{words[arm.standing]} {listed(arm.dominated_by, 2)}"

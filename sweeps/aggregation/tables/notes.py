@@ -37,7 +37,7 @@ from sweeps.aggregation.results.targets import (
 from sweeps.aggregation.statistics.added_seeds import fewest_seeds
 from sweeps.aggregation.tables.columns import MISSED_MARK, is_alone
 from sweeps.records.manifest import Manifest, VerdictRule
-from sweeps.records.plain_text import points_text, shortened
+from sweeps.records.plain_text import listed, points_text, shortened
 from sweeps.records.trial_record import Outcome, TrialRecord
 
 OBJECTS_NOTE = (
@@ -109,7 +109,7 @@ def verdicts(
 def named(compared: Sequence[Comparison], *, with_means: bool = False, longest: int = 120) -> str:
     """Return the names of arms, those of identical results joined, the first few of many."""
     names = list[str]()
-    for one in compared[:_MOST_NAMED]:
+    for one in compared:
         name = one.shown_name
         mean = shown_value(one.difference.mean, TEST_ERROR)
         if with_means and mean is not None:
@@ -117,8 +117,7 @@ def named(compared: Sequence[Comparison], *, with_means: bool = False, longest: 
         elif with_means:
             name += f" ({gap_text(one.arm)})"
         names.append(shortened(name, longest))
-    more = len(compared) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
+    return listed(names, _MOST_NAMED)
 
 
 def _reach(compared: Sequence[Comparison], split: str) -> str:
@@ -173,14 +172,16 @@ def _why_none(one: Comparison) -> str:
 
 def _data(compared: Sequence[Comparison], split: str) -> str:
     tested = [one for one in compared if one.way]
-    images = sorted({one.num_images for one in tested})
-    seeds = sorted({one.difference.n for one in tested})
+    images = [one.num_images for one in tested]
+    seeds = [one.difference.n for one in tested]
+    splits = [one.num_splits for one in tested]
     objects = [one.way.num_clusters for one in tested if one.way]
-    of_objects = f" of {objects[0]} objects" if objects[0] < images[0] else ""
-    word = "seeds" if seeds[-1] > 1 else "seed"
-    splits = sorted({one.num_splits for one in tested})
-    on = f" on {span(splits)} splits" if splits[-1] > 1 else ""
-    return f"{span(images)} {split} images{of_objects} and {span(seeds)} {word}{on}"
+    of_objects = f" of {objects[0]} objects" * (objects[0] < min(images))
+    on = f" on {span(splits)} splits" * (max(splits) > 1)
+    return (
+        f"{span(images)} {split} images{of_objects} and {span(seeds)} "
+        f"seed{'s' * (max(seeds) > 1)}{on}"
+    )
 
 
 def _without_verdict(compared: Sequence[Comparison], arms: Sequence[ArmResults]) -> Iterator[str]:
@@ -224,7 +225,7 @@ def shared_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator
     if not shared:
         return
     apart = [one for one in shared if one.way and one.way.shared and one.way.shared.is_apart]
-    seeds = sorted({one.difference.n for one in shared})
+    seeds = [one.difference.n for one in shared]
     own = f" As a precaution, these arms must also hold by their own seeds: {named(apart)}."
     yield (
         f"The spread over seeds is estimated from all arms together, as {span(seeds)} seeds of one "
