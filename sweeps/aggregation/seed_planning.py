@@ -168,7 +168,7 @@ def seeds_needed(pilot: Pilot, effect: float, power: float = POWER) -> SeedsNeed
     likely, safe = (with_others(pilot.parts(sure)) for sure in (LIKELY, SAFE))
 
     def needed(names: Collection[str], asked: Requirement, num_clusters: int = clusters) -> Needed:
-        find = partial(fewest_seeds, requirement=asked, power=power)
+        find = partial(num_seeds_to_find, requirement=asked, power=power)
         num_likely, num_safe = (
             find([arms[name] for name in names], num_clusters, effect) for arms in (likely, safe)
         )
@@ -197,7 +197,7 @@ def seeds_needed(pilot: Pilot, effect: float, power: float = POWER) -> SeedsNeed
     )
 
 
-def fewest_seeds(
+def num_seeds_to_find(
     arms: Collection[tuple[VarianceParts, VarianceParts]],
     num_clusters: int,
     effect: float,

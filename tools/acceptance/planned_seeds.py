@@ -11,7 +11,7 @@ from sweeps.aggregation.seed_planning import (
     LIKELY,
     SAFE,
     Pilot,
-    fewest_seeds,
+    num_seeds_to_find,
 )
 from sweeps.aggregation.statistics.arm_spread import set_apart, with_others
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
@@ -131,7 +131,7 @@ def planned_by(
 ) -> int | None:
     """Return the number of seeds that is planned by some variance parts."""
     clusters = generator.num_objects or images
-    return fewest_seeds(parts, clusters, effect, requirement=_asked(compared))
+    return num_seeds_to_find(parts, clusters, effect, requirement=_asked(compared))
 
 
 def has_spread(pilot: Pilot) -> bool:

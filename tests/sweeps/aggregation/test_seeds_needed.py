@@ -9,7 +9,7 @@ from sweeps.aggregation.seed_planning import (
     LIKELY,
     MOST_SEEDS,
     Pilot,
-    fewest_seeds,
+    num_seeds_to_find,
     seeds_needed,
 )
 from sweeps.aggregation.statistics.arm_spread import ArmSpread
@@ -92,7 +92,7 @@ def test_more_arms_and_smaller_differences_take_more_seeds():
 
     def seeds(effect: float, compared: int, power: float = 0.8) -> int:
         asked = Requirement(0.05 / compared)
-        found = fewest_seeds([(parts, parts)], IMAGES, effect, requirement=asked, power=power)
+        found = num_seeds_to_find([(parts, parts)], IMAGES, effect, requirement=asked, power=power)
         return found or MOST_SEEDS + 1
 
     assert seeds(1.0, 1) < seeds(1.0, 6) < seeds(0.5, 6)
@@ -106,7 +106,7 @@ def test_where_seeds_alone_count_it_is_what_statsmodels_gives(effect: float, mos
     from statsmodels.stats.power import TTestPower
 
     asked, parts = Requirement(0.05), VarianceParts(1.0, 0.0, 0.0)
-    fewest = fewest_seeds([(parts, parts)], IMAGES, effect, requirement=asked)
+    fewest = num_seeds_to_find([(parts, parts)], IMAGES, effect, requirement=asked)
 
     assert fewest is not None
     assert fewest <= most
