@@ -255,11 +255,11 @@ class EpochMetrics:
         metrics: Name -> value of what the parts themselves have measured.
     """
 
-    epoch: Annotated[int, Field(ge=0, le=2**63 - 1)]
+    epoch: Annotated[int, Field(ge=0, le=2**63 - 1)]  # what a database can hold
     train_loss: float
     validation_loss: float
     validation_error: float
-    duration_seconds: Annotated[float, Field(ge=-3e11, le=3e11)] = 0.0
+    duration_seconds: Annotated[float, Field(ge=-3e11, le=3e11)] = 0.0  # ten thousand years
     reaches_target: bool = False
     health: dict[str, float] = field(default_factory=dict[str, float])
     # left out where it is empty, as in the files of an earlier release

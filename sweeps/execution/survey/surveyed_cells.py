@@ -1,4 +1,4 @@
-"""The state of each cell before a launch: a pure function of manifest, folders and records."""
+"""The state of each cell: before a launch a pure function of manifest, folders and records."""
 
 from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, replace

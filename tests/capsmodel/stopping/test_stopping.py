@@ -7,7 +7,9 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import load_file
 
+from capsmodel import tensor_file
 from capsmodel.overrides import with_settings
 from capsmodel.stopping import STOPPINGS, FixedEpochs, Stopping, TargetMetric, ValidationFigures
 from capsmodel.training.training import EpochMetrics, Training
@@ -92,12 +94,21 @@ def test_a_training_without_a_target_has_neither_reached_nor_missed_one() -> Non
     assert (training.is_done, training.target) == (True, None)
 
 
-def test_a_restored_training_that_had_reached_its_target_does_not_train_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_of_earlier_release", [False, True])
+def test_a_restored_training_that_had_reached_its_target_does_not_train_on(
+    tmp_path: Path, is_of_earlier_release: bool
+) -> None:
     config = small_config(stopping=TargetMetric(at_or_below=1, max_epochs=3))
     training = Training(config, seed=0)
     next(iter(training))
-    training.save(tmp_path / "checkpoint.safetensors")
-    restored = Training.restore(tmp_path / "checkpoint.safetensors", config, seed=0)
+    path = tmp_path / "checkpoint.safetensors"
+    training.save(path)
+    if is_of_earlier_release:  # whose checkpoints do not say so
+        facts = tensor_file.read_facts(path)
+        del facts["history"][0]["reaches_target"]
+        path.write_bytes(tensor_file.encoded(load_file(path), facts))
+    restored = Training.restore(path, config, seed=0)
+    assert restored.history == training.history
     assert (restored.epoch, restored.is_done, restored.target) == (1, True, "reached")
     assert list(restored) == []
 
