@@ -19,7 +19,7 @@ def test_a_launch_ends_and_says_what_the_store_refuses(
 
     launches = Launches(tmp_path, design(num_arms=1), monkeypatch)
     with monkeypatch.context() as patch:
-        patch.setattr(MemoryWriter, "set_outcome", refuse)
+        patch.setattr(MemoryWriter, "set_final", refuse)
         result = launches.run()
     assert (result.exit_code, result.num_trained) == (3, 2)
     assert result.complaint == "no room for tags"
