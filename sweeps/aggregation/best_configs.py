@@ -111,11 +111,11 @@ class BestConfig:
             ("trial", "seed", "validation error"),
             [
                 [
-                    Shown(one.trial_key),
-                    Shown(str(one.seed)),
-                    Shown(value_text(one.validation_error, VALIDATION_ERROR)),
+                    Shown(trial.trial_key),
+                    Shown(str(trial.seed)),
+                    Shown(value_text(trial.validation_error, VALIDATION_ERROR)),
                 ]
-                for one in self.trials
+                for trial in self.trials
             ],
             (1, 2),
         )
@@ -263,7 +263,7 @@ def _predictions(ranked: Sequence[RankedArm], store: RecordStore) -> "Mapping[st
     from sweeps.aggregation.results.prediction_files import read_predictions  # numpy comes with it
     from sweeps.aggregation.results.rank_confidence import MOST_ARMS
 
-    trials = [trial for one in ranked[:MOST_ARMS] for trial in one.arm.trials.values()]
+    trials = [trial for arm in ranked[:MOST_ARMS] for trial in arm.arm.trials.values()]
     finished = [trial for trial in trials if trial and trial.outcome is Outcome.FINISHED]
     return read_predictions(store, finished)
 

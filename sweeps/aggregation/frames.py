@@ -288,7 +288,7 @@ def curves(
     names = _names(cells, metrics)
     rows = [row for row in cells if row.record]
     records = {row.record.trial_key: row.record for row in rows if row.record}
-    histories = {one: store.histories(records.values(), one) for one in names}
+    histories = {metric: store.histories(records.values(), metric) for metric in names}
     first = {} if name else {SWEEP: "str"}
     frame = pd.DataFrame(
         [line for row in rows for line in _lines(row, histories)],
@@ -429,27 +429,27 @@ def evaluations(
     records = store.records(cell.trial_key for cell in manifest.cells)
     axes = {
         metric.at.name: metric.at.unit
-        for one in manifest.evaluations
-        for metric in one.metrics
+        for evaluation in manifest.evaluations
+        for metric in evaluation.metrics
         if metric.at
     }
     rows = [
         {
             **place,
-            "evaluation": one.kind,
-            "evaluation_key": one.evaluation_key,
+            "evaluation": evaluation.kind,
+            "evaluation_key": evaluation.evaluation_key,
             "metric": metric.name,
             "curve": metric.curve,
             "unit": metric.unit or "",
-            "split": one.looks_at,
+            "split": evaluation.looks_at,
             "value": found[metric.name],
             **({metric.at.name: metric.at.value} if metric.at else {}),
         }
         for place in _places(manifest)
         if (record := records.get(place["trial_key"])) and record.outcome is Outcome.FINISHED
-        for one in manifest.evaluations
-        for metric in one.metrics
-        if metric.name in (found := record.evaluations.get(one.evaluation_key, {}))
+        for evaluation in manifest.evaluations
+        for metric in evaluation.metrics
+        if metric.name in (found := record.evaluations.get(evaluation.evaluation_key, {}))
     ]
     split = {SPLIT_COLUMN: "int64"} if manifest.splits else {}
     types = split | _OF_AN_EVALUATION | dict.fromkeys(axes, "float64")

@@ -148,7 +148,9 @@ class SeedsNeeded:
     def all_arms(self) -> Needed:
         """Fresh seeds, for all arms together."""
         each = self.each_arm.values()
-        return Needed(_most([one.likely for one in each]), _most([one.safe for one in each]))
+        return Needed(
+            _most([needed.likely for needed in each]), _most([needed.safe for needed in each])
+        )
 
 
 def seeds_needed(pilot: Pilot, effect: float, power: float = POWER) -> SeedsNeeded:
@@ -285,7 +287,7 @@ class TrainedArms:
     def _num_seeds_with_errors(self) -> float:
         """How many seeds will show enough errors of the baseline, at the rate so far."""
         baseline = next(arm for arm in self._arms if arm.is_baseline)
-        images = [len(one.test.labels) for one in self.predictions.values()]
+        images = [len(predicted.test.labels) for predicted in self.predictions.values()]
         each = max(images, default=0) * float(np.mean([*baseline.test_errors.values()]))
         return math.ceil(FEWEST_ERRORS / each) if each else math.inf
 
@@ -314,19 +316,19 @@ def pilot_of(compared: Sequence[Comparison], baseline: Mapping[int, float]) -> P
         baseline: Test errors of the baseline, by seed.
     """
     spread = [
-        ArmSpread(one.arm.arm.name, one.arm.test_errors, baseline, one.way)
-        for one in compared
-        if one.way is not None
+        ArmSpread(comparison.arm.arm.name, comparison.arm.test_errors, baseline, comparison.way)
+        for comparison in compared
+        if comparison.way is not None
     ]
     if not spread:
-        reasons = dict.fromkeys(one.why_seeds_alone for one in compared)
+        reasons = dict.fromkeys(comparison.why_seeds_alone for comparison in compared)
         return "; ".join(reasons)
     if not any(arm.of_seeds for arm in spread):
         return NO_SPREAD
-    images = max(one.num_images for one in compared if one.way is not None)
+    images = max(comparison.num_images for comparison in compared if comparison.way is not None)
     if few_errors(images, baseline.values()):
         return TOO_FEW_ERRORS
-    without = tuple(one.arm.arm.name for one in compared if one.way is None)
+    without = tuple(comparison.arm.arm.name for comparison in compared if comparison.way is None)
     return Pilot(
         arms=set_apart(spread),
         num_compared=len(compared),

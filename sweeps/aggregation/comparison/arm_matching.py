@@ -113,8 +113,8 @@ def comparable_records(store: RecordStore, manifest: Manifest) -> Mapping[str, T
 
 def differing_sweeps(matched: Sequence[ArmMatch]) -> dict[Aspect, tuple[str, str]]:
     """Return the data and the epochs of each sweep's trials, where they differ."""
-    first = [trial for one in matched if one.first for trial in _trials(one.first)]
-    second = [trial for one in matched if one.second for trial in _trials(one.second)]
+    first = [trial for match in matched if match.first for trial in _trials(match.first)]
+    second = [trial for match in matched if match.second for trial in _trials(match.second)]
     pairs: dict[Aspect, tuple[str, str]] = {
         "data": (_data(first), _data(second)),
         "epochs": (_epochs(first), _epochs(second)),

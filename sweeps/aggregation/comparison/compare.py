@@ -112,7 +112,7 @@ def compare(
     store = open_to_read(tracking_uri, storage)
     manifests = [store.manifest(name) for name in names]
     chosen = metric or manifests[0].objective.metric.name
-    compared = [compared_arms(one, store, chosen) for one in manifests]
+    compared = [compared_arms(manifest, store, chosen) for manifest in manifests]
     rows = [row for group in _grouped(compared) for row in group.rows]
     frame = pd.DataFrame(rows, columns=[*_TYPES]).astype(_TYPES)
     frame.attrs["metric"] = chosen
@@ -127,7 +127,7 @@ def compared_arms(manifest: Manifest, store: RecordStore, metric: str) -> Compar
         BadInput: If the sweep has no such metric.
     """
     records = comparable_records(store, manifest)
-    ranked = {one.arm.arm.name: one for one in ranking(manifest, records)}
+    ranked = {ranked_arm.arm.arm.name: ranked_arm for ranked_arm in ranking(manifest, records)}
     arms = tuple(
         ranked[arm.arm.name].arm if arm.arm.name in ranked else arm
         for arm in arms_to_their_end(manifest, records)
@@ -144,15 +144,15 @@ def compared_arms(manifest: Manifest, store: RecordStore, metric: str) -> Compar
 def _grouped(compared: Sequence[ComparedArms]) -> Iterator[_ArmGroup]:
     """Yield groups of matching arms, in the order of the sweeps."""
     groups: list[_ArmGroup] = []
-    for one in compared:
+    for sweep in compared:
         by_arm = {id(group.first): group for group in groups}
-        for pair in match_arms([group.first for group in groups], one.arms):
+        for pair in match_arms([group.first for group in groups], sweep.arms):
             if pair.second is None:
                 continue
             group = by_arm[id(pair.first)] if pair.first else _ArmGroup(pair.second)
             if not pair.first:
                 groups.append(group)
-            group.rows.append(_row(group, pair, one))
+            group.rows.append(_row(group, pair, sweep))
     yield from groups
 
 

@@ -153,8 +153,8 @@ class Difference:
         import pandas as pd
 
         lines = [
-            (one.part, one.name, one.first, one.second, one.difference, one.unit)
-            for one in self.rows
+            (row.part, row.name, row.first, row.second, row.difference, row.unit)
+            for row in self.rows
         ]
         frame = pd.DataFrame(
             lines, columns=["part", "name", "first", "second", "difference", "unit"]
@@ -189,20 +189,20 @@ class Difference:
         return self.first[:length], self.second[:length]
 
     def _of(self, part: Part) -> dict[str, tuple[Value, Value]]:
-        return {one.name: (one.first, one.second) for one in self.rows if one.part == part}
+        return {row.name: (row.first, row.second) for row in self.rows if row.part == part}
 
     def _cells(self) -> Iterator[tuple[Cell, ...]]:
         before = ""
-        for one in self.rows:
-            first, second = one.texts
+        for row in self.rows:
+            first, second = row.texts
             yield (
-                Cell(one.part if one.part != before else "", (one.part,)),
-                text_cell(one.name),
-                Cell(first, (one.first,)),
-                Cell(second, (one.second,)),
-                Cell(one.difference_text, (one.difference,)),
+                Cell(row.part if row.part != before else "", (row.part,)),
+                text_cell(row.name),
+                Cell(first, (row.first,)),
+                Cell(second, (row.second,)),
+                Cell(row.difference_text, (row.difference,)),
             )
-            before = one.part
+            before = row.part
 
     def _notes(self) -> Iterator[str]:
         if not self.settings:
@@ -234,16 +234,16 @@ def diff(
         StoreUnreachable: If the tracking store does not answer.
     """
     store = open_to_read(tracking_uri, storage)
-    one, other = subject_of(first, store), subject_of(second, store)
-    if isinstance(one, Manifest) and isinstance(other, Manifest):
-        names = one.sweep, other.sweep
+    subject, other = subject_of(first, store), subject_of(second, store)
+    if isinstance(subject, Manifest) and isinstance(other, Manifest):
+        names = subject.sweep, other.sweep
         _check_different("Sweep", *names)
-        return Difference("sweeps", *names, tuple(_of_sweeps(one, other, store)))
-    if isinstance(one, TrialRecord) and isinstance(other, TrialRecord):
-        keys = one.trial_key, other.trial_key
+        return Difference("sweeps", *names, tuple(_of_sweeps(subject, other, store)))
+    if isinstance(subject, TrialRecord) and isinstance(other, TrialRecord):
+        keys = subject.trial_key, other.trial_key
         _check_different("Trial", *keys)
-        return Difference("trials", *keys, tuple(_of_trials(one, other, store)))
-    sweep, trial = (first, second) if isinstance(one, Manifest) else (second, first)
+        return Difference("trials", *keys, tuple(_of_trials(subject, other, store)))
+    sweep, trial = (first, second) if isinstance(subject, Manifest) else (second, first)
     raise BadInput(f"'{sweep}' is a sweep and '{trial}' a trial: give two of one sort.")
 
 
@@ -252,15 +252,15 @@ def _check_different(what: str, first: str, second: str) -> None:
         raise BadInput(f"{what} {first} would be compared with itself: give another one.")
 
 
-def _of_sweeps(one: Manifest, other: Manifest, store: RecordStore) -> Iterator[Changed]:
+def _of_sweeps(manifest: Manifest, other: Manifest, store: RecordStore) -> Iterator[Changed]:
     first, second = (
-        {**_values_of_arms(sweep), "seeds": Several(sweep.seeds)} for sweep in (one, other)
+        {**_values_of_arms(sweep), "seeds": Several(sweep.seeds)} for sweep in (manifest, other)
     )
     yield from changed_only("setting", first, second)
-    objective = one.objective.metric
+    objective = manifest.objective.metric
     metric = objective if objective == other.objective.metric else VALIDATION_ERROR
-    left, right = (compared_arms(sweep, store, metric.name) for sweep in (one, other))
-    yield Changed("result", "arms", len(one.arms), len(other.arms))
+    left, right = (compared_arms(sweep, store, metric.name) for sweep in (manifest, other))
+    yield Changed("result", "arms", len(manifest.arms), len(other.arms))
     yield Changed("result", "finished trials", _num_finished(left), _num_finished(right))
     yield Changed("result", "best arm", _best(left), _best(right))
     pairs = list(match_arms(left.arms, right.arms))
@@ -313,9 +313,9 @@ def changed_only(
 ) -> Iterable[Changed]:
     """Yield what differs between two mappings, in their order."""
     for name in dict.fromkeys([*first, *second]):
-        one, other = first.get(name), second.get(name)
-        if type(one) is not type(other) or one != other:
-            yield Changed(part, name, one, other)
+        value, other = first.get(name), second.get(name)
+        if type(value) is not type(other) or value != other:
+            yield Changed(part, name, value, other)
 
 
 def _num_finished(sweep: ComparedArms) -> int:
@@ -326,20 +326,20 @@ def _best(sweep: ComparedArms) -> str | None:
     return next(iter(sweep.ranks), None)
 
 
-def _of_trials(one: TrialRecord, other: TrialRecord, store: RecordStore) -> Iterator[Changed]:
+def _of_trials(record: TrialRecord, other: TrialRecord, store: RecordStore) -> Iterator[Changed]:
     first, second = (
-        {**_settings(store.config(trial)), "seed": trial.seed} for trial in (one, other)
+        {**_settings(store.config(trial)), "seed": trial.seed} for trial in (record, other)
     )
     yield from changed_only("setting", first, second)
-    yield from changed_only("circumstance", _circumstances(one), _circumstances(other))
+    yield from changed_only("circumstance", _circumstances(record), _circumstances(other))
     for name in ("outcome", "epochs", "num_parameters", "duration_seconds"):
-        mine, others = (_plain(getattr(trial, name)) for trial in (one, other))
+        mine, others = (_plain(getattr(trial, name)) for trial in (record, other))
         yield Changed("result", name, mine, others)
-    more = sorted({*one.metrics, *other.metrics})
+    more = sorted({*record.metrics, *other.metrics})
     for name in dict.fromkeys([*(metric.name for metric in BUILT_IN), *more]):
         if not name.startswith((HEALTH, EVALUATION)):
             metric = find_metric(name) or Metric(name=name)
-            yield Changed("result", name, one.metrics.get(name), other.metrics.get(name), metric)
+            yield Changed("result", name, record.metrics.get(name), other.metrics.get(name), metric)
 
 
 def _circumstances(trial: TrialRecord) -> dict[str, Value]:

@@ -118,16 +118,16 @@ def side_by_side(first: Manifest, second: Manifest, matched: Sequence[ArmMatch])
             Column("Differs in", ("differs_in",), align="left", hide_if_empty=True),
             Column("", ("num_same_trials",), hide_if_empty=True),
         ),
-        rows=tuple(_row(one, first, second) for one in matched),
+        rows=tuple(_row(match, first, second) for match in matched),
         notes=tuple(_notes(first, second, matched)),
     )
 
 
 def _lead(matched: Sequence[ArmMatch]) -> str:
-    pairs = [one for one in matched if one.first and one.second]
+    pairs = [match for match in matched if match.first and match.second]
     if not pairs:
         return "No arm of one has the config or the name of an arm of the other."
-    unlike = [aspect for aspect in _ASPECTS if any(aspect in one.differences() for one in pairs)]
+    unlike = [aspect for aspect in _ASPECTS if any(aspect in pair.differences() for pair in pairs)]
     count = f"{len(pairs)} arm{'s' * (len(pairs) > 1)} stand{'s' * (len(pairs) == 1)} in both"
     if not unlike:
         return f"{count}, with equal settings, data, epochs and seeds."
@@ -142,20 +142,20 @@ def _columns(sweep: str, place: str) -> tuple[Column, ...]:
     )
 
 
-def _row(one: ArmMatch, first: Manifest, second: Manifest) -> tuple[Cell, ...]:
-    names = [arm.arm.name if arm else None for arm in (one.first, one.second)]
-    text = one_line(one.name)
-    if one.first and one.second and names[0] != names[1]:
-        text = f"{text} | {one_line(one.second.arm.name)}"
-    differs = one.differences_text
-    if not (one.first and one.second):
-        differs = f"only in {first.sweep if one.first else second.sweep}"
+def _row(match: ArmMatch, first: Manifest, second: Manifest) -> tuple[Cell, ...]:
+    names = [arm.arm.name if arm else None for arm in (match.first, match.second)]
+    text = one_line(match.name)
+    if match.first and match.second and names[0] != names[1]:
+        text = f"{text} | {one_line(match.second.arm.name)}"
+    differs = match.differences_text
+    if not (match.first and match.second):
+        differs = f"only in {first.sweep if match.first else second.sweep}"
     return (
-        Cell(text, (names[0], names[1], one.by or None)),
-        *_results(one.first),
-        *_results(one.second),
+        Cell(text, (names[0], names[1], match.by or None)),
+        *_results(match.first),
+        *_results(match.second),
         text_cell(differs),
-        Cell("", (one.num_same_trials(),)),
+        Cell("", (match.num_same_trials(),)),
     )
 
 
@@ -179,16 +179,16 @@ def _notes(first: Manifest, second: Manifest, matched: Sequence[ArmMatch]) -> It
     )
     yield "Arms are matched by equal configs, else by their names."
     for aspect, words in _ASPECTS.items():
-        names = [one_line(one.name) for one in matched if aspect in one.differences()]
+        names = [one_line(match.name) for match in matched if aspect in match.differences()]
         if names:
             yield f"{words}: {shortened(', '.join(names), _LONGEST_LIST)}."
     for aspect, (left, right) in differing_sweeps(matched).items():
         both = f"{first.sweep} {left}; {second.sweep} {right}"
         yield shortened(f"{aspect.capitalize()} of all trials differ: {both}.", _LONGEST_LIST)
-    by_name = [one_line(one.name) for one in matched if "settings" in one.differences()]
+    by_name = [one_line(match.name) for match in matched if "settings" in match.differences()]
     if by_name:
         yield "If settings differ, keys do not show whether the code's protocol differs as well."
-    if same := sum(one.num_same_trials() for one in matched):
+    if same := sum(match.num_same_trials() for match in matched):
         yield f"{same} of the trials are the same in both sweeps, by their keys."
     for manifest in (first, second):
         if sentence := departure_sentence(manifest):

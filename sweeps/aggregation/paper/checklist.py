@@ -86,27 +86,31 @@ def _means(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
 
 def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     compared = (*arms.compared, *arms.against_random)
-    if tested := [one for one in compared if one.way]:
-        num_together = sum(one.p_value is not None for one in compared)
+    if tested := [comparison for comparison in compared if comparison.way]:
+        num_together = sum(comparison.p_value is not None for comparison in compared)
+        seeds = span([comparison.difference.n for comparison in tested])
+        images = span([comparison.num_images for comparison in tested])
         random = ", and from the best random point," * bool(arms.against_random)
         yield (
             f"Differences of test errors from '{arms.baseline}'{random} are paired by seed, their "
-            f"95 % intervals two-way, over {span([one.difference.n for one in tested])} seeds and "
-            f"{span([one.num_images for one in tested])} test images{_objects(tested)}, with "
-            f"Satterthwaite's degrees of freedom and no narrower than over images alone"
-            f"{_spread_words(tested)}; they are for {covered(compared)}, {not_covered(compared)}."
+            f"95 % intervals two-way, over {seeds} seeds and {images} test images"
+            f"{_objects(tested)}, with Satterthwaite's degrees of freedom and no narrower than "
+            f"over images alone{_spread_words(tested)}; they are for {covered(compared)}, "
+            f"{not_covered(compared)}."
         )
         yield (
             f"p values are two-sided and adjusted for {_number(num_together, 'comparison')} by "
             f"Holm's method, arms of identical results counted once; a difference counts, and is "
             f"bold, below 0.05."
         )
-    if alone := sum(one.way is None for one in compared):
-        reasons = dict.fromkeys(one.why_seeds_alone for one in compared if one.why_seeds_alone)
+    if alone := sum(comparison.way is None for comparison in compared):
+        reasons = dict.fromkeys(
+            comparison.why_seeds_alone for comparison in compared if comparison.why_seeds_alone
+        )
         why = f" ({'; '.join(reasons)})" if reasons else ""
         untested = f"{_number(alone, 'comparison')} could not be tested in this way"
         yield f"{untested}{why}: no claim is made."
-    if any(one.log_e is not None for one in compared):
+    if any(comparison.log_e is not None for comparison in compared):
         planned = ", ".join(str(seed) for seed in manifest.planned_seeds)
         yield (
             f"Seeds other than {planned} were added after looking, so that a difference counts "
@@ -119,7 +123,7 @@ def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
 
 def _spread_words(tested: Sequence[Comparison]) -> str:
     """Return from what the spread over seeds is estimated."""
-    if any(one.way and one.way.shared for one in tested):
+    if any(comparison.way and comparison.way.shared for comparison in tested):
         return ", the variance over seeds estimated from all comparisons of a table together"
     return " or seeds alone"
 
@@ -181,8 +185,10 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 def _objects(tested: Sequence[Comparison]) -> str:
     """Return of how many objects, writers or sources the test images are, where it is known."""
-    counts = [one.way.num_clusters for one in tested if one.way]
-    is_of_views = any(count < one.num_images for count, one in zip(counts, tested, strict=True))
+    counts = [comparison.way.num_clusters for comparison in tested if comparison.way]
+    is_of_views = any(
+        count < comparison.num_images for count, comparison in zip(counts, tested, strict=True)
+    )
     return f" of {span(counts)} objects (or writers, or sources)" if is_of_views else ""
 
 

@@ -36,7 +36,7 @@ class ComparedArms:
     @property
     def by_arm(self) -> Mapping[str, Comparison]:
         """The comparison of each arm; what is identical with the baseline has none."""
-        return {arm.arm.name: one for one in self.compared for arm in one.arms}
+        return {arm.arm.name: comparison for comparison in self.compared for arm in comparison.arms}
 
 
 def compared_arms(results: Results) -> ComparedArms:
@@ -51,4 +51,4 @@ def compared_arms(results: Results) -> ComparedArms:
 
 def _once(compared: Mapping[str, Comparison]) -> tuple[Comparison, ...]:
     """Return comparisons, those of identical arms once."""
-    return tuple({id(one): one for one in compared.values()}.values())
+    return tuple({id(comparison): comparison for comparison in compared.values()}.values())

@@ -191,18 +191,21 @@ def comparisons_together(
         finds_reach: Whether to find what difference each table would show, which takes most of the
             time.
     """
-    baselines = [next(one for one in table if one.arm.is_baseline) for table in tables]
+    baselines = [next(arm for arm in table if arm.arm.is_baseline) for table in tables]
     compared = [
         [
-            _with_slack(one, baseline.arm, slacks)
-            for one in _compared_together(table, baseline, judges_divergence)
+            _with_slack(comparison, baseline.arm, slacks)
+            for comparison in _compared_together(table, baseline, judges_divergence)
         ]
         for baseline, table in zip(baselines, tables, strict=True)
     ]
-    num_tested = sum(one.p_value is not None for table in compared for one in table)
+    num_tested = sum(comparison.p_value is not None for table in compared for comparison in table)
     compared = _adjusted(compared, "p_value", "adjusted_p")
     for place, baseline in enumerate(baselines):
-        shown = [_with_evidence(one, baseline.errors, planned_seeds) for one in compared[place]]
+        shown = [
+            _with_evidence(comparison, baseline.errors, planned_seeds)
+            for comparison in compared[place]
+        ]
         reaches = (
             reaches_of(shown, baseline.errors, num_tested)
             if finds_reach
@@ -212,14 +215,14 @@ def comparisons_together(
         if _has_few_errors(shown, baseline.errors):
             why = TOO_FEW_ERRORS
         compared[place] = [
-            _with_margin(_with_reason(_in_family(one, num_tested, reach), why), margin)
-            if one.p_value is not None
-            else one
-            for one, reach in zip(shown, reaches, strict=True)
+            _with_margin(_with_reason(_in_family(comparison, num_tested, reach), why), margin)
+            if comparison.p_value is not None
+            else comparison
+            for comparison, reach in zip(shown, reaches, strict=True)
         ]
     compared = _adjusted(compared, "equivalent_p", "adjusted_equivalent_p")
     return [
-        [_judged(one, baseline.arm) for one in table]
+        [_judged(comparison, baseline.arm) for comparison in table]
         for baseline, table in zip(baselines, compared, strict=True)
     ]
 
@@ -228,12 +231,14 @@ def _adjusted(
     tables: Sequence[Sequence[Comparison]], name: str, adjusted_name: str
 ) -> list[list[Comparison]]:
     """Return comparisons with one of their p values adjusted for all of the tables."""
-    given = [getattr(one, name) for table in tables for one in table]
+    given = [getattr(comparison, name) for table in tables for comparison in table]
     adjusted = iter(holm([p_value for p_value in given if p_value is not None]))
     return [
         [
-            one if getattr(one, name) is None else replace(one, **{adjusted_name: next(adjusted)})
-            for one in table
+            comparison
+            if getattr(comparison, name) is None
+            else replace(comparison, **{adjusted_name: next(adjusted)})
+            for comparison in table
         ]
         for table in tables
     ]
@@ -242,7 +247,7 @@ def _adjusted(
 def _against(table: Sequence[MeasuredArm]) -> list[list[MeasuredArm]]:
     """Return the groups of identical arms that are not the baseline's."""
     groups = identical_measured(table)
-    return [group for group in groups if not any(one.arm.is_baseline for one in group)]
+    return [group for group in groups if not any(arm.arm.is_baseline for arm in group)]
 
 
 def _compared_together(
@@ -251,17 +256,19 @@ def _compared_together(
     """Return the comparisons of one table, without verdicts."""
     compared = [_compared(group, baseline) for group in _against(table)]
     sharing = [
-        place for place, one in enumerate(compared) if one.way is not None and one.num_splits == 1
+        place
+        for place, comparison in enumerate(compared)
+        if comparison.way is not None and comparison.num_splits == 1
     ]
     ways = [way for way in (compared[place].way for place in sharing) if way is not None]
     errors = [compared[place].errors for place in sharing]
     for place, way in zip(sharing, shared_between(ways, errors, baseline.errors), strict=True):
         compared[place] = replace(compared[place], way=way)
-    return [_with_p_value(one, baseline.arm, judges_divergence) for one in compared]
+    return [_with_p_value(comparison, baseline.arm, judges_divergence) for comparison in compared]
 
 
 def _compared(group: Sequence[MeasuredArm], baseline: MeasuredArm) -> Comparison:
-    arm, arms = group[0], tuple(one.arm for one in group)
+    arm, arms = group[0], tuple(measured.arm for measured in group)
     alone = over_seeds_alone(arm, baseline)
     pairs = paired_errors(arm, baseline)
     without = Comparison(arms, _without_ends(alone), alone, errors=arm.errors)
@@ -284,31 +291,41 @@ def _compared(group: Sequence[MeasuredArm], baseline: MeasuredArm) -> Comparison
     )
 
 
-def _with_p_value(one: Comparison, baseline: ArmResults, judges_divergence: bool) -> Comparison:
+def _with_p_value(
+    comparison: Comparison, baseline: ArmResults, judges_divergence: bool
+) -> Comparison:
     """Return a comparison with its interval and p, the larger one with or without the lost."""
-    if one.way is None and not judges_divergence:
-        return one
-    if one.way is None:
-        is_lost = min(len(one.arm.counted), len(baseline.counted)) < FEWEST_SEEDS
-        has_diverged = one.arm.count("diverged") or baseline.count("diverged")
-        both = is_lost and has_diverged
-        return replace(one, p_value=diverged_p(one.arm, baseline)) if both else one
-    p_value = float(one.way.p_value)
-    if one.harsh is not None:
-        is_reversed = np.sign(one.harsh.mean) != np.sign(one.way.mean)
-        p_value = 1.0 if is_reversed else max(p_value, float(one.harsh.p_value))
-    return replace(one, difference=one.way.interval(one.difference.n, 0.95), p_value=p_value)
-
-
-def _with_slack(one: Comparison, baseline: ArmResults, slacks: Mapping[str, float]) -> Comparison:
-    """Return a comparison that allows for the limited tuning of the arm that came out worse."""
-    of_arm, of_baseline = (slacks.get(arm.arm.name, 0.0) for arm in (one.arm, baseline))
-    if one.way is None or one.p_value is None or not slacks:
-        return one
-    p_value = max(
-        one.p_value, float(p_with_slack(one.way, np.asarray(of_arm), np.asarray(of_baseline)))
+    if comparison.way is None and not judges_divergence:
+        return comparison
+    if comparison.way is None:
+        is_lost = min(len(comparison.arm.counted), len(baseline.counted)) < FEWEST_SEEDS
+        has_diverged = comparison.arm.count("diverged") or baseline.count("diverged")
+        if not is_lost or not has_diverged:
+            return comparison
+        return replace(comparison, p_value=diverged_p(comparison.arm, baseline))
+    p_value = float(comparison.way.p_value)
+    if comparison.harsh is not None:
+        is_reversed = np.sign(comparison.harsh.mean) != np.sign(comparison.way.mean)
+        p_value = 1.0 if is_reversed else max(p_value, float(comparison.harsh.p_value))
+    return replace(
+        comparison,
+        difference=comparison.way.interval(comparison.difference.n, 0.95),
+        p_value=p_value,
     )
-    return replace(one, p_value=p_value, slack=(of_arm, of_baseline))
+
+
+def _with_slack(
+    comparison: Comparison, baseline: ArmResults, slacks: Mapping[str, float]
+) -> Comparison:
+    """Return a comparison that allows for the limited tuning of the arm that came out worse."""
+    of_arm, of_baseline = (slacks.get(arm.arm.name, 0.0) for arm in (comparison.arm, baseline))
+    if comparison.way is None or comparison.p_value is None or not slacks:
+        return comparison
+    p_value = max(
+        comparison.p_value,
+        float(p_with_slack(comparison.way, np.asarray(of_arm), np.asarray(of_baseline))),
+    )
+    return replace(comparison, p_value=p_value, slack=(of_arm, of_baseline))
 
 
 def _without_ends(alone: Interval) -> Interval:
@@ -328,26 +345,30 @@ def diverged_p(arm: ArmResults, baseline: ArmResults) -> float:
     return more_often_p(int(ours.count), ours.total, int(theirs.count), theirs.total)
 
 
-def _in_family(one: Comparison, num: int, reach: float) -> Comparison:
-    if one.way is None:
-        return replace(one, num_together=num)
-    smallest = reach + max(one.slack)
-    why = _UNKNOWN_SLACK * (math.isinf(max(one.slack)) and math.isfinite(reach))
+def _in_family(comparison: Comparison, num: int, reach: float) -> Comparison:
+    if comparison.way is None:
+        return replace(comparison, num_together=num)
+    smallest = reach + max(comparison.slack)
+    why = _UNKNOWN_SLACK * (math.isinf(max(comparison.slack)) and math.isfinite(reach))
     return replace(
-        one,
+        comparison,
         num_together=num,
-        simultaneous=one.way.interval(one.difference.n, simultaneous_confidence(num)),
+        simultaneous=comparison.way.interval(comparison.difference.n, simultaneous_confidence(num)),
         detectable=smallest if math.isfinite(smallest) else None,
         why_no_reach=why,
     )
 
 
-def _with_reason(one: Comparison, why_no_reach: str) -> Comparison:
-    return replace(one, why_no_reach=why_no_reach) if why_no_reach and one.way else one
+def _with_reason(comparison: Comparison, why_no_reach: str) -> Comparison:
+    if comparison.way is None or not why_no_reach:
+        return comparison
+    return replace(comparison, why_no_reach=why_no_reach)
 
 
 def _has_few_errors(compared: Sequence[Comparison], of_baseline: Mapping[int, float]) -> bool:
-    num_images = max((one.num_images for one in compared if one.way), default=0)
+    num_images = max(
+        (comparison.num_images for comparison in compared if comparison.way), default=0
+    )
     return num_images > 0 and few_errors(num_images, of_baseline.values())
 
 
@@ -374,19 +395,22 @@ def reaches_of(
     Returns:
         Fractions, one a comparison; infinity where nothing can be found, or too little is known.
     """
-    known = [(one, one.way) for one in compared if one.way is not None]
+    known = [(comparison, comparison.way) for comparison in compared if comparison.way is not None]
     if not any(float(way.over_seeds) for _, way in known) or _has_few_errors(compared, of_baseline):
         return [math.inf] * len(compared)
-    has_splits = any(one.num_splits > 1 for one, _ in known)
-    has_added = any(one.log_e is not None for one, _ in known)
+    has_splits = any(comparison.num_splits > 1 for comparison, _ in known)
+    has_added = any(comparison.log_e is not None for comparison, _ in known)
     asked = Requirement(
         SIGNIFICANCE / num_together / (2 if has_added else 1),
         evidence_needed(num_together) if has_added else None,
         num_sharing=1 if has_splits else len(known),
     )
-    arms = [ArmSpread(one.arm.arm.name, one.errors, of_baseline, way) for one, way in known]
+    arms = [
+        ArmSpread(comparison.arm.arm.name, comparison.errors, of_baseline, way)
+        for comparison, way in known
+    ]
     by_arm = reaches(arms, asked)
-    return [by_arm.get(one.arm.arm.name, math.inf) for one in compared]
+    return [by_arm.get(comparison.arm.arm.name, math.inf) for comparison in compared]
 
 
 def evidence_needed(num_comparisons: int) -> float:
@@ -395,33 +419,39 @@ def evidence_needed(num_comparisons: int) -> float:
 
 
 def _with_evidence(
-    one: Comparison, of_baseline: Mapping[int, float], planned_seeds: Sequence[int]
+    comparison: Comparison, of_baseline: Mapping[int, float], planned_seeds: Sequence[int]
 ) -> Comparison:
-    of_arm = one.errors
+    of_arm = comparison.errors
     common = [seed for seed in of_arm if seed in of_baseline]
-    if one.p_value is None or not planned_seeds or {*common} <= {*planned_seeds}:
-        return one
-    return replace(one, log_e=log_e_value([of_arm[seed] - of_baseline[seed] for seed in common]))
+    if comparison.p_value is None or not planned_seeds or {*common} <= {*planned_seeds}:
+        return comparison
+    return replace(
+        comparison, log_e=log_e_value([of_arm[seed] - of_baseline[seed] for seed in common])
+    )
 
 
-def _with_margin(one: Comparison, margin: float | None) -> Comparison:
-    if margin is None or one.way is None or margin <= max(one.slack):
-        return one
-    return replace(one, equivalent_p=float(beyond_margin(one.way, margin - max(one.slack))))
+def _with_margin(comparison: Comparison, margin: float | None) -> Comparison:
+    if margin is None or comparison.way is None or margin <= max(comparison.slack):
+        return comparison
+    return replace(
+        comparison,
+        equivalent_p=float(beyond_margin(comparison.way, margin - max(comparison.slack))),
+    )
 
 
-def _judged(one: Comparison, baseline: ArmResults) -> Comparison:
-    is_shown = one.log_e is None or one.log_e >= evidence_needed(one.num_together)
-    is_rare = one.adjusted_p is not None and one.adjusted_p < one.level
+def _judged(comparison: Comparison, baseline: ArmResults) -> Comparison:
+    log_e = comparison.log_e
+    is_shown = log_e is None or log_e >= evidence_needed(comparison.num_together)
+    is_rare = comparison.adjusted_p is not None and comparison.adjusted_p < comparison.level
     if is_rare and is_shown:
-        return replace(one, verdict="different")
-    alone, together = one.equivalent_p, one.adjusted_equivalent_p
+        return replace(comparison, verdict="different")
+    alone, together = comparison.equivalent_p, comparison.adjusted_equivalent_p
     is_within = alone is not None and alone < SIGNIFICANCE / 2
     holds_for_all = together is not None and together < SIGNIFICANCE
-    has_diverged = one.arm.count("diverged") or baseline.count("diverged")
+    has_diverged = comparison.arm.count("diverged") or baseline.count("diverged")
     if is_within and holds_for_all and not has_diverged:
-        return replace(one, verdict="equivalent")
-    return one
+        return replace(comparison, verdict="equivalent")
+    return comparison
 
 
 def tuning_slacks(
@@ -444,10 +474,10 @@ def tuning_slacks(
     slacks: dict[str, float] = {}
     for arm, tried in plan.tuned.items():
         validated = {
-            one: [_validated(keys, predictions, one, seed) for seed in seeds] for one in tried
+            point: [_validated(keys, predictions, point, seed) for seed in seeds] for point in tried
         }
-        whole = {one: [j for j in row if j] for one, row in validated.items() if all(row)}
-        chosen = next((one for one in tried if one in (plan.chosen or ())), "")
+        whole = {point: [j for j in row if j] for point, row in validated.items() if all(row)}
+        chosen = next((point for point in tried if point in (plan.chosen or ())), "")
         slacks[arm] = _slack(whole, chosen) if len(seeds) >= _FEWEST_SEEDS else math.inf
     return slacks
 
@@ -463,9 +493,9 @@ def _slack(judged: Mapping[str, list[SplitPredictions]], chosen: str) -> float:
     if chosen not in judged:
         return math.inf
     first = judged[chosen][0]
-    if not all(one.shows_the_same(first) for row in judged.values() for one in row):
+    if not all(predicted.shows_the_same(first) for row in judged.values() for predicted in row):
         return math.inf
     if len(judged) == 1:
         return 0.0
-    wrong = np.stack([[one.errors for one in row] for row in judged.values()])
+    wrong = np.stack([[predicted.errors for predicted in row] for row in judged.values()])
     return float(tuning_slack(wrong, np.asarray([*judged].index(chosen)), first.objects))

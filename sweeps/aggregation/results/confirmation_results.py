@@ -125,16 +125,16 @@ def confirmation_results(
 
 
 def _by_arm(compared: Sequence[Comparison]) -> dict[str, Comparison]:
-    return {arm.arm.name: one for one in compared for arm in one.arms}
+    return {arm.arm.name: comparison for comparison in compared for arm in comparison.arms}
 
 
 def _as_baseline(arm: ArmResults, name: str | None) -> ArmResults:
     return replace(arm, is_baseline=arm.arm.name == name)
 
 
-def _with(one: ArmResults | None, arms: Sequence[ArmResults]) -> list[ArmResults]:
-    is_apart = one and one.arm.name not in {arm.arm.name for arm in arms}
-    return [*arms, one] if one and is_apart else [*arms]
+def _with(added: ArmResults | None, arms: Sequence[ArmResults]) -> list[ArmResults]:
+    is_apart = added and added.arm.name not in {arm.arm.name for arm in arms}
+    return [*arms, added] if added and is_apart else [*arms]
 
 
 @dataclass(frozen=True)
@@ -182,10 +182,10 @@ def random_reference_results(
         return None
     best = arms.get(reference.best) if reference.best else None
     values = with_seeds(best, manifest.seeds).chosen_by(manifest.objective) if best else {}
-    drawn = {one.arm for one in reference.draws}
+    drawn = {draw.arm for draw in reference.draws}
     seeds = {*manifest.seeds}
     cells = [cell for cell in manifest.cells if cell.arm in drawn and cell.seed in seeds]
-    params = next((one.params for one in reference.draws if one.arm == reference.best), None)
+    params = next((draw.params for draw in reference.draws if draw.arm == reference.best), None)
     return RandomReferenceResults(
         reference=reference,
         best=with_seeds(best, search.confirmation.seeds) if best else None,
@@ -193,7 +193,7 @@ def random_reference_results(
         num_over=sum(_is_over(with_seeds(arms[name], manifest.seeds)) for name in drawn),
         epochs=_num_epochs(cells, records),
         search_epochs=_num_epochs(manifest.proposed_cells(), records),
-        same=next((one for one in search.proposals if one.params == params), None),
+        same=next((proposal for proposal in search.proposals if proposal.params == params), None),
     )
 
 

@@ -15,9 +15,12 @@ def span(numbers: Sequence[int]) -> str:
 
 def covered(compared: Sequence[Comparison], split: str = "test") -> str:
     """Return what intervals cover: `new seeds and new test images, on one split`."""
-    tested = [one for one in compared if one.way]
-    is_of_views = any(one.way and one.way.num_clusters < one.num_images for one in tested)
-    numbers = sorted({one.num_splits for one in tested}) or [1]
+    tested = [comparison for comparison in compared if comparison.way]
+    is_of_views = any(
+        comparison.way and comparison.way.num_clusters < comparison.num_images
+        for comparison in tested
+    )
+    numbers = sorted({comparison.num_splits for comparison in tested}) or [1]
     return covered_words(numbers, f"{split} {'objects' if is_of_views else 'images'}")
 
 
@@ -44,7 +47,7 @@ def covered_words(num_splits: Sequence[int], images: str) -> str:
 
 def not_covered(compared: Sequence[Comparison]) -> str:
     """Return what intervals do not cover."""
-    return not_covered_words([one.num_splits for one in compared])
+    return not_covered_words([comparison.num_splits for comparison in compared])
 
 
 def not_covered_words(num_splits: Sequence[int]) -> str:

@@ -62,12 +62,12 @@ class ComparedFigure:
     @property
     def is_by_image(self) -> bool:
         """Whether the values of images are known of any arm."""
-        return any(one.by_image for one in self.arms)
+        return any(arm.by_image for arm in self.arms)
 
     @property
     def by_arm(self) -> Mapping[str, Comparison]:
         """Name of an arm -> its comparison."""
-        return {arm.arm.name: one for one in self.compared for arm in one.arms}
+        return {arm.arm.name: comparison for comparison in self.compared for arm in comparison.arms}
 
 
 @dataclass(frozen=True)
@@ -125,10 +125,10 @@ def evaluation_comparisons(
         ]
         return _compared(manifest, each, finds_reach=finds_reach)
 
-    primaries = [primary_figure(one) for one in manifest.evaluations]
+    primaries = [primary_figure(evaluation) for evaluation in manifest.evaluations]
     return [
-        ComparedEvaluation(one, tuple(compared(points_of(one.figure), finds_reach=False)))
-        for one in compared([one for one in primaries if one])
+        ComparedEvaluation(primary, tuple(compared(points_of(primary.figure), finds_reach=False)))
+        for primary in compared([figure for figure in primaries if figure])
     ]
 
 
@@ -137,10 +137,12 @@ def primary_figure(evaluation: ManifestEvaluation) -> EvaluatedFigure | None:
     for metric in evaluation.metrics:
         if metric.name == evaluation.primary:
             return EvaluatedFigure(evaluation, metric, {metric.name: 1.0})
-    points = [one for one in evaluation.metrics if one.at and one.curve == evaluation.primary]
+    points = [
+        metric for metric in evaluation.metrics if metric.at and metric.curve == evaluation.primary
+    ]
     if len(points) < 2:
         return None
-    weights = trapezoid_weights(one.at.value for one in points if one.at)
+    weights = trapezoid_weights(point.at.value for point in points if point.at)
     return EvaluatedFigure(
         evaluation,
         curve_metric(points[0]),
@@ -169,18 +171,18 @@ def points_of(primary: EvaluatedFigure) -> list[EvaluatedFigure]:
     ]
 
 
-def mean_of_measured(one: MeasuredArm) -> MeanOfArm:
+def mean_of_measured(arm: MeasuredArm) -> MeanOfArm:
     """Return the mean of an arm's figure, with its interval where all its images are known."""
-    known = [one.by_image[seed] for seed in one.errors if seed in one.by_image]
-    is_known = len(known) == len(one.errors) and all(k.shows_the_same(known[0]) for k in known)
+    known = [arm.by_image[seed] for seed in arm.errors if seed in arm.by_image]
+    is_known = len(known) == len(arm.errors) and all(k.shows_the_same(known[0]) for k in known)
     is_one = len({k.data_fingerprint for k in known}) == 1
-    if not is_known or not is_one or one.why_alone:
-        return mean_by_image(one.arm, one.errors, None)
-    return mean_by_image(one.arm, one.errors, [k.values for k in known], known[0].objects)
+    if not is_known or not is_one or arm.why_alone:
+        return mean_by_image(arm.arm, arm.errors, None)
+    return mean_by_image(arm.arm, arm.errors, [k.values for k in known], known[0].objects)
 
 
 def difference_from_clean(
-    one: MeasuredArm, figure: EvaluatedFigure, predictions: Mapping[str, Predictions]
+    arm: MeasuredArm, figure: EvaluatedFigure, predictions: Mapping[str, Predictions]
 ) -> Interval | None:
     """Return by how much an arm's figure is above its own test error on the same images.
 
@@ -188,28 +190,28 @@ def difference_from_clean(
     is no error, or some of its images are not those that the trial was tested on.
 
     Args:
-        one: The arm.
+        arm: With its values.
         figure: What its errors are.
         predictions: Predictions by trial key.
     """
-    seeds = tuple(one.errors)
-    known = [one.by_image.get(seed) for seed in seeds]
+    seeds = tuple(arm.errors)
+    known = [arm.by_image.get(seed) for seed in seeds]
     clean = [
         values and _shown(figure, predictions.get(trial.trial_key), len(values.values))
-        for trial, values in zip((one.arm.counted[seed] for seed in seeds), known, strict=True)
+        for trial, values in zip((arm.arm.counted[seed] for seed in seeds), known, strict=True)
     ]
-    if not figure.is_error or not seeds or None in clean or why_not_by_image(one.arm, known):
+    if not figure.is_error or not seeds or None in clean or why_not_by_image(arm.arm, known):
         return None
     rows = [
         values.values - shown.errors
         for values, shown in zip(known, clean, strict=True)
         if values and shown
     ]
-    splits = tuple(one.arm.splits[seed] for seed in seeds if one.arm.splits)
+    splits = tuple(arm.arm.splits[seed] for seed in seeds if arm.arm.splits)
     first = known[0]
     assert first is not None
-    pairs = PairedErrors(seeds, np.stack(rows), first.objects, splits, one.arm.held_out)
-    if pairs.why_few or one.why_alone:
+    pairs = PairedErrors(seeds, np.stack(rows), first.objects, splits, arm.arm.held_out)
+    if pairs.why_few or arm.why_alone:
         return Interval(len(seeds), float(pairs.differences.mean()), None, None)
     return pairs.two_way().interval(len(seeds))
 
@@ -280,10 +282,10 @@ def _compared(
     places = [
         place
         for place, figure in enumerate(figures)
-        if figure.is_by_image and any(one.arm.is_baseline for one in figure.arms)
+        if figure.is_by_image and any(arm.arm.is_baseline for arm in figure.arms)
     ]
     tables = comparisons_together(
-        [[_as_cost(figures[n].figure, one) for one in figures[n].arms] for n in places],
+        [[_as_cost(figures[n].figure, arm) for arm in figures[n].arms] for n in places],
         margin=None if manifest.margin_points is None else manifest.margin_points / 100,
         planned_seeds=manifest.planned_seeds,
         judges_divergence=False,
@@ -292,35 +294,35 @@ def _compared(
     shown = list(figures)
     for place, table in zip(places, tables, strict=True):
         figure = figures[place]
-        one_by_one = (_as_measured(figure.figure, one) for one in table)
-        shown[place] = replace(figure, compared=tuple(one_by_one))
+        turned = (_as_measured(figure.figure, comparison) for comparison in table)
+        shown[place] = replace(figure, compared=tuple(turned))
     return shown
 
 
-def _as_cost(figure: EvaluatedFigure, one: MeasuredArm) -> MeasuredArm:
+def _as_cost(figure: EvaluatedFigure, arm: MeasuredArm) -> MeasuredArm:
     """Return an arm with what a figure lacks to 1 where a larger one is better."""
     if not figure.is_better_larger:
-        return one
+        return arm
     return replace(
-        one,
-        errors={seed: 1 - value for seed, value in one.errors.items()},
+        arm,
+        errors={seed: 1 - value for seed, value in arm.errors.items()},
         by_image={
             seed: replace(known, values=1 - known.values, guess=1 - known.guess)
-            for seed, known in one.by_image.items()
+            for seed, known in arm.by_image.items()
         },
     )
 
 
-def _as_measured(figure: EvaluatedFigure, one: Comparison) -> Comparison:
+def _as_measured(figure: EvaluatedFigure, comparison: Comparison) -> Comparison:
     """Return a comparison of costs as one of the figure itself."""
     if not figure.is_better_larger:
-        return one
+        return comparison
     return replace(
-        one,
-        difference=_turned(one.difference),
-        seeds_alone=_turned(one.seeds_alone),
-        simultaneous=None if one.simultaneous is None else _turned(one.simultaneous),
-        errors={seed: 1 - value for seed, value in one.errors.items()},
+        comparison,
+        difference=_turned(comparison.difference),
+        seeds_alone=_turned(comparison.seeds_alone),
+        simultaneous=None if comparison.simultaneous is None else _turned(comparison.simultaneous),
+        errors={seed: 1 - value for seed, value in comparison.errors.items()},
     )
 
 

@@ -85,13 +85,13 @@ class Effects:
     @property
     def estimated(self) -> tuple[Effect, ...]:
         """The effects that the arms can estimate."""
-        return tuple(one for one in self.effects if one.test)
+        return tuple(effect for effect in self.effects if effect.test)
 
     @property
     def is_whole(self) -> bool:
         """Whether every arm counts and every combination of levels occurs."""
         return not self.crossed.left_out and all(
-            one.contrast.degrees == one.contrast.num_wanted for one in self.effects
+            effect.contrast.degrees == effect.contrast.num_wanted for effect in self.effects
         )
 
 
@@ -118,16 +118,16 @@ def effects_of(
     terms = _contrasts(crossed, factors, [*fitted])
     anova = block_anova(crossed.errors, terms)
     is_added = bool(manifest.planned_seeds) and not {*crossed.seeds} <= {*manifest.planned_seeds}
-    num = sum(one.degrees > 0 for one in terms)
+    num = sum(contrast.degrees > 0 for contrast in terms)
     made = [
         Effect(
-            term=one.term,
-            aliases=tuple(fitted[one.term]),
-            contrast=one,
+            term=contrast.term,
+            aliases=tuple(fitted[contrast.term]),
+            contrast=contrast,
             test=effect_test(place, terms, crossed, anova, num_together=num, is_added=is_added),
             share=anova.squares[place] / anova.total if anova.total > 0 else None,
         )
-        for place, one in enumerate(terms)
+        for place, contrast in enumerate(terms)
     ]
     adjusted = _with_diverged_guesses(made, arms, crossed, predictions, factors=factors)
     effects = Effects(factors, tuple(_judged(adjusted)), crossed, anova, is_added)
@@ -157,28 +157,28 @@ def _with_diverged_guesses(
     if crossed.wrong is None or not any(arm.count("diverged") for arm in arms):
         return list(made)
     harsh = crossed_errors(arms, predictions, diverged_as_chance=True)
-    terms = _contrasts(harsh, factors, [one.term for one in made])
+    terms = _contrasts(harsh, factors, [effect.term for effect in made])
     anova = block_anova(harsh.errors, terms)
     guessed = [effect_test(place, terms, harsh, anova) for place in range(len(terms))]
     return [
-        replace(one, test=one.test and one.test.with_larger_p(other))
-        for one, other in zip(made, guessed, strict=True)
+        replace(effect, test=effect.test and effect.test.with_larger_p(other))
+        for effect, other in zip(made, guessed, strict=True)
     ]
 
 
 def _judged(made: Sequence[Effect]) -> list[Effect]:
-    p_values = [one.test.p_value if one.test else None for one in made]
+    p_values = [effect.test.p_value if effect.test else None for effect in made]
     adjusted = iter(holm([p for p in p_values if p is not None]))
 
-    def judged(one: Effect, p: float | None) -> Effect:
-        if one.test is None:
-            return one
-        is_significant = p is not None and p < one.test.level and one.test.may_be_significant
-        return replace(one, adjusted_p=p, verdict="effect" if is_significant else "undecided")
+    def judged(effect: Effect, p: float | None) -> Effect:
+        if effect.test is None:
+            return effect
+        is_significant = p is not None and p < effect.test.level and effect.test.may_be_significant
+        return replace(effect, adjusted_p=p, verdict="effect" if is_significant else "undecided")
 
     return [
-        judged(one, None if p is None else next(adjusted))
-        for one, p in zip(made, p_values, strict=True)
+        judged(effect, None if p is None else next(adjusted))
+        for effect, p in zip(made, p_values, strict=True)
     ]
 
 
@@ -310,29 +310,29 @@ def _log_e(by_seed: Float[np.ndarray, "degrees seeds"]) -> float:
     return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
 
 
-def _with_reach(one: Effect, parts: GridParts, effects: Effects) -> Effect:
+def _with_reach(effect: Effect, parts: GridParts, effects: Effects) -> Effect:
     """Return an effect with the smallest one that the table would find in its place."""
-    test, num_seeds = one.test, len(effects.crossed.seeds)
+    test, num_seeds = effect.test, len(effects.crossed.seeds)
     if test is None or test.way is None or not test.has_spread:
-        return one
-    weights, num = one.contrast.effect, test.num_together
-    length = one.contrast.unit if weights is None else float(np.linalg.norm(weights))
+        return effect
+    weights, num = effect.contrast.effect, test.num_together
+    length = effect.contrast.unit if weights is None else float(np.linalg.norm(weights))
     asked = Requirement(
         level=test.level / num,
         log_e=None if test.log_e is None else evidence_needed(num),
-        num_contrasts=1 if weights is not None else one.contrast.degrees,
+        num_contrasts=1 if weights is not None else effect.contrast.degrees,
         block_degrees=float(effects.anova.residual_degrees or math.inf),
     )
     sizes = (num_seeds, test.way.num_clusters)
 
-    def power_at(effect: float) -> float:
-        return power_of_rule(parts.at(effect), *sizes, effect / length, requirement=asked)
+    def power_at(difference: float) -> float:
+        return power_of_rule(parts.at(difference), *sizes, difference / length, requirement=asked)
 
     smallest = detectable(power_at)
-    return replace(one, test=replace(test, detectable=smallest if smallest < math.inf else None))
+    return replace(effect, test=replace(test, detectable=smallest if smallest < math.inf else None))
 
 
-def _have_one_sign(one: Interval | None, other: Interval | None) -> bool:
-    if one is None or other is None or one.mean is None or other.mean is None:
-        return one is other is None
-    return one.mean * other.mean > 0
+def _have_one_sign(first: Interval | None, second: Interval | None) -> bool:
+    if first is None or second is None or first.mean is None or second.mean is None:
+        return first is second is None
+    return first.mean * second.mean > 0

@@ -95,11 +95,11 @@ def estimable_terms(
     }
     same: dict[Term, set[Term]] = {term: set() for term in every.values()}
     for name, others in aliases_of(design).items():
-        one = every.get(frozenset(name.split(TIMES)))
+        named = every.get(frozenset(name.split(TIMES)))
         for other in (every.get(frozenset(name.split(TIMES))) for name in others):
-            if one and other and one != other:
-                same[one].add(other)
-                same[other].add(one)
+            if named and other and named != other:
+                same[named].add(other)
+                same[other].add(named)
     fitted: dict[Term, list[Term]] = {}
     for term in same:
         if not same[term] & fitted.keys():
@@ -136,7 +136,7 @@ def _words(level: Any, levels: Sequence[Any]) -> str:
     if isinstance(level, bool):
         return str(level).lower()
     if isinstance(level, list | tuple):
-        return ", ".join(_words(one, ()) for one in cast(Sequence[Any], level)) or "none"
+        return ", ".join(_words(element, ()) for element in cast(Sequence[Any], level)) or "none"
     return "none" if level is None else one_line(str(level))
 
 

@@ -143,7 +143,7 @@ def _cost(arms: Mapping[str, ArmResults], name: str) -> float:
 
 
 def is_worse(
-    one: ArmResults, other: ArmResults, objective: Objective, predictions: Mapping[str, Predictions]
+    arm: ArmResults, other: ArmResults, objective: Objective, predictions: Mapping[str, Predictions]
 ) -> bool | None:
     """Return whether one arm is worse by the 95 % interval of the difference; None without one.
 
@@ -151,13 +151,13 @@ def is_worse(
     other objectives over three seeds or more. It does not correct for choosing among arms.
 
     Args:
-        one: With the search's own seeds.
+        arm: With the search's own seeds.
         other: The same of the arm compared with.
         objective: What they are chosen by.
         predictions: Predictions by trial key.
     """
     if objective == Objective(VALIDATION_ERROR):
-        judged = _judged(one, predictions), _judged(other, predictions)
+        judged = _judged(arm, predictions), _judged(other, predictions)
         seeds = sorted(judged[0].keys() & judged[1].keys())
         pairs = [(judged[0][seed], judged[1][seed]) for seed in seeds]
         first = pairs[0][0] if pairs else None
@@ -165,8 +165,8 @@ def is_worse(
             differences = [values.errors - others.errors for values, others in pairs]
             return _is_above_zero(np.stack(differences), first.objects)
     values, others = (
-        {seed: objective.cost(value) for seed, value in arm.chosen_by(objective).items()}
-        for arm in (one, other)
+        {seed: objective.cost(value) for seed, value in results.chosen_by(objective).items()}
+        for results in (arm, other)
     )
     interval = paired_difference(values, others)
     return interval.low > 0 if interval.low is not None and interval.n >= FEWEST_SEEDS else None

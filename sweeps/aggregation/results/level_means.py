@@ -35,7 +35,7 @@ class LevelMean:
 
 def level_means(effects: Effects) -> list[LevelMean]:
     """Return the mean of each level, factor by factor."""
-    return [one for place in range(len(effects.factors)) for one in _means_of(effects, place)]
+    return [mean for place in range(len(effects.factors)) for mean in _means_of(effects, place)]
 
 
 def cell_means(effects: Effects, first: int, second: int) -> Float[np.ndarray, "first second"]:
@@ -56,7 +56,7 @@ def _means_of(effects: Effects, place: int) -> list[LevelMean]:
     levels = level_places(crossed.arms, effects.factors)
     num_levels = [len(factor.levels) for factor in effects.factors]
     weights = differences_from_first(
-        levels, num_levels, [one.term for one in effects.effects], place
+        levels, num_levels, [effect.term for effect in effects.effects], place
     )
     made: list[LevelMean] = []
     for level in range(num_levels[place]):

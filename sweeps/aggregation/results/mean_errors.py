@@ -56,12 +56,14 @@ def mean_of(
     if images is None or not all(trial.trial_key in predictions for trial in trials):
         return mean_by_image(arm, values, None)
     seen = [images(predictions[trial.trial_key]) for trial in trials]
-    shown = [one for one in seen if one is not None]
+    shown = [predicted for predicted in seen if predicted is not None]
     fingerprints = {predictions[trial.trial_key].data_fingerprint for trial in trials}
-    is_same = len(fingerprints) == 1 and all(one.shows_the_same(shown[0]) for one in shown)
+    is_same = len(fingerprints) == 1 and all(
+        predicted.shows_the_same(shown[0]) for predicted in shown
+    )
     if len(shown) < len(seen) or not is_same or (metric == METRIC_VALIDATION_ERROR and arm.splits):
         return mean_by_image(arm, values, None)
-    return mean_by_image(arm, values, [one.errors for one in shown], shown[0].objects)
+    return mean_by_image(arm, values, [predicted.errors for predicted in shown], shown[0].objects)
 
 
 def mean_by_image(

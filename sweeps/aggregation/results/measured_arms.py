@@ -92,10 +92,10 @@ def tested_arms(
 def identical_measured(arms: Sequence[MeasuredArm]) -> list[list[MeasuredArm]]:
     """Return arms in groups of identical results, in which each seed has the same error too."""
     groups: dict[object, list[MeasuredArm]] = {}
-    by_name = {one.arm.arm.name: one for one in arms}
-    for place, group in enumerate(identical_groups([one.arm for one in arms])):
-        for one in (by_name[arm.arm.name] for arm in group):
-            groups.setdefault((place, tuple(one.errors.items())), []).append(one)
+    by_name = {measured.arm.arm.name: measured for measured in arms}
+    for place, group in enumerate(identical_groups([measured.arm for measured in arms])):
+        for measured in (by_name[arm.arm.name] for arm in group):
+            groups.setdefault((place, tuple(measured.errors.items())), []).append(measured)
     return list(groups.values())
 
 
@@ -111,7 +111,7 @@ def errors_on_test_images(predicted: Predictions) -> ImageErrors:
     )
 
 
-def _are_equal(one: np.ndarray | None, other: np.ndarray | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)
+def _are_equal(first: np.ndarray | None, second: np.ndarray | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return np.array_equal(first, second)

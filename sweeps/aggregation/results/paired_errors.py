@@ -68,17 +68,20 @@ def paired_errors(
     of_baseline = {*_wanted(baseline, lost)}
     seeds = tuple(seed for seed in _wanted(arm, lost) if seed in of_baseline)
     known = [
-        one.by_image.get(seed) for seed in seeds for one in (arm, baseline) if seed in one.errors
+        measured.by_image.get(seed)
+        for seed in seeds
+        for measured in (arm, baseline)
+        if seed in measured.errors
     ]
     if ours.tested_on != theirs.tested_on:
         return "the data differ"  # another split may have the same labels in the same order
     if reason := arm.why_alone or why_not_by_image(ours, known, arm.missing, arm.split):
         return reason
-    first = next(one for one in known if one is not None)
+    first = next(errors for errors in known if errors is not None)
 
-    def wrong(one: MeasuredArm, seed: int) -> Float[np.ndarray, " images"]:
-        if seed in one.errors:
-            return one.by_image[seed].values
+    def wrong(measured: MeasuredArm, seed: int) -> Float[np.ndarray, " images"]:
+        if seed in measured.errors:
+            return measured.by_image[seed].values
         return np.full(len(first.values), first.guess)
 
     def row(seed: int) -> Float[np.ndarray, " images"]:
@@ -102,16 +105,16 @@ def over_seeds_alone(arm: MeasuredArm, baseline: MeasuredArm) -> Interval:
     if not arm.arm.splits:
         return paired_difference(of_arm, of_baseline)
     differences = {seed: of_arm[seed] - of_baseline[seed] for seed in of_arm if seed in of_baseline}
-    more_held_out = max(arm.arm, baseline.arm, key=lambda one: one.held_out)
+    more_held_out = max(arm.arm, baseline.arm, key=lambda results: results.held_out)
     return more_held_out.interval(differences)
 
 
-def _wanted(one: MeasuredArm, lost: Collection[CellState]) -> list[int]:
+def _wanted(arm: MeasuredArm, lost: Collection[CellState]) -> list[int]:
     """Return the seeds that have an error, and those that are lost in some ways."""
     return [
         seed
-        for seed, trial in one.arm.trials.items()
-        if seed in one.errors or (trial is not None and cell_state(trial) in lost)
+        for seed, trial in arm.arm.trials.items()
+        if seed in arm.errors or (trial is not None and cell_state(trial) in lost)
     ]
 
 

@@ -52,7 +52,7 @@ def read_wrong_images(
     wrong: dict[str, dict[str, dict[str, np.ndarray]]] = {}
     for evaluation in evaluations:
         key = evaluation.evaluation_key
-        names = [one.name for one in evaluation.metrics if one.is_fraction]
+        names = [metric.name for metric in evaluation.metrics if metric.is_fraction]
         values = {trial: record.evaluations.get(key, {}) for trial, record in by_key.items()}
         evaluated = [
             by_key[trial] for trial in by_key if any(name in values[trial] for name in names)
@@ -81,7 +81,7 @@ def read_arrays(
     Raises:
         StoreUnreachable: If the tracking store does not answer.
     """
-    evaluated = [one for one in records if evaluation_key in one.evaluations]
+    evaluated = [record for record in records if evaluation_key in record.evaluations]
     found: dict[str, dict[str, np.ndarray]] = {}
     for trial, path in store.artifacts(evaluated, f"{evaluation_key}.safetensors").items():
         try:
@@ -149,10 +149,10 @@ def _judged(tensors: Mapping[str, np.ndarray], split: str, error: float | None) 
     assert classes is not None
     assert labels is not None
     given = [classes, labels, *([] if objects is None else [objects])]
-    if any(len(one) != len(labels) or one.dtype.kind not in "iu" for one in given):
+    if any(len(array) != len(labels) or array.dtype.kind not in "iu" for array in given):
         raise ValueError("they are no whole numbers, one an image")
     is_row = labels.ndim == 1 or (labels.ndim == 2 and labels.shape[1] > 1)
-    if classes.shape != labels.shape or not is_row or any(one.ndim != 1 for one in given[2:]):
+    if classes.shape != labels.shape or not is_row or any(array.ndim != 1 for array in given[2:]):
         raise ValueError("there is not one prediction for each label")
     files = texts_in(tensors, f"{split}files")
     if files and len(files) != len(labels):

@@ -56,7 +56,7 @@ def _judged(arm: RankedArm, predictions: Mapping[str, Predictions]) -> dict[int,
         if trial is not None and trial.trial_key in predictions
     }
     return {
-        seed: one.validation
-        for seed, one in sorted(predicted.items())
-        if one.validation is not None
+        seed: of_seed.validation
+        for seed, of_seed in sorted(predicted.items())
+        if of_seed.validation is not None
     }

@@ -97,7 +97,7 @@ class Results:
     @cached_property
     def evaluated(self) -> Sequence[ComparedEvaluation]:
         """The arms compared by the primary figure of each evaluation that names one."""
-        is_any = any(one.primary for one in self.manifest.evaluations)
+        is_any = any(evaluation.primary for evaluation in self.manifest.evaluations)
         return evaluation_comparisons(
             self.manifest,
             self.arms,
@@ -107,7 +107,7 @@ class Results:
 
     @property
     def _finished(self) -> list[TrialRecord]:
-        return [one for one in self.records.values() if one.outcome is Outcome.FINISHED]
+        return [record for record in self.records.values() if record.outcome is Outcome.FINISHED]
 
     @cached_property
     def num_earlier_sweeps(self) -> int | None:
@@ -118,16 +118,16 @@ class Results:
         where no trial has been tested, or their data are not recorded.
         """
         tested = [
-            one
-            for one in self.records.values()
-            if one.data_fingerprint and METRIC_TEST_ERROR in one.metrics
+            record
+            for record in self.records.values()
+            if record.data_fingerprint and METRIC_TEST_ERROR in record.metrics
         ]
         if not tested:
             return None
         own = self.manifest.sweep
-        starts = self.find_first_tests({one.data_fingerprint for one in tested})
+        starts = self.find_first_tests({record.data_fingerprint for record in tested})
         earlier = {sweep for sweep, start in starts.items() if start < starts.get(own, 0.0)}
-        return len((earlier | {one.sweep for one in tested if one.sweep}) - {own})
+        return len((earlier | {record.sweep for record in tested if record.sweep}) - {own})
 
 
 def read_results(store: RecordStore, sweep: str) -> Results:

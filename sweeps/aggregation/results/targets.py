@@ -61,7 +61,7 @@ def matched(arms: Sequence[ArmResults], compared: Sequence[Comparison]) -> Mappi
         arms: Of the sweep.
         compared: Their test errors with the baseline's.
     """
-    by_arm = {arm.arm.name: one for one in compared for arm in one.arms}
+    by_arm = {arm.arm.name: comparison for comparison in compared for arm in comparison.arms}
     return {
         arm.arm.name: by_arm[arm.arm.name].verdict == "equivalent"
         if arm.arm.name in by_arm

@@ -67,7 +67,9 @@ def variance_shares(effects: Effects) -> VarianceShares:
     shape = tuple(len(factor.levels) for factor in effects.factors)
     every = [*range(len(crossed.seeds))]
     whole = _parts(crossed, points, shape, every)
-    without = [_parts(crossed, points, shape, [s for s in every if s != one]) for one in every]
+    without = [
+        _parts(crossed, points, shape, [s for s in every if s != left_out]) for left_out in every
+    ]
     if min(parts.total for parts in (whole, *without)) <= 0:
         return VarianceShares((), "the arms do not differ by more than seeds and images do")
     shares = tuple(_share(term, whole, without) for term in all_terms(len(shape)))

@@ -72,16 +72,16 @@ def sample_of(
         StoreUnreachable: If curves are asked for and the tracking store does not answer.
     """
     candidates = [result for result in results.proposals if result.repeats is None]
-    epoch = min((one.epoch for one in candidates if one.epoch is not None), default=None)
+    epoch = min((result.epoch for result in candidates if result.epoch is not None), default=None)
     if epoch is None:
-        values = {one.number: results.value(one.number) for one in results.counted}
+        values = {result.number: results.value(result.number) for result in results.counted}
     else:
         reaching = [result for result in candidates if result.state in _REACHED_IT]
         cells = _cells(manifest, reaching, records)
         trials = [records[cell.trial_key] for of_proposal in cells.values() for cell in of_proposal]
         curves = find_histories(trials, results.objective.metric.name)
         values = _values_at(epoch, cells, records, curves)
-    diverged = {one.number for one in candidates if one.state == "diverged"}
+    diverged = {result.number for result in candidates if result.state == "diverged"}
     diverged |= {number for number, value in values.items() if not math.isfinite(value)}
     return _as_proposed(_with_worst(Sample(values, epoch, frozenset(diverged)), results), results)
 

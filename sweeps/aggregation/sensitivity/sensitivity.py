@@ -144,10 +144,10 @@ def sensitivity(
     results = search_results(manifest, records)
     sample = sample_of(results, manifest, records, find_histories)
     about = _Analysis(results, sample)
-    settings = [about.described(SettingAxis(one)) for one in results.search.dimensions]
+    settings = [about.described(SettingAxis(dimension)) for dimension in results.search.dimensions]
     weighed: dict[str, SettingSensitivity] = {}
     for trials in dict.fromkeys(setting.trials for setting in settings):
-        weighed |= {one.dimension.name: one for one in about.weighed(settings, trials)}
+        weighed |= {setting.dimension.name: setting for setting in about.weighed(settings, trials)}
     in_order = (weighed[setting.dimension.name] for setting in settings)
     ranked = tuple(sorted(in_order, key=_rank, reverse=True))
     return Sensitivity(results, sample, ranked, about.pairs(settings))
@@ -221,11 +221,11 @@ class _Analysis:
         named = [dimensions[name] for name in columns]
         importances = pair_importances(list(columns.values()), self._costs(trials))
         pairs = [
-            PairSensitivity(named[one.first], named[one.second], one.excess)
-            for one in importances
-            if one.excess.is_clear or not is_small
+            PairSensitivity(named[pair.first], named[pair.second], pair.excess)
+            for pair in importances
+            if pair.excess.is_clear or not is_small
         ]
-        return tuple(sorted(pairs, key=lambda one: -(one.excess.share.mean or 0.0)))
+        return tuple(sorted(pairs, key=lambda pair: -(pair.excess.share.mean or 0.0)))
 
     def _missing_reason(
         self, trials: tuple[int, ...], columns: Mapping[str, Column]

@@ -118,7 +118,7 @@ def with_others(
     """Return the parts of each arm with those of the other arms of the table together."""
 
     def others(arm: str) -> VarianceParts:
-        of_seeds = [one.of_seeds for name, one in parts.items() if name != arm]
+        of_seeds = [of_arm.of_seeds for name, of_arm in parts.items() if name != arm]
         return replace(parts[arm], of_seeds=float(np.mean(of_seeds or [parts[arm].of_seeds])))
 
     return {arm: (of_arm, others(arm)) for arm, of_arm in parts.items()}

@@ -65,8 +65,10 @@ def contrasts(
     columns = {term: columns_of(levels, num_levels, term) for term in terms}
     made = (_contrast(term, columns, len(levels)) for term in terms)
     return [
-        one if one.effect is not None else replace(one, unit=_unit(one, levels, num_levels))
-        for one in made
+        contrast
+        if contrast.effect is not None
+        else replace(contrast, unit=_unit(contrast, levels, num_levels))
+        for contrast in made
     ]
 
 
@@ -114,16 +116,16 @@ def _contrast(term: Term, columns: dict[Term, Columns], num_arms: int) -> Contra
 
 
 def _unit(
-    one: Contrast, levels: Int[np.ndarray, "arms factors"], num_levels: Sequence[int]
+    contrast: Contrast, levels: Int[np.ndarray, "arms factors"], num_levels: Sequence[int]
 ) -> float:
     """Return the size of that effect of two levels which shows least."""
-    pairs = (tuple(combinations(range(num_levels[place]), 2)) for place in one.term)
+    pairs = (tuple(combinations(range(num_levels[place]), 2)) for place in contrast.term)
     lengths: list[float] = []
     for chosen in product(*pairs):
         pattern = np.full(len(levels), 0.5)
-        for place, (first, second) in zip(one.term, chosen, strict=True):
+        for place, (first, second) in zip(contrast.term, chosen, strict=True):
             pattern = pattern * ((levels[:, place] == second) * 1.0 - (levels[:, place] == first))
-        lengths.append(float(np.linalg.norm(one.basis @ pattern)))
+        lengths.append(float(np.linalg.norm(contrast.basis @ pattern)))
     shown = [length for length in lengths if length > _NOTHING]
     return 1 / min(shown) if shown else math.inf
 

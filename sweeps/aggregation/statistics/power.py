@@ -81,15 +81,15 @@ class SeedErrors:
         from scipy.special import ndtri
 
         least = 0.5 / num_clusters
-        of_baseline, *of_arms = (float(np.var(one, ddof=1)) for one in (baseline, *arms))
-        places = [ndtri(np.clip(one, least, 1 - least)) for one in (baseline, *arms)]
+        of_baseline, *of_arms = (float(np.var(errors, ddof=1)) for errors in (baseline, *arms))
+        places = [ndtri(np.clip(errors, least, 1 - least)) for errors in (baseline, *arms)]
         spread = float(np.mean([of_baseline, *of_arms]))
         shrunk = math.sqrt(max(1 - by_chance / spread, 0.0)) if spread else 0.0
         return cls(
             error=float(np.mean(baseline)),
             of_arms=max(float(np.mean(of_arms)) - by_chance, 0.0),
             of_baseline=max(of_baseline - by_chance, 0.0),
-            places=shrunk * np.concatenate([one - one.mean() for one in places]),
+            places=shrunk * np.concatenate([of_arm - of_arm.mean() for of_arm in places]),
         )
 
     def growth(self, difference: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
@@ -255,7 +255,7 @@ def _growth(difference: Float[np.ndarray, "..."] | float, error: float) -> Float
     from scipy.special import ndtri
 
     worse, usual = (
-        np.clip(one, _LEAST_ERROR, 1 - _LEAST_ERROR) for one in (error + difference, error)
+        np.clip(rate, _LEAST_ERROR, 1 - _LEAST_ERROR) for rate in (error + difference, error)
     )
     growth = np.exp((ndtri(usual) ** 2 - ndtri(worse) ** 2) / 2)
     return np.asarray(np.clip(growth, 1.0, _MOST_GROWTH))
@@ -320,16 +320,16 @@ class GridParts:
         Args:
             effect: D, a fraction.
         """
-        one, usual = self.of_one, self.error * (1 - self.error)
+        parts, usual = self.of_one, self.error * (1 - self.error)
         growth = _growth_of_effect(effect, self.error)
         added = effect * (1 - effect) / usual if usual else 0.0
         of_half, of_common = 1 / 2, self.num_arms / 4
         return VarianceParts(
-            of_seeds=of_half * (growth**2 + 1) * one.of_seeds
+            of_seeds=of_half * (growth**2 + 1) * parts.of_seeds
             + of_common * (growth - 1) ** 2 * self.common_seeds,
-            of_images=one.of_images
-            + added * (of_half * one.of_images + of_common * self.common_images),
-            of_pairs=one.of_pairs * (1 + added * of_half),
+            of_images=parts.of_images
+            + added * (of_half * parts.of_images + of_common * self.common_images),
+            of_pairs=parts.of_pairs * (1 + added * of_half),
         )
 
 

@@ -90,7 +90,7 @@ def variances_of(
         of_baseline: The same of the baseline.
     """
     seeds = sorted({*of_baseline}.union(*errors))
-    rows = [[one.get(seed, np.nan) for seed in seeds] for one in (of_baseline, *errors)]
+    rows = [[by_seed.get(seed, np.nan) for seed in seeds] for by_seed in (of_baseline, *errors)]
     baseline, *own = own_variances(np.asarray(rows))
     return np.asarray(own), np.asarray(baseline)
 

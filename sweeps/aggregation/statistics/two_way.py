@@ -98,8 +98,8 @@ class TwoWay:
         """
         both = (self.standard_error, np.asarray(self.degrees))
         seeds, images = (
-            (np.asarray(np.sqrt(one)), np.full_like(one, count - 1.0))
-            for one, count in (
+            (np.asarray(np.sqrt(variance)), np.full_like(variance, count - 1.0))
+            for variance, count in (
                 (self.over_seeds, self.num_seeds),
                 (self.over_images, self.num_clusters),
             )
@@ -144,7 +144,7 @@ class TwoWay:
     @property
     def p_value(self) -> Float[np.ndarray, "..."]:
         """Two-sided, of a mean of 0; 1 where nothing differs anywhere, or all seeds agree."""
-        largest = np.max([self._p_value(*one) for one in self.errors], axis=0)
+        largest = np.max([self._p_value(error, degrees) for error, degrees in self.errors], axis=0)
         return np.where(self.over_seeds > 0, largest, 1.0)
 
     def _p_value(

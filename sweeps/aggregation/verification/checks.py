@@ -119,7 +119,9 @@ class Verified:
     @property
     def lines(self) -> tuple[str, ...]:
         """A line for each finding, and the answer in the last."""
-        sentences = (f"{one.kind}: {one.place}: {one.sentence}" for one in self.findings)
+        sentences = (
+            f"{finding.kind}: {finding.place}: {finding.sentence}" for finding in self.findings
+        )
         return (*sentences, self.sentence)
 
     @property

@@ -96,7 +96,7 @@ def _warning(
     file: TexFile, match: re.Match[str], known: list[KnownNumber], near_macros: set[tuple[str, ...]]
 ) -> Finding:
     arms = {arguments[:2] for arguments in near_macros}
-    near = [one for one in known if (one.sweep, macro_key(one.arm)) in arms]
+    near = [number for number in known if (number.sweep, macro_key(number.arm)) in arms]
     likely = (near or known)[0]
     others = f" (or {len(known) - 1} more)" if len(known) > 1 else ""
     return Finding(

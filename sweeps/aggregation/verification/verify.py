@@ -67,7 +67,9 @@ def verify(
     findings = [finding for paper in read for finding in _findings(paper, truths, absent)]
     findings += [finding for truth in truths.values() for finding in not_covered(truth)]
     return Verified(
-        findings=tuple(sorted(dict.fromkeys(findings), key=lambda one: _ORDER.index(one.kind))),
+        findings=tuple(
+            sorted(dict.fromkeys(findings), key=lambda finding: _ORDER.index(finding.kind))
+        ),
         num_macros=sum(len(file.macros.uses) for file in files),
         num_tables=sum(signature(file) is not None for file in files),
         num_files=len(files),

@@ -41,14 +41,14 @@ def evaluated(
     """
     wrong: dict[str, dict[str, dict[str, np.ndarray]]] = {}
     records = dict(trials)
-    for one in given:
-        for arm, seeds in values[one.kind].items():
+    for evaluation in given:
+        for arm, seeds in values[evaluation.kind].items():
             for seed, rows in enumerate(seeds):
                 key = trial_key(arm, seed)
-                by_name = {m.name: row for m, row in zip(one.metrics, rows, strict=True)}
-                wrong.setdefault(key, {})[one.evaluation_key] = by_name
+                by_name = {m.name: row for m, row in zip(evaluation.metrics, rows, strict=True)}
+                wrong.setdefault(key, {})[evaluation.evaluation_key] = by_name
                 record = records[key]
                 means = {name: float(row.mean()) for name, row in by_name.items()}
-                found = {**record.evaluations, one.evaluation_key: means}
+                found = {**record.evaluations, evaluation.evaluation_key: means}
                 records[key] = record.model_copy(update={"evaluations": found})
     return records, wrong

@@ -186,12 +186,12 @@ def test_predictions_name_classes_and_files_where_the_record_has_them(store, tmp
         (tmp_path / "predictions.safetensors").write_bytes(save(tensors))
         record_id = put_trial(store, finished(arm, 0, 0, test_error=0.5))
         store.writer().upload(record_id, tmp_path / "predictions.safetensors")
-    before, one, several = (predictions(trial_key(arm, 0), store) for arm in "abc")
+    before, single, several = (predictions(trial_key(arm, 0), store) for arm in "abc")
 
     assert not {"file", "label_name", "prediction_name"} & {*before.columns}, "an earlier record"
-    assert [*one["file"]] == ["owl/1.png", "cat/2.png"]
-    assert [*one["label_name"]] == ["sea owl", "cat"]
-    assert [*one["prediction_name"]] == ["sea owl", "2"], "a class without a name"
+    assert [*single["file"]] == ["owl/1.png", "cat/2.png"]
+    assert [*single["label_name"]] == ["sea owl", "cat"]
+    assert [*single["prediction_name"]] == ["sea owl", "2"], "a class without a name"
     assert [*several["label_name"]] == ["cat, sea owl", "sea owl"]
     assert [*several["prediction_name"]] == ["cat, sea owl", ""]
     assert predictions("known", store)["file"].isna().tolist() == [True] * 2 + [False] * 4
@@ -202,16 +202,16 @@ def test_evaluations_are_a_row_a_metric_with_a_column_a_coordinate(store):
     belief = ManifestEvaluation(
         evaluation_key="cd" * 10, kind="belief", looks_at="test", metrics=(Metric(name="mean"),)
     )
-    declared = [one.model_dump() for one in (curve, belief)]
+    declared = [evaluation.model_dump() for evaluation in (curve, belief)]
     put_sweep(store, manifest_of(["a", "b"], [0, 1], evaluations=declared), [])
     record_id, writer = put_trial(store, finished("b", 1, 0)), store.writer()
-    for one in (curve, belief):
+    for evaluation in (curve, belief):
         found = {
-            evaluation_metric(one.kind, one.evaluation_key, metric.name): 0.25
-            for metric in one.metrics
+            evaluation_metric(evaluation.kind, evaluation.evaluation_key, metric.name): 0.25
+            for metric in evaluation.metrics
         }
         writer.log_metrics(record_id, found, 7, 0)
-        writer.record_evaluation(record_id, one.evaluation_key, one.kind)
+        writer.record_evaluation(record_id, evaluation.evaluation_key, evaluation.kind)
 
     frame = evaluations("known", store)
 

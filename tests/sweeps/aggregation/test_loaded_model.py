@@ -122,7 +122,7 @@ def test_the_model_of_a_sweep_is_that_of_its_best_trial_by_validation(store, tmp
     manifest = manifest_of(["a", "b"], [0, 1])
     config = small_config()
     arms = [
-        one.model_copy(update={"config": config.model_dump(mode="json")}) for one in manifest.arms
+        arm.model_copy(update={"config": config.model_dump(mode="json")}) for arm in manifest.arms
     ]
     put_sweep(store, manifest.model_copy(update={"arms": tuple(arms)}), [])
     with pytest.raises(

@@ -47,10 +47,12 @@ def test_the_limit_of_many_pilots_is_large_enough_as_often_as_it_says():
 
     for sure in (0.5, 0.8):
         parts = [pilot.parts(sure)["0"] for pilot in pilots]
-        enough = [one.of_seeds + one.of_pairs / IMAGES for one in parts]
+        enough = [part.of_seeds + part.of_pairs / IMAGES for part in parts]
         rate = np.mean(np.array(enough) > OF_SEEDS + OF_PAIRS / IMAGES)
         assert rate == pytest.approx(sure, abs=0.06)
-        assert np.mean([one.of_images > OF_IMAGES for one in parts]) == pytest.approx(sure, abs=0.1)
+        assert np.mean([part.of_images > OF_IMAGES for part in parts]) == pytest.approx(
+            sure, abs=0.1
+        )
 
 
 def test_arms_together_say_more_than_one_and_less_than_if_they_had_no_common_baseline():

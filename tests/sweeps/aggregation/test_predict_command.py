@@ -61,7 +61,7 @@ def test_pictures_are_named_by_their_classes(said, mlflow_store):
     assert [row[:2] for row in rows] == [
         *map(list, zip(expected.sources, expected.names, strict=True))
     ]
-    assert [row[2] for row in rows] == [f"{one:.3f}" for one in expected.lengths.amax(dim=1)]
+    assert [row[2] for row in rows] == [f"{length:.3f}" for length in expected.lengths.amax(dim=1)]
 
 
 @pytest.mark.parametrize("name", ["known", "photos.py"])
@@ -85,12 +85,12 @@ def test_json_has_beliefs_and_pose(said):
     code, out, _ = said(KEY, "photos/cat/001.png", "--json")
     answer = json.loads(out)
     assert (code, answer["format"]) == (0, "capsweep.predict/1")
-    (one,) = answer["images"]
-    assert one["image"] == "photos/cat/001.png"
-    assert [*one["beliefs"]] == ["cat", "dog", "owl"]
-    assert one["name"] == max(one["beliefs"], key=one["beliefs"].get)
-    length = sum(value**2 for value in one["pose"]) ** 0.5
-    assert length == pytest.approx(max(one["beliefs"].values()), abs=1e-4)
+    (image,) = answer["images"]
+    assert image["image"] == "photos/cat/001.png"
+    assert [*image["beliefs"]] == ["cat", "dog", "owl"]
+    assert image["name"] == max(image["beliefs"], key=image["beliefs"].get)
+    length = sum(value**2 for value in image["pose"]) ** 0.5
+    assert length == pytest.approx(max(image["beliefs"].values()), abs=1e-4)
 
 
 def test_what_the_decoder_draws_is_written_on_request(said, tmp_path):

@@ -54,7 +54,7 @@ def test_the_best_are_printed_with_what_they_cannot_be_told_from_and_no_chance_o
     assert 2 / 360 < first.value.half_width < 8 / 360  # three seeds alone: 2.5 / 360
     assert first.value.low == 0 < first.value.high
     assert [first.arm, second.arm, last.arm] == ["a", "b", "far"]
-    assert [one.may_be_best for one in (first, second, last)] == [True, True, False]
+    assert [config.may_be_best for config in (first, second, last)] == [True, True, False]
     assert "indistinguishable from the first" in second._repr_html_()
     for count in (1, 3):
         printed(store, count)

@@ -81,15 +81,17 @@ def test_arms_match_by_their_configs_and_else_by_their_names():
     second = sweep_of("two", {"b": A, "a": {"batch_size": 7}, "more": {"batch_size": 9}})
     matched = list(match_arms(arm_results(*first), arm_results(*second)))
     names = [
-        (one.first and one.first.arm.name, one.second and one.second.arm.name, one.by)
-        for one in matched
+        (match.first and match.first.arm.name, match.second and match.second.arm.name, match.by)
+        for match in matched
     ]
     # b has the name of an arm that a's config has taken
     expected = [("a", "b", "config"), ("b", None, ""), ("only", None, "")]
     assert names == [*expected, (None, "a", ""), (None, "more", "")]
 
     third = sweep_of("three", {"b": {"batch_size": 7}})
-    (match,) = (one for one in match_arms(arm_results(*first), arm_results(*third)) if one.second)
+    (match,) = (
+        pair for pair in match_arms(arm_results(*first), arm_results(*third)) if pair.second
+    )
     assert (match.name, match.by) == ("b", "name")
 
 
@@ -137,7 +139,8 @@ def test_what_keeps_results_from_comparing_is_said(arms, seeds, more, words, *, 
 def test_no_difference_and_no_bold_stands_across_two_sweeps():
     first, second = sweep_of("one", {"a": A}), sweep_of("two", {"a": A})
     worse = {
-        k: one.model_copy(update={"metrics": {"test_error": 0.5}}) for k, one in second[1].items()
+        k: record.model_copy(update={"metrics": {"test_error": 0.5}})
+        for k, record in second[1].items()
     }
     table = compared(first, (second[0], worse))
 

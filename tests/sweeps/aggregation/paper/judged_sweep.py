@@ -29,7 +29,7 @@ def judged_results(
     }
 
     def find(records: Iterable[TrialRecord]) -> dict[str, Predictions]:
-        return {one.trial_key: predictions(counts[one.trial_key]) for one in records}
+        return {record.trial_key: predictions(counts[record.trial_key]) for record in records}
 
     return Results(manifest or manifest_of(wrong, **more), trials, no_histories, find)
 

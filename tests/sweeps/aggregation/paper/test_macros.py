@@ -27,9 +27,9 @@ NAMES = [*HOSTILE, "a  b", " lead", "trail ", "#1", "x@y", "@25@", "routing, 3 i
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
-def test_no_two_names_have_the_same_key(one: str, other: str) -> None:
-    assert arm_of(macro_key(one)) == one
-    assert (macro_key(one) == macro_key(other)) == (one == other)
+def test_no_two_names_have_the_same_key(name: str, other: str) -> None:
+    assert arm_of(macro_key(name)) == name
+    assert (macro_key(name) == macro_key(other)) == (name == other)
 
 
 @given(st.text(max_size=40))

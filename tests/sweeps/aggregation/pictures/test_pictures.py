@@ -215,10 +215,10 @@ def test_only_so_many_images_are_looked_through(monkeypatch):
 
 
 def test_poses_are_moved_by_the_papers_steps(contents):
-    assert {one.offsets for one in contents.perturbed} == {OFFSETS}
+    assert {perturbed.offsets for perturbed in contents.perturbed} == {OFFSETS}
     assert OFFSETS == (-0.25, -0.2, -0.15, -0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2, 0.25)
-    assert [one.label for one in contents.perturbed] == [0, 5]
-    assert {one.drawn.shape for one in contents.perturbed} == {(4, 11, 1, 8, 8)}
+    assert [perturbed.label for perturbed in contents.perturbed] == [0, 5]
+    assert {perturbed.drawn.shape for perturbed in contents.perturbed} == {(4, 11, 1, 8, 8)}
 
 
 def test_couplings_of_one_round_are_all_alike():
@@ -257,8 +257,8 @@ def test_wrong_images_are_framed_as_such(tmp_path):
     only_right = Examples(((right, right, None),), 9)
     some_wrong = Examples(((right, wrong, None),), 9)
     counts = [
-        num_pixels(reconstruction_picture(one), (213, 94, 0), tmp_path)
-        for one in (only_right, some_wrong)
+        num_pixels(reconstruction_picture(examples), (213, 94, 0), tmp_path)
+        for examples in (only_right, some_wrong)
     ]
     assert counts[1] > 2 * counts[0] > 0  # the legend has a frame of each colour
 
@@ -268,8 +268,8 @@ def test_a_row_of_wrong_images_is_there_where_one_is():
     right, wrong = (Example(image, image, 1, predicted) for predicted in (1, 2))
     without, with_row = (Examples(((right, last), (right, None)), 9) for last in (None, wrong))
     heights = [
-        matplotlib.image.imread(io.BytesIO(reconstruction_picture(one))).shape[0]
-        for one in (without, with_row)
+        matplotlib.image.imread(io.BytesIO(reconstruction_picture(examples))).shape[0]
+        for examples in (without, with_row)
     ]
     assert heights[0] < heights[1]
 

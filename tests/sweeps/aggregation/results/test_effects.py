@@ -58,26 +58,26 @@ def effects(results: Results) -> Effects:
 
 def by_name(estimated: Effects) -> dict[str, Effect]:
     return {
-        " x ".join(estimated.factors[place].name for place in one.term): one
-        for one in estimated.effects
+        " x ".join(estimated.factors[place].name for place in effect.term): effect
+        for effect in estimated.effects
     }
 
 
-def size(one: Effect) -> float:
-    assert one.test
-    assert one.test.effect
-    assert one.test.effect.mean is not None
-    return one.test.effect.mean
+def size(effect: Effect) -> float:
+    assert effect.test
+    assert effect.test.effect
+    assert effect.test.effect.mean is not None
+    return effect.test.effect.mean
 
 
 def test_planted_effects_are_found_and_the_others_are_undecided():
     named = by_name(effects(crossed_results(crossed_manifest(), planted)))
 
-    assert {name for name, one in named.items() if one.is_significant} == {
+    assert {name for name, effect in named.items() if effect.is_significant} == {
         "routing",
         "routing x class_dim",
     }
-    assert {one.verdict for one in named.values()} == {"effect", "undecided"}
+    assert {effect.verdict for effect in named.values()} == {"effect", "undecided"}
     assert size(named["routing"]) == pytest.approx(0.12, abs=0.01)
     assert size(named["class_dim"]) == pytest.approx(0, abs=0.02)
     assert size(named["routing x class_dim"]) == pytest.approx(0.04, abs=0.01)
@@ -85,7 +85,7 @@ def test_planted_effects_are_found_and_the_others_are_undecided():
 
 def test_where_nothing_is_planted_nothing_is_found():
     estimated = effects(crossed_results(crossed_manifest(), nothing))
-    assert {one.verdict for one in estimated.effects} == {"undecided"}
+    assert {effect.verdict for effect in estimated.effects} == {"undecided"}
 
 
 def test_an_effect_is_the_two_way_mean_of_its_arms():
@@ -152,7 +152,7 @@ def test_means_by_level_compare_with_the_first():
     )
     first, second, third, *_ = level_means(estimated)
 
-    assert [one.num_trials for one in (first, second, third)] == [8, 8, 8]
+    assert [level.num_trials for level in (first, second, third)] == [8, 8, 8]
     assert first.difference is None
     assert second.difference is not None
     assert second.mean is not None
@@ -189,17 +189,17 @@ def test_of_effects_that_cannot_be_told_apart_one_stands_for_all(monkeypatch: py
         crossed_results(manifest, lambda changes: 0.2 + 0.1 * (changes[ROUTING] == "uniform"))
     )
 
-    assert [(one.term, one.aliases) for one in estimated.effects] == [
+    assert [(effect.term, effect.aliases) for effect in estimated.effects] == [
         ((0,), ((1, 2),)),
         ((1,), ((0, 2),)),
         ((2,), ((0, 1),)),
     ]
-    assert [one.is_significant for one in estimated.effects] == [True, False, False]
+    assert [effect.is_significant for effect in estimated.effects] == [True, False, False]
 
 
 def test_aliases_that_nobody_named_cannot_be_estimated():
     estimated = effects(crossed_results(crossed_manifest(arms=half_fraction()), planted_in_half))
-    assert {one.verdict for one in estimated.effects} == {"cannot be estimated"}
+    assert {effect.verdict for effect in estimated.effects} == {"cannot be estimated"}
 
 
 def planted_in_half(changes: Changes) -> float:
@@ -225,7 +225,7 @@ def test_a_setting_that_does_not_exist_everywhere_is_estimated_where_it_does():
     assert size(named["routing"]) == pytest.approx(0.15, abs=0.01)
     assert named["routing x iterations"].verdict == "cannot be estimated"
     shares = variance_shares(estimated)  # at each of its points the grid has an error
-    assert [round(100 * (one.alone.mean or 0)) for one in shares.shares] == pytest.approx(
+    assert [round(100 * (share.alone.mean or 0)) for share in shares.shares] == pytest.approx(
         [82, 9, 9], abs=3
     )
 
@@ -265,10 +265,10 @@ def test_an_arm_that_leaves_too_few_seeds_is_left_out_of_an_unbalanced_fit():
     trials = [unfinished(arm, seed, Outcome.FAILED, "broken") for seed in (1, 2)]
     estimated = effects(crossed_results(crossed_manifest(), planted, lost=trials))
 
-    assert [one.arm.name for one in estimated.crossed.left_out] == [arm]
+    assert [absent.arm.name for absent in estimated.crossed.left_out] == [arm]
     assert estimated.crossed.seeds == (0, 1, 2, 3)
     assert not estimated.is_whole
-    assert all(one.contrast.degrees == 1 for one in estimated.effects)
+    assert all(effect.contrast.degrees == 1 for effect in estimated.effects)
     assert size(by_name(estimated)["routing x class_dim"]) == pytest.approx(0.04, abs=0.02)
 
 
@@ -279,7 +279,7 @@ def test_without_images_nothing_is_found_and_seeds_are_blocks():
 
     routing = by_name(estimated)["routing"]
     assert estimated.crossed.why_seeds_alone == "predictions are missing"
-    assert {one.verdict for one in estimated.effects} == {"undecided"}
+    assert {effect.verdict for effect in estimated.effects} == {"undecided"}
     assert routing.test is not None
     assert routing.test.p_value == pytest.approx(estimated.anova.p_value(0))
     assert routing.test.effect is not None
@@ -294,7 +294,7 @@ def test_of_two_seeds_there_are_effects_but_no_intervals():
     assert routing.test.effect is not None
     assert routing.test.effect.half_width is None
     assert routing.test.p_value is None
-    assert {one.verdict for one in estimated.effects} == {"undecided"}
+    assert {effect.verdict for effect in estimated.effects} == {"undecided"}
 
 
 def test_a_setting_that_changes_nothing_at_all_has_neither_a_verdict_nor_a_reach():
@@ -311,21 +311,22 @@ def test_a_setting_that_changes_nothing_at_all_has_neither_a_verdict_nor_a_reach
     )
 
     named = by_name(effects(same))
-    inert = [one for name, one in named.items() if "reconstruction" in name]
+    inert = [effect for name, effect in named.items() if "reconstruction" in name]
     assert len(inert) == 3
-    for one in inert:
-        assert size(one) == 0
-        assert one.test is not None
-        assert not one.test.has_spread
-        assert one.test.p_value == 1
-        assert one.test.detectable is None
+    for effect in inert:
+        assert size(effect) == 0
+        assert effect.test is not None
+        assert not effect.test.has_spread
+        assert effect.test.p_value == 1
+        assert effect.test.detectable is None
 
 
 def test_seeds_added_after_looking_ask_for_evidence():
     manifest = crossed_manifest(seeds=(0, 1, 2, 3), planned_seeds=[0, 1, 2])
     estimated = effects(crossed_results(manifest, planted))
     assert estimated.has_added_seeds
-    assert {one.verdict for one in estimated.effects} == {"undecided"}  # four seeds cannot show it
+    # four seeds cannot show it
+    assert {effect.verdict for effect in estimated.effects} == {"undecided"}
     routing = by_name(estimated)["routing"].test
     assert routing is not None
     assert routing.log_e is not None
@@ -334,7 +335,7 @@ def test_seeds_added_after_looking_ask_for_evidence():
 def test_every_effect_has_the_smallest_that_would_be_found():
     factors = {WIDTH: (4, 8, 16), ROUTING: ("dynamic", "uniform")}
     estimated = effects(crossed_results(crossed_manifest(factors), nothing)).estimated
-    reach = [one.test.detectable for one in estimated if one.test]
+    reach = [effect.test.detectable for effect in estimated if effect.test]
     assert all(value is not None and 0.001 < value < 0.2 for value in reach)
 
 
@@ -342,9 +343,9 @@ def test_shares_of_a_whole_grid_are_those_of_its_law():
     shares = variance_shares(effects(crossed_results(crossed_manifest(), planted)))
     assert shares.covers_images
     routing, width, _decoder, both, *_ = shares.shares
-    total = sum(one.shapley.mean or 0 for one in shares.shares if one.shapley)
+    total = sum(share.shapley.mean or 0 for share in shares.shares if share.shapley)
     assert total == pytest.approx(1)
-    assert sum(one.alone.mean or 0 for one in shares.shares) == pytest.approx(1)
+    assert sum(share.alone.mean or 0 for share in shares.shares) == pytest.approx(1)
     assert routing.alone.mean == pytest.approx(0.9, abs=0.05)  # 12² of 12² + 4²
     assert both.alone.mean == pytest.approx(0.1, abs=0.05)
     assert width.alone.mean == pytest.approx(0, abs=0.03)
@@ -391,7 +392,7 @@ def test_the_levels_of_a_real_manifest_are_found_in_its_arms(
 def test_of_no_finished_trial_nothing_can_be_estimated():
     manifest = crossed_manifest()
     estimated = effects(Results(manifest, {}, lambda _records, _name: {}))
-    assert {one.verdict for one in estimated.effects} == {"cannot be estimated"}
+    assert {effect.verdict for effect in estimated.effects} == {"cannot be estimated"}
 
 
 def test_of_a_design_without_factors_there_are_none():

@@ -32,7 +32,7 @@ def arms_of(wrong: Sequence[Sequence[int | None]]) -> tuple[ArmResults, ...]:
 )
 def test_two_arms_are_in_one_group_where_every_seed_of_both_is_equal(wrong: Any) -> None:
     arms = arms_of(wrong)
-    groups = [[one.arm.name for one in group] for group in identical_groups(arms)]
+    groups = [[arm.arm.name for arm in group] for group in identical_groups(arms)]
     assert sorted(name for names in groups for name in names) == sorted(a.arm.name for a in arms)
     assert [names[0] for names in groups] == sorted(names[0] for names in groups)
     for (first, first_wrong), (second, second_wrong) in combinations(
@@ -56,5 +56,5 @@ def test_each_arm_is_looked_at_as_often_however_many_there_are() -> None:
     for number in (3, 30):
         looks.clear()
         arms = arms_of([(place, place) for place in range(number)])
-        identical_groups([Watched(one.arm, one.is_baseline, one.trials) for one in arms])
+        identical_groups([Watched(arm.arm, arm.is_baseline, arm.trials) for arm in arms])
         assert len(looks) == 2 * number

@@ -152,8 +152,8 @@ def test_over_splits_it_covers_new_ones_and_the_note_says_so() -> None:
     )
     arm = arm_of(wrong, splits={seed: seed % 5 for seed in range(10)})
     known = {
-        key: Predictions(one.data_fingerprint, one.test, one.test)
-        for key, one in predictions_of({"a": wrong}).items()
+        key: Predictions(predicted.data_fingerprint, predicted.test, predicted.test)
+        for key, predicted in predictions_of({"a": wrong}).items()
     }
     shown = mean_of(arm, arm.test_errors, "validation_error", known)
     assert shown.errors is None, "each split has validation images of its own"

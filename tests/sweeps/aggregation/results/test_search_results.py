@@ -57,7 +57,7 @@ def test_a_finished_trial_without_a_finite_objective_counts_as_diverged(value):
     results = results_of(ended(0, value), ended(1, 0.5))
 
     assert results.proposals[0].state == "diverged"
-    assert [one.number for one in results.counted] == [1]
+    assert [proposal.number for proposal in results.counted] == [1]
 
 
 def test_a_stopped_proposal_keeps_where_it_was_stopped_also_if_another_sweep_finished_it():
@@ -72,7 +72,7 @@ def test_proposals_with_equal_settings_count_once():
     params = [{"rate": 0.1}, {"rate": 0.2}, {"rate": 0.1}]
     results = results_of(*(ended(n, 0.5) for n in range(3)), params=params)
 
-    assert [one.repeats for one in results.proposals] == [None, None, 0]
+    assert [proposal.repeats for proposal in results.proposals] == [None, None, 0]
     assert (len(results.counted), results.num_repeats) == (2, 1)
 
 
@@ -80,7 +80,7 @@ def test_of_equal_proposals_the_first_that_finished_counts():
     params = [{"rate": 0.1}, {"rate": 0.1}, {"rate": 0.1}]
     trials = broken(0, Outcome.FAILED), ended(1, 0.5), ended(2, 0.5)
 
-    assert [one.number for one in results_of(*trials, params=params).counted] == [1]
+    assert [proposal.number for proposal in results_of(*trials, params=params).counted] == [1]
 
 
 def test_true_and_one_are_different_settings():

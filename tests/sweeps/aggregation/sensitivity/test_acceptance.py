@@ -44,7 +44,7 @@ def test_a_sign_product_pair_is_found_among_200_trials(effects):
     trials = effects.drawn(200, seed=1)
     pairs = pair_importances(trials.columns, trials.objective.tolist())
 
-    best = max(pairs, key=lambda one: one.excess.share.mean)
+    best = max(pairs, key=lambda pair: pair.excess.share.mean)
     assert (best.first, best.second) == (NUM_SETTINGS - 2, NUM_SETTINGS - 1)
     assert best.excess.is_clear
 
@@ -54,5 +54,7 @@ def test_hardly_anything_is_bold_where_nothing_acts():
     bold = 0
     for seed in range(6):
         trials = effects.drawn(24, seed)
-        bold += any(one.is_clear for one in fanova(trials.columns, trials.objective.tolist()))
+        bold += any(
+            importance.is_clear for importance in fanova(trials.columns, trials.objective.tolist())
+        )
     assert bold <= 2  # at 5 % three of six would come twice in a thousand runs

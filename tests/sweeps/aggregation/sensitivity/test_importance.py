@@ -20,13 +20,13 @@ from tests.sweeps.aggregation.known_search import planted_search
 )
 def planted(request):
     analysis = sensitivity(*planted_search(*request.param))
-    return {one.dimension.name: one for one in analysis.settings}, analysis
+    return {setting.dimension.name: setting for setting in analysis.settings}, analysis
 
 
 def test_the_dominant_setting_stands_above_the_weak_one(planted):
     _, analysis = planted
 
-    assert [one.dimension.name for one in analysis.settings][:2] == ["dominant", "weak"]
+    assert [setting.dimension.name for setting in analysis.settings][:2] == ["dominant", "weak"]
 
 
 def test_the_bands_of_settings_with_an_effect_are_above_zero(planted):
@@ -47,8 +47,8 @@ def test_settings_that_act_only_together_are_seen_as_a_pair_alone(planted):
 
     assert not settings["first"].fanova.is_clear
     assert not settings["second"].fanova.is_clear
-    clear = [one for one in analysis.pairs if one.excess.is_clear]
-    assert [{one.first.name, one.second.name} for one in clear] == [{"first", "second"}]
+    clear = [pair for pair in analysis.pairs if pair.excess.is_clear]
+    assert [{pair.first.name, pair.second.name} for pair in clear] == [{"first", "second"}]
 
 
 def test_the_dominant_share_is_about_what_was_planted(planted):
@@ -87,16 +87,16 @@ def test_settings_get_no_share_of_mere_noise():
     noise = chance.standard_normal(40).tolist()
 
     importances = fanova(columns, noise)
-    assert sum(one.share.mean for one in importances) == pytest.approx(0, abs=20)
-    assert not any(one.is_clear for one in importances)
-    assert not any(one.excess.is_clear for one in pair_importances(columns, noise))
+    assert sum(importance.share.mean for importance in importances) == pytest.approx(0, abs=20)
+    assert not any(importance.is_clear for importance in importances)
+    assert not any(pair.excess.is_clear for pair in pair_importances(columns, noise))
 
 
 def test_a_half_of_equal_results_adds_nothing():
     objective = [0.0] * 19 + [1.0]
     columns = [Column(tuple(place / 20 for place in range(20)))] * 2
 
-    assert [one.share.n for one in fanova(columns, objective)] == [20, 20]
+    assert [importance.share.n for importance in fanova(columns, objective)] == [20, 20]
     assert len(pair_importances(columns, objective)) == 1
 
 

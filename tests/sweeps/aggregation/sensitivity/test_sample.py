@@ -22,7 +22,7 @@ def sampled(*trials, num=4, curves=None, seeds=(0,), stopped=None, **more):
     def histories(wanted, metric):
         wanted = list(wanted)
         asked.extend(wanted)
-        return {one.trial_key: (curves or {}).get(one.arm, {}) for one in wanted}
+        return {trial.trial_key: (curves or {}).get(trial.arm, {}) for trial in wanted}
 
     sample = sample_of(search_results(manifest, records), manifest, records, histories)
     return sample, asked
@@ -133,7 +133,7 @@ def test_where_others_took_a_stopped_trial_changes_neither_sample_nor_digest():
     def sample_and_digest(further):
         def histories(trials, metric):
             curves = {"proposal 0": {2: 0.5, 5: 0.1}, "proposal 1": {2: 0.75, **further}}
-            return {one.trial_key: curves[one.arm] for one in trials}
+            return {trial.trial_key: curves[trial.arm] for trial in trials}
 
         asked = InputRecorder(Results(manifest, records, histories))
         results = search_results(manifest, records)

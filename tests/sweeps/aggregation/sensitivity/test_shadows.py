@@ -33,7 +33,7 @@ def test_the_lower_end_is_above_zero_exactly_where_the_value_is_above_the_shadow
         moved = ShareDraws(np.full((24, 2), edge + step), whole.shadows)
         for spread in (0.0, 0.1):
             results = excesses(60, moved, drawn((0.1, 0.1), 3, spread), is_like=LIKE, added=0.1)
-            assert [one.share.low > 0 for one in results] == [is_above, is_above]
+            assert [result.share.low > 0 for result in results] == [is_above, is_above]
 
 
 def test_an_effect_that_varies_among_halves_has_a_wider_band():
@@ -62,5 +62,7 @@ def test_shadows_without_any_share_leave_a_band_of_the_effect_alone():
     nothing = ShareDraws(np.zeros((24, 2)), np.zeros((24, 2)))
     results = excesses(60, nothing, nothing, is_like=LIKE, added=0.1)
 
-    assert [(one.share.mean, one.share.low, one.share.high) for one in results] == [(0, 0, 0)] * 2
-    assert not any(one.is_clear for one in results)
+    assert [(result.share.mean, result.share.low, result.share.high) for result in results] == [
+        (0, 0, 0)
+    ] * 2
+    assert not any(result.is_clear for result in results)

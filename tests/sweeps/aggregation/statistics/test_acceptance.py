@@ -24,7 +24,7 @@ from tools.acceptance.networks import (
 )
 
 pytestmark = pytest.mark.nightly
-by_name = pytest.mark.parametrize("generator", GENERATORS, ids=lambda one: one.name)
+by_name = pytest.mark.parametrize("generator", GENERATORS, ids=lambda generator: generator.name)
 
 
 def assert_within_limits(figures: Iterable[Figure]) -> None:
@@ -58,7 +58,7 @@ def test_seeds_alone_would_neither_cover_nor_keep_what_is_bold_rare():
 @pytest.mark.parametrize(
     ("generator", "seeds", "compared"),
     [(IMAGES_DOMINATE, 5, 6), (SEEDS_MATTER, 3, 1)],
-    ids=lambda one: str(getattr(one, "name", one)),
+    ids=lambda value: str(getattr(value, "name", value)),
 )
 def test_what_is_printed_as_detectable_is_found_four_times_of_five(
     generator: Generator, seeds: int, compared: int
@@ -70,7 +70,7 @@ def test_what_is_printed_as_detectable_is_found_four_times_of_five(
 @pytest.mark.parametrize(
     ("generator", "seeds", "margin"),
     [(FEW_ERRORS, 5, 0.01), (FEW_ERRORS, 3, 0.02), (VIEWS, 10, 0.04), (IMAGES_DOMINATE, 10, 0.02)],
-    ids=lambda one: str(getattr(one, "name", one)),
+    ids=lambda value: str(getattr(value, "name", value)),
 )
 def test_an_arm_that_differs_by_the_margin_is_hardly_ever_equivalent(
     generator: Generator, seeds: int, margin: float
@@ -86,7 +86,7 @@ def test_equal_arms_are_found_equivalent_within_a_wide_margin():
 
 @pytest.mark.parametrize("base", [0.02, 0.5, 0.85])
 @pytest.mark.parametrize(
-    "generator", [IMAGES_DOMINATE, SEEDS_DOMINATE, FEW_ERRORS], ids=lambda one: one.name
+    "generator", [IMAGES_DOMINATE, SEEDS_DOMINATE, FEW_ERRORS], ids=lambda generator: generator.name
 )
 def test_an_arm_that_diverges_twice_of_five_is_never_better(generator: Generator, base: float):
     (figure,) = criteria.divergence(generator, base, 0.02, 360, 1000)
@@ -94,7 +94,9 @@ def test_an_arm_that_diverges_twice_of_five_is_never_better(generator: Generator
     assert figure.count == 0
 
 
-@pytest.mark.parametrize("generator", [IMAGES_DOMINATE, HEAVY_TAILS], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "generator", [IMAGES_DOMINATE, HEAVY_TAILS], ids=lambda generator: generator.name
+)
 def test_looking_again_after_each_three_seeds_shows_hardly_anything(generator: Generator):
     assert_within_limits(criteria.peeking(generator, (3, 6, 9, 12, 15), 360, 500))
 
@@ -116,7 +118,7 @@ def test_the_set_of_best_arms_leaves_out_those_that_are_clearly_worse():
 @pytest.mark.parametrize(
     ("generator", "seeds", "compared"),
     [(IMAGES_DOMINATE, 5, 6), (SEEDS_MATTER, 12, 1)],
-    ids=lambda one: str(getattr(one, "name", one)),
+    ids=lambda value: str(getattr(value, "name", value)),
 )
 def test_as_many_seeds_as_are_planned_find_the_difference_and_two_fewer_hardly_do(
     generator: Generator, seeds: int, compared: int

@@ -37,7 +37,9 @@ def test_the_effects_of_a_textbooks_factorial_are_those_of_the_textbook():
     estimated = contrasts(levels, (2, 2, 2), all_terms(3))
 
     effects = {
-        one.term: float(one.effect @ PILOT_PLANT) for one in estimated if one.effect is not None
+        contrast.term: float(contrast.effect @ PILOT_PLANT)
+        for contrast in estimated
+        if contrast.effect is not None
     }
     assert effects == pytest.approx(PILOT_EFFECTS, abs=EXACT)
 
@@ -100,19 +102,23 @@ def test_levels_are_compared_with_the_first():
 def test_an_alias_cannot_be_estimated_and_one_of_both_alone_can():
     levels = grid(2, 2)
     levels = np.column_stack([levels, (levels.sum(axis=1) + 1) % 2])
-    degrees = {one.term: one.degrees for one in contrasts(levels, (2, 2, 2), all_terms(3))}
+    degrees = {
+        contrast.term: contrast.degrees for contrast in contrasts(levels, (2, 2, 2), all_terms(3))
+    }
     assert set(degrees.values()) == {0}
 
     estimated = contrasts(levels, (2, 2, 2), [(0,), (1,), (2,)])
-    assert [one.degrees for one in estimated] == [1, 1, 1]
-    assert [float(one.effect @ [0, 2, 6, 8.0]) for one in estimated if one.effect is not None] == (
-        pytest.approx([6, 2, 0], abs=EXACT)
-    )
+    assert [contrast.degrees for contrast in estimated] == [1, 1, 1]
+    assert [
+        float(contrast.effect @ [0, 2, 6, 8.0])
+        for contrast in estimated
+        if contrast.effect is not None
+    ] == (pytest.approx([6, 2, 0], abs=EXACT))
 
 
 def test_a_setting_that_some_arms_do_not_have_is_estimated_by_the_others():
     levels = np.array([[0, 0], [0, 1], [1, ABSENT]])  # dynamic with 1 and 3 iterations, uniform
-    by_term = {one.term: one for one in contrasts(levels, (2, 2), all_terms(2))}
+    by_term = {contrast.term: contrast for contrast in contrasts(levels, (2, 2), all_terms(2))}
     means = np.array([4.0, 2.0, 9.0])
 
     assert by_term[(0,)].effect @ means == pytest.approx(9 - 3)  # type: ignore[operator]
@@ -123,12 +129,12 @@ def test_a_setting_that_some_arms_do_not_have_is_estimated_by_the_others():
 
 def test_cells_that_are_not_there_leave_fewer_degrees_of_freedom():
     levels = grid(2, 3, without=[0])
-    by_term = {one.term: one for one in contrasts(levels, (2, 3), all_terms(2))}
+    by_term = {contrast.term: contrast for contrast in contrasts(levels, (2, 3), all_terms(2))}
     assert (by_term[(0, 1)].degrees, by_term[(0, 1)].num_wanted) == (1, 2)
 
 
 def test_the_unit_is_the_size_of_an_effect_of_two_levels():
-    by_term = {one.term: one for one in contrasts(grid(3, 2), (3, 2), all_terms(2))}
+    by_term = {contrast.term: contrast for contrast in contrasts(grid(3, 2), (3, 2), all_terms(2))}
     main, both = by_term[(0,)], by_term[(0, 1)]
     assert main.unit * np.linalg.norm(main.basis @ [0, 0, 0.5, 0.5, 1, 1]) == pytest.approx(1)
     # half of the difference between 2 and 0
@@ -140,5 +146,5 @@ def test_the_unit_is_the_size_of_an_effect_of_two_levels():
 
 def test_of_no_arms_nothing_can_be_estimated():
     of_no_arms = contrasts(np.empty((0, 2), dtype=int), (2, 2), all_terms(2))
-    assert [one.degrees for one in of_no_arms] == [0, 0, 0]
+    assert [contrast.degrees for contrast in of_no_arms] == [0, 0, 0]
     assert block_anova(np.empty((0, 0)), of_no_arms).f_value(0) is None

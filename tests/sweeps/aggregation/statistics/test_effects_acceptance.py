@@ -34,8 +34,8 @@ def assert_within_limits(figures: Iterable[Figure]) -> None:
         assert high >= figure.least, figure.as_line()
 
 
-@pytest.mark.parametrize("generator", GENERATORS, ids=lambda one: one.name)
-@pytest.mark.parametrize("grid", criteria.GRIDS, ids=lambda one: one.name)
+@pytest.mark.parametrize("generator", GENERATORS, ids=lambda generator: generator.name)
+@pytest.mark.parametrize("grid", criteria.GRIDS, ids=lambda grid: grid.name)
 def test_intervals_cover_and_hardly_anything_is_bold_where_no_arm_differs(
     generator: Generator, grid: Grid
 ):
@@ -75,6 +75,6 @@ def test_many_tables_at_once_are_judged_as_each_by_itself():
     grid = criteria.MIXED
     together = p_over_seeds(wrong.mean(axis=-1), grid)
     each = [block_anova(errors, grid.contrasts) for errors in wrong.mean(axis=-1)]
-    expected = [[one.p_value(place) for place in range(3)] for one in each]
+    expected = [[anova.p_value(place) for place in range(3)] for anova in each]
     assert together == pytest.approx(np.array(expected))
     assert judged_effects(wrong, grid).p_value.shape == (4, 3)

@@ -28,7 +28,7 @@ def assert_within_limits(figures: Iterable[Figure]) -> None:
 @pytest.mark.parametrize(
     ("networks", "seeds"),
     [(CurveNetworks(VIEWS, 10), 3), (CurveNetworks(HEAVY, 4, is_fresh=True), 5)],
-    ids=lambda one: str(getattr(one, "name", one)),
+    ids=lambda value: str(getattr(value, "name", value)),
 )
 def test_hardly_anything_is_bold_where_no_arm_differs(networks: CurveNetworks, seeds: int) -> None:
     assert_within_limits(evaluations.under_null(networks, seeds, 5, 2, 500))

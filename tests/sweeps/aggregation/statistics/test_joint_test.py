@@ -72,15 +72,15 @@ def test_covariances_hold_the_parts_of_every_contrast(
 def test_many_tables_at_once_are_each_by_itself():
     tables = np.stack([drawn((seed, 4, 20), 2) for seed in range(5)])
     together = joint_test(tables).p_value
-    assert together == pytest.approx([float(joint_test(one).p_value) for one in tables])
+    assert together == pytest.approx([float(joint_test(table).p_value) for table in tables])
 
 
 def test_contrasts_that_spread_alike_have_all_their_degrees_of_freedom():
     apart = np.array([[1, 1, -1, -1], [1, -1, 1, -1]], dtype=float)  # alike, at right angles
     values = apart[:, :, None] + np.tile(apart, 3)[:, None, :]
     both, seeds, images = joint_test(values).errors
-    assert [float(one.above) for one in (both, seeds, images)] == pytest.approx([2, 2, 2])
-    assert [float(one.below) for one in (seeds, images)] == pytest.approx([2 * 3, 2 * 11])
+    assert [float(error.above) for error in (both, seeds, images)] == pytest.approx([2, 2, 2])
+    assert [float(error.below) for error in (seeds, images)] == pytest.approx([2 * 3, 2 * 11])
 
     lopsided = values * np.array([1.0, 1e-6])[:, None, None]
     assert float(joint_test(lopsided).errors[1].above) == pytest.approx(1)

@@ -80,6 +80,6 @@ def test_noise_is_taken_off_each_part():
 
     expected = {(0,): 0.25, (1,): 0.0, (0, 1): 0.0}
     for key, value in expected.items():
-        estimates = [one.parts[key] for one in draws]
+        estimates = [draw.parts[key] for draw in draws]
         assert np.mean(estimates) == pytest.approx(value, abs=4 * np.std(estimates) / 4000**0.5)
-    assert min(one.parts[(1,)] for one in draws) < 0
+    assert min(draw.parts[(1,)] for draw in draws) < 0

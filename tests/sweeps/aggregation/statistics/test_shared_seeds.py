@@ -102,7 +102,7 @@ def test_comparisons_with_fewer_seeds_take_part():
     assert first.shared is not None
     assert second.shared is not None
     assert float(fewer.shared.degrees) == pytest.approx(float(first.shared.degrees) * 3 / 4)
-    assert [one.num_seeds for one in (first, second, fewer)] == [5, 5, 4]
+    assert [way.num_seeds for way in (first, second, fewer)] == [5, 5, 4]
     assert shared_between(ways[:1], by_seed[:1], dict(enumerate(means[0]))) == ways[:1]
     assert replace(first, shared=None) == ways[0]
 

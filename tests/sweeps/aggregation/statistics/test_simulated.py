@@ -20,7 +20,7 @@ EXACT = 1e-10
 MARGIN = 0.02
 
 
-@pytest.mark.parametrize("generator", GENERATORS, ids=lambda one: one.name)
+@pytest.mark.parametrize("generator", GENERATORS, ids=lambda generator: generator.name)
 @pytest.mark.parametrize("error", [0.02, 0.15])
 def test_over_many_seeds_and_images_the_error_is_that_of_the_law(
     generator: Generator, error: float
@@ -70,12 +70,16 @@ def test_many_tables_are_judged_as_the_product_judges_each(planned: tuple[int, .
         compared = comparisons(
             arms, predictions_of(places), margin=5 * MARGIN, planned_seeds=planned
         )
-        assert [one.is_different for one in compared] == bold[draw].tolist()
-        assert [one.verdict == "equivalent" for one in compared] == equivalent[draw].tolist()
-        p = [one.p_value for one in compared]
+        assert [comparison.is_different for comparison in compared] == bold[draw].tolist()
+        assert [comparison.verdict == "equivalent" for comparison in compared] == equivalent[
+            draw
+        ].tolist()
+        p = [comparison.p_value for comparison in compared]
         assert p == pytest.approx(tables.p_value[draw].tolist(), abs=EXACT)
         if not planned:  # nor evidence of added seeds
-            assert [one.detectable for one in compared] == pytest.approx(tables.reaches(draw))
+            assert [comparison.detectable for comparison in compared] == pytest.approx(
+                tables.reaches(draw)
+            )
 
 
 @pytest.mark.parametrize("base", [0.2, 0.9])
@@ -115,5 +119,5 @@ def test_sets_of_best_arms_of_many_tables_are_those_of_each():
     is_in_set = not_told_from_rows(best, wrong)
     assert 0 < is_in_set.sum() < is_in_set.size
 
-    for one, table, expected in zip(best, wrong, is_in_set, strict=True):
-        assert indistinguishable_from(int(one), [*table.astype(float)]) == expected.tolist()
+    for arm, table, expected in zip(best, wrong, is_in_set, strict=True):
+        assert indistinguishable_from(int(arm), [*table.astype(float)]) == expected.tolist()

@@ -21,7 +21,7 @@ def test_a_split_is_one_value_and_the_variance_is_enlarged_for_what_splits_share
     by_seed = np.array([0.1, 0.3, 0.2, 0.6, 0.4, 0.4, 0.9, 0.1, 0.5, 0.7])
     splits = [0, 1, 2, 3, 4] * 2
     way = over_splits(np.repeat(by_seed[:, None], 50, axis=1), splits, 1 / 7)
-    means = [(by_seed[one] + by_seed[one + 5]) / 2 for one in range(5)]
+    means = [(by_seed[split] + by_seed[split + 5]) / 2 for split in range(5)]
     error = math.sqrt(np.var(means, ddof=1) * (1 / 5 + 1 / 7))
     assert float(way.mean) == pytest.approx(np.mean(means))
     assert float(np.sqrt(way.over_seeds)) == pytest.approx(error, rel=1e-10)
@@ -32,7 +32,9 @@ def test_a_split_is_one_value_and_the_variance_is_enlarged_for_what_splits_share
 def test_of_fewer_than_five_splits_what_they_do_alike_is_taken_out() -> None:
     rows = RANDOM.normal(size=(6, 40))
     of_split = np.repeat([[-0.8], [0.1], [0.7]], 2, axis=0)
-    plain, moved = (over_splits(one, [0, 0, 1, 1, 2, 2], 1 / 7) for one in (rows, rows + of_split))
+    plain, moved = (
+        over_splits(values, [0, 0, 1, 1, 2, 2], 1 / 7) for values in (rows, rows + of_split)
+    )
     assert float(moved.over_seeds) == pytest.approx(float(plain.over_seeds), rel=1e-10)
     assert moved.num_seeds - 1 == 6 - 3
     pairs = rows.mean(axis=1).reshape(3, 2)

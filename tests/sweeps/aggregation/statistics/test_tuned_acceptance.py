@@ -15,7 +15,7 @@ pytestmark = pytest.mark.nightly
 @pytest.mark.parametrize(
     ("generator", "step"),
     [(IMAGES_DOMINATE, 0.5), (BOTH_MATTER, 0.2), (SEEDS_DOMINATE, 1.0)],
-    ids=lambda one: str(getattr(one, "name", one)),
+    ids=lambda value: str(getattr(value, "name", value)),
 )
 def test_two_arms_as_good_at_their_best_are_hardly_ever_bold(
     generator: Generator, step: float

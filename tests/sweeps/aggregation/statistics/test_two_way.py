@@ -51,9 +51,9 @@ def test_the_parts_are_those_of_plain_loops(shape: Shape):
 
     way = two_way(table)
     assert way.mean == pytest.approx(mean, abs=EXACT)
-    over_seeds = sum((one - mean) ** 2 for one in by_seed) / (seeds - 1) / seeds
+    over_seeds = sum((of_seed - mean) ** 2 for of_seed in by_seed) / (seeds - 1) / seeds
     assert way.over_seeds == pytest.approx(over_seeds, abs=EXACT)
-    over_images = sum((one - mean) ** 2 for one in by_image) / (images - 1) / images
+    over_images = sum((of_image - mean) ** 2 for of_image in by_image) / (images - 1) / images
     assert way.over_images == pytest.approx(over_images, abs=EXACT)
     residual = squares / ((seeds - 1) * (images - 1)) / (seeds * images)
     assert way.residual == pytest.approx(residual, abs=EXACT)
@@ -131,10 +131,10 @@ def test_the_order_of_seeds_and_of_images_changes_nothing(shape: Shape, chance: 
 @settings(max_examples=30)
 @given(shapes, st.floats(0.01, 100))
 def test_errors_scale_with_the_differences_and_p_does_not(shape: Shape, factor: float):
-    one, more = two_way(drawn(*shape)), two_way(factor * drawn(*shape))
+    plain, more = two_way(drawn(*shape)), two_way(factor * drawn(*shape))
 
-    assert more.half_width() == pytest.approx(factor * one.half_width(), rel=1e-9, abs=EXACT)
-    assert more.degrees == pytest.approx(one.degrees, rel=1e-9)
+    assert more.half_width() == pytest.approx(factor * plain.half_width(), rel=1e-9, abs=EXACT)
+    assert more.degrees == pytest.approx(plain.degrees, rel=1e-9)
 
 
 @settings(max_examples=30)

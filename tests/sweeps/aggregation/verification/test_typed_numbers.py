@@ -15,7 +15,7 @@ MACRO = r"\capsweep{known}{b}{p}"
 
 def typed(source: str) -> list[str]:
     file = TexFile("paper.tex", source)
-    return [one.sentence.split()[0] for one in typed_numbers(file, KnownNumbers(KNOWN))]
+    return [finding.sentence.split()[0] for finding in typed_numbers(file, KnownNumbers(KNOWN))]
 
 
 @pytest.mark.parametrize(

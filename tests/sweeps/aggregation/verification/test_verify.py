@@ -55,7 +55,7 @@ def put_report(store: MemoryStore, folder: Path) -> None:
 
 
 def lines_of(result: Verified) -> list[str]:
-    return [f"{one.kind}: {one.sentence}" for one in result.findings]
+    return [f"{finding.kind}: {finding.sentence}" for finding in result.findings]
 
 
 def change(path: Path, old: str, new: str) -> None:
