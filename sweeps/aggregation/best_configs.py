@@ -94,8 +94,8 @@ class BestConfig:
 
     def __repr__(self) -> str:
         value = f"{self.metric.text} {mean_text(self.value, self.metric)}"
-        words = (value, self._trials, "" if self.is_confirmed else "not confirmed")
-        return summary("BestConfig", f"{self.rank} '{self.arm}'", *words)
+        parts = (value, self._trials, "" if self.is_confirmed else "not confirmed")
+        return summary("BestConfig", f"{self.rank} '{self.arm}'", *parts)
 
     def _repr_html_(self) -> str:
         """Return it for a notebook: its value, settings and trials, small and escaped."""

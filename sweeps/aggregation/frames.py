@@ -243,8 +243,8 @@ def with_units(
         metrics: Those that are not built in.
         units: Column -> unit, of columns that no other frame has.
     """
-    declared, given = tuple(metrics), units or {}
-    known = {name: given.get(name) or _unit(name, declared) for name in map(str, frame.columns)}
+    declared, own_units = tuple(metrics), units or {}
+    known = {name: own_units.get(name) or _unit(name, declared) for name in map(str, frame.columns)}
     frame.attrs[UNITS] = {name: unit for name, unit in known.items() if unit}
     return frame
 
@@ -311,12 +311,12 @@ def _names(rows: Sequence[CellRow], asked: str | Sequence[str] | None) -> list[s
     ]
     if asked is None:
         return known
-    given = [asked] if isinstance(asked, str) else [*map(str, asked)]
+    names = [asked] if isinstance(asked, str) else [*map(str, asked)]
     health = _health([row.record for row in rows if row.record])
-    for name in given:
+    for name in names:
         if name not in known and name not in health:
             raise _no_metric(name, known, health, declared)
-    return list(dict.fromkeys(given))
+    return list(dict.fromkeys(names))
 
 
 def _health(records: Sequence[TrialRecord]) -> list[str]:
@@ -442,14 +442,14 @@ def evaluations(
             "curve": metric.curve,
             "unit": metric.unit or "",
             "split": evaluation.looks_at,
-            "value": found[metric.name],
+            "value": values[metric.name],
             **({metric.at.name: metric.at.value} if metric.at else {}),
         }
         for place in _places(manifest)
         if (record := records.get(place["trial_key"])) and record.outcome is Outcome.FINISHED
         for evaluation in manifest.evaluations
         for metric in evaluation.metrics
-        if metric.name in (found := record.evaluations.get(evaluation.evaluation_key, {}))
+        if metric.name in (values := record.evaluations.get(evaluation.evaluation_key, {}))
     ]
     split = {SPLIT_COLUMN: "int64"} if manifest.splits else {}
     types = split | _OF_AN_EVALUATION | dict.fromkeys(axes, "float64")

@@ -222,7 +222,7 @@ def num_seeds_to_find(
             power_of_rule(parts, num, num_clusters, effect, requirement=requirement, others=others)
             for parts, others in arms
         )
-        return all(found >= power for found in powers)
+        return all(achieved >= power for achieved in powers)
 
     return _first(range(FEWEST_SEEDS, MOST_SEEDS + 1), are_found)
 
@@ -271,15 +271,15 @@ class TrainedArms:
         Three, without seeds that some arm has lost; more if that many gave no spread, or too few
         errors: as many as will have enough, if these are not too many.
         """
-        whole = [
+        usable = [
             seed for seed in self.seeds if all(self._is_usable(arm, seed) for arm in self._arms)
         ]
-        num = FEWEST_SEEDS * (1 + len(whole) // FEWEST_SEEDS)
-        if len(whole) >= FEWEST_SEEDS and self.spread == TOO_FEW_ERRORS:
+        num = FEWEST_SEEDS * (1 + len(usable) // FEWEST_SEEDS)
+        if len(usable) >= FEWEST_SEEDS and self.spread == TOO_FEW_ERRORS:
             num = self._num_seeds_with_errors
             if num > MOST_PILOT_SEEDS:
                 return ()
-        elif len(whole) >= FEWEST_SEEDS and self.spread != NO_SPREAD:
+        elif len(usable) >= FEWEST_SEEDS and self.spread != NO_SPREAD:
             return ()
         return tuple(islice((seed for seed in count() if not self._is_lost(seed)), int(num)))
 

@@ -47,9 +47,9 @@ class TrialView:
     evaluations: tuple[RecordedEvaluation, ...] = ()
 
     def __repr__(self) -> str:
-        words = [f"arm '{self.record.arm}'", f"seed {self.record.seed}", str(self.record.outcome)]
-        words += [f"{name} {value}" for name, value in self._errors]
-        return summary("TrialView", self.record.trial_key[:8], *words)
+        parts = [f"arm '{self.record.arm}'", f"seed {self.record.seed}", str(self.record.outcome)]
+        parts += [f"{name} {value}" for name, value in self._errors]
+        return summary("TrialView", self.record.trial_key[:8], *parts)
 
     def _repr_html_(self) -> str:
         """Return it for a notebook: outcome, curve and settings, small and escaped."""

@@ -66,7 +66,8 @@ class ArmMatch:
     def differences_text(self) -> str:
         """What differs between the two, in one line."""
         texts = (
-            f"{what}: {values}" if values else what for what, values in self.differences().items()
+            f"{aspect}: {values}" if values else aspect
+            for aspect, values in self.differences().items()
         )
         return "; ".join(texts)
 
@@ -86,19 +87,19 @@ def match_arms(first: Sequence[ArmResults], second: Sequence[ArmResults]) -> Ite
     Arms match where their whole configs are equal, else where their names are. Each arm stands
     once.
     """
-    left = list(second)
+    unmatched = list(second)
     partners: dict[str, tuple[ArmResults, Literal["config", "name"]]] = {}
     for by in ("config", "name"):
         for arm in first:
             if arm.arm.name in partners:
                 continue
-            partner = next((other for other in left if _key(other, by) == _key(arm, by)), None)
+            partner = next((other for other in unmatched if _key(other, by) == _key(arm, by)), None)
             if partner is not None:
-                left = [other for other in left if other is not partner]
+                unmatched = [other for other in unmatched if other is not partner]
                 partners[arm.arm.name] = (partner, by)
     for arm in first:
         yield ArmMatch(arm, *partners.get(arm.arm.name, (None, "")))
-    for arm in left:
+    for arm in unmatched:
         yield ArmMatch(None, arm)
 
 

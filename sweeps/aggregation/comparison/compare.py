@@ -179,8 +179,8 @@ def _row(group: _ArmGroup, pair: ArmMatch, sweep: ComparedArms) -> dict[str, Any
 
 def _check_names(names: Sequence[str]) -> None:
     if len(names) < 2:
-        given = f"given was '{names[0]}' alone" if names else "none was given"
-        raise BadInput(f"Two sweeps or more are compared, {given}: give their names.")
+        problem = f"given was '{names[0]}' alone" if names else "none was given"
+        raise BadInput(f"Two sweeps or more are compared, {problem}: give their names.")
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise BadInput(f"'{twice}' would be compared with itself: give each sweep once.")

@@ -247,9 +247,9 @@ def diff(
     raise BadInput(f"'{sweep}' is a sweep and '{trial}' a trial: give two of one sort.")
 
 
-def _check_different(what: str, first: str, second: str) -> None:
+def _check_different(kind: str, first: str, second: str) -> None:
     if first == second:
-        raise BadInput(f"{what} {first} would be compared with itself: give another one.")
+        raise BadInput(f"{kind} {first} would be compared with itself: give another one.")
 
 
 def _of_sweeps(manifest: Manifest, other: Manifest, store: RecordStore) -> Iterator[Changed]:

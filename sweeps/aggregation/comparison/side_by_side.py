@@ -178,10 +178,10 @@ def _notes(first: Manifest, second: Manifest, matched: Sequence[ArmMatch]) -> It
         "seeds. To compare arms, have both in one sweep."
     )
     yield "Arms are matched by equal configs, else by their names."
-    for aspect, words in _ASPECTS.items():
+    for aspect, heading in _ASPECTS.items():
         names = [one_line(match.name) for match in matched if aspect in match.differences()]
         if names:
-            yield f"{words}: {shortened(', '.join(names), _LONGEST_LIST)}."
+            yield f"{heading}: {shortened(', '.join(names), _LONGEST_LIST)}."
     for aspect, (left, right) in differing_sweeps(matched).items():
         both = f"{first.sweep} {left}; {second.sweep} {right}"
         yield shortened(f"{aspect.capitalize()} of all trials differ: {both}.", _LONGEST_LIST)

@@ -63,8 +63,8 @@ def _varying(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
         "A seed decides the initial weights, the order of the training images and all else that a "
         f"training draws; the test images{'' if by_it else _SAME_SPLIT} do not change with it."
     )
-    if words := split_words(manifest):
-        yield words
+    if sentence := split_words(manifest):
+        yield sentence
     if len({tuple(arm.trials) for arm in arms.arms}) == 1:
         yield "All arms have the same seeds."
 
@@ -192,5 +192,5 @@ def _objects(tested: Sequence[Comparison]) -> str:
     return f" of {span(counts)} objects (or writers, or sources)" if is_of_views else ""
 
 
-def _number(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"

@@ -57,8 +57,8 @@ def reconstruction_picture(examples: Examples, names: tuple[str, ...] = ()) -> b
                     _draw_pair(axes, example, (1.08 * column, row * _PAIR), names)
         for row in range(rows):
             is_wrong = examples.has_wrong and row == rows - 1
-            words = "next wrong" if is_wrong else "image"
-            axes.text(-0.12, row * _PAIR + 0.5, words, **_LABEL)
+            label = "next wrong" if is_wrong else "image"
+            axes.text(-0.12, row * _PAIR + 0.5, label, **_LABEL)
             axes.text(-0.12, row * _PAIR + 1.5 + _BETWEEN, "drawn", **_LABEL)
         _reconstruction_legend(figure, examples, height)
         return image_bytes(figure, "png")
@@ -90,9 +90,9 @@ def _draw_pair(
     frame = Rectangle((left, below), 1, 1, fill=False, edgecolor=colour, lw=1.1, zorder=3)
     axes.add_patch(frame)
     if not is_right:
-        words = f"taken for {class_name(names, example.predicted)}"
+        label = f"taken for {class_name(names, example.predicted)}"
         place = (left + 0.5, below + 1.07)
-        axes.text(*place, words, ha="center", va="top", fontsize=6, color=ORANGE)
+        axes.text(*place, label, ha="center", va="top", fontsize=6, color=ORANGE)
 
 
 def _draw_image(axes: "Axes", image: Array, left: float, top: float, *, side: float = 1.0) -> None:
@@ -195,8 +195,8 @@ def coupling_picture(couplings: Couplings, names: tuple[str, ...] = ()) -> bytes
         grid = upper.subplots(len(couplings.images), types + 2, squeeze=False)
         for axes, image in zip(grid, couplings.images, strict=True):
             _draw_maps(list(axes), image, norm, names)
-        for axes, words in zip(grid[0], ("image", "mean"), strict=False):
-            axes.set_title(words, fontsize=8)
+        for axes, title in zip(grid[0], ("image", "mean"), strict=False):
+            axes.set_title(title, fontsize=8)
         for place, axes in enumerate(grid[0][2:]):
             axes.set_title("strongest types" if place == 0 else "", fontsize=8, loc="left")
         bar = upper.colorbar(
@@ -228,10 +228,10 @@ def _draw_maps(
     spread = np.abs(image.shares - norm.vcenter).mean(axis=(1, 2))
     strongest = np.argsort(-spread, kind="stable")[: len(axes) - 2]
     axes[0].imshow(_shown(image.image), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
-    words = f"class {class_name(names, image.label)}"
+    label = f"class {class_name(names, image.label)}"
     if image.predicted != image.label:
-        words += f",\ntaken for {class_name(names, image.predicted)}"
-    axes[0].set_ylabel(words, fontsize=8)
+        label += f",\ntaken for {class_name(names, image.predicted)}"
+    axes[0].set_ylabel(label, fontsize=8)
     maps = [image.shares.mean(axis=0), *image.shares[strongest]]
     for panel, values in zip(axes[1:], maps, strict=True):
         panel.imshow(values, cmap="PuOr_r", norm=norm, interpolation="nearest")
@@ -246,12 +246,12 @@ def _draw_maps(
 def _draw_distribution(axes: "Axes", couplings: Couplings, uniform: float) -> None:
     largest = float(max(couplings.to_winner.max(), couplings.to_others.max()))
     bins = list(np.linspace(0, max(largest, 2 * uniform), 61))
-    for values, colour, words in (
+    for values, colour, label in (
         (couplings.to_winner, BLUE, "to the class believed in most"),
         (couplings.to_others, GREY, "to every other class"),
     ):
         weights = np.full(values.shape, 100 / values.size)
-        axes.hist(values, bins, weights=weights, histtype="step", lw=1.5, color=colour, label=words)
+        axes.hist(values, bins, weights=weights, histtype="step", lw=1.5, color=colour, label=label)
     axes.axvline(uniform, color=ORANGE, lw=1, ls=(0, (4, 3)), label=f"all alike: {uniform:.3g}")
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")

@@ -231,8 +231,8 @@ def _adjusted(
     tables: Sequence[Sequence[Comparison]], name: str, adjusted_name: str
 ) -> list[list[Comparison]]:
     """Return comparisons with one of their p values adjusted for all of the tables."""
-    given = [getattr(comparison, name) for table in tables for comparison in table]
-    adjusted = iter(holm([p_value for p_value in given if p_value is not None]))
+    p_values = [getattr(comparison, name) for table in tables for comparison in table]
+    adjusted = iter(holm([p_value for p_value in p_values if p_value is not None]))
     return [
         [
             comparison
@@ -476,9 +476,9 @@ def tuning_slacks(
         validated = {
             point: [_validated(keys, predictions, point, seed) for seed in seeds] for point in tried
         }
-        whole = {point: [j for j in row if j] for point, row in validated.items() if all(row)}
+        complete = {point: [j for j in row if j] for point, row in validated.items() if all(row)}
         chosen = next((point for point in tried if point in (plan.chosen or ())), "")
-        slacks[arm] = _slack(whole, chosen) if len(seeds) >= _FEWEST_SEEDS else math.inf
+        slacks[arm] = _slack(complete, chosen) if len(seeds) >= _FEWEST_SEEDS else math.inf
     return slacks
 
 

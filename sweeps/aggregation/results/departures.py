@@ -25,13 +25,13 @@ def departure_sentence(manifest: Manifest) -> str:
     if not manifest.departures:
         return ""
     is_smaller = all(
-        path.rsplit(".", 1)[-1] in _SIZES and _is_less(given, declared)
-        for path, (declared, given) in manifest.departures.items()
+        path.rsplit(".", 1)[-1] in _SIZES and _is_less(launched, declared)
+        for path, (declared, launched) in manifest.departures.items()
     )
     changes = "; ".join(
-        f"{path} {_value_text(given)} instead of {_value_text(declared)} "
+        f"{path} {_value_text(launched)} instead of {_value_text(declared)} "
         f"({_option(path, manifest)})"
-        for path, (declared, given) in manifest.departures.items()
+        for path, (declared, launched) in manifest.departures.items()
     )
     how = "launched smaller than" if is_smaller else "not launched as"
     return f"The sweep was {how} declared: {changes}."
@@ -46,11 +46,11 @@ def _option(path: str, manifest: Manifest) -> str:
     return "--epochs" if path.rsplit(".", 1)[-1] in _LENGTHS else "--set"
 
 
-def _is_less(given: object, declared: object) -> bool:
-    if isinstance(given, Sequence) and isinstance(declared, Sequence):
-        return len(cast(Sequence[Any], given)) < len(cast(Sequence[Any], declared))
-    if isinstance(given, int | float) and isinstance(declared, int | float):
-        return given < declared
+def _is_less(launched: object, declared: object) -> bool:
+    if isinstance(launched, Sequence) and isinstance(declared, Sequence):
+        return len(cast(Sequence[Any], launched)) < len(cast(Sequence[Any], declared))
+    if isinstance(launched, int | float) and isinstance(declared, int | float):
+        return launched < declared
     return False
 
 

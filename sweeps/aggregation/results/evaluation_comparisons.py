@@ -152,8 +152,8 @@ def primary_figure(evaluation: ManifestEvaluation) -> EvaluatedFigure | None:
 
 def curve_metric(point: Metric) -> Metric:
     """Return the metric that a curve has points of, without a place on its axis."""
-    words = point.words.removesuffix(f", {point.at.text}") if point.at else point.words
-    return point.model_copy(update={"name": point.curve, "words": words, "curve": "", "at": None})
+    text = point.words.removesuffix(f", {point.at.text}") if point.at else point.words
+    return point.model_copy(update={"name": point.curve, "words": text, "curve": "", "at": None})
 
 
 def points_of(primary: EvaluatedFigure) -> list[EvaluatedFigure]:
@@ -222,8 +222,8 @@ def _measured(
     """Return an arm with a figure of its trials that ran to their end in this sweep."""
     looks_at = figure.evaluation.looks_at
     counted = {s: t for s, t in arm.counted.items() if (arm.arm.name, s) not in stopped}
-    given = {seed: _value(figure, trial) for seed, trial in counted.items()}
-    errors = {seed: value for seed, value in given.items() if value is not None}
+    values = {seed: _value(figure, trial) for seed, trial in counted.items()}
+    errors = {seed: value for seed, value in values.items() if value is not None}
     images = {seed: find(counted[seed]) for seed in errors}
     return MeasuredArm(
         arm,
@@ -236,10 +236,10 @@ def _measured(
 
 
 def _value(figure: EvaluatedFigure, trial: TrialRecord) -> float | None:
-    found = trial.evaluations.get(figure.evaluation.evaluation_key, {})
-    if not all(name in found for name in figure.weights):
+    values = trial.evaluations.get(figure.evaluation.evaluation_key, {})
+    if not all(name in values for name in figure.weights):
         return None
-    return sum(weight * found[name] for name, weight in figure.weights.items())
+    return sum(weight * values[name] for name, weight in figure.weights.items())
 
 
 def _by_image(
@@ -249,9 +249,9 @@ def _by_image(
     predictions: Mapping[str, Predictions],
 ) -> ImageErrors | None:
     """Return a trial's figure on each image; None where some of it is not recorded."""
-    found = wrong.get(trial.trial_key, {}).get(figure.evaluation.evaluation_key, {})
+    by_name = wrong.get(trial.trial_key, {}).get(figure.evaluation.evaluation_key, {})
     predicted = predictions.get(trial.trial_key)
-    rows = [found[name] for name in figure.weights if name in found]
+    rows = [by_name[name] for name in figure.weights if name in by_name]
     if predicted is None or len(rows) < len(figure.weights) or len({*map(len, rows)}) > 1:
         return None
     values = np.tensordot([*figure.weights.values()], np.stack(rows).astype(float), axes=1)

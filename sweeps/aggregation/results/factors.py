@@ -117,8 +117,8 @@ def _text(level: Any) -> str:
 
 def change_words(levels: Sequence[Any]) -> str:
     """Return what varies: `dynamic → uniform` of two levels, `1, 2, 3` of more."""
-    words = level_words(levels)
-    return f" {ARROW} ".join(words) if len(words) == 2 else ", ".join(words)
+    texts = level_words(levels)
+    return f" {ARROW} ".join(texts) if len(texts) == 2 else ", ".join(texts)
 
 
 def level_words(levels: Sequence[Any]) -> tuple[str, ...]:
@@ -149,10 +149,10 @@ def _part_words(part: Mapping[str, Any], levels: Sequence[Any]) -> str:
         for name, value in part.items()
         if name != "kind" and any(other.get(name) != value for other in alike)
     ]
-    words = ", ".join(apart)
+    settings = ", ".join(apart)
     if kind is None:
-        return words
-    return f"{kind} ({words})" if words else str(kind)
+        return settings
+    return f"{kind} ({settings})" if settings else str(kind)
 
 
 def is_off(level: Any) -> bool:

@@ -82,13 +82,13 @@ def read_arrays(
         StoreUnreachable: If the tracking store does not answer.
     """
     evaluated = [record for record in records if evaluation_key in record.evaluations]
-    found: dict[str, dict[str, np.ndarray]] = {}
+    arrays: dict[str, dict[str, np.ndarray]] = {}
     for trial, path in store.artifacts(evaluated, f"{evaluation_key}.safetensors").items():
         try:
-            found[trial] = _tensors(read_named_file(path))
+            arrays[trial] = _tensors(read_named_file(path))
         except (BadInput, ValueError, OSError) as error:
             _LOG.debug("no arrays of %s of %s: %s", evaluation_key, trial, error)
-    return found
+    return arrays
 
 
 def _is_share(by_image: np.ndarray | None, share: float) -> bool:
@@ -148,11 +148,11 @@ def _judged(tensors: Mapping[str, np.ndarray], split: str, error: float | None) 
     classes, labels, objects, errors = (tensors.get(name) for name in names)
     assert classes is not None
     assert labels is not None
-    given = [classes, labels, *([] if objects is None else [objects])]
-    if any(len(array) != len(labels) or array.dtype.kind not in "iu" for array in given):
+    arrays = [classes, labels, *([] if objects is None else [objects])]
+    if any(len(array) != len(labels) or array.dtype.kind not in "iu" for array in arrays):
         raise ValueError("they are no whole numbers, one an image")
     is_row = labels.ndim == 1 or (labels.ndim == 2 and labels.shape[1] > 1)
-    if classes.shape != labels.shape or not is_row or any(array.ndim != 1 for array in given[2:]):
+    if classes.shape != labels.shape or not is_row or any(array.ndim != 1 for array in arrays[2:]):
         raise ValueError("there is not one prediction for each label")
     files = texts_in(tensors, f"{split}files")
     if files and len(files) != len(labels):

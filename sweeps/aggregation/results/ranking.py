@@ -119,18 +119,18 @@ def _candidates(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[
     chosen = confirmed_arms(manifest, records)
     if chosen and all(_has_ended(arm) for arm in chosen):
         return [RankedArm(arm, objective, is_confirmed=_is_whole(arm, objective)) for arm in chosen]
-    whole = {result.proposal.arm for result in search_results(manifest, records).counted}
+    complete = {result.proposal.arm for result in search_results(manifest, records).counted}
     return [
         RankedArm(with_seeds(arm, manifest.seeds), objective, is_confirmed=False)
         for arm in arm_results(manifest, records)
-        if arm.arm.name in whole
+        if arm.arm.name in complete
     ]
 
 
 def _of_the_front(arms: Sequence[RankedArm]) -> list[RankedArm]:
-    whole = [arm for arm in arms if arm.is_whole] or [*arms]
-    points = [(arm.cost, float(arm.arm.arm.num_parameters)) for arm in whole]
-    return [whole[place] for place in front(points)]
+    complete = [arm for arm in arms if arm.is_whole] or [*arms]
+    points = [(arm.cost, float(arm.arm.arm.num_parameters)) for arm in complete]
+    return [complete[place] for place in front(points)]
 
 
 def _loss_settings(arm: RankedArm) -> str:

@@ -31,8 +31,8 @@ def target_words(config: Json) -> str:
         if isinstance(window, int | float)
         else ""
     )
-    words = f"{metric.replace('_', ' ')} {above}at or below {known.shown(value):g}{unit}"
-    return shortened(words, _LONGEST_WORDS)
+    text = f"{metric.replace('_', ' ')} {above}at or below {known.shown(value):g}{unit}"
+    return shortened(text, _LONGEST_WORDS)
 
 
 def most_epochs(config: Json) -> int | None:

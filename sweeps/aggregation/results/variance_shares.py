@@ -66,13 +66,13 @@ def variance_shares(effects: Effects) -> VarianceShares:
         return VarianceShares((), "there are fewer than three seeds")
     shape = tuple(len(factor.levels) for factor in effects.factors)
     every = [*range(len(crossed.seeds))]
-    whole = _parts(crossed, points, shape, every)
+    of_all_seeds = _parts(crossed, points, shape, every)
     without = [
         _parts(crossed, points, shape, [s for s in every if s != left_out]) for left_out in every
     ]
-    if min(parts.total for parts in (whole, *without)) <= 0:
+    if min(parts.total for parts in (of_all_seeds, *without)) <= 0:
         return VarianceShares((), "the arms do not differ by more than seeds and images do")
-    shares = tuple(_share(term, whole, without) for term in all_terms(len(shape)))
+    shares = tuple(_share(term, of_all_seeds, without) for term in all_terms(len(shape)))
     return VarianceShares(shares, covers_images=crossed.wrong is not None)
 
 
@@ -108,7 +108,7 @@ def _parts(
     return grid_variance(shape, errors.mean(axis=1)[points], noise[np.ix_(points, points)])
 
 
-def _share(term: Term, whole: GridVariance, without: list[GridVariance]) -> VarianceShare:
+def _share(term: Term, of_all_seeds: GridVariance, without: list[GridVariance]) -> VarianceShare:
     def alone(parts: GridVariance) -> float:
         part = parts.parts[term] if len(term) == 1 else parts.of_pair(*term)
         return part / parts.total
@@ -118,8 +118,8 @@ def _share(term: Term, whole: GridVariance, without: list[GridVariance]) -> Vari
 
     return VarianceShare(
         term,
-        _jackknifed(shapley(whole), [*map(shapley, without)]) if len(term) == 1 else None,
-        _jackknifed(alone(whole), [*map(alone, without)]),
+        _jackknifed(shapley(of_all_seeds), [*map(shapley, without)]) if len(term) == 1 else None,
+        _jackknifed(alone(of_all_seeds), [*map(alone, without)]),
     )
 
 

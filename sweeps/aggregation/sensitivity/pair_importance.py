@@ -79,9 +79,9 @@ def pair_importances(columns: Sequence[Column], objective: Sequence[float]) -> t
         shares = np.array(rows)
         return ShareDraws(shares[:, is_real], shares[:, is_shadow])
 
-    whole = drawn([np.arange(len(values))] * NUM_SHUFFLES)
+    among_all = drawn([np.arange(len(values))] * NUM_SHUFFLES)
     halves = drawn([half_of(len(values), draw) for draw in range(NUM_HALVES)])
-    beyond = excesses(len(values), whole, halves, is_like=is_like, added=_ADDED)
+    beyond = excesses(len(values), among_all, halves, is_like=is_like, added=_ADDED)
     places = zip(firsts[is_real].tolist(), seconds[is_real].tolist(), beyond, strict=True)
     return tuple(Pair(first, second, excess) for first, second, excess in places)
 

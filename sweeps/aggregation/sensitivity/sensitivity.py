@@ -192,9 +192,9 @@ class _Analysis:
         columns = self._columns(settings, trials)
         if missing_reason := self._missing_reason(trials, columns):
             return [replace(setting, missing_reason=missing_reason) for setting in exact]
-        given = list(columns.values()), self._costs(trials)
+        inputs = list(columns.values()), self._costs(trials)
         importances = dict(
-            zip(columns, zip(fanova(*given), ped_anova(*given), strict=True), strict=True)
+            zip(columns, zip(fanova(*inputs), ped_anova(*inputs), strict=True), strict=True)
         )
         objective = self._objective(trials)
         num_numbers = sum(not column.is_choice for column in columns.values())

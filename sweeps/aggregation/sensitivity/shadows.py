@@ -87,7 +87,7 @@ class Excess:
 
 def excesses(
     n: int,
-    whole: ShareDraws,
+    among_all: ShareDraws,
     halves: ShareDraws,
     *,
     is_like: Bool[np.ndarray, "asked shadows"],
@@ -109,21 +109,21 @@ def excesses(
 
     Args:
         n: Trials.
-        whole: Shares among all of them.
+        among_all: Shares among all of them.
         halves: Shares among halves of them.
         is_like: The shadows each is compared with: measures favour settings of many values.
         added: To shares, in mean shadows, before logarithms are taken: the less, the longer the
             tail that chance is taken to have. Found by simulation for what is measured.
     """
-    raw = [whole.shadows[:, like].ravel() for like in is_like]
+    raw = [among_all.shadows[:, like].ravel() for like in is_like]
     centres = np.array([each.mean() for each in raw])
-    value = whole.real.mean(axis=0) - centres
+    value = among_all.real.mean(axis=0) - centres
     half_widths = np.array([np.percentile(each, _PERCENTILE) for each in raw]) - centres
     low, high = np.clip(_band(value, half_widths, _effect_variance(halves, is_like)), -1, 1)
     adjusted = holm(
         [
             _p_value(share, shadows, added)
-            for share, shadows in zip(whole.real.mean(axis=0).tolist(), raw, strict=True)
+            for share, shadows in zip(among_all.real.mean(axis=0).tolist(), raw, strict=True)
         ]
     )
     rows = np.column_stack([value, low, high])

@@ -41,10 +41,10 @@ def level_of_evidence(num_seeds: int, log_e: float) -> float:
 
     n = num_seeds
     share = -math.expm1(-2 / n * (log_e + 0.5 * math.log((n + _PRIOR) / _PRIOR)))
-    left = n - share * (n + _PRIOR)
-    if left <= 0:
+    remaining = n - share * (n + _PRIOR)
+    if remaining <= 0:
         return 0.0
-    ratio = math.sqrt(share * (n + _PRIOR) * (n - 1) / left)
+    ratio = math.sqrt(share * (n + _PRIOR) * (n - 1) / remaining)
     return 2 * float(stdtr(n - 1, -ratio))
 
 

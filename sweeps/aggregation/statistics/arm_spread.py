@@ -169,7 +169,7 @@ def reaches(arms: Sequence[ArmSpread], asked: Requirement) -> dict[str, float]:
     together = parts(marked)
     by_arm = {arm.arm: parts([arm]) if arm.is_apart else together for arm in marked}
     groups = [group for group in (alike, *([arm] for arm in apart)) if group]
-    found = dict[str, float]()
+    reach_by_arm = dict[str, float]()
     for group in groups:
         name = group[0].arm
         others = None if len(groups) == 1 else with_others(by_arm)[name][1]
@@ -177,5 +177,5 @@ def reaches(arms: Sequence[ArmSpread], asked: Requirement) -> dict[str, float]:
         reach = detectable(
             partial(power_of_rule, by_arm[name], *sizes, requirement=asked, others=others)
         )
-        found |= dict.fromkeys([arm.arm for arm in group], reach)
-    return {arm.arm: found[arm.arm] for arm in arms}
+        reach_by_arm |= dict.fromkeys([arm.arm for arm in group], reach)
+    return {arm.arm: reach_by_arm[arm.arm] for arm in arms}

@@ -103,15 +103,15 @@ def differences_from_first(
     weights: list[Float[np.ndarray, " arms"] | None] = []
     for column in range(of_factor.shape[1]):
         explained = np.column_stack([others, np.delete(of_factor, column, axis=1)])
-        weights.append(_weights(_left(of_factor[:, [column]], explained)))
+        weights.append(_weights(_residuals(of_factor[:, [column]], explained)))
     return weights
 
 
 def _contrast(term: Term, columns: dict[Term, Columns], num_arms: int) -> Contrast:
     of_term = columns[term]
-    left = _left(of_term, _others(term, columns, num_arms))
-    basis = _basis(left)
-    effect = _weights(left) if of_term.shape[1] == 1 else None
+    residuals = _residuals(of_term, _others(term, columns, num_arms))
+    basis = _basis(residuals)
+    effect = _weights(residuals) if of_term.shape[1] == 1 else None
     return Contrast(term, basis, of_term.shape[1], effect)
 
 
@@ -135,24 +135,24 @@ def _others(term: Term, columns: dict[Term, Columns], num_arms: int) -> Columns:
     return np.column_stack([np.ones((num_arms, 1)), *of_others])
 
 
-def _left(
+def _residuals(
     columns: Float[np.ndarray, "arms columns"], others: Float[np.ndarray, "arms others"]
 ) -> Float[np.ndarray, "arms columns"]:
     """Return what columns hold beyond others, exactly nothing where that is only rounding."""
     if not len(columns):
         return columns
     fitted, *_ = np.linalg.lstsq(others, columns, rcond=None)
-    left = columns - others @ fitted
-    is_some = np.linalg.norm(left, axis=0) > _NOTHING * np.linalg.norm(columns, axis=0)
-    return np.where(is_some, left, 0.0)
+    residuals = columns - others @ fitted
+    is_some = np.linalg.norm(residuals, axis=0) > _NOTHING * np.linalg.norm(columns, axis=0)
+    return np.where(is_some, residuals, 0.0)
 
 
-def _basis(left: Float[np.ndarray, "arms columns"]) -> Float[np.ndarray, "degrees arms"]:
-    across, lengths, _ = np.linalg.svd(left, full_matrices=False)
+def _basis(residuals: Float[np.ndarray, "arms columns"]) -> Float[np.ndarray, "degrees arms"]:
+    across, lengths, _ = np.linalg.svd(residuals, full_matrices=False)
     is_some = lengths > _NOTHING * max(float(lengths.max(initial=0.0)), _NOTHING)
     return across[:, is_some].T
 
 
-def _weights(left: Float[np.ndarray, "arms 1"]) -> Float[np.ndarray, " arms"] | None:
-    squares = float((left**2).sum())
-    return left[:, 0] / squares if squares else None
+def _weights(residuals: Float[np.ndarray, "arms 1"]) -> Float[np.ndarray, " arms"] | None:
+    squares = float((residuals**2).sum())
+    return residuals[:, 0] / squares if squares else None

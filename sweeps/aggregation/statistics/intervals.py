@@ -77,19 +77,19 @@ def _mean_interval(values: tuple[float, ...], confidence: float) -> Interval:
     return Interval(len(values), mean, mean - half, mean + half, confidence)
 
 
-def where_fractions_lie(interval: Interval, whole: float = 1.0) -> Interval:
-    """Return what of an interval lies between nothing and a whole, which covers as often.
+def where_fractions_lie(interval: Interval, largest: float = 1.0) -> Interval:
+    """Return an interval cut to the values that fractions can have; it covers as often.
 
     Args:
-        interval: Interval of a mean of fractions. If the mean lies beyond 0 or the whole, it is
-            returned as it is.
-        whole: The largest value: 1 for fractions, 100 for percent.
+        interval: Interval of a mean of fractions. It is returned as it is if its mean is no
+            fraction.
+        largest: The largest value: 1 for fractions, 100 for percent.
     """
     if interval.low is None or interval.high is None or interval.mean is None:
         return interval
-    if not 0 <= interval.mean <= whole:
+    if not 0 <= interval.mean <= largest:
         return interval
-    low, high = max(interval.low, 0.0), min(interval.high, whole)
+    low, high = max(interval.low, 0.0), min(interval.high, largest)
     return replace(interval, low=low, high=high, half_before_cut=interval.half_width)
 
 

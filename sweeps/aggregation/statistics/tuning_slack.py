@@ -70,5 +70,5 @@ def p_with_slack(
         of_baseline: The same.
     """
     of_worse = np.where(way.mean > 0, of_arm, of_baseline)
-    left = np.asarray(np.maximum(np.abs(way.mean) - of_worse, 0.0))
-    return replace(way, mean=left).p_value
+    remaining = np.asarray(np.maximum(np.abs(way.mean) - of_worse, 0.0))
+    return replace(way, mean=remaining).p_value

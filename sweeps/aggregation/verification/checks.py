@@ -303,5 +303,5 @@ def warnings_of(paper: Paper, file: TexFile) -> Iterator[Finding]:
             yield Finding("warning", place, f"{sentence}; nothing in it was verified.")
 
 
-def _number(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"

@@ -133,7 +133,7 @@ class Paper:
         return None if _why_not(self.folder, path) else _read(self.folder, path)
 
 
-def read_paper(given: str | Path) -> Paper:
+def read_paper(name: str | Path) -> Paper:
     """Return a paper with all that it inputs from its own folder and those below.
 
     Links are not followed, and nothing is read outside. What is not there or not to be read is
@@ -142,7 +142,7 @@ def read_paper(given: str | Path) -> Paper:
     Raises:
         BadInput: If the paper cannot be read, or inputs more, larger or deeper than is allowed.
     """
-    path = Path(given)
+    path = Path(name)
     if not os.path.lexists(path) and os.path.lexists(f"{path}.tex"):
         path = Path(f"{path}.tex")
     try:

@@ -41,7 +41,7 @@ class KnownNumber:
         return rf"\capsweep{{{self.sweep}}}{{{macro_key(self.arm)}}}{{{self.metric}}}"
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """What it is."""
         return f"{self.metric} of '{self.arm}' in {self.sweep}"
 
@@ -102,8 +102,8 @@ def _warning(
     return Finding(
         "warning",
         file.place(match.start()),
-        f"{match[0]} is typed by hand and looks like {likely.words}{others}: {likely.macro} stays "
-        f"true.",
+        f"{match[0]} is typed by hand and looks like {likely.description}{others}: "
+        f"{likely.macro} stays true.",
     )
 
 

@@ -51,11 +51,11 @@ def verify(
         BadInput: If a paper cannot be read, or nothing in them can be verified.
         StoreUnreachable: If the tracking store does not answer.
     """
-    given = [papers] if isinstance(papers, str | Path) else papers
-    read = [read_paper(paper) for paper in given]
+    paths = [papers] if isinstance(papers, str | Path) else papers
+    read = [read_paper(paper) for paper in paths]
     names = dict.fromkeys(name for paper in read for name in _sweeps(paper))
     if not names:
-        shown = ", ".join(str(paper) for paper in given)
+        shown = ", ".join(str(paper) for paper in paths)
         raise BadInput(
             f"There is nothing to verify in {shown}: write its numbers as "
             f"\\capsweep{{SWEEP}}{{ARM}}{{METRIC}}, which capsweep.sty of a report prints."

@@ -30,18 +30,20 @@ def curve_evaluation(
 
 
 def evaluated(
-    trials: Mapping[str, TrialRecord], values: Mapping[str, Values], *given: ManifestEvaluation
+    trials: Mapping[str, TrialRecord],
+    values: Mapping[str, Values],
+    *evaluations: ManifestEvaluation,
 ) -> tuple[dict[str, TrialRecord], WrongImages]:
     """Return records with evaluations, and their values by image.
 
     Args:
         trials: By trial key.
         values: Kind of an evaluation -> arm -> for each seed from 0 its values, a row a metric.
-        given: The evaluations, each of another kind.
+        evaluations: Each of another kind.
     """
     wrong: dict[str, dict[str, dict[str, np.ndarray]]] = {}
     records = dict(trials)
-    for evaluation in given:
+    for evaluation in evaluations:
         for arm, seeds in values[evaluation.kind].items():
             for seed, rows in enumerate(seeds):
                 key = trial_key(arm, seed)
@@ -49,6 +51,6 @@ def evaluated(
                 wrong.setdefault(key, {})[evaluation.evaluation_key] = by_name
                 record = records[key]
                 means = {name: float(row.mean()) for name, row in by_name.items()}
-                found = {**record.evaluations, evaluation.evaluation_key: means}
-                records[key] = record.model_copy(update={"evaluations": found})
+                recorded = {**record.evaluations, evaluation.evaluation_key: means}
+                records[key] = record.model_copy(update={"evaluations": recorded})
     return records, wrong

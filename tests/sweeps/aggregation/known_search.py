@@ -44,8 +44,8 @@ def search_of(
         "num_trials": max(1, len(params)),
         "dimensions": dimensions,
         "proposals": [
-            {"number": number, "arm": arm, "params": dict(given)}
-            for number, (arm, given) in enumerate(zip(arms, params, strict=True))
+            {"number": number, "arm": arm, "params": dict(settings)}
+            for number, (arm, settings) in enumerate(zip(arms, params, strict=True))
         ],
     }
     return Manifest.model_validate(
@@ -86,7 +86,7 @@ def searched(
 ) -> tuple[Manifest, dict[str, TrialRecord]]:
     """Return a search all of whose proposals ran to full length."""
     manifest = search_of(dimensions, params, **more)
-    return manifest, by_key(*(ended(n, objective(given)) for n, given in enumerate(params)))
+    return manifest, by_key(*(ended(n, objective(settings)) for n, settings in enumerate(params)))
 
 
 def planted_search(seed: int, num_trials: int = 200) -> tuple[Manifest, dict[str, TrialRecord]]:

@@ -61,9 +61,9 @@ def finished(arm: str, seed: int, wrong: int, **more: Any) -> TrialRecord:
         "validation_error": wrong / 600,
         "test_error": wrong / IMAGES,
     }
-    given = {name: more.pop(name) for name in numbers if name in more}
-    given |= {f"test_error.{name}": e for name, e in more.pop("extra_test_errors", {}).items()}
-    content["metrics"] = {name: v for name, v in (numbers | given).items() if v is not None}
+    changed = {name: more.pop(name) for name in numbers if name in more}
+    changed |= {f"test_error.{name}": e for name, e in more.pop("extra_test_errors", {}).items()}
+    content["metrics"] = {name: v for name, v in (numbers | changed).items() if v is not None}
     return TrialRecord.model_validate(content | more)
 
 

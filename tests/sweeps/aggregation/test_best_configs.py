@@ -284,9 +284,9 @@ def test_a_frame_of_a_search_holds_every_cell_and_where_trials_were_stopped(stor
 def test_what_another_sweep_made_of_a_stopped_trial_changes_no_result():
     manifest = search_of(stopped={0: 4})
     pruned = unfinished("proposal 0", 0, Outcome.PRUNED, "")
-    whole = finished("proposal 0", 0, 30)
+    complete = finished("proposal 0", 0, 30)
 
-    expected = trials_table(manifest, by_key(whole))
+    expected = trials_table(manifest, by_key(complete))
     assert trials_table(manifest, by_key(pruned)) == expected
     assert trials_table(manifest, {}) == expected
 

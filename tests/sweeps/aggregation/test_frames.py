@@ -206,11 +206,11 @@ def test_evaluations_are_a_row_a_metric_with_a_column_a_coordinate(store):
     put_sweep(store, manifest_of(["a", "b"], [0, 1], evaluations=declared), [])
     record_id, writer = put_trial(store, finished("b", 1, 0)), store.writer()
     for evaluation in (curve, belief):
-        found = {
+        values = {
             evaluation_metric(evaluation.kind, evaluation.evaluation_key, metric.name): 0.25
             for metric in evaluation.metrics
         }
-        writer.log_metrics(record_id, found, 7, 0)
+        writer.log_metrics(record_id, values, 7, 0)
         writer.record_evaluation(record_id, evaluation.evaluation_key, evaluation.kind)
 
     frame = evaluations("known", store)

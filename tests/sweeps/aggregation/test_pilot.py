@@ -90,8 +90,8 @@ def test_reaches_are_in_the_order_of_the_arms_also_where_one_is_set_apart():
     arms = drawn(np.random.default_rng(2), (12, 1, 1, 1), seeds=8).arms
     assert [arm.is_apart for arm in arms] == [True, False, False, False]
 
-    found = reaches(arms, Requirement(0.05, num_sharing=4))
-    assert [*found] == [arm.arm for arm in arms]
+    by_arm = reaches(arms, Requirement(0.05, num_sharing=4))
+    assert [*by_arm] == [arm.arm for arm in arms]
 
 
 def pilot(wrong: Wrong) -> Pilot | str:

@@ -31,14 +31,14 @@ def said(mlflow_store, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_classes(tmp_path / "photos", ("cat", "dog", "owl"), 10, side=12)
 
-    def say(*words, model=None):
+    def say(*arguments, model=None):
         config = small_config(data=ImageFolder("photos", size=8), model=model or small_model())
         run = put_trial(mlflow_store, finished("a", 0, 5))
         put_config(mlflow_store, run, config.model_dump(mode="json"))
         Training(config, seed=0).trained().save(tmp_path / names.ARTIFACT_WEIGHTS)
         mlflow_store.writer().upload(run, tmp_path / names.ARTIFACT_WEIGHTS)
         monkeypatch.setattr(
-            "sys.argv", ["capsweep", "predict", *words, "--tracking-uri", mlflow_store.address]
+            "sys.argv", ["capsweep", "predict", *arguments, "--tracking-uri", mlflow_store.address]
         )
         with pytest.raises(SystemExit) as ended:
             cli.main()
@@ -104,7 +104,7 @@ def test_what_the_decoder_draws_is_written_on_request(said, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (["no.png"], "There is no file 'no.png': name a picture, or a folder of pictures."),
         (["photos/../data"], "There is no file"),
@@ -115,10 +115,10 @@ def test_what_the_decoder_draws_is_written_on_request(said, tmp_path):
         ),
     ],
 )
-def test_bad_input_is_one_sentence_and_writes_nothing(said, tmp_path, words, sentence):
+def test_bad_input_is_one_sentence_and_writes_nothing(said, tmp_path, arguments, sentence):
     (tmp_path / "sweep.txt").write_text("x")
     plain = small_model(reconstruction=NoReconstruction())
-    code, out, err = said(KEY, *words, model=plain)
+    code, out, err = said(KEY, *arguments, model=plain)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"capsweep: {sentence}")
     assert not (tmp_path / "drawn").exists()

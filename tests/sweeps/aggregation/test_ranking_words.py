@@ -69,10 +69,10 @@ def test_what_was_not_compared_with_the_first_is_not_called_told_from_it(store, 
     ranking = ranked_configs("known", store)
 
     assert [config.may_be_best for config in ranking.configs] == [True, None, False]
-    words = " ".join(ranking_words("known", ranking))
-    assert "The first can be distinguished from all others that could be compared" in words
-    assert "Not compared with the first" in words
-    assert words.split("stand before): ")[1].startswith("lost.")
+    text = " ".join(ranking_words("known", ranking))
+    assert "The first can be distinguished from all others that could be compared" in text
+    assert "Not compared with the first" in text
+    assert text.split("stand before): ")[1].startswith("lost.")
 
 
 def test_where_the_first_lacks_predictions_nothing_is_said_of_places(store, tmp_path):
@@ -92,11 +92,11 @@ def test_fewer_than_three_seeds_do_not_say_which_may_be_best(num_seeds, store, t
 
 def test_arms_without_a_finished_trial_are_named_with_what_became_of_them(store):
     wild = [unfinished("wild", seed, Outcome.DIVERGED, "nan") for seed in (0, 1)]
-    whole = [finished("whole", seed, 9) for seed in (0, 1)]
-    put_sweep(store, manifest_of(["whole", "wild"], [0, 1]), [*whole, *wild])
-    words = [*ranking_words("known", ranked_configs("known", store))]
+    complete = [finished("whole", seed, 9) for seed in (0, 1)]
+    put_sweep(store, manifest_of(["whole", "wild"], [0, 1]), [*complete, *wild])
+    sentences = [*ranking_words("known", ranked_configs("known", store))]
 
-    assert words[-1] == "Without a finished trial, and so without a place: wild (2 diverged)."
+    assert sentences[-1] == "Without a finished trial, and so without a place: wild (2 diverged)."
 
 
 def test_where_none_has_finished_no_trial_is_waited_for(store):

@@ -92,8 +92,10 @@ def test_more_arms_and_smaller_differences_take_more_seeds():
 
     def seeds(effect: float, compared: int, power: float = 0.8) -> int:
         asked = Requirement(0.05 / compared)
-        found = num_seeds_to_find([(parts, parts)], IMAGES, effect, requirement=asked, power=power)
-        return found or MOST_SEEDS + 1
+        num_seeds = num_seeds_to_find(
+            [(parts, parts)], IMAGES, effect, requirement=asked, power=power
+        )
+        return num_seeds or MOST_SEEDS + 1
 
     assert seeds(1.0, 1) < seeds(1.0, 6) < seeds(0.5, 6)
     assert seeds(1.0, 1) < seeds(1.0, 1, power=0.95)

@@ -114,7 +114,7 @@ def test_another_protocol_shows_in_the_keys_of_equal_settings_seeds_and_data():
 
 
 @pytest.mark.parametrize(
-    ("arms", "seeds", "more", "words", "note"),
+    ("arms", "seeds", "more", "difference", "note"),
     [
         (
             {"a": A},
@@ -129,10 +129,10 @@ def test_another_protocol_shows_in_the_keys_of_equal_settings_seeds_and_data():
     ],
     ids=["data", "epochs", "seeds", "settings"],
 )
-def test_what_keeps_results_from_comparing_is_said(arms, seeds, more, words, *, note):
+def test_what_keeps_results_from_comparing_is_said(arms, seeds, more, difference, *, note):
     table = compared(sweep_of("one", {"a": A}), sweep_of("two", arms, seeds, **more))
 
-    assert words in differs(table)["a"]
+    assert difference in differs(table)["a"]
     assert any(line.startswith(note) for line in table.notes)
 
 
@@ -166,14 +166,14 @@ def test_files_are_written_beside_the_first_ones_report(store, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("other", "words"),
+    ("other", "message"),
     [("known", "compared with itself"), ("unknown", "no sweep 'unknown'"), ("other", "of its own")],
 )
-def test_what_cannot_be_compared_is_refused_and_nothing_written(other, words, store, tmp_path):
+def test_what_cannot_be_compared_is_refused_and_nothing_written(other, message, store, tmp_path):
     tables = [{"kind": "ablation", "name": "compare-other"}]
     put_sweep(store, manifest_of(["a"], tables=tables), [])
     put_sweep(store, manifest_of(["a"], sweep="other"), [])
 
-    with pytest.raises(BadInput, match=words):
+    with pytest.raises(BadInput, match=message):
         compare_sweeps("known", other, store, reports=tmp_path / "reports")
     assert not (tmp_path / "reports").exists()

@@ -78,7 +78,7 @@ def test_of_one_seed_there_is_nothing_between_the_sweep_and_its_trials() -> None
 
 def test_a_search_shows_its_best_and_no_arms() -> None:
     params = [{"rate": value} for value in (0.1, 0.3, 0.2)]
-    manifest, records = searched([floats("rate")], params, lambda given: float(given["rate"]))
+    manifest, records = searched([floats("rate")], params, lambda settings: float(settings["rate"]))
     assert summarise(manifest, {}).numbers == {"num_trials": 0}
     shown = summarise(manifest, records)
     assert shown.arms == ()

@@ -32,7 +32,7 @@ def of(results: Results) -> str:
 
 def test_every_number_is_from_the_records() -> None:
     text = of(judged_results(margin_points=0.5))
-    for words in (
+    for phrase in (
         "Each of 3 arms was trained with 3 seeds (0, 1, 2)",
         "over 3 seeds and 360 test images",
         "adjusted for 2 comparisons by Holm's method",
@@ -42,7 +42,7 @@ def test_every_number_is_from_the_records() -> None:
         "135 epochs",
         "within 0.5 points, declared beforehand",
     ):
-        assert words in text, words
+        assert phrase in text, phrase
 
 
 def test_runs_that_do_not_count_are_told_by_kind() -> None:
@@ -68,7 +68,7 @@ def test_the_checklist_and_the_macros_of_a_search_have_the_differences_of_its_co
     manifest, records = search_with_random(), records_of(BETTER)
     results = Results(manifest, records, no_histories, lambda trials: predictions_of(BETTER))
     text = of(results)
-    for words in (
+    for phrase in (
         "Where a mean has ±, that is half of its 95 % interval, which covers new seeds and new",
         "In a table in a paper's style, ± is the standard deviation",
         "Differences of test errors from 'base', and from the best random point, are paired by",
@@ -76,7 +76,7 @@ def test_the_checklist_and_the_macros_of_a_search_have_the_differences_of_its_co
         "adjusted for 5 comparisons by Holm's method",
         "counts, and is bold, below 0.05",
     ):
-        assert words in text, words
+        assert phrase in text, phrase
     numbers = paper_numbers(results)
     assert numbers["proposal 1"]["verdict"] == "different"
     assert numbers["proposal 1"]["difference"] == "\N{MINUS SIGN}8.43"
@@ -101,8 +101,8 @@ def test_other_sweeps_on_the_same_test_images_are_counted_if_they_were_earlier(
         "first": "No earlier sweep in this store looked at the same test images.",
         "second": "1 earlier sweep in this store looked at the same test images; the verdicts of",
     }
-    for sweep, words in expected.items():
-        assert words in of(read_results(store, sweep))
+    for sweep, sentence in expected.items():
+        assert sentence in of(read_results(store, sweep))
     before = of(read_results(store, "second"))
     put("third", "d", 3000)
     assert of(read_results(store, "second")) == before, "later sweeps change no report"

@@ -118,8 +118,8 @@ def test_the_command_tells_files_and_what_is_left_out(mlflow_store, tmp_path, mo
     config = small_config(model=small_model(reconstruction=NoReconstruction()))
     put(mlflow_store, config, tmp_path)
     monkeypatch.chdir(tmp_path)
-    words = ["show", KEY[:8], "--pictures", "--tracking-uri", mlflow_store.address]
-    monkeypatch.setattr(sys, "argv", ["capsweep", *words])
+    arguments = ["show", KEY[:8], "--pictures", "--tracking-uri", mlflow_store.address]
+    monkeypatch.setattr(sys, "argv", ["capsweep", *arguments])
     with pytest.raises(SystemExit) as ended:
         cli.main()
 

@@ -237,10 +237,10 @@ def diverged(arm: str, *seeds: int) -> list[Any]:
 def test_an_effect_is_found_only_if_it_holds_with_diverged_trials_as_guesses():
     arm = f"{ROUTING}=dynamic, {WIDTH}=16, {DECODER}=fully_connected"
     manifest = crossed_manifest(seeds=(0, 1, 2, 3, 4))
-    whole = effects(crossed_results(manifest, planted))
+    finished = effects(crossed_results(manifest, planted))
     lost = effects(crossed_results(manifest, planted, lost=diverged(arm, 3, 4)))
 
-    assert by_name(whole)["routing"].is_significant
+    assert by_name(finished)["routing"].is_significant
     assert not lost.crossed.left_out
     assert lost.crossed.seeds == (0, 1, 2)
     assert not by_name(lost)["routing"].is_significant

@@ -55,7 +55,7 @@ def is_wrong(wrong: Wrong = WRONG, num_metrics: int = 1) -> Values:
 
 
 def compared(
-    *given: ManifestEvaluation,
+    *evaluations: ManifestEvaluation,
     values: dict[str, Values] | None = None,
     wrong: Wrong = WRONG,
     lost: Sequence[TrialRecord] = (),
@@ -64,12 +64,12 @@ def compared(
 ) -> tuple[list[ComparedEvaluation], list[Comparison], Manifest]:
     """Return the comparisons by evaluations, and those by the test errors."""
     manifest = manifest_of(
-        [*wrong], evaluations=[evaluation.model_dump() for evaluation in given], **more
+        [*wrong], evaluations=[evaluation.model_dump() for evaluation in evaluations], **more
     )
-    made = {evaluation.kind: is_wrong(wrong, len(evaluation.metrics)) for evaluation in given} | (
-        values or {}
-    )
-    trials, by_image = evaluated(by_key(*trials_of(wrong)), made, *given)
+    made = {
+        evaluation.kind: is_wrong(wrong, len(evaluation.metrics)) for evaluation in evaluations
+    } | (values or {})
+    trials, by_image = evaluated(by_key(*trials_of(wrong)), made, *evaluations)
     trials |= by_key(*lost)
     arms, predictions = arm_results(manifest, trials), predictions_of(wrong, "", objects)
     return (
@@ -223,12 +223,14 @@ def test_the_digest_of_a_report_knows_values_between_0_and_1() -> None:
 
     def digest(value: float) -> str:
         record = by_key(*trials_of(WRONG))[trial_key("base", 0)]
-        found = {record.trial_key: {result.evaluation.evaluation_key: {"error": np.full(4, value)}}}
+        wrong_images = {
+            record.trial_key: {result.evaluation.evaluation_key: {"error": np.full(4, value)}}
+        }
         results = Results(
             manifest,
             {record.trial_key: record},
             lambda records, metric: {},
-            find_wrong_images=lambda records: found,
+            find_wrong_images=lambda records: wrong_images,
         )
         recorder = InputRecorder(results)
         recorder.wrong_images([record])

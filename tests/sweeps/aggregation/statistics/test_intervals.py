@@ -111,14 +111,14 @@ def test_a_confidence_outside_its_range_is_refused():
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=6))
 def test_the_interval_of_fractions_ends_where_fractions_can_be(values: list[float]):
-    whole = mean_interval(values)
-    clipped = where_fractions_lie(whole)
+    interval = mean_interval(values)
+    clipped = where_fractions_lie(interval)
     percent = where_fractions_lie(mean_interval(100 * value for value in values), 100)
 
-    assert whole.low is not None
-    assert whole.high is not None
-    assert (clipped.n, clipped.mean) == (whole.n, whole.mean)
-    assert (clipped.low, clipped.high) == (max(whole.low, 0), min(whole.high, 1))
+    assert interval.low is not None
+    assert interval.high is not None
+    assert (clipped.n, clipped.mean) == (interval.n, interval.mean)
+    assert (clipped.low, clipped.high) == (max(interval.low, 0), min(interval.high, 1))
     assert (percent.low, percent.high) == pytest.approx((100 * clipped.low, 100 * clipped.high))
 
 

@@ -163,14 +163,14 @@ def test_a_difference_is_found_as_often_as_networks_that_differ_show_it(
 ):
     """Their spread goes with the difference that is seen, and one of them may stand apart."""
     errors = [generator.error, generator.error + effect, *[generator.error] * 4]
-    found = [
+    is_bold = [
         judged_tables(wrong).is_bold[:, 0]
         for wrong in generator.parts("found", errors, (1000, 5, 360))
     ]
     calculated = power_of_rule(
         parts_of(generator, 0.0), 5, 360, effect, requirement=Requirement(0.01, num_sharing=5)
     )
-    assert -0.09 < calculated - np.concatenate(found).mean() < 0.04, "never far too high"
+    assert -0.09 < calculated - np.concatenate(is_bold).mean() < 0.04, "never far too high"
 
 
 def test_images_that_are_shown_twice_let_the_same_difference_be_found():
