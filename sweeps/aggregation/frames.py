@@ -483,7 +483,7 @@ def _classes(labels: "np.ndarray") -> "np.ndarray | list[str]":
 
 
 def _names_of(labels: "np.ndarray", class_names: Sequence[str]) -> list[str]:
-    """Return what the class of each image is called; of several their names, "shirt, coat"."""
+    """Return the name of each image's class; `shirt, coat` where it has several."""
     names = dict(enumerate(class_names))
     rows = labels[:, None] if labels.ndim == 1 else [row.nonzero()[0] for row in labels]
     return [", ".join(names.get(int(label), str(label)) for label in row) for row in rows]

@@ -62,10 +62,10 @@ class Needed:
 
 @dataclass(frozen=True)
 class Pilot:
-    """The trials before planning: only their spread is used, never which arm was better.
+    """The trials before planning. Only their spread is used, never which arm was better.
 
-    The spread over seeds is pooled over arms, as three seeds of one arm say little; an arm that is
-    held to its own seeds is planned by its own. The spread over images is each arm's own.
+    The spread over seeds is pooled over arms, as three seeds of one arm say little. An arm that is
+    apart has its own. The spread over images is each arm's own.
 
     Attributes:
         arms: Compared arms with three seeds and predictions.
@@ -95,9 +95,10 @@ class Pilot:
         return joined_degrees(pooled(self.arms))
 
     def parts(self, confidence: float) -> dict[str, VarianceParts]:
-        """Return variance parts by arm that are no smaller than the true ones, with confidence.
+        """Return upper limits of the variance parts, by arm.
 
-        With 0.5 they are as often too large as too small.
+        The confidence says how often they are no smaller than the true parts. With 0.5 they are as
+        often too large as too small.
 
         Source: upper limits of variances for sample sizes: Browne 1995, On the use of a pilot
         sample for sample size determination.
@@ -129,8 +130,8 @@ class SeedsNeeded:
     Attributes:
         pilot: What they were computed from.
         each_arm: Fresh seeds for each arm alone, by name.
-        with_pilot_seeds: All seeds where those of the pilot stay in the table: as they were looked
-            at, more evidence is needed.
+        with_pilot_seeds: All seeds, if those of the pilot stay in the table. They were looked at,
+            so more evidence is needed.
         at_best: The smallest difference that any number of seeds can find with these images.
         images: With so many images, seeds and images limit the result about equally; None where
             the present images do not limit it.

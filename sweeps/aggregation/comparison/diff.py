@@ -55,11 +55,11 @@ class Changed:
     """A setting, circumstance or result with its value in each of two trials or sweeps.
 
     Attributes:
-        part: A result is told also where both have the same.
-        first: Value of the first one; None if it has none.
-        second: Value of the second one, likewise.
-        metric: What a result is a value of; None where it is something else.
-        intervals: Those of the means that a result is, as far as there are any.
+        part: What it is. A result stands here even if both values are equal.
+        first: Value of the first trial or sweep; None if it has none.
+        second: The same of the second.
+        metric: The metric of a result; None where the result is something else.
+        intervals: Intervals of both values, where these are means.
     """
 
     part: Part
@@ -111,9 +111,9 @@ class Difference:
     """The difference between two trials, or between two sweeps.
 
     Attributes:
-        kind: What both are.
-        first: The first one's name, of a trial its key.
-        second: The second one's.
+        kind: Whether both are trials or sweeps.
+        first: Name of the first sweep, or key of the first trial.
+        second: The same of the second.
         rows: Settings that differ, then circumstances that differ (data, code, machine), then
             results.
     """

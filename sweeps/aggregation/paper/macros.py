@@ -87,7 +87,7 @@ def macro_text(text: str) -> str:
 
 
 def _is_lone_space(arm: str, place: int) -> bool:
-    """Whether a space is one that LaTeX keeps: within the name, and the first of its kind."""
+    """Return whether LaTeX keeps a space: it stands inside the name, and none stands before it."""
     return arm[place] == " " and 0 < place < len(arm) - 1 and arm[place - 1] != " "
 
 

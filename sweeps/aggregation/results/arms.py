@@ -69,7 +69,7 @@ class ArmResults:
         return {seed: trial.test_error or 0.0 for seed, trial in self.counted.items()}
 
     def errors(self, metric: str) -> dict[int, float]:
-        """Return an error of each counted trial that has it, a fraction, by seed.
+        """Return the values of an error by seed, as fractions, of the counted trials that have it.
 
         Args:
             metric: `validation_error`, `test_error`, or `test_error.` and the name of an extra
@@ -153,7 +153,7 @@ def arms_to_their_end(
 ) -> tuple[ArmResults, ...]:
     """Return the arms that the sweep compares, without trials resumed after their early stop.
 
-    Another sweep may have resumed one, or this one for an arm that was drawn at random.
+    Another sweep may have resumed such a trial; or this sweep did, for an arm drawn at random.
     """
     stopped = {(cell.arm, cell.seed) for cell in manifest.cells if cell.stopped}
 

@@ -27,8 +27,8 @@ class EvaluatedFigure:
     """A number that an evaluation gives of each network: one metric, or the mean under a curve.
 
     Attributes:
-        metric: What it is; that of a curve is at no point of it.
-        weights: Name of each metric that it is made of -> its share; they add up to 1.
+        metric: What the number is. The metric of a curve stands at no point of the curve.
+        weights: Name of a metric -> its weight in the number. The weights add up to 1.
     """
 
     evaluation: ManifestEvaluation

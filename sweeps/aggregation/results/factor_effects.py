@@ -153,7 +153,7 @@ def _with_diverged_guesses(
     *,
     factors: Sequence[Factor],
 ) -> list[Effect]:
-    """Return the effects with the larger p, without or with diverged trials as guesses."""
+    """Return the effects with the larger p: diverged trials left out, or counted as guesses."""
     if crossed.wrong is None or not any(arm.count("diverged") for arm in arms):
         return list(made)
     harsh = crossed_errors(arms, predictions, diverged_as_chance=True)

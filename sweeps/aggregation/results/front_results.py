@@ -175,7 +175,10 @@ def is_worse(
 def _is_above_zero(
     differences: Float[np.ndarray, "seeds images"], objects: Int[np.ndarray, " images"] | None
 ) -> bool:
-    """Return whether the interval of the mean lies above 0, had two more images differed most."""
+    """Return whether the interval of the mean lies above 0.
+
+    Two more images are taken to differ as much as the one that differs most.
+    """
     if len(differences) >= FEWEST_SEEDS:
         way = two_way(differences, objects).with_rare_images
         return bool(way.mean > way.half_width())

@@ -91,7 +91,7 @@ class Results:
 
     @cached_property
     def wrong_images(self) -> WrongImages:
-        """Which images count in the shares that evaluations gave of finished trials. Read once."""
+        """The values by image that evaluations gave of the finished trials. Read once."""
         return self.find_wrong_images(self._finished)
 
     @cached_property

@@ -5,8 +5,8 @@ exactly into what each column explains alone, what each pair explains besides, a
 
 Source: Hutter, Hoos, Leyton-Brown, An Efficient Approach for Assessing Hyperparameter Importance,
     ICML 2014, section 3. Trees come from scikit-learn.
-Difference: all columns at once by sums over leaves, where Optuna's way walks each tree once a
-    place; the shares are the same, in a hundredth of the time.
+Difference: sums over leaves give all columns at once; Optuna walks each tree once for each place.
+    The shares are the same, in a hundredth of the time.
 """
 
 from collections.abc import Iterable

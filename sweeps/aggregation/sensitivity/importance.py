@@ -55,8 +55,8 @@ def fanova(columns: Sequence[Column], objective: Sequence[float]) -> tuple[Exces
 def ped_anova(columns: Sequence[Column], objective: Sequence[float]) -> tuple[Excess, ...]:
     """Return how far each column's values in the best trials differ from those in all trials.
 
-    It is a share of the sum over all columns and shadows, beyond that of shadows of similar
-    columns. Optuna caches some megabytes per call until the process ends.
+    The value is a share of the sum over all columns and shadows, less the share of the shadows of
+    similar columns. Optuna caches some megabytes per call until the process ends.
 
     Source: as `ped_anova_shares`.
 

@@ -11,10 +11,10 @@ from sweeps.aggregation.statistics.two_way import TwoWay
 def beyond_margin(way: TwoWay, margin: float) -> Float[np.ndarray, "..."]:
     """Return the p value of differences that lie beyond a margin.
 
-    Two more images are taken to differ as much as the one that differs most, and the variance over
-    seeds is no smaller than its residual, so that seeds which differ all alike have an interval
-    too. Where no image ever differs, it is how often none would if a share of them as large as the
-    margin did: 3 of N is the largest share that none of N images contradicts at 5 %.
+    Two more images are taken to differ as much as the one that differs most. The variance over
+    seeds is no smaller than its residual, so that seeds which all differ alike have an interval
+    too. Where no image differs, the value is the probability of that if a share of the images as
+    large as the margin differed. At 5 %, none of N images contradicts a share of up to 3 / N.
 
     Args:
         way: The differences.

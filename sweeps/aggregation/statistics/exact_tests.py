@@ -56,9 +56,9 @@ def better_share(values: Mapping[int, float], others: Mapping[int, float]) -> Sh
 
 
 def mcnemar_p(wrong: Bool[np.ndarray, " images"], others: Bool[np.ndarray, " images"]) -> float:
-    """Return the exact p value of two networks that err on the same images equally often.
+    """Return the exact p value of two networks erring equally often on the same images.
 
-    It speaks of these two networks alone; over several seeds it is not to be added up.
+    It holds for these two networks alone. Values of several seeds must not be combined.
 
     Source: McNemar 1947, as in `statsmodels.stats.contingency_tables.mcnemar`.
     """
@@ -68,9 +68,9 @@ def mcnemar_p(wrong: Bool[np.ndarray, " images"], others: Bool[np.ndarray, " ima
 
 @cache
 def _mcnemar_p(fewer: int, more: int) -> float:
-    """Return the p value by the numbers of images on which one of the two errs alone.
+    """Return the p value from the two numbers of images on which just one network errs.
 
-    In whole numbers, so that it is right to the last digit on every machine.
+    Whole numbers make it right to the last digit on every machine.
     """
     parted = fewer + more
     ways = at_most = 1
@@ -82,7 +82,7 @@ def _mcnemar_p(fewer: int, more: int) -> float:
 
 @cache
 def more_often_p(count: int, total: int, other_count: int, other_total: int) -> float:
-    """Return the p value of two shares that are equal, such as those of diverged trials.
+    """Return the p value of two shares being equal, such as those of diverged trials.
 
     Source: Boschloo 1970, as in `scipy.stats.boschloo_exact`; 1 where one of them is of nothing.
     """

@@ -11,7 +11,9 @@ Verdict = Literal["different", "equivalent", "undecided"]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p values adjusted so that any false one below a level is as rare as the level.
+    """Return p values adjusted for all of them together.
+
+    The probability that any false one is below a level is at most that level.
 
     Source: Holm 1979, step by step as `statsmodels.stats.multitest.multipletests`, which takes
     seconds to import.

@@ -93,7 +93,7 @@ class SeedErrors:
         )
 
     def growth(self, difference: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """Return by what factor seeds move the error of an arm more that errs more.
+        """Return by what factor seeds move an arm more than the baseline, as it errs more.
 
         All seeds are moved alike along the normal scale of `_growth`. Seeds that went astray err
         much already, and are moved less than their arm's usual ones.
@@ -120,7 +120,7 @@ class SeedErrors:
 
 @dataclass(frozen=True)
 class VarianceParts:
-    """What makes a difference of two arms vary, whatever is counted: variances of one each.
+    """The variances of a difference of two arms: of one seed, of one image and of one pair.
 
     Attributes:
         of_seeds: Variance of a seed's mean over all images.
@@ -313,9 +313,9 @@ class GridParts:
     def at(self, effect: float) -> VarianceParts:
         """Return the parts of a contrast whose arms at one level err more than the others.
 
-        What an effect D adds to the variance of one arm, D (1 - D), is of seeds, images and pairs
-        as the rest is; half of the arms have it. Seeds and images that are hard for all arms do not
-        cancel any more.
+        An effect D adds D (1 - D) to the variance of one arm. It divides among seeds, images and
+        pairs as the rest does. Half of the arms have it. Seeds and images that are hard for all
+        arms no longer cancel.
 
         Args:
             effect: D, a fraction.
@@ -365,7 +365,7 @@ class Requirement:
     block_degrees: float = math.inf
 
     def level_over_seeds(self, num_seeds: int) -> float:
-        """Return what p over seeds alone has to be below: 1 where no seeds were added."""
+        """Return the bound of p over seeds alone; 1 where no seeds were added."""
         return 1.0 if self.log_e is None else level_of_evidence(num_seeds, self.log_e)
 
 
@@ -380,13 +380,15 @@ def power_of_rule(
 ) -> float:
     """Return how often a table would call a true difference different, or find a true effect.
 
-    A mean has to pass by both directions together, by seeds alone and by images alone, each with
-    the spread that is then seen, so that the power is below that of each of the three. What is
-    seen of either spread is drawn over by Gauss and Legendre's rule; the rest is in closed form.
-    The spread goes with the difference that is seen, as both come of the same errors: a mean passes
-    from the smallest one on that passes with the spread of that difference. Where images count for
-    nothing and the parts are the same for any difference it is the noncentral t distribution's.
-    Several contrasts that spread alike have to pass as a sum of squares.
+    A mean has to pass three tests: by both directions together, by seeds alone and by images
+    alone. The power is therefore below that of each test. Each test uses the spread that is seen.
+    Gauss and Legendre's rule integrates over the spreads that may be seen; the rest is in closed
+    form. The spread depends on the difference that is seen, as both come of the same errors: means
+    pass from the smallest one on that passes with its own spread. Several contrasts that spread
+    alike have to pass as a sum of squares.
+
+    Where images count for nothing and the parts are the same for any difference, this is the power
+    of the noncentral t distribution.
 
     Source: normal effects of seeds, images and pairs, the estimated variances of both directions
     independent and as chi-square: Satterthwaite 1946.

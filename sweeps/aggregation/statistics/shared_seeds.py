@@ -137,11 +137,11 @@ def drawn_together(
     """Return variances drawn towards their mean, none of them apart.
 
     Args:
-        over_seeds: Each on its own.
-        pool: Their mean.
-        residual: That of each.
-        prior: Degrees of freedom that the others add.
-        degrees: Those of each.
+        over_seeds: Variance over seeds of each comparison on its own.
+        pool: Mean of these variances.
+        residual: Residual of each comparison.
+        prior: Degrees of freedom that the other comparisons add.
+        degrees: Degrees of freedom of each comparison.
     """
     drawn = (prior * pool + degrees * over_seeds) / (prior + degrees)
     return SeedVariance(

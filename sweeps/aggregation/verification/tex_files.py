@@ -164,7 +164,7 @@ def _decoded(content: bytes) -> str:
 
 
 def _follow(paper: Paper, file: TexFile, depth: int) -> Iterator[TexFile]:
-    """Yield the files that one inputs, without those already read."""
+    """Yield the files that a file inputs, without those already read."""
     for name, offset in file.macros.inputs:
         path = _existing_path(paper.folder, name)
         if path in paper.files:

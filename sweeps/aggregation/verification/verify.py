@@ -90,7 +90,7 @@ def _sweeps(paper: Paper) -> Iterator[str]:
 def _asked(
     store: RecordStore, names: Sequence[str]
 ) -> tuple[dict[str, SweepTruth], dict[str, str]]:
-    """Return what the records give of each sweep, and why they give nothing of others."""
+    """Return what the records give of each sweep, and why some sweeps are absent."""
     truths, absent = dict[str, SweepTruth](), dict[str, str]()
     for name in names:
         try:
