@@ -8,7 +8,7 @@ from sweeps.aggregation.rendering.table import PLUS_MINUS
 from sweeps.aggregation.results.arms import CellState
 from sweeps.aggregation.results.compared_arms import ComparedArms
 from sweeps.aggregation.results.comparisons import Comparison
-from sweeps.aggregation.results.coverage import covered, not_covered, span, split_words
+from sweeps.aggregation.results.coverage import covered, not_covered, span, split_sentence
 from sweeps.aggregation.results.design_sentences import tuning_sentences
 from sweeps.aggregation.results.sweep_results import Results
 from sweeps.records.manifest import Manifest
@@ -63,7 +63,7 @@ def _varying(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
         "A seed decides the initial weights, the order of the training images and all else that a "
         f"training draws; the test images{'' if by_it else _SAME_SPLIT} do not change with it."
     )
-    if sentence := split_words(manifest):
+    if sentence := split_sentence(manifest):
         yield sentence
     if len({tuple(arm.trials) for arm in arms.arms}) == 1:
         yield "All arms have the same seeds."
@@ -95,7 +95,7 @@ def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
             f"Differences of test errors from '{arms.baseline}'{random} are paired by seed, their "
             f"95 % intervals two-way, over {seeds} seeds and {images} test images"
             f"{_objects(tested)}, with Satterthwaite's degrees of freedom and no narrower than "
-            f"over images alone{_spread_words(tested)}; they are for {covered(compared)}, "
+            f"over images alone{_spread_text(tested)}; they are for {covered(compared)}, "
             f"{not_covered(compared)}."
         )
         yield (
@@ -121,7 +121,7 @@ def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
         yield f"Equivalent means within {points_text(manifest.margin_points)}, declared beforehand."
 
 
-def _spread_words(tested: Sequence[Comparison]) -> str:
+def _spread_text(tested: Sequence[Comparison]) -> str:
     """Return from what the spread over seeds is estimated."""
     if any(comparison.way and comparison.way.shared for comparison in tested):
         return ", the variance over seeds estimated from all comparisons of a table together"

@@ -21,10 +21,10 @@ def covered(compared: Sequence[Comparison], split: str = "test") -> str:
         for comparison in tested
     )
     numbers = sorted({comparison.num_splits for comparison in tested}) or [1]
-    return covered_words(numbers, f"{split} {'objects' if is_of_views else 'images'}")
+    return covered_text(numbers, f"{split} {'objects' if is_of_views else 'images'}")
 
 
-def covered_words(num_splits: Sequence[int], images: str) -> str:
+def covered_text(num_splits: Sequence[int], images: str) -> str:
     """Return what intervals cover that rest on so many splits, the fewest first.
 
     Args:
@@ -47,17 +47,17 @@ def covered_words(num_splits: Sequence[int], images: str) -> str:
 
 def not_covered(compared: Sequence[Comparison]) -> str:
     """Return what intervals do not cover."""
-    return not_covered_words([comparison.num_splits for comparison in compared])
+    return not_covered_text([comparison.num_splits for comparison in compared])
 
 
-def not_covered_words(num_splits: Sequence[int]) -> str:
+def not_covered_text(num_splits: Sequence[int]) -> str:
     """Return what intervals do not cover that rest on so many splits."""
     is_over_splits = any(number >= FEWEST_SPLITS for number in num_splits)
     beyond = "training images beyond these" if is_over_splits else "new training images"
     return f"not for {beyond} or other data"
 
 
-def split_words(manifest: Manifest) -> str:
+def split_sentence(manifest: Manifest) -> str:
     """Return how a sweep counts its splits, "" where there is one."""
     if not manifest.num_splits:
         return ""

@@ -115,37 +115,39 @@ def _text(level: Any) -> str:
     return json.dumps(level, sort_keys=True, default=str)
 
 
-def change_words(levels: Sequence[Any]) -> str:
+def change_text(levels: Sequence[Any]) -> str:
     """Return what varies: `dynamic → uniform` of two levels, `1, 2, 3` of more."""
-    texts = level_words(levels)
+    texts = level_texts(levels)
     return f" {ARROW} ".join(texts) if len(texts) == 2 else ", ".join(texts)
 
 
-def level_words(levels: Sequence[Any]) -> tuple[str, ...]:
+def level_texts(levels: Sequence[Any]) -> tuple[str, ...]:
     """Return each level in words, a part by its kind and by what sets it apart from others of it.
 
     Args:
         levels: Levels of one factor, as plain JSON values.
     """
-    return tuple(shortened(_words(level, levels), _LEVEL_LONGEST) for level in levels)
+    return tuple(shortened(_level_text(level, levels), _LEVEL_LONGEST) for level in levels)
 
 
-def _words(level: Any, levels: Sequence[Any]) -> str:
+def _level_text(level: Any, levels: Sequence[Any]) -> str:
     if isinstance(level, Mapping):
-        return _part_words(cast(Mapping[str, Any], level), levels)
+        return _part_text(cast(Mapping[str, Any], level), levels)
     if isinstance(level, bool):
         return str(level).lower()
     if isinstance(level, list | tuple):
-        return ", ".join(_words(element, ()) for element in cast(Sequence[Any], level)) or "none"
+        return (
+            ", ".join(_level_text(element, ()) for element in cast(Sequence[Any], level)) or "none"
+        )
     return "none" if level is None else one_line(str(level))
 
 
-def _part_words(part: Mapping[str, Any], levels: Sequence[Any]) -> str:
+def _part_text(part: Mapping[str, Any], levels: Sequence[Any]) -> str:
     kind = part.get("kind")
     parts = [cast(Mapping[str, Any], level) for level in levels if isinstance(level, Mapping)]
     alike = [other for other in parts if other.get("kind") == kind]
     apart = [
-        f"{name} {_words(value, ())}"
+        f"{name} {_level_text(value, ())}"
         for name, value in part.items()
         if name != "kind" and any(other.get(name) != value for other in alike)
     ]

@@ -9,10 +9,10 @@ from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.records.plain_text import shortened
 from sweeps.records.trial_record import Json, TrialRecord
 
-_LONGEST_WORDS = 100
+_LONGEST_TEXT = 100
 
 
-def target_words(config: Json) -> str:
+def target_text(config: Json) -> str:
     """Return the target of a training config, "validation error at or below 4 %".
 
     With its lower end, "validation error above 3.8 % and at or below 4 %", where it is a window.
@@ -32,7 +32,7 @@ def target_words(config: Json) -> str:
         else ""
     )
     text = f"{metric.replace('_', ' ')} {above}at or below {known.shown(value):g}{unit}"
-    return shortened(text, _LONGEST_WORDS)
+    return shortened(text, _LONGEST_TEXT)
 
 
 def most_epochs(config: Json) -> int | None:

@@ -8,7 +8,7 @@ from sweeps.aggregation.rendering.measured import shown_value
 from sweeps.aggregation.rendering.table import PLUS_MINUS, Needed
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison
-from sweeps.aggregation.results.coverage import covered, not_covered, span, split_words
+from sweeps.aggregation.results.coverage import covered, not_covered, span, split_sentence
 from sweeps.aggregation.results.design_sentences import (
     alias_sentences,
     left_out_sentences,
@@ -91,7 +91,7 @@ def _covered(
             f"{not_covered(compared)}."
         )
         yield from notes.shared_notes(manifest, compared)
-        if words := split_words(manifest):
+        if words := split_sentence(manifest):
             yield words
         yield Needed(f"Bold: holds for all comparisons together; {notes.margin_words(manifest)}")
 

@@ -8,7 +8,7 @@ from sweeps.aggregation.rendering.contents import Section
 from sweeps.aggregation.rendering.table import Cell, Column, Table, rows_of
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison
-from sweeps.aggregation.results.factors import Factor, factors_of, is_off, level_words
+from sweeps.aggregation.results.factors import Factor, factors_of, is_off, level_texts
 from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.statistics.contrasts import ABSENT
 from sweeps.aggregation.tables.ablation_notes import ablation_notes
@@ -107,7 +107,7 @@ def _component_marks(manifest: Manifest) -> tuple[tuple[str, ...], Marks]:
 
 def _level_marks(factor: Factor) -> Sequence[str]:
     """Return a mark a level where a factor is there or not, else its levels in words."""
-    words = level_words(factor.levels)
+    words = level_texts(factor.levels)
     are_off = [is_off(level) for level in factor.levels]
     if sum(are_off) != 1:
         return words

@@ -25,7 +25,7 @@ from sweeps.aggregation.rendering.measured import shown_interval
 from sweeps.aggregation.rendering.table import PLUS_MINUS, number_text
 from sweeps.aggregation.results.departures import departure_sentence
 from sweeps.aggregation.results.factor_effects import Effect, Effects
-from sweeps.aggregation.results.factors import Factor, level_words
+from sweeps.aggregation.results.factors import Factor, level_texts
 from sweeps.aggregation.results.level_means import LevelMean, cell_means, level_means
 from sweeps.records.manifest import Manifest
 
@@ -140,7 +140,7 @@ def _ends(middle: float, half: float) -> tuple[float, float, float]:
 def _dress(axes: "Axes", factor: Factor, title: str, effect: Effect | None) -> None:
     is_tight = len(factor.levels) > _MOST_UPRIGHT
     width = 16 if is_tight else _ACROSS_CHARACTERS // len(factor.levels)
-    labels = [setting_label(one, width, _LABEL_LINES) for one in level_words(factor.levels)]
+    labels = [setting_label(one, width, _LABEL_LINES) for one in level_texts(factor.levels)]
     axes.set_xticks(range(len(labels)), labels, rotation=30 if is_tight else 0, fontsize=8)
     for label in axes.get_xticklabels():
         label.set_parse_math(False)
@@ -250,7 +250,7 @@ def draw_lines(axes: "Axes", effects: Effects, effect: Effect) -> int:
     """
     first, second = effect.term
     cells = cell_means(effects, first, second)
-    labels = level_words(effects.factors[second].levels)
+    labels = level_texts(effects.factors[second].levels)
     for level in range(cells.shape[1]):
         known = np.flatnonzero(np.isfinite(cells[:, level]))  # a line goes on past what is absent
         heights = [TEST_ERROR.shown(value) for value in cells[known, level]]

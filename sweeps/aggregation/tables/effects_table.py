@@ -32,8 +32,8 @@ from sweeps.aggregation.results.factor_effects import Effect, Effects, effects_o
 from sweeps.aggregation.results.factors import (
     TIMES,
     Factor,
-    change_words,
-    level_words,
+    change_text,
+    level_texts,
     term_name,
 )
 from sweeps.aggregation.results.level_means import LevelMean, level_means
@@ -132,7 +132,7 @@ def effect_row(place: int, effects: Effects) -> tuple[Cell, ...]:
     """Return the row of the effect at an index."""
     one = effects.effects[place]
     term = one.test
-    levels = "" if one.is_interaction else change_words(effects.factors[one.term[0]].levels)
+    levels = "" if one.is_interaction else change_text(effects.factors[one.term[0]].levels)
     return (
         Cell(effect_name(one, effects), (term_name(one.term, effects.factors),)),
         Cell(levels, (levels,)),
@@ -184,7 +184,7 @@ def _names(one: Effect, factors: Sequence[Factor]) -> dict[str, Value]:
     return {
         "effect": joined([one.term]),
         "aliases": joined(one.aliases) or None,
-        "levels": "; ".join(change_words(factors[place].levels) for place in one.term),
+        "levels": "; ".join(change_text(factors[place].levels) for place in one.term),
         "verdict": one.verdict,
     }
 
@@ -253,7 +253,7 @@ def means_table(manifest: Manifest, effects: Effects, name: str) -> Table:
 
 def _mean_row(effects: Effects, one: LevelMean) -> tuple[Cell, ...]:
     factor = effects.factors[one.factor]
-    words = level_words(factor.levels)[one.level]
+    words = level_texts(factor.levels)[one.level]
     mean = Cell("", (None,)) if one.mean is None else value_cell(one.mean, TEST_ERROR)
     difference = no_difference_cell()
     if one.difference is not None:

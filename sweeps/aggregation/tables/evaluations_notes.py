@@ -6,7 +6,7 @@ from capsmodel.metrics import Coordinate
 from sweeps.aggregation.rendering.table import PLUS_MINUS, Needed
 from sweeps.aggregation.results.arms import ArmResults, gap_text
 from sweeps.aggregation.results.comparisons import Comparison
-from sweeps.aggregation.results.coverage import covered, not_covered, split_words
+from sweeps.aggregation.results.coverage import covered, not_covered, split_sentence
 from sweeps.aggregation.results.evaluation_comparisons import (
     ComparedEvaluation,
     mean_of_measured,
@@ -72,7 +72,7 @@ def compared_notes(
     yield from notes.alone_notes(compared)
     yield from notes.seeds_alone_notes(compared)
     yield from notes.shared_notes(manifest, compared)
-    if words := split_words(manifest):
+    if words := split_sentence(manifest):
         yield words
     yield from notes.added_notes(manifest, compared)
     if compared and manifest.plan and manifest.plan.tuned:
@@ -201,7 +201,7 @@ def recorded_notes(
     yield "n: finished trials that were evaluated, out of those of the arm."
     by_image = sorted({evaluation.looks_at for evaluation, mean in means if mean.errors})
     yield from notes.mean_notes((mean for _, mean in means), " and ".join(by_image) or "test")
-    if words := split_words(manifest):
+    if words := split_sentence(manifest):
         yield words
     for split, images in (
         ("test", "test images, which nothing is chosen by"),

@@ -23,7 +23,7 @@ from sweeps.aggregation.results.comparisons import (
     Comparison,
     evidence_needed,
 )
-from sweeps.aggregation.results.coverage import covered_words, not_covered_words, span
+from sweeps.aggregation.results.coverage import covered_text, not_covered_text, span
 from sweeps.aggregation.results.mean_errors import MeanOfArm
 from sweeps.aggregation.results.targets import (
     extra_tests,
@@ -32,7 +32,7 @@ from sweeps.aggregation.results.targets import (
     missed,
     most_epochs,
     stopping_of,
-    target_words,
+    target_text,
 )
 from sweeps.aggregation.statistics.added_seeds import fewest_seeds
 from sweeps.aggregation.tables.columns import MISSED_MARK, is_alone
@@ -337,7 +337,7 @@ def mean_notes(means: Iterable[MeanOfArm], images: str = "test") -> Iterator[str
         of_images = f"{images} {'objects' if is_of_views else 'images'}"
         yield Needed(
             f"{PLUS_MINUS} of a mean: half of the 95 % interval, for "
-            f"{covered_words(numbers, of_images)}; {not_covered_words(numbers)}."
+            f"{covered_text(numbers, of_images)}; {not_covered_text(numbers)}."
         )
         if is_of_views:
             yield OBJECTS_NOTE
@@ -366,7 +366,7 @@ def target_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
             )
     late = [arm for arm in arms if missed(arm)]
     for arm in late:
-        words = target_words(arm.arm.config)
+        words = target_text(arm.arm.config)
         epochs = most_epochs(arm.arm.config) or max(trial.epochs for trial in missed(arm))
         note = (
             f"{MISSED_MARK} {len(missed(arm))} of {len(arm.counted)} trials of {arm.shown_name} "

@@ -16,7 +16,7 @@ from sweeps.aggregation.rendering.table import (
     rows_of,
 )
 from sweeps.aggregation.results.compared_arms import ComparedArms
-from sweeps.aggregation.results.coverage import covered, split_words
+from sweeps.aggregation.results.coverage import covered, split_sentence
 from sweeps.aggregation.results.design_sentences import tuning_sentences
 from sweeps.aggregation.tables import notes
 from sweeps.aggregation.tables.ablation_notes import length_notes, slack_notes
@@ -135,7 +135,7 @@ def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
             f"Difference: from '{one_line(arms.baseline)}' in percentage points, paired by "
             f"seed; in brackets its 95 % interval for {covered(compared)}."
         )
-        if words := split_words(manifest):
+        if words := split_sentence(manifest):
             yield words
         yield Needed(
             "Bold: different, by a verdict that holds for all comparisons together (Holm). What "

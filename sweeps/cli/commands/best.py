@@ -27,13 +27,13 @@ def best(
 ) -> None:
     """Rank a sweep's arms by mean last-epoch validation error; list the front of two objectives."""
     from sweeps.aggregation.best_configs import check_count, ranked_configs
-    from sweeps.aggregation.best_words import ranking_words
+    from sweeps.aggregation.ranking_sentences import ranking_sentences
     from sweeps.cli.remote_sweeps import place_of_records
 
     check_count(count)
     with place_of_records(name, storage, tracking_uri) as place:
         ranking = ranked_configs(name, *place)
-    notes = tuple(ranking_words(name, ranking))
+    notes = tuple(ranking_sentences(name, ranking))
     configs = ranking.configs[:count]
     if as_json:
         print_json(_answer(name, configs, notes))

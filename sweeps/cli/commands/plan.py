@@ -202,16 +202,16 @@ def _print_disk(survey: "Survey", out: Console) -> None:
 
 def _about(survey: "Survey") -> str:
     """Return how good an estimate is: trainings with a target may end before their full length."""
-    from sweeps.aggregation.results.targets import target_words
+    from sweeps.aggregation.results.targets import target_text
 
-    has_target = any(target_words(arm.config) for arm in survey.definition.manifest.arms)
+    has_target = any(target_text(arm.config) for arm in survey.definition.manifest.arms)
     return "at most about" if has_target else "about"
 
 
 def _print_arms(survey: "Survey", out: Console) -> None:
     """Print the arms of a design and where their cells stand."""
     from sweeps.aggregation.results.design_sentences import design_sentences
-    from sweeps.aggregation.results.targets import target_words
+    from sweeps.aggregation.results.targets import target_text
 
     manifest = survey.definition.manifest
     crossed = f"{len(manifest.arms)} arms x {len(manifest.seeds)} seeds = {len(survey.cells)} cells"
@@ -232,7 +232,7 @@ def _print_arms(survey: "Survey", out: Console) -> None:
         table.add_row(
             plain(arm.name) + (" (baseline)" if arm.name == manifest.baseline else ""),
             f"{arm.num_parameters:,}",
-            ("up to " * bool(target_words(arm.config))) + str(survey.definition.epochs[arm.name]),
+            ("up to " * bool(target_text(arm.config))) + str(survey.definition.epochs[arm.name]),
             _seeds(seeds[arm.name, True]),
             _seeds(seeds[arm.name, False]),
         )

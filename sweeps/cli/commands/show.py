@@ -81,7 +81,7 @@ def _answer(view: "TrialView") -> "ShowAnswer":
 def print_trial(view: "TrialView") -> None:
     """Print one trial."""
     from capsmodel.metrics import TEST_ERROR, VALIDATION_ERROR
-    from sweeps.aggregation.results.targets import target_words
+    from sweeps.aggregation.results.targets import target_text
 
     out = console()
     record = view.record
@@ -93,7 +93,7 @@ def print_trial(view: "TrialView") -> None:
     for name, error in record.extra_test_errors.items():
         out.print(f"test error, {plain(name)}: {TEST_ERROR.written(error)}")
     if record.target:
-        words = target_words(view.config)
+        words = target_text(view.config)
         out.print(plain(f"target: {record.target}{f' ({words})' if words else ''}"))
     for warning in record.warnings:
         say(f"warning: {warning}")

@@ -9,8 +9,8 @@ import pytest
 from safetensors.numpy import save
 
 from sweeps.aggregation.best_configs import best_configs, ranked_configs
-from sweeps.aggregation.best_words import ranking_words
 from sweeps.aggregation.frames import predictions, trials
+from sweeps.aggregation.ranking_sentences import ranking_sentences
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.results.arm_curves import arm_curves
 from sweeps.aggregation.tables.trials_table import trials_table
@@ -245,7 +245,7 @@ def test_the_arms_of_a_design_need_no_confirmation(store):
 def test_the_best_of_a_search_are_printed_with_what_they_are_ranked_by(store, capsys):
     put_search(store, *confirmed_search())
     ranking = ranked_configs("known", store)
-    print_best(ranking.configs, ranking_words("known", ranking))
+    print_best(ranking.configs, ranking_sentences("known", ranking))
 
     out = capsys.readouterr().out
     assert "validation error %" in out
@@ -258,7 +258,7 @@ def test_arms_that_are_not_confirmed_are_printed_as_such(store, capsys):
     manifest = search_of(objective="validation_loss")
     put_search(store, manifest, trained({0: 30, 1: 6}))
     ranking = ranked_configs("known", store)
-    print_best(ranking.configs, ranking_words("known", ranking))
+    print_best(ranking.configs, ranking_sentences("known", ranking))
 
     out = capsys.readouterr().out
     assert "proposal 1 (not confirmed)" in out

@@ -13,7 +13,7 @@ from sweeps.aggregation.rendering.renderers import RENDERERS, TableRenderer, sec
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.results import factors as factors_module
-from sweeps.aggregation.results.factors import change_words, level_words
+from sweeps.aggregation.results.factors import change_text, level_texts
 from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.kinds import make
 from sweeps.records.errors import BadInput
@@ -241,8 +241,8 @@ def test_a_sweep_without_factors_has_neither_table():
     ids=["numbers", "truths", "nothing and a list", "parts of one kind", "a part and a kind"],
 )
 def test_levels_stand_in_words(levels: tuple[Any, ...], words: str):
-    assert change_words(levels) == words
+    assert change_text(levels) == words
 
 
 def test_a_level_is_never_longer_than_a_cell():
-    assert len(level_words(["x" * 500])[0]) <= 40
+    assert len(level_texts(["x" * 500])[0]) <= 40

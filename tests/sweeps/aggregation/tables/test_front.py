@@ -9,7 +9,7 @@ import pytest
 
 from search_spaces.plans.search import BASE
 from sweeps.aggregation.best_configs import ranked_configs
-from sweeps.aggregation.best_words import ranking_words
+from sweeps.aggregation.ranking_sentences import ranking_sentences
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.figure_style import drawn
 from sweeps.aggregation.rendering.latex import to_latex
@@ -164,7 +164,7 @@ def test_best_gives_the_front_by_the_fresh_seeds(store: Any) -> None:
     ranking = ranked_configs("known", store)
     names = [(one.arm, one.num_parameters) for one in ranking.configs]
     assert names == [("proposal 0", 900), ("proposal 1", 400)]
-    assert any("The front by the fresh seeds" in one for one in ranking_words("known", ranking))
+    assert any("The front by the fresh seeds" in one for one in ranking_sentences("known", ranking))
 
 
 def test_best_leaves_out_what_fresh_seeds_show_to_be_dominated(store: Any) -> None:

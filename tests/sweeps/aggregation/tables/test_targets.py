@@ -14,7 +14,7 @@ from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.arms import arm_results
-from sweeps.aggregation.results.targets import most_epochs, target_words
+from sweeps.aggregation.results.targets import most_epochs, target_text
 from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.aggregation.tables.notes import health_notes
 from sweeps.aggregation.tables.published_table import published_table
@@ -99,7 +99,7 @@ def test_programs_read_how_many_missed_where_any_has_a_target(make: Any) -> None
     ],
 )
 def test_a_target_in_words(stopping: Any, words: str, epochs: int | None) -> None:
-    assert target_words({"stopping": stopping}) == words
+    assert target_text({"stopping": stopping}) == words
     assert most_epochs({"stopping": stopping}) == epochs
 
 

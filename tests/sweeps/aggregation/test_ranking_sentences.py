@@ -5,7 +5,7 @@ import pytest
 from safetensors.numpy import save
 
 from sweeps.aggregation.best_configs import best_configs, ranked_configs
-from sweeps.aggregation.best_words import ranking_words
+from sweeps.aggregation.ranking_sentences import ranking_sentences
 from sweeps.cli.commands.best import print_best
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import (
@@ -19,7 +19,7 @@ from tests.sweeps.aggregation.known_sweep import (
 
 def printed(store, count):
     ranking = ranked_configs("known", store)
-    print_best(ranking.configs[:count], ranking_words("known", ranking))
+    print_best(ranking.configs[:count], ranking_sentences("known", ranking))
 
 
 def put_judged(store, tmp_path, wrong, without=()):
@@ -69,7 +69,7 @@ def test_what_was_not_compared_with_the_first_is_not_called_told_from_it(store, 
     ranking = ranked_configs("known", store)
 
     assert [config.may_be_best for config in ranking.configs] == [True, None, False]
-    text = " ".join(ranking_words("known", ranking))
+    text = " ".join(ranking_sentences("known", ranking))
     assert "The first can be distinguished from all others that could be compared" in text
     assert "Not compared with the first" in text
     assert text.split("stand before): ")[1].startswith("lost.")
@@ -80,7 +80,7 @@ def test_where_the_first_lacks_predictions_nothing_is_said_of_places(store, tmp_
     ranking = ranked_configs("known", store)
 
     assert {config.may_be_best for config in ranking.configs} == {None}
-    assert len([*ranking_words("known", ranking)]) == 1
+    assert len([*ranking_sentences("known", ranking)]) == 1
 
 
 @pytest.mark.parametrize("num_seeds", [1, 2])
@@ -94,7 +94,7 @@ def test_arms_without_a_finished_trial_are_named_with_what_became_of_them(store)
     wild = [unfinished("wild", seed, Outcome.DIVERGED, "nan") for seed in (0, 1)]
     complete = [finished("whole", seed, 9) for seed in (0, 1)]
     put_sweep(store, manifest_of(["whole", "wild"], [0, 1]), [*complete, *wild])
-    sentences = [*ranking_words("known", ranked_configs("known", store))]
+    sentences = [*ranking_sentences("known", ranked_configs("known", store))]
 
     assert sentences[-1] == "Without a finished trial, and so without a place: wild (2 diverged)."
 
@@ -103,7 +103,7 @@ def test_where_none_has_finished_no_trial_is_waited_for(store):
     wild = [unfinished("wild", seed, Outcome.DIVERGED, "nan") for seed in (0, 1)]
     put_sweep(store, manifest_of(["wild"], [0, 1]), wild)
 
-    assert [*ranking_words("known", ranked_configs("known", store))] == [
+    assert [*ranking_sentences("known", ranked_configs("known", store))] == [
         "No trial of known has finished.",
         "Without a finished trial, and so without a place: wild (2 diverged).",
     ]

@@ -1,4 +1,4 @@
-"""A ranking in words: how it was made, and how sure its first place is."""
+"""The sentences about a ranking: how it was made, and how sure its first place is."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ from sweeps.tracking.validation import deleted_trials_text
 _MOST_NAMED = 10
 
 
-def ranking_words(name: str, ranking: Ranking) -> Iterator[str]:
+def ranking_sentences(name: str, ranking: Ranking) -> Iterator[str]:
     """Yield how arms were ranked, which may be as good as the first, and which have no rank."""
     configs = ranking.configs
     if configs:
