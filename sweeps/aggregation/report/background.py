@@ -212,21 +212,25 @@ def _cost(search: ManifestSearch) -> str:
 
 def _dimensions(search: ManifestSearch, title: str) -> Table:
     rows = [
-        (text_cell(one.name), text_cell(_values(one)), text_cell(_conditions(one)))
-        for one in search.dimensions
+        (
+            text_cell(dimension.name),
+            text_cell(_values(dimension)),
+            text_cell(_conditions(dimension)),
+        )
+        for dimension in search.dimensions
     ]
     return Table("definition", title, _DIMENSION_COLUMNS, tuple(rows))
 
 
-def _values(one: ManifestDimension) -> str:
-    if one.kind == "choices":
-        return ", ".join(str(choice) for choice in one.choices)
-    step = f", in steps of {one.step}" if one.step and one.step > 1 else ""
-    return f"{one.low:g} to {one.high:g}{step}{', logarithmic' * one.log}"
+def _values(dimension: ManifestDimension) -> str:
+    if dimension.kind == "choices":
+        return ", ".join(str(choice) for choice in dimension.choices)
+    step = f", in steps of {dimension.step}" if dimension.step and dimension.step > 1 else ""
+    return f"{dimension.low:g} to {dimension.high:g}{step}{', logarithmic' * dimension.log}"
 
 
-def _conditions(one: ManifestDimension) -> str:
-    return ", ".join(f"{name} is {kind}" for name, kind in one.conditions.items())
+def _conditions(dimension: ManifestDimension) -> str:
+    return ", ".join(f"{name} is {kind}" for name, kind in dimension.conditions.items())
 
 
 def _arms(manifest: Manifest, title: str, *, is_folded: bool = False) -> Section:

@@ -76,7 +76,9 @@ class InputRecorder:
             "manifest": manifest.model_dump(mode="json"),
             "records": records,
             "curves": curves,
-            "predictions": {key: _predictions(one) for key, one in self.predicted.items()},
+            "predictions": {
+                key: _predictions(predictions) for key, predictions in self.predicted.items()
+            },
             **({"wrong": _wrong(self.wrong)} if self.wrong else {}),
             **({"arrays": _arrays(self.found)} if any(self.found.values()) else {}),
             **({"earlier": num} if (num := self.results.num_earlier_sweeps) else {}),
@@ -117,7 +119,7 @@ def _predictions(predictions: Predictions) -> list[str]:
     """Return the digests of the predictions of all images."""
     extra = (predictions.extra_tests[name] for name in sorted(predictions.extra_tests))
     splits = (predictions.test, predictions.validation, *extra)
-    return [_judged(one) for one in splits if one is not None]
+    return [_judged(split) for split in splits if split is not None]
 
 
 def _wrong(wrong: WrongImages) -> dict[str, Any]:

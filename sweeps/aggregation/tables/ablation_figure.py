@@ -19,6 +19,7 @@ from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.results.departures import departure_sentence
 from sweeps.aggregation.results.targets import missed
 from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS, Interval
+from sweeps.aggregation.tables.columns import is_of_objects
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line, points_text, shortened
 
@@ -55,7 +56,7 @@ def ablation_figure(
     from matplotlib.figure import Figure  # here, as it takes half a second to import
 
     groups, num_more = _drawn(identical_groups(arms))
-    by_arm = {arm.arm.name: one for one in compared for arm in one.arms}
+    by_arm = {arm.arm.name: comparison for comparison in compared for arm in comparison.arms}
     rows = [by_arm.get(group[0].arm.name) for group in groups]
     labels = [_label(group) for group in groups]
     title = _title(manifest, labels, num_more)
@@ -87,7 +88,7 @@ def _drawn(groups: Sequence[Group]) -> tuple[list[Group], int]:
     """Return the groups that are drawn, and how many others there are."""
     if len(groups) <= MOST_ROWS:
         return [*groups], 0
-    baseline = (group for group in groups if any(one.is_baseline for one in group))
+    baseline = (group for group in groups if any(arm.is_baseline for arm in group))
     first = groups[: MOST_ROWS - 1]
     others = (group for group in (*baseline, *groups[MOST_ROWS - 1 :]) if group not in first)
     return [*first, next(others)], len(groups) - MOST_ROWS
@@ -95,14 +96,14 @@ def _drawn(groups: Sequence[Group]) -> tuple[list[Group], int]:
 
 def _label(group: Group) -> str:
     """Return the names of identical arms in at most two lines, with n where cells do not count."""
-    arm = group[0]
-    name = drawable(" = ".join(one_line(one.arm.name) for one in group))
+    first = group[0]
+    name = drawable(" = ".join(one_line(arm.arm.name) for arm in group))
     lines = textwrap.wrap(name, _LINE_CHARACTERS, break_long_words=True) or [name]
     if len(lines) > 2:
         lines = [lines[0], shortened(" ".join(lines[1:]), _LINE_CHARACTERS)]
-    planned, counted = len(arm.trials), len(arm.counted)
+    planned, counted = len(first.trials), len(first.counted)
     remarks = [f"n = {counted}"] if 0 < counted < planned else []
-    remarks += [f"{late} missed the target"] if (late := len(missed(arm))) else []
+    remarks += [f"{late} missed the target"] if (late := len(missed(first))) else []
     if remarks:
         lines[-1] += f" ({', '.join(remarks)})"
     return "\n".join(lines)
@@ -137,20 +138,26 @@ def legend_of_differences(
     from matplotlib.patches import Patch
 
     entries: list[tuple[object, str]] = []
-    if any(one.way for one in compared):
-        images = "objects" if any(_is_of_objects(one) for one in compared) else "images"
-        is_over_splits = all(one.num_splits >= FEWEST_SPLITS for one in compared if one.way)
+    if any(comparison.way for comparison in compared):
+        images = (
+            "objects" if any(is_of_objects(comparison) for comparison in compared) else "images"
+        )
+        is_over_splits = all(
+            comparison.num_splits >= FEWEST_SPLITS for comparison in compared if comparison.way
+        )
         new = "seeds, splits and test" if is_over_splits else "seeds and new test"
         entries += [
             (Line2D([], [], color=BLUE, lw=3), f"95 %, for new {new} {images}"),
             (Line2D([], [], color=BLUE, lw=0.9), "the same for all arms together"),
         ]
-    if any(not one.way and one.difference.mean is not None for one in compared):
+    if any(
+        not comparison.way and comparison.difference.mean is not None for comparison in compared
+    ):
         hollow: dict[str, Any] = {"marker": "o", "ms": 5.5, "mfc": "white", "mec": GREY}
         entries.append(
             (Line2D([], [], color=GREY, lw=1.2, ls=_DASHES, **hollow), "seeds alone, no verdict")
         )
-    if any(one.is_different for one in compared):
+    if any(comparison.is_different for comparison in compared):
         entries.append(
             (Line2D([], [], color=BLUE, marker="D", ms=5.5, lw=0), "different, the name in bold")
         )
@@ -160,16 +167,12 @@ def legend_of_differences(
     return entries
 
 
-def _is_of_objects(one: Comparison) -> bool:
-    return one.way is not None and one.way.num_clusters < one.num_images
-
-
 def _draw_seeds(axes: "Axes", groups: Sequence[Group]) -> None:
     for place, group in enumerate(groups):
-        arm, is_baseline = group[0], any(one.is_baseline for one in group)
-        errors = [TEST_ERROR.shown(error) for error in arm.test_errors.values()]
+        first, is_baseline = group[0], any(arm.is_baseline for arm in group)
+        errors = [TEST_ERROR.shown(error) for error in first.test_errors.values()]
         if not errors:
-            _say_nothing(axes, place, arm)
+            _say_nothing(axes, place, first)
             continue
         colour = ORANGE if is_baseline else BLUE
         mean = sum(sorted(errors)) / len(errors)
@@ -225,26 +228,26 @@ def draw_differences(
     if margin_points is not None:
         axes.axvspan(-margin_points, margin_points, color=_MARGIN, alpha=0.12, lw=0, zorder=0)
     axes.axvline(0, color=_BLACK, lw=0.9, zorder=1)
-    for place, one in enumerate(rows):
-        if one is not None and one.difference.mean is not None:
-            _draw_one(axes, place, one)
+    for place, comparison in enumerate(rows):
+        if comparison is not None and comparison.difference.mean is not None:
+            _draw_difference(axes, place, comparison)
     axes.grid(axis="x", color=GRID, lw=0.6)
     axes.set_axisbelow(True)
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel("Difference from the baseline (points)")
 
 
-def _draw_one(axes: "Axes", place: int, one: Comparison) -> None:
-    if one.way is None:
-        _draw_line(axes, place, one.difference, color=GREY, lw=1.2, ls=_DASHES)
+def _draw_difference(axes: "Axes", place: int, comparison: Comparison) -> None:
+    if comparison.way is None:
+        _draw_line(axes, place, comparison.difference, color=GREY, lw=1.2, ls=_DASHES)
         look: dict[str, Any] = {"marker": "o", "mfc": "white", "mec": GREY, "mew": 1.2}
     else:
-        _draw_line(axes, place, one.simultaneous, color=BLUE, lw=0.9)
-        _draw_line(axes, place, one.difference, color=BLUE, lw=3, solid_capstyle="butt")
-        marker = "D" if one.is_different else "o"
+        _draw_line(axes, place, comparison.simultaneous, color=BLUE, lw=0.9)
+        _draw_line(axes, place, comparison.difference, color=BLUE, lw=3, solid_capstyle="butt")
+        marker = "D" if comparison.is_different else "o"
         look = {"marker": marker, "mfc": BLUE, "mec": "white", "mew": 0.6}
-    assert one.difference.mean is not None
-    mean = TEST_ERROR.shown(one.difference.mean)
+    assert comparison.difference.mean is not None
+    mean = TEST_ERROR.shown(comparison.difference.mean)
     axes.plot([mean], [place], lw=0, ms=5.5, zorder=4, **look)
 
 

@@ -18,6 +18,7 @@ from sweeps.aggregation.results.design_sentences import (
     tuning_sentences,
 )
 from sweeps.aggregation.tables import notes
+from sweeps.aggregation.tables.columns import is_of_objects
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line, shortened
 from sweeps.tracking.record_facts import flat_settings
@@ -39,7 +40,7 @@ def ablation_notes(
     """
     yield from _covered(manifest, arms, compared)
     yield from notes.matched_notes(manifest, arms, compared)
-    if any(one.way and one.way.num_clusters < one.num_images for one in compared):
+    if any(is_of_objects(comparison) for comparison in compared):
         yield notes.OBJECTS_NOTE
     yield from notes.alone_notes(compared)
     yield from path_sentences(manifest)
@@ -50,7 +51,9 @@ def ablation_notes(
     yield from notes.seeds_alone_notes(compared)
     yield from notes.added_notes(manifest, compared)
     yield from notes.diverged_notes(arms)
-    if judged := [one for one in compared if one.way is None and one.is_different]:
+    if judged := [
+        comparison for comparison in compared if comparison.way is None and comparison.is_different
+    ]:
         yield Needed(
             f"{notes.named(judged)}: as divergence leaves fewer than three seeds, the verdict is "
             f"on how often both arms diverge (Boschloo)."
@@ -60,7 +63,7 @@ def ablation_notes(
     yield from notes.machine_notes(arms)
     yield from notes.target_notes(arms)
     yield from _untuned(manifest)
-    if csv and any(one.way for one in compared):
+    if csv and any(comparison.way for comparison in compared):
         yield (
             f"For new seeds and these very test images, see seeds_alone_points in {csv}: intervals "
             f"without a verdict."
@@ -85,7 +88,7 @@ def _covered(
         yield "Each arm has one seed, so there is no spread over seeds."
     else:
         yield "No arm has two finished trials, so there is no spread."
-    if any(one.way for one in compared):
+    if any(comparison.way for comparison in compared):
         yield Needed(
             f"{PLUS_MINUS}: half of the 95 % interval, for {covered(compared)}; "
             f"{not_covered(compared)}."
@@ -100,7 +103,7 @@ def slack_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[
     """Yield how much better arms may be at what they were not given, and what bold makes of it."""
     if not manifest.plan or not manifest.plan.tuned or not compared:
         return
-    slacks = {one.arm.arm.name: one.slack[0] for one in compared}
+    slacks = {comparison.arm.arm.name: comparison.slack[0] for comparison in compared}
     slacks[manifest.baseline] = compared[0].slack[1]
     if unknown := [one_line(name) for name, slack in slacks.items() if math.isinf(slack)]:
         yield shortened(

@@ -80,7 +80,7 @@ def arm_rows(
     groups: Sequence[Sequence[ArmResults]], compared: Sequence[Comparison]
 ) -> list[ArmRow]:
     """Return what the rows of groups of arms are of."""
-    by_arm = {arm.arm.name: one for one in compared for arm in one.arms}
+    by_arm = {arm.arm.name: comparison for comparison in compared for arm in comparison.arms}
     is_whole = all(len(arm.counted) == len(arm.trials) for group in groups for arm in group)
     return [ArmRow(group, by_arm.get(group[0].arm.name), is_whole) for group in groups]
 
@@ -230,7 +230,7 @@ def ablation_values(
         name: Name of the table.
         is_tuned: Whether arms were tuned, so that tuning has left something open.
     """
-    by_arm = {arm.arm.name: one for one in compared for arm in one.arms}
+    by_arm = {arm.arm.name: comparison for comparison in compared for arm in comparison.arms}
     baseline = next(arm for arm in arms if arm.is_baseline)
     firsts = {arm.arm.name: group[0].arm.name for group in identical_groups(arms) for arm in group}
     of_splits = {"num_splits": len({*baseline.splits.values()})} if baseline.splits else {}
@@ -271,8 +271,8 @@ def _common(
 
 def _slack(arm: ArmResults, compared: Mapping[str, Comparison]) -> float | None:
     """Return how many points an arm may lie above its best, None where it is not known."""
-    ours = [one.slack[0] for one in [compared.get(arm.arm.name)] if one]
-    theirs = [one.slack[1] for one in compared.values()] if arm.is_baseline else []
+    ours = [comparison.slack[0] for comparison in [compared.get(arm.arm.name)] if comparison]
+    theirs = [comparison.slack[1] for comparison in compared.values()] if arm.is_baseline else []
     slack = next(iter((*ours, *theirs)), None)
     return points(slack) if slack is not None and np.isfinite(slack) else None
 

@@ -101,11 +101,16 @@ def with_departures(manifest: Manifest, table: Table) -> Table:
     )
 
 
-def is_alone(one: Comparison) -> bool:
+def is_alone(comparison: Comparison) -> bool:
     """Whether only the interval of this arm leaves out 0, and not that for all comparisons."""
-    together = one.simultaneous
+    together = comparison.simultaneous
     is_within = together is not None and not together.excludes_zero
-    return one.verdict == "undecided" and is_within and one.difference.excludes_zero
+    return comparison.verdict == "undecided" and is_within and comparison.difference.excludes_zero
+
+
+def is_of_objects(comparison: Comparison) -> bool:
+    """Return whether several of the images are of one object."""
+    return comparison.way is not None and comparison.way.num_clusters < comparison.num_images
 
 
 def difference_of(compared: Comparison | None, n: int) -> Cell:
@@ -121,9 +126,9 @@ def difference_of(compared: Comparison | None, n: int) -> Cell:
     return replace(cell, text=f"{cell.text} {ALONE_MARK}") if is_alone(compared) else cell
 
 
-def _has_verdict(one: Comparison) -> bool:
+def _has_verdict(comparison: Comparison) -> bool:
     """Return whether there is a difference, or a verdict on how often arms diverge."""
-    return one.difference.mean is not None or one.is_different
+    return comparison.difference.mean is not None or comparison.is_different
 
 
 def verdict_of(compared: Comparison | None) -> Cell:
@@ -160,30 +165,30 @@ def arm_values(arm: ArmResults, first: str) -> dict[str, Value]:
     }
 
 
-def difference_values(one: Comparison | None) -> dict[str, Value]:
+def difference_values(comparison: Comparison | None) -> dict[str, Value]:
     """Return the values of a comparison; each is None where there is no comparison."""
-    way = one.way if one else None
+    way = comparison.way if comparison else None
     shared = way.shared if way else None
     return {
-        "verdict": one.verdict if one and _has_verdict(one) else None,
-        "difference_n": one.difference.n if one else None,
-        **interval_values("difference_points", one.difference if one else None),
-        "covers_images": way is not None if one else None,
-        "num_images": one.num_images if one else None,
+        "verdict": comparison.verdict if comparison and _has_verdict(comparison) else None,
+        "difference_n": comparison.difference.n if comparison else None,
+        **interval_values("difference_points", comparison.difference if comparison else None),
+        "covers_images": way is not None if comparison else None,
+        "num_images": comparison.num_images if comparison else None,
         "num_objects": way.num_clusters if way else None,
-        "p": one.p_value if one else None,
-        "adjusted_p": one.adjusted_p if one else None,
-        **interval_values("simultaneous_points", one.simultaneous if one else None),
-        **interval_values("seeds_alone_points", one.seeds_alone if one else None),
+        "p": comparison.p_value if comparison else None,
+        "adjusted_p": comparison.adjusted_p if comparison else None,
+        **interval_values("simultaneous_points", comparison.simultaneous if comparison else None),
+        **interval_values("seeds_alone_points", comparison.seeds_alone if comparison else None),
         "standard_error_points": points(way.standard_error if way else None),
         "degrees_of_freedom": float(way.degrees) if way else None,
         "seed_part_points": points(np.sqrt(way.over_seeds) if way else None),
         "shared_seed_part_points": points(np.sqrt(shared.over_seeds) if shared else None),
         "holds_by_own_seeds": bool(shared.is_apart) if shared else None,
         "image_part_points": points(np.sqrt(way.over_images) if way else None),
-        "detectable_points": points(one.detectable if one else None),
-        "equivalence_p": one.equivalent_p if one else None,
-        "log_e_value": one.log_e if one else None,
+        "detectable_points": points(comparison.detectable if comparison else None),
+        "equivalence_p": comparison.equivalent_p if comparison else None,
+        "log_e_value": comparison.log_e if comparison else None,
     }
 
 

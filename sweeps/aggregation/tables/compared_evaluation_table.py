@@ -72,11 +72,11 @@ def compared_evaluation_table(
     """
     primary = evaluated.primary
     clean = {
-        one.arm.arm.name: difference_from_clean(one, primary.figure, predictions)
-        for one in primary.arms
+        measured.arm.arm.name: difference_from_clean(measured, primary.figure, predictions)
+        for measured in primary.arms
     }
     points = chosen(evaluated.points)
-    is_whole = all(len(one.errors) == len(one.arm.trials) for one in primary.arms)
+    is_whole = all(len(measured.errors) == len(measured.arm.trials) for measured in primary.arms)
     rows = [
         _row(group, evaluated, points, clean[group[0].arm.arm.name], is_whole=is_whole)
         for group in identical_measured(primary.arms)
@@ -145,23 +145,23 @@ def _row(
     is_whole: bool,
 ) -> tuple[Cell, ...]:
     """Return the row of arms with identical results."""
-    one, metric = group[0], evaluated.primary.figure.metric
-    name = one.arm.arm.name
+    first, metric = group[0], evaluated.primary.figure.metric
+    name = first.arm.arm.name
     arms = [measured.arm for measured in group]
     is_baseline = any(arm.is_baseline for arm in arms)
-    counted = count_cell(len(one.errors), len(one.arm.trials))
+    counted = count_cell(len(first.errors), len(first.arm.trials))
     compared = evaluated.primary.by_arm.get(name)
-    differences = (difference_of(compared, len(one.errors)), verdict_of(compared))
+    differences = (difference_of(compared, len(first.errors)), verdict_of(compared))
     return (
         Cell(group_name(arms), (name, is_baseline)),
         replace(counted, text="") if is_whole else counted,
-        measured_cell(mean_of_measured(one).interval, metric),
+        measured_cell(mean_of_measured(first).interval, metric),
         *(differences if evaluated.primary.compared else ()),
         *((_clean_cell(clean, metric),) if evaluated.primary.figure.is_error else ()),
         *(_point_cell(evaluated, point, name) for point in points),
-        integer_cell(one.arm.arm.num_parameters),
-        _multiply_adds_cell(one.arm.arm.num_multiply_adds),
-        diverged_cell(one.arm),
+        integer_cell(first.arm.arm.num_parameters),
+        _multiply_adds_cell(first.arm.arm.num_multiply_adds),
+        diverged_cell(first.arm),
     )
 
 
@@ -176,8 +176,8 @@ def _multiply_adds_cell(number: int | None) -> Cell:
 
 
 def _point_cell(evaluated: ComparedEvaluation, point: ComparedFigure, name: str) -> Cell:
-    one = next(one for one in point.arms if one.arm.arm.name == name)
-    mean = shown_value(mean_of_measured(one).interval.mean, point.figure.metric)
+    measured = next(measured for measured in point.arms if measured.arm.arm.name == name)
+    mean = shown_value(mean_of_measured(measured).interval.mean, point.figure.metric)
     text = "" if mean is None else number_text(mean)
     return Cell(text, (mean,), is_bold=evaluated.is_marked(name, point))
 
@@ -198,12 +198,14 @@ def evaluation_values(
         name: Of the table.
         of_test_errors: The arms' test errors compared, where trials stop in a window.
     """
-    of_matching = matched_values([one.arm for one in evaluated.primary.arms], of_test_errors)
+    of_matching = matched_values(
+        [measured.arm for measured in evaluated.primary.arms], of_test_errors
+    )
     rows = [
-        _values(evaluated, figure, one, clean.get(one.arm.arm.name))
-        | of_matching.get(one.arm.arm.name, {})
+        _values(evaluated, figure, measured, clean.get(measured.arm.arm.name))
+        | of_matching.get(measured.arm.arm.name, {})
         for figure in (evaluated.primary, *evaluated.points)
-        for one in figure.arms
+        for measured in figure.arms
     ]
     return values_table(name, rows)
 
@@ -211,12 +213,12 @@ def evaluation_values(
 def _values(
     evaluated: ComparedEvaluation,
     compared: ComparedFigure,
-    one: MeasuredArm,
+    measured: MeasuredArm,
     clean: Interval | None,
 ) -> dict[str, Value]:
     metric, evaluation = compared.figure.metric, evaluated.evaluation
-    arm, is_primary = one.arm, compared is evaluated.primary
-    mean = shown_interval(mean_of_measured(one).interval, metric)
+    arm, is_primary = measured.arm, compared is evaluated.primary
+    mean = shown_interval(mean_of_measured(measured).interval, metric)
     difference = compared.by_arm.get(arm.arm.name)
     is_different = bool(difference and difference.is_different)
     is_marked = is_different if is_primary else evaluated.is_marked(arm.arm.name, compared)
@@ -231,7 +233,7 @@ def _values(
         **coordinate_values(metric.at),
         "arm": arm.arm.name,
         "is_baseline": arm.is_baseline,
-        "n": len(one.errors),
+        "n": len(measured.errors),
         "num_planned": len(arm.trials),
         "mean_percent": mean.mean,
         "mean_percent_low": mean.low,
@@ -259,15 +261,15 @@ def coordinate_values(at: Coordinate | None) -> dict[str, Value]:
     }
 
 
-def _half(one: Comparison | None, metric: Metric) -> float | None:
-    together = one.simultaneous if one else None
+def _half(comparison: Comparison | None, metric: Metric) -> float | None:
+    together = comparison.simultaneous if comparison else None
     return shown_value(together.half_width if together else None, metric)
 
 
 def names_of_tables(evaluated: Sequence[ComparedEvaluation], name: str) -> Iterator[str]:
     """Yield the name of each evaluation's table, with a number where a kind is declared twice."""
     seen = list[str]()
-    for one in evaluated:
-        kind = one.evaluation.kind
+    for compared in evaluated:
+        kind = compared.evaluation.kind
         seen.append(kind)
         yield f"{name}-{kind}"[:60] + (f"-{seen.count(kind)}" if seen.count(kind) > 1 else "")

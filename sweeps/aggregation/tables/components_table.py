@@ -85,7 +85,8 @@ def _component_marks(manifest: Manifest) -> tuple[tuple[str, ...], Marks]:
         headings = design.components.get(manifest.baseline, ())
         return headings, {
             arm.name: [
-                CHECK if one in design.components.get(arm.name, ()) else NONE for one in headings
+                CHECK if component in design.components.get(arm.name, ()) else NONE
+                for component in headings
             ]
             for arm in manifest.arms
         }

@@ -22,7 +22,7 @@ def confirmation_lead(confirmed: ConfirmationResults, manifest: Manifest) -> str
 
 
 def _once(compared: Iterable[Comparison]) -> list[Comparison]:
-    return list({id(one): one for one in compared}.values())
+    return list({id(comparison): comparison for comparison in compared}.values())
 
 
 def _random_lead(confirmed: ConfirmationResults) -> str:
@@ -31,9 +31,15 @@ def _random_lead(confirmed: ConfirmationResults) -> str:
     if drawn is None or drawn.best is None or not drawn.best.counted:
         return ""
     compared = _once(confirmed.against_random.values())
-    paired = [one for one in compared if one.difference.mean is not None]
-    better = [one for one in paired if one.is_different and (one.difference.mean or 0.0) < 0]
-    worse = [one for one in paired if one.is_different and one not in better]
+    paired = [comparison for comparison in compared if comparison.difference.mean is not None]
+    better = [
+        comparison
+        for comparison in paired
+        if comparison.is_different and (comparison.difference.mean or 0.0) < 0
+    ]
+    worse = [
+        comparison for comparison in paired if comparison.is_different and comparison not in better
+    ]
     if better:
         return (
             f"The search found better than random points at equal compute: "
@@ -145,13 +151,15 @@ def _compared(confirmed: ConfirmationResults) -> Iterator[str]:
             "The order was settled before these trainings, so that the first row is not the "
             "luckiest of them. `capsweep best` ranks them by the new ones."
         )
-    if any(one.way for one in compared):
+    if any(comparison.way for comparison in compared):
         yield Needed(
             f"{PLUS_MINUS} of a difference: the same, on test images. Bold: holds for all "
             f"comparisons together."
         )
     yield from notes.alone_notes([*compared, *confirmed.against_random.values()])
-    for reason in dict.fromkeys(one.why_seeds_alone for one in compared if one.why_seeds_alone):
+    for reason in dict.fromkeys(
+        comparison.why_seeds_alone for comparison in compared if comparison.why_seeds_alone
+    ):
         yield Needed(f"Differences over seeds alone are never bold: {reason}.")
 
 

@@ -158,8 +158,8 @@ def confirmed_row(rank: int, arm: ArmResults, confirmed: ConfirmationResults) ->
 def _settings_cell(arm: ArmResults, confirmed: ConfirmationResults) -> Cell:
     """Return what the search chose for an arm; nothing for the base."""
     drawn = confirmed.random.reference.draws if confirmed.random else ()
-    by_arm = {one.arm: one.params for one in drawn}
-    by_arm |= {name: one.params for name, one in confirmed.proposals.items()}
+    by_arm = {draw.arm: draw.params for draw in drawn}
+    by_arm |= {name: proposal.params for name, proposal in confirmed.proposals.items()}
     return point_cell(by_arm.get(arm.arm.name, {}), confirmed.results.search)
 
 

@@ -64,13 +64,13 @@ def confused(trials: Iterable[Arrays]) -> Confused:
     """
     arrays = list(trials)
     by_place: dict[int, Mistake] = {}
-    for one in arrays:
-        for place, mistake in _mistakes(one):
+    for trial_arrays in arrays:
+        for place, mistake in _mistakes(trial_arrays):
             if place not in by_place or mistake.belief > by_place[place].belief:
                 by_place[place] = mistake
     ranked = sorted(by_place.items(), key=lambda pair: (-pair[1].belief, pair[0]))
     return Confused(
-        counts=np.sum([one["counts"] for one in arrays], axis=0),
+        counts=np.sum([trial_arrays["counts"] for trial_arrays in arrays], axis=0),
         mistakes=tuple(mistake for _, mistake in ranked[:_SHOWN]),
         names=class_names_in(arrays[0]),
     )
@@ -94,7 +94,7 @@ def confusion_figures(results: Results, name: str) -> tuple[Figure, ...]:
     for evaluation in results.manifest.evaluations:
         if evaluation.kind != KIND:
             continue
-        for arm in sorted(results.arms, key=lambda one: not one.is_baseline):
+        for arm in sorted(results.arms, key=lambda arm: not arm.is_baseline):
             found = results.find_arrays(arm.counted.values(), evaluation.evaluation_key)
             trials = [found[key] for key in sorted(found) if "counts" in found[key]]
             if trials and len(figures) < _MOST_ARMS:

@@ -39,7 +39,7 @@ def make_curve(declared: Curve, results: Results) -> Section:
     Raises:
         BadInput: If there is none.
     """
-    shown = [one for one in results.evaluated if is_of(declared, one)]
+    shown = [evaluation for evaluation in results.evaluated if is_of(declared, evaluation)]
     if not shown:
         raise BadInput(
             f"Figure '{declared.name}' is over '{declared.x}', and no evaluation of the sweep "
@@ -50,8 +50,8 @@ def make_curve(declared: Curve, results: Results) -> Section:
         name=declared.name,
         kind=declared.kind,
         figures=tuple(
-            evaluation_figure(results.manifest, one, name)
-            for one, name in zip(shown, names, strict=True)
+            evaluation_figure(results.manifest, evaluation, name)
+            for evaluation, name in zip(shown, names, strict=True)
         ),
         title=f"Curves over {declared.x.replace('_', ' ')}",
     )
@@ -83,7 +83,8 @@ def coordinate_figure(manifest: Manifest, evaluated: ComparedEvaluation) -> "Dra
     """
     from matplotlib.figure import Figure as Drawing  # here, as it takes half a second to import
 
-    arms = [one.arm.arm.name for one in evaluated.points[0].arms if one.errors][:MOST_LINES]
+    names = [measured.arm.arm.name for measured in evaluated.points[0].arms if measured.errors]
+    arms = names[:MOST_LINES]
     notes = "\n".join(
         line
         for note in _notes(manifest, evaluated, arms)
@@ -108,11 +109,12 @@ def _draw_arm(
 ) -> None:
     """Draw the line of an arm with its band, through the points that it has."""
     drawn = [(point, _of(point, name)) for point in evaluated.points]
-    drawn = [(point, one) for point, one in drawn if one.errors]
+    drawn = [(point, measured) for point, measured in drawn if measured.errors]
     first = drawn[0][1].arm
     colour, dashes = (ORANGE, "-") if first.is_baseline else next(looks)
     means = [
-        shown_interval(mean_of_measured(one).interval, point.figure.metric) for point, one in drawn
+        shown_interval(mean_of_measured(measured).interval, point.figure.metric)
+        for point, measured in drawn
     ]
     places = [_place(point) for point, _ in drawn]
     heights = [mean.mean or 0.0 for mean in means]
@@ -136,7 +138,7 @@ def _draw_arm(
 
 
 def _of(point: ComparedFigure, name: str) -> MeasuredArm:
-    return next(one for one in point.arms if one.arm.arm.name == name)
+    return next(measured for measured in point.arms if measured.arm.arm.name == name)
 
 
 def _place(point: ComparedFigure) -> float:
@@ -181,6 +183,6 @@ def _notes(manifest: Manifest, evaluated: ComparedEvaluation, arms: Sequence[str
         yield "Line: mean over the seeds; no band, as it takes values by image and three seeds."
     if any(point.compared for point in evaluated.points):
         yield "Filled points: the arm differs from the baseline, in its mean and at this point."
-    more = sum(bool(one.errors) for one in evaluated.points[0].arms) - len(arms)
+    more = sum(bool(measured.errors) for measured in evaluated.points[0].arms) - len(arms)
     if more:
         yield f"It shows the first {len(arms)} arms; {more} others are left out."

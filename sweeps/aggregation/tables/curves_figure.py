@@ -118,7 +118,7 @@ def _notes(
     if manifest.search and len(curves) < len(manifest.arms):
         confirmation = manifest.search.confirmation
         against = (
-            [one for one in confirmation.confirmed if one not in (confirmation.arms or ())]
+            [arm for arm in confirmation.confirmed if arm not in (confirmation.arms or ())]
             if confirmation
             else []
         )

@@ -72,8 +72,8 @@ def levels_figure(manifest: Manifest, effects: Effects) -> "Drawing":
     figure, panels = _grid(manifest, len(shown), "mean test error by level")
     means = level_means(effects)
     for place in shown:
-        of_factor = [one for one in means if one.factor == place]
-        mains = (one for one in effects.effects if one.term == (place,))
+        of_factor = [level for level in means if level.factor == place]
+        mains = (effect for effect in effects.effects if effect.term == (place,))
         draw_levels(panels[place], effects.factors[place], of_factor, next(mains, None))
     _finish(figure, panels, legend_of_levels(effects), _more(len(effects.factors), "setting"))
     return figure
@@ -103,18 +103,20 @@ def draw_levels(
     if first is not None:
         height = TEST_ERROR.shown(first)
         axes.axhline(height, color=ORANGE, lw=1, ls=(0, (4, 3)), zorder=2)
-    for one in means:
-        if one.mean is None:
-            _say(axes, one.level, "no result")
+    for level in means:
+        if level.mean is None:
+            _say(axes, level.level, "no result")
             continue
-        height = TEST_ERROR.shown(one.mean)
-        look: dict[str, Any] = {"color": BLUE if one.level else ORANGE, "ms": 5.5, "zorder": 4}
-        axes.plot([one.level], [height], "o" if one.level else "s", mec="white", mew=0.6, **look)
-        if one.difference is not None and (half := one.difference.half_width) is not None:
+        height = TEST_ERROR.shown(level.mean)
+        look: dict[str, Any] = {"color": BLUE if level.level else ORANGE, "ms": 5.5, "zorder": 4}
+        axes.plot(
+            [level.level], [height], "o" if level.level else "s", mec="white", mew=0.6, **look
+        )
+        if level.difference is not None and (half := level.difference.half_width) is not None:
             ends = TEST_ERROR.shown(half)
             _, low, high = _ends(height, ends)
             style: Any = "-" if effect and effect.test and effect.test.way else (0, (2, 1.5))
-            axes.plot([one.level] * 2, [low, high], color=BLUE, lw=2, ls=style, zorder=3)
+            axes.plot([level.level] * 2, [low, high], color=BLUE, lw=2, ls=style, zorder=3)
     _dress(axes, factor, setting_label(factor.name, 30), effect)
 
 
@@ -140,7 +142,7 @@ def _ends(middle: float, half: float) -> tuple[float, float, float]:
 def _dress(axes: "Axes", factor: Factor, title: str, effect: Effect | None) -> None:
     is_tight = len(factor.levels) > _MOST_UPRIGHT
     width = 16 if is_tight else _ACROSS_CHARACTERS // len(factor.levels)
-    labels = [setting_label(one, width, _LABEL_LINES) for one in level_texts(factor.levels)]
+    labels = [setting_label(level, width, _LABEL_LINES) for level in level_texts(factor.levels)]
     axes.set_xticks(range(len(labels)), labels, rotation=30 if is_tight else 0, fontsize=8)
     for label in axes.get_xticklabels():
         label.set_parse_math(False)
@@ -197,7 +199,7 @@ def legend_of_levels(effects: Effects) -> list[tuple[object, str]]:
 
     first = Line2D([], [], color=ORANGE, marker="s", ms=5.5, lw=1, ls=(0, (4, 3)))
     entries: list[tuple[object, str]] = [(first, "first level, its mean as a line")]
-    if any(one.test and one.test.way for one in effects.estimated):
+    if any(effect.test and effect.test.way for effect in effects.estimated):
         images = "objects" if effects.crossed.objects is not None else "images"
         bar = Line2D([], [], color=BLUE, marker="o", ms=5.5, lw=2)
         words = f"difference from the first, 95 % for new seeds and new test {images}"
@@ -215,10 +217,10 @@ def _more(num: int, what: str) -> str:
 
 def _pairs(effects: Effects) -> list[Effect]:
     """Return the interactions that can be estimated, by p, those without one last."""
-    pairs = [one for one in effects.estimated if one.is_interaction]
+    pairs = [effect for effect in effects.estimated if effect.is_interaction]
 
-    def doubt(one: Effect) -> float:
-        p_value = one.test.p_value if one.test else None
+    def doubt(effect: Effect) -> float:
+        p_value = effect.test.p_value if effect.test else None
         return math.inf if p_value is None else p_value
 
     return sorted(pairs, key=doubt)
@@ -234,7 +236,7 @@ def pairs_figure(manifest: Manifest, effects: Effects) -> "Drawing":
     figure, panels = _grid(
         manifest, min(len(pairs), _MOST_PANELS), "mean test error by two settings"
     )
-    lines = [draw_lines(axes, effects, one) for axes, one in zip(panels, pairs, strict=False)]
+    lines = [draw_lines(axes, effects, pair) for axes, pair in zip(panels, pairs, strict=False)]
     legend = min(_LINE_SHARE * max(lines), _LARGEST_LEGEND)
     low, high = panels[0].get_ylim()
     panels[0].set_ylim(low, low + (high - low) / (1 - legend))

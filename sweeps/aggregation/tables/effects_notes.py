@@ -32,31 +32,31 @@ def effect_lead(effects: Effects) -> str:
 
 
 def _verdicts(effects: Effects) -> Iterator[str]:
-    clear = [one for one in effects.estimated if one.is_significant]
-    undecided = [one for one in effects.estimated if not one.is_significant]
+    clear = [effect for effect in effects.estimated if effect.is_significant]
+    undecided = [effect for effect in effects.estimated if not effect.is_significant]
     if clear:
         yield f"Found: {_named(clear, effects)}."
     if undecided:
         count = f"{len(undecided)} effect{'s' * (len(undecided) > 1)}"
         yield f"Undecided ({count}): {_reach(undecided, effects)}."
-    if lost := [one for one in effects.effects if not one.test]:
+    if lost := [effect for effect in effects.effects if not effect.test]:
         yield f"Not estimated: {_named(lost, effects)}."
 
 
 def _named(some: Sequence[Effect], effects: Effects) -> str:
     names = list[str]()
-    for one in some:
-        name = effect_name(one, effects)
-        mean = one.test.effect.mean if one.test and one.test.effect else None
+    for effect in some:
+        name = effect_name(effect, effects)
+        mean = effect.test.effect.mean if effect.test and effect.test.effect else None
         if (shown := shown_value(mean, TEST_ERROR)) is not None:
             name += f" ({number_text(shown, sign='+')} points)"
         names.append(shortened(name, 160))
     return listed(names, _MOST_NAMED)
 
 
-def effect_name(one: Effect, effects: Effects) -> str:
+def effect_name(effect: Effect, effects: Effects) -> str:
     """Return what an effect is called, with those that it cannot be distinguished from."""
-    name, others = _name(one.term, effects), [_name(term, effects) for term in one.aliases]
+    name, others = _name(effect.term, effects), [_name(term, effects) for term in effect.aliases]
     return f"{name} (or {listed(others, _MOST_ALIASES)})" if others else name
 
 
@@ -66,9 +66,9 @@ def _name(term: Term, effects: Effects) -> str:
 
 def _reach(undecided: Sequence[Effect], effects: Effects) -> str:
     points = [
-        (shown, shortened(_name(one.term, effects), 60))
-        for one in undecided
-        if one.test and (shown := shown_value(one.test.detectable, TEST_ERROR)) is not None
+        (shown, shortened(_name(effect.term, effects), 60))
+        for effect in undecided
+        if effect.test and (shown := shown_value(effect.test.detectable, TEST_ERROR)) is not None
     ]
     crossed = effects.crossed
     data = f"{crossed.num_images:,} images and {len(crossed.seeds)} seeds"
@@ -76,7 +76,7 @@ def _reach(undecided: Sequence[Effect], effects: Effects) -> str:
     if not points and is_enough and crossed.has_few_errors:
         return f"with {data}, it is not known which effects would be found, as arms err too seldom"
     if not points and is_enough and effects.has_added_seeds:
-        num = max(one.test.num_together for one in undecided if one.test)
+        num = max(effect.test.num_together for effect in undecided if effect.test)
         fewest = fewest_seeds(evidence_needed(num))
         return f"no effect can be tested, as after seeds were added it takes {fewest} at least"
     if not points:
@@ -105,13 +105,13 @@ def effect_notes(manifest: Manifest, arms: Sequence[ArmResults], effects: Effect
 
 
 def _columns(effects: Effects) -> Iterator[str]:
-    figures = [one for one in effects.estimated if one.contrast.effect is not None]
-    if any(not one.is_interaction for one in figures):
+    figures = [effect for effect in effects.estimated if effect.contrast.effect is not None]
+    if any(not effect.is_interaction for effect in figures):
         yield (
             "Points, of a setting: test error at its second level minus that at its first (the "
             "baseline's), the mean over all combinations of the other settings."
         )
-    if any(one.is_interaction for one in figures):
+    if any(effect.is_interaction for effect in figures):
         yield (
             "Points, of two settings (x): half of how far the effect of one at the other's second "
             "level is from its effect at the first. Added to a setting's own points it gives the "
@@ -122,7 +122,7 @@ def _columns(effects: Effects) -> Iterator[str]:
             "F (degrees of freedom, of the residual): of settings with more than two levels, with "
             "seeds as blocks. Their p also holds for new test images."
         )
-    if any(one.share is not None for one in effects.estimated):
+    if any(effect.share is not None for effect in effects.estimated):
         yield "Squares: share of the sum of squares of all trials, seeds as blocks taken out."
 
 
@@ -133,7 +133,7 @@ def _covered(manifest: Manifest, effects: Effects) -> Iterator[str]:
             f"{PLUS_MINUS} and p cover new seeds alone, with seeds as blocks, and nothing is bold, "
             f"as {crossed.why_seeds_alone}."
         )
-    elif any(one.test and one.test.way for one in effects.estimated):
+    elif any(effect.test and effect.test.way for effect in effects.estimated):
         images = "objects" if crossed.objects is not None else "images"
         yield Needed(
             f"{PLUS_MINUS} (half of the 95 % interval) and p are for new seeds and new test "
@@ -149,7 +149,7 @@ def _covered(manifest: Manifest, effects: Effects) -> Iterator[str]:
 
 
 def _aliases(effects: Effects, *, is_partly_aliased: bool) -> Iterator[str]:
-    if any(one.aliases for one in effects.effects):
+    if any(effect.aliases for effect in effects.effects):
         share = "the first and a part of each other" if is_partly_aliased else "all of them"
         yield (
             f"(or ...): this design cannot distinguish these effects. The row is of {share} "
@@ -184,20 +184,22 @@ def _gaps(effects: Effects) -> Iterator[str]:
 
 
 def _lost(effects: Effects) -> Iterator[str]:
-    names = [(effect_name(one, effects), one) for one in effects.effects]
-    if lost := [name for name, one in names if not one.contrast.degrees]:
+    names = [(effect_name(effect, effects), effect) for effect in effects.effects]
+    if lost := [name for name, effect in names if not effect.contrast.degrees]:
         yield shortened(
             f"Cannot be estimated, as the combinations that would distinguish them from others "
             f"have no result or do not exist: {', '.join(lost)}.",
             _FIT_LONGEST,
         )
-    for name, one in names:
-        if 0 < one.contrast.degrees < one.contrast.num_wanted:
-            yield (
-                f"{name}: only {one.contrast.degrees} of {one.contrast.num_wanted} degrees of "
-                f"freedom can be estimated."
-            )
-    alike = [name for name, one in names if one.test and one.test.way and not one.test.has_spread]
+    for name, effect in names:
+        degrees, num_wanted = effect.contrast.degrees, effect.contrast.num_wanted
+        if 0 < degrees < num_wanted:
+            yield f"{name}: only {degrees} of {num_wanted} degrees of freedom can be estimated."
+    alike = [
+        name
+        for name, effect in names
+        if effect.test and effect.test.way and not effect.test.has_spread
+    ]
     if alike:
         yield shortened(
             f"{', '.join(alike)}: all seeds give exactly the same, which proves nothing: there is "

@@ -130,18 +130,18 @@ def effects_table(
 
 def effect_row(place: int, effects: Effects) -> tuple[Cell, ...]:
     """Return the row of the effect at an index."""
-    one = effects.effects[place]
-    term = one.test
-    levels = "" if one.is_interaction else change_text(effects.factors[one.term[0]].levels)
+    effect = effects.effects[place]
+    term = effect.test
+    levels = "" if effect.is_interaction else change_text(effects.factors[effect.term[0]].levels)
     return (
-        Cell(effect_name(one, effects), (term_name(one.term, effects.factors),)),
+        Cell(effect_name(effect, effects), (term_name(effect.term, effects.factors),)),
         Cell(levels, (levels,)),
-        _points_cell(term.effect if term else None, is_bold=one.is_significant),
+        _points_cell(term.effect if term else None, is_bold=effect.is_significant),
         _f_cell(place, effects),
-        Cell(part_cell(one.share).text if term else "", (one.share,)),
+        Cell(part_cell(effect.share).text if term else "", (effect.share,)),
         p_cell(term.p_value if term else None),
-        p_cell(one.adjusted_p),
-        Cell(one.verdict, (one.verdict,), is_bold=one.is_significant),
+        p_cell(effect.adjusted_p),
+        Cell(effect.verdict, (effect.verdict,), is_bold=effect.is_significant),
     )
 
 
@@ -156,11 +156,11 @@ def _points_cell(effect: Interval | None, *, is_bold: bool) -> Cell:
 
 def _f_cell(place: int, effects: Effects) -> Cell:
     """Return F with its degrees of freedom, for an effect that is not a single number."""
-    anova, one = effects.anova, effects.effects[place]
+    anova, effect = effects.anova, effects.effects[place]
     value = anova.f_value(place)
-    if one.contrast.effect is not None or value is None:
+    if effect.contrast.effect is not None or value is None:
         return Cell("", (value,))
-    return Cell(f"{value:.2f} ({one.contrast.degrees}, {anova.residual_degrees})", (value,))
+    return Cell(f"{value:.2f} ({effect.contrast.degrees}, {anova.residual_degrees})", (value,))
 
 
 def effect_values(effects: Effects, name: str) -> Table:
@@ -171,33 +171,33 @@ def effect_values(effects: Effects, name: str) -> Table:
         name: The table's.
     """
     rows = [
-        _names(one, effects.factors) | _tested(one, effects) | _explained(place, effects)
-        for place, one in enumerate(effects.effects)
+        _names(effect, effects.factors) | _tested(effect, effects) | _explained(place, effects)
+        for place, effect in enumerate(effects.effects)
     ]
     return values_table(name, rows)
 
 
-def _names(one: Effect, factors: Sequence[Factor]) -> dict[str, Value]:
+def _names(effect: Effect, factors: Sequence[Factor]) -> dict[str, Value]:
     def joined(terms: Sequence[Term]) -> str:
         return "; ".join(term_name(term, factors) for term in terms)
 
     return {
-        "effect": joined([one.term]),
-        "aliases": joined(one.aliases) or None,
-        "levels": "; ".join(change_text(factors[place].levels) for place in one.term),
-        "verdict": one.verdict,
+        "effect": joined([effect.term]),
+        "aliases": joined(effect.aliases) or None,
+        "levels": "; ".join(change_text(factors[place].levels) for place in effect.term),
+        "verdict": effect.verdict,
     }
 
 
-def _tested(one: Effect, effects: Effects) -> dict[str, Value]:
-    term = one.test
-    way = term.way if term and one.contrast.effect is not None else None
+def _tested(effect: Effect, effects: Effects) -> dict[str, Value]:
+    term = effect.test
+    way = term.way if term and effect.contrast.effect is not None else None
     crossed = effects.crossed
     return {
         **interval_values("effect_points", term.effect if term else None),
         "covers_images": bool(term and term.way),
         "p": term.p_value if term else None,
-        "adjusted_p": one.adjusted_p,
+        "adjusted_p": effect.adjusted_p,
         **interval_values("simultaneous_points", term.simultaneous if term else None),
         "standard_error_points": points(way.standard_error if way else None),
         "degrees_of_freedom": float(np.ravel(way.degrees)[0]) if way else None,
@@ -213,11 +213,11 @@ def _tested(one: Effect, effects: Effects) -> dict[str, Value]:
 
 
 def _explained(place: int, effects: Effects) -> dict[str, Value]:
-    one, anova = effects.effects[place], effects.anova
+    effect, anova = effects.effects[place], effects.anova
     return {
-        "sum_of_squares_percent": part_cell(one.share).values[0],
-        "num_degrees": one.contrast.degrees,
-        "num_degrees_declared": one.contrast.num_wanted,
+        "sum_of_squares_percent": part_cell(effect.share).values[0],
+        "num_degrees": effect.contrast.degrees,
+        "num_degrees_declared": effect.contrast.num_wanted,
         "f_over_seeds": anova.f_value(place),
         "f_residual_degrees": anova.residual_degrees,
         "p_over_seeds": anova.p_value(place),
@@ -239,7 +239,7 @@ def means_table(manifest: Manifest, effects: Effects, name: str) -> Table:
         name=name,
         title=f"Effects {manifest.sweep}: mean test error by level",
         columns=_MEAN_COLUMNS,
-        rows=tuple(_mean_row(effects, one) for one in level_means(effects)),
+        rows=tuple(_mean_row(effects, level) for level in level_means(effects)),
         notes=(
             "Error: mean over the n trials of all arms with this level and the seeds that all arms "
             "have.",
@@ -251,18 +251,18 @@ def means_table(manifest: Manifest, effects: Effects, name: str) -> Table:
     return with_departures(manifest, table)
 
 
-def _mean_row(effects: Effects, one: LevelMean) -> tuple[Cell, ...]:
-    factor = effects.factors[one.factor]
-    words = level_texts(factor.levels)[one.level]
-    mean = Cell("", (None,)) if one.mean is None else value_cell(one.mean, TEST_ERROR)
+def _mean_row(effects: Effects, level: LevelMean) -> tuple[Cell, ...]:
+    factor = effects.factors[level.factor]
+    words = level_texts(factor.levels)[level.level]
+    mean = Cell("", (None,)) if level.mean is None else value_cell(level.mean, TEST_ERROR)
     difference = no_difference_cell()
-    if one.difference is not None:
-        shown = shown_interval(one.difference, TEST_ERROR)
+    if level.difference is not None:
+        shown = shown_interval(level.difference, TEST_ERROR)
         difference = difference_cell(shown, shown.n)
     return (
-        Cell(one_line(factor.name) if not one.level else "", (factor.path,)),
+        Cell(one_line(factor.name) if not level.level else "", (factor.path,)),
         Cell(words, (words,)),
-        integer_cell(one.num_trials),
+        integer_cell(level.num_trials),
         mean,
         difference,
     )

@@ -37,9 +37,9 @@ def evaluation_lead(manifest: Manifest, evaluated: ComparedEvaluation) -> str:
         answer = sentences[0]
         sentences[0] = f"By {_figure_name(evaluated)}, {answer[0].lower()}{answer[1:]}"
     without = [
-        f"{one.arm.shown_name} ({gap_text(one.arm) or 'not available'})"
-        for one in evaluated.primary.arms
-        if not one.errors
+        f"{measured.arm.shown_name} ({gap_text(measured.arm) or 'not available'})"
+        for measured in evaluated.primary.arms
+        if not measured.errors
     ]
     if without:
         sentences.append(f"No result: {', '.join(without)}.")
@@ -61,7 +61,7 @@ def compared_notes(
         of_test_errors: The arms' test errors compared, where trials stop in a window.
     """
     primary = evaluated.primary
-    compared, arms = primary.compared, [one.arm for one in primary.arms]
+    compared, arms = primary.compared, [measured.arm for measured in primary.arms]
     yield from _figure(evaluated)
     if compared:
         yield from notes.matched_notes(manifest, arms, of_test_errors)
@@ -125,9 +125,9 @@ def _late(arms: Sequence[ArmResults]) -> Iterator[str]:
 
 def _covered(manifest: Manifest, evaluated: ComparedEvaluation) -> Iterator[str]:
     compared, split = evaluated.primary.compared, evaluated.evaluation.looks_at
-    is_tested = any(one.way for one in compared)
+    is_tested = any(comparison.way for comparison in compared)
     if is_tested:
-        num = max(one.num_together for one in compared)
+        num = max(comparison.num_together for comparison in compared)
         of_points = max((o.num_together for p in evaluated.points for o in p.compared), default=0)
         marked = (
             f" A point in bold differs from the baseline's: only where its arm does, and for all "
@@ -143,7 +143,7 @@ def _covered(manifest: Manifest, evaluated: ComparedEvaluation) -> Iterator[str]
         yield Needed(
             f"Bold: holds for {together}; {notes.margin_words(manifest)}{marked * bool(of_points)}"
         )
-    means = [mean_of_measured(one) for one in evaluated.primary.arms]
+    means = [mean_of_measured(measured) for measured in evaluated.primary.arms]
     of_means = [*notes.mean_notes(means, split)]
     has_intervals = is_tested and any(mean.errors for mean in means)
     yield from of_means[1:] if has_intervals else of_means
@@ -157,7 +157,7 @@ def _points(evaluated: ComparedEvaluation, csv: str) -> Iterator[str]:
         )
     if evaluated.points:
         ends = ", with intervals for each by itself and half widths for all together,"
-        is_tested = any(one.way for one in evaluated.primary.compared)
+        is_tested = any(comparison.way for comparison in evaluated.primary.compared)
         yield f"All points{ends * is_tested} are in {csv}."
 
 
@@ -172,9 +172,9 @@ def _costs(arms: Sequence[ArmResults]) -> Iterator[str]:
 
 def _not_available(evaluated: ComparedEvaluation) -> Iterator[str]:
     missing = [
-        f"{one.arm.shown_name} {len(one.arm.counted) - len(one.errors)}"
-        for one in evaluated.primary.arms
-        if len(one.arm.counted) > len(one.errors)
+        f"{measured.arm.shown_name} {len(measured.arm.counted) - len(measured.errors)}"
+        for measured in evaluated.primary.arms
+        if len(measured.arm.counted) > len(measured.errors)
     ]
     if missing:
         yield (
@@ -207,7 +207,9 @@ def recorded_notes(
         ("test", "test images, which nothing is chosen by"),
         ("validation", "validation images"),
     ):
-        if kinds := dict.fromkeys(one.kind for one in evaluations if one.looks_at == split):
+        if kinds := dict.fromkeys(
+            evaluation.kind for evaluation in evaluations if evaluation.looks_at == split
+        ):
             yield f"Of {images}: {', '.join(kinds)}."
     if is_any_missing:
         yield (

@@ -68,7 +68,7 @@ class _Finished:
         trials = [self.trials[seed] for seed in values]
         known = [self.wrong.get(trial.trial_key, {}).get(key, {}) for trial in trials]
         wrong = [by_name[metric.name] for by_name in known if metric.name in by_name]
-        lengths = {len(one) for one in wrong}
+        lengths = {len(flags) for flags in wrong}
         is_split = evaluation.looks_at == "validation" and self.arm.splits  # of other images each
         has_same = len(lengths) == 1 and len({trial.data_fingerprint for trial in trials}) == 1
         if len(wrong) < len(trials) or not has_same or is_split:
@@ -88,16 +88,22 @@ class _Finished:
 def make_evaluations(declared: EvaluationsTable, results: Results) -> Section:
     """Return the table."""
     manifest = results.manifest
-    has_shares = any(metric.is_fraction for one in manifest.evaluations for metric in one.metrics)
+    has_shares = any(
+        metric.is_fraction for evaluation in manifest.evaluations for metric in evaluation.metrics
+    )
     predictions = results.predictions if has_shares else {}
     names = dict(enumerate(names_of_tables(results.evaluated, declared.name)))
-    evaluated = {names[place]: one for place, one in enumerate(results.evaluated)}
-    by_image = {name: one for name, one in evaluated.items() if one.primary.is_by_image}
+    evaluated = {names[place]: evaluation for place, evaluation in enumerate(results.evaluated)}
+    by_image = {
+        name: evaluation for name, evaluation in evaluated.items() if evaluation.primary.is_by_image
+    }
     is_matched = has_window(results.arms) and any(arm.is_baseline for arm in results.arms)
     of_test_errors = results.compared if by_image and is_matched else ()
     compared = tuple(
-        compared_evaluation_table(manifest, one, predictions, name, of_test_errors=of_test_errors)
-        for name, one in by_image.items()
+        compared_evaluation_table(
+            manifest, evaluation, predictions, name, of_test_errors=of_test_errors
+        )
+        for name, evaluation in by_image.items()
     )
     others = evaluations_table(
         manifest,
@@ -113,9 +119,9 @@ def make_evaluations(declared: EvaluationsTable, results: Results) -> Section:
         tables=(*compared, *([others] if others.rows or not compared else [])),
         figures=(
             *(
-                evaluation_figure(manifest, one, name)
-                for name, one in evaluated.items()
-                if one.points and not _is_drawn_elsewhere(manifest, one)
+                evaluation_figure(manifest, evaluation, name)
+                for name, evaluation in evaluated.items()
+                if evaluation.points and not _is_drawn_elsewhere(manifest, evaluation)
             ),
             *confusion_figures(results, declared.name),
         ),
@@ -125,9 +131,9 @@ def make_evaluations(declared: EvaluationsTable, results: Results) -> Section:
 def shown_metrics(evaluated: Iterable[ComparedEvaluation]) -> set[tuple[str, str]]:
     """Return the key of the evaluation and the name of each metric that their tables show."""
     return {
-        (one.evaluation.evaluation_key, name)
-        for one in evaluated
-        for figure in (one.primary, *one.points)
+        (compared.evaluation.evaluation_key, name)
+        for compared in evaluated
+        for figure in (compared.primary, *compared.points)
         for name in figure.figure.weights
     }
 
@@ -170,8 +176,10 @@ def evaluations_table(
         if (evaluation.evaluation_key, metric.name) not in shown
     ]
     rows = [_row(evaluation, metric, arm) for evaluation, metric in others for arm in arms]
-    means = [(one, arm.mean(one, metric)) for one, metric in others for arm in arms]
-    is_any_missing = any(arm.num_without(one) for arm in arms for one, _ in others)
+    means = [
+        (evaluation, arm.mean(evaluation, metric)) for evaluation, metric in others for arm in arms
+    ]
+    is_any_missing = any(arm.num_without(evaluation) for arm in arms for evaluation, _ in others)
     table = Table(
         name=name,
         title=f"Evaluations of {manifest.sweep}, by arm",
@@ -179,7 +187,10 @@ def evaluations_table(
         rows=tuple(rows),
         notes=tuple(
             recorded_notes(
-                manifest, [one for one, _ in others], means, is_any_missing=is_any_missing
+                manifest,
+                [evaluation for evaluation, _ in others],
+                means,
+                is_any_missing=is_any_missing,
             )
         ),
     )

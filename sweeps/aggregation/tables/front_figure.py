@@ -72,9 +72,9 @@ def _draw(
     metric = results.results.objective.metric
     shown = [(arm, arm.confirmed if is_fresh else arm.arm) for arm in arms]
     shown_means = [
-        (arm, shown_interval(results.mean(one).interval, metric))
-        for arm, one in shown
-        if one and results.values(one)
+        (front_arm, shown_interval(results.mean(arm).interval, metric))
+        for front_arm, arm in shown
+        if arm and results.values(arm)
     ]
     for place, (arm, interval) in enumerate(shown_means):
         axes.errorbar(

@@ -49,8 +49,8 @@ def front_notes(front: FrontResults, manifest: Manifest) -> Iterator[str]:
         f"{notes.seed_list(manifest.seeds)}, which chose them too, so that their errors are "
         f"optimistic, the more the smaller."
     )
-    shown = [one for arm in front.arms for one in (arm.arm, arm.confirmed) if one]
-    yield from notes.mean_notes((front.mean(one) for one in shown), "validation")
+    shown = [arm for front_arm in front.arms for arm in (front_arm.arm, front_arm.confirmed) if arm]
+    yield from notes.mean_notes((front.mean(arm) for arm in shown), "validation")
     yield from _behind(front)
     base = front.base
     worse = [arm.name for arm in front.front if base and dominates(base.point, arm.point)]

@@ -84,7 +84,7 @@ def _columns(metric: Metric) -> tuple[Column, ...]:
 def _row(arm: FrontArm, front: FrontResults) -> tuple[Cell, ...]:
     metric, search = front.results.objective.metric, front.results.search
     digits = 2 if metric.is_fraction else 5
-    params = {one.proposal.arm: one.params for one in front.results.proposals}
+    params = {result.proposal.arm: result.params for result in front.results.proposals}
     values = front.values(arm.arm)
     is_base = arm.name == search.base
     name = one_line(arm.name)

@@ -88,20 +88,20 @@ def verdicts(
         compared: Each group of arms with the baseline.
         split: The split whose images the errors are of.
     """
-    paired = [one for one in compared if one.difference.n]
-    different = [one for one in compared if one.is_different]
-    equivalent = [one for one in paired if one.verdict == "equivalent"]
-    undecided = [one for one in paired if one.verdict == "undecided"]
+    paired = [comparison for comparison in compared if comparison.difference.n]
+    different = [comparison for comparison in compared if comparison.is_different]
+    equivalent = [comparison for comparison in paired if comparison.verdict == "equivalent"]
+    undecided = [comparison for comparison in paired if comparison.verdict == "undecided"]
     if different:
         yield f"Different from the baseline: {named(different, with_means=True)}."
     if equivalent:
         within = f"{PLUS_MINUS}{points_text(manifest.margin_points or 0.0)}"
         yield f"Equivalent to the baseline within {within}: {named(equivalent)}."
     if undecided:
-        num_arms = sum(len(one.arms) for one in undecided)
+        num_arms = sum(len(comparison.arms) for comparison in undecided)
         count = f" ({num_arms} arm{'s' * (num_arms > 1)})" if different or equivalent else ""
         yield f"Undecided{count}: {_reach(undecided, split)}."
-    elif any(one.detectable for one in paired):
+    elif any(comparison.detectable for comparison in paired):
         reach = _reach(paired, split)
         yield f"{reach[0].upper()}{reach[1:]}."
 
@@ -109,13 +109,13 @@ def verdicts(
 def named(compared: Sequence[Comparison], *, with_means: bool = False, longest: int = 120) -> str:
     """Return the names of arms, those of identical results joined, the first few of many."""
     names = list[str]()
-    for one in compared:
-        name = one.shown_name
-        mean = shown_value(one.difference.mean, TEST_ERROR)
+    for comparison in compared:
+        name = comparison.shown_name
+        mean = shown_value(comparison.difference.mean, TEST_ERROR)
         if with_means and mean is not None:
             name += f" ({mean:+.2f} points)".replace("-", MINUS)
         elif with_means:
-            name += f" ({gap_text(one.arm)})"
+            name += f" ({gap_text(comparison.arm)})"
         names.append(shortened(name, longest))
     return listed(names, _MOST_NAMED)
 
@@ -123,11 +123,11 @@ def named(compared: Sequence[Comparison], *, with_means: bool = False, longest: 
 def _reach(compared: Sequence[Comparison], split: str) -> str:
     """Return the smallest difference that these would show, at the power that is printed."""
     detectable = [
-        (points, named([one], longest=60))
-        for one in compared
-        if (points := shown_value(one.detectable, TEST_ERROR)) is not None
+        (points, named([comparison], longest=60))
+        for comparison in compared
+        if (points := shown_value(comparison.detectable, TEST_ERROR)) is not None
     ]
-    data = _data(compared, split) if any(one.way for one in compared) else ""
+    data = _data(compared, split) if any(comparison.way for comparison in compared) else ""
     unknown = dict.fromkeys(o.why_no_reach for o in compared if o.why_no_reach and o.has_spread)
     if not detectable and unknown:
         return (
@@ -135,7 +135,7 @@ def _reach(compared: Sequence[Comparison], split: str) -> str:
             f"{'; '.join(unknown)}"
         )
     if not detectable:
-        reasons = dict.fromkeys(_why_none(one) for one in compared)
+        reasons = dict.fromkeys(_why_none(comparison) for comparison in compared)
         why = f", as {'; '.join(reasons)}" if reasons else ""
         return f"no difference can be tested{why}"
     return f"with {data}, {found_words(detectable, 'a difference', 'arm')}"
@@ -162,20 +162,20 @@ def found_words(detectable: Sequence[tuple[float, str]], size: str, unit: str) -
     return f"{size} of about {points} would be found in {_REPETITIONS}; smaller ones mostly not"
 
 
-def _why_none(one: Comparison) -> str:
+def _why_none(comparison: Comparison) -> str:
     """Return why no difference of an arm can be tested."""
-    if one.log_e is None or not one.has_spread:
-        return one.why_seeds_alone or NO_SPREAD
-    fewest = fewest_seeds(evidence_needed(one.num_together))
+    if comparison.log_e is None or not comparison.has_spread:
+        return comparison.why_seeds_alone or NO_SPREAD
+    fewest = fewest_seeds(evidence_needed(comparison.num_together))
     return f"after seeds were added it takes {fewest} of them at least"
 
 
 def _data(compared: Sequence[Comparison], split: str) -> str:
-    tested = [one for one in compared if one.way]
-    images = [one.num_images for one in tested]
-    seeds = [one.difference.n for one in tested]
-    splits = [one.num_splits for one in tested]
-    objects = [one.way.num_clusters for one in tested if one.way]
+    tested = [comparison for comparison in compared if comparison.way]
+    images = [comparison.num_images for comparison in tested]
+    seeds = [comparison.difference.n for comparison in tested]
+    splits = [comparison.num_splits for comparison in tested]
+    objects = [comparison.way.num_clusters for comparison in tested if comparison.way]
     of_objects = f" of {objects[0]} objects" * (objects[0] < min(images))
     on = f" on {span(splits)} splits" * (max(splits) > 1)
     return (
@@ -189,8 +189,12 @@ def _without_verdict(compared: Sequence[Comparison], arms: Sequence[ArmResults])
     same = next(group for group in identical_groups(arms) if any(arm.is_baseline for arm in group))
     if others := [arm.shown_name for arm in same if not arm.is_baseline]:
         yield f"Identical to the baseline: {', '.join(others)}."
-    unpaired = [one for one in compared if not one.difference.n and one.verdict == "undecided"]
-    alone = [arm for one in unpaired for arm in one.arms]
+    unpaired = [
+        comparison
+        for comparison in compared
+        if not comparison.difference.n and comparison.verdict == "undecided"
+    ]
+    alone = [arm for comparison in unpaired for arm in comparison.arms]
     if failed := [arm for arm in alone if not arm.counted]:
         names = (f"{arm.shown_name} ({gap_text(arm)})" for arm in failed)
         yield f"No result: {', '.join(names)}."
@@ -212,7 +216,9 @@ def margin_words(manifest: Manifest) -> str:
 
 def alone_notes(compared: Iterable[Comparison]) -> Iterator[str]:
     """Yield what the mark behind an interval means, where any has it."""
-    if num := max((one.num_together for one in compared if is_alone(one)), default=0):
+    if num := max(
+        (comparison.num_together for comparison in compared if is_alone(comparison)), default=0
+    ):
         yield Needed(
             f"{ALONE_MARK} The interval of this arm alone leaves out 0, but not the simultaneous "
             f"one for all {num} comparisons."
@@ -221,11 +227,15 @@ def alone_notes(compared: Iterable[Comparison]) -> Iterator[str]:
 
 def shared_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
     """Yield how the spread over seeds is estimated where comparisons share it."""
-    shared = [one for one in compared if one.way and one.way.shared]
+    shared = [comparison for comparison in compared if comparison.way and comparison.way.shared]
     if not shared:
         return
-    apart = [one for one in shared if one.way and one.way.shared and one.way.shared.is_apart]
-    seeds = [one.difference.n for one in shared]
+    apart = [
+        comparison
+        for comparison in shared
+        if comparison.way and comparison.way.shared and comparison.way.shared.is_apart
+    ]
+    seeds = [comparison.difference.n for comparison in shared]
     own = f" As a precaution, these arms must also hold by their own seeds: {named(apart)}."
     yield (
         f"The spread over seeds is estimated from all arms together, as {span(seeds)} seeds of one "
@@ -241,21 +251,21 @@ def shared_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator
 def seeds_alone_notes(compared: Sequence[Comparison]) -> Iterator[str]:
     """Yield which differences rest on seeds alone or prove nothing, grouped by reason."""
     reasons: dict[str, list[Comparison]] = {}
-    for one in compared:
-        if not one.way and one.difference.mean is not None:
-            reasons.setdefault(one.why_seeds_alone, []).append(one)
+    for comparison in compared:
+        if not comparison.way and comparison.difference.mean is not None:
+            reasons.setdefault(comparison.why_seeds_alone, []).append(comparison)
     for reason, alone in reasons.items():
-        has_ends = any(one.difference.half_width is not None for one in alone)
+        has_ends = any(comparison.difference.half_width is not None for comparison in alone)
         cover = f"{PLUS_MINUS} covers new seeds alone" if has_ends else "there is no interval"
         yield Needed(f"{named(alone)}: {cover} and nothing is bold, as {reason}.")
-    alike = [one for one in compared if one.way and not one.has_spread]
-    if undecided := [one for one in alike if one.verdict == "undecided"]:
+    alike = [comparison for comparison in compared if comparison.way and not comparison.has_spread]
+    if undecided := [comparison for comparison in alike if comparison.verdict == "undecided"]:
         yield f"{named(undecided)}: {NO_SPREAD}, which proves nothing: no verdict is given."
 
 
 def added_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
     """Yield that seeds were added after looking, and what a verdict then needs."""
-    if any(one.log_e is not None for one in compared):
+    if any(comparison.log_e is not None for comparison in compared):
         yield Needed(
             f"{added_words(manifest)} With the first look, which had the whole level, arms without "
             f"a difference have anything bold in at most {percent(MOST_WITH_ADDED):.0f} % of "

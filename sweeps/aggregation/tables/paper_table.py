@@ -100,17 +100,17 @@ def _mean(row: ArmRow, *, printed: Printed) -> Cell:
 
 
 def _difference(row: ArmRow, *, printed: Printed) -> Cell:
-    one = row.compared
-    values: dict[str, Any] = difference_values(one)
+    comparison = row.compared
+    values: dict[str, Any] = difference_values(comparison)
     mean, low, high = (values[f"{_DIFFERENCE}{end}"] for end in ("", "_low", "_high"))
-    if one is None or mean is None:
+    if comparison is None or mean is None:
         return Cell("", (None, None, None))
     if printed == "accuracy":
         mean, low, high = -mean, None if high is None else -high, None if low is None else -low
     text = number_text(mean, sign="+")
     if low is not None and high is not None:
         text += f" [{number_text(low, sign='+')}, {number_text(high, sign='+')}]"
-    return Cell(text, (mean, low, high), is_bold=one.is_different)
+    return Cell(text, (mean, low, high), is_bold=comparison.is_different)
 
 
 def _notes(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _notes(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
 
 def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     compared = arms.compared
-    if any(one.way for one in compared):
+    if any(comparison.way for comparison in compared):
         yield Needed(
             f"Difference: from '{one_line(arms.baseline)}' in percentage points, paired by "
             f"seed; in brackets its 95 % interval for {covered(compared)}."
@@ -141,12 +141,18 @@ def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
             "Bold: different, by a verdict that holds for all comparisons together (Holm). What "
             "is not bold is not shown to be equal."
         )
-    if names := [one.shown_name for one in compared if one.verdict == "equivalent"]:
+    if names := [
+        comparison.shown_name for comparison in compared if comparison.verdict == "equivalent"
+    ]:
         within = f"{PLUS_MINUS}{points_text(manifest.margin_points or 0.0)}"
         yield f"Equivalent to it within {within}, as declared: {', '.join(names)}."
-    alone = [one for one in compared if one.way is None and one.difference.mean is not None]
+    alone = [
+        comparison.shown_name
+        for comparison in compared
+        if comparison.way is None and comparison.difference.mean is not None
+    ]
     if alone:
         yield Needed(
-            f"{', '.join(one.shown_name for one in alone)}: brackets, where there are any, cover "
-            f"new seeds alone; nothing is bold."
+            f"{', '.join(alone)}: brackets, where there are any, cover new seeds alone; nothing is "
+            f"bold."
         )

@@ -30,9 +30,9 @@ _MOST_WRITTEN_LEVELS = 6
 def has_ended(results: SearchResults) -> bool:
     """Return whether any proposal has ended or was stopped at a value."""
     return any(
-        one.state in {"finished", "failed", "diverged"}
-        or (one.state == "stopped" and one.value is not None)
-        for one in results.proposals
+        result.state in {"finished", "failed", "diverged"}
+        or (result.state == "stopped" and result.value is not None)
+        for result in results.proposals
     )
 
 
@@ -48,7 +48,9 @@ def history_figure(results: SearchResults) -> "Figure":
     axes = figure.add_subplot()
     proposals = results.proposals
     finished = [result for result in proposals if result.state == "finished"]
-    stopped = [one for one in proposals if one.state == "stopped" and one.value is not None]
+    stopped = [
+        result for result in proposals if result.state == "stopped" and result.value is not None
+    ]
     broken = [result for result in proposals if result.state in {"failed", "diverged"}]
     heights = [shown_value(results, result.number) for result in (*finished, *stopped)]
     dots: dict[str, Any] = {"s": 18, "zorder": 3}

@@ -266,8 +266,8 @@ def _limit(axes: "Axes", sensitivity: Sensitivity) -> None:
 def _ends(sensitivity: Sensitivity, setting: SettingSensitivity) -> list[float]:
     """Return the ends of the intervals that are drawn in a panel."""
     intervals = [_interval(sensitivity, marginal) for marginal in setting.marginals]
-    drawn = [one for one in intervals if one.n >= _FEWEST_OF_AN_INTERVAL]
-    return [end for one in drawn for end in (one.low, one.high) if end is not None]
+    drawn = [interval for interval in intervals if interval.n >= _FEWEST_OF_AN_INTERVAL]
+    return [end for interval in drawn for end in (interval.low, interval.high) if end is not None]
 
 
 def _marginal_draw_key(figure: "Figure", sensitivity: Sensitivity) -> None:

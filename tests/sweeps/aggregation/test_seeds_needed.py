@@ -48,8 +48,8 @@ def powers(
     num = pilot_study.num_compared
     asked = Requirement(0.05 / num, num_sharing=num)
     return [
-        power_of_rule(parts, num_seeds, images, effect, requirement=asked)
-        for parts in pilot_study.parts(LIKELY).values()
+        power_of_rule(part, num_seeds, images, effect, requirement=asked)
+        for part in pilot_study.parts(LIKELY).values()
     ]
 
 
@@ -60,7 +60,7 @@ def test_the_number_is_the_smallest_that_finds_the_difference_in_each_arm(answer
     assert needed.all_arms.likely > FEWEST_SEEDS
     assert min(powers(pilot_study, needed.all_arms.likely, effect, MANY)) >= 0.8
     assert min(powers(pilot_study, needed.all_arms.likely - 1, effect, MANY)) < 0.8
-    each = [of_arm.likely or 0 for of_arm in needed.each_arm.values()]
+    each = [seeds.likely or 0 for seeds in needed.each_arm.values()]
     assert needed.all_arms.likely == max(each)
 
 

@@ -90,7 +90,7 @@ def test_arms_match_by_their_configs_and_else_by_their_names():
 
     third = sweep_of("three", {"b": {"batch_size": 7}})
     (match,) = (
-        pair for pair in match_arms(arm_results(*first), arm_results(*third)) if pair.second
+        match for match in match_arms(arm_results(*first), arm_results(*third)) if match.second
     )
     assert (match.name, match.by) == ("b", "name")
 
@@ -139,8 +139,8 @@ def test_what_keeps_results_from_comparing_is_said(arms, seeds, more, difference
 def test_no_difference_and_no_bold_stands_across_two_sweeps():
     first, second = sweep_of("one", {"a": A}), sweep_of("two", {"a": A})
     worse = {
-        k: record.model_copy(update={"metrics": {"test_error": 0.5}})
-        for k, record in second[1].items()
+        key: record.model_copy(update={"metrics": {"test_error": 0.5}})
+        for key, record in second[1].items()
     }
     table = compared(first, (second[0], worse))
 

@@ -205,7 +205,7 @@ def test_hostile_names_are_texts_and_nothing_else():
 def test_what_machines_decide_changes_the_page_of_runs_alone():
     manifest, records = known_sweep()
     moved = {
-        key: one.model_copy(
+        key: record.model_copy(
             update={
                 "record_id": f"other-{key}",
                 "device": "Brand new GPU",
@@ -214,7 +214,7 @@ def test_what_machines_decide_changes_the_page_of_runs_alone():
                 "git_revision": "abcdef0",
             }
         )
-        for key, one in reversed(records.items())
+        for key, record in reversed(records.items())
     }
     first, second = (make_report(results_of(manifest, trials)) for trials in (records, moved))
 

@@ -64,7 +64,7 @@ def test_an_arm_that_missed_its_target_says_so(monkeypatch):
 
     monkeypatch.setattr("matplotlib.axes.Axes.set_yticks", set_yticks)
     manifest, records = known_sweep()
-    late = {key: one.model_copy(update={"target": "missed"}) for key, one in records.items()}
+    late = {key: record.model_copy(update={"target": "missed"}) for key, record in records.items()}
     drawn(lambda: ablation_figure(manifest, late), "png")
 
     assert (
@@ -139,10 +139,10 @@ def test_on_the_right_stands_each_difference_with_the_intervals_of_the_table():
     _, right = figure.axes
 
     for width, intervals in (
-        (3, [one.difference for one in compared]),
-        (0.9, [one.simultaneous for one in compared]),
+        (3, [comparison.difference for comparison in compared]),
+        (0.9, [comparison.simultaneous for comparison in compared]),
     ):
-        ends = [(100 * one.low, 100 * one.high) for one in intervals]
+        ends = [(100 * interval.low, 100 * interval.high) for interval in intervals]
         assert set(ends) <= set(lines_of(right, width))
     assert (0, 0) in lines_of(right, 0.9), "the zero line"
     (margin,) = right.patches

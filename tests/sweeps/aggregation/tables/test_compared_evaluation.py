@@ -61,7 +61,7 @@ def section(
     manifest = manifest_of([*slopes], **given)
     arms = tuple(arm.model_copy(update=of_arms) for arm in manifest.arms)
     manifest = manifest.model_copy(update={"arms": arms})
-    trials = {key: one.model_copy(update={"target": "missed"}) for key, one in trials.items()}
+    trials = {key: trial.model_copy(update={"target": "missed"}) for key, trial in trials.items()}
     results = Results(
         manifest,
         trials,
@@ -119,7 +119,9 @@ def test_what_could_be_shown_stands_above_a_table_of_undecided_arms() -> None:
     rows = read(section().tables[0])
     arms = {row["arm"]: row for row in rows if row["figure"] == "primary"}
     assert float(arms["worse"]["detectable_points"]) > 0
-    note = next(one for one in section().tables[0].notes if one.startswith("Bold: holds for all"))
+    note = next(
+        note for note in section().tables[0].notes if note.startswith("Bold: holds for all")
+    )
     assert "comparisons of arms and evaluations together" in note
     assert "A point in bold differs from the baseline's: only where its arm does" in note
 

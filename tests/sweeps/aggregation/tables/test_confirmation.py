@@ -64,7 +64,7 @@ def test_the_value_that_chose_an_arm_stands_beside_its_confirmed_one() -> None:
 
 def test_a_chosen_arm_whose_record_of_the_search_is_lost_stays_in_the_table() -> None:
     manifest, records = confirmed_search()
-    left = {key: one for key, one in records.items() if key != trial_key(arm_name(3), 0)}
+    left = {key: record for key, record in records.items() if key != trial_key(arm_name(3), 0)}
     table = confirmation_table(manifest, left)
     assert shown(table, "Arm") == ["proposal 1", "proposal 3", "proposal 2 (baseline)"]
     assert shown(table, "In the search")[1] == ""
@@ -77,7 +77,7 @@ def test_the_difference_is_of_test_errors_from_the_baseline_paired_by_seed() -> 
     test = [
         [records[trial_key(arm_name(n), seed)].test_error or 0.0 for seed in FRESH] for n in (3, 2)
     ]
-    pairs = [one - other for one, other in zip(*test, strict=True)]
+    pairs = [error - base_error for error, base_error in zip(*test, strict=True)]
     assert float(first["difference_points"]) == pytest.approx(100 * sum(pairs) / 3)
     assert second["difference_n"] == "3"
     assert baseline["difference_points"] == ""
@@ -123,7 +123,7 @@ def test_a_confirmed_arm_is_bold_where_its_test_errors_are_surely_not_those_of_t
     assert any(note.startswith(covered) for note in table.notes)
     assert table.lead.startswith("Different from the baseline: proposal 1")
     assert any("Base is the configuration that the search started from" in n for n in table.notes)
-    assert all(float(one["adjusted_p"]) <= 1 for one in rows_of(table)[:2])
+    assert all(float(row["adjusted_p"]) <= 1 for row in rows_of(table)[:2])
     alone = confirmation_table(search_with_base([1, 3]), records)
     assert not any(cell.is_bold for row in alone.rows for cell in row)
 

@@ -37,8 +37,8 @@ def search_with_random(
     written = search_with_base([1, 3]).model_dump(mode="json")
     search, cells = written["search"], written["cells"]
     draws = [
-        {"number": number, "arm": arm, "params": one}
-        for number, (arm, one) in enumerate(
+        {"number": number, "arm": arm, "params": point}
+        for number, (arm, point) in enumerate(
             zip(DRAWN, ({**OTHER, "rate": 0.4}, params), strict=True)
         )
     ]
@@ -109,9 +109,11 @@ def test_holm_goes_over_all_comparisons_that_are_shown() -> None:
     compared = [*results.compared.values(), *results.against_random.values()]
     assert [*results.compared] == ["proposal 1", "proposal 3", "random 1"]
     assert [*results.against_random] == ["proposal 1", "proposal 3"]
-    assert {one.num_together for one in compared} == {5}
-    expected = holm([one.p_value for one in compared if one.p_value is not None])
-    assert [one.adjusted_p for one in compared] == pytest.approx(expected)
+    assert {comparison.num_together for comparison in compared} == {5}
+    expected = holm(
+        [comparison.p_value for comparison in compared if comparison.p_value is not None]
+    )
+    assert [comparison.adjusted_p for comparison in compared] == pytest.approx(expected)
 
 
 def test_words_say_what_is_not_shown_and_where_random_was_better() -> None:

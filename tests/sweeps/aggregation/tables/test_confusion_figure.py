@@ -35,7 +35,7 @@ def arrays(*mistakes: tuple[int, float], names: str = "cat\nfiery dog") -> dict[
 def test_trials_are_added_up_and_a_mistake_of_several_stands_once() -> None:
     shown = confused([arrays((3, 0.9), (4, 0.5)), arrays((4, 0.7))])
     assert shown.counts.tolist() == [[37, 3], [0, 14]]
-    assert [round(one.belief, 3) for one in shown.mistakes] == [0.9, 0.7]
+    assert [round(mistake.belief, 3) for mistake in shown.mistakes] == [0.9, 0.7]
     assert shown.names == ("cat", "fiery dog")
     many = confused([arrays(*((place, 0.5) for place in range(15)))])
     assert len(many.mistakes) == 10
@@ -45,7 +45,9 @@ def test_trials_are_added_up_and_a_mistake_of_several_stands_once() -> None:
 def test_the_figure_has_the_names_the_counts_and_the_mistakes(mistakes: Any) -> None:
     with figure_style():
         drawing = confusion_drawing(confused([arrays(*mistakes)]), "base: test images of 1 trial")
-    texts = {text.get_text() for text in drawing.findobj(lambda one: hasattr(one, "get_text"))}
+    texts = {
+        text.get_text() for text in drawing.findobj(lambda artist: hasattr(artist, "get_text"))
+    }
     assert {"cat", "fiery dog", f"{20 - len(mistakes)}", "base: test images of 1 trial"} <= texts
     assert ("cat, taken for\nfiery dog (0.90)" in texts) == bool(mistakes)
 
@@ -64,7 +66,7 @@ def results(found: Any) -> Results:
         for seed in (0, 1)
     ]
     return Results(
-        manifest, {one.trial_key: one for one in trials}, lambda *_: {}, find_arrays=found
+        manifest, {trial.trial_key: trial for trial in trials}, lambda *_: {}, find_arrays=found
     )
 
 
@@ -78,11 +80,11 @@ TABLE = (
 def test_a_report_has_a_figure_for_each_arm_and_its_digest_knows_them() -> None:
     def found(trials: Any, key: str) -> Any:
         assert key == KEY
-        return {one.trial_key: arrays((3, 0.9)) for one in trials}
+        return {trial.trial_key: arrays((3, 0.9)) for trial in trials}
 
     report = make_report(results(found))
-    section = next(one for one in report.sections if one.kind == "evaluations")
-    assert [one.name for one in section.figures] == [
+    section = next(section for section in report.sections if section.kind == "evaluations")
+    assert [figure.name for figure in section.figures] == [
         "evaluations-confusion-1",
         "evaluations-confusion-2",
     ]
@@ -90,8 +92,8 @@ def test_a_report_has_a_figure_for_each_arm_and_its_digest_knows_them() -> None:
     assert "data:image/png;base64," in page
 
     def other(trials: Any, key: str) -> Any:
-        return {one.trial_key: arrays((4, 0.9)) for one in trials}
+        return {trial.trial_key: arrays((4, 0.9)) for trial in trials}
 
     assert make_report(results(other)).provenance.digest != report.provenance.digest
     nothing = make_report(results(lambda *_: {}))
-    assert all(not one.figures for one in nothing.sections if one.kind == "evaluations")
+    assert all(not section.figures for section in nothing.sections if section.kind == "evaluations")

@@ -123,7 +123,7 @@ def test_the_figure_says_what_its_band_is_and_who_is_left_out(
 
 def test_the_figure_says_who_missed_a_target(monkeypatch: pytest.MonkeyPatch) -> None:
     manifest, records = known_sweep()
-    late = {key: one.model_copy(update={"target": "missed"}) for key, one in records.items()}
+    late = {key: record.model_copy(update={"target": "missed"}) for key, record in records.items()}
     notes = " ".join(notes_of(manifest, late, monkeypatch).split())
     assert "3 of 3 trials of uniform never reached their target within 15 epochs." in notes
     assert "target" not in notes_of(manifest, records, monkeypatch)

@@ -110,8 +110,10 @@ def test_a_share_whose_images_are_recorded_has_an_interval_over_seeds_and_images
 def test_what_is_gone_is_not_available_and_enters_no_mean() -> None:
     trials = records()
     gone = [cell.trial_key for cell in MANIFEST.cells if cell.arm == "other"]
-    one = next(cell.trial_key for cell in MANIFEST.cells if cell.arm == "base" and cell.seed == 2)
-    for key in (*gone, one):
+    gone_of_base = next(
+        cell.trial_key for cell in MANIFEST.cells if cell.arm == "base" and cell.seed == 2
+    )
+    for key in (*gone, gone_of_base):
         trials[key] = record(key, {BELIEF.evaluation_key: {"mean": 0.75}})
     table = evaluations_table(MANIFEST, trials)
     assert table.rows[1][4].text == "not available"

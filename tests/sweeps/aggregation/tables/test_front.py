@@ -162,12 +162,12 @@ def test_the_confirmation_says_that_its_arms_stand_for_the_front() -> None:
 def test_best_gives_the_front_by_the_fresh_seeds(store: Any) -> None:
     put_sweep(store, weighed(), records().values())
     ranking = ranked_configs("known", store)
-    names = [(one.arm, one.num_parameters) for one in ranking.configs]
+    names = [(config.arm, config.num_parameters) for config in ranking.configs]
     assert names == [("proposal 0", 900), ("proposal 1", 400)]
-    assert any("The front by the fresh seeds" in one for one in ranking_sentences("known", ranking))
+    assert any("The front by the fresh seeds" in line for line in ranking_sentences("known", ranking))
 
 
 def test_best_leaves_out_what_fresh_seeds_show_to_be_dominated(store: Any) -> None:
     manifest = weighed(proposal_0=300)
     put_sweep(store, manifest, records().values())
-    assert [one.arm for one in ranked_configs("known", store).configs] == ["proposal 0"]
+    assert [config.arm for config in ranked_configs("known", store).configs] == ["proposal 0"]

@@ -114,7 +114,7 @@ def test_readers_are_told_which_error_a_row_holds() -> None:
 def test_cells_that_do_not_count_are_shown_with_their_reason() -> None:
     rows = [{"label": "x", "cells": [{"arm": "cnn"}, {"arm": "capsules"}]}]
     manifest, records = known()
-    remaining = {key: one for key, one in records.items() if one.arm == "cnn"}
+    remaining = {key: record for key, record in records.items() if record.arm == "cnn"}
     table = grid_table(manifest, remaining, spec_of(rows))[0]
     assert texts(table)[0][3] == "3 missing"
     assert "Arm capsules, seed 2: diverged: nan" in grid().notes
@@ -138,7 +138,7 @@ def test_an_arm_that_the_sweep_does_not_have_is_named() -> None:
 
 def test_a_target_that_was_missed_is_marked_in_the_figure() -> None:
     manifest, records = known()
-    late = {key: one.model_copy(update={"target": "missed"}) for key, one in records.items()}
+    late = {key: record.model_copy(update={"target": "missed"}) for key, record in records.items()}
     seen, read = grid_table(manifest, late, spec_of())
     assert texts(seen)[0][2] == "20.28 (0.48) †"
     assert any("3 of 3 trials of cnn never reached" in note for note in seen.notes)

@@ -101,8 +101,8 @@ def test_each_spread_is_over_the_seeds_that_there_are() -> None:
     assert table.notes[0] == "sd: the standard deviation over 2 to 3 seeds; it is not a test."
     none = table_of({}, manifest_of(["a", "b"]), diverged("a", range(3)))
     assert none.notes[0] == "No arm has two finished trials, so there is no spread."
-    one = table_of({"a": [[1]], "b": [[2]]}, manifest_of(["a", "b"], [0]))
-    assert one.notes[0].startswith("Each arm has one seed")
+    of_one_seed = table_of({"a": [[1]], "b": [[2]]}, manifest_of(["a", "b"], [0]))
+    assert of_one_seed.notes[0].startswith("Each arm has one seed")
 
 
 def test_other_lengths_than_the_baselines_are_said() -> None:
@@ -149,12 +149,12 @@ def test_after_seeds_were_added_what_can_be_seen_is_found_by_their_evidence(
     }
     manifest = manifest_of([*wrong], range(num_seeds), planned_seeds=(0, 1, 2))
     arms = arm_results(manifest, by_key(*trials_of(wrong)))
-    (one,) = ablation_comparisons(manifest, arms, predictions_of(wrong))
-    assert one.detectable
-    assert one.way
-    error = float(np.sqrt(one.way.over_seeds))
+    (comparison,) = ablation_comparisons(manifest, arms, predictions_of(wrong))
+    assert comparison.detectable
+    assert comparison.way
+    error = float(np.sqrt(comparison.way.over_seeds))
     draws = np.random.default_rng(0).normal(
-        one.detectable, error * np.sqrt(num_seeds), (20_000, num_seeds)
+        comparison.detectable, error * np.sqrt(num_seeds), (20_000, num_seeds)
     )
     t = np.sqrt(num_seeds) * draws.mean(axis=1) / draws.std(axis=1, ddof=1)
     from scipy.special import stdtr

@@ -48,12 +48,12 @@ def figures_of(*trials, image_format="svg", params=PARAMS):
 
 
 def at_the_first_rung(trials, metric):
-    return {one.trial_key: {2: one.metrics[metric]} for one in trials}
+    return {trial.trial_key: {2: trial.metrics[metric]} for trial in trials}
 
 
 def images_of(analysis, image_format="svg"):
     figures = sensitivity_figures(analysis, "what-matters")
-    return {one.name: drawn_as(one.draw, image_format) for one in figures}
+    return {figure.name: drawn_as(figure.draw, image_format) for figure in figures}
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_importances_are_drawn_with_their_bands():
     share = Excess(Interval(30, 40.0, 20.0, 60.0), 0.01)
     other = Excess(Interval(30, 5.0, -10.0, 15.0), 0.5)
     settings = [
-        dataclasses.replace(one, fanova=share, ped_anova=other) for one in analysis.settings
+        dataclasses.replace(setting, fanova=share, ped_anova=other) for setting in analysis.settings
     ]
     weighed = dataclasses.replace(analysis, settings=tuple(settings))
 

@@ -35,10 +35,10 @@ def params_of(num_trials: int, seed: int = 0) -> list[dict[str, object]]:
     chance = np.random.default_rng(seed)
     params: list[dict[str, object]] = []
     for _ in range(num_trials):
-        one: dict[str, object] = {"routing": ("dynamic", "em")[chance.integers(2)]}
-        if one["routing"] == "em":
-            one["routing[em].iterations"] = int(chance.integers(1, 4))
-        params.append(one | {"rate": float(10 ** chance.uniform(-4, -2))})
+        point: dict[str, object] = {"routing": ("dynamic", "em")[chance.integers(2)]}
+        if point["routing"] == "em":
+            point["routing[em].iterations"] = int(chance.integers(1, 4))
+        params.append(point | {"rate": float(10 ** chance.uniform(-4, -2))})
     return params
 
 
@@ -79,7 +79,7 @@ def test_rows_are_sorted_by_importance(conditional):
 
 def test_a_conditional_setting_is_weighed_among_the_trials_that_have_it(conditional):
     table, *_ = sensitivity_tables(conditional)
-    having = sum("routing[em].iterations" in one for one in params_of(48))
+    having = sum("routing[em].iterations" in point for point in params_of(48))
 
     assert row(table, "routing[em].iterations")["n"] == having >= 20
     assert row(table, "routing[em].iterations")["fanova_percent"] is not None
@@ -134,10 +134,10 @@ def test_nothing_is_bold_where_the_sampler_chose():
 
 def test_what_a_scheduler_stopped_is_compared_at_the_first_rung_with_what_it_kept():
     params = params_of(24)
-    early = [0.5 + objective(one) for one in params]
+    early = [0.5 + objective(point) for point in params]
     stopped = {n: (2, value) for n, value in enumerate(early) if value > 0.55}
     manifest = search_of(DIMENSIONS[2:], params, stopped=stopped)
-    records = by_key(*(ended(n, objective(one)) for n, one in enumerate(params)))
+    records = by_key(*(ended(n, objective(point)) for n, point in enumerate(params)))
 
     def histories(trials, metric):
         assert metric == "validation_error"
@@ -155,7 +155,7 @@ def test_what_a_scheduler_stopped_is_compared_at_the_first_rung_with_what_it_kep
 
 
 def with_pairs(num_trials: int, objective=objective) -> Sensitivity:
-    params = [one | {"other": float(n * 7 % 24)} for n, one in enumerate(params_of(num_trials))]
+    params = [point | {"other": float(n * 7 % 24)} for n, point in enumerate(params_of(num_trials))]
     dimensions = [DIMENSIONS[0], DIMENSIONS[2], floats("other", 0.0, 24.0)]
     return sensitivity(*searched(dimensions, params, objective))
 
@@ -237,8 +237,8 @@ def test_the_mean_of_a_value_is_that_of_its_trials_in_percent():
 
 
 def test_a_setting_that_never_changed_has_no_importance_and_is_named():
-    params = [one | {"routing": "em"} for one in params_of(48)]
-    params = [one for one in params if "routing[em].iterations" in one]
+    params = [point | {"routing": "em"} for point in params_of(48)]
+    params = [point for point in params if "routing[em].iterations" in point]
     analysis = sensitivity(*searched(DIMENSIONS, params, objective))
 
     notes = sensitivity_tables(analysis)[0].notes
@@ -280,7 +280,7 @@ def test_the_correlation_of_ranks_is_that_of_scipy_and_none_where_all_are_equal(
 
     chance = np.random.default_rng(1)
     first = chance.random(30).tolist()
-    second = [one + chance.random() for one in first]
+    second = [value + chance.random() for value in first]
     correlation = rank_correlation(first, second)
 
     assert correlation is not None

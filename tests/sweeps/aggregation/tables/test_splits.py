@@ -106,7 +106,9 @@ def test_what_few_splits_cannot_show_is_said_before_anything_is_trained() -> Non
 def test_where_a_split_is_lost_the_others_are_counted_alone() -> None:
     manifest, wrong = over(CLEAR)
     remaining = {
-        key: one for key, one in by_key(*trials_of(wrong)).items() if one.seed not in {4, 9}
+        key: record
+        for key, record in by_key(*trials_of(wrong)).items()
+        if record.seed not in {4, 9}
     }
     arms = arm_results(manifest, remaining)
     (comparison,) = ablation_comparisons(manifest, arms, predictions_of(wrong))
@@ -125,7 +127,7 @@ def test_means_are_over_splits_too() -> None:
     manifest, wrong = over(OF_SPLIT)
     plain = manifest.model_copy(update={"splits": {}})
     by_splits, by_seeds = (
-        ranking(one, by_key(*trials_of(wrong)))[-1].mean for one in (manifest, plain)
+        ranking(sweep, by_key(*trials_of(wrong)))[-1].mean for sweep in (manifest, plain)
     )
     assert by_splits == pytest.approx(by_seeds)
 
@@ -144,10 +146,11 @@ def test_programs_read_the_split_of_each_trial() -> None:
 def test_over_splits_no_arm_is_held_against_the_first_on_validation_images() -> None:
     manifest, wrong = over(CLEAR)
     predictions = {
-        key: replace(one, validation=one.test) for key, one in predictions_of(wrong).items()
+        key: replace(predicted, validation=predicted.test)
+        for key, predicted in predictions_of(wrong).items()
     }
     plain = manifest.model_copy(update={"splits": {}})
-    by_splits, by_seeds = (ranking(one, by_key(*trials_of(wrong))) for one in (manifest, plain))
+    by_splits, by_seeds = (ranking(sweep, by_key(*trials_of(wrong))) for sweep in (manifest, plain))
     assert may_be_best(by_seeds, predictions)
     assert may_be_best(by_splits, predictions) == {}
 
@@ -155,7 +158,9 @@ def test_over_splits_no_arm_is_held_against_the_first_on_validation_images() -> 
 def test_beside_a_sweep_on_one_split_the_splits_are_what_differs() -> None:
     manifest, wrong = over(CLEAR)
     plain = manifest.model_copy(update={"splits": {}})
-    first, second = (arm_results(one, by_key(*trials_of(wrong)))[0] for one in (plain, manifest))
+    first, second = (
+        arm_results(sweep, by_key(*trials_of(wrong)))[0] for sweep in (plain, manifest)
+    )
     unlike = ArmMatch(first, second, "config").differences()
     assert [*unlike] == ["settings"]
     assert "data.split_seed not there | 0 of seed 0, 1 of seed 1" in unlike["settings"]

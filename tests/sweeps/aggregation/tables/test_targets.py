@@ -78,7 +78,7 @@ def test_programs_read_how_many_missed_where_any_has_a_target(make: Any) -> None
     rows = csv.DictReader(io.StringIO(to_csv(read_by_programs(make(*known())))))
     assert [row["num_target_missed"] for row in rows] == ["0", "2"]
     manifest, records = known()
-    old = {key: one.model_copy(update={"target": None}) for key, one in records.items()}
+    old = {key: record.model_copy(update={"target": None}) for key, record in records.items()}
     assert "num_target_missed" not in to_csv(read_by_programs(make(manifest, old)))
     assert not any("target" in note for note in make(manifest, old).notes)
 
@@ -140,13 +140,13 @@ def in_windows(*, metrics: Mapping[str, float] = MappingProxyType({}), **more: A
     arms = [arm.model_copy(update={"config": {"stopping": WINDOW}}) for arm in manifest.arms]
     manifest = manifest.model_copy(update={"arms": tuple(arms)})
     records = {
-        key: one.model_copy(
+        key: record.model_copy(
             update={
-                "target": "missed" if one.arm == "worse" else "reached",
-                "metrics": {**one.metrics, **metrics},
+                "target": "missed" if record.arm == "worse" else "reached",
+                "metrics": {**record.metrics, **metrics},
             }
         )
-        for key, one in by_key(*trials_of(WRONG)).items()
+        for key, record in by_key(*trials_of(WRONG)).items()
     }
     return ablation_table(manifest, records, predictions=predictions_of(WRONG))
 

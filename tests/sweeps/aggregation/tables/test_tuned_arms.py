@@ -106,14 +106,14 @@ def verdicts(validation: Mapping[str, tuple[int, int, int]]) -> list[str]:
     manifest = manifest_of()
     predictions = predictions_of(manifest, validation)
     arms = arm_results(manifest, records_of(manifest))
-    return [one.verdict for one in ablation_comparisons(manifest, arms, predictions)]
+    return [comparison.verdict for comparison in ablation_comparisons(manifest, arms, predictions)]
 
 
 def test_rows_and_ranks_are_of_the_arms_as_chosen_and_trials_of_all() -> None:
     manifest = manifest_of()
     records = records_of(manifest)
     assert [row[0].values[0] for row in table_of(CLEAR).rows] == [*ARMS]
-    assert [one.arm.arm.name for one in ranking(manifest, records)] == [*ARMS]
+    assert [ranked.arm.arm.name for ranked in ranking(manifest, records)] == [*ARMS]
     assert all({*arm.trials} == {*SEEDS} for arm in arm_results(manifest, records))
     assert len(trial_rows(manifest, records)) == 2 * 3 * 2 + 6
 
@@ -142,16 +142,16 @@ def test_a_difference_is_bold_where_tuning_left_little_open_and_not_where_it_lef
             key = trial_key(tried("uniform", 2 * place), seed)
             predictions[key] = Predictions("data", judged(()), judged(other))
     arms = arm_results(manifest, records_of(manifest))
-    (one,) = ablation_comparisons(manifest, arms, predictions)
-    assert one.slack[0] > 0.04
-    assert one.slack[1] == 0
-    assert one.detectable
-    assert one.detectable > 0.04
+    (comparison,) = ablation_comparisons(manifest, arms, predictions)
+    assert comparison.slack[0] > 0.04
+    assert comparison.slack[1] == 0
+    assert comparison.detectable
+    assert comparison.detectable > 0.04
     table = ablation_table(manifest, records_of(manifest), predictions=predictions).for_programs
     assert table
     at = [name for column in table.columns for name in column.fields].index("slack_points")
     slacks = [[value for cell in row for value in cell.values][at] for row in table.rows]
-    assert sorted(map(str, slacks)) == sorted(["0.0", str(100 * one.slack[0])])
+    assert sorted(map(str, slacks)) == sorted(["0.0", str(100 * comparison.slack[0])])
 
 
 def test_nothing_is_bold_where_nobody_knows_what_tuning_left_open() -> None:
@@ -160,8 +160,8 @@ def test_nothing_is_bold_where_nobody_knows_what_tuning_left_open() -> None:
     for seed in TUNING_SEEDS:
         del predictions[trial_key(CHOSEN[1], seed)]
     arms = arm_results(manifest, records_of(manifest))
-    (one,) = ablation_comparisons(manifest, arms, predictions)
-    assert one.verdict == "undecided"
+    (comparison,) = ablation_comparisons(manifest, arms, predictions)
+    assert comparison.verdict == "undecided"
     table = ablation_table(manifest, records_of(manifest), predictions=predictions)
     assert any("is not known for uniform" in note for note in table.notes)
 

@@ -34,7 +34,7 @@ def compared(
     chosen = manifest or manifest_of([*wrong], range(num_seeds))
     arms = arm_results(chosen, by_key(*trials_of(wrong)))
     comparisons = ablation_comparisons(chosen, arms, predictions_of(wrong))
-    return {one.arm.arm.name: one for one in comparisons}
+    return {comparison.arm.arm.name: comparison for comparison in comparisons}
 
 
 def table_of(wrong: Wrong, manifest: Manifest | None = None) -> Table:
@@ -85,7 +85,9 @@ ALIKE: Wrong = {
 
 def test_an_arm_whose_seeds_vary_more_has_its_own_figure_above_the_table() -> None:
     table = table_of(ALIKE, manifest_of([*ALIKE], range(5)))
-    reach = {name: one.detectable for name, one in compared(ALIKE, num_seeds=5).items()}
+    reach = {
+        name: comparison.detectable for name, comparison in compared(ALIKE, num_seeds=5).items()
+    }
     assert reach["near"] == reach["close"]
     without = {name: ALIKE[name] for name in ("base", "near", "close")}
     (alone, _) = compared(without, num_seeds=5).values()
@@ -200,7 +202,7 @@ def test_a_table_says_where_the_figures_for_these_very_images_are() -> None:
     )
     assert table.for_programs is not None
     assert "seeds_alone_points" in {
-        name for one in table.for_programs.columns for name in one.fields
+        name for column in table.for_programs.columns for name in column.fields
     }
 
 
@@ -222,14 +224,14 @@ def test_a_table_of_untuned_arms_says_what_they_inherit(changes: Json, words: st
 def test_other_images_leave_seeds_alone(what: str) -> None:
     manifest = manifest_of([*CLEAR])
     predictions = predictions_of(CLEAR)
-    one = manifest.cell_keys()["clear", 1]
+    key = manifest.cell_keys()["clear", 1]
     match what:
         case "data":
-            predictions[one] = predictions_of(CLEAR, fingerprint="other")[one]
+            predictions[key] = predictions_of(CLEAR, fingerprint="other")[key]
         case "images":
-            predictions[one] = predictions_of(CLEAR, objects=[0] * 360)[one]
+            predictions[key] = predictions_of(CLEAR, objects=[0] * 360)[key]
         case _:
-            del predictions[one]
+            del predictions[key]
     arms = arm_results(manifest, by_key(*trials_of(CLEAR)))
     by_name = {o.arm.arm.name: o for o in ablation_comparisons(manifest, arms, predictions)}
     assert by_name["clear"].way is None
@@ -355,10 +357,11 @@ def test_to_diverge_is_never_better_even_than_a_baseline_worse_than_a_guess() ->
     manifest = manifest_of([*wrong], range(5))
     lost = [unfinished("wild", seed, Outcome.DIVERGED, "nan") for seed in (3, 4)]
     arms = arm_results(manifest, by_key(*trials_of(wrong), *lost))
-    one = ablation_comparisons(manifest, arms, predictions_of(wrong))[0]
-    assert one.p_value is not None
-    assert one.p_value > 0.07  # two of five that are 0 leave t at most 2.45 at 4 degrees of freedom
-    assert one.verdict == "undecided"
+    comparison = ablation_comparisons(manifest, arms, predictions_of(wrong))[0]
+    assert comparison.p_value is not None
+    # two of five that are 0 leave t at most 2.45 at 4 degrees of freedom
+    assert comparison.p_value > 0.07
+    assert comparison.verdict == "undecided"
 
 
 @pytest.mark.parametrize("wild", ["base", "arm"])
@@ -388,8 +391,10 @@ def test_where_too_few_seeds_are_left_the_verdict_is_on_how_often_arms_diverge(
     ]
     manifest = manifest_of([*wrong], range(5))
     records = by_key(*trials_of(wrong), *lost)
-    (one,) = ablation_comparisons(manifest, arm_results(manifest, records), predictions_of(wrong))
-    assert one.verdict == verdict
+    (comparison,) = ablation_comparisons(
+        manifest, arm_results(manifest, records), predictions_of(wrong)
+    )
+    assert comparison.verdict == verdict
     table = ablation_table(manifest, records, predictions=predictions_of(wrong))
     is_named = "Different from the baseline: wild (5 diverged)." in table.lead
     assert is_named == (verdict == "different")
@@ -406,11 +411,13 @@ def test_an_arm_whose_bad_trainings_failed_is_not_better() -> None:
     failed = [unfinished("arm", seed, Outcome.FAILED, "out of memory") for seed in (5, 6, 7)]
     manifest = manifest_of([*wrong], range(8))
     records = by_key(*trials_of(wrong), *failed)
-    (one,) = ablation_comparisons(manifest, arm_results(manifest, records), predictions_of(wrong))
-    assert one.way is not None
-    assert one.harsh is not None
-    assert float(one.way.mean) < 0
-    assert one.p_value == 1.0
+    (comparison,) = ablation_comparisons(
+        manifest, arm_results(manifest, records), predictions_of(wrong)
+    )
+    assert comparison.way is not None
+    assert comparison.harsh is not None
+    assert float(comparison.way.mean) < 0
+    assert comparison.p_value == 1.0
     notes = ablation_table(manifest, records, predictions=predictions_of(wrong)).notes
     said = "More trials failed in arm (3) than in the baseline (0). If bad trainings fail,"
     assert [note for note in notes if note.startswith(said)]
@@ -444,8 +451,8 @@ def test_equivalence_holds_for_the_table_and_not_for_each_arm_by_itself() -> Non
     for tenths in range(5, 60):
         manifest = manifest_of([*wrong], range(6), margin_points=tenths / 10)
         found = [*compared(wrong, manifest).values()]
-        alone = [one.equivalent_p or 1.0 for one in found]
+        alone = [comparison.equivalent_p or 1.0 for comparison in found]
         if max(alone) < 0.025 and min(alone) > 0.01:
-            assert {one.verdict for one in found} == {"undecided"}
+            assert {comparison.verdict for comparison in found} == {"undecided"}
             return
     raise AssertionError("no margin lies between both")
