@@ -79,10 +79,10 @@ class FittedTable:
         yield self._table(places, self._widths(places, options.max_width))
         if left_out := [c.title for n, c in enumerate(self._columns) if n not in places]:
             shows = f"{self._elsewhere} or a" if self._elsewhere else "A"
-            what = "it" if len(left_out) == 1 else "them"
+            pronoun = "it" if len(left_out) == 1 else "them"
             names = ", ".join(left_out)
             yield Text(
-                f"Left out at this width: {names}. {shows} wider terminal shows {what}.", "dim"
+                f"Left out at this width: {names}. {shows} wider terminal shows {pronoun}.", "dim"
             )
 
     def _table(self, places: Sequence[int], widths: Sequence[int]) -> Table:

@@ -114,7 +114,7 @@ def to_latex_fragment(table: Table) -> str:
     Title, lead and notes stand above it as comments, to be written into the paper's own caption.
     """
     table = shown(table)
-    words = (table.title, table.lead, *table.notes)
+    comments = (table.title, table.lead, *table.notes)
     tabular = _tabular(table, paragraph=r"p{0.27\textwidth}")
     needs = [r"\usepackage{booktabs}"]
     if _has_marks(table):
@@ -123,7 +123,7 @@ def to_latex_fragment(table: Table) -> str:
         needs.append(r"\usepackage[T1]{fontenc}")
     return "\n".join(
         [
-            *(f"% {escape_latex(word)}" for word in words if word),
+            *(f"% {escape_latex(comment)}" for comment in comments if comment),
             f"% It needs {' and '.join(needs)}.",
             *tabular,
             "",

@@ -28,14 +28,14 @@ _ROUNDING = 1e-9
 _SMALLEST_P = 0.001
 
 
-def heading(metric: Metric, words: str = "") -> str:
+def heading(metric: Metric, text: str = "") -> str:
     """Return the heading of a metric's values, with the unit that readers see.
 
     Args:
         metric: Whose values they are.
-        words: What they are called, the metric's own words by default.
+        text: Their name; by default the metric's own.
     """
-    return f"{words or metric.text}{' (%)' * metric.is_fraction}"
+    return f"{text or metric.text}{' (%)' * metric.is_fraction}"
 
 
 def field_name(metric: Metric) -> str:
@@ -43,10 +43,10 @@ def field_name(metric: Metric) -> str:
     return metric.name + "_percent" * metric.is_fraction
 
 
-def measured_column(metric: Metric, words: str) -> Column:
+def measured_column(metric: Metric, text: str) -> Column:
     """Return a column of cells as `measured_cell` gives them."""
     name = field_name(metric)
-    return Column(heading(metric, words), tuple(f"{name}{end}" for end in MEAN_ENDS))
+    return Column(heading(metric, text), tuple(f"{name}{end}" for end in MEAN_ENDS))
 
 
 def measured_interval(values: Iterable[float], metric: Metric) -> Interval:

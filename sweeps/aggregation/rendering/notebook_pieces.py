@@ -61,9 +61,9 @@ def block(title: str, *parts: str) -> str:
     return f"<div><strong>{text(title)}</strong>{''.join(parts)}</div>"
 
 
-def line(words: str) -> str:
+def line(content: str) -> str:
     """Return a line of text."""
-    return f"<div>{text(words)}</div>"
+    return f"<div>{text(content)}</div>"
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
@@ -86,14 +86,14 @@ def folded(title: str, part: str) -> str:
     return f"<details><summary>{text(title)}</summary>{part}</details>"
 
 
-def text(words: str) -> str:
+def text(content: str) -> str:
     """Return a text on one line, cut where it is long, with what is markup in HTML escaped."""
-    return html.escape(shortened(words, _LONGEST_TEXT))
+    return html.escape(shortened(content, _LONGEST_TEXT))
 
 
-def summary(kind: str, name: str, *words: str) -> str:
+def summary(kind: str, name: str, *details: str) -> str:
     """Return what `repr` gives: `<Plan quickstart: 9 cells, 3 to train>`, on one line."""
-    listed = ", ".join(one_line(word) for word in words if word)
+    listed = ", ".join(one_line(detail) for detail in details if detail)
     return f"<{kind} {shortened(name, 60)}{': ' * bool(listed)}{listed}>"
 
 

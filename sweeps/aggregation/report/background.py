@@ -263,7 +263,7 @@ def _base(manifest: Manifest) -> Iterator[Section]:
         return
     settings = flat_settings(arm.config)
     title = f"All settings of the baseline ({len(settings)})"
-    columns = tuple(Column(words, (words,), align="left") for words in ("Setting", "Value"))
+    columns = tuple(Column(title, (title,), align="left") for title in ("Setting", "Value"))
     rows = tuple(
         (text_cell(path), text_cell(shortened(text, _LONGEST_VALUE)))
         for path, text in settings.items()
@@ -279,9 +279,9 @@ def _data(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Section:
             if trial and trial.data_fingerprint:
                 place = (data_kind(arm), trial.data_fingerprint)
                 arms.setdefault(place, {})[arm.arm.name] = None
-    whole = {arm.name for arm in manifest.arms}
+    all_names = {arm.name for arm in manifest.arms}
     rows = [
-        (kind, fingerprint, "all" if {*names} == whole else ", ".join(names))
+        (kind, fingerprint, "all" if {*names} == all_names else ", ".join(names))
         for (kind, fingerprint), names in arms.items()
     ]
     title = "Data and code"
@@ -322,8 +322,8 @@ def runs_section(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Sect
         if trial is not None
     ]
     columns = tuple(
-        Column(words, (name,), align="left" if name in _LEFT else "right", hide_if_empty=True)
-        for name, words in _HEADINGS.items()
+        Column(title, (name,), align="left" if name in _LEFT else "right", hide_if_empty=True)
+        for name, title in _HEADINGS.items()
     )
     title = "Records and machines"
     table = Table("runs", title, columns, tuple(rows))

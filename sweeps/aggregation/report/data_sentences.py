@@ -35,8 +35,8 @@ def _share_words(arm: ArmResults) -> str:
     data: Any = arm.arm.config.get("data")
     settings: dict[str, Any] = data if isinstance(data, dict) else {}
     fraction, of_train = (settings.get(name, 1) for name in ("fraction", "train_fraction"))
-    words = f", {fraction:g} of every split, the test too" if fraction != 1 else ""
-    return words + (f", {of_train:g} of the training split alone" if of_train != 1 else "")
+    text = f", {fraction:g} of every split, the test too" if fraction != 1 else ""
+    return text + (f", {of_train:g} of the training split alone" if of_train != 1 else "")
 
 
 def _large_batch(arm: ArmResults, num_images: int) -> list[str]:

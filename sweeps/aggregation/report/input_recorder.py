@@ -26,14 +26,14 @@ class InputRecorder:
         curves: Metric -> trial key -> epoch -> value, of all that was asked for.
         predicted: Trial key -> predictions, of all that was asked for and is there.
         wrong: The same of the images that count in shares of evaluations.
-        found: Evaluation key -> trial key -> the arrays that it found.
+        arrays_read: Evaluation key -> trial key -> the arrays that it found.
     """
 
     results: Results
     curves: dict[str, dict[str, Mapping[int, float]]] = field(default_factory=dict)
     predicted: dict[str, Predictions] = field(default_factory=dict)
     wrong: dict[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
-    found: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict)
+    arrays_read: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     def histories(self, trials: Iterable[TrialRecord], metric: str) -> Histories:
         """Return one epoch metric of some trials. Each curve is read from the store once."""
@@ -58,9 +58,9 @@ class InputRecorder:
 
     def arrays(self, trials: Iterable[TrialRecord], evaluation_key: str) -> FoundArrays:
         """Return the arrays that an evaluation found of some trials."""
-        found = self.results.find_arrays(trials, evaluation_key)
-        self.found.setdefault(evaluation_key, {}).update(found)
-        return found
+        arrays = self.results.find_arrays(trials, evaluation_key)
+        self.arrays_read.setdefault(evaluation_key, {}).update(arrays)
+        return arrays
 
     def digest(self) -> str:
         """Return the SHA-256 of the manifest, the records and all that was read so far."""
@@ -80,7 +80,7 @@ class InputRecorder:
                 key: _predictions(predictions) for key, predictions in self.predicted.items()
             },
             **({"wrong": _wrong(self.wrong)} if self.wrong else {}),
-            **({"arrays": _arrays(self.found)} if any(self.found.values()) else {}),
+            **({"arrays": _arrays(self.arrays_read)} if any(self.arrays_read.values()) else {}),
             **({"earlier": num} if (num := self.results.num_earlier_sweeps) else {}),
         }
         text = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
@@ -132,13 +132,13 @@ def _wrong(wrong: WrongImages) -> dict[str, Any]:
     }
 
 
-def _arrays(found: Mapping[str, FoundArrays]) -> dict[str, Any]:
+def _arrays(arrays_read: Mapping[str, FoundArrays]) -> dict[str, Any]:
     return {
         evaluation: {
             trial: {name: _digest([values.reshape(-1)]) for name, values in arrays.items()}
             for trial, arrays in by_trial.items()
         }
-        for evaluation, by_trial in found.items()
+        for evaluation, by_trial in arrays_read.items()
     }
 
 

@@ -105,9 +105,9 @@ def _shown(arm: ArmResults) -> ArmSummary:
 def _note(arm: ArmResults) -> str:
     """Return an arm's description in Markdown: its changes and its number of trials."""
     changes = [f"`{path}` = `{text}`" for path, text in flat_settings(arm.arm.changes).items()]
-    what = ", ".join(changes) or "nothing changed"
+    text = ", ".join(changes) or "nothing changed"
     return (
-        f"{'The baseline' if arm.is_baseline else 'An arm'}: {what}.\n\n"
+        f"{'The baseline' if arm.is_baseline else 'An arm'}: {text}.\n\n"
         f"Means over {len(arm.counted)} finished of {len(arm.trials)} trials, with their "
         f"standard deviations. Written anew by each launch, and read by no table."
     )

@@ -94,8 +94,8 @@ def _covered(
             f"{not_covered(compared)}."
         )
         yield from notes.shared_notes(manifest, compared)
-        if words := split_sentence(manifest):
-            yield words
+        if sentence := split_sentence(manifest):
+            yield sentence
         yield Needed(f"Bold: holds for all comparisons together; {notes.margin_words(manifest)}")
 
 

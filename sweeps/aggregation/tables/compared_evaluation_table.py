@@ -115,7 +115,7 @@ def _columns(evaluated: ComparedEvaluation) -> tuple[Column, ...]:
     """Return the columns of the primary figure: those that a narrow terminal shows first."""
     figure = evaluated.primary.figure
     text = figure.metric.text
-    words = f"Mean {text}" if len(figure.weights) > 1 else f"{text[0].upper()}{text[1:]}"
+    title = f"Mean {text}" if len(figure.weights) > 1 else f"{text[0].upper()}{text[1:]}"
     clean = Column("From clean", (_CLEAN, f"{_CLEAN}_low", f"{_CLEAN}_high"))
     compared = (
         Column("Difference", ("difference", "low", "high", "difference_n"), is_answer=True),
@@ -124,7 +124,7 @@ def _columns(evaluated: ComparedEvaluation) -> tuple[Column, ...]:
     return (
         Column("Arm", ("arm", "is_baseline"), align="left"),
         Column("n", ("n", "num_planned"), hide_if_empty=True),
-        Column(heading(figure.metric, words), tuple(f"mean{end}" for end in MEAN_ENDS)),
+        Column(heading(figure.metric, title), tuple(f"mean{end}" for end in MEAN_ENDS)),
         *(compared if evaluated.primary.compared else ()),
         *((clean,) if figure.is_error else ()),
     )

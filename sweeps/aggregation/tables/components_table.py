@@ -96,11 +96,11 @@ def _component_marks(manifest: Manifest) -> tuple[tuple[str, ...], Marks]:
             f"components table out, or declare a LeaveOneOut or a FullFactorial."
         )
     factors = factors_of(manifest)
-    words = [_level_marks(factor) for factor in factors]
+    marks_of_factors = [_level_marks(factor) for factor in factors]
     return tuple(factor.name for factor in factors), {
         arm.name: [
             "" if (place := factor.place(arm.changes)) == ABSENT else marks[place]
-            for factor, marks in zip(factors, words, strict=True)
+            for factor, marks in zip(factors, marks_of_factors, strict=True)
         ]
         for arm in manifest.arms
     }
@@ -108,13 +108,13 @@ def _component_marks(manifest: Manifest) -> tuple[tuple[str, ...], Marks]:
 
 def _level_marks(factor: Factor) -> Sequence[str]:
     """Return a mark a level where a factor is there or not, else its levels in words."""
-    words = level_texts(factor.levels)
+    texts = level_texts(factor.levels)
     are_off = [is_off(level) for level in factor.levels]
     if sum(are_off) != 1:
-        return words
+        return texts
     if len(are_off) == 2:
         return [NONE if off else CHECK for off in are_off]
-    return [NONE if off else text for off, text in zip(are_off, words, strict=True)]
+    return [NONE if off else text for off, text in zip(are_off, texts, strict=True)]
 
 
 def _mark_cell(marks: Marks, row: ArmRow, *, place: int) -> Cell:

@@ -78,11 +78,11 @@ def _progress(confirmed: ConfirmationResults) -> Iterator[str]:
     results, drawn = confirmed.results, confirmed.random
     over, total = len(results.proposals) - results.count("unfinished"), results.search.num_asked
     trials = [trial for arm in confirmed.rows() for trial in arm.trials.values()]
-    left = sum(cell_state(trial) in {"missing", "unfinished"} for trial in trials)
+    num_ended = sum(cell_state(trial) not in {"missing", "unfinished"} for trial in trials)
     if confirmed.confirmation is None:
         yield "This search confirms nothing: its best arm is only the luckiest until it is."
-    elif confirmed.chosen and left:
-        yield f"The confirmation has not ended: {len(trials) - left} of {len(trials)} trials are."
+    elif confirmed.chosen and num_ended < len(trials):
+        yield f"The confirmation has not ended: {num_ended} of {len(trials)} trials are."
     elif confirmed.chosen:
         return
     elif over < total:

@@ -95,8 +95,8 @@ def confusion_figures(results: Results, name: str) -> tuple[Figure, ...]:
         if evaluation.kind != KIND:
             continue
         for arm in sorted(results.arms, key=lambda arm: not arm.is_baseline):
-            found = results.find_arrays(arm.counted.values(), evaluation.evaluation_key)
-            trials = [found[key] for key in sorted(found) if "counts" in found[key]]
+            arrays = results.find_arrays(arm.counted.values(), evaluation.evaluation_key)
+            trials = [arrays[key] for key in sorted(arrays) if "counts" in arrays[key]]
             if trials and len(figures) < _MOST_ARMS:
                 title = _title(arm.arm.name, evaluation, len(trials))
                 draw = partial(confusion_drawing, confused(trials), title)
@@ -161,5 +161,5 @@ def _draw_mistake(axes: "Axes", mistake: Mistake, names: tuple[str, ...]) -> Non
     is_coloured = image.shape[0] == 3
     pixels = np.clip(np.moveaxis(image, 0, -1), 0, 1) if is_coloured else image[0]
     axes.imshow(pixels, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
-    words = f"{class_name(names, mistake.label)}, taken for\n{class_name(names, mistake.predicted)}"
-    axes.set_title(f"{words} ({mistake.belief:.2f})", fontsize=7, color=GREY)
+    title = f"{class_name(names, mistake.label)}, taken for\n{class_name(names, mistake.predicted)}"
+    axes.set_title(f"{title} ({mistake.belief:.2f})", fontsize=7, color=GREY)

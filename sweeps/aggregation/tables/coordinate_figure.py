@@ -151,16 +151,16 @@ def _dress(axes: "Axes", manifest: Manifest, evaluated: ComparedEvaluation) -> N
     metric = evaluated.points[0].figure.metric
     assert metric.at is not None
     axis = axis_words(metric.at)
-    words = metric.words.removesuffix(f", {metric.at.text}") or metric.curve
+    curve_text = metric.words.removesuffix(f", {metric.at.text}") or metric.curve
     unit = f" ({metric.at.unit})" if metric.at.unit else ""
     axes.set_xlabel(f"{axis[0].upper()}{axis[1:]}{unit}")
-    axes.set_ylabel(heading(metric, words.capitalize()))
+    axes.set_ylabel(heading(metric, curve_text.capitalize()))
     places = [_place(point) for point in evaluated.points]
     if len(places) <= _MOST_TICKS:
         axes.set_xticks(places, [f"{place:g}" for place in places])
     axes.grid(axis="y", color=GRID, lw=0.6)
     axes.set_axisbelow(True)
-    title = f"{manifest.sweep}, {evaluated.evaluation.kind}: {words} over {axis}"
+    title = f"{manifest.sweep}, {evaluated.evaluation.kind}: {curve_text} over {axis}"
     axes.set_title(shortened(drawable(title), 90), loc="left", fontsize=10, parse_math=False)
 
 

@@ -180,14 +180,14 @@ def _dress(axes: "Axes", manifest: Manifest, spec: CurvesFigure, is_empty: bool)
     from matplotlib.ticker import MaxNLocator
 
     metric = manifest.metric(spec.metric)
-    words = metric.text
+    text = metric.text
     axes.set_xlabel("Epoch")
-    axes.set_ylabel(heading(metric, words.capitalize()))
+    axes.set_ylabel(heading(metric, text.capitalize()))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.grid(axis="y", color=GRID, lw=0.6)
     axes.set_axisbelow(True)
     axes.set_title(
-        f"{manifest.sweep}: {words} over the epochs", loc="left", fontsize=10, parse_math=False
+        f"{manifest.sweep}: {text} over the epochs", loc="left", fontsize=10, parse_math=False
     )
     if is_empty:
         axes.set(xticks=[], yticks=[])

@@ -79,7 +79,7 @@ def levels_figure(manifest: Manifest, effects: Effects) -> "Drawing":
     return figure
 
 
-def _grid(manifest: Manifest, num: int, what: str) -> "tuple[Drawing, Sequence[Axes]]":
+def _grid(manifest: Manifest, num: int, subject: str) -> "tuple[Drawing, Sequence[Axes]]":
     from matplotlib.figure import Figure as Drawing  # here, as it takes half a second to import
 
     rows = math.ceil(num / _ABREAST)
@@ -89,7 +89,7 @@ def _grid(manifest: Manifest, num: int, what: str) -> "tuple[Drawing, Sequence[A
     panels = figure.subplots(rows, min(num, _ABREAST), sharey=True, squeeze=False).ravel()
     for axes in panels[num:]:
         axes.axis("off")
-    title = "\n".join([*sentence, f"{manifest.sweep}: {what}"])
+    title = "\n".join([*sentence, f"{manifest.sweep}: {subject}"])
     figure.suptitle(title, x=0.01, ha="left", fontsize=10, parse_math=False)
     figure.supylabel("Test error (%)", fontsize=9)
     return figure, [*panels[:num]]
@@ -202,17 +202,17 @@ def legend_of_levels(effects: Effects) -> list[tuple[object, str]]:
     if any(effect.test and effect.test.way for effect in effects.estimated):
         images = "objects" if effects.crossed.objects is not None else "images"
         bar = Line2D([], [], color=BLUE, marker="o", ms=5.5, lw=2)
-        words = f"difference from the first, 95 % for new seeds and new test {images}"
-        entries.append((bar, words))
+        text = f"difference from the first, 95 % for new seeds and new test {images}"
+        entries.append((bar, text))
     else:
         bar = Line2D([], [], color=BLUE, marker="o", ms=5.5, lw=2, ls=(0, (2, 1.5)))
         entries.append((bar, "difference from the first, 95 % for new seeds alone, no verdict"))
     return entries
 
 
-def _more(num: int, what: str) -> str:
+def _more(num: int, noun: str) -> str:
     more = num - _MOST_PANELS
-    return f"Not drawn: {more} more {what}{'s' * (more > 1)}." if more > 0 else ""
+    return f"Not drawn: {more} more {noun}{'s' * (more > 1)}." if more > 0 else ""
 
 
 def _pairs(effects: Effects) -> list[Effect]:

@@ -253,7 +253,7 @@ def means_table(manifest: Manifest, effects: Effects, name: str) -> Table:
 
 def _mean_row(effects: Effects, level: LevelMean) -> tuple[Cell, ...]:
     factor = effects.factors[level.factor]
-    words = level_texts(factor.levels)[level.level]
+    text = level_texts(factor.levels)[level.level]
     mean = Cell("", (None,)) if level.mean is None else value_cell(level.mean, TEST_ERROR)
     difference = no_difference_cell()
     if level.difference is not None:
@@ -261,7 +261,7 @@ def _mean_row(effects: Effects, level: LevelMean) -> tuple[Cell, ...]:
         difference = difference_cell(shown, shown.n)
     return (
         Cell(one_line(factor.name) if not level.level else "", (factor.path,)),
-        Cell(words, (words,)),
+        Cell(text, (text,)),
         integer_cell(level.num_trials),
         mean,
         difference,

@@ -72,8 +72,8 @@ def compared_notes(
     yield from notes.alone_notes(compared)
     yield from notes.seeds_alone_notes(compared)
     yield from notes.shared_notes(manifest, compared)
-    if words := split_sentence(manifest):
-        yield words
+    if sentence := split_sentence(manifest):
+        yield sentence
     yield from notes.added_notes(manifest, compared)
     if compared and manifest.plan and manifest.plan.tuned:
         yield (
@@ -201,8 +201,8 @@ def recorded_notes(
     yield "n: finished trials that were evaluated, out of those of the arm."
     by_image = sorted({evaluation.looks_at for evaluation, mean in means if mean.errors})
     yield from notes.mean_notes((mean for _, mean in means), " and ".join(by_image) or "test")
-    if words := split_sentence(manifest):
-        yield words
+    if sentence := split_sentence(manifest):
+        yield sentence
     for split, images in (
         ("test", "test images, which nothing is chosen by"),
         ("validation", "validation images"),

@@ -54,8 +54,8 @@ def front_figure(results: FrontResults) -> "Figure":
     if results.arms:
         figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     else:
-        words = "No proposal has run to full length."
-        axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", style="italic")
+        text = "No proposal has run to full length."
+        axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", style="italic")
     return figure
 
 

@@ -104,9 +104,9 @@ def _row(arm: FrontArm, front: FrontResults) -> tuple[Cell, ...]:
 def _standing(arm: FrontArm) -> str:
     if arm.standing == "front":
         return "none is better in both"
-    words = {
+    relations = {
         "dominated": "dominated by",
         "within noise": "dominated within noise by",
         "not judged": "dominated, by how much is not known, by",
     }
-    return f"{words[arm.standing]} {listed(arm.dominated_by, 2)}"
+    return f"{relations[arm.standing]} {listed(arm.dominated_by, 2)}"

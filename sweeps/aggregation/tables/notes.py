@@ -376,11 +376,11 @@ def target_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
             )
     late = [arm for arm in arms if missed(arm)]
     for arm in late:
-        words = target_text(arm.arm.config)
+        target = target_text(arm.arm.config)
         epochs = most_epochs(arm.arm.config) or max(trial.epochs for trial in missed(arm))
         note = (
             f"{MISSED_MARK} {len(missed(arm))} of {len(arm.counted)} trials of {arm.shown_name} "
-            f"never reached their target{f' ({words})' * bool(words)} within {epochs} epochs."
+            f"never reached their target{f' ({target})' * bool(target)} within {epochs} epochs."
         )
         yield Needed(note) if arm is late[0] else note  # the first explains the mark
 
@@ -417,13 +417,13 @@ def matched_notes(
         )
         return
     are_matched = matched(arms, compared)
-    words = f"to the baseline's within {PLUS_MINUS}{points_text(within)}, the margin declared"
+    margin = f"to the baseline's within {PLUS_MINUS}{points_text(within)}, the margin declared"
     if equal := [arm for arm in arms if are_matched.get(arm.arm.name)]:
-        yield f"Matched: clean test errors of {arm_names(equal)} are equivalent {words}."
+        yield f"Matched: clean test errors of {arm_names(equal)} are equivalent {margin}."
     if apart := [arm for arm in arms if are_matched.get(arm.arm.name) is False]:
         yield (
             f"Not matched: clean test errors of {arm_names(apart)} are not shown to be equivalent "
-            f"{words}: other differences from it may come from that."
+            f"{margin}: other differences from it may come from that."
         )
 
 
@@ -466,12 +466,12 @@ def machine_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
 
     On another machine the same training ends in other last digits.
     """
-    for precision, words in _PRECISIONS.items():
+    for precision, text in _PRECISIONS.items():
         names = [arm.arm.name for arm in arms if arm.arm.config.get("precision") == precision]
         if names:
             who = "All trials" if len(names) == len(arms) else ", ".join(names)
             yield (
-                f"{who}: matrix products and convolutions were computed {words}, not in single "
+                f"{who}: matrix products and convolutions were computed {text}, not in single "
                 f"precision."
             )
     trials = [trial for arm in arms for trial in arm.counted.values()]

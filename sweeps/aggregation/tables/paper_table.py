@@ -135,8 +135,8 @@ def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
             f"Difference: from '{one_line(arms.baseline)}' in percentage points, paired by "
             f"seed; in brackets its 95 % interval for {covered(compared)}."
         )
-        if words := split_sentence(manifest):
-            yield words
+        if sentence := split_sentence(manifest):
+            yield sentence
         yield Needed(
             "Bold: different, by a verdict that holds for all comparisons together (Holm). What "
             "is not bold is not shown to be equal."

@@ -147,8 +147,8 @@ def published_note(spread: str, has_spread: bool) -> str:
         spread: What stands beside them, in words; "" where that is not known.
         has_spread: Whether any does.
     """
-    words = one_line(spread).rstrip(".") or "as published, its meaning not known"
-    of_spread = f"; {PLUS_MINUS} there: {words}" * has_spread
+    meaning = one_line(spread).rstrip(".") or "as published, its meaning not known"
+    of_spread = f"; {PLUS_MINUS} there: {meaning}" * has_spread
     return Needed(
         f"Published: the figure that the source gives, in percent{of_spread}. No difference from "
         f"ours is tested, as the published trials are not at hand: nothing is bold."

@@ -128,8 +128,8 @@ def objective_label(results: SearchResults) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _title(axes: "Axes", words: str) -> None:
-    axes.set_title(words, loc="left", fontsize=10, parse_math=False)
+def _title(axes: "Axes", text: str) -> None:
+    axes.set_title(text, loc="left", fontsize=10, parse_math=False)
 
 
 def _scatter(

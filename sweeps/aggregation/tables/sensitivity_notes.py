@@ -21,16 +21,16 @@ _MISSING = {
 def importance_notes(sensitivity: Sensitivity) -> Iterator[str]:
     """Yield which proposals count, and how to read the columns in their order."""
     yield from _sample(sensitivity)
-    for missing_reason, words in _MISSING.items():
+    for missing_reason, text in _MISSING.items():
         names = [
             one_line(setting.dimension.name)
             for setting in sensitivity.settings
             if setting.missing_reason == missing_reason
         ]
         if len(names) == len(sensitivity.settings):
-            yield f"No importance is given: {words}. See the means by value."
+            yield f"No importance is given: {text}. See the means by value."
         elif names:
-            yield f"No importance is given for {', '.join(names)}: {words}."
+            yield f"No importance is given for {', '.join(names)}: {text}."
     if any(setting.fanova for setting in sensitivity.settings):
         yield from _columns(sensitivity)
 

@@ -38,10 +38,10 @@ class _Inlined(XMLGenerator):
         if self._left_out or name in _LEFT_OUT:
             self._left_out += 1
             return
-        given = {str(key): str(attrs[key]) for key in attrs.getNames()}
+        svg_attributes = {str(key): str(attrs[key]) for key in attrs.getNames()}
         attributes = {
             key.removeprefix("xlink:"): self._renamed(key, value)
-            for key, value in given.items()
+            for key, value in svg_attributes.items()
             if not key.startswith("xmlns")
         }
         super().startElement(
@@ -69,8 +69,8 @@ class _Inlined(XMLGenerator):
             return f"#{self._prefix}{value.removeprefix('#')}" if value.startswith("#") else ""
         return _REFERENCE.sub(rf"url(#{self._prefix}\1)", value)
 
-    def _of_root(self, given: Mapping[str, str]) -> dict[str, str]:
-        others = {key: value for key, value in given.items() if key not in _OF_THE_ROOT}
+    def _of_root(self, attributes: Mapping[str, str]) -> dict[str, str]:
+        others = {key: value for key, value in attributes.items() if key not in _OF_THE_ROOT}
         joins = {"stroke-linejoin": "round", "stroke-linecap": "butt"}
         return {**others, **joins, "role": "img", "aria-label": self._label}
 

@@ -31,7 +31,7 @@ for name in {*sys.modules} - before:
 
 def test_a_report_loads_no_library_that_was_to_be_loaded_before(tmp_path: Path) -> None:
     FINISHED_DESIGN.unpacked(tmp_path)
-    words = (FINISHED_DESIGN.sweep, str(tmp_path / STORAGE))
-    command = [sys.executable, "-c", _REPORT, *words]
+    arguments = (FINISHED_DESIGN.sweep, str(tmp_path / STORAGE))
+    command = [sys.executable, "-c", _REPORT, *arguments]
     done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True)
     assert done.stdout == ""

@@ -155,7 +155,7 @@ def test_a_page_leads_to_no_other_address_and_runs_nothing(known):
             for value in content.values(name):
                 assert value.startswith("#") or value in {"report.html", "report-runs.html"}, value
         assert [t for t, _ in content.elements].count("style") == 1
-        assert not [name for _, given in content.elements for name in given if name[:2] == "on"]
+        assert not [name for _, names in content.elements for name in names if name[:2] == "on"]
     assert b"http" not in results_page(report).replace(b'http-equiv="Content', b"")
 
 
@@ -231,8 +231,8 @@ def test_the_digest_changes_with_any_input():
     others = records | by_key(finished("no decoder", 0, 6))
     warned = records | {key: records[key].model_copy(update={"warnings": ("odd",)})}
     digests = [
-        make_report(results_of(*given)).provenance.digest
-        for given in (
+        make_report(results_of(*inputs)).provenance.digest
+        for inputs in (
             (manifest, records),
             (manifest.model_copy(update={"margin_points": 0.5}), records),
             (manifest, others),

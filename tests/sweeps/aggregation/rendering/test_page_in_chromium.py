@@ -54,11 +54,11 @@ def folder(store, tmp_path) -> Path:
     return tmp_path / "reports" / "known"
 
 
-def asked(browser: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def asked(browser: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     common = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
     common.append("--allow-file-access-from-files")
     return subprocess.run(
-        [browser, *common, f"--user-data-dir={folder / 'profile'}", *words],
+        [browser, *common, f"--user-data-dir={folder / 'profile'}", *arguments],
         capture_output=True,
         text=True,
         timeout=300,
@@ -68,8 +68,8 @@ def asked(browser: str, folder: Path, *words: str) -> subprocess.CompletedProces
 
 @pytest.mark.parametrize("page", ["report.html", "report-runs.html"])
 def test_a_page_is_shown_without_a_complaint(page, browser, folder):
-    words = ["--enable-logging=stderr", "--dump-dom", (folder / page).as_uri()]
-    completed = asked(browser, folder, *words)
+    arguments = ["--enable-logging=stderr", "--dump-dom", (folder / page).as_uri()]
+    completed = asked(browser, folder, *arguments)
 
     assert "CONSOLE" not in completed.stderr
     assert "three rounds" in completed.stdout
@@ -80,9 +80,9 @@ def test_pictures_in_a_figure_are_shown(browser, folder):
     dot = base64.b64encode(png_of([[0]])).decode()
     picture = f'<svg><image width="9" height="9" href="data:image/png;base64,{dot}"/></svg>'
     page.write_text(page.read_text().replace("</main>", f"{picture}</main>"))
-    words = ["--enable-logging=stderr", "--dump-dom", page.as_uri()]
+    arguments = ["--enable-logging=stderr", "--dump-dom", page.as_uri()]
 
-    assert "CONSOLE" not in asked(browser, folder, *words).stderr
+    assert "CONSOLE" not in asked(browser, folder, *arguments).stderr
 
 
 @pytest.mark.parametrize("page", ["report.html", "report-runs.html"])
@@ -90,8 +90,8 @@ def test_pictures_in_a_figure_are_shown(browser, folder):
 def test_nothing_but_a_box_of_its_own_is_wider_than_the_screen(width, page, browser, folder):
     frame = folder / "frame.html"
     frame.write_text(FRAMED.format(page=(folder / page).as_uri(), width=width))
-    words = ["--virtual-time-budget=10000", "--dump-dom", frame.as_uri()]
-    match = re.search(r'id="told">([^<]*)<', asked(browser, folder, *words).stdout)
+    arguments = ["--virtual-time-budget=10000", "--dump-dom", frame.as_uri()]
+    match = re.search(r'id="told">([^<]*)<', asked(browser, folder, *arguments).stdout)
 
     assert match is not None
     assert match[1].split() == [str(width), "0", "0"]
@@ -99,8 +99,8 @@ def test_nothing_but_a_box_of_its_own_is_wider_than_the_screen(width, page, brow
 
 def test_on_paper_a_page_is_a4(browser, folder):
     paper = folder / "page.pdf"
-    words = ["--no-pdf-header-footer", f"--print-to-pdf={paper}"]
-    asked(browser, folder, *words, (folder / "report.html").as_uri())
+    arguments = ["--no-pdf-header-footer", f"--print-to-pdf={paper}"]
+    asked(browser, folder, *arguments, (folder / "report.html").as_uri())
     boxes = re.findall(rb"/MediaBox ?\[0 0 ([\d.]+) ([\d.]+)\]", paper.read_bytes())
 
     assert boxes

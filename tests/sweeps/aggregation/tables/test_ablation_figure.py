@@ -119,13 +119,13 @@ def lines_of(axes, width):
 
 def test_seeds_stand_on_the_left_and_nothing_there_looks_like_a_test():
     manifest, records = known_sweep()
-    left = ablation_figure(manifest, records, predictions_of(records)).axes[0]
+    seeds = ablation_figure(manifest, records, predictions_of(records)).axes[0]
 
-    assert sum(len(points.get_offsets()) for points in left.collections) == 3 * 3
-    spans = [line for line in left.lines if len({*line.get_xdata()}) > 1]
+    assert sum(len(points.get_offsets()) for points in seeds.collections) == 3 * 3
+    spans = [line for line in seeds.lines if len({*line.get_xdata()}) > 1]
     assert spans == []
-    assert list(left.patches) == []
-    assert list(left.containers) == []
+    assert list(seeds.patches) == []
+    assert list(seeds.containers) == []
 
 
 def test_on_the_right_stands_each_difference_with_the_intervals_of_the_table():

@@ -56,9 +56,9 @@ def section(
         arm: [np.flatnonzero(row[0]).tolist() for row in seeds] for arm, seeds in values.items()
     }
     moved = curve_evaluation(places)
-    trials, found = evaluated(by_key(*trials_of(wrong)), {"moved": values}, moved)
-    given = {"evaluations": [moved.model_dump(), BELIEF.model_dump()]} | more
-    manifest = manifest_of([*slopes], **given)
+    trials, wrong_images = evaluated(by_key(*trials_of(wrong)), {"moved": values}, moved)
+    content = {"evaluations": [moved.model_dump(), BELIEF.model_dump()]} | more
+    manifest = manifest_of([*slopes], **content)
     arms = tuple(arm.model_copy(update=of_arms) for arm in manifest.arms)
     manifest = manifest.model_copy(update={"arms": arms})
     trials = {key: trial.model_copy(update={"target": "missed"}) for key, trial in trials.items()}
@@ -67,7 +67,7 @@ def section(
         trials,
         histories=lambda records, metric: {},
         find_predictions=lambda records: predictions_of(wrong, ""),
-        find_wrong_images=lambda records: found if by_image else {},
+        find_wrong_images=lambda records: wrong_images if by_image else {},
     )
     made = make(table or EvaluationsTable(), results)
     assert made is not None

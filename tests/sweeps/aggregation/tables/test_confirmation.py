@@ -64,8 +64,8 @@ def test_the_value_that_chose_an_arm_stands_beside_its_confirmed_one() -> None:
 
 def test_a_chosen_arm_whose_record_of_the_search_is_lost_stays_in_the_table() -> None:
     manifest, records = confirmed_search()
-    left = {key: record for key, record in records.items() if key != trial_key(arm_name(3), 0)}
-    table = confirmation_table(manifest, left)
+    remaining = {key: record for key, record in records.items() if key != trial_key(arm_name(3), 0)}
+    table = confirmation_table(manifest, remaining)
     assert shown(table, "Arm") == ["proposal 1", "proposal 3", "proposal 2 (baseline)"]
     assert shown(table, "In the search")[1] == ""
     assert not any("as good in the search" in note for note in table.notes)

@@ -52,7 +52,7 @@ def test_the_figure_has_the_names_the_counts_and_the_mistakes(mistakes: Any) -> 
     assert ("cat, taken for\nfiery dog (0.90)" in texts) == bool(mistakes)
 
 
-def results(found: Any) -> Results:
+def results(find_arrays: Any) -> Results:
     evaluation = ManifestEvaluation(
         evaluation_key=KEY, kind="confusion", looks_at="test", metrics=Confusion().metrics
     )
@@ -66,7 +66,10 @@ def results(found: Any) -> Results:
         for seed in (0, 1)
     ]
     return Results(
-        manifest, {trial.trial_key: trial for trial in trials}, lambda *_: {}, find_arrays=found
+        manifest,
+        {trial.trial_key: trial for trial in trials},
+        lambda *_: {},
+        find_arrays=find_arrays,
     )
 
 
@@ -78,11 +81,11 @@ TABLE = (
 
 
 def test_a_report_has_a_figure_for_each_arm_and_its_digest_knows_them() -> None:
-    def found(trials: Any, key: str) -> Any:
+    def find_arrays(trials: Any, key: str) -> Any:
         assert key == KEY
         return {trial.trial_key: arrays((3, 0.9)) for trial in trials}
 
-    report = make_report(results(found))
+    report = make_report(results(find_arrays))
     section = next(section for section in report.sections if section.kind == "evaluations")
     assert [figure.name for figure in section.figures] == [
         "evaluations-confusion-1",

@@ -26,7 +26,7 @@ def figures(results: Results) -> dict[str, Figure]:
     return {figure.name: figure for figure in effect_figures(manifest, estimated, "effects")}
 
 
-def words(figure: Figure) -> str:
+def texts_of(figure: Figure) -> str:
     import matplotlib.text
 
     with figure_style():
@@ -44,7 +44,7 @@ def test_equal_results_give_equal_bytes():
 
 def test_each_panel_says_what_may_be_concluded():
     by_name = figures(crossed_results(crossed_manifest(), planted))
-    levels, pairs = words(by_name["effects-levels"]), words(by_name["effects-pairs"])
+    levels, pairs = texts_of(by_name["effects-levels"]), texts_of(by_name["effects-pairs"])
     assert "routing\n+12." in levels
     assert "points, effect" in levels
     assert "95 % for new seeds and new test images" in levels
@@ -55,7 +55,7 @@ def test_each_panel_says_what_may_be_concluded():
 def test_without_images_the_bars_are_of_seeds_alone():
     results = crossed_results(crossed_manifest(), planted)
     bare = Results(results.manifest, results.records, results.histories)
-    assert "seeds alone, no verdict" in words(figures(bare)["effects-levels"])
+    assert "seeds alone, no verdict" in texts_of(figures(bare)["effects-levels"])
 
 
 def test_a_level_without_a_result_says_so():
@@ -65,7 +65,7 @@ def test_a_level_without_a_result_says_so():
     lost = {cell.trial_key for cell in manifest.cells if "random" in cell.arm}
     remaining = {key: record for key, record in results.records.items() if key not in lost}
     by_name = figures(Results(manifest, remaining, results.histories, results.find_predictions))
-    assert "no result" in words(by_name["effects-levels"])
+    assert "no result" in texts_of(by_name["effects-levels"])
 
 
 def test_panels_that_are_not_drawn_are_counted():
@@ -73,4 +73,4 @@ def test_panels_that_are_not_drawn_are_counted():
     base = dict.fromkeys(factors, 0)
     arms = {"base": base} | {path: base | {path: 1} for path in factors}
     by_name = figures(crossed_results(crossed_manifest(factors, arms), lambda changes: 0.2))
-    assert "Not drawn: 1 more setting." in words(by_name["effects-levels"])
+    assert "Not drawn: 1 more setting." in texts_of(by_name["effects-levels"])

@@ -227,7 +227,7 @@ def test_a_sweep_without_factors_has_neither_table():
 
 
 @pytest.mark.parametrize(
-    ("levels", "words"),
+    ("levels", "text"),
     [
         ((1, 2, 3), "1, 2, 3"),
         ((True, False), "true \N{RIGHTWARDS ARROW} false"),
@@ -240,8 +240,8 @@ def test_a_sweep_without_factors_has_neither_table():
     ],
     ids=["numbers", "truths", "nothing and a list", "parts of one kind", "a part and a kind"],
 )
-def test_levels_stand_in_words(levels: tuple[Any, ...], words: str):
-    assert change_text(levels) == words
+def test_levels_stand_in_words(levels: tuple[Any, ...], text: str):
+    assert change_text(levels) == text
 
 
 def test_a_level_is_never_longer_than_a_cell():

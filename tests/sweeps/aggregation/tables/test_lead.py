@@ -49,7 +49,7 @@ def test_arms_without_a_result_are_not_undecided_but_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("losses", "words"),
+    ("losses", "text"),
     [
         ((nan, 1.0), "NaN"),
         ((inf, 1.0), "infinite"),
@@ -58,13 +58,13 @@ def test_arms_without_a_result_are_not_undecided_but_named() -> None:
     ],
 )
 def test_what_the_loss_of_a_diverged_trial_became_is_said_as_it_is(
-    losses: tuple[float, float], words: str
+    losses: tuple[float, float], text: str
 ) -> None:
     train, validation = losses
     (wild,) = diverged("wild", [0])
     trial = with_metrics(wild, train_loss=train, validation_loss=validation)
     table = table_of({"base": BASE}, manifest_of(["base", "wild"]), [trial])
-    start = f"Diverged: trials of wild whose loss became {words}, with the exact "
+    start = f"Diverged: trials of wild whose loss became {text}, with the exact "
     assert [note for note in table.notes if note.startswith(start)]
 
 
@@ -168,8 +168,8 @@ def test_a_table_of_a_sweep_that_was_launched_under_another_rule_says_so() -> No
         arm: [range(place, 6 + 2 * place + seed) for seed in range(3)]
         for place, arm in enumerate(("base", *"ab"))
     }
-    words = "judged by its own seeds alone: verdicts may differ"
-    assert words in " ".join(table_of(wrong).notes)
+    note = "judged by its own seeds alone: verdicts may differ"
+    assert note in " ".join(table_of(wrong).notes)
     shared = manifest_of([*wrong], verdict_rule="shared seeds")
     assert "beyond twice the others' variance" in " ".join(table_of(wrong, shared).notes)
     new = manifest_of([*wrong], verdict_rule=VERDICT_RULE)

@@ -154,8 +154,8 @@ def test_a_row_with_too_few_labels_is_refused_in_one_sentence() -> None:
 
 
 def departed(**paths: Any) -> Manifest:
-    given = {path.replace("__", "."): change for path, change in paths.items()}
-    return known()[0].model_copy(update={"departures": given})
+    departures = {path.replace("__", "."): change for path, change in paths.items()}
+    return known()[0].model_copy(update={"departures": departures})
 
 
 SMALLER = departed(stopping__epochs=(30, 3), seeds=([0, 1, 2, 3, 4], [0, 1, 2]))

@@ -93,9 +93,9 @@ def test_importances_are_drawn_with_their_bands():
     ]
     weighed = dataclasses.replace(analysis, settings=tuple(settings))
 
-    words = texts_of(importance_figure(weighed))
-    assert "importance (fANOVA)" in words
-    assert "by PED-ANOVA" in words
+    texts = texts_of(importance_figure(weighed))
+    assert "importance (fANOVA)" in texts
+    assert "by PED-ANOVA" in texts
     assert next(iter(images_of(weighed))) == "what-matters-importance"
 
 

@@ -277,8 +277,8 @@ def test_a_sweep_without_any_record_has_a_table_all_the_same():
 
 
 def test_the_column_of_gaps_is_hidden_from_readers_only_where_there_are_none():
-    whole = ablation_table(manifest_of(["a"], [0]), by_key(finished("a", 0, 5)))
+    table = ablation_table(manifest_of(["a"], [0]), by_key(finished("a", 0, 5)))
 
-    assert "Not counted" not in to_markdown(whole)
-    assert "num_missing" in to_csv(whole)
+    assert "Not counted" not in to_markdown(table)
+    assert "num_missing" in to_csv(table)
     assert "Not counted" in to_markdown(ablation_table(manifest_of(["a"], [0]), {}))

@@ -84,7 +84,7 @@ def test_programs_read_how_many_missed_where_any_has_a_target(make: Any) -> None
 
 
 @pytest.mark.parametrize(
-    ("stopping", "words", "epochs"),
+    ("stopping", "text", "epochs"),
     [
         (TARGET, "validation error at or below 4 %", 50),
         (TARGET | {"window": 0.002}, "validation error above 3.8 % and at or below 4 %", 50),
@@ -98,8 +98,8 @@ def test_programs_read_how_many_missed_where_any_has_a_target(make: Any) -> None
         (None, "", None),
     ],
 )
-def test_a_target_in_words(stopping: Any, words: str, epochs: int | None) -> None:
-    assert target_text({"stopping": stopping}) == words
+def test_a_target_in_words(stopping: Any, text: str, epochs: int | None) -> None:
+    assert target_text({"stopping": stopping}) == text
     assert most_epochs({"stopping": stopping}) == epochs
 
 

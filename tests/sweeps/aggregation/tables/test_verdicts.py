@@ -112,7 +112,7 @@ def test_an_arm_whose_seeds_vary_more_has_its_own_figure_above_the_table() -> No
 
 
 @pytest.mark.parametrize(
-    ("figures", "words"),
+    ("figures", "text"),
     [
         ([(4.0, "a"), (6.0, "b")], "a difference of about 6.0 points would be found in"),
         ([(4.0, "a"), (6.1, "b")], "a difference of about 4.0 points (a) to 6.1 points (b), "),
@@ -122,9 +122,9 @@ def test_an_arm_whose_seeds_vary_more_has_its_own_figure_above_the_table() -> No
     ],
 )
 def test_figures_that_agree_are_one_and_others_have_the_names_of_their_arms(
-    figures: list[tuple[float, str]], words: str
+    figures: list[tuple[float, str]], text: str
 ) -> None:
-    assert words in found_words(figures, "a difference", "arm")
+    assert text in found_words(figures, "a difference", "arm")
 
 
 def test_where_the_baseline_hardly_errs_no_difference_stands_above_the_table() -> None:
@@ -207,25 +207,25 @@ def test_a_table_says_where_the_figures_for_these_very_images_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "text"),
     [
         ({"model.routing": "uniform"}, "such as the learning rate"),
         ({"optimiser": {"learning_rate": 0.1}}, "that it does not change"),
     ],
 )
-def test_a_table_of_untuned_arms_says_what_they_inherit(changes: Json, words: str) -> None:
+def test_a_table_of_untuned_arms_says_what_they_inherit(changes: Json, text: str) -> None:
     manifest = manifest_of([*CLEAR])
     arms = (manifest.arms[0], manifest.arms[1].model_copy(update={"changes": changes}))
     table = table_of(CLEAR, manifest.model_copy(update={"arms": (*arms, manifest.arms[2])}))
-    assert f"No arm is tuned: settings {words} are inherited from the baseline." in table.notes
+    assert f"No arm is tuned: settings {text} are inherited from the baseline." in table.notes
 
 
-@pytest.mark.parametrize("what", ["data", "images", "gone"])
-def test_other_images_leave_seeds_alone(what: str) -> None:
+@pytest.mark.parametrize("difference", ["data", "images", "gone"])
+def test_other_images_leave_seeds_alone(difference: str) -> None:
     manifest = manifest_of([*CLEAR])
     predictions = predictions_of(CLEAR)
     key = manifest.cell_keys()["clear", 1]
-    match what:
+    match difference:
         case "data":
             predictions[key] = predictions_of(CLEAR, fingerprint="other")[key]
         case "images":
@@ -370,8 +370,8 @@ def test_nothing_is_equivalent_where_trials_diverged(wild: str) -> None:
         "base": [range(3 + seed % 2) for seed in range(6)],
         "arm": [range(1, 4 + seed % 3) for seed in range(6)],
     }
-    whole = manifest_of([*wrong], range(6), margin_points=5.0)
-    assert compared(wrong, whole)["arm"].verdict == "equivalent"
+    without_loss = manifest_of([*wrong], range(6), margin_points=5.0)
+    assert compared(wrong, without_loss)["arm"].verdict == "equivalent"
     lost = [unfinished(wild, seed, Outcome.DIVERGED, "nan") for seed in (6, 7, 8)]
     manifest = manifest_of([*wrong], range(9), margin_points=5.0)
     other = "arm" if wild == "base" else "base"
@@ -450,9 +450,9 @@ def test_equivalence_holds_for_the_table_and_not_for_each_arm_by_itself() -> Non
     wrong: Wrong = {"base": [range(3 + seed % 2) for seed in range(6)], **rows}
     for tenths in range(5, 60):
         manifest = manifest_of([*wrong], range(6), margin_points=tenths / 10)
-        found = [*compared(wrong, manifest).values()]
-        alone = [comparison.equivalent_p or 1.0 for comparison in found]
+        comparisons = [*compared(wrong, manifest).values()]
+        alone = [comparison.equivalent_p or 1.0 for comparison in comparisons]
         if max(alone) < 0.025 and min(alone) > 0.01:
-            assert {comparison.verdict for comparison in found} == {"undecided"}
+            assert {comparison.verdict for comparison in comparisons} == {"undecided"}
             return
     raise AssertionError("no margin lies between both")
