@@ -20,7 +20,7 @@ def data_sentences(arms: Sequence[ArmResults]) -> tuple[str, ...]:
     for arm in arms:
         ended = [trial for trial in arm.trials.values() if trial and trial.num_images]
         for trial in ended[:1]:
-            counts = one_line(image_counts_text(trial.num_images)) + _share_words(arm)
+            counts = one_line(image_counts_text(trial.num_images)) + _share_text(arm)
             names.setdefault(f"Data {data_kind(arm)}: {counts}", []).append(arm.arm.name)
             notes |= dict.fromkeys(_large_batch(arm, trial.num_images.get("training", 0)))
         notes |= dict.fromkeys(one_line(note) for trial in ended for note in trial.data_notes)
@@ -30,7 +30,7 @@ def data_sentences(arms: Sequence[ArmResults]) -> tuple[str, ...]:
     return (*by_arm, *notes)
 
 
-def _share_words(arm: ArmResults) -> str:
+def _share_text(arm: ArmResults) -> str:
     """Return which share of the data set these images are, "" if all."""
     data: Any = arm.arm.config.get("data")
     settings: dict[str, Any] = data if isinstance(data, dict) else {}

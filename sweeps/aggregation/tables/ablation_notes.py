@@ -96,7 +96,7 @@ def _covered(
         yield from notes.shared_notes(manifest, compared)
         if sentence := split_sentence(manifest):
             yield sentence
-        yield Needed(f"Bold: holds for all comparisons together; {notes.margin_words(manifest)}")
+        yield Needed(f"Bold: holds for all comparisons together; {notes.margin_text(manifest)}")
 
 
 def slack_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:

@@ -42,10 +42,10 @@ from sweeps.aggregation.tables.columns import (
     with_departures,
 )
 from sweeps.aggregation.tables.evaluations_notes import (
-    axis_words,
+    axis_text,
     compared_notes,
     evaluation_lead,
-    evaluation_words,
+    evaluation_text,
 )
 from sweeps.records.manifest import Manifest
 
@@ -84,7 +84,7 @@ def compared_evaluation_table(
     of_points = (_point_column(point, place) for place, point in enumerate(points))
     table = Table(
         name=name,
-        title=f"Evaluation {evaluation_words(evaluated.evaluation)} of {manifest.sweep}, by arm",
+        title=f"Evaluation {evaluation_text(evaluated.evaluation)} of {manifest.sweep}, by arm",
         lead=evaluation_lead(manifest, evaluated),
         columns=(*_columns(evaluated), *of_points, *_LAST),
         rows=tuple(rows),
@@ -133,7 +133,7 @@ def _columns(evaluated: ComparedEvaluation) -> tuple[Column, ...]:
 def _point_column(point: ComparedFigure, place: int) -> Column:
     at = point.figure.metric.at
     assert at is not None
-    return Column(f"{axis_words(at)} {at.value:g}", (f"point_{place}",))
+    return Column(f"{axis_text(at)} {at.value:g}", (f"point_{place}",))
 
 
 def _row(

@@ -19,7 +19,7 @@ from sweeps.aggregation.results.evaluation_comparisons import (
 from sweeps.aggregation.results.measured_arms import MeasuredArm
 from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.curves_figure import MOST_LINES, draw_legend, line_looks
-from sweeps.aggregation.tables.evaluations_notes import axis_words, evaluation_words
+from sweeps.aggregation.tables.evaluations_notes import axis_text, evaluation_text
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line, shortened
@@ -150,7 +150,7 @@ def _place(point: ComparedFigure) -> float:
 def _dress(axes: "Axes", manifest: Manifest, evaluated: ComparedEvaluation) -> None:
     metric = evaluated.points[0].figure.metric
     assert metric.at is not None
-    axis = axis_words(metric.at)
+    axis = axis_text(metric.at)
     curve_text = metric.words.removesuffix(f", {metric.at.text}") or metric.curve
     unit = f" ({metric.at.unit})" if metric.at.unit else ""
     axes.set_xlabel(f"{axis[0].upper()}{axis[1:]}{unit}")
@@ -168,7 +168,7 @@ def _notes(manifest: Manifest, evaluated: ComparedEvaluation, arms: Sequence[str
     if sentence := departure_sentence(manifest):
         yield sentence
     if evaluated.evaluation.settings:
-        yield shortened(f"Evaluation: {evaluation_words(evaluated.evaluation)}.", 300)
+        yield shortened(f"Evaluation: {evaluation_text(evaluated.evaluation)}.", 300)
     if not arms:
         yield "No trial has a result."
         return

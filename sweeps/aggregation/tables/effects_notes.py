@@ -82,7 +82,7 @@ def _reach(undecided: Sequence[Effect], effects: Effects) -> str:
     if not points:
         why = crossed.why_seeds_alone or "there are fewer than three seeds that differ"
         return f"no effect can be tested, as {why}"
-    return f"with {data}, {notes.found_words(points, 'an effect', 'effect')}"
+    return f"with {data}, {notes.reach_text(points, 'an effect', 'effect')}"
 
 
 def effect_notes(manifest: Manifest, arms: Sequence[ArmResults], effects: Effects) -> Iterator[str]:
@@ -145,7 +145,7 @@ def _covered(manifest: Manifest, effects: Effects) -> Iterator[str]:
     else:
         yield "Fewer than three seeds are common to the arms: there is no interval and no p."
     if effects.has_added_seeds:
-        yield Needed(notes.added_words(manifest))
+        yield Needed(notes.added_text(manifest))
 
 
 def _aliases(effects: Effects, *, is_partly_aliased: bool) -> Iterator[str]:

@@ -19,12 +19,12 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 
 
-def evaluation_words(evaluation: ManifestEvaluation) -> str:
+def evaluation_text(evaluation: ManifestEvaluation) -> str:
     """Return an evaluation's kind with its settings."""
     return evaluation_title(evaluation.kind, evaluation.settings)
 
 
-def axis_words(at: Coordinate) -> str:
+def axis_text(at: Coordinate) -> str:
     """Return the name of a coordinate as readers see it."""
     return at.name.replace("_", " ")
 
@@ -108,7 +108,7 @@ def _figure_name(evaluated: ComparedEvaluation) -> str:
     assert last is not None
     unit = f" {last.unit}" if last.unit else ""
     return (
-        f"the mean {figure.metric.text} over {axis_words(first)} from {first.value:g} to "
+        f"the mean {figure.metric.text} over {axis_text(first)} from {first.value:g} to "
         f"{last.value:g}{unit}"
     )
 
@@ -141,7 +141,7 @@ def _covered(manifest: Manifest, evaluated: ComparedEvaluation) -> Iterator[str]
             f"{covered(compared, split)}; {not_covered(compared)}."
         )
         yield Needed(
-            f"Bold: holds for {together}; {notes.margin_words(manifest)}{marked * bool(of_points)}"
+            f"Bold: holds for {together}; {notes.margin_text(manifest)}{marked * bool(of_points)}"
         )
     means = [mean_of_measured(measured) for measured in evaluated.primary.arms]
     of_means = [*notes.mean_notes(means, split)]

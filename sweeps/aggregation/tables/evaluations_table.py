@@ -30,7 +30,7 @@ from sweeps.aggregation.tables.compared_evaluation_table import (
 )
 from sweeps.aggregation.tables.confusion_figure import confusion_figures
 from sweeps.aggregation.tables.coordinate_figure import evaluation_figure, is_of
-from sweeps.aggregation.tables.evaluations_notes import evaluation_words, recorded_notes
+from sweeps.aggregation.tables.evaluations_notes import evaluation_text, recorded_notes
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -212,7 +212,7 @@ def _row(evaluation: ManifestEvaluation, metric: Metric, finished: _Finished) ->
     without = finished.num_without(evaluation)
     mean = recorded_mean_cell(finished.mean(evaluation, metric).interval, metric)
     return (
-        Cell(evaluation_words(evaluation), (evaluation.kind, evaluation.evaluation_key)),
+        Cell(evaluation_text(evaluation), (evaluation.kind, evaluation.evaluation_key)),
         Cell(
             heading(metric),
             (

@@ -138,10 +138,10 @@ def _reach(compared: Sequence[Comparison], split: str) -> str:
         reasons = dict.fromkeys(_why_none(comparison) for comparison in compared)
         why = f", as {'; '.join(reasons)}" if reasons else ""
         return f"no difference can be tested{why}"
-    return f"with {data}, {found_words(detectable, 'a difference', 'arm')}"
+    return f"with {data}, {reach_text(detectable, 'a difference', 'arm')}"
 
 
-def found_words(detectable: Sequence[tuple[float, str]], size: str, unit: str) -> str:
+def reach_text(detectable: Sequence[tuple[float, str]], size: str, unit: str) -> str:
     """Return what would be found: one figure where all agree, else the smallest and the largest.
 
     Args:
@@ -207,7 +207,7 @@ def seed_list(seeds: Sequence[int]) -> str:
     return f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
 
 
-def margin_words(manifest: Manifest) -> str:
+def margin_text(manifest: Manifest) -> str:
     """Return what a verdict other than "different" means."""
     if (within := manifest.margin_points) is None:
         return "undecided does not mean equal: no margin was declared."
@@ -267,13 +267,13 @@ def added_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[
     """Yield that seeds were added after looking, and what a verdict then needs."""
     if any(comparison.log_e is not None for comparison in compared):
         yield Needed(
-            f"{added_words(manifest)} With the first look, which had the whole level, arms without "
+            f"{added_text(manifest)} With the first look, which had the whole level, arms without "
             f"a difference have anything bold in at most {percent(MOST_WITH_ADDED):.0f} % of "
             f"tables."
         )
 
 
-def added_words(manifest: Manifest) -> str:
+def added_text(manifest: Manifest) -> str:
     """Return what a verdict needs where seeds were added after looking."""
     planned = ", ".join(map(str, manifest.planned_seeds))
     return (

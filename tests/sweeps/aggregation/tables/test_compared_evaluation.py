@@ -17,7 +17,7 @@ from sweeps.aggregation.rendering.figure_style import drawn
 from sweeps.aggregation.rendering.table import Table, shown
 from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.compared_evaluation_table import MOST_POINTS
-from sweeps.aggregation.tables.evaluations_notes import evaluation_words
+from sweeps.aggregation.tables.evaluations_notes import evaluation_text
 from sweeps.aggregation.tables.kinds import headlines, make
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest_evaluation import ManifestEvaluation
@@ -193,7 +193,7 @@ def test_settings_of_an_evaluation_are_words_and_lists_their_ends() -> None:
         "is_targeted": False,
     }
     evaluation = curve_evaluation(settings=settings)
-    assert evaluation_words(evaluation) == (
+    assert evaluation_text(evaluation) == (
         "moved (attack pgd, steps 20, epsilons 0 to 0.3, norm linf, is_targeted False)"
     )
 

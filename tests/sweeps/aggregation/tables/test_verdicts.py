@@ -15,7 +15,7 @@ from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
 from sweeps.aggregation.statistics.two_way import two_way
 from sweeps.aggregation.tables.ablation_table import ablation_table
-from sweeps.aggregation.tables.notes import OBJECTS_NOTE, failed_notes, found_words
+from sweeps.aggregation.tables.notes import OBJECTS_NOTE, failed_notes, reach_text
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Json, Outcome
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished
@@ -124,7 +124,7 @@ def test_an_arm_whose_seeds_vary_more_has_its_own_figure_above_the_table() -> No
 def test_figures_that_agree_are_one_and_others_have_the_names_of_their_arms(
     figures: list[tuple[float, str]], text: str
 ) -> None:
-    assert text in found_words(figures, "a difference", "arm")
+    assert text in reach_text(figures, "a difference", "arm")
 
 
 def test_where_the_baseline_hardly_errs_no_difference_stands_above_the_table() -> None:
