@@ -98,7 +98,7 @@ class FittedTable:
         return table
 
     def _that_fit(self, room: int) -> list[int] | None:
-        """Return the columns that fit at their narrowest, None if even the last ones do not."""
+        """Return the columns that fit at their least width, or None if no more can go."""
         going = [
             place
             for _, place in sorted(

@@ -41,7 +41,7 @@ def escape_markdown(text: str) -> str:
 
 
 def _paragraph(text: str) -> str:
-    """Return the escaped text, so that no line of it begins a list or a heading."""
+    """Return the text escaped, so that none of its lines begins a list or a heading."""
     return _BLOCK_START.sub(r"\1\\", escape_markdown(text))
 
 

@@ -81,7 +81,7 @@ def shown_interval(interval: Interval, metric: Metric) -> Interval:
 
 
 def ends_around_mean(interval: Interval) -> list[list[float]] | None:
-    """Return how far the ends lie below and above the mean, as figures draw it; None without."""
+    """Return the distances from the mean to both ends, or None without an interval."""
     if interval.mean is None or interval.low is None or interval.high is None:
         return None
     return [[interval.mean - interval.low], [interval.high - interval.mean]]
@@ -99,7 +99,7 @@ def value_cell(value: float, metric: Metric, digits: int = 2) -> Cell:
 
 
 def recorded_mean_cell(mean: Interval, metric: Metric) -> Cell:
-    """Return a mean; readers see fractions in percent, programs as they are recorded."""
+    """Return the cell of a mean. Its text has fractions in percent, its values as recorded."""
     digits = 2 if metric.is_fraction else 4
     return replace(mean_or_spread_cell(mean), text=measured_cell(mean, metric, digits).text)
 
@@ -112,7 +112,7 @@ def share_cell(share: Interval | None, digits: int = 1) -> Cell:
 
 
 def part_cell(part: float | None, digits: int = 1) -> Cell:
-    """Return a share of a whole that has no interval, in percent. Value: the number."""
+    """Return a share of a whole in percent, without an interval. Value: the number."""
     if part is None:
         return Cell("", (None,))
     return Cell(number_text(percent(part), digits), (percent(part),))
@@ -127,10 +127,9 @@ def p_cell(p_value: float | None) -> Cell:
 
 
 def detectable_text(points: float) -> str:
-    """Return how the smallest difference that can be shown is printed.
+    """Return the text of the smallest detectable difference, rounded up.
 
-    Rounded up, as it is shown from there on; beyond half of all images it is no figure, as arms
-    that differ so much do not spread as these do.
+    Beyond half of all images no number is given: arms that differ so much spread otherwise.
     """
     if points > MOST_POINTS:
         return f"over {MOST_POINTS}"

@@ -67,7 +67,7 @@ def line(content: str) -> str:
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return names with their values, a row each; those without a value are left out."""
+    """Return a table of names and their values. Names without a value are left out."""
     rows = "".join(
         f"<tr>{_cell('th', Shown(name), 'left')}{_cell('td', Shown(value), 'left')}</tr>"
         for name, value in pairs
@@ -87,7 +87,7 @@ def folded(title: str, part: str) -> str:
 
 
 def text(content: str) -> str:
-    """Return a text on one line, cut where it is long, with what is markup in HTML escaped."""
+    """Return a text on one line, shortened and escaped for HTML."""
     return html.escape(shortened(content, _LONGEST_TEXT))
 
 

@@ -9,9 +9,9 @@ from sweeps.storage.leftover_files import remove_leftovers
 
 
 def write_results(folder: Folder, files: Iterable[tuple[str, bytes]]) -> tuple[Path, ...]:
-    """Write files into a folder, which is made if it is missing; leave the others there.
+    """Write files into a folder. It is made if it does not exist, and its other files stay.
 
-    What a killed write has left there is removed.
+    Leftovers of a write that was killed are removed.
 
     Args:
         folder: Where they go.
@@ -21,7 +21,7 @@ def write_results(folder: Folder, files: Iterable[tuple[str, bytes]]) -> tuple[P
         Their paths.
 
     Raises:
-        BadInput: If one cannot be written, or a link leads the folder elsewhere.
+        BadInput: If a file cannot be written, or a link redirects the folder.
     """
     path, paths = folder.path, list[Path]()
     try:

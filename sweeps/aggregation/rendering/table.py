@@ -34,10 +34,10 @@ class Column:
 
     Attributes:
         title: Its heading for a reader.
-        fields: The names of the columns that it becomes in CSV.
-        hide_if_empty: Whether readers see it only where a cell of it has a text.
+        fields: The names of its columns in CSV.
+        hide_if_empty: Whether it is hidden from readers if none of its cells has a text.
         is_answer: Whether it says what the table is for: a narrow terminal leaves it out last.
-        cell: Makes its cell of what a row is of, where `rows_of` makes the rows.
+        cell: Makes its cell from the value that a row shows, for `rows_of`.
     """
 
     title: str
@@ -107,7 +107,7 @@ class Table:
 
     @property
     def main_notes(self) -> tuple[str, ...]:
-        """Six notes, in their order: those that a reader needs, and the first of the others."""
+        """All needed notes, filled up to six with the first others. They keep their order."""
         needed = [note for note in self.notes if isinstance(note, Needed)]
         others = [note for note in self.notes if not isinstance(note, Needed)]
         main = {*needed, *others[: max(0, MOST_NOTES - len(needed))]}
@@ -126,7 +126,7 @@ class Table:
 
     @property
     def notes_in_short(self) -> tuple[str, ...]:
-        """The main notes, and a last one that says where the others are."""
+        """The main notes, and one that says where to find the others."""
         more = f"{self.more_notes_title}: see {self.name}.md."
         return (*self.main_notes, *([more] if self.more_notes else ()))
 
@@ -146,7 +146,7 @@ class Table:
 
 
 def shown(table: Table) -> Table:
-    """Return what a reader sees of the table: all but the empty columns that may be hidden."""
+    """Return the table without its empty columns that readers need not see."""
     places = [
         place
         for place, column in enumerate(table.columns)

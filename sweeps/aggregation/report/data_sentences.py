@@ -10,7 +10,7 @@ from sweeps.records.plain_text import image_counts_text, large_batch_text, one_l
 def data_sentences(arms: Sequence[ArmResults]) -> tuple[str, ...]:
     """Return the numbers of images of each data set and the notes on it.
 
-    Records of trials that have not ended, and of earlier releases, do not tell them.
+    Records of unfinished trials and of earlier releases do not have these numbers.
 
     Args:
         arms: Those of a report, with their trials.
@@ -31,7 +31,7 @@ def data_sentences(arms: Sequence[ArmResults]) -> tuple[str, ...]:
 
 
 def _share_text(arm: ArmResults) -> str:
-    """Return which share of the data set these images are, "" if all."""
+    """Return the share of the data set that is used, or "" for all of it."""
     data: Any = arm.arm.config.get("data")
     settings: dict[str, Any] = data if isinstance(data, dict) else {}
     fraction, of_train = (settings.get(name, 1) for name in ("fraction", "train_fraction"))
@@ -40,7 +40,7 @@ def _share_text(arm: ArmResults) -> str:
 
 
 def _large_batch(arm: ArmResults, num_images: int) -> list[str]:
-    """Return the note on an arm whose batches are larger than the training split, if they are."""
+    """Return a note if an arm's batches are larger than its training split."""
     size: Any = arm.arm.config.get("batch_size")
     if not isinstance(size, int) or not 0 < num_images < size:
         return []

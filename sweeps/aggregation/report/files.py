@@ -143,7 +143,7 @@ def report(
 ) -> Report:
     """Rebuild a sweep's report from its records, write its files and store them with its run.
 
-    Where the store cannot be written to, the files are there and the report says so.
+    If the store cannot be written to, the files exist all the same, and the report says so.
 
     Args:
         sweep: The name of a launched sweep.
@@ -249,7 +249,7 @@ def write_paper(
 
 
 def why_not_published(store: RecordStore, sweep: str, report: Report) -> tuple[str, ...]:
-    """Publish the report; return a sentence where that fails, as the report itself is written."""
+    """Publish the report. If that fails, return the reason: the files are written already."""
     try:
         publish_report(store.publisher(), store.sweep_id(sweep), report)
     except (StoreUnreachable, OSError) as error:  # of somebody else's store, which may be read-only
@@ -269,7 +269,7 @@ def publish_report(records: ReportPublisher, sweep_id: str, report: Report) -> N
 
 
 def _check_files(manifest: Manifest, names: Sequence[str]) -> None:
-    """Check that no two files have one name, as tables derive names from their own."""
+    """Check that no two files share a name: tables derive further names from their own."""
     counts = Counter(names)
     if outside := next((name for name in names if Path(name).name != name), None):
         raise BadInput(f"'{outside}' cannot be a file's name: name the table by a word.")
@@ -280,7 +280,7 @@ def _check_files(manifest: Manifest, names: Sequence[str]) -> None:
 
 
 def _content(folder: Folder, name: str, expected: bytes) -> bytes | None:
-    """Return a file's content, None where it is missing, b"" where it cannot be the report's."""
+    """Return a file's content, None if it is missing, or b"" if it cannot be the report's."""
     try:
         return folder.read(name, most_bytes=len(expected))
     except FileNotFoundError:

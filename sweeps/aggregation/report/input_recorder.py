@@ -88,7 +88,7 @@ class InputRecorder:
 
 
 def _curve(curve: Mapping[int, float], stop: int | None) -> list[tuple[int, float]]:
-    """Return a curve in order, cut where the trial stopped: another sweep may resume it."""
+    """Return a curve in order, up to where the trial stopped: another sweep may resume it."""
     return sorted((epoch, value) for epoch, value in curve.items() if not stop or epoch <= stop)
 
 

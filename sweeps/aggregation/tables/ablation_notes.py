@@ -30,7 +30,7 @@ _LEARNING_RATE = "optimiser.learning_rate"
 def ablation_notes(
     manifest: Manifest, arms: Sequence[ArmResults], compared: Sequence[Comparison], csv: str
 ) -> Iterator[str]:
-    """Yield what the figures cover and what not, the most needed first.
+    """Yield what the figures cover and what they do not, the most needed first.
 
     Args:
         manifest: The sweep's purpose and design.
@@ -100,7 +100,7 @@ def _covered(
 
 
 def slack_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
-    """Yield how much better arms may be at what they were not given, and what bold makes of it."""
+    """Yield how much tuning may still improve each arm, and how bold allows for that."""
     if not manifest.plan or not manifest.plan.tuned or not compared:
         return
     slacks = {comparison.arm.arm.name: comparison.slack[0] for comparison in compared}
@@ -126,7 +126,7 @@ def slack_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[
 
 
 def length_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
-    """Yield which arms were trained for other numbers of epochs than the baseline, as declared."""
+    """Yield which arms were declared with other numbers of epochs than the baseline."""
     for baseline in (arm for arm in arms if arm.is_baseline):
         others = [
             f"{arm.shown_name} {_epochs(arm)}"
@@ -144,7 +144,7 @@ def _epochs(arm: ArmResults) -> str:
 
 
 def _untuned(manifest: Manifest) -> Iterator[str]:
-    """Yield that arms which differ in one factor have all else as it suits the baseline."""
+    """Yield that untuned arms inherit all other settings from the baseline."""
     plan, design = manifest.plan, manifest.design
     if (plan and (plan.tuned or plan.adds_up)) or (design and design.factors):
         return

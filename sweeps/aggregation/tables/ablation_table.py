@@ -63,7 +63,7 @@ class ArmRow:
     Attributes:
         group: Arms with identical results, usually one.
         compared: Their difference from the baseline, None for the baseline's own.
-        is_whole: Whether all trials of the sweep count, so that nothing is said of n.
+        is_whole: Whether all trials of the sweep count, so that n is not shown.
     """
 
     group: Sequence[ArmResults]
@@ -79,7 +79,7 @@ class ArmRow:
 def arm_rows(
     groups: Sequence[Sequence[ArmResults]], compared: Sequence[Comparison]
 ) -> list[ArmRow]:
-    """Return what the rows of groups of arms are of."""
+    """Return the rows of groups of arms."""
     by_arm = {arm.arm.name: comparison for comparison in compared for arm in comparison.arms}
     is_whole = all(len(arm.counted) == len(arm.trials) for group in groups for arm in group)
     return [ArmRow(group, by_arm.get(group[0].arm.name), is_whole) for group in groups]
@@ -161,7 +161,7 @@ def make_ablation(declared: AblationTable, results: Results) -> Section:
 def pairs_table(
     arms: Sequence[ArmResults], predictions: Mapping[str, Predictions], name: str
 ) -> Table | None:
-    """Return one row a pair of networks of one seed: on how many images only one errs.
+    """Return a row for each pair of networks of one seed: on how many images only one errs.
 
     None where no pair can be compared image by image.
     """
@@ -228,7 +228,7 @@ def ablation_values(
         arms: Arms of the sweep, in its order.
         compared: Each group of arms with the baseline.
         name: Name of the table.
-        is_tuned: Whether arms were tuned, so that tuning has left something open.
+        is_tuned: Whether arms were tuned, so that a better setting may exist.
     """
     by_arm = {arm.arm.name: comparison for comparison in compared for arm in comparison.arms}
     baseline = next(arm for arm in arms if arm.is_baseline)
@@ -270,7 +270,7 @@ def _common(
 
 
 def _slack(arm: ArmResults, compared: Mapping[str, Comparison]) -> float | None:
-    """Return how many points an arm may lie above its best, None where it is not known."""
+    """Return how many points an arm may lie above its best, or None if that is unknown."""
     ours = [comparison.slack[0] for comparison in [compared.get(arm.arm.name)] if comparison]
     theirs = [comparison.slack[1] for comparison in compared.values()] if arm.is_baseline else []
     slack = next(iter((*ours, *theirs)), None)

@@ -41,7 +41,7 @@ def gap_cell(arm: ArmResults) -> Cell:
 
 
 def diverged_cell(arm: ArmResults) -> Cell:
-    """Return `2 of 5 (5 % to 85 %)`, nothing where none diverged. Values: count, low, high."""
+    """Return `2 of 5 (5 % to 85 %)`, or no text if none diverged. Values: count, low, high."""
     diverged = diverged_share(arm)
     values = (int(diverged.count), diverged.low, diverged.high)
     if not diverged.count:
@@ -102,7 +102,7 @@ def with_departures(manifest: Manifest, table: Table) -> Table:
 
 
 def is_alone(comparison: Comparison) -> bool:
-    """Whether only the interval of this arm leaves out 0, and not that for all comparisons."""
+    """Whether the arm's own interval leaves out 0, but its simultaneous interval does not."""
     together = comparison.simultaneous
     is_within = together is not None and not together.excludes_zero
     return comparison.verdict == "undecided" and is_within and comparison.difference.excludes_zero
@@ -116,7 +116,7 @@ def is_of_objects(comparison: Comparison) -> bool:
 def difference_of(compared: Comparison | None, n: int) -> Cell:
     """Return the difference from the baseline in points, empty for the baseline's own.
 
-    One whose interval leaves out 0 alone, and not together with all others, is marked.
+    It is marked if its interval leaves out 0 only by itself.
     """
     if compared is None:
         return Cell("", (None, None, None, None))
@@ -166,7 +166,7 @@ def arm_values(arm: ArmResults, first: str) -> dict[str, Value]:
 
 
 def difference_values(comparison: Comparison | None) -> dict[str, Value]:
-    """Return the values of a comparison; each is None where there is no comparison."""
+    """Return the values of a comparison. All are None without one."""
     way = comparison.way if comparison else None
     shared = way.shared if way else None
     return {
@@ -193,7 +193,7 @@ def difference_values(comparison: Comparison | None) -> dict[str, Value]:
 
 
 def interval_values(name: str, interval: Interval | None) -> dict[str, Value]:
-    """Return mean and ends of an interval in points; each is None where there is none."""
+    """Return an interval's mean and ends in points. All are None without one."""
     ends = (interval.mean, interval.low, interval.high) if interval else (None,) * 3
     return {f"{name}{end}": points(v) for end, v in zip(("", "_low", "_high"), ends, strict=True)}
 

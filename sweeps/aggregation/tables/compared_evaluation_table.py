@@ -253,7 +253,7 @@ def _values(
 
 
 def coordinate_values(at: Coordinate | None) -> dict[str, Value]:
-    """Return where on which axis a metric is measured; empty where it is at no point."""
+    """Return the coordinate at which a metric is measured. All values are None without one."""
     return {
         "coordinate": at.name if at else None,
         "at": at.value if at else None,

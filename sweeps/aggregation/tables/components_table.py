@@ -40,7 +40,7 @@ def components_table(
     compared: Sequence[Comparison],
     name: str = "components",
 ) -> Table:
-    """Return one row an arm: a column a component or factor, the error, and the difference.
+    """Return a row for each arm: its components or levels, its error, and the difference.
 
     Args:
         manifest: Manifest of a design of components or factors.
@@ -107,7 +107,7 @@ def _component_marks(manifest: Manifest) -> tuple[tuple[str, ...], Marks]:
 
 
 def _level_marks(factor: Factor) -> Sequence[str]:
-    """Return a mark a level where a factor is there or not, else its levels in words."""
+    """Return a mark for each level that is on or off, and a text for any other."""
     texts = level_texts(factor.levels)
     are_off = [is_off(level) for level in factor.levels]
     if sum(are_off) != 1:

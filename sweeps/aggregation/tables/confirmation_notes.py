@@ -26,7 +26,7 @@ def _once(compared: Iterable[Comparison]) -> list[Comparison]:
 
 
 def _random_lead(confirmed: ConfirmationResults) -> str:
-    """Return what is known of random points, "" where they are not asked or nothing is compared."""
+    """Return the verdict against random points, or "" without a comparison."""
     drawn = confirmed.random
     if drawn is None or drawn.best is None or not drawn.best.counted:
         return ""
@@ -74,7 +74,7 @@ def confirmation_notes(confirmed: ConfirmationResults, manifest: Manifest) -> It
 
 
 def _progress(confirmed: ConfirmationResults) -> Iterator[str]:
-    """Yield how far the search and its confirmation are, nothing where both are over."""
+    """Yield how far the search and its confirmation are, unless both are over."""
     results, drawn = confirmed.results, confirmed.random
     over, total = len(results.proposals) - results.count("unfinished"), results.search.num_asked
     trials = [trial for arm in confirmed.rows() for trial in arm.trials.values()]
@@ -131,7 +131,7 @@ def _confirmed_arms(confirmed: ConfirmationResults) -> str:
 
 
 def _compared(confirmed: ConfirmationResults) -> Iterator[str]:
-    """Yield what the arms are held against, and what the intervals cover."""
+    """Yield what the arms are compared with, and what the intervals cover."""
     baseline, compared = confirmed.baseline, confirmed.compared.values()
     if baseline is None:
         yield "There is no baseline: none of the first random proposals ran to full length."
@@ -188,7 +188,7 @@ def _random(confirmed: ConfirmationResults) -> Iterator[str]:
 
 
 def _choice(confirmed: ConfirmationResults, manifest: Manifest) -> Iterator[str]:
-    """Yield what chose the arms, and by what chance others as good were not chosen."""
+    """Yield how the arms were chosen, and whether others were as good."""
     results = confirmed.results
     luckiest = "one of the best" if results.search.cost else "the best"
     yield (

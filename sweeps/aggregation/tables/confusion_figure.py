@@ -40,12 +40,12 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Confused:
-    """What an arm takes for what.
+    """The confusion matrix of an arm, with its surest mistakes.
 
     Attributes:
-        counts: Images of all trials, by true class and by what they are taken for.
-        mistakes: Those with most belief, each image once.
-        names: What classes are called, () if by their numbers.
+        counts: Numbers of images of all trials, by true and by predicted class.
+        mistakes: Those with the highest belief, each image once.
+        names: Names of the classes; () if they have numbers alone.
     """
 
     counts: np.ndarray
@@ -54,7 +54,7 @@ class Confused:
 
 
 def confused(trials: Iterable[Arrays]) -> Confused:
-    """Return what one or more trials of an arm take for what.
+    """Return the confusion of one or more trials of an arm.
 
     Args:
         trials: The arrays that the evaluation gave of each, at least one.

@@ -86,7 +86,7 @@ def _finished(arm: ArmResults) -> list[TrialRecord]:
 
 
 def _in_sum(manifest: Manifest, records: Mapping[str, TrialRecord]) -> str:
-    """Return how long all trials of a sweep trained, those too that did not finish."""
+    """Return how long all trials of a sweep trained, with those that did not finish."""
     by_device = dict[str, list[float]]()
     for key in sorted({cell.trial_key for cell in manifest.cells} & records.keys()):
         if seconds := records[key].duration_seconds:

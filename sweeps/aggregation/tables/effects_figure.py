@@ -216,7 +216,7 @@ def _more(num: int, noun: str) -> str:
 
 
 def _pairs(effects: Effects) -> list[Effect]:
-    """Return the interactions that can be estimated, by p, those without one last."""
+    """Return the interactions that can be estimated, by p. Those without p are last."""
     pairs = [effect for effect in effects.estimated if effect.is_interaction]
 
     def doubt(effect: Effect) -> float:
@@ -227,7 +227,7 @@ def _pairs(effects: Effects) -> list[Effect]:
 
 
 def pairs_figure(manifest: Manifest, effects: Effects) -> "Drawing":
-    """Return mean test error by two factors at a time, those first that are surest to depend.
+    """Return mean test error by two factors at a time, the surest interactions first.
 
     Lines that are not parallel are an interaction of these trials; the words above each panel say
     what may be concluded from it.

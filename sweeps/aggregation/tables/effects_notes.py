@@ -55,7 +55,7 @@ def _named(some: Sequence[Effect], effects: Effects) -> str:
 
 
 def effect_name(effect: Effect, effects: Effects) -> str:
-    """Return what an effect is called, with those that it cannot be distinguished from."""
+    """Return an effect's name, with those of its aliases."""
     name, others = _name(effect.term, effects), [_name(term, effects) for term in effect.aliases]
     return f"{name} (or {listed(others, _MOST_ALIASES)})" if others else name
 

@@ -269,12 +269,12 @@ def _mean_row(effects: Effects, level: LevelMean) -> tuple[Cell, ...]:
 
 
 def shares_table(manifest: Manifest, effects: Effects, shares: VarianceShares, name: str) -> Table:
-    """Return one row a setting and one a pair. Nothing is bold.
+    """Return the shares: a row for each setting and for each pair. Nothing is bold.
 
     Args:
         manifest: Manifest of a full factorial.
         effects: Its effects.
-        shares: There is at least one.
+        shares: The shares of its settings and pairs, at least one.
         name: The table's.
     """
     noise = "seeds and images" if shares.covers_images else "seeds"

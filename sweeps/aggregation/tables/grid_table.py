@@ -65,7 +65,7 @@ class _Grid:
         return self.arms.get(cell.arm or "")
 
     def places(self) -> Iterator[tuple[GridRow, str, GridCell]]:
-        """Yield row, column's heading and cell, row by row."""
+        """Yield each cell after its row and its column's heading, row by row."""
         for row in self.spec.rows:
             for heading, cell in zip(self.spec.columns, row.cells, strict=True):
                 yield row, heading, cell
@@ -138,7 +138,7 @@ def _lines(row: GridRow, grid: _Grid) -> Iterator[tuple[Cell, ...]]:
 
 
 def _seen_cell(cell: GridCell, grid: _Grid) -> Cell:
-    """Return our value with n where it is not as planned, or the reason why there is no value."""
+    """Return our value, with n if it is not as planned, or the reason why there is none."""
     arm = grid.arm(cell)
     if arm is None:
         return Cell("", (None,))
@@ -172,7 +172,7 @@ def _notes(manifest: Manifest, grid: _Grid) -> Iterator[str]:
 
 
 def _metric_notes(grid: _Grid) -> Iterator[str]:
-    """Say which error the values of a row are, once where a whole row has the same."""
+    """Yield the metric of each place, or of a whole row if it has only one."""
     for row in grid.spec.rows:
         metrics = {cell.metric for cell in row.cells}
         if len(metrics) == 1:

@@ -81,7 +81,7 @@ def comparison_lead(
 def verdicts(
     manifest: Manifest, compared: Sequence[Comparison], split: str = "test"
 ) -> Iterator[str]:
-    """Yield which arms differ, which are equivalent, and what could be shown of the others.
+    """Yield which arms differ, which are equivalent, and what is detectable in the others.
 
     Args:
         manifest: The sweep's margin.
@@ -121,7 +121,7 @@ def named(compared: Sequence[Comparison], *, with_means: bool = False, longest: 
 
 
 def _reach(compared: Sequence[Comparison], split: str) -> str:
-    """Return the smallest difference that these would show, at the power that is printed."""
+    """Return the smallest difference that these can detect at the printed power."""
     detectable = [
         (points, named([comparison], longest=60))
         for comparison in compared
@@ -142,13 +142,12 @@ def _reach(compared: Sequence[Comparison], split: str) -> str:
 
 
 def reach_text(detectable: Sequence[tuple[float, str]], size: str, unit: str) -> str:
-    """Return what would be found: one figure where all agree, else the smallest and the largest.
+    """Return the detectable sizes in a clause: one number if all agree, else their range.
 
     Args:
-        detectable: The smallest size that would be found, in points, with the name of the
-            comparison; one at least.
-        size: Whose size it is, with the article: "a difference".
-        unit: What the names are of, in one word.
+        detectable: The smallest detectable size of each comparison, in points, and its name.
+        size: What has this size, with its article: "a difference".
+        unit: What has these names, in one word: "arm".
     """
     (least, first), (most, last) = min(detectable), max(detectable)
     smallest, largest = detectable_text(least), detectable_text(most)
@@ -215,7 +214,7 @@ def margin_text(manifest: Manifest) -> str:
 
 
 def alone_notes(compared: Iterable[Comparison]) -> Iterator[str]:
-    """Yield what the mark behind an interval means, where any has it."""
+    """Yield what the mark behind an interval means, if any interval has it."""
     if num := max(
         (comparison.num_together for comparison in compared if is_alone(comparison)), default=0
     ):
@@ -264,7 +263,7 @@ def seeds_alone_notes(compared: Sequence[Comparison]) -> Iterator[str]:
 
 
 def added_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
-    """Yield that seeds were added after looking, and what a verdict then needs."""
+    """Yield that seeds were added after a look, and what a verdict then needs."""
     if any(comparison.log_e is not None for comparison in compared):
         yield Needed(
             f"{added_text(manifest)} With the first look, which had the whole level, arms without "
@@ -307,7 +306,7 @@ def _diverged_losses(arms: Sequence[ArmResults]) -> str:
 
 
 def failed_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
-    """Yield what failed trials do to verdicts where an arm has other ones than the baseline."""
+    """Yield how failed trials affect verdicts, if an arm has more or fewer than the baseline."""
     usual = sum(arm.count("failed") for arm in arms if arm.is_baseline)
     counts = {arm.shown_name: arm.count("failed") for arm in arms}
     more = [f"{name} ({number})" for name, number in counts.items() if number > usual]
@@ -428,7 +427,7 @@ def matched_notes(
 
 
 def gap_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
-    """Yield that cells without a result are left out of the means, where there are any."""
+    """Yield that the means leave out cells without a result, if there are any."""
     if any(len(arm.counted) < len(arm.trials) for arm in arms):
         yield "Trials that failed, diverged, are missing or unfinished are left out of the means."
 
@@ -462,9 +461,9 @@ def health_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
 
 
 def machine_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
-    """Yield who was not trained in full precision, and where a table mixes machines.
+    """Yield which arms were not trained in full precision, and where a table mixes machines.
 
-    On another machine the same training ends in other last digits.
+    The same training ends in other last digits on another machine.
     """
     for precision, text in _PRECISIONS.items():
         names = [arm.arm.name for arm in arms if arm.arm.config.get("precision") == precision]

@@ -130,7 +130,7 @@ def own_note(manifest: Manifest, arms: Sequence[ArmResults], values: str) -> str
     Args:
         manifest: The sweep's manifest.
         arms: Those in the table.
-        values: Which they are: "mean test error in percent".
+        values: What they are, such as "mean test error in percent".
     """
     epochs = sorted({trial.epochs for arm in arms for trial in arm.counted.values()})
     length = f", number {' to '.join(map(str, epochs[:: len(epochs) - 1 or 1]))}" if epochs else ""
@@ -144,8 +144,8 @@ def published_note(spread: str, has_spread: bool) -> str:
     """Return the note on the published values.
 
     Args:
-        spread: What stands beside them, in words; "" where that is not known.
-        has_spread: Whether any does.
+        spread: What the published ± is; "" if that is not known.
+        has_spread: Whether any published value has a ±.
     """
     meaning = one_line(spread).rstrip(".") or "as published, its meaning not known"
     of_spread = f"; {PLUS_MINUS} there: {meaning}" * has_spread

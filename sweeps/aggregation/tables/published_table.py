@@ -93,7 +93,7 @@ def _names(spec: PublishedTable) -> dict[str, None]:
 
 
 def _label_columns(headings: Sequence[str]) -> tuple[Column, ...]:
-    """Return a column a heading; its name in CSV is the heading's letters, or its place."""
+    """Return a column for each heading. Its CSV name is the heading's letters, or its place."""
     taken = {field for column in _COLUMNS for field in column.fields} | _LATER_FIELDS
     fields: list[str] = []
     for place, heading in enumerate(headings, start=1):

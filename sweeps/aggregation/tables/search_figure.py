@@ -85,8 +85,8 @@ def history_figure(results: SearchResults) -> "Figure":
 def parallel_figure(results: SearchResults) -> "Figure":
     """Return each counted trial as a line through its settings to its objective.
 
-    The better the objective, the darker the line; the best few are coloured. Past a setting that a
-    trial has not its line goes on thinly, without a mark there.
+    The better the objective, the darker the line; the best few are coloured. At a setting that a
+    trial does not have, its line goes on thinly, without a mark.
     """
     from matplotlib.figure import Figure
 

@@ -249,7 +249,7 @@ def _values(sensitivity: Sensitivity) -> list[float]:
 
 
 def _limit(axes: "Axes", sensitivity: Sensitivity) -> None:
-    """Let the panels, which share their height, hold all of it, and no error that cannot be."""
+    """Set the y limits that all panels share: around all values, within possible errors."""
     values = _values(sensitivity)
     ends = [end for setting in sensitivity.settings for end in _ends(sensitivity, setting)]
     low, high = min((*values, *ends)), max((*values, *ends))

@@ -61,9 +61,9 @@ def trials_table(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Tabl
 
 
 def trial_rows(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[dict[str, Value]]:
-    """Return a mapping a cell, arms and seeds in the manifest's order, with all columns.
+    """Return each cell's values by column, arms and seeds in the manifest's order.
 
-    Targets, errors of extra tests and warnings are columns only where a trial has such.
+    Targets, errors of extra tests and warnings have columns only if a trial has one.
     """
     cells = {(cell.arm, cell.seed): cell for cell in manifest.cells}
     objective = manifest.search.objective if manifest.search else ""
@@ -145,7 +145,7 @@ def _row(arm: ArmResults, cell: ManifestCell, trial: TrialRecord | None) -> dict
 
 
 def _stop(cell: ManifestCell, objective: str) -> dict[str, Value]:
-    """Return the values that replace those of the record where a trial was stopped, else {}."""
+    """Return the values that replace a record's if its trial was stopped, else {}."""
     if cell.stopped is None:
         return {}
     return {
