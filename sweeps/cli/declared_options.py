@@ -94,7 +94,7 @@ def option_words(options: Mapping[str, Any]) -> list[str]:
             continue
         flag = _flag(name)
         if name == "settings":
-            words += [f"{flag}={path}={json.dumps(one)}" for path, one in value.items()]
+            words += [f"{flag}={path}={json.dumps(setting)}" for path, setting in value.items()]
         elif isinstance(value, tuple):
             words.append(f"{flag}={','.join(map(str, value))}")
         elif name == "time_limit_seconds":

@@ -312,7 +312,9 @@ class EarlierLog:
         proposals and verdicts of this folder follow, but nothing that rests on all of them.
         """
         here, stored = (decisions_under(plan, entries) for entries in (self.here, self.stored))
-        starts_here, starts_stored = (starts_of(plan, one) for one in (self.here, self.stored))
+        starts_here, starts_stored = (
+            starts_of(plan, entries) for entries in (self.here, self.stored)
+        )
         if starts_here != starts_stored:
             return here if starts_here > starts_stored else stored
         if here[: len(stored)] == stored:
@@ -320,7 +322,7 @@ class EarlierLog:
         if stored[: len(here)] == here:
             return stored
         known, whole = {entry.subject for entry in stored}, {"select", "unselect", "done"}
-        more = (one for one in here if one.kind not in whole and one.subject not in known)
+        more = (entry for entry in here if entry.kind not in whole and entry.subject not in known)
         return [*stored, *more]
 
 

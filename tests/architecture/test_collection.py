@@ -162,7 +162,9 @@ def test_each_test_is_run_by_one_target_or_needs_a_gpu(
     repeated = targets.pop("test-plain-ray")
     kinds = {(name.partition("::")[0], frozenset(of_test)) for name, of_test in marks.items()}
     by = {
-        (file, of_test): [target for target, one in targets.items() if one.takes(file, of_test)]
+        (file, of_test): [
+            target for target, selection in targets.items() if selection.takes(file, of_test)
+        ]
         for file, of_test in kinds
     }
     assert {kind: taken for kind, taken in by.items() if len(taken) != ("gpu" not in kind[1])} == {}

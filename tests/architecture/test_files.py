@@ -99,8 +99,8 @@ SWEEPS = {
 
 
 def test_no_other_module_opens_makes_or_deletes_files() -> None:
-    found = {f"{place}: {call}" for place, tree in SWEEPS.items() for call in calls(tree)}
-    others = {one for one in found if one.partition(": ")[2] not in HARMLESS}
+    uses = {f"{place}: {call}" for place, tree in SWEEPS.items() for call in calls(tree)}
+    others = {use for use in uses if use.partition(": ")[2] not in HARMLESS}
     assert sorted(others - ELSEWHERE.keys()) == [], "use sweeps.storage.folder"
     assert sorted(ELSEWHERE.keys() - others) == [], "no longer needed"
 

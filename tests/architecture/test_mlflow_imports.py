@@ -24,7 +24,9 @@ def imports(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             yield node.module or ""
         elif isinstance(node, ast.Call) and "import_module" in ast.dump(node.func):
-            yield from (str(one.value) for one in node.args if isinstance(one, ast.Constant))
+            yield from (
+                str(argument.value) for argument in node.args if isinstance(argument, ast.Constant)
+            )
 
 
 def name_of(path: Path) -> str:

@@ -35,7 +35,7 @@ def multiplies_by_a_hundred(node: ast.AST) -> bool:
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
         return False
     sides = (node.left, node.right)
-    return any(isinstance(one, ast.Constant) and one.value == 100 for one in sides)
+    return any(isinstance(side, ast.Constant) and side.value == 100 for side in sides)
 
 
 def asks_what_readers_see(node: ast.AST) -> bool:
@@ -65,6 +65,6 @@ def test_every_format_of_tables_is_reached_through_the_literal_table() -> None:
         name
         for name, tree in TREES.items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and formats & {one.name for one in node.names}
+        if isinstance(node, ast.ImportFrom) and formats & {alias.name for alias in node.names}
     }
     assert using == {"sweeps/aggregation/rendering/renderers.py"}

@@ -51,7 +51,10 @@ Records = Mapping[str, TrialRecord]
 
 
 def rank(manifest: Manifest, records: Records) -> object:
-    return [(one.arm.arm.name, one.values, one.is_confirmed) for one in ranking(manifest, records)]
+    return [
+        (ranked.arm.arm.name, ranked.values, ranked.is_confirmed)
+        for ranked in ranking(manifest, records)
+    ]
 
 
 def keep(manifest: Manifest, records: Records) -> object:
@@ -60,13 +63,16 @@ def keep(manifest: Manifest, records: Records) -> object:
 
 def search(manifest: Manifest, records: Records) -> object:
     result = search_results(manifest, records)
-    values = [(one.state, one.value, one.repeats) for one in result.proposals]
+    values = [(proposal.state, proposal.value, proposal.repeats) for proposal in result.proposals]
     return values, result.best, [arm.arm.name for arm in confirmed_arms(manifest, records)]
 
 
 def explain(manifest: Manifest, records: Records) -> object:
     result = sensitivity(manifest, records)
-    return [(one.best, one.best_marginal(result.results.objective)) for one in result.settings]
+    return [
+        (setting.best, setting.best_marginal(result.results.objective))
+        for setting in result.settings
+    ]
 
 
 UNCONFIRMED = (search_of(), trained({0: 30, 1: 6, 2: 12, 3: 9}))
@@ -98,7 +104,7 @@ def test_nothing_is_chosen_otherwise_whatever_the_test_figures_are(
     data: st.DataObject,
 ) -> None:
     manifest, records = known
-    poisoned = {key: with_test_figures(one, data.draw) for key, one in records.items()}
+    poisoned = {key: with_test_figures(record, data.draw) for key, record in records.items()}
     assert choose(manifest, poisoned) == choose(manifest, records)
 
 

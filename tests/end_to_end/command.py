@@ -114,13 +114,13 @@ class Command:
         """
         family: dict[int, psutil.Process] = {}
         names: list[str] = []
-        while new := [one for one in self.family() if one.pid not in family]:
-            for one in new:
-                family[one.pid] = one
-                names.append(one.name())
-                _signal(one, signal.SIGSTOP)
-        for one in family.values():
-            _signal(one, signal.SIGKILL)
+        while new := [process for process in self.family() if process.pid not in family]:
+            for process in new:
+                family[process.pid] = process
+                names.append(process.name())
+                _signal(process, signal.SIGSTOP)
+        for process in family.values():
+            _signal(process, signal.SIGKILL)
         self._process.wait(PATIENCE_SECONDS)
         _, alive = psutil.wait_procs(list(family.values()), timeout=PATIENCE_SECONDS)
         assert not alive, alive

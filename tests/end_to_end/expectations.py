@@ -43,7 +43,7 @@ def expect_search_settled(storage: Path, sweep: str, *, num_trials: int, num_epo
     facts = search_facts(storage, sweep)
     assert [number for number, _ in facts.proposals] == list(range(num_trials))
     proposals = facts.manifest["search"]["proposals"]
-    assert [(one["number"], one["params"]) for one in proposals] == facts.proposals
+    assert [(proposal["number"], proposal["params"]) for proposal in proposals] == facts.proposals
     cells = facts.manifest["cells"]
     stopped = {
         cell["trial_key"]: (cell["stopped"]["epoch"], cell["stopped"]["value"])

@@ -108,7 +108,7 @@ def running_postgres() -> Generator[Postgres]:
 def _programs() -> Path:
     """Return the folder of the newest PostgreSQL's programs; Debian has them on no path."""
     folders = sorted(
-        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda one: int(one.parent.name)
+        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: int(folder.parent.name)
     )
     if not folders:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")

@@ -148,7 +148,9 @@ def decided(storage: Path, sweep: str, kind: str) -> list[tuple[str, int]]:
     """Return trial and epoch of a log's verdicts of a kind; none before there is a log."""
     if not (storage / "journals" / f"{sweep}.jsonl").exists():
         return []
-    reported = [content for one, content in _decisions(storage, sweep) if one == kind]
+    reported = [
+        content for logged_kind, content in _decisions(storage, sweep) if logged_kind == kind
+    ]
     return [(content["trial_key"], content["epoch"]) for content in reported]
 
 

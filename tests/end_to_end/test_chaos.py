@@ -112,7 +112,10 @@ def answer(proxy: Proxy, body: bytes) -> object:
 def test_a_proxy_passes_on_errs_now_and_then_or_always(proxy: Proxy, heard: list[bytes]) -> None:
     assert answers(proxy, 3) == [b"0", b"1", b"2"]
     proxy.trouble = Trouble.ERRS_NOW_AND_THEN
-    assert Counter(isinstance(one, bytes) for one in answers(proxy, 10)) == {True: 8, False: 2}
+    assert Counter(isinstance(answer, bytes) for answer in answers(proxy, 10)) == {
+        True: 8,
+        False: 2,
+    }
     proxy.trouble = Trouble.ERRS
     assert answers(proxy, 2) == [500, 500]
     assert len(heard) == 11

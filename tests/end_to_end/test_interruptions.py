@@ -50,12 +50,14 @@ def test_an_interruption_while_ray_starts_leaves_no_process_behind(
 ) -> None:
     file = write_sweep(tmp_path / "early.py")
     command = terminal.start("run", str(file))
-    command.wait_until(lambda: any("gcs_server" in one.name() for one in command.family()))
+    command.wait_until(lambda: any("gcs_server" in process.name() for process in command.family()))
     family = command.family()
     ended = command.interrupt()
     assert ended.code == 130, ended.explained()
     assert "Traceback" not in ended.errors
-    assert not [one for one in family if one.is_running() and one.status() != "zombie"]
+    assert not [
+        process for process in family if process.is_running() and process.status() != "zombie"
+    ]
     expect_no_run_left_running(terminal.storage)
 
 
@@ -67,7 +69,9 @@ def interrupted_after(num: int, command: Command, storage: Path, *, group: bool)
     family = command.family()
     ended = command.interrupt(group=group)
     assert ended.seconds < max(SOON_SECONDS, took / 2), "which a busy machine makes long too"
-    assert not [one for one in family if one.is_running() and one.status() != "zombie"]
+    assert not [
+        process for process in family if process.is_running() and process.status() != "zombie"
+    ]
     return ended
 
 

@@ -108,7 +108,7 @@ def answers(terminal: Terminal, *options: str) -> dict[str, bytes]:
         "report": ("report", "kept"),
     }
     ended = {name: terminal.run(*words, *options) for name, words in commands.items()}
-    assert all(one.code == 0 for one in ended.values()), [*ended.values()]
+    assert all(command.code == 0 for command in ended.values()), [*ended.values()]
     files = {path.name: path.read_bytes() for path in reports.rglob("*") if path.is_file()}
     assert "ablation.csv" in files
     files |= {name: ended[name].output.encode() for name in ("best", "status")}
@@ -119,5 +119,8 @@ def command_lines(server: TrackingServer) -> list[str]:
     """Return the words of the command lines of a server and what it started."""
     (root,) = (psutil.Process(pid) for pid in server.roots)
     return [
-        word for one in [root, *root.children(recursive=True)] for word in one.cmdline() if word
+        word
+        for process in [root, *root.children(recursive=True)]
+        for word in process.cmdline()
+        if word
     ]

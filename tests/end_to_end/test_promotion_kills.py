@@ -24,7 +24,7 @@ def test_a_search_killed_while_trials_wait_promotes_them_from_their_checkpoints(
     command.wait_until(lambda: num_published(storage, "waiting") > 3)  # of which status tells
     command.kill_all()
     continued = decided(storage, "waiting", "continue")
-    waiting = [one for one in decided(storage, "waiting", "pause") if one not in continued]
+    waiting = [pause for pause in decided(storage, "waiting", "pause") if pause not in continued]
 
     reported = terminal.run("status", "waiting")
     assert "waiting to be promoted or stopped: " in reported.output, reported.explained()

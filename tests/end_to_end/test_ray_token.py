@@ -28,7 +28,9 @@ def test_a_client_without_the_token_is_refused_while_a_sweep_runs(
     command.wait_until(lambda: num_reported_epochs(terminal.storage) > 0)
     address = f"127.0.0.1:{gcs_port(command)}"
     family = command.family()
-    token = next(one for one in family if one.name() == "raylet").environ()["RAY_AUTH_TOKEN"]
+    token = next(process for process in family if process.name() == "raylet").environ()[
+        "RAY_AUTH_TOKEN"
+    ]
     without = client(address)
     wrong = client(address, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN="0" * 64)
     right = client(address, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=token)
@@ -40,14 +42,18 @@ def test_a_client_without_the_token_is_refused_while_a_sweep_runs(
     output, errors = right.communicate(timeout=PATIENCE_SECONDS)
     assert "let in" in output, errors
     assert command.is_running()
-    words = [word for one in family for word in one.cmdline()]
+    words = [word for process in family for word in process.cmdline()]
     assert not [word for word in words if token in word]
 
 
 def gcs_port(command: Command) -> str:
     """Return the port of the sweep's own Ray session, as anybody on the machine can see it."""
-    (server,) = (one for one in command.family() if one.name() == "gcs_server")
-    ports = {one.laddr.port for one in server.net_connections("tcp") if one.status == "LISTEN"}
+    (server,) = (process for process in command.family() if process.name() == "gcs_server")
+    ports = {
+        connection.laddr.port
+        for connection in server.net_connections("tcp")
+        if connection.status == "LISTEN"
+    }
     named = [word.partition("=")[2] for word in server.cmdline() if "gcs_server_port" in word]
     return next((port for port in named if port != "0"), str(min(ports)))
 

@@ -83,7 +83,7 @@ class Launch:
         """Return how many trials have got so far, while the launch runs."""
         assert self._process.poll() is None, self.printed
         entries = stored_entries(self.storage / "journals", self.name)
-        return sum(isinstance(one, TrialNoted) and one.event == event for one in entries)
+        return sum(isinstance(entry, TrialNoted) and entry.event == event for entry in entries)
 
     def has_ended_well(self) -> bool:
         return self._process.wait(PATIENCE_SECONDS) == 0

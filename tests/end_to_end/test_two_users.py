@@ -78,10 +78,10 @@ def base() -> Generator[Path]:
 def kill_all(process: "subprocess.Popen[str]") -> None:
     """Kill a launch and all that it has started, in the midst of what they do."""
     family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
-    for one in family:
-        one.send_signal(signal.SIGSTOP)
-    for one in family:
-        one.kill()
+    for member in family:
+        member.send_signal(signal.SIGSTOP)
+    for member in family:
+        member.kill()
     process.communicate()
     psutil.wait_procs(family, timeout=PATIENCE_SECONDS)
 

@@ -136,7 +136,7 @@ def test_results_decide_what_is_trained_next(tmp_path: Path, definition: SweepDe
     assert launch.manifest.plan.chosen == ("rate 0.003",)
     assert not launch.manifest.is_growing
     entries = decisions(world, definition)
-    assert [type(one) for one in entries] == [Propose, Propose, Select, type(DONE)]
+    assert [type(decision) for decision in entries] == [Propose, Propose, Select, type(DONE)]
 
 
 def test_a_hopeless_trial_is_stopped(tmp_path: Path) -> None:
@@ -145,7 +145,9 @@ def test_a_hopeless_trial_is_stopped(tmp_path: Path) -> None:
     world = World(tmp_path / "world")
     launch = Launch(world, definition, score).run()
     assert [cell.arm for cell in launch.manifest.cells if cell.stopped] == ["rate 0.001"]
-    assert [one.epoch for one in decisions(world, definition) if isinstance(one, Stop)] == [1]
+    assert [
+        decision.epoch for decision in decisions(world, definition) if isinstance(decision, Stop)
+    ] == [1]
 
 
 def test_killed_at_any_step_and_run_again_it_decides_the_same(tmp_path: Path) -> None:
@@ -158,8 +160,8 @@ def test_killed_at_any_step_and_run_again_it_decides_the_same(tmp_path: Path) ->
 
     unbroken = Launch(world, definition, score, step=snapshot).run()
     assert len(left) > 40
-    for number, one in enumerate(left):
-        resumed = one if number % 2 else World(one.root, has_store=False)
+    for number, copy in enumerate(left):
+        resumed = copy if number % 2 else World(copy.root, has_store=False)
         launch = Launch(resumed, definition, score).run()
         assert launch.manifest == unbroken.manifest
         assert decisions(resumed, definition) == decisions(world, definition)
@@ -197,7 +199,7 @@ def test_killed_in_mid_sweep_and_run_again_by_the_command_line(tmp_path: Path) -
     assert resumed.code == 0, resumed.explained()
     after = noted(journals)
     assert after[: len(before)] == before
-    assert [one.kind for one in after if one.kind in {"propose", "select", "done"}] == [
+    assert [entry.kind for entry in after if entry.kind in {"propose", "select", "done"}] == [
         "propose",
         "propose",
         "select",
@@ -208,4 +210,4 @@ def test_killed_in_mid_sweep_and_run_again_by_the_command_line(tmp_path: Path) -
 
 def noted(journals: Path) -> list[Decided]:
     """Return the decisions in the log."""
-    return [one for one in stored_entries(journals, "example") if isinstance(one, Decided)]
+    return [entry for entry in stored_entries(journals, "example") if isinstance(entry, Decided)]

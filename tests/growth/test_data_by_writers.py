@@ -73,8 +73,8 @@ def test_intervals_are_over_the_writers_of_a_users_own_images(
     assert launch(file, storage).exit_code == 0
 
     folder = storage / "reports" / "written"
-    _, one = csv.DictReader((folder / "ablation.csv").read_text().splitlines())
-    assert (one["num_images"], one["num_objects"]) == ("357", "8")
+    _, row = csv.DictReader((folder / "ablation.csv").read_text().splitlines())
+    assert (row["num_images"], row["num_objects"]) == ("357", "8")
     table = (folder / "ablation.md").read_text()
     assert "for new seeds and new test objects" in table
     assert OBJECTS_NOTE in table

@@ -80,9 +80,9 @@ class ThreadEngine:
                 epoch, answers = self._said.get()
                 answers.put(events.tell(epoch) is not None)
             ended, _ = wait([*running], timeout=0.01, return_when=FIRST_COMPLETED)
-            for one in ended:
-                running.pop(one)
-                events.tell(one.result())
+            for future in ended:
+                running.pop(future)
+                events.tell(future.result())
 
     def _done(self, job: Job) -> TrialEnded:
         (key,) = job.trial_keys

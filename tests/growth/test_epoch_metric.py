@@ -181,7 +181,7 @@ def test_the_report_draws_and_tabulates_it_in_percent(
     recorded: tuple[SweepDefinition, RecordStore], tmp_path: Path
 ) -> None:
     definition, store = recorded
-    records = {one.arm: one for one in records_of(definition, store)}
+    records = {record.arm: record for record in records_of(definition, store)}
     write_report(store, "guesses", tmp_path)
     folder = tmp_path / "guesses"
     curve = rows(folder / "guesses.csv")
@@ -196,7 +196,7 @@ def test_a_search_for_it_ranks_the_larger_first(
     recorded: tuple[SweepDefinition, RecordStore], tmp_path: Path
 ) -> None:
     definition, store = recorded
-    records = {one.arm: one.value(NAME) or 0.0 for one in records_of(definition, store)}
+    records = {record.arm: record.value(NAME) or 0.0 for record in records_of(definition, store)}
     searched = define(written(tmp_path, SEARCH), Changes(), ()).manifest
     assert searched.objective.metric == definition.manifest.metric(NAME)
     assert searched.objective.cost(records["fast"]) < searched.objective.cost(records["slow"])

@@ -214,7 +214,10 @@ def test_what_raises_or_has_no_weights_is_told_and_keeps_nothing_else_back(
     assert failed.exit_code == 3
     assert failed.evaluations is not None
     assert (failed.evaluations.num_made, failed.evaluations.num_existing) == (2, 2)
-    failures = [(one.arm, one.seed, one.kind, one.reason) for one in failed.evaluations.failures]
+    failures = [
+        (failure.arm, failure.seed, failure.kind, failure.reason)
+        for failure in failed.evaluations.failures
+    ]
     reason = "AssertionError: only the first seed"
     assert sorted(failures) == [("one", 1, "sureness", reason), ("three", 1, "sureness", reason)]
 

@@ -145,7 +145,9 @@ def test_ray_gives_each_kind_its_share(tmp_path: Path) -> None:
     finals = [
         CellFolder(path.parent, path.name).read_final() for path in tmp_path.glob("store/cells/*")
     ]
-    threads = sorted((one.head.arm, one.head.seed, one.head.threads) for one in finals if one)
+    threads = sorted(
+        (final.head.arm, final.head.seed, final.head.threads) for final in finals if final
+    )
     assert threads == [("narrow", 0, 1), ("narrow", 1, 1), ("wide", 0, 2), ("wide", 1, 2)]
 
 

@@ -85,7 +85,7 @@ def test_another_measure_of_errors_gives_other_trials(tmp_path: Path) -> None:
     file.write_text(SWEEP)
     other.write_text(SWEEP.replace(".float() / 9", ".float() / 18"))
     keys = [
-        {cell.trial_key for cell in define(one, Changes(), ()).manifest.cells}
-        for one in (file, other)
+        {cell.trial_key for cell in define(path, Changes(), ()).manifest.cells}
+        for path in (file, other)
     ]
     assert not keys[0] & keys[1]

@@ -93,7 +93,7 @@ class LinesStore:
     # reading
 
     def sweeps(self) -> list[str]:
-        return validation.valid_names(one.facts[TAG_SWEEP] for one in self._live("sweep"))
+        return validation.valid_names(record.facts[TAG_SWEEP] for record in self._live("sweep"))
 
     def sweep_id(self, sweep: str) -> str:
         return self._sweep(sweep).record_id
@@ -110,8 +110,8 @@ class LinesStore:
 
     def records(self, keys: Iterable[str]) -> dict[str, TrialRecord]:
         wanted = set(keys)
-        live = (one for one in self._live("trial") if one.facts[TAG_TRIAL_KEY] in wanted)
-        return validation.counted_records(one.read() for one in live)
+        live = (record for record in self._live("trial") if record.facts[TAG_TRIAL_KEY] in wanted)
+        return validation.counted_records(record.read() for record in live)
 
     def record(self, key: str) -> TrialRecord | None:
         return self.records([key]).get(key)
@@ -122,23 +122,26 @@ class LinesStore:
     def first_tests(self, fingerprints: Iterable[str]) -> dict[str, float]:
         wanted = set(fingerprints)
         tested = [
-            one
-            for one in self._live("trial")
-            if one.facts.get(TAG_DATA_FINGERPRINT) in wanted and one.history(METRIC_TEST_ERROR)
+            record
+            for record in self._live("trial")
+            if record.facts.get(TAG_DATA_FINGERPRINT) in wanted
+            and record.history(METRIC_TEST_ERROR)
         ]
-        starts = {one.facts[TAG_SWEEP]: one.started / 1000 for one in reversed(tested)}
+        starts = {record.facts[TAG_SWEEP]: record.started / 1000 for record in reversed(tested)}
         return {sweep: starts[sweep] for sweep in self.sweeps() if sweep in starts}
 
     def find(self, prefix: str) -> TrialRecord:
         given = str(prefix).strip().lower() or "none"
         live = self._live("trial")
-        matching = [one for one in live if one.facts[TAG_TRIAL_KEY].startswith(given)]
-        matching = matching or [one for one in live if one.record_id == given]
-        counting = validation.counted_records(one.read() for one in matching)
+        matching = [record for record in live if record.facts[TAG_TRIAL_KEY].startswith(given)]
+        matching = matching or [record for record in live if record.record_id == given]
+        counting = validation.counted_records(record.read() for record in matching)
         return validation.single_record(counting, prefix, self.address)
 
     def histories(self, records: Iterable[TrialRecord], metric: str) -> dict[str, dict[int, float]]:
-        return {one.trial_key: self._folded(one.record_id).history(metric) for one in records}
+        return {
+            record.trial_key: self._folded(record.record_id).history(metric) for record in records
+        }
 
     def config(self, record: TrialRecord) -> Json:
         content = self._file(record.record_id, "config.json").read_bytes()
@@ -150,7 +153,11 @@ class LinesStore:
 
     def artifacts(self, records: Iterable[TrialRecord], name: str) -> dict[str, Path]:
         validation.check_artifact_name(name)
-        return {one.trial_key: self.artifact(one, name) for one in records if self.holds(one, name)}
+        return {
+            record.trial_key: self.artifact(record, name)
+            for record in records
+            if self.holds(record, name)
+        }
 
     def holds(self, record: TrialRecord, name: str) -> bool:
         return self._place(record.record_id, name).is_file()
@@ -161,13 +168,17 @@ class LinesStore:
     # writing
 
     def find_trial(self, trial_key: str) -> TrialRef | None:
-        live = (one for one in self._live("trial") if one.facts[TAG_TRIAL_KEY] == trial_key)
+        live = (
+            record for record in self._live("trial") if record.facts[TAG_TRIAL_KEY] == trial_key
+        )
         first = next(live, None)
         return TrialRef(first.record_id, Outcome(first.facts[TAG_OUTCOME])) if first else None
 
     def records_of(self, trial_key: str) -> tuple[str, ...]:
-        of_key = (one for one in self._all_folded() if one.facts.get(TAG_TRIAL_KEY) == trial_key)
-        return tuple(one.record_id for one in of_key)
+        of_key = (
+            record for record in self._all_folded() if record.facts.get(TAG_TRIAL_KEY) == trial_key
+        )
+        return tuple(record.record_id for record in of_key)
 
     def create_trial(self, spec: TrialSpec, sweep_id: str, time: int) -> str:
         return self._create(record_facts.facts_at_creation(spec) | {"lines.of": sweep_id}, time)
@@ -242,7 +253,9 @@ class LinesStore:
         return FreedWeights(freed, "")
 
     def find_sweep(self, sweep: str) -> SweepRef | None:
-        folded = next((one for one in self._live("sweep") if one.facts[TAG_SWEEP] == sweep), None)
+        folded = next(
+            (record for record in self._live("sweep") if record.facts[TAG_SWEEP] == sweep), None
+        )
         return SweepRef(folded.record_id, folded.facts[IS_RUNNING] == "True") if folded else None
 
     def open_sweep(self, sweep: str, description: str) -> str:
@@ -299,9 +312,9 @@ class LinesStore:
         return folded
 
     def _live(self, type_of_record: str) -> list[Folded]:
-        live = (one for one in self._all_folded() if TAG_REPLACED not in one.facts)
-        typed = (one for one in live if one.facts[TYPE] == type_of_record)
-        return sorted(typed, key=lambda one: one.started)
+        live = (record for record in self._all_folded() if TAG_REPLACED not in record.facts)
+        typed = (record for record in live if record.facts[TYPE] == type_of_record)
+        return sorted(typed, key=lambda record: record.started)
 
     def _all_folded(self) -> list[Folded]:
         self.check_reachable()

@@ -17,7 +17,10 @@ widths = pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux to look with")
 @pytest.mark.parametrize(
     "width",
-    [min(WIDTHS), *(pytest.param(one, marks=pytest.mark.nightly) for one in sorted(WIDTHS)[1:])],
+    [
+        min(WIDTHS),
+        *(pytest.param(width, marks=pytest.mark.nightly) for width in sorted(WIDTHS)[1:]),
+    ],
 )
 def test_each_command_of_the_tour_shows_what_it_showed(width: int) -> None:
     for seen, then in zip(tour(width), _screens(saved(width)), strict=True):

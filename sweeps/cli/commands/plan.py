@@ -112,7 +112,9 @@ def _answer(survey: "Survey") -> "PlanAnswer":
         sweep=survey.name,
         kind="search" if manifest.search else "tuned" if is_tuned else "design",
         num_cells=manifest.num_expected,
-        expected=tuple(ExpectedCells(what=one.what, num_cells=one.number) for one in expected),
+        expected=tuple(
+            ExpectedCells(what=group.what, num_cells=group.number) for group in expected
+        ),
         counts=Counter(cell.state.value for cell in survey.cells),
         arms=_planned_arms(survey),
         disk=PlannedDisk.of(survey.disk),
@@ -138,8 +140,8 @@ def _planned_arms(survey: "Survey") -> "tuple[PlannedArm, ...]":
     manifest = survey.definition.manifest
     filled: dict[str, list[int]] = {arm.name: [] for arm in manifest.arms}
     empty: dict[str, list[int]] = {arm.name: [] for arm in manifest.arms}
-    for one in survey.cells:
-        (filled if one.is_filled else empty)[one.cell.arm].append(one.cell.seed)
+    for cell in survey.cells:
+        (filled if cell.is_filled else empty)[cell.cell.arm].append(cell.cell.seed)
     return tuple(
         PlannedArm.of(
             arm,
@@ -384,7 +386,7 @@ def _print_tuned(survey: "Survey", plan: "ManifestPlan", out: Console) -> None:
         filled[cell.cell.arm] += cell.is_filled
     table = table_of("arm", "tunings there", "of", "seeds there", "of", numbers=4)
     for name, tried in plan.tuned.items():
-        done = sum(filled.get(one, 0) for one in tried)
+        done = sum(filled.get(arm, 0) for arm in tried)
         title = plain(name) + " (baseline)" * (name == manifest.baseline)
         row = (done, len(tried) * choosing, filled.get(name, 0), seeds)
         table.add_row(title, *map(str, row))

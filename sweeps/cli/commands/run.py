@@ -70,7 +70,7 @@ def run_answer(result: "SweepResult", resume: str) -> "RunAnswer":
 
     return RunAnswer.of(
         result,
-        failures=tuple(FailedCell.of(one, log=str(one.log)) for one in result.failures),
+        failures=tuple(FailedCell.of(failure, log=str(failure.log)) for failure in result.failures),
         told=result.sentences,
         files=tuple(map(str, result.report.paths)) if result.report else (),
         go_on_with=resume if result.exit_code else None,

@@ -68,12 +68,12 @@ def _answer(view: "TrialView") -> "ShowAnswer":
 
     evaluations = tuple(
         Evaluated(
-            key=one.key,
-            kind=one.record.kind if one.record else None,
-            settings=one.record.settings if one.record else {},
-            metrics=dict(one.metrics),
+            key=evaluation.key,
+            kind=evaluation.record.kind if evaluation.record else None,
+            settings=evaluation.record.settings if evaluation.record else {},
+            metrics=dict(evaluation.metrics),
         )
-        for one in view.evaluations
+        for evaluation in view.evaluations
     )
     return ShowAnswer.of(view, evaluations=evaluations)
 

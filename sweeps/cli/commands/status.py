@@ -99,19 +99,19 @@ def _print_list(listed: "Sequence[ListedSweep]") -> None:
     if not listed:
         out.print("No sweep was launched yet.")
         return
-    has_failed = any(one.num_failed for one in listed)
+    has_failed = any(sweep.num_failed for sweep in listed)
     headings = ["sweep", "state", "cells", *["failed"] * has_failed, "size", "last update"]
     giving = ("size", "last update", "failed")
     table = table_of(*headings, numbers=len(headings) - 2, giving=giving)
-    for one in listed:
-        failed = [str(one.num_failed or "")] * has_failed
-        size = "-" if one.num_bytes is None else size_text(one.num_bytes)
-        cells = f"{one.num_filled:,} of {one.num_cells:,}" if one.num_cells else "-"
-        table.add_row(plain(one.sweep), one.state, cells, *failed, size, ago(one.last_at))
+    for sweep in listed:
+        failed = [str(sweep.num_failed or "")] * has_failed
+        size = "-" if sweep.num_bytes is None else size_text(sweep.num_bytes)
+        cells = f"{sweep.num_filled:,} of {sweep.num_cells:,}" if sweep.num_cells else "-"
+        table.add_row(plain(sweep.sweep), sweep.state, cells, *failed, size, ago(sweep.last_at))
     out.print(table)
-    for one in listed:
-        if one.complaint:
-            say(f"{one.sweep}: {one.complaint}")
+    for sweep in listed:
+        if sweep.complaint:
+            say(f"{sweep.sweep}: {sweep.complaint}")
     if not is_quiet():
         out.print("\nHow far one of them is: capsweep status NAME.")
 
@@ -120,8 +120,12 @@ def _print_submitted(submissions: "Sequence[Submission]") -> None:
     """Print a line for each sweep that was submitted from this machine."""
     out = console()
     table = table_of("sweep", "submitted to", "submitted")
-    for one in submissions:
-        table.add_row(plain(one.sweep), plain(one.on or one.address or ""), ago(one.submitted_at))
+    for submission in submissions:
+        table.add_row(
+            plain(submission.sweep),
+            plain(submission.on or submission.address or ""),
+            ago(submission.submitted_at),
+        )
     out.print(table)
     if not is_quiet():
         out.print("\nHow far one of them is: capsweep status NAME.")
@@ -204,7 +208,7 @@ def _made(status: "SweepStatus", trial_key: str) -> str:
     """Return how many of a trial's evaluations are made: "1 of 3 made"."""
     from sweeps.execution.survey.surveyed_evaluations import EvaluationState, count
 
-    mine = [one for one in status.evaluations if one.trial_key == trial_key]
+    mine = [evaluation for evaluation in status.evaluations if evaluation.trial_key == trial_key]
     return f"{len(mine) - count(mine, EvaluationState.TO_MAKE)} of {len(mine)} made"
 
 
@@ -220,7 +224,9 @@ def print_evaluations(status: "SweepStatus") -> None:
         EvaluationState.NOT_AVAILABLE: "not available, as the weights were not kept",
     }
     for declared in status.declared:
-        mine = [one for one in status.evaluations if one.evaluation == declared]
+        mine = [
+            evaluation for evaluation in status.evaluations if evaluation.evaluation == declared
+        ]
         counts = {state: count(mine, state) for state in words}
         parts = [f"{counts[state]} {text}" for state, text in words.items() if counts[state]]
         title = evaluation_title(declared.kind, declared.settings)

@@ -252,7 +252,7 @@ class CellFolder:
     def has_reported(self) -> bool:
         """Return whether there is more than the start of a trial, or something unreadable."""
         with suppress(BadInput):
-            return self.is_filled() or any(one.type != "start" for one in self.read_outbox()[0])
+            return self.is_filled() or any(line.type != "start" for line in self.read_outbox()[0])
         return True
 
     def write_final(self, record: FinalRecord) -> FinalRecord:

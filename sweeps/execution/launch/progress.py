@@ -127,4 +127,4 @@ class Progress:
     @cached_property
     def _recorded(self) -> frozenset[str]:
         """Trial keys that were recorded at the start."""
-        return frozenset(one.cell.trial_key for one in self.survey.cells if one.is_recorded)
+        return frozenset(cell.cell.trial_key for cell in self.survey.cells if cell.is_recorded)

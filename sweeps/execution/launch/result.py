@@ -124,8 +124,11 @@ class SweepResult:
         failed = Grid(
             ("failed arm", "seed", "reason", "log"),
             [
-                [Shown(text) for text in (one.arm, str(one.seed), one.reason, str(one.log))]
-                for one in self.failures
+                [
+                    Shown(text)
+                    for text in (failure.arm, str(failure.seed), failure.reason, str(failure.log))
+                ]
+                for failure in self.failures
             ],
         )
         tables = self.report.html if self.report else ""

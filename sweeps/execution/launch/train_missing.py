@@ -179,7 +179,7 @@ def train(
 def _keys_with_training(survey: Survey) -> set[str]:
     """Return the keys of the evaluations that the process of a training makes."""
     evaluations = survey.definition.sweep.evaluations
-    return {evaluation_key(one) for one in evaluations if not one.other_trials}
+    return {evaluation_key(evaluation) for evaluation in evaluations if not evaluation.other_trials}
 
 
 def load_for_report(board: Board) -> None:
@@ -233,7 +233,9 @@ class TrialJobs:
         self._folder = folder
         self._room = room or Room(options.resources)
         self._evaluations = tuple(
-            one.model_dump(mode="json") for one in evaluations if not one.other_trials
+            evaluation.model_dump(mode="json")
+            for evaluation in evaluations
+            if not evaluation.other_trials
         )
 
     def of(self, definition: Specs, cell: ManifestCell) -> TrialJob:
@@ -300,7 +302,7 @@ def start_engine(
         board.say_now("starting Ray")
     load_writer(survey.store)  # while Ray starts
     empty, manifest = empty_cells(survey.cells), survey.definition.manifest
-    arms = {one.cell.arm for one in empty}
+    arms = {cell.cell.arm for cell in empty}
     configs = [arm.config for arm in manifest.arms if arm.name in arms or not arms]
     num_ready = None
     if options.address is None:
@@ -360,7 +362,8 @@ def _evaluations(
         if num := sum(len(trial.missing) for trial in trials):
             board.say(f"evaluations to make from kept weights: {num}")
         board.unevaluated = {
-            trial.job.trial_key: {one.evaluation_key for one in trial.missing} for trial in trials
+            trial.job.trial_key: {evaluation.evaluation_key for evaluation in trial.missing}
+            for trial in trials
         }
         return trials
 
@@ -400,9 +403,11 @@ def _note_evaluated(survey: Survey, board: Board, trial_key: str) -> None:
 def _board(progress: Progress, log: SweepLog) -> Board:
     survey = progress.survey
     unevaluated: dict[str, set[str]] = {}
-    for one in survey.evaluations:
-        if one.state is EvaluationState.TO_MAKE:
-            unevaluated.setdefault(one.trial_key, set()).add(one.evaluation.evaluation_key)
+    for surveyed in survey.evaluations:
+        if surveyed.state is EvaluationState.TO_MAKE:
+            unevaluated.setdefault(surveyed.trial_key, set()).add(
+                surveyed.evaluation.evaluation_key
+            )
     return Board(
         list(survey.cells),
         dict(survey.definition.epochs),
@@ -411,7 +416,9 @@ def _board(progress: Progress, log: SweepLog) -> Board:
         mean_share=survey.mean_share,
         changes=survey.changes_by_arm,
         fresh_seeds=survey.fresh_seeds,
-        evaluations=tuple(one.evaluation_key for one in survey.definition.manifest.evaluations),
+        evaluations=tuple(
+            evaluation.evaluation_key for evaluation in survey.definition.manifest.evaluations
+        ),
         unevaluated=unevaluated,
     )
 

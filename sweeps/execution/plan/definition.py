@@ -573,8 +573,8 @@ def _in_recorded_order(defined: SweepDefinition, recorded: ManifestSearch | None
         return None
     if defined.decided_by == recorded.definition:
         return None
-    names = [one.name for one in recorded.dimensions]
-    choices = {one.name: one.choices for one in recorded.dimensions}
+    names = [dimension.name for dimension in recorded.dimensions]
+    choices = {dimension.name: dimension.choices for dimension in recorded.dimensions}
     space = plan.space.in_order(names, choices)
     if space == plan.space:
         return None

@@ -106,7 +106,9 @@ class SearchDecider:
         random_seed = search.confirm.random_seed if search.confirm else 0
         self._random = RandomPoints(search, random_seed, self._proposer.measures.holds)
         self._base_point = point_of(search.space.dimensions, definition.base)
-        self._has_one_loss = losses_compare([one.path for one in search.space.dimensions])
+        self._has_one_loss = losses_compare(
+            [dimension.path for dimension in search.space.dimensions]
+        )
 
     def nothing_known(
         self, keys: Mapping[tuple[str, int], str], num_epochs: Mapping[str, int]

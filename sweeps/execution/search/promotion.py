@@ -138,8 +138,8 @@ class Promotion:
             return ()
         promoted = {
             rung
-            for key, one in known.siblings(trial_key).items()
-            for rung in one.judged
+            for key, sibling in known.siblings(trial_key).items()
+            for rung in sibling.judged
             if key not in known.stops or rung != known.stops[key].epoch
         }
         decisions: list[Decision] = []
@@ -192,7 +192,7 @@ class Promotion:
             if (waiting := _promotable(known, number, rung))
         ]
         missing = best[: max(0, self._num_wanted - len(complete))]
-        return [one for each in missing for one in each] or list(_stops(known))
+        return [decision for decisions in missing for decision in decisions] or list(_stops(known))
 
     def _ranked(self, known: SearchKnown) -> Iterator[tuple[int, list[int]]]:
         """Yield the rungs, highest first, each with the proposals that reached it, best first."""
@@ -222,7 +222,7 @@ def _promotable(known: SearchKnown, number: int, rung: int) -> list[str]:
     key = known.first_key(number)
     trials = known.siblings(key)
     is_lost = any(trial.ended in {"failed", "pruned", "diverged"} for trial in trials.values())
-    return [] if is_lost else [key for key, one in trials.items() if one.waits_at == rung]
+    return [] if is_lost else [key for key, trial in trials.items() if trial.waits_at == rung]
 
 
 def _stops(known: SearchKnown) -> Iterator[Stop]:

@@ -79,7 +79,9 @@ def _generations(search: Search, num_extra: int, seed: int) -> "NSGAIISampler":
         def get_population(self, study: "Study", generation: int) -> "list[FrozenTrial]":
             """Return the trials of a generation that have a result."""
             trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-            return [one for one in trials if self.get_trial_generation(study, one) == generation]
+            return [
+                trial for trial in trials if self.get_trial_generation(study, trial) == generation
+            ]
 
     flags = SAMPLER_FLAGS["nsga2"]
     return ByNumber(
@@ -214,7 +216,11 @@ class ReusedStudy:
         self._left_open = [
             index for index, observation in enumerate(went) if observation.state == "open"
         ]
-        self._ended = {index: one for index, one in enumerate(went) if one.state != "open"}
+        self._ended = {
+            index: observation
+            for index, observation in enumerate(went)
+            if observation.state != "open"
+        }
         self._num_diverged = sum(observation.state == "diverged" for observation in went)
 
     def continues(
@@ -229,8 +235,8 @@ class ReusedStudy:
         if not is_next or base != self._base:
             return False
         ended = [went[number] for number in self._asked]
-        self._num_diverged += sum(one.state == "diverged" for one in ended)
-        values = [one.value for one in ended if one.value is not None]
+        self._num_diverged += sum(observation.state == "diverged" for observation in ended)
+        values = [observation.value for observation in ended if observation.value is not None]
         is_worse = max(values, default=-math.inf) > self._worst
         if is_worse and self._num_diverged:  # the value of diverged trials has changed
             return False
@@ -339,7 +345,10 @@ def ask_sampler(
 def worst_of(went: Sequence[Observation], base: ObservedPoint | None) -> float:
     """Return the largest value of all proposals and the base, minus infinity if none has one."""
     observations = [*went, *([base[1]] if base else [])]
-    return max((one.value for one in observations if one.value is not None), default=-math.inf)
+    return max(
+        (observation.value for observation in observations if observation.value is not None),
+        default=-math.inf,
+    )
 
 
 def _empty_study(

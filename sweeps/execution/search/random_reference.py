@@ -93,4 +93,6 @@ class RandomPoints:
         if space.num_points and space.num_points <= _MOST_LISTED:
             points = list(space.grid())
             left = (points[index] for index in chance.permutation(len(points)))
-            yield from (one for one in left if identity(one) not in seen and self._holds(one))
+            yield from (
+                point for point in left if identity(point) not in seen and self._holds(point)
+            )

@@ -102,11 +102,11 @@ class SearchKnown(Known):
 
         One that waits at a rung counts as stopped there once another has run to full length.
         """
-        is_any_whole = any(one.state == "complete" for one in self.observations)
+        is_any_whole = any(observation.state == "complete" for observation in self.observations)
         return [
-            one.value if one.state == "complete" else None
-            for number, one in enumerate(self.observations)
-            if one.state not in {"open", "failed"} or (is_any_whole and self._waits(number))
+            observation.value if observation.state == "complete" else None
+            for number, observation in enumerate(self.observations)
+            if observation.state not in {"open", "failed"} or (is_any_whole and self._waits(number))
         ]
 
     def num_epochs_trained(self) -> int:
@@ -138,8 +138,8 @@ class SearchKnown(Known):
     def is_running(self) -> bool:
         """Whether any proposal or the base is still training."""
         return (self.base.state == "open" and bool(self._base_keys)) or any(
-            one.state == "open" and not self._waits(number)
-            for number, one in enumerate(self.observations)
+            observation.state == "open" and not self._waits(number)
+            for number, observation in enumerate(self.observations)
         )
 
     def drawn_observations(self) -> list[Observation]:

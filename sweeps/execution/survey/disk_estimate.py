@@ -69,7 +69,11 @@ def estimate_disk(manifest: Manifest, demand: DiskDemand, free_bytes: int) -> Di
     mean = _mean([size for size in weights.values() if size])
     sizes = {arm: size or mean for arm, size in weights.items()}
     besides = _mean(
-        [max(0.0, one - sizes.get(arm, mean)) for arm, seen in demand.seen.items() for one in seen]
+        [
+            max(0.0, size - sizes.get(arm, mean))
+            for arm, seen in demand.seen.items()
+            for size in seen
+        ]
     )
     stored = {arm: _mean(demand.seen.get(arm, ())) or sizes[arm] + besides for arm in sizes}
     unknown = _mean([*stored.values()])

@@ -78,7 +78,7 @@ def listed_sweeps(
     records = store.records(keys) if recorded else {}
     for name, manifest in manifests.items():
         listed.append(_listed(manifest, records, launches[name], place))
-    return sorted(listed, key=lambda one: (-(one.last_at or 0), one.sweep))
+    return sorted(listed, key=lambda sweep: (-(sweep.last_at or 0), sweep.sweep))
 
 
 def _manifest(name: str, store: RecordStore | None, place: Storage) -> Manifest:

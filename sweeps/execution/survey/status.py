@@ -176,12 +176,14 @@ def _with_evaluating(
     cells: tuple[CellStatus, ...], evaluations: Iterable[SurveyedEvaluation], place: Storage
 ) -> tuple[CellStatus, ...]:
     """Return the cells of a running sweep with those noted whose evaluations are being made."""
-    lacking = {one.trial_key for one in evaluations if one.state is EvaluationState.TO_MAKE}
+    lacking = {
+        surveyed.trial_key for surveyed in evaluations if surveyed.state is EvaluationState.TO_MAKE
+    }
     return tuple(
-        replace(one, is_evaluating=CellFolder(place.cells, one.cell.trial_key).is_busy())
-        if one.cell.trial_key in lacking
-        else one
-        for one in cells
+        replace(cell, is_evaluating=CellFolder(place.cells, cell.cell.trial_key).is_busy())
+        if cell.cell.trial_key in lacking
+        else cell
+        for cell in cells
     )
 
 

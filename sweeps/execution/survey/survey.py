@@ -262,7 +262,7 @@ def with_disk(survey: Survey, folders: Mapping[str, FolderState]) -> Survey:
     manifest = survey.definition.manifest
     demand = DiskDemand(
         empty=[
-            *(one.cell.arm for one in survey.cells if not one.is_filled),
+            *(cell.cell.arm for cell in survey.cells if not cell.is_filled),
             *[None] * (manifest.num_expected - len(survey.cells)),
         ],
         seen=seen,

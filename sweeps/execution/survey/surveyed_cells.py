@@ -121,10 +121,10 @@ def surveyed(
         for cell in cells
     )
     return tuple(
-        replace(one, state=CellState.WAITING)
-        if one.state is CellState.UNFINISHED and one.cell.trial_key in waiting
-        else one
-        for one in stood
+        replace(cell, state=CellState.WAITING)
+        if cell.state is CellState.UNFINISHED and cell.cell.trial_key in waiting
+        else cell
+        for cell in stood
     )
 
 

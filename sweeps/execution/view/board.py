@@ -129,7 +129,7 @@ class Board:
             for cell in self.cells
             if cell.validation_error is not None
         }
-        self._ended = {(one.cell.arm, one.cell.seed) for one in self.cells if one.is_filled}
+        self._ended = {(cell.cell.arm, cell.cell.seed) for cell in self.cells if cell.is_filled}
         self._untrained = {
             cell.cell.trial_key: max(0, self.epochs[cell.cell.arm] - cell.epochs)
             for cell in empty_cells(self.cells)
@@ -199,7 +199,7 @@ class Board:
         """
         with self._lock:
             new = self.unevaluated.get(trial_key, set[str]()) & seconds.keys()
-            others = [key for key, one in self.running.items() if not one.is_pending]
+            others = [key for key, trial in self.running.items() if not trial.is_pending]
             num_running = len({trial_key, *others})
             for key in new:
                 self._evaluation_seconds.setdefault(key, []).append(seconds[key])
@@ -305,7 +305,7 @@ class Board:
         As in `capsweep best`: once all trials on fresh seeds have ended, they alone count.
         """
         with self._lock:
-            places = [(one.cell.arm, one.cell.seed) for one in self.cells]
+            places = [(cell.cell.arm, cell.cell.seed) for cell in self.cells]
             fresh = [place for place in places if place[1] in self.fresh_seeds]
             other = [place for place in places if place[1] not in self.fresh_seeds]
             errors = dict(self._errors)

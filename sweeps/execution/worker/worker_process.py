@@ -216,7 +216,9 @@ def environment_of(threads: int = 1) -> dict[str, str]:
     """
     number = str(threads)
     libraries = ("OMP", "MKL", "OPENBLAS")
-    return {f"{one}_NUM_THREADS": number for one in libraries} | {"OMP_WAIT_POLICY": "PASSIVE"}
+    return {f"{library}_NUM_THREADS": number for library in libraries} | {
+        "OMP_WAIT_POLICY": "PASSIVE"
+    }
 
 
 def die_with_parent(parent: int) -> None:

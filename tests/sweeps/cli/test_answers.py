@@ -51,7 +51,7 @@ def ask(shell: Shell) -> Asking:
 
 def test_shipped_sweeps_are_listed(ask: Asking) -> None:
     listed = ask("list")["sweeps"]
-    assert listed == [{"name": one.name, "asks": one.summary} for one in named_sweeps()]
+    assert listed == [{"name": sweep.name, "asks": sweep.summary} for sweep in named_sweeps()]
 
 
 def test_a_plan_tells_arms_cells_and_their_number(ask: Asking) -> None:
@@ -116,9 +116,9 @@ def test_a_trial_is_told_with_its_curve_also_where_numbers_are_none(ask: Asking)
 def test_what_differs_is_told_of_two_trials(ask: Asking) -> None:
     cells = ask("status", "small_design")["cells"]
     places = [cell["cell"] for cell in cells]
-    one, other = (cell["trial_key"] for cell in places if cell["arm"] == places[0]["arm"])
-    answer = ask("diff", one, other)
-    assert (answer["kind"], answer["first"], answer["second"]) == ("trials", one, other)
+    first, other = (cell["trial_key"] for cell in places if cell["arm"] == places[0]["arm"])
+    answer = ask("diff", first, other)
+    assert (answer["kind"], answer["first"], answer["second"]) == ("trials", first, other)
     rows = {row["name"]: row for row in answer["rows"]}
     assert (rows["seed"]["part"], rows["seed"]["first"] == rows["seed"]["second"]) == (
         "setting",

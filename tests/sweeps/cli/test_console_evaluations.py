@@ -57,7 +57,9 @@ def test_of_each_evaluation_it_is_told_of_how_many_trials_it_is_there(
     )
     standing = [(look, state) for state in (*EvaluationState, EvaluationState.TO_MAKE)]
     standing.append((other, EvaluationState.RECORDED))
-    planned = tuple(SurveyedEvaluation("0" * 20, one, state) for one, state in standing)
+    planned = tuple(
+        SurveyedEvaluation("0" * 20, evaluation, state) for evaluation, state in standing
+    )
     print_evaluations(SweepStatus("s", (), (), None, True, (look, other, third), planned))
     assert capsys.readouterr().out.splitlines() == [
         "evaluation look (most 3): 1 recorded, 1 made and not yet recorded, 2 missing, "

@@ -47,11 +47,11 @@ def test_a_file_is_a_base_as_well_and_settings_change_it(shell: Shell) -> None:
     assert "4 arms x 5 seeds = 20 cells" in answer.out
     assert "4 of 8 combinations, resolution III" in answer.out
     assert "Made by C=AB, where the factors are A batch_size" in answer.out
-    one, _ = sweep_from_file(shell.folder / "first.py")
-    two, _ = sweep_from_file(shell.folder / "second.py")
-    assert one.base.stopping.num_epochs == 2
-    assert two.base == one.base
-    assert next(arm.name for arm in two.arms()) == "base"
+    full, _ = sweep_from_file(shell.folder / "first.py")
+    fractional, _ = sweep_from_file(shell.folder / "second.py")
+    assert full.base.stopping.num_epochs == 2
+    assert fractional.base == full.base
+    assert next(arm.name for arm in fractional.arms()) == "base"
 
 
 def test_the_command_that_runs_it_leads_to_the_same_records(shell: Shell) -> None:

@@ -131,8 +131,8 @@ def test_the_status_of_a_killed_launch_names_the_command_that_resumes_it(
 def test_a_trial_that_waits_for_room_is_pending_while_its_launch_runs(shell: Shell) -> None:
     storage = interrupted_design(shell)
     log = SweepLog(storage / "journals", "small_design")
-    missing = [one for one in sweep_status("small_design").cells if one.state != "finished"]
-    waits, starts = (one.cell.trial_key for one in missing[:2])
+    missing = [cell for cell in sweep_status("small_design").cells if cell.state != "finished"]
+    waits, starts = (cell.cell.trial_key for cell in missing[:2])
     log.note(missing[2].cell.trial_key, DISPATCHED)
     log.start_launch(6)
     for key in (waits, starts):
@@ -142,7 +142,7 @@ def test_a_trial_that_waits_for_room_is_pending_while_its_launch_runs(shell: She
         assert lock.acquire()
         assert ", 1 pending, " in shell("status", "small_design").out
         answer = json.loads(shell("status", "small_design", "--json").out)
-    (pending,) = (one for one in answer["cells"] if one["state"] == "pending")
+    (pending,) = (cell for cell in answer["cells"] if cell["state"] == "pending")
     assert pending["cell"]["trial_key"] == waits
     assert answer["counts"]["pending"] == 1
     assert "pending" not in shell("status", "small_design").out, "its launch is gone"
@@ -150,17 +150,17 @@ def test_a_trial_that_waits_for_room_is_pending_while_its_launch_runs(shell: She
 
 def test_a_running_trial_is_listed_with_its_gpu(shell: Shell) -> None:
     storage = interrupted_design(shell)
-    missing = [one for one in sweep_status("small_design").cells if one.state != "finished"]
-    first, second = (CellFolder(storage / "cells", one.cell.trial_key) for one in missing[:2])
+    missing = [cell for cell in sweep_status("small_design").cells if cell.state != "finished"]
+    first, second = (CellFolder(storage / "cells", cell.cell.trial_key) for cell in missing[:2])
     with first.lease(), second.lease():
         first.stats.note_gpu("2")
         first.stats.note_peak_gpu(3 * 2**29)
         lines = shell("status", "small_design").out.splitlines()
         answer = json.loads(shell("status", "small_design", "--json").out)
-    ends = [one.partition("epoch")[2][2:] for one in lines if one.startswith("running: ")]
+    ends = [line.partition("epoch")[2][2:] for line in lines if line.startswith("running: ")]
     assert ends == [", on GPU 2 (peak 1.5 GiB)", ""]
-    running = [one for one in answer["cells"] if one["state"] == "running"]
-    figures = [(one["gpu"], one["peak_gpu_bytes"]) for one in running]
+    running = [cell for cell in answer["cells"] if cell["state"] == "running"]
+    figures = [(cell["gpu"], cell["peak_gpu_bytes"]) for cell in running]
     assert figures == [("2", 3 * 2**29), ("", None)]
 
 
@@ -175,9 +175,9 @@ def test_a_finished_trial_whose_process_evaluates_it_is_named(shell: Shell) -> N
     manifest = store.manifest("small_design").model_copy(update={"evaluations": evaluations})
     publish_manifest(store.writer(), manifest)
     evaluated, other, *_ = manifest.cells
-    cells = [CellFolder(storage / "cells", one.trial_key) for one in (evaluated, other)]
-    for one in cells:
-        one.weights.touch()
+    cells = [CellFolder(storage / "cells", cell.trial_key) for cell in (evaluated, other)]
+    for folder in cells:
+        folder.weights.touch()
     (cells[0].path / "evaluations").mkdir()
     (cells[0].path / "evaluations" / f"{'f' * 20}.json").touch()
     line = f"evaluating: {evaluated.arm}, seed {evaluated.seed}, 1 of 2 made"
@@ -185,8 +185,8 @@ def test_a_finished_trial_whose_process_evaluates_it_is_named(shell: Shell) -> N
         assert lock.acquire()
         lines = shell("status", "small_design").out.splitlines()
         answer = json.loads(shell("status", "small_design", "--json").out)
-    assert [one for one in lines if "evaluating" in one] == [line]
-    assert [one["is_evaluating"] for one in answer["cells"]] == [True, *[False] * 7]
+    assert [shown for shown in lines if "evaluating" in shown] == [line]
+    assert [cell["is_evaluating"] for cell in answer["cells"]] == [True, *[False] * 7]
     with cells[1].lease():
         assert "evaluating" not in shell("status", "small_design").out, "its launch is gone"
 

@@ -40,7 +40,7 @@ def mine(shell: Shell, storage: Path) -> Path:
     ids=" ".join,
 )
 def test_a_reader_takes_a_file_without_running_it(shell: Shell, words: list[str]) -> None:
-    by_name, by_file = (shell(*words, one) for one in ("quickstart", "fashion_routing.py"))
+    by_name, by_file = (shell(*words, sweep) for sweep in ("quickstart", "fashion_routing.py"))
     assert (by_file.code, by_file.out, by_file.err) == (by_name.code, by_name.out, by_name.err)
     assert by_file.code == 0, by_file.err
 

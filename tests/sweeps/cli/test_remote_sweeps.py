@@ -211,7 +211,7 @@ def test_who_follows_a_job_sees_its_tables_as_wide_as_the_terminal(
     answer = shell("logs", "-f", "mine")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith("mine: 5 trained now\nA table\n\nOn this machine, of 'mine': ")
-    (asked,) = (one for one in cluster.asked if one.call == "run")
+    (asked,) = (request for request in cluster.asked if request.call == "run")
     assert (asked.arguments, asked.columns) == (
         ("report", "mine", "--name=mine", "--storage=/s"),
         83,

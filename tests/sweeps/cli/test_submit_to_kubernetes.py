@@ -90,7 +90,7 @@ class Cluster:
         program = root / "bin" / "kubectl"
         program.write_text(KUBECTL.format(python=sys.executable, packages=PACKAGES, root=str(root)))
         program.chmod(0o755)
-        found = {one["kind"]: one for one in yaml.safe_load_all(MLFLOW.read_text())}
+        found = {resource["kind"]: resource for resource in yaml.safe_load_all(MLFLOW.read_text())}
         self.put("deployment.json", found["Deployment"] | {"status": {"availableReplicas": 1}})
         self.put("persistentvolumeclaim.json", found["PersistentVolumeClaim"])
         self.has_state("Initializing")
@@ -132,7 +132,8 @@ class Cluster:
     def calls(self, verb: str) -> list[str]:
         """Return the calls of kubectl with a verb, without where they go."""
         lines = [
-            [one for one in call if "--context=" not in one] for call in self.noted("calls.jsonl")
+            [argument for argument in call if "--context=" not in argument]
+            for call in self.noted("calls.jsonl")
         ]
         return [" ".join(line) for line in lines if line[0] == verb]
 

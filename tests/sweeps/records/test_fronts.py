@@ -22,7 +22,7 @@ def test_no_point_of_the_front_is_dominated_and_every_other_is(
         is_dominated = any(dominates(other, point) for other in points)
         assert is_dominated == (place not in on_front)
     assert all(
-        any(dominates(points[one], point) for one in on_front)
+        any(dominates(points[other], point) for other in on_front)
         for place, point in enumerate(points)
         if place not in on_front
     ), "by a point of the front itself"
@@ -32,8 +32,8 @@ def test_no_point_of_the_front_is_dominated_and_every_other_is(
 def test_along_the_front_one_value_rises_and_the_other_falls(
     points: list[tuple[float, float]],
 ) -> None:
-    for one, other in itertools.pairwise(points[place] for place in front(points)):
-        assert one == other or (one[0] < other[0] and one[1] > other[1])
+    for point, other in itertools.pairwise(points[place] for place in front(points)):
+        assert point == other or (point[0] < other[0] and point[1] > other[1])
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=6))

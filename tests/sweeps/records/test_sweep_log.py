@@ -133,7 +133,7 @@ def test_a_decision_is_written_once_but_selections_may_follow(tmp_path: Path) ->
         log.declare(definition.declared, log_decisions(tmp_path, definition))
         log.append(decided(decision))
     entries = stored_entries(tmp_path, "example")
-    written = [one.decision for one in decisions_under(definition.decided_by, entries)]
+    written = [entry.decision for entry in decisions_under(definition.decided_by, entries)]
     assert written == [Continue(KEY, 1), Stop(KEY, 1, 0.9), Propose(CELLS), DONE, *selections]
 
 

@@ -88,10 +88,10 @@ class RecordsContract:
     def test_a_record_that_the_writer_deletes_is_gone_for_all(self, store: RecordStore) -> None:
         record_id, other_id, writer = put(store), put(store, OTHER), store.writer()
         sweep_id = writer.open_sweep("gone", "")
-        for one in (record_id, sweep_id):
-            writer.delete_record(one)
+        for stored_id in (record_id, sweep_id):
+            writer.delete_record(stored_id)
         other = store.writer()
-        assert [other.is_deleted(one) for one in (record_id, sweep_id, other_id)] == [
+        assert [other.is_deleted(stored_id) for stored_id in (record_id, sweep_id, other_id)] == [
             True,
             True,
             False,

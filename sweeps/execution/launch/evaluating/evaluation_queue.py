@@ -44,20 +44,20 @@ class TrialToEvaluate(NamedTuple):
     def still_missing(self) -> "TrialToEvaluate":
         """Return it with the evaluations that its folder lacks now."""
         made = CellEvaluations(self.folder.path).keys()
-        return self.only([one.evaluation_key not in made for one in self.missing])
+        return self.only([evaluation.evaluation_key not in made for evaluation in self.missing])
 
     def only(self, wanted: Sequence[bool]) -> "TrialToEvaluate":
         """Return it with some of its evaluations."""
         pairs = zip(self.missing, self.job.evaluations, wanted, strict=True)
-        left = [(one, settings) for one, settings, is_wanted in pairs if is_wanted]
+        left = [(evaluation, settings) for evaluation, settings, is_wanted in pairs if is_wanted]
         job = self.job.model_copy(update={"evaluations": tuple(settings for _, settings in left)})
-        return self._replace(job=job, missing=tuple(one for one, _ in left))
+        return self._replace(job=job, missing=tuple(evaluation for evaluation, _ in left))
 
     def halves(self) -> tuple["TrialToEvaluate", "TrialToEvaluate"]:
         """Return it with the first half of its evaluations, and with the others."""
         num, first = len(self.missing), (len(self.missing) + 1) // 2
         is_first = [place < first for place in range(num)]
-        return self.only(is_first), self.only([not one for one in is_first])
+        return self.only(is_first), self.only([place >= first for place in range(num)])
 
     def is_busy(self) -> bool:
         """Return whether a process holds its folder."""
@@ -118,9 +118,9 @@ class EvaluationQueue:
     def next(self) -> Job | Next:
         """Return the next trial's evaluations; wait for a trial that another process holds."""
         if self._waiting is None:
-            trials = [one.halves() for one in self._find()]
+            trials = [trial.halves() for trial in self._find()]
             self._waiting = deque(half for halves in zip(*trials, strict=True) for half in halves)
-            num_missing = sum(len(one.missing) for one in self._waiting)
+            num_missing = sum(len(half.missing) for half in self._waiting)
             self._num_all = self.num_made + num_missing if num_missing else 0
             self._show()
         for _ in range(len(self._waiting)):

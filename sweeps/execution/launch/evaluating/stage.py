@@ -35,12 +35,14 @@ def trials_to_evaluate(progress: Progress) -> list[TrialToEvaluate]:
     cells = {cell.trial_key: cell for cell in reversed(definition.manifest.cells)}
     try:
         planned, records = _surveyed(progress)
-        missing = [one for one in planned if one.state is EvaluationState.TO_MAKE]
+        missing = [surveyed for surveyed in planned if surveyed.state is EvaluationState.TO_MAKE]
         trials: list[TrialToEvaluate] = []
-        for key, group in groupby(missing, lambda one: one.trial_key):
+        for key, group in groupby(missing, lambda surveyed: surveyed.trial_key):
             own = list(group)
             job = _job(progress, definition.spec(cells[key]), records.get(key), own)
-            trials.append(TrialToEvaluate(cells[key], job, tuple(one.evaluation for one in own)))
+            trials.append(
+                TrialToEvaluate(cells[key], job, tuple(surveyed.evaluation for surveyed in own))
+            )
     except StoreUnreachable as error:
         progress.is_recorded, progress.error = False, str(error)
         return []
@@ -74,7 +76,9 @@ def record_made(progress: Progress, queue: EvaluationQueue | None) -> None:
     except StoreUnreachable as error:
         progress.is_recorded, progress.error = False, str(error)
         return
-    to_record = {one.trial_key for one in planned if one.state is EvaluationState.TO_RECORD}
+    to_record = {
+        surveyed.trial_key for surveyed in planned if surveyed.state is EvaluationState.TO_RECORD
+    }
     if to_record:
         record_evaluations(progress, sorted(to_record))
     num_gone = count(planned, EvaluationState.NOT_AVAILABLE)
@@ -135,6 +139,7 @@ def _job(
         data_fingerprint=spec.data_fingerprint,
         weights=str(weights),
         evaluations=tuple(
-            {"kind": one.evaluation.kind, **one.evaluation.settings} for one in missing
+            {"kind": surveyed.evaluation.kind, **surveyed.evaluation.settings}
+            for surveyed in missing
         ),
     )

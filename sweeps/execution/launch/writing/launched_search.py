@@ -98,7 +98,7 @@ class LaunchedSearch:
         """
         config = self.config(arm)
         if self.declared:
-            params = {one.arm: one.params for one in self.search.proposals}
+            params = {proposal.arm: proposal.params for proposal in self.search.proposals}
             sweep = self.declared.model_copy(update={"base": base})
             try:
                 proposed = sweep.plan.arm(sweep, arm.name, params.get(arm.name, {})).config
@@ -123,8 +123,8 @@ class LaunchedSearch:
 
     def _is_departure(self, path: str) -> bool:
         """Return whether a launch changed this setting, not the declaration of the search."""
-        departures = (one.removesuffix(f".{KIND}") for one in self.manifest.departures)
-        parts = [one.removesuffix(PROFILE).removesuffix(".") for one in departures]
+        departures = (departure.removesuffix(f".{KIND}") for departure in self.manifest.departures)
+        parts = [setting.removesuffix(PROFILE).removesuffix(".") for setting in departures]
         return any(
             not part or is_at_or_below(path, part) or is_at_or_below(part, path) for part in parts
         )
@@ -208,7 +208,7 @@ def winner(launched: LaunchedSearch, store: RecordStore, name: str | None) -> Wi
     records = store.records(manifest.cell_keys().values())
     arms = {arm.name: arm for arm in manifest.arms}
     chosen = (search.confirmation and search.confirmation.arms) or ()
-    finished = [one.proposal.arm for one in search_results(manifest, records).counted]
+    finished = [result.proposal.arm for result in search_results(manifest, records).counted]
     if not finished and not chosen:
         raise BadInput(
             f"The search '{manifest.sweep}' has no winner yet: of {len(search.proposals)} proposals"

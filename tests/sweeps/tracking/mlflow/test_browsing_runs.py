@@ -94,7 +94,10 @@ def shown_state(sweep: Sweep) -> Mapping[str, Any]:
     for run in runs:
         tags = {**run.data.tags, PARENT: names.get(run.data.tags.get(PARENT, ""))}
         tags.pop("capsweep.shown_sha256", None)
-        data = [(one.dataset.name, one.dataset.digest) for one in run.inputs.dataset_inputs]
+        data = [
+            (dataset_input.dataset.name, dataset_input.dataset.digest)
+            for dataset_input in run.inputs.dataset_inputs
+        ]
         state.setdefault(str(run.info.run_name), []).append((tags, run.data.metrics, data))
     return state
 
@@ -130,7 +133,7 @@ def test_no_reader_sees_any_of_it(sweep: Sweep) -> None:
     keys = sweep.manifest.cell_keys().values()
     arms = {run.info.run_id for run in sweep.runs("arm").values()}
     trials = [sweep.writer.find_trial(key) for key in keys]
-    assert not arms & {one.record_id for one in trials if one}
+    assert not arms & {trial.record_id for trial in trials if trial}
 
 
 def test_arms_are_shown_in_the_order_of_the_manifest_the_latest_first(
@@ -309,7 +312,7 @@ def test_nothing_shown_names_a_folder(sweep: Sweep, tmp_path: Path) -> None:
     client = sweep.writer.client
     for run in client.search_runs([sweep.writer.experiment_id], "", ViewType.ALL):
         texts = [*run.data.tags.values()]
-        texts += [one.dataset.source for one in run.inputs.dataset_inputs]
+        texts += [dataset_input.dataset.source for dataset_input in run.inputs.dataset_inputs]
         assert not [text for text in texts if str(tmp_path) in text or str(Path.home()) in text]
 
 
@@ -343,9 +346,9 @@ def test_every_filter_that_the_page_of_documentation_names_can_be_asked(sweep: S
     lines = [line.strip() for line in page.splitlines() if line.startswith("    ")]
     filters = [line.split("  ")[0] for line in lines if line.startswith(("tags.", "params."))]
     assert len(filters) == 5
-    for one in filters:
-        sweep.writer.client.search_runs([sweep.writer.experiment_id], one)
-    (of_sweep,) = [one for one in filters if "LIKE" in one]
+    for condition in filters:
+        sweep.writer.client.search_runs([sweep.writer.experiment_id], condition)
+    (of_sweep,) = [condition for condition in filters if "LIKE" in condition]
     trials = sweep.runs("trial", of_sweep.replace("quickstart", "known"))
     assert len(trials) == 4
 

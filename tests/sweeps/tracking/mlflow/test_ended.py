@@ -43,5 +43,5 @@ def test_when_a_trial_ended_is_shown_and_nothing_for_what_is_no_time(
     record = read_record(run_data_of(run))
     assert record is not None
     table = runs_section(manifest_of(["a"], range(1)), {trial.trial_key: record})
-    column = [one.fields for one in table.tables[0].columns].index(("ended",))
-    assert table.tables[0].rows[0][column].text == shown
+    place = [column.fields for column in table.tables[0].columns].index(("ended",))
+    assert table.tables[0].rows[0][place].text == shown

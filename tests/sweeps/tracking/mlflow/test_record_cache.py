@@ -73,8 +73,10 @@ def all_of(store: MlflowStore) -> tuple[object, ...]:
     """Return what tables read."""
     records = store.records(KEYS)
     histories = [store.histories(records.values(), metric) for metric in EPOCH_METRICS]
-    files = [store.artifact(one, ARTIFACT_PREDICTIONS).read_bytes() for one in records.values()]
-    return records, histories, files, [store.config(one) for one in records.values()]
+    files = [
+        store.artifact(record, ARTIFACT_PREDICTIONS).read_bytes() for record in records.values()
+    ]
+    return records, histories, files, [store.config(record) for record in records.values()]
 
 
 def asked(server: FaultyServer, question: Callable[[], object]) -> int:

@@ -23,7 +23,7 @@ def test_a_new_run_says_who_made_it_and_from_which_commit(
     assert isinstance(writer, MlflowWriter)
     sweep_id = writer.open_sweep("example", "Which?")
     trial_id = writer.create_trial(spec(git_revision="c0ffee-dirty"), sweep_id, 1)
-    sweep, trial = (writer.client.get_run(one).data.tags for one in (sweep_id, trial_id))
+    sweep, trial = (writer.client.get_run(run_id).data.tags for run_id in (sweep_id, trial_id))
     assert (sweep["mlflow.user"], trial["mlflow.user"]) == ("ada", "ada")
     assert trial["mlflow.source.git.commit"] == "c0ffee"
     assert trial["capsweep.sweep.example"] == "base"
