@@ -19,50 +19,50 @@ from sweeps.records.errors import BadInput
 
 
 @dataclass(frozen=True)
-class Words:
+class OptionSyntax:
     """How the command line writes an option, where this differs from its declaration.
 
     Attributes:
         flag: "" for its name with dashes.
-        given: The type of what is given; None for that of the declaration.
-        read: Turns flag and what is given into the option's value.
-        complete: Gives the words that can stand there.
+        annotation: Type of the argument; None for that of the declaration.
+        read: Turns flag and argument into the option's value.
+        complete: Returns the values that complete the argument.
     """
 
     flag: str = ""
     metavar: str | None = None
     envvar: str | None = None
-    given: Any = None
+    annotation: Any = None
     read: Callable[[str, Any], Any] | None = None
     complete: Callable[..., Any] | None = None
 
 
-WORDS: Mapping[str, Words] = {
-    "name": Words("--name"),
-    "seeds": Words("--seeds", given=str | None, read=read_seeds),
-    "add_seeds": Words("--add-seeds", given=str | None, read=read_seeds),
-    "settings": Words(
+SYNTAX: Mapping[str, OptionSyntax] = {
+    "name": OptionSyntax("--name"),
+    "seeds": OptionSyntax("--seeds", annotation=str | None, read=read_seeds),
+    "add_seeds": OptionSyntax("--add-seeds", annotation=str | None, read=read_seeds),
+    "settings": OptionSyntax(
         "--set",
         metavar="PATH=VALUE",
-        given=list[str] | None,
-        read=lambda _, words: read_settings(words),
+        annotation=list[str] | None,
+        read=lambda _, texts: read_settings(texts),
     ),
-    "time_limit_seconds": Words("--time-limit", given=str | None, read=read_duration),
-    "gradient_checkpointing": Words("--gradient-checkpointing"),
-    "gpus_per_trial": Words(
-        "--gpus-per-trial", metavar="NUMBER|auto", given=str | None, read=read_gpus
+    "time_limit_seconds": OptionSyntax("--time-limit", annotation=str | None, read=read_duration),
+    "gradient_checkpointing": OptionSyntax("--gradient-checkpointing"),
+    "gpus_per_trial": OptionSyntax(
+        "--gpus-per-trial", metavar="NUMBER|auto", annotation=str | None, read=read_gpus
     ),
-    "engine": Words(metavar="ray|inline", given=str),
-    "keep_weights": Words(metavar="all|best:K|none"),
-    "warm_start": Words(
-        metavar="SWEEP", read=lambda _, word: name_of(word), complete=launched_sweeps
+    "engine": OptionSyntax(metavar="ray|inline", annotation=str),
+    "keep_weights": OptionSyntax(metavar="all|best:K|none"),
+    "warm_start": OptionSyntax(
+        metavar="SWEEP", read=lambda _, name: name_of(name), complete=launched_sweeps
     ),
-    "evaluations_only": Words("--evaluations-only"),
-    "retrain": Words("--retrain"),
-    "replace": Words("--replace"),
-    "reports": Words(metavar="FOLDER", given=str),
-    "storage": Words(envvar=STORAGE_VARIABLE),
-    "tracking_uri": Words(envvar=TRACKING_VARIABLE),
+    "evaluations_only": OptionSyntax("--evaluations-only"),
+    "retrain": OptionSyntax("--retrain"),
+    "replace": OptionSyntax("--replace"),
+    "reports": OptionSyntax(metavar="FOLDER", annotation=str),
+    "storage": OptionSyntax(envvar=STORAGE_VARIABLE),
+    "tracking_uri": OptionSyntax(envvar=TRACKING_VARIABLE),
 }
 ONLY_RUN = frozenset(
     {
@@ -86,26 +86,26 @@ def launch_fields(without: Collection[str] = ()) -> dict[str, FieldInfo]:
     return {n: field for n, field in LaunchOptions.model_fields.items() if n not in without}
 
 
-def option_words(options: Mapping[str, Any]) -> list[str]:
-    """Return the words of a command line that give options of a launch: the inverse of reading."""
-    words: list[str] = []
+def launch_arguments(options: Mapping[str, Any]) -> list[str]:
+    """Return the command-line arguments that give options of a launch: the inverse of reading."""
+    arguments: list[str] = []
     for name, value in options.items():
         if value is None or value == LaunchOptions.model_fields[name].default:
             continue
         flag = _flag(name)
         if name == "settings":
-            words += [f"{flag}={path}={json.dumps(setting)}" for path, setting in value.items()]
+            arguments += [f"{flag}={path}={json.dumps(setting)}" for path, setting in value.items()]
         elif isinstance(value, tuple):
-            words.append(f"{flag}={','.join(map(str, value))}")
+            arguments.append(f"{flag}={','.join(map(str, value))}")
         elif name == "time_limit_seconds":
-            words.append(f"{flag}={value:.0f}s")
+            arguments.append(f"{flag}={value:.0f}s")
         else:
-            words.append(flag if value is True else f"{flag}={value}")
-    return words
+            arguments.append(flag if value is True else f"{flag}={value}")
+    return arguments
 
 
 def _flag(name: str) -> str:
-    return WORDS.get(name, Words()).flag or f"--{name.replace('_', '-')}"
+    return SYNTAX.get(name, OptionSyntax()).flag or f"--{name.replace('_', '-')}"
 
 
 def _named_as_typed(error: BadInput, options: Collection[str]) -> BadInput:
@@ -117,7 +117,7 @@ def _named_as_typed(error: BadInput, options: Collection[str]) -> BadInput:
 
 def with_options(
     fields: Mapping[str, FieldInfo],
-    words: Mapping[str, Words] = WORDS,
+    syntax: Mapping[str, OptionSyntax] = SYNTAX,
     *,
     reads_environment: bool = True,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -125,48 +125,50 @@ def with_options(
 
     Args:
         fields: Name -> declaration.
-        words: How the command line writes them.
+        syntax: How the command line writes them.
         reads_environment: Whether variables of the environment may give options.
     """
     if not reads_environment:
-        words = {name: replace(each, envvar=None) for name, each in words.items()}
+        syntax = {name: replace(each, envvar=None) for name, each in syntax.items()}
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
-        def from_words(**given: Any) -> None:
+        def from_command_line(**arguments: Any) -> None:
             options = {
-                name: _read(words.get(name, Words()), given.pop(name))
+                name: _read(syntax.get(name, OptionSyntax()), arguments.pop(name))
                 for name in fields
-                if name in given
+                if name in arguments
             }
             try:
-                command(options=options, **given)
+                command(options=options, **arguments)
             except BadInput as error:
                 raise _named_as_typed(error, options) from error
 
         parameters: list[inspect.Parameter] = []
         for parameter in inspect.signature(command).parameters.values():
             if parameter.name == "options":
-                parameters += [_parameter(n, f, words.get(n, Words())) for n, f in fields.items()]
+                parameters += [
+                    _parameter(n, f, syntax.get(n, OptionSyntax())) for n, f in fields.items()
+                ]
             else:
                 parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-        from_words.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        from_words.__annotations__ = {each.name: each.annotation for each in parameters}
-        return from_words
+        from_command_line.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        from_command_line.__annotations__ = {each.name: each.annotation for each in parameters}
+        return from_command_line
 
     return decorated
 
 
-def _parameter(name: str, field: FieldInfo, words: Words) -> inspect.Parameter:
-    flags = (words.flag,) if words.flag else ()
+def _parameter(name: str, field: FieldInfo, syntax: OptionSyntax) -> inspect.Parameter:
+    flags = (syntax.flag,) if syntax.flag else ()
     option = typer.Option(
         *flags,
-        metavar=words.metavar,
-        envvar=words.envvar,
+        metavar=syntax.metavar,
+        envvar=syntax.envvar,
         help=field.description,
-        autocompletion=words.complete,
+        autocompletion=syntax.complete,
     )
-    annotation = Annotated[words.given or _plain(field.annotation), option]
+    annotation = Annotated[syntax.annotation or _plain(field.annotation), option]
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=annotation
     )
@@ -179,5 +181,5 @@ def _plain(annotation: Any) -> Any:
     return first | None if type(None) in kinds else first
 
 
-def _read(words: Words, word: Any) -> Any:
-    return words.read(words.flag, word) if words.read else word
+def _read(syntax: OptionSyntax, argument: Any) -> Any:
+    return syntax.read(syntax.flag, argument) if syntax.read else argument

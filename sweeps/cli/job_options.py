@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from capsmodel.settings.messages import allowed
 from sweeps.cli.arguments import read_duration
-from sweeps.cli.declared_options import Words
+from sweeps.cli.declared_options import OptionSyntax
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import counted
 from sweeps.remote.messages import NodeJob, SlurmJob, slurm_seconds, time_text
@@ -87,8 +87,8 @@ def _valid(kind: type[_Job], options: Mapping[str, Any]) -> _Job:
         raise BadInput(f"--{flag} must be {permitted}, got {detail['input']!r}.") from error
 
 
-def job_words(job: NodeJob) -> tuple[list[str], list[str]]:
-    """Return the words of a command line that ask for a job: options, and those after `--`."""
+def job_arguments(job: NodeJob) -> tuple[list[str], list[str]]:
+    """Return the command-line arguments that ask for a job: options, and those after `--`."""
     flags = [
         f"--{name.replace('_', '-')}={value}"
         for name, value in job.model_dump(exclude_defaults=True).items()
@@ -154,4 +154,6 @@ def _lines(sbatch: Sequence[str]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-JOB_WORDS: Mapping[str, Words] = {"seconds": Words("--time", given=str | None, read=_seconds)}
+JOB_SYNTAX: Mapping[str, OptionSyntax] = {
+    "seconds": OptionSyntax("--time", annotation=str | None, read=_seconds)
+}

@@ -85,8 +85,8 @@ def command_line() -> TyperGroup:
 class _Program(TyperGroup):
     """All commands. Its help has a line for each, behind the name of the command's group."""
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
         options = [param for param in self.params if param.name in _VERBOSITY]
         self.commands = _Commands(options)  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -207,8 +207,10 @@ def with_keyword_options(function: Callable[..., _Returned]) -> Callable[..., _R
                 raise BadInput(f"The option '{name}' is now called '{_RENAMED[name]}'.")
             if name not in signature.parameters:
                 raise BadInput(unknown("option", name, signature.parameters))
-        given = {each.name: arguments.pop(each.name) for each in own if each.name in arguments}
-        return function(*args, **given, options=options_of(arguments))
+        own_arguments = {
+            each.name: arguments.pop(each.name) for each in own if each.name in arguments
+        }
+        return function(*args, **own_arguments, options=options_of(arguments))
 
     with_options.__signature__ = signature  # type: ignore[attr-defined]
     return with_options
@@ -229,8 +231,8 @@ def options_of(arguments: Mapping[str, Any]) -> LaunchOptions:
         name = str(detail["loc"][0])
         if name not in LaunchOptions.model_fields:
             raise BadInput(unknown("option", name, LaunchOptions.model_fields)) from error
-        what = allowed(LaunchOptions.model_fields[name])
+        requirement = allowed(LaunchOptions.model_fields[name])
         if detail["type"] == "value_error":
-            what = str(detail["msg"]).removeprefix("Value error, ")
-            raise BadInput(f"{name} is {detail['input']!r}, but {what}.") from error
-        raise BadInput(f"{name} must be {what}, got {detail['input']!r}.") from error
+            requirement = str(detail["msg"]).removeprefix("Value error, ")
+            raise BadInput(f"{name} is {detail['input']!r}, but {requirement}.") from error
+        raise BadInput(f"{name} must be {requirement}, got {detail['input']!r}.") from error

@@ -51,11 +51,11 @@ class CheckFailed(BadInput):
         line: The user's line at which it happened, if it was one of theirs.
     """
 
-    def __init__(self, what: str, error: BaseException, line: UserLine | None) -> None:
-        words = error_text(error).rstrip(".")
-        place = f" ({line.file}, line {line.number})" if line and line.file not in words else ""
-        is_whole = not what or words.startswith("The ")
-        super().__init__(f"{words}{place}." if is_whole else f"{what}: {words}{place}.")
+    def __init__(self, failure: str, error: BaseException, line: UserLine | None) -> None:
+        message = error_text(error).rstrip(".")
+        place = f" ({line.file}, line {line.number})" if line and line.file not in message else ""
+        is_whole = not failure or message.startswith("The ")
+        super().__init__(f"{message}{place}." if is_whole else f"{failure}: {message}{place}.")
         self.line = line
 
 
@@ -88,18 +88,18 @@ class Case:
     def title(self) -> str:
         """The arms in words."""
         more = len(self.names) - _MOST_NAMES
-        words = ", ".join(f"'{name}'" for name in self.names[:_MOST_NAMES])
-        return f"Arm{'s' * (len(self.names) > 1)} {words}" + f" and {more} more" * (more > 0)
+        quoted = ", ".join(f"'{name}'" for name in self.names[:_MOST_NAMES])
+        return f"Arm{'s' * (len(self.names) > 1)} {quoted}" + f" and {more} more" * (more > 0)
 
 
-def loaded_sweep(which: Launchable, changes: Changes) -> Sweep:
+def loaded_sweep(launchable: Launchable, changes: Changes) -> Sweep:
     """Return a sweep with the changes of a launch; its plan has made its first cells.
 
     Raises:
         CheckFailed: If its file cannot be run, or its plan fails.
     """
     with _errors("", blames_returns=not changes.settings):
-        sweep = changed_sweep(which, changes, ()).sweep
+        sweep = changed_sweep(launchable, changes, ()).sweep
     with _errors(f"The plan of '{sweep.name}' fails"):
         sweep.initial_arms()
         sweep.plan.check_all(sweep)
@@ -155,11 +155,11 @@ def _results(sweep: Sweep) -> Iterator[Tried | CheckFailed]:
 
 
 @contextmanager
-def _errors(what: str, *, blames_returns: bool = True) -> Generator[Returns]:
+def _errors(failure: str, *, blames_returns: bool = True) -> Generator[Returns]:
     """Raise any error in the block as `CheckFailed`, with the user's line.
 
     Args:
-        what: What does not work, "" if the error says it.
+        failure: What does not work, "" if the error says it.
         blames_returns: Whether an error that passed no line of the user's is put down to the last
             one that returned something.
     """
@@ -170,7 +170,7 @@ def _errors(what: str, *, blames_returns: bool = True) -> Generator[Returns]:
             raise
         except (Exception, SystemExit) as error:
             line = line_in_sweep_file(error) or (returns.last if blames_returns else None)
-            raise CheckFailed(what, error, line) from error
+            raise CheckFailed(failure, error, line) from error
 
 
 def _since(started: float) -> float:

@@ -136,9 +136,12 @@ class SweepLog:
     def start_launch(self, num_cells: int) -> None:
         """Note that a launch starts."""
         self._is_launched = True
-        words = tuple(map(public, launch_words()))
+        arguments = tuple(map(public, launch_words()))
         started = LaunchStarted(
-            at=time.time(), num_cells=num_cells, words=words, folder=_folder() if words else ""
+            at=time.time(),
+            num_cells=num_cells,
+            words=arguments,
+            folder=_folder() if arguments else "",
         )
         self._write(line_of(started), is_synced=True)
 
@@ -321,8 +324,8 @@ class EarlierLog:
             return here
         if stored[: len(here)] == here:
             return stored
-        known, whole = {entry.subject for entry in stored}, {"select", "unselect", "done"}
-        more = (entry for entry in here if entry.kind not in whole and entry.subject not in known)
+        known, on_all = {entry.subject for entry in stored}, {"select", "unselect", "done"}
+        more = (entry for entry in here if entry.kind not in on_all and entry.subject not in known)
         return [*stored, *more]
 
 
@@ -369,7 +372,7 @@ class Launch:
         ended: None while it runs, or if its driver was killed.
         exit_code: None likewise.
         num_cells: Cells it set out to train.
-        words: Those of its command after the program's name; none where Python code launched it.
+        arguments: Those of its command line; none where Python code launched it.
         folder: Where the command was given, "" where that is not known.
     """
 
@@ -377,7 +380,7 @@ class Launch:
     ended: float | None
     exit_code: int | None
     num_cells: int
-    words: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
     folder: str = ""
 
 
@@ -397,7 +400,7 @@ def last_launch(journals: Path, sweep: str) -> Launch | None:
         return None
     at, exit_code = (ended.at, ended.exit_code) if ended else (None, None)
     return Launch(
-        started.at, at, exit_code, started.num_cells, words=started.words, folder=started.folder
+        started.at, at, exit_code, started.num_cells, arguments=started.words, folder=started.folder
     )
 
 

@@ -119,12 +119,12 @@ def selection(target: str, config: pytest.Config) -> Selection:
     *_, typed = re.findall(r"\.venv/bin/pytest ([^;&|\n]*)", dry.stdout.replace("\\\n", " "))
     printing = ["bash", "-c", f"printf '%s\\n' {typed}"]
     expanded = subprocess.run(printing, cwd=ROOT, capture_output=True, text=True, check=True)
-    words = argparse.ArgumentParser()
-    words.add_argument("places", nargs="*")
-    words.add_argument("-m")
-    words.add_argument("-n")
-    words.add_argument("--dist")
-    read, _ = words.parse_known_intermixed_args(
+    parser = argparse.ArgumentParser()
+    parser.add_argument("places", nargs="*")
+    parser.add_argument("-m")
+    parser.add_argument("-n")
+    parser.add_argument("--dist")
+    read, _ = parser.parse_known_intermixed_args(
         [*config.getini("addopts"), *expanded.stdout.splitlines()]
     )
     return Selection(read.m, read.places)

@@ -106,8 +106,8 @@ def test_no_other_module_opens_makes_or_deletes_files() -> None:
 
 
 def test_no_other_module_writes_by_a_path() -> None:
-    found = {name for tree in SWEEPS.values() for name in imports(tree)}
-    assert found <= {"UNFINISHED", "this_machine"}
+    imported = {name for tree in SWEEPS.values() for name in imports(tree)}
+    assert imported <= {"UNFINISHED", "this_machine"}
 
 
 @pytest.mark.parametrize(

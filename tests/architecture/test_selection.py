@@ -174,5 +174,5 @@ def test_what_chooses_has_no_word_for_test_figures(place: str) -> None:
     modules = sorted(path.rglob("*.py")) if path.is_dir() else [path]
     assert modules
     result = {str(module.relative_to(ROOT)): set(chosen_in(module)) for module in modules}
-    result = {name: words - ALLOWED.get(name, set()) for name, words in result.items()}
-    assert {name: words for name, words in result.items() if words} == {}
+    result = {name: used - ALLOWED.get(name, set()) for name, used in result.items()}
+    assert {name: used for name, used in result.items() if used} == {}

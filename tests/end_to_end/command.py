@@ -45,11 +45,11 @@ class Command:
 
     Args:
         folder: Where it is given.
-        *words: What follows `capsweep`.
+        *arguments: What follows `capsweep`.
         patch: Python statements that its process executes first.
     """
 
-    def __init__(self, folder: Path, *words: str, patch: str = "") -> None:
+    def __init__(self, folder: Path, *arguments: str, patch: str = "") -> None:
         self._started = time.monotonic()
         number = len(list(folder.glob("command-*.out")))
         self._out = folder / f"command-{number}.out"
@@ -57,7 +57,7 @@ class Command:
         program = [sys.executable, "-P", "-c", f"{patch}\n{_MAIN}"] if patch else [str(_SCRIPT)]
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self._process = subprocess.Popen(
-                [*program, *words],
+                [*program, *arguments],
                 cwd=folder,
                 env=clean_environment(),
                 stdin=subprocess.DEVNULL,
@@ -137,14 +137,14 @@ class Terminal:
         self.database = self.storage / "mlflow.db"
         self._commands: list[Command] = []
 
-    def start(self, *words: str, patch: str = "") -> Command:
+    def start(self, *arguments: str, patch: str = "") -> Command:
         """Start a capsweep command, in a process that executes `patch` first."""
-        self._commands.append(Command(self.folder, *words, patch=patch))
+        self._commands.append(Command(self.folder, *arguments, patch=patch))
         return self._commands[-1]
 
-    def run(self, *words: str) -> Ended:
+    def run(self, *arguments: str) -> Ended:
         """Run a capsweep command to its end."""
-        return self.start(*words).wait()
+        return self.start(*arguments).wait()
 
     def close(self) -> None:
         """Kill what is left of the commands."""

@@ -68,8 +68,8 @@ def running_postgres() -> Generator[Postgres]:
         shutil.chown(folder, _USER)
     port, password = free_port(), secrets.token_hex(16)
     postgres = Postgres(port, password)
-    words = [programs / "initdb", "-D", "data", "-U", "mlflow", "--pwfile", "password"]
-    words += ["-A", "scram-sha-256", "--no-sync"]
+    command = [programs / "initdb", "-D", "data", "-U", "mlflow", "--pwfile", "password"]
+    command += ["-A", "scram-sha-256", "--no-sync"]
     options = ["-p", str(port), "-k", "", "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
     try:
         (folder / "password").touch(0o600)
@@ -78,7 +78,7 @@ def running_postgres() -> Generator[Postgres]:
             shutil.chown(folder / "password", _USER)
         with (folder / "log").open("wb") as log:
             subprocess.run(
-                words,
+                command,
                 cwd=folder,
                 stdout=log,
                 stderr=log,

@@ -27,10 +27,10 @@ _LONGEST_MINUTES = 60
 @pytest.mark.timeout(_LONGEST_MINUTES * 60)  # two quiet cores take about 2
 def test_tables_records_and_machine_are_as_after_an_undisturbed_run(tmp_path: Path) -> None:
     figures = tmp_path / "figures.jsonl"
-    words = ["--short", f"--seed={SEED}", f"--folder={tmp_path}", f"--figures={figures}"]
-    words.append(f"--minutes={_LONGEST_MINUTES - 10}")
+    arguments = ["--short", f"--seed={SEED}", f"--folder={tmp_path}", f"--figures={figures}"]
+    arguments.append(f"--minutes={_LONGEST_MINUTES - 10}")
     ran = subprocess.run(
-        [sys.executable, "-m", "tools.chaos", *words],
+        [sys.executable, "-m", "tools.chaos", *arguments],
         capture_output=True,
         text=True,
         check=False,

@@ -51,8 +51,8 @@ def test_a_job_fills_each_cell_once_on_several_nodes_and_none_on_the_head(
     tmp_path: Path, nodes: RayNodes
 ) -> None:
     storage = tmp_path / "shared"
-    words = ("quickstart", "--epochs=2", "--seeds=0-1", f"--storage={storage}")
-    job = ended(submit(nodes, tmp_path, *words))
+    arguments = ("quickstart", "--epochs=2", "--seeds=0-1", f"--storage={storage}")
+    job = ended(submit(nodes, tmp_path, *arguments))
     assert job["status"] == "SUCCEEDED", job["logs"]
     assert "12 trained now, 12 of 12 cells filled" in job["logs"]
     expect_each_cell_finished_once(storage, num_cells=12, num_epochs=2)
@@ -66,7 +66,7 @@ def test_a_job_fills_each_cell_once_on_several_nodes_and_none_on_the_head(
 
     table = (tmp_path / "reports" / "quickstart" / "ablation.csv").read_text()
     assert len(table.splitlines()) == 1 + 6
-    repeated = ended(submit(nodes, tmp_path, *words))
+    repeated = ended(submit(nodes, tmp_path, *arguments))
     assert "0 trained now, 12 of 12 cells filled" in repeated["logs"]
 
 
@@ -75,12 +75,12 @@ def test_a_job_fills_each_cell_once_on_several_nodes_and_none_on_the_head(
 def test_a_launch_without_the_token_is_refused_in_one_sentence(
     token: str, tmp_path: Path, nodes: RayNodes
 ) -> None:
-    given = {"RAY_AUTH_TOKEN": token} if token else {}
-    given |= {"HOME": str(tmp_path), "RAY_NUM_REDIS_GET_RETRIES": "2"}  # 20, a second each
+    environment = {"RAY_AUTH_TOKEN": token} if token else {}
+    environment |= {"HOME": str(tmp_path), "RAY_NUM_REDIS_GET_RETRIES": "2"}  # 20, a second each
     refused = subprocess.run(
         [_CAPSWEEP, "run", "quickstart", "--address", nodes.address],
         cwd=tmp_path,
-        env=clean_environment() | given,
+        env=clean_environment() | environment,
         capture_output=True,
         text=True,
         timeout=PATIENCE_SECONDS,
@@ -92,9 +92,9 @@ def test_a_launch_without_the_token_is_refused_in_one_sentence(
     assert not list(tmp_path.glob("capsweep-store/cells/*"))
 
 
-def submit(nodes: RayNodes, folder: Path, *words: str) -> "subprocess.Popen[str]":
+def submit(nodes: RayNodes, folder: Path, *arguments: str) -> "subprocess.Popen[str]":
     """Submit a launch over the cluster as a job that works in a folder."""
-    command = shlex.join([_CAPSWEEP, "run", *words, "--address=auto"])
+    command = shlex.join([_CAPSWEEP, "run", *arguments, "--address=auto"])
     entrypoint = f"cd {shlex.quote(str(folder))} && exec {command}"
     return subprocess.Popen(
         [sys.executable, "-c", _JOB, nodes.dashboard, entrypoint],

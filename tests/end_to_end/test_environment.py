@@ -45,7 +45,7 @@ SWEEP = Sweep(
 def seen(storage: Path) -> set[tuple[str, ...]]:
     logs = [path.read_text() for path in storage.glob("cells/*/log.txt")]
     assert len(logs) == 6
-    return {tuple(words.split()) for log in logs for words in re.findall(r"SEEN (.*)", log)}
+    return {tuple(line.split()) for log in logs for line in re.findall(r"SEEN (.*)", log)}
 
 
 @pytest.mark.slow
@@ -54,8 +54,8 @@ def test_trials_run_in_a_reused_process_with_separate_threads(terminal: Terminal
     ended = terminal.run("run", "looking.py", "--epochs", "1", "--cpus-per-trial", "2")
     assert ended.code == 0, ended.explained()
 
-    words = seen(terminal.storage)
-    assert {tuple(rest) for _, *rest in words} == {("2", "2", "PASSIVE")}
-    assert len({process for process, *_ in words}) < 6, "six trials in fewer processes"
+    lines = seen(terminal.storage)
+    assert {tuple(rest) for _, *rest in lines} == {("2", "2", "PASSIVE")}
+    assert len({process for process, *_ in lines}) < 6, "six trials in fewer processes"
     finals = terminal.storage.glob("cells/*/final.json")
     assert {json.loads(final.read_text())["head"]["threads"] for final in finals} == {2}

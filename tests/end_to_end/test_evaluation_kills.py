@@ -93,10 +93,10 @@ def test_three_kinds_are_added_each_made_once_however_often_the_launch_is_killed
         command.wait_until(lambda number=num_wanted: len(files(terminal.storage)) >= number)
         command.kill_all()
         assert before.items() <= files(terminal.storage).items(), "none is made again"
-    left = files(terminal.storage)
+    existing = files(terminal.storage)
     last = terminal.run("run", str(file))
     assert last.code == 0, last.explained()
-    assert left.items() <= files(terminal.storage).items()
+    assert existing.items() <= files(terminal.storage).items()
     assert len(files(terminal.storage)) == 3 * 8
     num_made = made.read_text().count("made")
     assert num_made <= 8 + 2 * 2, "only what ran when a launch was killed is made again"

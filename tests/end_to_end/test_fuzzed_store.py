@@ -119,7 +119,7 @@ def test_what_a_command_does_is_seen(
 
     is_good = seen == ["minutes: nothing was found"]
     assert ended.returncode == (not is_good), ended.stderr + ended.stdout
-    assert [words for words in seen if words not in ended.stdout] == [], ended.stdout
+    assert [sentence for sentence in seen if sentence not in ended.stdout] == [], ended.stdout
 
 
 @pytest.mark.parametrize("store", [FINISHED_DESIGN, FINISHED_SEARCH], ids=lambda store: store.name)

@@ -48,10 +48,10 @@ SWEEP = Sweep(
 '''
 
 
-def run(folder: Path, *words: str, typed: str = "") -> "subprocess.CompletedProcess[str]":
+def run(folder: Path, *arguments: str, typed: str = "") -> "subprocess.CompletedProcess[str]":
     """Run capsweep in a folder, with what a person types."""
     return subprocess.run(
-        [str(_SCRIPT), *words],
+        [str(_SCRIPT), *arguments],
         cwd=folder,
         env=clean_environment(),
         input=typed,
@@ -70,15 +70,15 @@ def sweep_file(folder: Path, statement: str) -> Path:
 
 def test_a_breakpoint_in_a_users_routing_stops_there(tmp_path: Path) -> None:
     sweep_file(tmp_path, "breakpoint()")
-    words = ("run", "mine.py", "--engine", "inline", "--seeds", "0", "--epochs", "1")
-    left = run(tmp_path, *words, typed="p looked_for\nquit\n")
-    assert "mine.py(" in left.stdout
-    assert ")route()" in left.stdout
-    assert "(Pdb) 32000" in left.stdout
-    assert left.returncode == 130, left.stderr
-    assert "Go on with: " in left.stdout
+    arguments = ("run", "mine.py", "--engine", "inline", "--seeds", "0", "--epochs", "1")
+    ended = run(tmp_path, *arguments, typed="p looked_for\nquit\n")
+    assert "mine.py(" in ended.stdout
+    assert ")route()" in ended.stdout
+    assert "(Pdb) 32000" in ended.stdout
+    assert ended.returncode == 130, ended.stderr
+    assert "Go on with: " in ended.stdout
 
-    gone_on = run(tmp_path, *words, typed="import sys; sys.breakpointhook = lambda: None\nc\n")
+    gone_on = run(tmp_path, *arguments, typed="import sys; sys.breakpointhook = lambda: None\nc\n")
     assert gone_on.returncode == 0, gone_on.stdout + gone_on.stderr
     assert "2 of 2 cells filled" in gone_on.stdout
 
@@ -87,8 +87,8 @@ def test_weights_predictions_and_tables_are_those_of_ray_to_the_bit(tmp_path: Pa
     sweep_file(tmp_path, "pass")
     results: dict[str, dict[str, bytes]] = {}
     for engine in ("ray", "inline"):
-        words = ("run", "mine.py", "--engine", engine, "--epochs", "2", "--storage", engine)
-        ended = run(tmp_path, *words)
+        arguments = ("run", "mine.py", "--engine", engine, "--epochs", "2", "--storage", engine)
+        ended = run(tmp_path, *arguments)
         assert ended.returncode == 0, ended.stdout + ended.stderr
         cells = tmp_path / engine / "cells"
         files = [path for path in cells.rglob("*.safetensors") if "checkpoint" not in path.name]

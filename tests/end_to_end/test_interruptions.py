@@ -28,19 +28,19 @@ def test_an_interrupted_sweep_ends_soon_says_what_is_kept_and_goes_on(
         tmp_path / "interrupted.py", arms=TWO, seeds=(0,), epochs=NUM_EPOCHS, seconds=0.4
     )
     storage = terminal.storage
-    words = ("run", str(file))
+    arguments = ("run", str(file))
 
-    ended = interrupted_after(5, terminal.start(*words), storage, group=False)
+    ended = interrupted_after(5, terminal.start(*arguments), storage, group=False)
     expect_interrupted(ended, storage, file)
-    ended = interrupted_after(3, terminal.start(*words), storage, group=True)
+    ended = interrupted_after(3, terminal.start(*arguments), storage, group=True)
     expect_interrupted(ended, storage, file)
 
-    limited = terminal.run(*words, "--time-limit", "2s")
+    limited = terminal.run(*arguments, "--time-limit", "2s")
     expect_interrupted(limited, storage, file)
 
     terminal.database.unlink()  # a store that is lost while trials are unfinished is no loss
     shutil.rmtree(storage / "artifacts")
-    last = terminal.run(*words)
+    last = terminal.run(*arguments)
     assert last.code == 0, last.explained()
     expect_each_cell_finished_once(storage, num_cells=2, num_epochs=NUM_EPOCHS)
 

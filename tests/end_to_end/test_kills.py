@@ -22,22 +22,22 @@ def test_a_sweep_killed_twice_gives_the_results_of_an_unbroken_one(
     storage, brake = terminal.storage, tmp_path / "brake"
     slow = {"seconds": 0.2, "brake": str(brake)}
     file = write_sweep(tmp_path / "killed.py", seeds=(0, 1, 2), epochs=NUM_EPOCHS, **slow)
-    words = ("run", str(file))
-    reference = second_terminal.run(*words, "--engine", "inline")
+    arguments = ("run", str(file))
+    reference = second_terminal.run(*arguments, "--engine", "inline")
     assert reference.code == 0, reference.explained()
     brake.touch()
 
     finished: dict[str, list[int]] = {}
     for fraction in KILL_AT:
         enough = max(fraction * NUM_CELLS * NUM_EPOCHS, num_reported_epochs(storage) + 1)
-        command = terminal.start(*words)
+        command = terminal.start(*arguments)
         command.wait_until(lambda enough=enough: num_reported_epochs(storage) >= enough)
         killed_processes = command.kill_all()
         assert {"gcs_server", "raylet"} <= set(killed_processes)
         expect_started_no_more(storage, finished)
         finished = finished_cells(storage)
     brake.unlink()
-    last = terminal.run(*words)
+    last = terminal.run(*arguments)
     assert last.code == 0, last.explained()
 
     expect_started_no_more(storage, finished)

@@ -29,10 +29,10 @@ def test_each_failure_is_recorded_with_its_reason_and_retried_if_possible(
         "killed always": trouble("kill always", tmp_path / "mended"),
     }
     file = write_sweep(tmp_path / "troubled.py", arms=arms, epochs=NUM_EPOCHS)
-    words = ("run", str(file), "--seeds", "5")
+    arguments = ("run", str(file), "--seeds", "5")
     storage, database = terminal.storage, terminal.database
 
-    first = terminal.run(*words)
+    first = terminal.run(*arguments)
     assert first.code == 3, first.explained()
     before = {run.place[0]: run for run in trial_runs(database)}
     assert {arm: (run.status, run.outcome) for arm, run in before.items()} == {
@@ -49,7 +49,7 @@ def test_each_failure_is_recorded_with_its_reason_and_retried_if_possible(
     assert parent_runs(database)["troubled"].status == "FAILED"
 
     (tmp_path / "mended").touch()
-    second = terminal.run(*words)
+    second = terminal.run(*arguments)
     assert second.code == 0, second.explained()
     after = {run.place[0]: run for run in trial_runs(database)}
     assert {arm: run.artifacts for arm, run in after.items()} == {

@@ -107,7 +107,7 @@ def answers(terminal: Terminal, *options: str) -> dict[str, bytes]:
         "status": ("status", "kept"),
         "report": ("report", "kept"),
     }
-    ended = {name: terminal.run(*words, *options) for name, words in commands.items()}
+    ended = {name: terminal.run(*arguments, *options) for name, arguments in commands.items()}
     assert all(command.code == 0 for command in ended.values()), [*ended.values()]
     files = {path.name: path.read_bytes() for path in reports.rglob("*") if path.is_file()}
     assert "ablation.csv" in files

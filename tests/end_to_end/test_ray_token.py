@@ -42,8 +42,8 @@ def test_a_client_without_the_token_is_refused_while_a_sweep_runs(
     output, errors = right.communicate(timeout=PATIENCE_SECONDS)
     assert "let in" in output, errors
     assert command.is_running()
-    words = [word for process in family for word in process.cmdline()]
-    assert not [word for word in words if token in word]
+    arguments = [word for process in family for word in process.cmdline()]
+    assert not [word for word in arguments if token in word]
 
 
 def gcs_port(command: Command) -> str:

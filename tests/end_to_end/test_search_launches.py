@@ -19,7 +19,7 @@ def test_a_search_run_one_by_one_is_whole_made_longer_and_protected(
 ) -> None:
     file = write_search(tmp_path / "search.py", trials=6, epochs=NUM_EPOCHS)
     storage = terminal.storage
-    words = ("run", str(file), "--engine", "inline")
+    arguments = ("run", str(file), "--engine", "inline")
 
     first = terminal.run("run", str(file), "--max-concurrent", "1")
     assert first.code == 0, first.explained()
@@ -27,15 +27,15 @@ def test_a_search_run_one_by_one_is_whole_made_longer_and_protected(
     before = search_facts(storage, "search")
     starts = num_starts(storage)
 
-    second = terminal.run(*words)
+    second = terminal.run(*arguments)
     assert second.code == 0, second.explained()
     assert "0 trained now" in second.output
-    expect_refused(terminal, *words, "--sampler", "random", message="its sampler would change")
-    expect_refused(terminal, *words, "--trials", "5", message="it proposed 6, and 5 are asked")
+    expect_refused(terminal, *arguments, "--sampler", "random", message="its sampler would change")
+    expect_refused(terminal, *arguments, "--trials", "5", message="it proposed 6, and 5 are asked")
     assert num_starts(storage) == starts
     assert search_facts(storage, "search") == before
 
-    longer = terminal.run(*words, "--trials", "8")
+    longer = terminal.run(*arguments, "--trials", "8")
     assert longer.code == 0, longer.explained()
     expect_search_settled(storage, "search", num_trials=8, num_epochs=NUM_EPOCHS)
     after = search_facts(storage, "search")
@@ -49,9 +49,9 @@ def test_trials_of_a_design_are_refused_in_one_sentence(tmp_path: Path, terminal
     assert not terminal.storage.exists()
 
 
-def expect_refused(terminal: Terminal, *words: str, message: str) -> None:
+def expect_refused(terminal: Terminal, *arguments: str, message: str) -> None:
     """Check that a launch is refused in one sentence."""
-    ended = terminal.run(*words)
+    ended = terminal.run(*arguments)
     assert ended.code == 2, ended.explained()
     assert message in ended.errors
     assert len(ended.errors.strip().splitlines()) == 1

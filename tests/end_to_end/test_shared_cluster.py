@@ -65,10 +65,10 @@ class Launch:
         self.storage = file.parent / f"of-{file.stem}"
         self.name = file.stem
         self._output = file.with_suffix(".out")
-        words = (str(file), "--address", nodes.address, "--storage", str(self.storage))
+        arguments = (str(file), "--address", nodes.address, "--storage", str(self.storage))
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _RUN, *words],
+                [sys.executable, "-c", _RUN, *arguments],
                 cwd=file.parent,
                 env=nodes.environment | {"PYTHONPATH": str(_ROOT)},
                 stdout=output,

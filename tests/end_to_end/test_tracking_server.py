@@ -33,8 +33,8 @@ def test_a_server_killed_in_the_middle_of_a_sweep_gets_the_rest_later_without_tr
     tmp_path: Path, terminal: Terminal, server: TrackingServer
 ) -> None:
     file = write_sweep(tmp_path / "served.py", epochs=NUM_EPOCHS, seconds=0.6)
-    words = ("run", str(file), "--tracking-uri", server.address)
-    command = terminal.start(*words, patch=IMPATIENT)
+    arguments = ("run", str(file), "--tracking-uri", server.address)
+    command = terminal.start(*arguments, patch=IMPATIENT)
     command.wait_until(lambda: any(run.steps for run in trial_runs(server.database)))
     server.kill()
     ended = command.wait()
@@ -47,7 +47,7 @@ def test_a_server_killed_in_the_middle_of_a_sweep_gets_the_rest_later_without_tr
     assert "FINISHED" not in {run.status for run in trial_runs(server.database)}
 
     server.start()
-    ended = terminal.run(*words)
+    ended = terminal.run(*arguments)
     assert ended.code == 0, ended.explained()
     assert num_starts(terminal.storage) == starts
     runs = trial_runs(server.database)
@@ -65,12 +65,12 @@ def test_a_server_that_is_away_or_never_answers_is_told_of_in_one_sentence(
     tmp_path: Path, terminal: Terminal
 ) -> None:
     file = write_sweep(tmp_path / "unserved.py")
-    words = ("run", str(file), "--tracking-uri")
-    away = terminal.run(*words, f"http://127.0.0.1:{free_port()}")
+    arguments = ("run", str(file), "--tracking-uri")
+    away = terminal.run(*arguments, f"http://127.0.0.1:{free_port()}")
     expect_refused(terminal, away)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        unanswered = terminal.run(*words, address)
+        unanswered = terminal.run(*arguments, address)
     expect_refused(terminal, unanswered)
     assert unanswered.seconds < 10 + 2 * away.seconds, "about 4 seconds more"
 

@@ -44,11 +44,11 @@ class User:
         self.folder.mkdir(mode=0o700)
         os.chown(self.folder, number, GROUP)
 
-    def start(self, *words: str) -> "subprocess.Popen[str]":
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
         who = [f"--reuid={self.number}", f"--regid={GROUP}", "--clear-groups"]
         script = Path(sys.executable).with_name("capsweep")
         return subprocess.Popen(
-            ["setpriv", *who, *READING, str(script), *words],
+            ["setpriv", *who, *READING, str(script), *arguments],
             cwd=self.folder,
             env=clean_environment() | {"HOME": str(self.folder), "TMPDIR": "/tmp"},
             stdin=subprocess.DEVNULL,
@@ -59,8 +59,8 @@ class User:
             umask=self.umask,
         )
 
-    def run(self, *words: str, code: int = 0) -> str:
-        with self.start(*words) as process:
+    def run(self, *arguments: str, code: int = 0) -> str:
+        with self.start(*arguments) as process:
             printed, _ = process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode == code, printed
         return printed

@@ -153,14 +153,14 @@ def test_a_hopeless_trial_is_stopped(tmp_path: Path) -> None:
 def test_killed_at_any_step_and_run_again_it_decides_the_same(tmp_path: Path) -> None:
     text = TEXT.replace("0.001, 0.002, 0.003", "0.002, 0.001, 0.003")
     definition = define(written(tmp_path / "file", text), Changes(), ())
-    world, left = World(tmp_path / "unbroken"), list[World]()
+    world, copies = World(tmp_path / "unbroken"), list[World]()
 
     def snapshot() -> None:
-        left.append(world.copy(tmp_path / f"killed {len(left)}"))
+        copies.append(world.copy(tmp_path / f"killed {len(copies)}"))
 
     unbroken = Launch(world, definition, score, step=snapshot).run()
-    assert len(left) > 40
-    for number, copy in enumerate(left):
+    assert len(copies) > 40
+    for number, copy in enumerate(copies):
         resumed = copy if number % 2 else World(copy.root, has_store=False)
         launch = Launch(resumed, definition, score).run()
         assert launch.manifest == unbroken.manifest

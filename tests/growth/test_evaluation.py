@@ -111,11 +111,11 @@ def launch(file: Path, storage: Path, engine: str = "ray") -> Any:
     return sweeps.run(file, storage=storage, reports=storage / "reports", engine=engine)
 
 
-def answer(capsys: pytest.CaptureFixture[str], command: str, what: str, storage: Path) -> list[str]:
+def answer(capsys: pytest.CaptureFixture[str], command: str, name: str, storage: Path) -> list[str]:
     """Return the lines that a command prints."""
-    words = ["capsweep", command, what, "--storage", str(storage)]
+    argv = ["capsweep", command, name, "--storage", str(storage)]
     capsys.readouterr()
-    with patch.object(sys, "argv", words), pytest.raises(SystemExit) as ended:
+    with patch.object(sys, "argv", argv), pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 0
     return capsys.readouterr().out.splitlines()
@@ -192,15 +192,15 @@ def test_it_is_filled_in_without_training(
 def test_evaluations_alone_leave_empty_cells_empty(finished: tuple[Path, Path]) -> None:
     file, storage = finished
     file.write_text(WITH_EVALUATION.replace("seeds=[0, 1]", "seeds=[0, 1, 2]"))
-    given: dict[str, Any] = {"storage": storage, "reports": storage / "reports"}
-    result = sweeps.run(file, evaluations_only=True, engine="inline", **given)
+    places: dict[str, Any] = {"storage": storage, "reports": storage / "reports"}
+    result = sweeps.run(file, evaluations_only=True, engine="inline", **places)
     assert (result.exit_code, result.num_trained, result.num_filled) == (0, 0, 4)
     assert result.evaluations is not None
     assert result.evaluations.num_made == 4
-    again = sweeps.run(file, evaluations_only=True, engine="inline", **given)
+    again = sweeps.run(file, evaluations_only=True, engine="inline", **places)
     assert (again.exit_code, again.num_trained) == (0, 0)
     with pytest.raises(sweeps.BadInput, match="--evaluations-only trains nothing: leave one out"):
-        sweeps.run(file, evaluations_only=True, retrain=True, **given)
+        sweeps.run(file, evaluations_only=True, retrain=True, **places)
 
 
 @pytest.mark.nightly  # test_surveyed_evaluations.py has what is missing
@@ -263,8 +263,8 @@ def test_the_command_line_trains_and_then_looks_at_what_it_trained(
     assert "The weights of 6 trials were not kept" in more
 
     file.write_text(WITH_EVALUATION.replace("is_wrong.any() else 0.0", "is_wrong.any() else 1.0"))
-    words = ("run", "small.py", "--seeds", "0-2")
-    gone = run_command(tmp_path, *words, expected=3)
+    arguments = ("run", "small.py", "--seeds", "0-2")
+    gone = run_command(tmp_path, *arguments, expected=3)
     assert "6 evaluations are not available, as the weights of their trials were not kept" in gone
     assert "--retrain" in gone
     assert contents(storage).keys() >= before.keys() - {
@@ -272,11 +272,11 @@ def test_the_command_line_trains_and_then_looks_at_what_it_trained(
     }
 
 
-def run_command(folder: Path, *words: str, expected: int = 0) -> str:
+def run_command(folder: Path, *arguments: str, expected: int = 0) -> str:
     """Run capsweep in a folder and return what it printed."""
-    command = [sys.executable, "-P", "-c", "from sweeps.cli import main; main()", *words]
+    command = [sys.executable, "-P", "-c", "from sweeps.cli import main; main()", *arguments]
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=600, check=False
     )
-    assert done.returncode == expected, f"{words}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode == expected, f"{arguments}\n{done.stdout}\n{done.stderr}"
     return " ".join(done.stdout.split())

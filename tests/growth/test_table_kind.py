@@ -110,9 +110,9 @@ def shell(
     return Shell(tmp_path, monkeypatch, capsys)
 
 
-def reported(shell: Shell, tracking_uri: str, which: str) -> str:
+def reported(shell: Shell, tracking_uri: str, sweep: str) -> str:
     """Return what the command line says."""
-    answer = shell("report", which, "--tracking-uri", tracking_uri)
+    answer = shell("report", sweep, "--tracking-uri", tracking_uri)
     assert answer.code in {0, None}, answer.err
     return " ".join(answer.out.split())
 
@@ -158,9 +158,9 @@ def test_from_python_the_class_is_given_by_argument(tmp_path: Path, file: Path) 
 
 @pytest.mark.slow
 def test_a_launch_makes_it_with_the_others(tmp_path: Path, file: Path) -> None:
-    words = ["run", str(file), "--epochs", "1", "--seeds", "0", "--engine", "inline"]
+    arguments = ["run", str(file), "--epochs", "1", "--seeds", "0", "--engine", "inline"]
     done = subprocess.run(
-        [sys.executable, "-c", MAIN, *words],
+        [sys.executable, "-c", MAIN, *arguments],
         cwd=tmp_path,
         capture_output=True,
         text=True,

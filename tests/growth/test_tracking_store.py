@@ -131,10 +131,10 @@ class LinesStore:
         return {sweep: starts[sweep] for sweep in self.sweeps() if sweep in starts}
 
     def find(self, prefix: str) -> TrialRecord:
-        given = str(prefix).strip().lower() or "none"
+        wanted = str(prefix).strip().lower() or "none"
         live = self._live("trial")
-        matching = [record for record in live if record.facts[TAG_TRIAL_KEY].startswith(given)]
-        matching = matching or [record for record in live if record.record_id == given]
+        matching = [record for record in live if record.facts[TAG_TRIAL_KEY].startswith(wanted)]
+        matching = matching or [record for record in live if record.record_id == wanted]
         counting = validation.counted_records(record.read() for record in matching)
         return validation.single_record(counting, prefix, self.address)
 

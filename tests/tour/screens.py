@@ -73,7 +73,7 @@ def lines(width: int) -> list[str]:
     A sweep is trained at the smaller width alone, where more can go wrong.
     """
     text = _README + page("tour")
-    typed = [_over_kept_stores(" ".join(words)) for words in commands(text) if _reads(words)]
+    typed = [_over_kept_stores(" ".join(command)) for command in commands(text) if _reads(command)]
     training = [TRAINING] if width == min(WIDTHS) else []
     return [*dict.fromkeys(typed), *_REFUSED, *training]
 
@@ -96,8 +96,8 @@ def shown(screen: Screen, width: int) -> str:
     return "\n".join([f"$ {screen.line}", *(row.rstrip() for row in rows), *code, ""])
 
 
-def _reads(words: list[str]) -> bool:
-    program, *rest = words
+def _reads(command: list[str]) -> bool:
+    program, *rest = command
     if {"--pictures", "--json"} & {*rest}:
         return False  # one draws, the other is for programs
     reported = [word for word in rest if not word.startswith("-")]

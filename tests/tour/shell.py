@@ -32,12 +32,12 @@ def main() -> None:
 
 
 def _exit_code(line: str) -> int:
-    words = shlex.split(line)
-    if words[0] != "capsweep" or line == TRAINING:  # a launch looks at how its process was started
-        return subprocess.run(words, check=False).returncode
+    argv = shlex.split(line)
+    if argv[0] != "capsweep" or line == TRAINING:  # a launch looks at how its process was started
+        return subprocess.run(argv, check=False).returncode
     child = os.fork()
     if not child:
-        sys.argv = words
+        sys.argv = argv
         entry.main_process()
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 

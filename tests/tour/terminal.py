@@ -80,8 +80,8 @@ class Terminal:
         lines = self._tmux("capture-pane", "-p", "-J", "-S", "-").splitlines()
         return "\n".join(line.rstrip() for line in lines)
 
-    def _tmux(self, *words: str, environment: dict[str, str] | None = None) -> str:
-        command = ("tmux", "-L", self._socket, *words)
+    def _tmux(self, *arguments: str, environment: dict[str, str] | None = None) -> str:
+        command = ("tmux", "-L", self._socket, *arguments)
         return subprocess.run(
             command, env=environment, check=True, capture_output=True, text=True
         ).stdout

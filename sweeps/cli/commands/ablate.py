@@ -5,14 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from sweeps.cli.commands.grid import FILE_WORDS, print_run_command
+from sweeps.cli.commands.grid import FILE_SYNTAX, print_run_command
 from sweeps.cli.completion import launched_sweeps
 from sweeps.cli.declared_options import with_options
 from sweeps.execution.launch.writing.options import AblateOptions
 from sweeps.records.plain_text import one_line
 
 
-@with_options(AblateOptions.model_fields, FILE_WORDS)
+@with_options(AblateOptions.model_fields, FILE_SYNTAX)
 def ablate(
     search: Annotated[
         str,

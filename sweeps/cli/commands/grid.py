@@ -9,20 +9,20 @@ import typer
 
 from sweeps.cli.arguments import read_factors
 from sweeps.cli.completion import known_sweeps
-from sweeps.cli.declared_options import WORDS, Words, with_options
+from sweeps.cli.declared_options import SYNTAX, OptionSyntax, with_options
 from sweeps.cli.hints import place_options, program_name
 from sweeps.cli.verbosity import is_quiet
 from sweeps.execution.launch.writing.options import GridOptions
 from sweeps.records.plain_text import one_line
 
-FILE_WORDS: Mapping[str, Words] = {
-    **WORDS,
-    "design": Words(metavar="full|one_factor|fractional|plackett_burman", given=str),
-    "out": Words(metavar="FILE"),
+FILE_SYNTAX: Mapping[str, OptionSyntax] = {
+    **SYNTAX,
+    "design": OptionSyntax(metavar="full|one_factor|fractional|plackett_burman", annotation=str),
+    "out": OptionSyntax(metavar="FILE"),
 }
 
 
-@with_options(GridOptions.model_fields, FILE_WORDS)
+@with_options(GridOptions.model_fields, FILE_SYNTAX)
 def grid(
     base: Annotated[
         str,

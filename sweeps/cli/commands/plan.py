@@ -347,11 +347,11 @@ def _estimate(survey: "Survey") -> str:
         return "no estimate, as nothing like it was trained yet"
     if not seconds:
         return "nothing to train"
-    words = f"{_about(survey)} {duration_text(seconds)}"
+    estimate = f"{_about(survey)} {duration_text(seconds)}"
     if not num_gpus:
-        return words
+        return estimate
     hours = f"{seconds * num_gpus / _SECONDS_OF_HOUR:.3g}"
-    return f"{words} on {counted(num_gpus, 'GPU')}, {hours} GPU hours"
+    return f"{estimate} on {counted(num_gpus, 'GPU')}, {hours} GPU hours"
 
 
 def _values(dimension: "ManifestDimension") -> str:

@@ -46,8 +46,8 @@ def _launch(sweep: str, options: Mapping[str, Any], *, as_json: bool) -> "SweepR
 
 def _write_ended_at_once() -> None:
     """Say what is left of a launch that a second signal ends at once, and how to resume it."""
-    left = "ended at once; finished trials and the last checkpoints are kept."
-    write_error_at_once(f"{left} Go on with: {resume_command()}", _INTERRUPTED)
+    sentence = "ended at once; finished trials and the last checkpoints are kept."
+    write_error_at_once(f"{sentence} Go on with: {resume_command()}", _INTERRUPTED)
 
 
 def _exit(code: int) -> None:

@@ -93,8 +93,8 @@ def print_trial(view: "TrialView") -> None:
     for name, error in record.extra_test_errors.items():
         out.print(f"test error, {plain(name)}: {TEST_ERROR.written(error)}")
     if record.target:
-        words = target_text(view.config)
-        out.print(plain(f"target: {record.target}{f' ({words})' if words else ''}"))
+        target = target_text(view.config)
+        out.print(plain(f"target: {record.target}{f' ({target})' if target else ''}"))
     for warning in record.warnings:
         say(f"warning: {warning}")
     for evaluation in view.evaluations:

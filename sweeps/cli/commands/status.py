@@ -217,7 +217,7 @@ def print_evaluations(status: "SweepStatus") -> None:
     from sweeps.execution.survey.surveyed_evaluations import EvaluationState, count
     from sweeps.records.evaluation_names import evaluation_title
 
-    words = {
+    texts = {
         EvaluationState.RECORDED: "recorded",
         EvaluationState.TO_RECORD: "made and not yet recorded",
         EvaluationState.TO_MAKE: "missing",
@@ -227,8 +227,8 @@ def print_evaluations(status: "SweepStatus") -> None:
         mine = [
             evaluation for evaluation in status.evaluations if evaluation.evaluation == declared
         ]
-        counts = {state: count(mine, state) for state in words}
-        parts = [f"{counts[state]} {text}" for state, text in words.items() if counts[state]]
+        counts = {state: count(mine, state) for state in texts}
+        parts = [f"{counts[state]} {text}" for state, text in texts.items() if counts[state]]
         title = evaluation_title(declared.kind, declared.settings)
         say(f"evaluation {title}: {', '.join(parts) or 'no trial has finished yet'}")
 
@@ -253,4 +253,6 @@ def _resume_hint(status: "SweepStatus") -> str | None:
     launch = status.last_launch
     if launch is None or status.is_running or launch.exit_code == 0:
         return None
-    return resume_hint(launch.words, Path(launch.folder) if launch.folder else None, status.sweep)
+    return resume_hint(
+        launch.arguments, Path(launch.folder) if launch.folder else None, status.sweep
+    )

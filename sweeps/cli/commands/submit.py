@@ -10,12 +10,18 @@ import typer
 from pydantic.fields import FieldInfo
 
 from capsmodel.spelling import unknown
-from sweeps.cli.declared_options import ONLY_RUN, WORDS, launch_fields, option_words, with_options
+from sweeps.cli.declared_options import (
+    ONLY_RUN,
+    SYNTAX,
+    launch_arguments,
+    launch_fields,
+    with_options,
+)
 from sweeps.cli.hints import followed, program_name, resume_command
 from sweeps.cli.job_options import (
-    JOB_WORDS,
+    JOB_SYNTAX,
+    job_arguments,
     job_fields,
-    job_words,
     kube_job,
     refuse_job_options,
     slurm_job,
@@ -87,7 +93,7 @@ _Follow = Annotated[
 ]
 
 
-@with_options({**job_fields(), **_fields()}, {**WORDS, **JOB_WORDS}, reads_environment=False)
+@with_options({**job_fields(), **_fields()}, {**SYNTAX, **JOB_SYNTAX}, reads_environment=False)
 def submit(
     sweep: SweepArgument,
     *,
@@ -107,23 +113,23 @@ def submit(
     from sweeps.remote.submit import sendable
     from sweeps.remote.submit import submit as submit_sweep
 
-    given = {name: options[name] for name in job_fields()}
-    options = {name: value for name, value in options.items() if name not in given}
+    job = {name: options[name] for name in job_fields()}
+    options = {name: value for name, value in options.items() if name not in job}
     launch = options_of(options)
     place = {"on": on, "address": address, "namespace": namespace}
-    head = _head(launch, to=to, place=place, job=given, sbatch=sbatch or ())
+    head = _head(launch, to=to, place=place, job=job, sbatch=sbatch or ())
     where, last = _where(head)
-    sent, words = sendable(sweep), tuple(option_words(options))
-    again = resume_command(["submit", str(sent.file or sweep), *where, *words, *last])
-    _follow_what_runs(head, again, words)
+    sent, arguments = sendable(sweep), tuple(launch_arguments(options))
+    again = resume_command(["submit", str(sent.file or sweep), *where, *arguments, *last])
+    _follow_what_runs(head, again, arguments)
     plan = _plan(head, sent, options, launch)
     _end_if_done(head, plan, launch)
     _print_plan(plan, head, price)
     _check(plan, head, sent, launch, price=price)
     _ask(is_sure=is_sure)
-    words += _added_words(to, plan, launch)
+    arguments += _added_arguments(to, plan, launch)
     submission, is_new = submit_sweep(
-        head, sent, sweep=plan.sweep, arguments=words, resume=again, options=launch
+        head, sent, sweep=plan.sweep, arguments=arguments, resume=again, options=launch
     )
     _print_submitted(submission, head.link.name, is_new=is_new)
     if is_followed or not is_new:
@@ -171,19 +177,19 @@ def _head(
 
 
 def _where(head: "Head") -> tuple[list[str], list[str]]:
-    """Return the words that lead to the machine: options, and what comes last."""
+    """Return the arguments that lead to the machine: options, and what comes last."""
     from sweeps.remote.head import RayHead, SlurmLogin
     from sweeps.remote.kube import KubeHead
 
     if isinstance(head, SlurmLogin | KubeHead):
         assert head.job is not None
-        words, last = job_words(head.job)
+        arguments, last = job_arguments(head.job)
         names = ("to", "on", "namespace")
         where = [f"--{name}={value}" for name in names if (value := head.place.get(name))]
-        return [*where, *words], last
+        return [*where, *arguments], last
     assert isinstance(head, RayHead)
-    words = ["--on", str(head.cluster.path)] if head.cluster else ["--address", head.dashboard]
-    return words, []
+    arguments = ["--on", str(head.cluster.path)] if head.cluster else ["--address", head.dashboard]
+    return arguments, []
 
 
 def _plan(
@@ -196,11 +202,11 @@ def _plan(
 
     planned = {name: value for name, value in options.items() if name not in ONLY_RUN}
     if isinstance(head, RayHead):
-        return remote_plan(head, sent, option_words(planned), launch.cpus_per_trial)
+        return remote_plan(head, sent, launch_arguments(planned), launch.cpus_per_trial)
     of_nodes = ("cpus_per_trial", "gpus_per_trial", "max_concurrent", "storage")
-    words = option_words({n: value for n, value in planned.items() if n not in of_nodes})
+    arguments = launch_arguments({n: value for n, value in planned.items() if n not in of_nodes})
     assert isinstance(head, SlurmLogin | KubeHead)
-    return plan_of_nodes(head, sent, words, launch)
+    return plan_of_nodes(head, sent, arguments, launch)
 
 
 def _end_if_done(head: "Head", plan: "RemotePlan", launch: "LaunchOptions") -> None:
@@ -234,24 +240,24 @@ def _tables_there(head: "Head", plan: "RemotePlan", launch: "LaunchOptions") -> 
     return f"{report} --storage {shlex.quote(head.storage)}"
 
 
-def _added_words(to: str, plan: "RemotePlan", launch: "LaunchOptions") -> tuple[str, ...]:
+def _added_arguments(to: str, plan: "RemotePlan", launch: "LaunchOptions") -> tuple[str, ...]:
     """Return options that a launch needs where Ray has no node to count when it begins."""
-    words: list[str] = []
+    arguments: list[str] = []
     if to != "ray" and not launch.max_concurrent:
-        words.append(f"--max-concurrent={plan.num_concurrent}")
+        arguments.append(f"--max-concurrent={plan.num_concurrent}")
     if to == "k8s" and launch.gpus_per_trial is None:  # pods for trials come only when some wait
-        words.append(f"--gpus-per-trial={plan.gpus_per_trial:g}")
-    return tuple(words)
+        arguments.append(f"--gpus-per-trial={plan.gpus_per_trial:g}")
+    return tuple(arguments)
 
 
-def _follow_what_runs(head: "Head", again: str, words: Sequence[str]) -> None:
+def _follow_what_runs(head: "Head", again: str, arguments: Sequence[str]) -> None:
     """Follow the launch of the same command, if it runs."""
     from sweeps.cli.remote_sweeps import follow_to_end
     from sweeps.remote.submit import running_submission
 
     if not is_quiet():
         say(f"Asking {head.link.name} ...")
-    if running := running_submission(head, again, words):
+    if running := running_submission(head, again, arguments):
         _print_submitted(running, head.link.name, is_new=False)
         raise typer.Exit(follow_to_end(head, running))
 
@@ -347,10 +353,10 @@ def _print_submitted(submission: "Submission", place: str, *, is_new: bool) -> N
         from sweeps.remote.kube import JOBS
 
         typer.echo(f"  {'file:':8}{JOBS}/{submission.job_id}.yaml")
-    for what, command in (
+    for label, command in (
         ("look:", f"{program} status {name}"),
         ("follow:", followed(submission.resume)),
         ("stop:", f"{program} stop {name}"),
         ("tables:", f"{program} report {name}"),
     ):
-        typer.echo(f"  {what:8}{command}")
+        typer.echo(f"  {label:8}{command}")

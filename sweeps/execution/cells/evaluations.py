@@ -89,8 +89,8 @@ class CellEvaluations:
         key = record.evaluation_key
         endings = ["safetensors"] if record.images or record.arrays else []
         endings += [f"{name}.png" for name in record.pictures]
-        found = {f"{key}.{ending}": self._file(record, ending) for ending in endings}
-        return found | {f"{key}.json": self._path(key, "json")}
+        files = {f"{key}.{ending}": self._file(record, ending) for ending in endings}
+        return files | {f"{key}.json": self._path(key, "json")}
 
     def _file(self, record: EvaluationRecord, ending: str) -> Path:
         """Return one of its files, whose name has no fence in an earlier store."""

@@ -49,12 +49,12 @@ def check_files(folder: CellFolder, final: FinalRecord) -> None:
 
 def _damage(folder: CellFolder, name: str, seal: SealedFile) -> str:
     try:
-        found = _seal(folder, name)
+        actual = _seal(folder, name)
     except FileNotFoundError:
         return "missing"
-    if found.size != seal.size:
-        return f"damaged ({found.size} bytes instead of {seal.size})"
-    return "" if found.sha256 == seal.sha256 else "damaged (its content was changed)"
+    if actual.size != seal.size:
+        return f"damaged ({actual.size} bytes instead of {seal.size})"
+    return "" if actual.sha256 == seal.sha256 else "damaged (its content was changed)"
 
 
 def is_sealed(path: Path, seal: SealedFile) -> bool:

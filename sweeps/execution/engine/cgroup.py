@@ -25,7 +25,7 @@ def num_oom_kills() -> int:
     """Return the count of the cgroup, else of the machine, else 0."""
     counted_in = _files("memory", "memory.events", "memory.oom_control")
     for file in (*counted_in, _PROC / "vmstat"):
-        counts = [line[1] for line in _words(file) if line[0] == "oom_kill"]
+        counts = [line[1] for line in _split_lines(file) if line[0] == "oom_kill"]
         if counts:
             return int(counts[0])
     return 0
@@ -34,10 +34,10 @@ def num_oom_kills() -> int:
 def _quotas() -> Iterator[float]:
     """Yield the cores of each quota."""
     for file in _files("cpu", "cpu.max", "cpu.cfs_quota_us"):
-        numbers = [word for line in _words(file) for word in line]
+        numbers = [word for line in _split_lines(file) for word in line]
         if file.name == "cpu.cfs_quota_us":
             numbers += [
-                word for line in _words(file.with_name("cpu.cfs_period_us")) for word in line
+                word for line in _split_lines(file.with_name("cpu.cfs_period_us")) for word in line
             ]
         if len(numbers) == 2 and numbers[0].isdecimal():  # else "max" or -1, which is no quota
             yield int(numbers[0]) / int(numbers[1])
@@ -64,7 +64,7 @@ def _files(controller: str, version_2: str, version_1: str) -> Iterator[Path]:
         yield from (folder / name for folder in (group, *above))  # a container has the root alone
 
 
-def _words(file: Path) -> list[list[str]]:
+def _split_lines(file: Path) -> list[list[str]]:
     return [line.split() for line in _lines(file) if line.strip()]
 
 

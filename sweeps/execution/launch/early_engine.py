@@ -23,7 +23,7 @@ _ACCELERATORS = ("/dev/nvidia0", "/dev/kfd")
 
 
 @contextmanager
-def early_engine(which: "Launchable", options: LaunchOptions) -> Generator[RayEngine | None]:
+def early_engine(launchable: "Launchable", options: LaunchOptions) -> Generator[RayEngine | None]:
     """Start Ray early if the launch probably needs it; end it with the block.
 
     That is so for a sweep's first launch in its storage folder on a small machine without a GPU.
@@ -31,12 +31,12 @@ def early_engine(which: "Launchable", options: LaunchOptions) -> Generator[RayEn
     but a scratch folder, as the launch may still be refused.
 
     Args:
-        which: A named sweep, the path of a file that defines one, or a sweep.
+        launchable: A named sweep, the path of a file that defines one, or a sweep.
         options: The launch's options.
     """
     slots = _slots(options)
-    is_early = slots > 0 and "torch" not in sys.modules and _exists(which)
-    if not is_early or _was_launched(which, options):
+    is_early = slots > 0 and "torch" not in sys.modules and _exists(launchable)
+    if not is_early or _was_launched(launchable, options):
         yield None
         return
     begun = None
@@ -50,9 +50,13 @@ def early_engine(which: "Launchable", options: LaunchOptions) -> Generator[RayEn
         yield begun
 
 
-def _exists(which: "Launchable") -> bool:
+def _exists(launchable: "Launchable") -> bool:
     """Return whether there is such a sweep; another name is refused before Ray would be there."""
-    return not isinstance(which, str | Path) or is_named(str(which)) or Path(which).exists()
+    return (
+        not isinstance(launchable, str | Path)
+        or is_named(str(launchable))
+        or Path(launchable).exists()
+    )
 
 
 def _slots(options: LaunchOptions) -> int:
@@ -66,8 +70,8 @@ def _slots(options: LaunchOptions) -> int:
     return slots if slots <= _MOST_SLOTS else 0
 
 
-def _was_launched(which: "Launchable", options: LaunchOptions) -> bool:
+def _was_launched(launchable: "Launchable", options: LaunchOptions) -> bool:
     """Return whether the sweep has a log, so that nothing may be left to do."""
-    declared_name = Path(which).stem if isinstance(which, str | Path) else which.name
+    declared_name = Path(launchable).stem if isinstance(launchable, str | Path) else launchable.name
     name = options.name or declared_name
     return (resolve_storage(options.storage).journals / f"{name}.jsonl").exists()

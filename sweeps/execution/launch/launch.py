@@ -56,8 +56,8 @@ def prepare_data(definition: SweepDefinition) -> None:
     Raises:
         BadInput: If some are missing and cannot be downloaded.
     """
-    if given := os.environ.get(ROOT_VARIABLE):
-        os.environ[ROOT_VARIABLE] = str(Path(given).absolute())
+    if root := os.environ.get(ROOT_VARIABLE):
+        os.environ[ROOT_VARIABLE] = str(Path(root).absolute())
     try:
         for data in definition.data_sets():
             data.prepare()
@@ -171,21 +171,21 @@ def report_cells(progress: Progress, reports: Path) -> None:
         progress.report = report
 
 
-def delete_weights(progress: Progress, words: str) -> None:
+def delete_weights(progress: Progress, choice: str) -> None:
     """Delete the weights that the options do not keep, once everything is recorded.
 
     If the store becomes unreachable, the next launch deletes the rest.
 
     Args:
         progress: The progress of the launch; gets what was deleted.
-        words: The weights to keep: "all", "best:K" or "none".
+        choice: The weights to keep: "all", "best:K" or "none".
     """
     if progress.exit_code == 0 and progress.records:
         manifest, survey = progress.definition.manifest, progress.survey
-        which, writer = weights_to_keep(words), progress.records.writer
+        to_keep, writer = weights_to_keep(choice), progress.records.writer
         try:
             progress.weights = keep_weights(
-                manifest, which, survey.storage, survey.store, writer=writer
+                manifest, to_keep, survey.storage, survey.store, writer=writer
             )
         except StoreUnreachable as error:
             progress.weights = WeightsDeleted(error=f"Weights are still there: {error}")
@@ -225,12 +225,12 @@ def settle(progress: Progress) -> None:
 
 
 def launch(
-    which: Launchable, options: LaunchOptions, policies: Policies = BY_DEFAULT
+    launchable: Launchable, options: LaunchOptions, policies: Policies = BY_DEFAULT
 ) -> SweepResult:
     """Run a sweep: train its empty cells, record everything, write its report.
 
     Args:
-        which: A named sweep, the path of a file that defines one, or a sweep.
+        launchable: A named sweep, the path of a file that defines one, or a sweep.
         options: The options of the launch.
         policies: Placement, failure policy, and an engine that was started early, if any.
 
@@ -239,7 +239,7 @@ def launch(
     """
     check_options(options)
     storage, _ = usable_places(options.storage, options.tracking_uri)
-    declared = declared_sweep(which)
+    declared = declared_sweep(launchable)
     name = changed_sweep(declared, options, ()).sweep.name
     with interruptible(), sole_launch(name, storage):
         survey = surveyed(declared, options, policies)

@@ -63,12 +63,12 @@ def _wait(child: BaseProcess, answers: Connection, deadline: float) -> str:
     last = "before anything was tried"
     try:
         while answers.poll(max(0.0, deadline - time.monotonic())):
-            error, what = answers.recv()
+            error, step = answers.recv()
             if error:
                 raise BadInput(error)
-            if not what:
+            if not step:
                 return ""
-            last = f"after {what}"
+            last = f"after {step}"
     except EOFError:
         child.join()
         return f"ended with exit code {child.exitcode}, {last}"

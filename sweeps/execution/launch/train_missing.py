@@ -242,8 +242,8 @@ class TrialJobs:
         """Return what a worker needs to train a cell."""
         spec = definition.spec(cell)
         share = self._room.share(spec.config)
-        given = {"device": share.device, "threads": share.cpus}
-        spec = spec.model_copy(update=self._launch | given)
+        placement = {"device": share.device, "threads": share.cpus}
+        spec = spec.model_copy(update=self._launch | placement)
         return TrialJob(cells=self._cells, spec=spec, evaluations=self._evaluations)
 
     @cached_property
@@ -357,7 +357,7 @@ def fill_none(progress: Progress, options: LaunchOptions) -> None:
 def _evaluations(
     progress: Progress, board: Board, room: Room, policies: Policies
 ) -> EvaluationQueue:
-    def found() -> list[TrialToEvaluate]:
+    def find() -> list[TrialToEvaluate]:
         trials = trials_to_evaluate(progress)
         if num := sum(len(trial.missing) for trial in trials):
             board.say(f"evaluations to make from kept weights: {num}")
@@ -368,7 +368,7 @@ def _evaluations(
         return trials
 
     return EvaluationQueue(
-        found,
+        find,
         room.share,
         packer=room.packer,
         failure_policy=policies.failure,

@@ -55,27 +55,27 @@ class WeightsDeleted:
         return tuple(filter(None, (deleted if self.num_trials else "", self.error)))
 
 
-def weights_to_keep(words: str) -> WeightsToKeep:
+def weights_to_keep(choice: str) -> WeightsToKeep:
     """Parse `all`, `none` or `best:K`.
 
     Raises:
         BadInput: If it is something else.
     """
-    match = _BEST.fullmatch(words)
+    match = _BEST.fullmatch(choice)
     if match and int(match[1]) > 0:
         return WeightsToKeep(int(match[1]))
-    if words not in {"all", "none"}:
+    if choice not in {"all", "none"}:
         raise BadInput(
             f"Weights to keep are 'all', 'none' or 'best:K' with a whole number K above 0, as in "
-            f"'best:3'; given was '{one_line(words)}'."
+            f"'best:3'; given was '{one_line(choice)}'."
         )
-    return WeightsToKeep(None if words == "all" else 0)
+    return WeightsToKeep(None if choice == "all" else 0)
 
 
 def unwanted_weights(
     manifest: Manifest,
     records: Mapping[str, TrialRecord],
-    which: WeightsToKeep,
+    to_keep: WeightsToKeep,
     shared: Collection[str] = (),
 ) -> list[str]:
     """Return the trial keys whose weights are deleted, sorted.
@@ -86,12 +86,12 @@ def unwanted_weights(
     Args:
         manifest: The sweep's cells.
         records: Trial key -> record.
-        which: Which weights to keep.
+        to_keep: The weights to keep.
         shared: Trial keys that another sweep uses.
     """
-    if which.num_best is None:
+    if to_keep.num_best is None:
         return []
-    best = {ranked.arm.arm.name for ranked in ranking(manifest, records)[: which.num_best]}
+    best = {ranked.arm.arm.name for ranked in ranking(manifest, records)[: to_keep.num_best]}
     wanted = {cell.trial_key for cell in manifest.cells if cell.arm in best} | set(shared)
     ended = {key for key, record in records.items() if record.outcome.is_final}
     return sorted({cell.trial_key for cell in manifest.cells} & ended - wanted)
@@ -99,7 +99,7 @@ def unwanted_weights(
 
 def keep_weights(
     manifest: Manifest,
-    which: WeightsToKeep,
+    to_keep: WeightsToKeep,
     storage: Storage,
     store: RecordStore,
     *,
@@ -114,7 +114,7 @@ def keep_weights(
 
     Args:
         manifest: The manifest of the sweep.
-        which: Which weights to keep.
+        to_keep: The weights to keep.
         storage: The storage with the cells' folders.
         store: The store of the records.
         writer: The same store, for writing.
@@ -122,7 +122,7 @@ def keep_weights(
     Raises:
         StoreUnreachable: If the tracking store does not answer.
     """
-    if which.num_best is None:
+    if to_keep.num_best is None:
         return WeightsDeleted()
     records = store.records(manifest.cell_keys().values())
     try:
@@ -132,7 +132,7 @@ def keep_weights(
     except BadInput as error:
         return WeightsDeleted(error=f"All weights are kept, as another sweep's are: {error}")
     num_trials, freed, error = 0, 0, ""
-    for key in unwanted_weights(manifest, records, which, needed_elsewhere):
+    for key in unwanted_weights(manifest, records, to_keep, needed_elsewhere):
         folder = CellFolder(storage.cells, key)
         if folder.is_busy():
             continue

@@ -299,8 +299,8 @@ class SweepDefinition:
 
     def own_data(self) -> dict[DataSet, DataFacts]:
         """Return the facts of the data sets that are a user's own, each whole."""
-        whole = (data.model_copy(update={"train_fraction": 1.0}) for data in self.data_sets())
-        own = dict.fromkeys(data for data in whole if data.is_of_user)
+        full_data = (data.model_copy(update={"train_fraction": 1.0}) for data in self.data_sets())
+        own = dict.fromkeys(data for data in full_data if data.is_of_user)
         return {data: self._with_batches(data, facts_of_own_data(data)) for data in own}
 
     def large_batches(self) -> tuple[str, ...]:
@@ -319,13 +319,13 @@ class SweepDefinition:
         configs = {arm.name: arm.config for arm in self.sweep.initial_arms()}
         return configs or {"base": self.sweep.base}
 
-    def _with_batches(self, whole: DataSet, facts: DataFacts) -> DataFacts:
+    def _with_batches(self, data: DataSet, facts: DataFacts) -> DataFacts:
         """Return facts of whole data with a note on arms of too few images for one batch."""
         notes: list[str] = []
         for name, config in self._configs().items():
             share = config.data.train_fraction
             number = round(share * facts.num_images["training"])
-            is_its = config.data.model_copy(update={"train_fraction": 1.0}) == whole
+            is_its = config.data.model_copy(update={"train_fraction": 1.0}) == data
             if is_its and config.batch_size > number:
                 notes.append(f"{large_batch_text(config.batch_size, number)} (arm '{name}').")
         return replace(facts, notes=(*facts.notes, *notes))
@@ -375,23 +375,23 @@ class DeclaredSweep(NamedTuple):
     path: Path
 
 
-def declared_sweep(which: Launchable | DeclaredSweep) -> DeclaredSweep:
+def declared_sweep(launchable: Launchable | DeclaredSweep) -> DeclaredSweep:
     """Return a sweep with its code; the same if it is declared already.
 
     Raises:
         BadInput: If there is no such sweep, or its file cannot be run.
     """
     package = Path(__file__).parent
-    if isinstance(which, DeclaredSweep):
-        return which
+    if isinstance(launchable, DeclaredSweep):
+        return launchable
     try:
-        if isinstance(which, Sweep):
-            _check_parts(which)
-            return DeclaredSweep(which, None, package)
-        if isinstance(which, Path) or is_file_name(which) or "/" in which:
-            path = _existing_file(Path(which))
+        if isinstance(launchable, Sweep):
+            _check_parts(launchable)
+            return DeclaredSweep(launchable, None, package)
+        if isinstance(launchable, Path) or is_file_name(launchable) or "/" in launchable:
+            path = _existing_file(Path(launchable))
             return DeclaredSweep(*sweep_from_file(path), path.absolute())
-        return DeclaredSweep(named_sweep(which), None, package)
+        return DeclaredSweep(named_sweep(launchable), None, package)
     except ValueError as error:
         raise BadInput(str(error)) from error
 
@@ -405,7 +405,7 @@ def _existing_file(path: Path) -> Path:
 
 
 def define(
-    which: Launchable | DeclaredSweep,
+    launchable: Launchable | DeclaredSweep,
     changes: Changes,
     current_seeds: Sequence[int],
     recorded: ManifestSearch | None = None,
@@ -416,7 +416,7 @@ def define(
     goes on in the order with which it has begun.
 
     Args:
-        which: A named sweep, a file that defines one, or a sweep.
+        launchable: A named sweep, a file that defines one, or a sweep.
         changes: The changes of the launch.
         current_seeds: The seeds of the current manifest, empty if there is none.
         recorded: The search as it was launched before; None if it was not.
@@ -424,7 +424,7 @@ def define(
     Raises:
         BadInput: In one sentence, if a change or an arm is not valid.
     """
-    declared = declared_sweep(which)
+    declared = declared_sweep(launchable)
     changed = changed_sweep(declared, changes, current_seeds)
     with _bad_input():
         settings = _settings(declared.sweep, changes)
@@ -437,14 +437,14 @@ def define(
 
 
 def changed_sweep(
-    which: Launchable | DeclaredSweep, changes: Changes, current_seeds: Sequence[int]
+    launchable: Launchable | DeclaredSweep, changes: Changes, current_seeds: Sequence[int]
 ) -> DeclaredSweep:
     """Return a sweep with the changes of a launch; its arms are not made yet.
 
     Raises:
         BadInput: In one sentence, if a change is not valid.
     """
-    declared, source, path = declared_sweep(which)
+    declared, source, path = declared_sweep(launchable)
     with _bad_input():
         settings = _settings(declared, changes)
         longer = declared if changes.epochs is None else with_epochs(declared, changes.epochs)
@@ -506,14 +506,14 @@ def _seeds(sweep: Sweep, changes: Changes, current: Sequence[int]) -> tuple[int,
 def _departures(
     declared: Sweep, sweep: Sweep, settings: Mapping[str, Any]
 ) -> dict[str, tuple[Any, Any]]:
-    """Return the differences from the declared sweep: path -> (declared, given)."""
+    """Return the differences from the declared sweep: path -> (declared, launched)."""
     before, after = declared.base.model_dump(mode="json"), sweep.base.model_dump(mode="json")
     pairs = {path: (_at(before, path), _at(after, path)) for path in settings}
-    given = stoppings_of_arms(sweep)
+    launched = stoppings_of_arms(sweep)
     for name, stopping in stoppings_of_arms(declared).items():
         pairs[f"of {name} stopping.{stopping.length_setting}"] = (
             stopping.num_epochs,
-            given[name].num_epochs,
+            launched[name].num_epochs,
         )
     pairs["seeds"] = (list(declared.arm_seeds), list(sweep.arm_seeds))
     first, second = declared.plan.model_dump(), sweep.plan.model_dump()

@@ -23,10 +23,10 @@ def added_before(sweep: Sweep, changes: Changes, earlier: Manifest | None) -> tu
         return ()
     if changes.seeds is not None or changes.add_seeds is not None:
         return ()
-    declared, given = earlier.departures.get("seeds", ((), ()))
-    if not {*declared} < {*given}:
+    declared, launched = earlier.departures.get("seeds", ((), ()))
+    if not {*declared} < {*launched}:
         return ()
-    return tuple(seed for seed in given if seed not in {*declared, *sweep.arm_seeds})
+    return tuple(seed for seed in launched if seed not in {*declared, *sweep.arm_seeds})
 
 
 def with_planned_seeds(definition: SweepDefinition, earlier: Manifest | None) -> SweepDefinition:
@@ -77,13 +77,13 @@ def check_margin(current: Manifest, new: Manifest) -> None:
     """
     if current.margin_points == new.margin_points:
         return
-    old, given = (_words(manifest.margin_points) for manifest in (current, new))
+    before, after = (_margin_text(manifest.margin_points) for manifest in (current, new))
     raise BadInput(
-        f"The sweep '{new.sweep}' was launched with {old} and is given {given}: what counts as "
+        f"The sweep '{new.sweep}' was launched with {before} and is given {after}: what counts as "
         f"equivalent is declared before the results. Put the margin back, give it another name "
         f"(--name NEW; what is trained is found again), or replace the definition (--replace)."
     )
 
 
-def _words(margin: float | None) -> str:
+def _margin_text(margin: float | None) -> str:
     return "no margin" if margin is None else f"a margin of {points_text(margin)}"

@@ -92,7 +92,7 @@ class RandomPoints:
                     yield point
         if space.num_points and space.num_points <= _MOST_LISTED:
             points = list(space.grid())
-            left = (points[index] for index in chance.permutation(len(points)))
+            shuffled = (points[index] for index in chance.permutation(len(points)))
             yield from (
-                point for point in left if identity(point) not in seen and self._holds(point)
+                point for point in shuffled if identity(point) not in seen and self._holds(point)
             )

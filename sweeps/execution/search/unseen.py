@@ -37,8 +37,8 @@ def unseen(
             return point
     points = list(space.grid())
     for passed in (known, {identity(point) for point in seen[:number]}):
-        if left := [point for point in points if identity(point) not in passed]:
-            return left[int(chance.integers(len(left)))]
+        if remaining := [point for point in points if identity(point) not in passed]:
+            return remaining[int(chance.integers(len(remaining)))]
     return dict(proposed)
 
 

@@ -175,10 +175,12 @@ class Survey:
     @property
     def _left_text(self) -> str:
         expected = self.definition.manifest.num_expected
-        left = expected - sum(cell.is_filled for cell in self.cells)
-        if not left:
+        num_left = expected - sum(cell.is_filled for cell in self.cells)
+        if not num_left:
             return "nothing is left to train"
-        return f"{left:,} of {expected:,} trials {'is' if left == 1 else 'are'} left to train"
+        return (
+            f"{num_left:,} of {expected:,} trials {'is' if num_left == 1 else 'are'} left to train"
+        )
 
     @property
     def store(self) -> RecordStore:
@@ -324,7 +326,9 @@ def declared_definition(
 
 
 def survey_of(
-    which: Launchable | DeclaredSweep, options: LaunchOptions, capacity: Capacity = ONE_AT_A_TIME
+    launchable: Launchable | DeclaredSweep,
+    options: LaunchOptions,
+    capacity: Capacity = ONE_AT_A_TIME,
 ) -> Survey:
     """Return what a launch would do. Writes nothing.
 
@@ -335,7 +339,7 @@ def survey_of(
     storage, tracking_uri = readable_places(options.storage, options.tracking_uri)
     _LOG.info("cells lie in %s", storage.cells)
     store = open_store(tracking_uri, storage.root)
-    declared = declared_sweep(which)
+    declared = declared_sweep(launchable)
     name = declared.sweep.name if options.name is None else options.name
     earlier = earlier_log(store, storage.journals, name, may_be_replaced=options.replace)
     seeds = _earlier_seeds(declared.sweep, options, earlier.manifest)

@@ -256,8 +256,8 @@ def _search_difference(current: Manifest, new: Manifest) -> str:
     names = ("objective", "sampler", "scheduler", "dimensions", "limits", "num_startup", "rules")
     differing = [name for name in names if getattr(before, name) != getattr(after, name)]
     differing += ["seeds"] * (current.seeds != new.seeds)
-    words = {"dimensions": "space", "num_startup": "startup"}
-    names = ", ".join(words.get(name, name) for name in differing or ["base or data"])
+    shown_names = {"dimensions": "space", "num_startup": "startup"}
+    names = ", ".join(shown_names.get(name, name) for name in differing or ["base or data"])
     return f"its {names} would change"
 
 
@@ -290,19 +290,19 @@ def estimate_seconds(
         num_concurrent: Trials at once.
         num_to_come: Cells that a search still has to propose, in full trainings.
     """
-    left = [
+    epochs_left = [
         (cell.cell.arm, max(0, epochs[cell.cell.arm] - cell.epochs))
         for cell in cells
         if not cell.is_filled and cell.state is not CellState.WAITING
     ]
-    if not left and not num_to_come:
+    if not epochs_left and not num_to_come:
         return 0.0
     if not seconds_per_epoch:
         return None
     mean = sum(seconds_per_epoch.values()) / len(seconds_per_epoch)
-    total = sum(count * seconds_per_epoch.get(arm, mean) for arm, count in left)
+    total = sum(count * seconds_per_epoch.get(arm, mean) for arm, count in epochs_left)
     total += num_to_come * mean * sum(epochs.values()) / len(epochs)
-    return total / min(num_concurrent, max(1, len(left) + num_to_come))
+    return total / min(num_concurrent, max(1, len(epochs_left) + num_to_come))
 
 
 def seconds_per_epoch(

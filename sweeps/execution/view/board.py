@@ -154,8 +154,8 @@ class Board:
                 if cell.is_filled:
                     self._ended.add((cell.cell.arm, cell.cell.seed))
                 else:
-                    left = max(0, self.epochs[cell.cell.arm] - cell.epochs)
-                    self._untrained.setdefault(cell.cell.trial_key, left)
+                    epochs_left = max(0, self.epochs[cell.cell.arm] - cell.epochs)
+                    self._untrained.setdefault(cell.cell.trial_key, epochs_left)
                     self.unevaluated.setdefault(cell.cell.trial_key, {*self.evaluations})
 
     def dispatched(self, trial_key: str) -> None:
@@ -352,15 +352,15 @@ class Board:
         None until one of each kind has ended: only then its seconds are known.
         """
         with self._lock:
-            left = {key: [*kinds] for key, kinds in self.unevaluated.items() if kinds}
+            missing = {key: [*kinds] for key, kinds in self.unevaluated.items() if kinds}
             seconds = {kind: fmean(values) for kind, values in self._evaluation_seconds.items()}
-        numbers = Counter(kind for kinds in left.values() for kind in kinds)
+        numbers = Counter(kind for kinds in missing.values() for kind in kinds)
         num_to_come = self.mean_share * (self.num_cells - len(self.cells))
         totals = [
             seconds.get(kind, math.nan) * (numbers[kind] + num_to_come * (kind in self.evaluations))
             for kind in {*numbers, *(self.evaluations if num_to_come else ())}
         ]
-        at_once = min(self.num_concurrent, len(left) + num_to_come)
+        at_once = min(self.num_concurrent, len(missing) + num_to_come)
         total = sum(totals) / max(1, at_once)
         return None if math.isnan(total) else total
 

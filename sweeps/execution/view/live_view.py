@@ -41,8 +41,8 @@ _MOST_TRIALS = 20
 def bar(share: float, width: int = 30) -> str:
     """Return a bar that is filled to a share from 0 to 1, to an eighth of a letter."""
     eighths = round(8 * width * min(max(share, 0.0), 1.0))
-    whole, rest = divmod(eighths, 8)
-    return ("█" * whole + _EIGHTHS[rest] * bool(rest)).ljust(width, "░")
+    full, rest = divmod(eighths, 8)
+    return ("█" * full + _EIGHTHS[rest] * bool(rest)).ljust(width, "░")
 
 
 def sparkline(values: Sequence[float], width: int = 16) -> str:
@@ -62,7 +62,7 @@ def sparkline(values: Sequence[float], width: int = 16) -> str:
     )
 
 
-def settings_words(changes: Mapping[str, Any]) -> str:
+def settings_text(changes: Mapping[str, Any]) -> str:
     """Return settings by their short names: `routing dynamic, learning_rate 0.0884`."""
     names = short_names([*changes])
     return ", ".join(
@@ -187,7 +187,7 @@ def render(board: Board, title: str) -> Group:
     running = board.snapshot()
     lines = [Text(_counts(board, title), style="bold"), Text(_pace(board))]
     if best := board.best:
-        changes = settings_words(board.changes.get(best.arm, {}))
+        changes = settings_text(board.changes.get(best.arm, {}))
         lines.append(Text(_one_line(f"best {_best(best)}{': ' * bool(changes)}{changes}")))
     lines += [Text(_one_line(sentence)) for sentence in board.said[-3:]]
     lines += [
@@ -209,14 +209,14 @@ def _trials(running: Sequence[RunningTrial]) -> Table:
         table.add_row(
             escape(_one_line(trial.cell.arm)),
             str(trial.cell.seed),
-            progress_words(trial),
+            progress_text(trial),
             standing(trial),
             sparkline(trial.errors),
         )
     return table
 
 
-def progress_words(trial: RunningTrial) -> str:
+def progress_text(trial: RunningTrial) -> str:
     """Return how far a trial is trained: "3/8", or of the evaluations that follow: "1 of 2"."""
     if trial.is_evaluating:
         return f"evaluating, {trial.num_evaluated} of {trial.num_evaluations}"
@@ -293,7 +293,7 @@ def _doing(board: Board) -> str:
     counts = {"running": num_running, "evaluating": num_evaluating, "pending": num_pending}
     if board.doing or (num_evaluating and not num_running):
         del counts["running"]
-    now = [f"{count} {what}" for what, count in counts.items() if count or what == "running"]
+    now = [f"{count} {state}" for state, count in counts.items() if count or state == "running"]
     return ", ".join([board.doing] * bool(board.doing) + now)
 
 

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, line
 from sweeps.execution.periodic import every
 from sweeps.execution.view.board import Board, RunningTrial
-from sweeps.execution.view.live_view import progress_words, show_in_terminal, standing, summary
+from sweeps.execution.view.live_view import progress_text, show_in_terminal, standing, summary
 
 UPDATE_SECONDS = 1.0
 _MOST_TRIALS = 20
@@ -71,7 +71,7 @@ def board_html(board: Board, title: str) -> str:
 
 def _row(trial: RunningTrial) -> tuple[str, ...]:
     cell = trial.cell
-    return cell.arm, str(cell.seed), progress_words(trial), standing(trial)
+    return cell.arm, str(cell.seed), progress_text(trial), standing(trial)
 
 
 def _bundle(board: Board, title: str) -> dict[str, str]:

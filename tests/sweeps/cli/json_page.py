@@ -33,20 +33,23 @@ def shapes_page() -> str:
 
 
 def _section(answer: type[Shape]) -> str:
-    lines = [f"### {answer.model_fields['format'].default}", "", " ".join(_words(answer)), ""]
+    lines = [
+        f"### {answer.model_fields['format'].default}",
+        "",
+        " ".join((answer.__doc__ or "").split()),
+        "",
+    ]
     lines += ["| field | type | what it is |", "|---|---|---|"]
-    lines += [f"| `{path}` | {kind} | {words} |" for path, kind, words in _rows(answer, "")]
+    lines += [
+        f"| `{path}` | {kind} | {description} |" for path, kind, description in _rows(answer, "")
+    ]
     return "\n".join([*lines, ""])
 
 
-def _words(shape: type[Shape]) -> list[str]:
-    return (shape.__doc__ or "").split()
-
-
 def _rows(shape: type, before: str) -> Iterator[tuple[str, str, str]]:
-    for name, kind, words in _fields(shape):
-        assert words, f"{shape.__name__}.{name} has no words"
-        yield f"{before}{name}", _kind(kind), words
+    for name, kind, description in _fields(shape):
+        assert description, f"{shape.__name__}.{name} has no description"
+        yield f"{before}{name}", _kind(kind), description
         for inner in _inner(kind):
             yield from _rows(inner, f"{before}{name}{'[]' * (get_origin(kind) is tuple)}.")
 

@@ -31,8 +31,8 @@ class Shell:
         # others write to this disk meanwhile: two answers of plan would tell another room
         monkeypatch.setattr("sweeps.execution.survey.survey.free_bytes", lambda folder: 64 * 2**30)
 
-    def __call__(self, *words: str) -> Answer:
-        self._monkeypatch.setattr(sys, "argv", ["capsweep", *words])
+    def __call__(self, *arguments: str) -> Answer:
+        self._monkeypatch.setattr(sys, "argv", ["capsweep", *arguments])
         # else the usage names how pytest was started, if that was by `python -m`
         self._monkeypatch.setattr(sys.modules["__main__"], "__package__", None)
         self._capsys.readouterr()
@@ -45,10 +45,10 @@ class Shell:
         paths = [path for path in self.folder.rglob("*") if path.is_file()]
         return {str(path): path.read_bytes() for path in paths}
 
-    def refused(self, *words: str) -> str:
-        """Return the one sentence that the words are refused with."""
+    def refused(self, *arguments: str) -> str:
+        """Return the one sentence that refuses the arguments."""
         before = self.files()
-        answer = self(*words)
+        answer = self(*arguments)
         assert answer.code == 2, answer.err
         assert answer.out == ""
         assert answer.err.startswith("capsweep: ")

@@ -65,11 +65,11 @@ def test_a_search_of_the_package_by_its_name(shell: Shell, empty_database: Path)
     assert sweep.seeds == (101, 102, 103, 104, 105)
     changes = sweep.plan.model_dump()["changes"]
     assert [*changes] == ["primary_types=16", "loss=cross_entropy", "learning_rate=0.00563"]
-    whole = {path: value for change in changes.values() for path, value in change.items()}
+    merged = {path: value for change in changes.values() for path, value in change.items()}
     trained = definition.manifest.cell_keys()
     for seed in sweep.seeds:
         assert trial_key(sweep.base, seed) == trained["base", seed]
-        assert trial_key(with_settings(sweep.base, whole), seed) == trained["proposal 1", seed]
+        assert trial_key(with_settings(sweep.base, merged), seed) == trained["proposal 1", seed]
 
     before = shell.files()
     assert shell("ablate", "capsule_search").code == 0
@@ -88,8 +88,8 @@ def test_a_search_of_the_package_by_its_name(shell: Shell, empty_database: Path)
         ("--name", "A b"): "name must be a text",
         ("--out", "x.txt"): "--out is to be the path of a Python file",
     }
-    for words, sentence in refusals.items():
-        assert sentence in shell.refused("ablate", "capsule_search", *words), words
+    for arguments, sentence in refusals.items():
+        assert sentence in shell.refused("ablate", "capsule_search", *arguments), arguments
 
 
 def test_what_a_launch_changed_of_the_base_is_written(shell: Shell, empty_database: Path) -> None:

@@ -35,8 +35,8 @@ def design(shell: Shell) -> Path:
 def ask(shell: Shell) -> Asking:
     """Give a command with --json, hold its object against its shape, and return it."""
 
-    def asked(*words: str, code: int = 0) -> dict[str, Any]:
-        printed = shell(*words, "--json")
+    def asked(*arguments: str, code: int = 0) -> dict[str, Any]:
+        printed = shell(*arguments, "--json")
         assert printed.code == code, printed.err
         answer = json.loads(printed.out, parse_constant=pytest.fail)
         assert printed.out.isascii()
@@ -192,12 +192,12 @@ REFUSALS = {
 def test_an_error_is_an_object_with_the_sentence_and_the_exit_code(
     shell: Shell, ask: Asking, case: str
 ) -> None:
-    words = REFUSALS[case]
+    arguments = REFUSALS[case]
     before = shell.files()
-    answer = ask(*words, code=2)
-    assert shell("--json", *words).code == 2
+    answer = ask(*arguments, code=2)
+    assert shell("--json", *arguments).code == 2
     assert shell.files() == before
     assert (answer["format"], answer["exit_code"]) == ("capsweep.error/1", 2)
     if case not in {"a command that has no JSON", "planned seeds"}:
-        assert answer["error"] == shell.refused(*words)
+        assert answer["error"] == shell.refused(*arguments)
     assert answer["error"].count("\n") == 0

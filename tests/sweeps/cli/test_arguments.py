@@ -13,9 +13,9 @@ from sweeps.cli.arguments import read_duration, read_factors, read_seeds, read_s
 from sweeps.records.errors import BadInput
 
 
-def refusal(read: Callable[..., Any], *words: Any) -> str:
+def refusal(read: Callable[..., Any], *texts: Any) -> str:
     with pytest.raises(BadInput) as caught:
-        read(*words)
+        read(*texts)
     assert caught.value.exit_code == 2
     assert "\n" not in str(caught.value)
     return str(caught.value)

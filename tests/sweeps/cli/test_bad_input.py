@@ -31,7 +31,7 @@ NAMES = [re.sub(r"[^ -~]", "?", command)[:80] for _, command, _ in ROWS]
 
 def repeated(text: str) -> str:
     """Return a text in which {60*x} is x sixty times."""
-    return re.sub(r"\{(\d+)\*(.)\}", lambda found: int(found[1]) * found[2], text)
+    return re.sub(r"\{(\d+)\*(.)\}", lambda match: int(match[1]) * match[2], text)
 
 
 def fill(folder: Path, files: dict[str, str]) -> None:
@@ -69,9 +69,11 @@ def test_a_bad_command_is_refused_in_one_sentence_and_nothing_is_written(
     assert "secret" not in refusal
 
 
-@pytest.mark.parametrize("words", [["best", "odd\udcff"], ["show", "ab", "--storage", "odd\udcff"]])
-def test_what_is_no_text_is_refused(shell: Shell, words: list[str]) -> None:
-    assert "is not valid UTF-8" in shell.refused(*words)
+@pytest.mark.parametrize(
+    "arguments", [["best", "odd\udcff"], ["show", "ab", "--storage", "odd\udcff"]]
+)
+def test_what_is_no_text_is_refused(shell: Shell, arguments: list[str]) -> None:
+    assert "is not valid UTF-8" in shell.refused(*arguments)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -96,11 +96,11 @@ def test_a_plan_tells_arms_seeds_and_why_and_writes_nothing(shell: Shell) -> Non
 
 
 def test_a_plan_says_of_shipped_data_too_that_a_batch_is_larger_than_them(shell: Shell) -> None:
-    words = ("plan", "quickstart", "--set")
-    assert "The batch size" not in shell(*words, "batch_size=1257").out
+    arguments = ("plan", "quickstart", "--set")
+    assert "The batch size" not in shell(*arguments, "batch_size=1257").out
     large = "is more than the 1,257 training images, so that an epoch is one step (arm '3 iterat"
-    assert f"The batch size 1,258 {large}" in shell(*words, "batch_size=1258").out
-    few = shell(*words, "data.fraction=0.1", "--set", "batch_size=128").out
+    assert f"The batch size 1,258 {large}" in shell(*arguments, "batch_size=1258").out
+    few = shell(*arguments, "data.fraction=0.1", "--set", "batch_size=128").out
     assert "The batch size 128 is more than about 126 training images" in few
     assert "(arm 'trained on shifts')" in few
 

@@ -25,15 +25,15 @@ class PressTab:
         self.shell = shell
         self._monkeypatch = monkeypatch
 
-    def answer(self, *words: str) -> Answer:
-        line = ["capsweep", *words]
+    def answer(self, *arguments: str) -> Answer:
+        line = ["capsweep", *arguments]
         self._monkeypatch.setenv("_CAPSWEEP_COMPLETE", "complete_bash")
         self._monkeypatch.setenv("COMP_WORDS", " ".join(line))
         self._monkeypatch.setenv("COMP_CWORD", str(len(line) - 1))
         return self.shell()
 
-    def __call__(self, *words: str) -> list[str]:
-        answer = self.answer(*words)
+    def __call__(self, *arguments: str) -> list[str]:
+        answer = self.answer(*arguments)
         assert (answer.code, answer.err) == (0, "")
         return answer.out.split()
 
@@ -53,7 +53,7 @@ def test_shipped_sweeps_and_files_are_completed(press_tab: PressTab, command: st
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ["status"],
         ["best"],
@@ -65,17 +65,17 @@ def test_shipped_sweeps_and_files_are_completed(press_tab: PressTab, command: st
         ["run", "quickstart", "--warm-start"],
     ],
 )
-def test_launched_sweeps_are_completed(press_tab: PressTab, words: list[str]) -> None:
+def test_launched_sweeps_are_completed(press_tab: PressTab, arguments: list[str]) -> None:
     journals = press_tab.shell.folder / "capsweep-store" / "journals"
     journals.mkdir(parents=True)
     names = ("mine.jsonl", "mine.lock", "mellow.jsonl", "mellow.jsonl.damaged-1", "other.jsonl")
     queues = (f"recorder-{'a' * 12}.db", "recorder-embedded-mlflow.db.db")
     for name in (*names, "mecorder.txt", *queues):
         (journals / name).touch()
-    assert press_tab(*words, "m") == ["mellow", "mine"]
-    assert press_tab(*words, "rec") == []
+    assert press_tab(*arguments, "m") == ["mellow", "mine"]
+    assert press_tab(*arguments, "rec") == []
     (press_tab.shell.folder / "mile.py").touch()
-    assert press_tab(*words, "mi") == ["mine", "mile.py"]
+    assert press_tab(*arguments, "mi") == ["mine", "mile.py"]
 
 
 def test_trial_keys_are_completed_from_the_storage_that_is_named(press_tab: PressTab) -> None:
@@ -84,9 +84,9 @@ def test_trial_keys_are_completed_from_the_storage_that_is_named(press_tab: Pres
     assert press_tab("show", "--storage", "elsewhere", "01") == [KEY]
 
 
-@pytest.mark.parametrize("words", [["status", ""], ["show", ""], ["run", "-x"]])
-def test_where_nothing_is_known_nothing_is_said(press_tab: PressTab, words: list[str]) -> None:
-    assert press_tab(*words) == []
+@pytest.mark.parametrize("arguments", [["status", ""], ["show", ""], ["run", "-x"]])
+def test_where_nothing_is_known_nothing_is_said(press_tab: PressTab, arguments: list[str]) -> None:
+    assert press_tab(*arguments) == []
 
 
 def test_an_error_is_not_told(press_tab: PressTab, monkeypatch: pytest.MonkeyPatch) -> None:

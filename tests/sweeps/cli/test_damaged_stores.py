@@ -112,8 +112,8 @@ def test_a_log_with_values_that_none_can_have_is_refused(shell: Shell, storage: 
     make_folders(Storage(storage))
     line = line_with('{"type":"launch_started","at":1e999,"num_cells":1}')
     (storage / "journals/quickstart.jsonl").write_bytes(line)
-    words = shell.refused("status", "quickstart")
-    assert "quickstart.jsonl is damaged (launch_started.at: Input should be" in words
+    sentence = shell.refused("status", "quickstart")
+    assert "quickstart.jsonl is damaged (launch_started.at: Input should be" in sentence
 
 
 @pytest.mark.parametrize(
@@ -138,8 +138,8 @@ def test_what_mlflow_logs_of_a_row_does_not_reach_the_terminal(storage: Path) ->
         escape = "cast(x'ff1b5b324a1b5d303b6f776e656407' as text)"
         database.execute(f"update tags set value = {escape} where key = 'capsweep.sweep'")
     capsweep = str(Path(sys.executable).with_name("capsweep"))
-    words = [capsweep, "status", "quickstart", "--storage", str(storage)]
-    said = subprocess.run(words, capture_output=True, check=False)
+    command = [capsweep, "status", "quickstart", "--storage", str(storage)]
+    said = subprocess.run(command, capture_output=True, check=False)
     assert said.returncode == 2, said.stderr
     assert b"\x1b" not in said.stdout + said.stderr
     assert b"Traceback" not in said.stderr

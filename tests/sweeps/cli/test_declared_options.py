@@ -9,7 +9,13 @@ from typer.testing import CliRunner
 
 from sweeps.cli.commands.plan import plan
 from sweeps.cli.commands.run import run
-from sweeps.cli.declared_options import ONLY_RUN, WORDS, launch_fields, option_words, with_options
+from sweeps.cli.declared_options import (
+    ONLY_RUN,
+    SYNTAX,
+    launch_arguments,
+    launch_fields,
+    with_options,
+)
 from sweeps.cli.options import StorageOption, TrackingOption
 from sweeps.execution.launch_options import LaunchOptions
 
@@ -30,8 +36,8 @@ def test_the_commands_have_every_option_that_is_declared_in_its_order() -> None:
     assert list(parameters(plan)) == ["sweep", *of_plan, "effect", "power", "as_json"]
 
 
-def test_words_are_told_of_declared_options_alone() -> None:
-    assert {*WORDS, *ONLY_RUN} <= set(FIELDS)
+def test_declared_options_alone_have_a_syntax() -> None:
+    assert {*SYNTAX, *ONLY_RUN} <= set(FIELDS)
 
 
 @pytest.mark.parametrize("name", sorted(FIELDS))
@@ -51,7 +57,7 @@ def test_commands_that_do_not_launch_say_the_same_of_places(name: str, annotatio
 
 
 @pytest.mark.parametrize(
-    ("name", "given"),
+    ("name", "annotation"),
     [
         ("epochs", int | None),
         ("cpus_per_trial", int),
@@ -61,11 +67,13 @@ def test_commands_that_do_not_launch_say_the_same_of_places(name: str, annotatio
         ("seeds", str | None),
     ],
 )
-def test_an_option_is_given_as_its_declaration_or_its_words_say(name: str, given: Any) -> None:
-    assert get_args(parameters(run)[name].annotation)[0] == given
+def test_an_option_is_given_as_its_declaration_or_its_syntax_says(
+    name: str, annotation: Any
+) -> None:
+    assert get_args(parameters(run)[name].annotation)[0] == annotation
 
 
-def test_words_are_read_before_the_command_has_them() -> None:
+def test_arguments_are_read_before_the_command_has_them() -> None:
     received: list[Any] = []
 
     @with_options(launch_fields())
@@ -77,14 +85,14 @@ def test_words_are_read_before_the_command_has_them() -> None:
     assert received == ["x", expected | {"epochs": 3}]
 
 
-def test_options_are_written_as_words_that_read_as_the_same_options() -> None:
+def test_options_are_written_as_arguments_that_read_as_the_same_options() -> None:
     received: list[Any] = []
 
     @with_options(launch_fields(), reads_environment=False)
     def command(options: dict[str, Any]) -> None:
         received.append(options)
 
-    given = {
+    launch_options = {
         "name": "it's",
         "seeds": (0, 1, 5),
         "settings": {"batch_size": 64, "model.routing": "em", "loss.margin": [0.1, None]},
@@ -95,7 +103,9 @@ def test_options_are_written_as_words_that_read_as_the_same_options() -> None:
     }
     program = typer.Typer()
     program.command()(command)
-    CliRunner().invoke(program, option_words(given), catch_exceptions=False)
+    CliRunner().invoke(program, launch_arguments(launch_options), catch_exceptions=False)
     (options,) = received
-    assert {name: value for name, value in options.items() if name in given} == given
-    assert option_words({name: field.default for name, field in FIELDS.items()}) == []
+    assert {
+        name: value for name, value in options.items() if name in launch_options
+    } == launch_options
+    assert launch_arguments({name: field.default for name, field in FIELDS.items()}) == []

@@ -18,8 +18,8 @@ def test_a_sweep_is_told_of_then_deleted_then_unknown(shell: Shell, storage: Pat
     assert "MLflow's own UI: `mlflow gc` frees them." in answer.out
     assert files(storage) == before
     assert shell("delete", "quickstart", "--yes").out.endswith("KiB are free.\n")
-    for words in (["status"], ["best"], ["report"], ["delete"], ["delete", "--yes"]):
-        refused = shell.refused(*words, "quickstart")
+    for arguments in (["status"], ["best"], ["report"], ["delete"], ["delete", "--yes"]):
+        refused = shell.refused(*arguments, "quickstart")
         assert refused.startswith("There is no sweep 'quickstart' in the storage folder ")
     assert shell("status").out == "No sweep was launched yet.\n"
     assert "quickstart" in shell("list").out, "that is shipped, and can be launched again"

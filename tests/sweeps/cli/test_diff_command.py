@@ -43,5 +43,5 @@ def test_what_cannot_be_held_against_each_other_is_refused(shell: Shell, design:
         (key, design[1], key): "unexpected extra argument",
         (key, design[1], "--tracking-uri", "x"): "is not a tracking store",
     }
-    for words, message in refusals.items():
-        assert message in shell.refused("diff", *words)
+    for arguments, message in refusals.items():
+        assert message in shell.refused("diff", *arguments)

@@ -26,14 +26,14 @@ def test_it_writes_the_file_and_prints_what_plan_prints(shell: Shell) -> None:
 
 
 def test_the_same_again_changes_nothing_and_another_is_refused(shell: Shell) -> None:
-    words = ("grid", "quickstart", ITERATIONS, DECODER)
-    assert shell(*words).code == 0
+    arguments = ("grid", "quickstart", ITERATIONS, DECODER)
+    assert shell(*arguments).code == 0
     before = shell.files()
-    assert shell(*words).code == 0
+    assert shell(*arguments).code == 0
     assert shell.files() == before
-    said = shell.refused(*words, "--seeds", "0-5")
+    said = shell.refused(*arguments, "--seeds", "0-5")
     assert said == f"Another file '{FILE}' exists already: give --out or --name."
-    assert shell(*words, "--seeds", "0-5", "--name", "six").code == 0
+    assert shell(*arguments, "--seeds", "0-5", "--name", "six").code == 0
 
 
 def test_a_file_is_a_base_as_well_and_settings_change_it(shell: Shell) -> None:
@@ -61,8 +61,8 @@ def test_the_command_that_runs_it_leads_to_the_same_records(shell: Shell) -> Non
 
 def test_levels_are_json_or_text(shell: Shell) -> None:
     schedule = 'optimiser.schedule={"kind":"exponential","factor":0.9,"every_steps":5},constant'
-    words = (schedule, "model.batch_norm=true, false", "--out", "x.py", "--name", "x")
-    assert shell("grid", "quickstart", *words).code == 0
+    arguments = (schedule, "model.batch_norm=true, false", "--out", "x.py", "--name", "x")
+    assert shell("grid", "quickstart", *arguments).code == 0
     sweep, _ = sweep_from_file(shell.folder / "x.py")
     assert dict(sweep.plan.factor_levels()) == {
         "optimiser.schedule": (
@@ -81,17 +81,17 @@ def test_a_store_that_cannot_be_read_is_told_before_the_file_is_written(shell: S
 def test_combinations_whose_network_cannot_be_built_are_named_and_can_be_skipped(
     shell: Shell,
 ) -> None:
-    words = ("grid", "margin_schedules", "model.conv_stride=1,2", "model.primary_kernel=3,5")
-    assert shell.refused(*words).endswith(
+    arguments = ("grid", "margin_schedules", "model.conv_stride=1,2", "model.primary_kernel=3,5")
+    assert shell.refused(*arguments).endswith(
         "choose a kernel of at most 4, more padding, or larger images. To train the other 3 alone, "
         "give skip_unbuildable=True."
     )
-    written = shell(*words, "--skip-unbuildable", "--out", "three.py")
+    written = shell(*arguments, "--skip-unbuildable", "--out", "three.py")
     assert written.code == 0, written.err
     assert "3 arms x 5 seeds = 15 cells" in written.out
     assert "1 combination is left out, without a network that can be built: " in written.out
     assert "skip_unbuildable=True" in (shell.folder / "three.py").read_text()
     answer = json.loads(shell("plan", "three.py", "--json").out)
     assert (answer["unbuildable"]["number"], answer["unbuildable"]["num_tried"]) == (1, 4)
-    said = shell.refused(*words, "--skip-unbuildable", "--design", "one_factor")
+    said = shell.refused(*arguments, "--skip-unbuildable", "--design", "one_factor")
     assert said.startswith("Only the design 'full' can skip combinations, got 'one_factor'")

@@ -110,9 +110,9 @@ def test_the_status_of_a_killed_launch_names_the_command_that_resumes_it(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage = interrupted_design(shell)
-    given = ["/bin/capsweep", "-q", "run", "mine.py", "--seeds", "0-4", "--retrain"]
-    given += ["--tracking-uri", "http://me:secret@there"]
-    monkeypatch.setattr(sys, "argv", given)
+    argv = ["/bin/capsweep", "-q", "run", "mine.py", "--seeds", "0-4", "--retrain"]
+    argv += ["--tracking-uri", "http://me:secret@there"]
+    monkeypatch.setattr(sys, "argv", argv)
     SweepLog(storage / "journals", "small_design").start_launch(6)
     again = "capsweep run mine.py --seeds 0-4 --tracking-uri http://there"
     printed = shell("status", "small_design").out
@@ -249,10 +249,10 @@ def test_one_that_cannot_be_read_stands_beside_the_others(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"),
+    ("seconds", "text"),
     [(0, "just now"), (59, "just now"), (61, "1 min ago"), (3600, "1 h ago"), (90_000, "25 h ago")],
 )
-def test_an_age_is_told_in_the_largest_unit(seconds: float, words: str) -> None:
-    assert ago(1000.0, 1000.0 + seconds) == words
+def test_an_age_is_told_in_the_largest_unit(seconds: float, text: str) -> None:
+    assert ago(1000.0, 1000.0 + seconds) == text
     assert ago(0.0, 14.5 * 86_400) == "14 days ago"
     assert ago(None) == "-"

@@ -144,8 +144,8 @@ REFUSALS = {
 @pytest.mark.usefixtures("cell")
 @pytest.mark.parametrize("case", REFUSALS)
 def test_a_log_that_is_not_there_is_refused(shell: Shell, case: str) -> None:
-    words, message = REFUSALS[case]
-    assert message in shell.refused("logs", *words)
+    arguments, message = REFUSALS[case]
+    assert message in shell.refused("logs", *arguments)
 
 
 def test_a_link_in_place_of_a_log_is_refused(shell: Shell, cell: CellFolder) -> None:

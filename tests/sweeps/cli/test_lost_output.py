@@ -53,16 +53,18 @@ def unread() -> Iterator[int]:
     os.close(writing)
 
 
-def run(folder: Path, *words: str, stdout: int | None = None, shell: str = "") -> tuple[int, str]:
+def run(
+    folder: Path, *arguments: str, stdout: int | None = None, shell: str = ""
+) -> tuple[int, str]:
     """Run capsweep; return its exit code and what it printed to standard error.
 
     Args:
         folder: Where it runs.
-        words: Its arguments.
+        arguments: Its arguments.
         stdout: Where its output goes.
         shell: What a shell redirects, such as ">&-" for a closed output.
     """
-    command = [sys.executable, "-P", "-c", MAIN, *words]
+    command = [sys.executable, "-P", "-c", MAIN, *arguments]
     if shell:
         command = ["sh", "-c", f'exec "$@" {shell}', "sh", *command]
     environment = {name: text for name, text in os.environ.items() if "CAPSWEEP" not in name}
@@ -79,11 +81,11 @@ def run(folder: Path, *words: str, stdout: int | None = None, shell: str = "") -
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize("words", [("status",), ("list",)])
+@pytest.mark.parametrize("arguments", [("status",), ("list",)])
 def test_a_command_whose_pipe_is_closed_ends_quietly(
-    words: tuple[str, ...], storage: Path, unread: int
+    arguments: tuple[str, ...], storage: Path, unread: int
 ) -> None:
-    code, complaints = run(storage.parent, *words, stdout=unread)
+    code, complaints = run(storage.parent, *arguments, stdout=unread)
     assert code == 0
     assert "Traceback" not in complaints
     assert "ipe" not in complaints

@@ -30,7 +30,7 @@ def mine(shell: Shell, storage: Path) -> Path:
 
 @pytest.mark.usefixtures("mine")
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ["status"],
         ["best"],
@@ -39,8 +39,8 @@ def mine(shell: Shell, storage: Path) -> Path:
     ],
     ids=" ".join,
 )
-def test_a_reader_takes_a_file_without_running_it(shell: Shell, words: list[str]) -> None:
-    by_name, by_file = (shell(*words, sweep) for sweep in ("quickstart", "fashion_routing.py"))
+def test_a_reader_takes_a_file_without_running_it(shell: Shell, arguments: list[str]) -> None:
+    by_name, by_file = (shell(*arguments, sweep) for sweep in ("quickstart", "fashion_routing.py"))
     assert (by_file.code, by_file.out, by_file.err) == (by_name.code, by_name.out, by_name.err)
     assert by_file.code == 0, by_file.err
 
@@ -64,17 +64,21 @@ def test_a_file_that_shares_its_ending_alone_is_not_offered(shell: Shell) -> Non
 
 
 @pytest.mark.usefixtures("mine")
-@pytest.mark.parametrize("words", [["status"], ["diff", "quickstart"]])
-def test_one_name_is_offered(shell: Shell, words: list[str]) -> None:
+@pytest.mark.parametrize("arguments", [["status"], ["diff", "quickstart"]])
+def test_one_name_is_offered(shell: Shell, arguments: list[str]) -> None:
     (shell.folder / "quickstart.py").write_text(MINE)
-    sentence = shell.refused(*words, "quikstart")
+    sentence = shell.refused(*arguments, "quikstart")
     assert "Did you mean 'quickstart'?" in sentence
     assert sentence.count("Did you mean") == 1
 
 
 @pytest.mark.usefixtures("storage")
-@pytest.mark.parametrize("words", [["status", "x"], ["show", "ffff"], ["diff", "x", "quickstart"]])
-def test_sentences_name_the_storage_folder_and_no_address(shell: Shell, words: list[str]) -> None:
-    assert "sqlite:" not in shell.refused(*words)
+@pytest.mark.parametrize(
+    "arguments", [["status", "x"], ["show", "ffff"], ["diff", "x", "quickstart"]]
+)
+def test_sentences_name_the_storage_folder_and_no_address(
+    shell: Shell, arguments: list[str]
+) -> None:
+    assert "sqlite:" not in shell.refused(*arguments)
     shutil.rmtree(shell.folder / "capsweep-store")
-    assert "sqlite:" not in shell.refused(*words)
+    assert "sqlite:" not in shell.refused(*arguments)

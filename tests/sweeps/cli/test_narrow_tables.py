@@ -157,9 +157,9 @@ def test_the_name_of_an_arm_stays_whole_as_long_as_a_less_needed_column_can_go(
 def test_a_name_is_broken_before_the_answer_and_the_error_go() -> None:
     out = StringIO()
     Console(file=out, width=60, color_system=None).print(to_rich(OF_SHIFTS))
-    words = out.getvalue().split()
+    printed = out.getvalue().split()
     assert NAME not in out.getvalue()
-    assert {"undecided", "10.56", "+1.56", *NAME.split()} <= {*words}
+    assert {"undecided", "10.56", "+1.56", *NAME.split()} <= {*printed}
 
 
 COMMANDS = {
@@ -190,16 +190,16 @@ def test_no_command_breaks_a_word(
     ranked = shell("best", store.replace("finished", "small")).out
     key = re.findall(r"\b[0-9a-f]{20}\b", ranked)[0]
     commands += [["show", key], ["diff", key, re.findall(r"\b[0-9a-f]{20}\b", ranked)[1]]]
-    for words in commands:
+    for arguments in commands:
         monkeypatch.setenv("COLUMNS", "400")
-        known = {*shell(*words).out.split()}
+        known = {*shell(*arguments).out.split()}
         for width in (80, 60):
             monkeypatch.setenv("COLUMNS", str(width))
-            answer = shell(*words)
+            answer = shell(*arguments)
             assert answer.code == 0, answer.err
             body = re.sub(r"(?s)Left out at this width:.*?shows\s+(it|them)\.", "", answer.out)
             broken = {word for word in body.split() if word not in known and {*word} != {"─"}}
-            assert not broken, (words, width, broken)
+            assert not broken, (arguments, width, broken)
 
 
 def test_the_note_of_a_mark_is_shown_however_many_stand_before_it() -> None:

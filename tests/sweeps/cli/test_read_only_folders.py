@@ -41,10 +41,10 @@ def test_what_would_be_deleted_is_shown_where_nothing_can_be(read_only: Shell) -
 
 @pytest.mark.usefixtures("storage")
 def test_a_plan_that_run_would_refuse_ends_with_exit_code_2(shell: Shell) -> None:
-    words = ["plan", "quickstart", "--seeds", "0"]
-    answer = shell(*words)
+    arguments = ["plan", "quickstart", "--seeds", "0"]
+    answer = shell(*arguments)
     assert "run would refuse: " in answer.out
     assert answer.code == 2
-    in_json = shell(*words, "--json")
+    in_json = shell(*arguments, "--json")
     assert json.loads(in_json.out)["refusal"]
     assert in_json.code == 2

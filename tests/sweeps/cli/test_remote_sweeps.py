@@ -67,11 +67,11 @@ def cluster(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     return there
 
 
-def note(cluster: Cluster, sweep: str = "mine", **given: Any) -> Submission:
+def note(cluster: Cluster, sweep: str = "mine", **fields: Any) -> Submission:
     resume = f"capsweep submit {sweep} --on {cluster.file}"
     on, folder = str(cluster.file), str(cluster.file.parent)
     of_file = Submission(sweep=sweep, job_id=f"{sweep}-1", on=on, folder=folder, resume=resume)
-    noted = of_file.model_copy(update=given)
+    noted = of_file.model_copy(update=fields)
     noted.write()
     return noted
 

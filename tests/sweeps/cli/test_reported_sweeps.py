@@ -59,7 +59,7 @@ def test_two_sweeps_are_shown_side_by_side(report: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (["--check", "--compare", "other"], "give one of them"),
         (["--compare", "known"], "compared with itself"),
@@ -68,6 +68,6 @@ def test_two_sweeps_are_shown_side_by_side(report: Shell) -> None:
     ],
 )
 def test_what_cannot_be_asked_gets_one_sentence(
-    words: list[str], sentence: str, report: Shell
+    arguments: list[str], sentence: str, report: Shell
 ) -> None:
-    assert sentence in report.refused("report", "known", *words)
+    assert sentence in report.refused("report", "known", *arguments)

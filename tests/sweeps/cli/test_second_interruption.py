@@ -44,11 +44,11 @@ main()
 class Launched:
     """Such a launch on a terminal of its own."""
 
-    def __init__(self, folder: Path, *words: str, is_piped: bool = False) -> None:
+    def __init__(self, folder: Path, *arguments: str, is_piped: bool = False) -> None:
         self._folder = folder
         self._ours, theirs = pty.openpty()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", LAUNCH, *words],
+            [sys.executable, "-c", LAUNCH, *arguments],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE if is_piped else theirs,

@@ -63,8 +63,8 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[SeedPlan]:
     made: list[SeedPlan] = []
     plan_seeds = seed_plan.plan_seeds
 
-    def kept(*words: Any, **options: Any) -> SeedPlan:
-        made.append(plan_seeds(*words, **options))
+    def kept(*arguments: Any, **options: Any) -> SeedPlan:
+        made.append(plan_seeds(*arguments, **options))
         return made[-1]
 
     monkeypatch.setattr(seed_plan, "plan_seeds", kept)
@@ -235,8 +235,8 @@ def test_as_many_differences_are_missed_as_is_said(num_compared: int, parts: Var
     asked = Requirement(SIGNIFICANCE / num_compared, num_sharing=num_compared)
     shares = {"about half of the differences": 0.5, "about a fifth of the differences": 0.2}
     tolerance = 0.13 if parts is ONLY_SEEDS else 0.2
-    for num_seeds, words in SHARE_MISSED.items():
-        assert missed(asked, parts, num_seeds) == pytest.approx(shares[words], abs=tolerance)
+    for num_seeds, text in SHARE_MISSED.items():
+        assert missed(asked, parts, num_seeds) == pytest.approx(shares[text], abs=tolerance)
 
 
 def test_seeds_of_a_sweep_over_splits_are_not_planned(shell: Shell, file: Path) -> None:

@@ -52,8 +52,8 @@ def launch(shell: Shell) -> Generator[Callable[..., subprocess.Popen[bytes]]]:
     """Starts a launch of `example` that ends only once it may."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(*words: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", LAUNCH, "run", "example", "--retrain", *words]
+    def start(*arguments: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", LAUNCH, "run", "example", "--retrain", *arguments]
         started.append(subprocess.Popen(command, cwd=shell.folder))
         wait_until((shell.folder / "started").exists)
         return started[-1]

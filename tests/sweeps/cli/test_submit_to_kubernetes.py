@@ -39,8 +39,8 @@ from pathlib import Path
 root = Path({root!r})
 with (root / "calls.jsonl").open("a") as calls:
     print(json.dumps(sys.argv[1:]), file=calls)
-words = [word for word in sys.argv[1:] if not word.startswith(("--context=", "--namespace="))]
-named = [word for word in words if not word.startswith("-")]
+arguments = [word for word in sys.argv[1:] if not word.startswith(("--context=", "--namespace="))]
+named = [word for word in arguments if not word.startswith("-")]
 job = root / "rayjob.json"
 refusal = root / f"refused-{{named[0]}}"
 for path in (refusal, root / f"refused-{{'-'.join(named[:2])}}"):
@@ -61,14 +61,14 @@ elif named[0] == "get":
 elif named[0] == "apply":
     sys.path.append({packages!r})
     import yaml
-    applied = yaml.safe_load(Path(words[1].removeprefix("--filename=")).read_text())
+    applied = yaml.safe_load(Path(arguments[1].removeprefix("--filename=")).read_text())
     job.write_text(json.dumps(applied | {{"status": json.loads((root / "status").read_text())}}))
 elif named[0] == "delete":
     job.unlink()
 elif named[0] == "port-forward":
     print("Forwarding from 127.0.0.1:40001 -> 5000", flush=True)
     time.sleep(60)
-elif named[0] == "exec" and "--stdin" in words:
+elif named[0] == "exec" and "--stdin" in arguments:
     request = json.loads(sys.stdin.readline())
     with (root / "requests.jsonl").open("a") as requests:
         print(json.dumps(request), file=requests)
@@ -90,11 +90,13 @@ class Cluster:
         program = root / "bin" / "kubectl"
         program.write_text(KUBECTL.format(python=sys.executable, packages=PACKAGES, root=str(root)))
         program.chmod(0o755)
-        found = {resource["kind"]: resource for resource in yaml.safe_load_all(MLFLOW.read_text())}
-        self.put("deployment.json", found["Deployment"] | {"status": {"availableReplicas": 1}})
-        self.put("persistentvolumeclaim.json", found["PersistentVolumeClaim"])
+        resources = {
+            resource["kind"]: resource for resource in yaml.safe_load_all(MLFLOW.read_text())
+        }
+        self.put("deployment.json", resources["Deployment"] | {"status": {"availableReplicas": 1}})
+        self.put("persistentvolumeclaim.json", resources["PersistentVolumeClaim"])
         self.has_state("Initializing")
-        self.left = {}
+        self.job_files = {}
         self.answers("run-plan", f"{json.dumps(PLAN, indent=1)}\n", exit_code=0)
         self.answers("prepare_data")
 
@@ -116,12 +118,12 @@ class Cluster:
             self.put(job.name, json.loads(job.read_text()) | {"status": status})
 
     @property
-    def left(self) -> dict[str, str]:
+    def job_files(self) -> dict[str, str]:
         """What the job has left in its folder on the volume: name -> text."""
         raise NotImplementedError
 
-    @left.setter
-    def left(self, texts: dict[str, str]) -> None:
+    @job_files.setter
+    def job_files(self, texts: dict[str, str]) -> None:
         files = {name: b64encode(text.encode()).decode() for name, text in texts.items()}
         self.answers("files", files=files)
 
@@ -157,8 +159,8 @@ def note_submitted(shell: Shell, cluster: Cluster) -> None:
 
 
 def test_a_submitted_sweep_is_a_job_whose_file_stays_here(shell: Shell, cluster: Cluster) -> None:
-    given = ("--namespace=lab-a", "--nodes=2", "--gpus-per-node=1", "--seeds=0")
-    answer = shell(*SUBMIT, *given)
+    options = ("--namespace=lab-a", "--nodes=2", "--gpus-per-node=1", "--seeds=0")
+    answer = shell(*SUBMIT, *options)
     assert answer.code == 0, answer.err
     again = (
         "capsweep submit quickstart --to=k8s --on=lab --namespace=lab-a --nodes=2 --gpus-per-node=1"
@@ -245,7 +247,7 @@ def test_the_same_submit_follows_the_job_to_its_table(shell: Shell, cluster: Clu
     ended = job.read_text()
     cluster.has_state("Running", "RUNNING")
     cluster.put("rayjob-next.json", ended)
-    cluster.left = {"job.out": "quickstart: 35 trained now\n", "exit": "0\n"}
+    cluster.job_files = {"job.out": "quickstart: 35 trained now\n", "exit": "0\n"}
     answer = shell(*SUBMIT)
     assert (answer.code, answer.out) == (
         0,
@@ -273,7 +275,7 @@ def test_a_job_that_waits_says_for_what(shell: Shell, cluster: Cluster) -> None:
 def test_logs_shows_what_the_job_has_printed(shell: Shell, cluster: Cluster) -> None:
     note_submitted(shell, cluster)
     cluster.has_state("Running", "RUNNING")
-    cluster.left = {"job.out": "one\ntwo\n", "view": "a view"}
+    cluster.job_files = {"job.out": "one\ntwo\n", "view": "a view"}
     assert shell("logs", "quickstart", "-n", "1").out == "two\n"
     asked = cluster.noted("requests.jsonl")[-1]
     assert f"{asked['storage']}/{'/'.join(asked['names'])}" == FOLDER
@@ -284,7 +286,7 @@ def test_stop_ends_the_launch_first_and_then_deletes_the_job(
 ) -> None:
     note_submitted(shell, cluster)
     cluster.has_state("Running", "RUNNING")
-    cluster.left = {"exit": "130\n"}
+    cluster.job_files = {"exit": "130\n"}
     answer = shell("stop", "quickstart")
     assert answer.code == 0, answer.err
     assert answer.out == (
@@ -323,11 +325,11 @@ def test_the_state_of_a_job_is_kuberays_and_its_exit_code_its_own(
     note_submitted(shell, cluster)
     noted = submission_of("quickstart")
     assert noted
-    for phase, job_status, left, status, exit_code in STATES:
+    for phase, job_status, files, status, exit_code in STATES:
         cluster.has_state(phase, job_status, message="why")
-        cluster.left = left
+        cluster.job_files = files
         state = KubeHead("lab").follow(noted, lambda _: None, to_its_end=False)
-        assert (state.status, state.exit_code) == (status, exit_code), (phase, job_status, left)
+        assert (state.status, state.exit_code) == (status, exit_code), (phase, job_status, files)
 
 
 def test_the_script_of_a_job_runs_the_sweep_and_leaves_its_exit_code(
@@ -471,11 +473,11 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize(("words", "sentence"), OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize(("arguments", "sentence"), OPTIONS.values(), ids=OPTIONS)
 def test_wrong_options_are_refused_in_one_sentence(
-    shell: Shell, cluster: Cluster, words: tuple[str, ...], sentence: str
+    shell: Shell, cluster: Cluster, arguments: tuple[str, ...], sentence: str
 ) -> None:
-    assert sentence in shell.refused(*SUBMIT, "--quiet", *words)
+    assert sentence in shell.refused(*SUBMIT, "--quiet", *arguments)
     assert cluster.calls("apply") == []
 
 

@@ -48,9 +48,9 @@ raise Silent
 }
 
 
-@pytest.mark.parametrize("what", FAULTS)
-def test_what_a_sweep_file_raises_is_told_in_one_clean_sentence(shell: Shell, what: str) -> None:
-    (shell.folder / "own.py").write_text(FAULTS[what])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_a_sweep_file_raises_is_told_in_one_clean_sentence(shell: Shell, fault: str) -> None:
+    (shell.folder / "own.py").write_text(FAULTS[fault])
     answer = shell("plan", "./own.py")
     assert answer.code == 2
     assert answer.out == ""

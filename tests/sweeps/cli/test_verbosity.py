@@ -18,14 +18,14 @@ PLACES = pytest.mark.parametrize("place", [0, 1], ids=["before", "behind"])
 HINT = "Run one: capsweep run NAME"
 
 
-def words(place: int, option: str, *command: str) -> list[str]:
+def arguments(place: int, option: str, *command: str) -> list[str]:
     return [option, *command] if place == 0 else [*command, option]
 
 
 @PLACES
 @pytest.mark.parametrize("option", ["-q", "--quiet"])
 def test_quiet_leaves_hints_out_and_results_in(shell: Shell, place: int, option: str) -> None:
-    answer = shell(*words(place, option, "list"))
+    answer = shell(*arguments(place, option, "list"))
     assert (answer.code, answer.err) == (0, "")
     assert "quickstart" in answer.out
     assert HINT not in answer.out
@@ -37,7 +37,7 @@ def test_verbose_tells_which_store_is_read_by_what_and_when(
     shell: Shell, storage: Path, place: int
 ) -> None:
     plain = shell("status", "quickstart")
-    answer = shell(*words(place, "-v", "status", "quickstart"))
+    answer = shell(*arguments(place, "-v", "status", "quickstart"))
     assert (answer.code, answer.out) == (0, plain.out)
     assert plain.err == ""
     first, *_, last = answer.err.splitlines()

@@ -77,14 +77,14 @@ OF_A_DESIGN: dict[str, Change] = {
 }
 
 
-@pytest.mark.parametrize("what", OF_A_SEARCH)
-def test_a_search_beyond_bounds_is_refused_in_one_sentence(search: str, what: str) -> None:
-    _refused(search, OF_A_SEARCH[what])
+@pytest.mark.parametrize("case", OF_A_SEARCH)
+def test_a_search_beyond_bounds_is_refused_in_one_sentence(search: str, case: str) -> None:
+    _refused(search, OF_A_SEARCH[case])
 
 
-@pytest.mark.parametrize("what", OF_A_DESIGN)
-def test_a_design_beyond_bounds_is_refused_in_one_sentence(what: str) -> None:
-    _refused(manifest().model_dump_json(), OF_A_DESIGN[what])
+@pytest.mark.parametrize("case", OF_A_DESIGN)
+def test_a_design_beyond_bounds_is_refused_in_one_sentence(case: str) -> None:
+    _refused(manifest().model_dump_json(), OF_A_DESIGN[case])
 
 
 def _refused(text: str, change: Change) -> None:

@@ -11,9 +11,9 @@ RANGE = {"name": "rate", "path": "rate", "kind": "floats", "low": 0.1, "high": 1
 CHOICES = {"name": "kind", "path": "kind", "kind": "choices", "choices": ["a"]}
 
 
-@pytest.mark.parametrize("whole", [RANGE, RANGE | {"low": 1.0}, CHOICES])
-def test_a_whole_one_is_read(whole: dict[str, Any]) -> None:
-    assert ManifestDimension.model_validate(whole).kind == whole["kind"]
+@pytest.mark.parametrize("fields", [RANGE, RANGE | {"low": 1.0}, CHOICES])
+def test_a_whole_one_is_read(fields: dict[str, Any]) -> None:
+    assert ManifestDimension.model_validate(fields).kind == fields["kind"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from sweeps.cli.commands.submit import _tables_there
-from sweeps.cli.job_options import JOB_WORDS, job_fields, job_words, slurm_job
+from sweeps.cli.job_options import JOB_SYNTAX, job_arguments, job_fields, slurm_job
 from sweeps.execution.launch_options import options_of
 from sweeps.records.errors import BadInput
 from sweeps.remote import slurm, submit
@@ -20,7 +20,7 @@ from sweeps.remote.slurm import job_file
 from sweeps.remote.submissions import Submission
 
 NOTHING = {name: field.default for name, field in job_fields().items()}
-READ = JOB_WORDS["seconds"].read
+READ = JOB_SYNTAX["seconds"].read
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_job_is_described() -> None:
 def test_options_of_sbatch_are_a_line_each_and_are_given_again() -> None:
     job = slurm_job({**NOTHING, "seconds": 3600.0, "nodes": 2}, ("-A", "lab", "--mem=8G"))
     assert job.options == ("-A lab", "--mem=8G")
-    assert job_words(job) == (["--nodes=2", "--time=1h"], ["--", "-A", "lab", "--mem=8G"])
+    assert job_arguments(job) == (["--nodes=2", "--time=1h"], ["--", "-A", "lab", "--mem=8G"])
     with pytest.raises(BadInput, match="without line breaks"):
         slurm_job({**NOTHING, "seconds": 3600.0}, ("--comment=a\nrm -r x",))
 

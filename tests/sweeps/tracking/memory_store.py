@@ -465,13 +465,13 @@ class MemoryStore:
         Raises:
             BadInput: If there is none, or several.
         """
-        given = str(prefix).strip().lower()  # what is no text begins no key
+        wanted = str(prefix).strip().lower()  # what is no text begins no key
         with self.backend.locked():
-            live = self.backend.live("trial") if given else []
+            live = self.backend.live("trial") if wanted else []
             begins = [
-                run for run in live if run.facts.get(facts.TAG_TRIAL_KEY, "").startswith(given)
+                run for run in live if run.facts.get(facts.TAG_TRIAL_KEY, "").startswith(wanted)
             ]
-            of_id = [run for run in live if run.record_id == given]
+            of_id = [run for run in live if run.record_id == wanted]
             records = self._counting(begins) or self._counting(of_id)
         return single_record(records, prefix, self.address)
 

@@ -158,8 +158,8 @@ class RecordsContract:
     ) -> None:
         record_id = put(store, seed=7)
         put(store, OTHER)
-        for given in (KEY, KEY[:6], f" {KEY[:6].upper()} ", record_id):
-            assert store.find(given).seed == 7
+        for prefix in (KEY, KEY[:6], f" {KEY[:6].upper()} ", record_id):
+            assert store.find(prefix).seed == 7
 
     def test_an_ambiguous_beginning_is_refused_with_the_choices(self, store: RecordStore) -> None:
         keys = [f"{'ab' * 9}{number:02d}" for number in range(2)]

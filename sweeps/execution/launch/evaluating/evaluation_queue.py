@@ -49,9 +49,9 @@ class TrialToEvaluate(NamedTuple):
     def only(self, wanted: Sequence[bool]) -> "TrialToEvaluate":
         """Return it with some of its evaluations."""
         pairs = zip(self.missing, self.job.evaluations, wanted, strict=True)
-        left = [(evaluation, settings) for evaluation, settings, is_wanted in pairs if is_wanted]
-        job = self.job.model_copy(update={"evaluations": tuple(settings for _, settings in left)})
-        return self._replace(job=job, missing=tuple(evaluation for evaluation, _ in left))
+        kept = [(evaluation, settings) for evaluation, settings, is_wanted in pairs if is_wanted]
+        job = self.job.model_copy(update={"evaluations": tuple(settings for _, settings in kept)})
+        return self._replace(job=job, missing=tuple(evaluation for evaluation, _ in kept))
 
     def halves(self) -> tuple["TrialToEvaluate", "TrialToEvaluate"]:
         """Return it with the first half of its evaluations, and with the others."""
@@ -127,10 +127,10 @@ class EvaluationQueue:
             trial = self._waiting.popleft()
             if self._is_to_wait(trial):
                 self._waiting.append(trial)
-            elif left := self._without_made(trial):
-                if job := self._dispatched(left):
+            elif remainder := self._without_made(trial):
+                if job := self._dispatched(remainder):
                     return job
-                self._waiting.append(left)
+                self._waiting.append(remainder)
         return Next.WAIT if self._waiting or self._running else Next.DONE
 
     def _dispatched(self, trial: TrialToEvaluate) -> Job | None:
@@ -199,9 +199,9 @@ class EvaluationQueue:
 
     def _without_made(self, trial: TrialToEvaluate) -> TrialToEvaluate | None:
         """Return what is left of a trial's evaluations; None where all are made."""
-        left = trial.still_missing()
-        self.num_made += len(trial.missing) - len(left.missing)
-        return left if left.missing else None
+        remainder = trial.still_missing()
+        self.num_made += len(trial.missing) - len(remainder.missing)
+        return remainder if remainder.missing else None
 
     def _show(self) -> None:
         if self._num_all:

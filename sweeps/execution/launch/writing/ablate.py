@@ -47,19 +47,19 @@ class WrittenPath:
     num_finished: int
 
 
-def ablate(search: str, given: Mapping[str, Any]) -> WrittenPath:
+def ablate(search: str, fields: Mapping[str, Any]) -> WrittenPath:
     """Write the file of a path from a search's base to its winner, and survey it.
 
     Args:
         search: The name of a launched search, or the path of the file that declares it.
-        given: The fields of `AblateOptions`.
+        fields: The fields of `AblateOptions`.
 
     Raises:
         BadInput: In one sentence, if there can be no such path or file. Nothing was written.
         StoreUnreachable: If the tracking store does not answer. Nothing was written.
     """
     with refusing():
-        options = AblateOptions.model_validate(given)
+        options = AblateOptions.model_validate(fields)
         store = open_store(options.tracking_uri, options.storage)
         launched = launched_search(search, store)
         best = winner(launched, store, options.arm)
@@ -116,13 +116,13 @@ def path_to_arm(
         **fields,
     )
     plain = re.sub(r"[\"'\\]", "", arm)
-    words = (
+    explanation = (
         f"{plain[0].upper()}{plain[1:]} is {winner.role}. At each step every change that is left "
         f"is tried on validation and the best is taken; base and steps are then compared by test "
         f"errors, on seeds that chose nothing."
     )
     question = f"Which of its {num_changes} changes make {plain} of {launched.name} what it is?"
-    docstring = f"{question}\n\n{fill(words, _WIDTH)}"
+    docstring = f"{question}\n\n{fill(explanation, _WIDTH)}"
     named = launched.named
     text = sweep_text(sweep, "path_to", fields, docstring=docstring, named=named, code=code)
     return sweep, text
@@ -146,24 +146,24 @@ def _num_changes(search: str, arm: str, base: TrainingConfig, target: TrainingCo
 
 
 def _compared_seeds(
-    launched: LaunchedSearch, arm: str, given: tuple[int, ...] | None
+    launched: LaunchedSearch, arm: str, seeds: tuple[int, ...] | None
 ) -> tuple[int, ...]:
     """Return the seeds on which base and steps are compared.
 
     Raises:
-        ValueError: If one of the given seeds is a seed of the search.
+        ValueError: If one of the seeds is a seed of the search.
     """
     confirmation, used = launched.search.confirmation, launched.manifest.seeds
     confirmed = confirmation.seeds if confirmation and confirmation.arms else ()
     fresh = confirmed or _fresh(_NUM_SEEDS, used)
-    if given is None:
+    if seeds is None:
         return fresh
-    if both := sorted({*given} & {*used}):
+    if both := sorted({*seeds} & {*used}):
         raise ValueError(
             f"The seed {both[0]} has found '{arm}', which flatters it there: compare on others, "
             f"such as --seeds {','.join(map(str, fresh))}."
         )
-    return given
+    return seeds
 
 
 def _fresh(num: int, used: Sequence[int]) -> tuple[int, ...]:

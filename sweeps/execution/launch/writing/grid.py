@@ -37,14 +37,14 @@ _MOST_NAMED = 3
 
 
 def grid(
-    base: str, axes: Mapping[str, tuple[Any, ...]], given: Mapping[str, Any]
+    base: str, axes: Mapping[str, tuple[Any, ...]], fields: Mapping[str, Any]
 ) -> tuple[Path, Survey]:
     """Write the file of a sweep that varies settings over the base of another, and survey it.
 
     Args:
         base: A named sweep, or the path of a file that defines one.
         axes: Path of a setting -> its levels, which are plain values.
-        given: The fields of `GridOptions`.
+        fields: The fields of `GridOptions`.
 
     Returns:
         The file, and what a launch of it would do.
@@ -54,7 +54,7 @@ def grid(
         StoreUnreachable: If the tracking store does not answer. Nothing was written.
     """
     with refusing():
-        options = GridOptions.model_validate(given)
+        options = GridOptions.model_validate(fields)
         origin, source, _ = declared_sweep(base)
         if origin.parts:
             raise BadInput(
@@ -83,7 +83,7 @@ def design_over(
         ValueError: If the sweep is not valid.
     """
     names = tuple(short_names(tuple(axes)).values())
-    title, question, meaning = _words(options.design, _varied(names), axes)
+    title, question, meaning = _header(options.design, _varied(names), axes)
     base = with_settings(origin.base, options.settings or {})
     fields: dict[str, Any] = {"axes": axes, **_plan_fields(axes, options)}
     sweep = Sweep.grid(
@@ -99,7 +99,7 @@ def design_over(
     return sweep, sweep_text(sweep, "grid", fields, docstring=docstring, named=named)
 
 
-def _words(design: str, varied: str, axes: Mapping[str, tuple[Any, ...]]) -> tuple[str, str, str]:
+def _header(design: str, varied: str, axes: Mapping[str, tuple[Any, ...]]) -> tuple[str, str, str]:
     """Return the title of a design, its question, and what it can show and cannot."""
     combinations = f"{math.prod(map(len, axes.values())):,} combinations"
     return {

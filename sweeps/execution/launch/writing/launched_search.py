@@ -130,27 +130,27 @@ class LaunchedSearch:
         )
 
 
-def launched_search(which: str, store: RecordStore) -> LaunchedSearch:
+def launched_search(search: str, store: RecordStore) -> LaunchedSearch:
     """Return a search that was launched.
 
     Args:
-        which: Its name, or the path of the file that declares it.
+        search: Its name, or the path of the file that declares it.
         store: The store of its records.
 
     Raises:
         BadInput: If there is none.
         StoreUnreachable: If the tracking store does not answer.
     """
-    fields = _declared(which)
+    fields = _declared(search)
     declared = fields.get("declared")
     if declared and not declared.plan.is_search:
         _reject_design(declared.name)
-    name = declared.name if declared else which
+    name = declared.name if declared else search
     launched = store.sweeps() if store.exists() else []
     if name not in launched and declared:
         raise BadInput(
             f"The search '{name}' was not run here yet, so there is no winner to go to: run it "
-            f"first, capsweep run {which}."
+            f"first, capsweep run {search}."
         )
     if name not in launched:
         named = (entry.name for entry in named_sweeps())
@@ -161,12 +161,12 @@ def launched_search(which: str, store: RecordStore) -> LaunchedSearch:
     return LaunchedSearch(manifest, **fields)
 
 
-def _declared(which: str) -> Mapping[str, Any]:
-    if which.endswith(".py") or "/" in which:
-        sweep, source, _ = declared_sweep(which)
+def _declared(search: str) -> Mapping[str, Any]:
+    if search.endswith(".py") or "/" in search:
+        sweep, source, _ = declared_sweep(search)
         return {"declared": sweep, "source": source}
-    if is_named(which):
-        return {"declared": declared_sweep(which)[0], "module": module_of(which)}
+    if is_named(search):
+        return {"declared": declared_sweep(search)[0], "module": module_of(search)}
     return {}
 
 

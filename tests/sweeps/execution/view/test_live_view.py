@@ -16,7 +16,7 @@ from sweeps.execution.view.live_view import (
     REDRAWS_A_SECOND,
     bar,
     render,
-    settings_words,
+    settings_text,
     show_in_terminal,
     sparkline,
 )
@@ -151,7 +151,7 @@ def test_a_bar_is_as_long_as_it_is_asked_to_be(share: float) -> None:
 
 
 def test_settings_have_short_names_and_are_told_to_three_digits() -> None:
-    words = settings_words({"a.rate": 0.123456, "b.rate": 3, "model.routing": "em"})
+    words = settings_text({"a.rate": 0.123456, "b.rate": 3, "model.routing": "em"})
     assert words == "a.rate 0.123, b.rate 3, routing em"
 
 

@@ -43,9 +43,9 @@ def put_trial(client: MlflowClient, trial: TrialRecord, start: int = 1, **tags: 
         facts.TAG_DEVICE: trial.device,
         facts.TAG_THREADS: trial.threads,
     }
-    given = {tag: str(value) for tag, value in fields.items() if value not in (None, "")}
-    given |= {facts.TAG_TYPE: "trial"} | tags
-    run = client.create_run(experiment_id(client), start_time=start, tags=given).info.run_id
+    all_tags = {tag: str(value) for tag, value in fields.items() if value not in (None, "")}
+    all_tags |= {facts.TAG_TYPE: "trial"} | tags
+    run = client.create_run(experiment_id(client), start_time=start, tags=all_tags).info.run_id
     metrics = [
         Metric(name, value, epoch, epoch)
         for name in names.EPOCH_METRICS

@@ -59,8 +59,8 @@ class Far:
 
 
 def test_files_of_a_server_are_asked_for_several_at_once_and_damaged_ones_left_out() -> None:
-    found = find_paths(cast(Artifacts, Far(num_at_once=2)), [RUN, "b" * 32], "log.txt")
-    assert found == {"b" * 32: Path("b" * 32, "log.txt")}
+    paths = find_paths(cast(Artifacts, Far(num_at_once=2)), [RUN, "b" * 32], "log.txt")
+    assert paths == {"b" * 32: Path("b" * 32, "log.txt")}
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -64,7 +64,7 @@ class Sweep:
 
     def readers(self) -> list[MlflowStore]:
         address, artifacts = self.store.address, Path(self.store.address[10:]).parent / "artifacts"
-        return [MlflowStore(address, artifacts, by_client=which) for which in (True, False)]
+        return [MlflowStore(address, artifacts, by_client=by_client) for by_client in (True, False)]
 
     def answers(self) -> list[object]:
         """Return what both readers say of all that there is, and of what is no record."""

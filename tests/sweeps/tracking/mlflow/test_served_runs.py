@@ -33,10 +33,10 @@ def show(server: FaultyServer, folder: Path) -> MlflowStore:
     return store
 
 
-def asked(server: FaultyServer, what: str, **question: Any) -> dict[str, Any]:
+def asked(server: FaultyServer, endpoint: str, **question: Any) -> dict[str, Any]:
     """Ask as the page does."""
     request = urllib.request.Request(
-        f"{server.address}/ajax-api/2.0/mlflow/{what}",
+        f"{server.address}/ajax-api/2.0/mlflow/{endpoint}",
         data=json.dumps(question).encode() if question else None,
         headers={"Content-Type": "application/json"},
     )

@@ -125,7 +125,7 @@ def both(empty_database: Path, runs: list[dict[str, Any]]) -> Iterator[list[Mlfl
             )
         fill(database, runs)
         address, artifacts = f"sqlite:///{database}", Path(folder) / "artifacts"
-        yield [MlflowStore(address, artifacts, by_client=which) for which in (True, False)]
+        yield [MlflowStore(address, artifacts, by_client=by_client) for by_client in (True, False)]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10)
