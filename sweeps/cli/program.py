@@ -83,7 +83,7 @@ def command_line() -> TyperGroup:
 
 
 class _Program(TyperGroup):
-    """All commands. Its help has a line for each, behind the name of the command's group."""
+    """All commands. The help has one line for each: the name of its group, then the command."""
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)

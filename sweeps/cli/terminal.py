@@ -1,7 +1,7 @@
-"""The one way to the terminal: whatever is printed passes here, and none of it controls it.
+"""The one way to the terminal: everything printed passes here, without its escape sequences.
 
-Names, reasons and configs come from records, sweep files and arguments, and may contain escape
-sequences that hide, forge or retitle what a reader sees. Those who print need not think of it.
+Names, reasons and configs come from records, sweep files and arguments. Their escape sequences
+could hide or forge what a reader sees. Callers print any text as it is.
 """
 
 import logging

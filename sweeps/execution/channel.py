@@ -78,7 +78,7 @@ class Channel:
         return self._lines.popleft()
 
     def is_readable(self, wait_seconds: float | None) -> bool:
-        """Return whether the other end has sent something in time, or is gone."""
+        """Return whether the other end has sent a message in time, or has closed."""
         return bool(self._lines) or _is_ready(self._reading, select.POLLIN, wait_seconds)
 
 

@@ -125,8 +125,7 @@ class ChildProcess:
         """End it and all that it has started. Repeating it does nothing.
 
         Args:
-            leave_seconds: How long it may take to leave by itself, which the end of its input asks
-                it to.
+            leave_seconds: How long it may take to exit by itself. The end of its input asks it to.
         """
         if self.exit_code is not None:  # its id may be another's by now
             return
@@ -146,8 +145,7 @@ class ChildProcess:
         """End what is left of it, and return how it ended.
 
         Args:
-            fault: What it did that no sound process does; else it has closed its end, which only
-                its death does.
+            fault: What it did wrong; "" where it closed its end of the pipe, as it is dead.
         """
         self.end(leave_seconds=0.0 if fault else _END_SECONDS)
         if fault:
@@ -168,8 +166,8 @@ def is_alive(process: psutil.Process) -> bool:
 def _end_session(leader: int) -> None:
     """Kill a process and those of its session, and wait until none of them runs.
 
-    Checkpoints are atomic, so nothing is lost by it; a stopped process is killed too. What nobody
-    has collected yet is dead all the same: an init may take seconds to do so.
+    Checkpoints are atomic, so nothing is lost by it; a stopped process is killed too. A zombie
+    counts as ended: init may take seconds to collect it.
 
     Args:
         leader: A process that leads a session of its own.

@@ -74,7 +74,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Case:
-    """Arms whose networks have one shape and the same parts of the user's; the first is tried.
+    """Arms whose networks have one shape and the same user parts. The first arm is tried.
 
     Attributes:
         names: The names of the arms.

@@ -33,7 +33,7 @@ _RUN = "from tests.end_to_end.test_shared_cluster import run; run()"
 
 
 class NominalShare(Share):
-    """A share of a GPU that Ray counts and that is not there: the cores do its work."""
+    """A share of a GPU that Ray counts but that does not exist: the cores do its work."""
 
     @property
     def device(self) -> str:
@@ -80,7 +80,7 @@ class Launch:
         return self._output.read_text()
 
     def noted(self, event: str) -> int:
-        """Return how many trials have got so far, while the launch runs."""
+        """Return how many trials of the running launch have noted an event."""
         assert self._process.poll() is None, self.printed
         entries = stored_entries(self.storage / "journals", self.name)
         return sum(isinstance(entry, TrialNoted) and entry.event == event for entry in entries)

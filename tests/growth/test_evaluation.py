@@ -71,7 +71,7 @@ WITH_EVALUATION = EVALUATION + SWEEP.partition("\n")[2].replace(
 
 
 def contents(storage: Path) -> dict[str, bytes]:
-    """Return every file of the cells and of the records' artifacts, but for locks."""
+    """Return every file of the cells and of the records' artifacts, except locks."""
     return {
         str(path.relative_to(storage)): path.read_bytes()
         for folder in ("cells", "artifacts")

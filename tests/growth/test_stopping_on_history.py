@@ -1,7 +1,7 @@
 """A stopping rule that sees the whole history costs one file: a class beside the sweep.
 
-The rule goes by how the loss has fallen so far, which no single epoch can tell. A trial of it,
-killed wherever and taken up from its checkpoint, ends in the same epoch.
+The rule goes by how the loss has fallen so far, which no single epoch shows. A trial that is killed
+anywhere and resumed from its checkpoint ends in the same epoch.
 """
 
 from collections.abc import Sequence

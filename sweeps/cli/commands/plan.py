@@ -203,7 +203,7 @@ def _print_disk(survey: "Survey", out: Console) -> None:
 
 
 def _about(survey: "Survey") -> str:
-    """Return how good an estimate is: trainings with a target may end before their full length."""
+    """Return "at most about" where trainings can end early, at a target; else "about"."""
     from sweeps.aggregation.results.targets import target_text
 
     has_target = any(target_text(arm.config) for arm in survey.definition.manifest.arms)

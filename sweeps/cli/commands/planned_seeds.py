@@ -109,7 +109,7 @@ def _which_seeds(plan: SeedPlan) -> Iterator[str]:
 
 
 def _next_command(plan: SeedPlan, launch: str) -> str:
-    """Return the command that trains what is planned, or the pilot; "" where there is none.
+    """Return the command that trains the planned seeds or the pilot; "" where there is none.
 
     Args:
         plan: What is planned.

@@ -314,7 +314,7 @@ def _print_plan(plan: "RemotePlan", head: "Head", price: float | None) -> None:
 
 
 def _print_job(head: "Head") -> None:
-    """Print what is asked of Slurm or Kubernetes."""
+    """Print the job that Slurm or Kubernetes will run."""
     from sweeps.records.plain_text import counted
     from sweeps.remote.head import SlurmLogin
     from sweeps.remote.kube import KubeHead

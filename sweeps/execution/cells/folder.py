@@ -1,6 +1,6 @@
 """A cell's folder: the lease, the checkpoint, the outbox and the final record of one trial.
 
-The folder is the truth about a trial, from which its record is filled. Only this module knows its
+The folder is the truth about a trial. Its record is filled from it. Only this module knows its
 layout, so that object storage can replace a shared disk later.
 
     lock                        one writer at a time, and its fence number
@@ -16,9 +16,9 @@ layout, so that object storage can replace a shared disk later.
     evaluations/                later evaluations of the trial
 
 F is the fence of the attempt that wrote the file. An attempt whose machine was cut off from a
-shared disk has lost its lock and may not know, while the next one trains: neither overwrites the
-other's files, and the first to write `final.json` fills the cell. Names in earlier stores have no
-fence, which counts as 0.
+shared disk has lost its lock and may not know it, while the next attempt trains. Neither overwrites
+the other's files. The first to write `final.json` fills the cell. A name without a fence is from an
+earlier store and counts as fence 0.
 
 Other users may have put files there. So no link is followed, only regular files are opened, and
 a file of another owner is refused, as `sweeps.storage.folder` says.
@@ -133,7 +133,7 @@ class CellFolder:
             yield fence
 
     def _last_fence(self, descriptor: int) -> int:
-        """Return the number in the lock file, or of the outbox if a crash tore the file."""
+        """Return the fence in the lock file, or the outbox's if a crash tore the lock file."""
         try:
             return int(os.pread(descriptor, 40, 0))
         except ValueError:
@@ -170,7 +170,7 @@ class CellFolder:
             append_whole(file, data)
 
     def spec_under(self, plan: str) -> TrialSpec | None:
-        """Return the spec with which a plan has started the trial, None if it has not.
+        """Return the spec with which a plan started the trial; None if this plan did not start it.
 
         Args:
             plan: Hash of the plan, as in `TrialSpec.plan`.
@@ -350,7 +350,7 @@ class CellFolder:
         return self.epochs_done() if head and head.plan == plan else 0
 
     def failed_since(self, offset: int = 0) -> OutboxLine | None:
-        """Return the line of the last attempt after an offset if it failed, else None."""
+        """Return the failure line of the last attempt after an offset; None if it did not fail."""
         lines, _ = self.read_outbox(offset)
         return lines[-1] if lines and lines[-1].type == "failed" else None
 

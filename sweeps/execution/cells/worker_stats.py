@@ -51,7 +51,7 @@ class WorkerStats:
         return self._number(1) or 0
 
     def peak_gpu_bytes(self) -> int | None:
-        """Return what the last attempt has held of its GPU at most, None if unknown."""
+        """Return the most GPU memory that the last attempt held, None if unknown."""
         return self._number(2) or None
 
     def gpu(self) -> str:

@@ -78,13 +78,13 @@ class EpochEnded(_Message):
 
 
 class TrialEnded(_Message):
-    """A trial has no process any more that trains or evaluates it. Its folder says the rest.
+    """A trial's process, which trained or evaluated it, has ended. Its folder has the results.
 
     Attributes:
-        failure: What only the engine knows of its process; None if it knows nothing.
+        failure: What the engine alone knows of the process; None if it knows nothing.
         reason: What its process raised, or why it is lost; "" where it was just killed.
-        is_taken_back: Whether it never had a process and is to be dispatched again later, as the
-            room that it waited for is another launch's.
+        is_taken_back: Whether it never had a process, as another launch took the room that it
+            waited for. It is dispatched again later.
     """
 
     type: Literal["ended"] = "ended"

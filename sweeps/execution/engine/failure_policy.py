@@ -56,7 +56,7 @@ class Retry(_Value):
     Attributes:
         after_seconds: How long it waits first.
         is_alone: Whether it gets a whole machine, because it ran out of memory next to others.
-        gpu: Whether it gets twice its share of a GPU, or a whole one, because that ran out.
+        gpu: Whether it gets twice its share of a GPU, or a whole GPU, as GPU memory ran out.
     """
 
     after_seconds: float = 0.0

@@ -1,11 +1,11 @@
 """Fair shares of a cluster: how many trials each launch that uses it may have dispatched.
 
-A launch reports once a second what it runs and wants. It takes what is free, and its fair share
-where others want more than there is: as much as each other launch of the same weight, measured by
-the scarcest resource that its trials take. A trial that runs is never ended for that. Where a share
-is no whole number of trials, the launch that is furthest behind takes the rest, so that all get
-theirs over time, also launches that are more than the trials which fit. Launches whose trials use
-GPUs share the GPUs, and the others the cores that are left.
+Each launch reports once a second what it runs and wants. It takes what is free. Where launches want
+more than there is, each takes its fair share: launches of one weight get the same share, measured
+by the scarcest resource that their trials take. No running trial is ended for that. Where a share
+is no whole number of trials, the launch that is furthest behind takes the rest. So each gets its
+share over time, even where fewer trials fit than there are launches. Launches whose trials use GPUs
+share the GPUs, and the others share the remaining cores.
 
 Source: Ghodsi et al. 2011, "Dominant resource fairness: fair allocation of multiple resource
 types".
@@ -141,7 +141,7 @@ class _Launch:
 
 
 class FairShares:
-    """Takes the reports of all launches of a cluster and says how many trials each may have.
+    """Computes how many trials each launch of a cluster may have, from the reports of all.
 
     Args:
         clock: In seconds.

@@ -65,7 +65,7 @@ def _is_freed(leftover: Leftover, root: Path) -> bool:
 
 
 def _delete(leftover: Leftover, root: Path) -> None:
-    """Delete a file, or a cell's whole folder, by the folder that it lies in and no other."""
+    """Delete a file or a cell's folder, in its own parent folder alone."""
     folder = folder_of(leftover.path, root)
     if leftover.kind is Kind.REPLACED:
         folder.remove_all(leftover.path.name)
@@ -170,7 +170,7 @@ def _files_below(folder: Path, *, is_deep: bool = True) -> Iterator[tuple[Path, 
 
 
 def _is_taken(cells: Path, name: str) -> bool:
-    """Return whether a cell is held, a stranger's, or one whose lock cannot be checked."""
+    """Return whether a cell is held, of another owner, or has a lock that cannot be checked."""
     try:
         return CellFolder(cells, name).is_busy()
     except BadInput:

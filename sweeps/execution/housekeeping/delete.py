@@ -115,7 +115,7 @@ def remove_record(record_id: str, storage: Storage, writer: RecordWriter) -> Non
 
 
 def _forget(sweep: str, keys: Collection[str], storage: Storage, address: str) -> None:
-    """Have the recorder carry nothing of what is gone."""
+    """Remove deleted trials from the recorder's queue."""
     queue = RecorderQueue(storage.journals, address)
     try:
         queue.add((), sweep, "")
@@ -156,7 +156,7 @@ def delete(
 
     Args:
         sweep: Its name.
-        is_deleting: Whether to delete. Meanwhile no known sweep can be launched.
+        is_deleting: Whether to delete. No known sweep can be launched while it deletes.
         storage_folder: By default `CAPSWEEP_STORAGE` or ./capsweep-store.
         tracking_uri: By default `CAPSWEEP_TRACKING_URI` or in the storage.
 

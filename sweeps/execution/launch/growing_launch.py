@@ -12,7 +12,7 @@ from sweeps.records.sweep_log import Decided
 
 
 class GrowingLaunch:
-    """Tells the recorder and the live view of what a plan adds.
+    """Reports to the recorder and the live view what a plan adds.
 
     Attributes:
         growing: The definition, as it grows.
@@ -30,7 +30,7 @@ class GrowingLaunch:
         return self.growing.snapshot()
 
     def grown(self, entry: Decided) -> None:
-        """A decision was written to the log, and the definition has taken it."""
+        """Report a decision that was written to the log and is part of the definition."""
         storage, decision = self._survey.storage, entry.decision
         if self._survey.definition.manifest.search:
             self._board.changes |= {arm.name: arm.changes for arm in entry.arms}

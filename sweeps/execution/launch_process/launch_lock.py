@@ -191,7 +191,7 @@ def _other_release(process: LaunchProcess | None) -> str:
 def readable_places(
     storage_folder: str | Path | None, tracking_uri: str | None
 ) -> tuple[Storage, str]:
-    """Return the storage folder and the address of the tracking store, both checked for readers.
+    """Return the storage folder and the tracking store's address; check that they can be read.
 
     Raises:
         BadInput: If the storage folder has another format, or the address is not valid.

@@ -1,8 +1,9 @@
 """The recorder: it copies outboxes and evaluations to a tracking store, each thing once.
 
-Trials never wait for it. It may be killed at any point and started again: it looks a record up by
-its trial key before it creates one, it sends no epoch that the store has, and what was sent but not
-noted is sent with the same time stamp, so that the store drops the copy.
+Trials never wait for it. It may be killed at any point and started again. It looks a record up by
+its trial key before it creates one. It sends no epoch that the store has. If it sent an epoch and
+was killed before it noted that, it sends it again with the same time stamp: the store drops the
+copy.
 
 The process around it is in `recorder_process`.
 """
@@ -270,7 +271,7 @@ class Recorder:
         *,
         is_filled: bool,
     ) -> None:
-        """Record the last start, failure or pruning in the outbox."""
+        """Record the last start, failure or pruning that the outbox reports."""
         states = [line for line in lines if line.type != "epoch"]
         if is_filled or not states:
             return

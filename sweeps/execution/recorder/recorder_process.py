@@ -177,7 +177,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Finish(BaseModel):
-    """Record the rest and end; the store may go so long without progress."""
+    """Tells it to record the rest and end, and to give up after so long without progress."""
 
     timeout_seconds: float
 

@@ -229,7 +229,7 @@ class ReusedStudy:
         went: Sequence[Observation],
         base: ObservedPoint | None,
     ) -> bool:
-        """Return whether nothing but the last proposal of this study is new."""
+        """Return whether the study can go on: only its last proposal is new."""
         last = self._asked.get(len(params) - 1)
         is_next = params is self._params and last is not None and last.params == params[-1]
         if not is_next or base != self._base:

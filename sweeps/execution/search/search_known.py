@@ -98,9 +98,9 @@ class SearchKnown(Known):
 
     @property
     def ended_values(self) -> list[float | None]:
-        """The objectives of proposals that ended and did not fail, None if not at full length.
+        """The objective of each proposal that ended and did not fail; None if it was stopped early.
 
-        One that waits at a rung counts as stopped there once another has run to full length.
+        A proposal that waits at a rung counts as stopped once another has run to full length.
         """
         is_any_whole = any(observation.state == "complete" for observation in self.observations)
         return [

@@ -123,7 +123,7 @@ class Survey:
 
     @property
     def changes_by_arm(self) -> dict[str, dict[str, Any]]:
-        """Arm -> its settings (path -> value), for a search; other arms' names say them."""
+        """Arm -> its settings (path -> value). Empty for a design, whose arms are named by them."""
         manifest = self.definition.manifest
         return {arm.name: arm.changes for arm in manifest.arms} if manifest.search else {}
 

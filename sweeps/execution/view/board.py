@@ -313,9 +313,9 @@ class Board:
         return (best_arm(fresh, errors) if is_confirmed else None) or best_arm(other, errors)
 
     def _time_epoch(self) -> None:
-        """Count the time since the last epoch; the first one waited for processes to start.
+        """Count the time since the last epoch, except for the first, which waits for processes.
 
-        Left out is the share of it in which evaluations took the place of trainings.
+        The share of it in which evaluations took the place of trainings is left out.
         """
         now = self.clock()
         if self._last_epoch_at is not None:

@@ -150,7 +150,7 @@ def _leave_sound(terminal: TextIO) -> None:
 
 @contextmanager
 def _shown_in_file(board: Board, title: str) -> Generator[None]:
-    """Write the live view into the file that the environment names, for one who looks from afar."""
+    """Write the live view into the file that the environment names, for readers elsewhere."""
     if not (name := os.environ.get(VIEW_VARIABLE)):
         yield
         return
@@ -217,7 +217,7 @@ def _trials(running: Sequence[RunningTrial]) -> Table:
 
 
 def progress_text(trial: RunningTrial) -> str:
-    """Return how far a trial is trained: "3/8", or of the evaluations that follow: "1 of 2"."""
+    """Return the epochs that are trained, "3/8", or then the evaluations made, "1 of 2"."""
     if trial.is_evaluating:
         return f"evaluating, {trial.num_evaluated} of {trial.num_evaluations}"
     return f"{trial.epoch}/{trial.num_epochs}"

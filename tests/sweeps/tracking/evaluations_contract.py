@@ -76,7 +76,7 @@ class EvaluationsContract:
 
 
 def carry_evaluation(store: RecordStore, folder: Path, value: float) -> None:
-    """Note what an evaluation found in a storage of its own, and carry it to the record."""
+    """Write an evaluation into a storage of its own, and copy it to the record."""
     fields = {"evaluation_key": LOOK, "trial_key": KEY, "evaluation": {"kind": "look"}}
     fields |= {"looks_at": "test", "metrics": {"a": value}, "time": round(100 * value), "fence": 1}
     record = EvaluationRecord.model_validate(fields)

@@ -17,7 +17,7 @@ class RecordsContract:
     """How trials' records are found, and which of them count."""
 
     def delete(self, store: Any, record_id: str) -> None:
-        """Delete a record as people do, past the writer."""
+        """Delete a record as a user does, not through the writer."""
         raise NotImplementedError
 
     def test_a_new_store_holds_nothing(self, store: RecordStore) -> None:

@@ -24,7 +24,7 @@ from sweeps.records.trial_record import ARTIFACT_WEIGHTS, TrialRecord
 def trials_to_evaluate(progress: Progress) -> list[TrialToEvaluate]:
     """Return the finished trials that lack evaluations which can be made.
 
-    Where the tracking store does not answer there are none: they are left for the next launch.
+    If the tracking store does not answer, there are none, and the next launch makes them.
 
     Args:
         progress: Progress of the launch.
@@ -50,9 +50,9 @@ def trials_to_evaluate(progress: Progress) -> list[TrialToEvaluate]:
 
 
 def record_made(progress: Progress, queue: EvaluationQueue | None) -> None:
-    """Record the evaluations that the store lacks, and note what became of them.
+    """Record the evaluations that the store lacks, and note how they ended.
 
-    Where records wait for the store, it is left for the next launch.
+    While trial records wait for the store, the next launch records them.
 
     Args:
         progress: Progress of the launch; it receives the results of the evaluations.

@@ -19,13 +19,13 @@ Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class FaultyServer:
-    """A server that keeps artifacts too. Counted are all requests.
+    """A server that answers some requests with an error. It keeps artifacts too.
 
     Attributes:
-        every: Of how many requests the last one is answered 500; 0 for none.
-        is_done_all_the_same: Whether the server does what it answers so.
-        num_requests: So far.
-        num_faults: So far.
+        every: Each request whose number this divides is answered 500; 0 for none.
+        is_done_all_the_same: Whether the server does what such a request asks.
+        num_requests: All requests so far.
+        num_faults: Answers 500 so far.
     """
 
     def __init__(self, folder: Path, empty_database: Path) -> None:

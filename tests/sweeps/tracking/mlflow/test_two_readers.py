@@ -92,7 +92,7 @@ def fill(database: Path, runs: list[dict[str, Any]]) -> None:
 
 
 def answers_of(store: MlflowStore) -> Iterator[object]:
-    """Yield what a reader says to every question, in words: NaN is equal to itself there."""
+    """Yield a reader's answer to every question as text, in which NaN is equal to itself."""
     yield store.sweeps()
     for sweep in (*SWEEPS, "three"):
         yield said(lambda name=sweep: store.sweep_id(name))
