@@ -34,7 +34,7 @@ def silent_completion() -> Generator[None]:
 
 
 def known_sweeps(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """Return what `plan` and `run` take: shipped sweeps with what they ask, and files here."""
+    """Return the sweeps for `plan` and `run`: shipped ones with their questions, and files."""
     from search_spaces.catalogue import named_sweeps
 
     del ctx
@@ -61,7 +61,7 @@ def trial_keys(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
 
 
 def sweeps_and_trials(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """Return both, the sweeps first."""
+    """Return the launched sweeps, then the trial keys."""
     return [*launched_sweeps(ctx, incomplete), *trial_keys(ctx, incomplete)]
 
 

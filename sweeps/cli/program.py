@@ -164,4 +164,4 @@ _VersionOption = Annotated[
 def _options_of_all(
     quiet: QuietOption = False, verbose: VerboseOption = False, version: _VersionOption = False
 ) -> None:
-    """Declare the options that stand before a command, which reads them itself."""
+    """Declare the options that may stand before a command. The command reads them itself."""

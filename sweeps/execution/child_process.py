@@ -26,15 +26,15 @@ class ChildLostError(Exception):
 class ChildProcess:
     """A child that sends and receives lines of JSON.
 
-    It leads a session of its own, so that a Ctrl-C at the terminal is this process's alone, and all
-    that it starts can be found and ended.
+    It leads a session of its own. So a Ctrl-C at the terminal reaches this process alone, and all
+    that the child starts can be found and ended.
 
     Args:
         command: What is started.
         environment: Its environment.
         log: Takes all that it prints.
         start_seconds: How long it may take until its first message: a busy machine takes long to
-            load what speaks.
+            load the program.
 
     Attributes:
         pid: Its process id.

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from search_spaces.plans.known import known_after
 from sweeps.records.errors import BadInput
-from sweeps.records.launch_command import launch_words
+from sweeps.records.launch_command import command_arguments
 from sweeps.records.manifest import Manifest
 from sweeps.records.sweep_log import (
     Decided,
@@ -136,7 +136,7 @@ class SweepLog:
     def start_launch(self, num_cells: int) -> None:
         """Note that a launch starts."""
         self._is_launched = True
-        arguments = tuple(map(public, launch_words()))
+        arguments = tuple(map(public, command_arguments()))
         started = LaunchStarted(
             at=time.time(),
             num_cells=num_cells,

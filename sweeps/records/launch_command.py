@@ -10,10 +10,10 @@ RESUME_VARIABLE = "CAPSWEEP_RESUME_COMMAND"
 _PROGRAM = "capsweep"
 
 
-def launch_words() -> tuple[str, ...]:
-    """Return the words of this process's command, after the program's name, that launch a sweep.
+def command_arguments() -> tuple[str, ...]:
+    """Return the arguments of the command with which this process launches a sweep.
 
-    Of a submitted sweep those that submit it again; none where Python code launches it.
+    For a submitted sweep they submit it again. There are none where Python code launches it.
     """
     if submitting := os.environ.get(RESUME_VARIABLE):
         return tuple(shlex.split(submitting)[1:])

@@ -92,7 +92,7 @@ def _answer(status: "SweepStatus") -> "StatusAnswer":
 
 
 def _print_list(listed: "Sequence[ListedSweep]") -> None:
-    """Print a line a sweep, and why any cannot be read."""
+    """Print one line for each sweep, then why some cannot be read."""
     from sweeps.storage.disk_room import size_text
 
     out = console()

@@ -277,7 +277,7 @@ class CellFolder:
             self.files.remove(name)
 
     def unneeded_files(self, final: FinalRecord) -> list[Path]:
-        """Return all checkpoints, and other attempts' files that the final record lacks."""
+        """Return all checkpoints, and files of attempts that the final record does not name."""
         results = self.attempt_files(PREDICTIONS, WEIGHTS)
         lost = [path for path, fence in results.items() if fence and path.name not in final.files]
         return [*self.attempt_files(CHECKPOINT), *lost]
@@ -302,7 +302,7 @@ class CellFolder:
         self.files.rename(path.name, self.files, f"{CHECKPOINT}.damaged")
 
     def append_failure(self, spec: TrialSpec, fence: int, reason: str, **kind: bool) -> None:
-        """Append that an attempt failed, with its spec, as it may have ended before its start.
+        """Append a failure with the spec of the trial, as no start may be in the outbox.
 
         Args:
             spec: Spec of the trial.

@@ -152,7 +152,7 @@ def plan_seeds(
 
 
 def _trained(manifest: Manifest, store: RecordStore) -> TrainedArms:
-    """Return the finished trainings of a manifest, of the seeds of which any arm has one."""
+    """Return the finished trainings of a manifest, for the seeds that any arm has finished."""
     keys = [cell.trial_key for cell in manifest.cells]
     records = store.records(keys) if store.exists() else {}
     predictions = read_predictions(store, records.values()) if records else {}

@@ -145,9 +145,9 @@ def _unlinked_if_refused(files: list[Path], storage: Storage, lock: FileLock) ->
         is_used = bool(others) or any(storage.cells.glob("*"))
         for path in files:
             is_shared = path.parent == storage.root
-            has_words = path.suffix == ".log" and _has_content(path)  # the error may name the log
+            has_text = path.suffix == ".log" and _has_content(path)  # the error may name the log
             has_trained = path != lock.path and any(storage.cells.glob("*"))
-            if not (is_shared and is_used) and not has_words and not has_trained:
+            if not (is_shared and is_used) and not has_text and not has_trained:
                 folder_of(path, storage.root).remove(path.name)
         raise
 

@@ -393,7 +393,7 @@ class PlanRunner:
             self.known.take(epoch_result)
 
     def _check_ended(self, trial_key: str) -> None:
-        """Check whether a trial has ended."""
+        """Take the end of a trial, if it has ended."""
         if self.known.by_key(trial_key).is_open and (ended := self._facts.ended(trial_key)):
             self._end(ended)
 

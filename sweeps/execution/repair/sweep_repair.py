@@ -238,9 +238,9 @@ class SweepRepair:
         yield f"{num_filled} records of '{self._sweep}' were filled from the cells' folders."
 
     def _with_replaced_files(self, manifest: Manifest) -> dict[str, set[str]]:
-        """Return which recorded files of a trial are not those that it has made, by trial key.
+        """Return trial key -> the recorded files that differ from those the trial made.
 
-        They are compared with the seals of its folder; without one its weights are looked at alone.
+        The seals of its folder show that. Without a seal only its weights are checked.
         """
         if is_server(self._store.address):  # all would have to be downloaded
             return {}

@@ -326,9 +326,7 @@ def declared_definition(
 
 
 def survey_of(
-    launchable: Launchable | DeclaredSweep,
-    options: LaunchOptions,
-    capacity: Capacity = ONE_AT_A_TIME,
+    sweep: Launchable | DeclaredSweep, options: LaunchOptions, capacity: Capacity = ONE_AT_A_TIME
 ) -> Survey:
     """Return what a launch would do. Writes nothing.
 
@@ -339,7 +337,7 @@ def survey_of(
     storage, tracking_uri = readable_places(options.storage, options.tracking_uri)
     _LOG.info("cells lie in %s", storage.cells)
     store = open_store(tracking_uri, storage.root)
-    declared = declared_sweep(launchable)
+    declared = declared_sweep(sweep)
     name = declared.sweep.name if options.name is None else options.name
     earlier = earlier_log(store, storage.journals, name, may_be_replaced=options.replace)
     seeds = _earlier_seeds(declared.sweep, options, earlier.manifest)

@@ -23,7 +23,7 @@ class RunningTrial:
     """A dispatched trial. The validation error is a fraction, None before the first epoch.
 
     Attributes:
-        errors: The validation errors that this launch has seen, the last ones of many.
+        errors: The latest validation errors that this launch has seen.
         is_pending: Whether it was dispatched and waits for a process.
         num_evaluated: How many of its evaluations are made; None while it trains or is tested.
         num_evaluations: How many its process makes.
@@ -50,8 +50,8 @@ class BestArm:
 
     Attributes:
         error: Mean of its validation errors, a fraction.
-        num_finished: Over how many seeds.
-        num_planned: How many it will have.
+        num_finished: Seeds that have finished.
+        num_planned: Seeds that it will have.
     """
 
     error: float

@@ -125,7 +125,7 @@ def test_a_trial_is_shown_with_its_target_extra_tests_and_warnings(
         warnings=("all class capsules are [dead]",),
     )
     stopping = {"metric": "validation_error", "at_or_below": 0.04, "max_epochs": 9}
-    print_trial(TrialView(record, {"stopping": stopping}, (), None))
+    print_trial(TrialView(record, {"stopping": stopping}, {}, None))
     lines = capsys.readouterr().out.splitlines()
     assert "test error, familiar: 12.50 %" in lines
     assert "target: missed (validation error at or below 4 %)" in lines

@@ -26,7 +26,7 @@ _UNRELIABLE = (RayError, ValueError, TypeError, AttributeError, RuntimeError)
 
 
 class Arbiter:
-    """What the actor is made of."""
+    """The class of the actor that computes the fair shares of a cluster."""
 
     def __init__(self) -> None:
         self._shares = FairShares(time.monotonic)

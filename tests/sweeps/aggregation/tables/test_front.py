@@ -164,7 +164,9 @@ def test_best_gives_the_front_by_the_fresh_seeds(store: Any) -> None:
     ranking = ranked_configs("known", store)
     names = [(config.arm, config.num_parameters) for config in ranking.configs]
     assert names == [("proposal 0", 900), ("proposal 1", 400)]
-    assert any("The front by the fresh seeds" in line for line in ranking_sentences("known", ranking))
+    assert any(
+        "The front by the fresh seeds" in line for line in ranking_sentences("known", ranking)
+    )
 
 
 def test_best_leaves_out_what_fresh_seeds_show_to_be_dominated(store: Any) -> None:
