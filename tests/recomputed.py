@@ -26,7 +26,7 @@ def wrong_images(path: Path) -> list[int]:
         return list(content[8 + size + first : 8 + size + last])
 
     predicted, true = tensor("predictions"), tensor("labels")
-    return [int(one != other) for one, other in zip(predicted, true, strict=True)]
+    return [int(guess != label) for guess, label in zip(predicted, true, strict=True)]
 
 
 def recomputed(trials: Path, cells: Path, baseline: str) -> dict[str, dict[str, float]]:
@@ -50,7 +50,7 @@ def recomputed(trials: Path, cells: Path, baseline: str) -> dict[str, dict[str, 
     parts = [_parts(wrong[group[0]], wrong[baseline]) for group in compared]
     shared = _shared([wrong[group[0]] for group in compared], wrong[baseline], parts)
     tested = [_tested(*both) for both in zip(parts, shared, strict=True)]
-    p_values = [one["p"] for one in tested]
+    p_values = [test["p"] for test in tested]
     order = sorted(range(len(tested)), key=p_values.__getitem__)
     largest = 0.0
     for step, place in enumerate(order):
@@ -95,8 +95,8 @@ def _parts(arm: dict[int, list[int]], baseline: dict[int, list[int]]) -> dict[st
         for s in range(seeds)
         for i in range(images)
     )
-    of_seeds = sum((one - mean) ** 2 for one in by_seed) / (seeds - 1)
-    of_images = sum((one - mean) ** 2 for one in by_image) / (images - 1)
+    of_seeds = sum((seed_mean - mean) ** 2 for seed_mean in by_seed) / (seeds - 1)
+    of_images = sum((image_mean - mean) ** 2 for image_mean in by_image) / (images - 1)
     of_rest = rest / ((seeds - 1) * (images - 1))
     return {
         "mean": mean,
@@ -124,14 +124,14 @@ def _shared(
     ratio = max(own[0] / (sum(own[1:]) / num), 1.0)
     share = num * (1 + ratio) ** 2 / ((1 + ratio) ** 2 + (num - 1) * ratio**2)
     prior = min(4.0, (seeds - 1) * (share - 1))
-    pool = sum(one["seeds"] for one in parts) / num
+    pool = sum(part["seeds"] for part in parts) / num
     result: list[dict[str, float]] = []
-    for place, one in enumerate(parts):
-        drawn = (prior * pool + (seeds - 1) * one["seeds"]) / (prior + seeds - 1)
+    for place, part in enumerate(parts):
+        drawn = (prior * pool + (seeds - 1) * part["seeds"]) / (prior + seeds - 1)
         others = (sum(own) - own[place + 1]) / num
         result.append(
             {
-                "seeds": max(drawn, pool, one["rest"]),
+                "seeds": max(drawn, pool, part["rest"]),
                 "degrees": prior + seeds - 1,
                 "is_apart": own[place + 1] > 1.8 * others,
             }
@@ -165,7 +165,7 @@ def _tested(parts: dict[str, float], shared: dict[str, float]) -> dict[str, floa
     alone = math.sqrt(parts["seeds"]) * float(stats.t.ppf(0.975, parts["S"] - 1))
     return {
         "difference_points": mean,
-        "p": max(_p(mean, one, degrees) for one, degrees in ways),
+        "p": max(_p(mean, error, degrees) for error, degrees in ways),
         "seeds_alone_points_low": mean - alone,
         "seeds_alone_points_high": mean + alone,
         "standard_error_points": ways[0][0],

@@ -74,6 +74,9 @@ def test_the_notebook_gives_what_it_shows(tmp_path: Path) -> None:
 def without_drawings(outputs: list[dict]) -> list[dict]:  # type: ignore[type-arg]
     """Return outputs without pictures, whose bytes are a machine's fonts' as well."""
     return [
-        {**one, "data": {kind: text for kind, text in one["data"].items() if kind != "image/png"}}
-        for one in outputs
+        {
+            **output,
+            "data": {kind: text for kind, text in output["data"].items() if kind != "image/png"},
+        }
+        for output in outputs
     ]

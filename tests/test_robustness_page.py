@@ -15,7 +15,7 @@ def sweep_of(snippet: str) -> Sweep:
 def test_the_pages_first_sweep_declares_six_evaluations() -> None:
     sweep = sweep_of(snippets(page("robustness"))[0])
     assert len(sweep.evaluations) == 6
-    assert len({one.model_dump_json() for one in sweep.evaluations}) == 6
+    assert len({evaluation.model_dump_json() for evaluation in sweep.evaluations}) == 6
 
 
 def test_the_pages_second_sweep_stops_in_a_window_that_digits_can_hit() -> None:

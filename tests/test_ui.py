@@ -50,7 +50,7 @@ def test_the_ui_is_served_on_loopback_alone_and_ends_with_ctrl_c_also_in_the_bac
             processes = see_the_ui(process, run_id)
             process.send_signal(signal.SIGINT)
             assert process.wait(PATIENCE_SECONDS) == 0
-            assert not [one for one in processes if is_alive(one)]
+            assert not [child for child in processes if is_alive(child)]
         finally:
             process.terminate()
 
@@ -70,12 +70,12 @@ def see_the_ui(process: "subprocess.Popen[str]", run_id: str) -> list[psutil.Pro
     processes = psutil.Process(process.pid).children(recursive=True)
     listening = {
         connection.laddr.ip
-        for one in processes
-        for connection in one.net_connections()
+        for child in processes
+        for connection in child.net_connections()
         if connection.status == psutil.CONN_LISTEN
     }
     assert listening == {"127.0.0.1"}
-    assert not [one for one in processes if "jobs" in " ".join(one.cmdline())]
+    assert not [child for child in processes if "jobs" in " ".join(child.cmdline())]
     return processes
 
 
@@ -134,7 +134,7 @@ def test_a_signal_that_was_ignored_ends_the_ui_and_stays_ignored_afterwards(
         ending.join()
     assert "The UI has ended" in capfd.readouterr().out
     assert len(processes) == 2
-    wait_until(lambda: not [one for one in processes if is_alive(one)])
+    wait_until(lambda: not [child for child in processes if is_alive(child)])
 
 
 def test_a_store_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:

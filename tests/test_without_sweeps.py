@@ -73,5 +73,7 @@ def test_python_says_it_where_a_sweep_is_wanted(line: str) -> None:
 def test_the_library_alone_is_all_that_is_installed_without_the_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert not [
-        one for one in project["dependencies"] if one.startswith(("ray", "mlflow", "optuna"))
+        requirement
+        for requirement in project["dependencies"]
+        if requirement.startswith(("ray", "mlflow", "optuna"))
     ]

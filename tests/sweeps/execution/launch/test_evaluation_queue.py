@@ -43,12 +43,12 @@ def trial_of(cells: Path, *evaluations: Evaluation) -> TrialToEvaluate:
     Training(small_config(), seed=0).trained().save(folder.weights)
     missing = tuple(
         ManifestEvaluation(
-            kind=one.kind,
-            settings=one.model_dump(mode="json", exclude={"kind"}),
-            evaluation_key=evaluation_key(one),
-            looks_at=one.looks_at,
+            kind=evaluation.kind,
+            settings=evaluation.model_dump(mode="json", exclude={"kind"}),
+            evaluation_key=evaluation_key(evaluation),
+            looks_at=evaluation.looks_at,
         )
-        for one in evaluations
+        for evaluation in evaluations
     )
     cell = ManifestCell(arm="base", seed=0, trial_key=KEY)
     return TrialToEvaluate(cell, job_of(cells, *evaluations), missing)
@@ -67,7 +67,9 @@ def next_job(queue: EvaluationQueue) -> Job:
 
 
 def kinds(job: Job) -> list[str]:
-    return [str(one["kind"]) for evaluation in job.evaluations for one in evaluation.evaluations]
+    return [
+        str(evaluation["kind"]) for trial in job.evaluations for evaluation in trial.evaluations
+    ]
 
 
 def test_a_job_that_is_taken_back_is_the_next_one_again(trial: TrialToEvaluate) -> None:
@@ -125,7 +127,7 @@ def test_a_killed_process_is_retried_with_what_it_had_not_made(tmp_path: Path) -
     for _ in range(MAX_RESTARTS):
         assert next_job(queue).evaluations[0].evaluations == first.evaluations[1:]
         queue.tell(TrialEnded(trial_key=KEY))
-    assert [(one.kind, one.reason) for one in queue.failures] == [
+    assert [(failure.kind, failure.reason) for failure in queue.failures] == [
         ("shifted_test_error", "its process was killed 4 times")
     ]
     assert len(next_job(queue).evaluations[0].evaluations) == 2

@@ -99,7 +99,7 @@ def test_each_proposal_is_queued_shown_and_recorded(scene: Scene) -> None:
         added = [cell for cell in grown.manifest.cells if cell.arm != BASE]  # which is declared
         keys = [cell.trial_key for cell in added]
         assert scene.queued() == keys
-        assert [one.cell.trial_key for one in scene.board.cells] == keys
+        assert [cell.cell.trial_key for cell in scene.board.cells] == keys
         assert scene.recorded() == grown.manifest
         assert scene.launch.definition == grown
     assert scene.board.num_cells == 12
@@ -144,7 +144,7 @@ def test_the_store_gets_no_launches_and_nothing_of_single_trials(scene: Scene) -
     scene.log.note(scene.queued()[0], "started")
     scene.log.end_launch(0)
     shared = entries_of(scene.reader().shared())
-    assert [one.type for one in shared] == ["declared", "decided"]
+    assert [entry.type for entry in shared] == ["declared", "decided"]
     assert len(scene.log.entries()) == 5
 
 

@@ -147,9 +147,9 @@ def test_an_arm_that_varies_its_epochs_keeps_them_to_itself() -> None:
 
 
 def test_another_name_leaves_every_key() -> None:
-    one, other = (define(sweep(), Changes(name=name), ()).manifest for name in (None, "other"))
+    original, other = (define(sweep(), Changes(name=name), ()).manifest for name in (None, "other"))
     assert other.sweep == "other"
-    assert one.cells == other.cells
+    assert original.cells == other.cells
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_an_evaluation_that_needs_another_trial_waits_for_all_trainings(tmp_path
     options, storage = options_of({}), resolve_storage(tmp_path)
     jobs = TrialJobs(storage, options, tmp_path, evaluations=evaluations)
     job = jobs.of(definition, definition.manifest.cells[0])
-    assert [one["kind"] for one in job.evaluations] == ["confidence"]
+    assert [evaluation["kind"] for evaluation in job.evaluations] == ["confidence"]
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:

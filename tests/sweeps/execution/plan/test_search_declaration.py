@@ -68,7 +68,7 @@ def test_it_holds_what_varies_and_how() -> None:
 
 
 def test_it_holds_where_a_setting_is_there() -> None:
-    dimensions = {one.name: one for one in declared(space=CONDITIONAL).dimensions}
+    dimensions = {dimension.name: dimension for dimension in declared(space=CONDITIONAL).dimensions}
     assert dimensions["loss[spread].margin"].conditions == {"loss": "spread"}
     assert dimensions["loss[spread].margin"].path == "loss.margin"
 

@@ -57,7 +57,7 @@ def test_a_launch_that_was_broken_off_goes_on_with_the_cells_that_are_left() -> 
     }
     resumed = with_planned_seeds(defined(), reloaded)
     check_dropped_cells(reloaded, resumed.manifest)
-    states = [one.state for one in surveyed(resumed.manifest.cells, {}, done)]
+    states = [cell.state for cell in surveyed(resumed.manifest.cells, {}, done)]
     assert states == [CellState.RECORDED] * 3 + [CellState.NEW] * 5
     assert [resumed.spec(cell) for cell in resumed.manifest.cells] == [
         defined().spec(cell) for cell in begun.cells

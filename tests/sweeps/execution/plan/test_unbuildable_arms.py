@@ -88,7 +88,7 @@ def test_a_grid_that_skips_them_keeps_the_keys_of_the_others_and_says_what_is_mi
         f"'{UNBUILDABLE[1]}' ({REASON})."
     )
     assert note in ablation_table(manifest, {}).notes
-    (effects,) = (one for one in manifest.tables if one.kind == "effects")
+    (effects,) = (table for table in manifest.tables if table.kind == "effects")
     section = make_effects(effects, Results(manifest, {}, lambda records, name: {}))
     assert note in section.tables[0].notes
 

@@ -16,7 +16,7 @@ def with_proposal(
     stopped: Mapping[str, Stopped] | None = None,
 ) -> SweepDefinition:
     """Return the definition with one proposal more, the next by number."""
-    stops = [Stop(key, one.epoch, one.value) for key, one in (stopped or {}).items()]
+    stops = [Stop(key, stop.epoch, stop.value) for key, stop in (stopped or {}).items()]
     cells = cells_of(num_proposed(definition), params, definition)
     return with_decisions(definition, *stops, Propose(tuple(cells)))
 

@@ -36,4 +36,4 @@ def verdicts(launch: Launch) -> list[tuple[int, bool]]:
     """Return the verdicts: of which proposal and whether it was stopped."""
     cells = [cell for cell in launch.manifest.cells if cell.arm != BASE]
     number = {cell.trial_key: int(cell.arm.split()[1]) for cell in cells}
-    return [(number[one.trial_key], one.is_stop) for one in launch.verdicts()]
+    return [(number[verdict.trial_key], verdict.is_stop) for verdict in launch.verdicts()]

@@ -111,7 +111,9 @@ class World:
         earlier = self.earlier(definition.manifest.sweep)
         known = {entry.subject for entry in definition.decisions}
         decisions = earlier.decisions(definition.decided_by)
-        resumed_so_far = resumed(definition, [one for one in decisions if one.subject not in known])
+        resumed_so_far = resumed(
+            definition, [decision for decision in decisions if decision.subject not in known]
+        )
         return with_lost_decisions(resumed_so_far, earlier, self.cells)
 
     def decisions(self, definition: SweepDefinition) -> list[Decision]:
@@ -145,9 +147,9 @@ class Verdict:
 def verdicts_of(decisions: Iterable[Decision]) -> list[Verdict]:
     """Return the verdicts among decisions, in order."""
     return [
-        Verdict(one.trial_key, one.epoch, isinstance(one, Stop))
-        for one in decisions
-        if isinstance(one, Stop | Continue)
+        Verdict(decision.trial_key, decision.epoch, isinstance(decision, Stop))
+        for decision in decisions
+        if isinstance(decision, Stop | Continue)
     ]
 
 
@@ -207,6 +209,10 @@ class Launch:
         assert isinstance(self.plan.known, SearchKnown)
         return list(self.plan.known.observations)
 
+    def states(self) -> list[str]:
+        """Return the state of each proposal so far."""
+        return [observation.state for observation in self.observations()]
+
     def verdicts(self) -> list[Verdict]:
         """Return what the scheduler decided, in order."""
         return verdicts_of(self.decisions())
@@ -257,7 +263,7 @@ class Launch:
     def proposals(self) -> list[dict[str, Plain]]:
         """Return what was proposed."""
         assert self.manifest.search
-        return [one.params for one in self.manifest.search.proposals]
+        return [proposal.params for proposal in self.manifest.search.proposals]
 
     def _order(self, definition: Specs, cell: ManifestCell) -> TrialJob:
         return TrialJob(cells=str(self._world.cells), spec=definition.spec(cell))
@@ -351,7 +357,7 @@ def _checkpointed(folder: CellFolder) -> list[EpochMetrics]:
     if not folder.checkpoint.exists():
         return []
     known: list[Any] = json.loads(folder.checkpoint.read_text())
-    return [EpochMetrics(**one) for one in known]
+    return [EpochMetrics(**fields) for fields in known]
 
 
 def _num_epochs(spec: TrialSpec) -> int:

@@ -40,7 +40,7 @@ def assert_unbiased(bias: Bias) -> None:
 
 
 @pytest.mark.parametrize(
-    "generator", [IMAGES_DOMINATE, SEEDS_DOMINATE, FEW_ERRORS], ids=lambda one: one.name
+    "generator", [IMAGES_DOMINATE, SEEDS_DOMINATE, FEW_ERRORS], ids=lambda generator: generator.name
 )
 def test_of_equal_configurations_hardly_any_is_confirmed_as_better(generator: Generator) -> None:
     bold, first, _ = null_figures(generator)
@@ -67,7 +67,7 @@ def test_searches_drawn_at_once_choose_and_judge_as_the_product_does_one_by_one(
     assert one_by_one.points.tolist() == pytest.approx(at_once.points.tolist(), abs=1e-9)
 
 
-@pytest.mark.parametrize("function", DIVERGING, ids=lambda one: one.name)
+@pytest.mark.parametrize("function", DIVERGING, ids=lambda function: function.name)
 def test_a_search_does_not_return_to_where_it_diverged(function: Function) -> None:
     regret, rare = regrets.compared_where_rare(function, range(3))
     assert isinstance(rare, Figure)
@@ -77,7 +77,7 @@ def test_a_search_does_not_return_to_where_it_diverged(function: Function) -> No
     assert np.median(regret.ours) < np.median(regret.others)
 
 
-@pytest.mark.parametrize("function", [SMOOTH, CONDITIONS], ids=lambda one: one.name)
+@pytest.mark.parametrize("function", [SMOOTH, CONDITIONS], ids=lambda function: function.name)
 def test_a_search_finds_what_optuna_finds_called_directly(function: Function) -> None:
     (result,) = regrets.against_optuna(function, range(3))
     assert np.median(result.ours) < 2 * np.median(result.others), result.as_line()

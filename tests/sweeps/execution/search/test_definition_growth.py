@@ -64,7 +64,7 @@ def test_a_proposal_is_the_next_arm_with_a_cell_for_each_seed() -> None:
         ("proposal 1", 0),
         ("proposal 1", 1),
     ]
-    assert [(one.number, one.params) for one in of(definition).proposals] == [
+    assert [(proposal.number, proposal.params) for proposal in of(definition).proposals] == [
         (0, params(0)),
         (1, params(1)),
     ]

@@ -177,8 +177,12 @@ class Scene:
         launch = last_launch(self.world.journals, "example")
         assert launch
         return (
-            [one.event for one in entries if isinstance(one, TrialNoted) and one.trial_key == key],
-            [(one.epoch, one.is_stop) for one in verdicts if one.trial_key == key],
+            [
+                entry.event
+                for entry in entries
+                if isinstance(entry, TrialNoted) and entry.trial_key == key
+            ],
+            [(verdict.epoch, verdict.is_stop) for verdict in verdicts if verdict.trial_key == key],
             launch.exit_code,
         )
 

@@ -57,7 +57,7 @@ def test_what_runs_when_an_end_comes_is_trained_on_and_may_be_confirmed(world: W
     assert search
     assert search.confirmation
     assert 3 < len(search.proposals) < 8
-    assert all(one.state == "complete" for one in launch.observations())
+    assert set(launch.states()) == {"complete"}
     best = sorted(range(len(search.proposals)), key=SCORES.__getitem__)[:2]
     assert search.confirmation.arms == tuple(f"proposal {number}" for number in best)
     assert len(launch.manifest.cells) == launch.manifest.num_expected
@@ -94,7 +94,7 @@ def test_more_trials_do_not_undo_an_end(run: Run) -> None:
 def test_an_end_is_noted_and_never_decided_again(world: World, run: Run) -> None:
     run(unstopped(stop=AfterEpochs(epochs=13)), of(*SCORES))
     launch = run(unstopped(stop=AfterEpochs(epochs=13)), of(*SCORES))
-    ends = [one for one in launch.decisions() if isinstance(one, EndSearch)]
+    ends = [decision for decision in launch.decisions() if isinstance(decision, EndSearch)]
     assert ends == [EndSearch("15 epochs were trained, of 13", "13 epochs", 4)]
     for file in world.journals.iterdir():
         file.unlink()

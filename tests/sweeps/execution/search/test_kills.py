@@ -194,7 +194,7 @@ def test_seeds_of_a_proposal_are_stopped_together_where_a_kill_came_between(
     tmp_path: Path,
 ) -> None:
     def step() -> None:
-        stops = [one for launch in begun for one in launch.verdicts() if one.is_stop]
+        stops = [verdict for launch in begun for verdict in launch.verdicts() if verdict.is_stop]
         if len(stops) == 1 and not left:
             left.append(world.copy(tmp_path / "killed"))
 

@@ -74,13 +74,14 @@ CASES = (started_warm, limited, ended, against_random)
 
 
 def _all_keep_it(manifest: Manifest) -> bool:
-    rates = [one.params[RATE] for one in manifest.search.proposals] if manifest.search else []
+    proposals = manifest.search.proposals if manifest.search else ()
+    rates = [proposal.params[RATE] for proposal in proposals]
     return len(rates) == 5 and all(isinstance(rate, float) and rate <= 2e-3 for rate in rates)
 
 
 def _one_stopped_goes_on(manifest: Manifest) -> bool:
     stopped = {cell.trial_key for cell in manifest.cells if cell.stopped}
-    drawn = {one.arm for one in manifest.drawn}
+    drawn = {proposal.arm for proposal in manifest.drawn}
     return any(cell.trial_key in stopped for cell in manifest.cells if cell.arm in drawn)
 
 
@@ -111,9 +112,9 @@ def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
     assert case.is_reached(whole.manifest)
     assert len(left) > 50 / every
     unbroken = Unbroken(world, whole)
-    for number, one in enumerate(left):
+    for number, copy in enumerate(left):
         # without a store the log alone has to be enough
-        resumed = one if number % 3 else replace(one, has_store=False)
+        resumed = copy if number % 3 else replace(copy, has_store=False)
         has_begun = resumed.current() is not None or (resumed.journals / "example.jsonl").exists()
         definition = case.definition if has_begun else begun
         unbroken.expect_same(resumed, Launch(resumed, definition, case.score).run())

@@ -89,8 +89,8 @@ def test_killed_at_any_step_and_run_again_it_is_the_same_path(tmp_path: Folder, 
 
     unbroken = Launch(world, definition, score, step=snapshot).run()
     assert len(left) > 60 / every
-    for number, one in enumerate(left):
-        resumed = one if number % 2 else World(one.root, has_store=False)
+    for number, copy in enumerate(left):
+        resumed = copy if number % 2 else World(copy.root, has_store=False)
         launch = Launch(resumed, definition, score).run()
         assert launch.manifest == unbroken.manifest
         assert set(resumed.epochs_trained().values()) == {1}

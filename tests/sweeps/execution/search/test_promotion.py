@@ -41,8 +41,8 @@ def _soon_something_to_learn_from(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def definition() -> SweepDefinition:
-    one = {"trials": 5, "seeds": (0, 1), "sampler": "tpe", "scheduler": HALF}
-    return searched(**one, confirm=confirm(1, (101,)))
+    settings = {"trials": 5, "seeds": (0, 1), "sampler": "tpe", "scheduler": HALF}
+    return searched(**settings, confirm=confirm(1, (101,)))
 
 
 def lengths(world: World, launch: Launch) -> dict[int, int]:
@@ -60,11 +60,14 @@ def test_all_wait_at_a_rung_and_the_best_half_of_them_goes_on(
     world: World, run: Callable[..., Launch]
 ) -> None:
     launch = run(random(trials=6, scheduler=HALF), of(0.1, 0.3, 0.5, 0.6, 0.7, 0.8))
-    entries = [one for one in launch.decisions() if isinstance(one, Pause | Continue | Stop)]
     arms = {
         cell.trial_key: number_of(launch.definition.spec(cell)) for cell in launch.manifest.cells
     }
-    decisions = [(type(one).__name__[0], arms[one.trial_key], one.epoch) for one in entries]
+    decisions = [
+        (type(decision).__name__[0], arms[decision.trial_key], decision.epoch)
+        for decision in launch.decisions()
+        if isinstance(decision, Pause | Continue | Stop)
+    ]
     assert decisions == [
         *[("P", 0, 1), ("P", 1, 1), ("C", 0, 1), ("P", 0, 2), ("P", 2, 1), ("P", 3, 1)],
         *[("C", 1, 1), ("P", 1, 2), ("C", 0, 2), ("P", 4, 1), ("P", 5, 1)],
@@ -99,8 +102,7 @@ def test_where_the_promoted_diverge_and_fail_the_next_is_of_full_length(
         return math.nan if number == 1 and epoch == 3 else (number + 1) / 10
 
     launch = run(random(trials=4, scheduler=HALF), lost)
-    states = [one.state for one in launch.observations()]
-    assert states == ["failed", "diverged", "complete", "pruned"]
+    assert launch.states() == ["failed", "diverged", "complete", "pruned"]
 
 
 def test_an_end_of_the_search_leaves_nobody_waiting(
@@ -112,7 +114,7 @@ def test_an_end_of_the_search_leaves_nobody_waiting(
     assert len(launch.proposals()) == 4, "three wait when the first is of full length"
     assert launch.manifest.search.ended
     assert not launch.plan.known.waiting
-    assert [one.state for one in launch.observations()] == ["complete", *["pruned"] * 3]
+    assert launch.states() == ["complete", *["pruned"] * 3]
 
 
 def test_what_another_sweep_brings_to_its_end_waits_no_longer(
@@ -137,12 +139,12 @@ def test_seeds_of_a_proposal_wait_for_each_other_and_go_on_together(
     kinds: dict[tuple[str, str, int], int] = {}
     arms = {cell.trial_key: cell.arm for cell in launch.manifest.cells}
     decisions = world.decisions(definition)
-    for one in decisions:
-        if isinstance(one, Pause | Continue | Stop):
-            place = (type(one).__name__, arms[one.trial_key], one.epoch)
+    for decision in decisions:
+        if isinstance(decision, Pause | Continue | Stop):
+            place = (type(decision).__name__, arms[decision.trial_key], decision.epoch)
             kinds[place] = kinds.get(place, 0) + 1
     assert set(kinds.values()) == {2}
-    proposals = [one for one in decisions if isinstance(one, Propose)]
+    proposals = [decision for decision in decisions if isinstance(decision, Propose)]
     assert len(proposals) == 5
 
 
@@ -169,9 +171,12 @@ def test_what_waits_is_told_as_waiting_and_keeps_its_checkpoint(
 
 
 def test_tpe_hears_of_who_waits_as_stopped_at_its_last_rung(world: World) -> None:
-    one = {"trials": 4, "sampler": "tpe", "scheduler": HALF}
+    settings = {"trials": 4, "sampler": "tpe", "scheduler": HALF}
     launch = Launch(
-        world, searched(**one), of(0.1, 0.4, math.nan, 0.3), step=lambda: heard.append(weighed())
+        world,
+        searched(**settings),
+        of(0.1, 0.4, math.nan, 0.3),
+        step=lambda: heard.append(weighed()),
     )
     heard: list[list[Observation]] = []
 
@@ -180,10 +185,8 @@ def test_tpe_hears_of_who_waits_as_stopped_at_its_last_rung(world: World) -> Non
         return list(launch.plan.known.weighed)
 
     launch.run()
-    assert [one for one in heard if one[-1:] != [Observation("open")]][-1][1:3] == [
-        Observation("pruned", 0.4, 1),
-        Observation("pruned"),
-    ]
+    last = next(known for known in reversed(heard) if known[-1:] != [Observation("open")])
+    assert last[1:3] == [Observation("pruned", 0.4, 1), Observation("pruned")]
     assert isinstance(launch.plan.known, SearchKnown)
     assert launch.plan.known.base_for_sampler == Observation("pruned", 0.5, 1)
 

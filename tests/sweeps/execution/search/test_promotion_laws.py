@@ -43,7 +43,7 @@ class Watched(SearchRun):
 
     def _expect_promotion(self, arm: str, rung: int) -> None:
         seeds = len(self.plan.seeds)
-        whole = {one for one, count in self.came[rung].items() if count == seeds}
+        whole = {name for name, count in self.came[rung].items() if count == seeds}
         assert arm in whole, "all of its seeds are there"
         worth = self.value(arm)
         assert all(worth <= self.value(other) for other in whole - self.gone[rung])
@@ -76,13 +76,13 @@ def test_who_goes_on_is_of_the_best_share_of_its_rung_and_the_best_are_whole(
     run = Watched(plan, train, EPOCHS, slots, values=values)
     run.to_its_end()
     assert not run.known.waiting
-    states = [one.state for one in run.known.observations]
+    states = [observation.state for observation in run.known.observations]
     finite = [not math.isnan(value) for value in values]
-    assert [one != "diverged" for one in states] == finite
+    assert [state != "diverged" for state in states] == finite
     assert states.count("complete") >= min(best, sum(finite))
     assert len(run.chosen) == min(best, sum(finite))
     if any(finite):
-        assert run.value(run.chosen[0]) == min(one for one in values if not math.isnan(one))
+        assert run.value(run.chosen[0]) == min(value for value in values if not math.isnan(value))
 
 
 def share_trained(scheduler: Scheduler) -> float:

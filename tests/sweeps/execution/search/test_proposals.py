@@ -35,7 +35,8 @@ from tests.sweeps.execution.search.examples import (
 def propose(search: Search, number: int, history: History) -> Params:
     """Return the next proposal, by who has proposed nothing yet."""
     assert number == len(history)
-    return Proposer(search).propose([one for one, _ in history], [one for _, one in history])
+    points, went = [params for params, _ in history], [each for _, each in history]
+    return Proposer(search).propose(points, went)
 
 
 def value_of(params: Params) -> float:
@@ -44,17 +45,19 @@ def value_of(params: Params) -> float:
     return abs(math.log10(rate) + 2.3)  # the best is at 0.005
 
 
-def searched(one: Search, count: int, history: History = (), value: float | None = None) -> History:
+def searched(
+    plan: Search, count: int, history: History = (), value: float | None = None
+) -> History:
     """Return how a search goes on that trains each proposal to its end."""
     known = list(history)
     while len(known) < count:
-        params = propose(one, len(known), known)
+        params = propose(plan, len(known), known)
         known.append((params, complete(value_of(params) if value is None else value)))
     return known
 
 
-def proposals(one: Search, count: int, value: float | None = None) -> list[Params]:
-    return [dict(params) for params, _ in searched(one, count, value=value)]
+def proposals(plan: Search, count: int, value: float | None = None) -> list[Params]:
+    return [dict(params) for params, _ in searched(plan, count, value=value)]
 
 
 def of(sampler: str, **changes: Any) -> Search:
@@ -63,9 +66,9 @@ def of(sampler: str, **changes: Any) -> Search:
 
 @pytest.mark.parametrize("sampler", ["tpe", "random", "gp", "qmc"])
 def test_the_same_history_gives_the_same_proposal(sampler: str) -> None:
-    one = of(sampler)
-    history = searched(one, 12)  # so that the sampler has something to learn from
-    assert propose(one, 12, history) == propose(one, 12, history)
+    plan = of(sampler)
+    history = searched(plan, 12)  # so that the sampler has something to learn from
+    assert propose(plan, 12, history) == propose(plan, 12, history)
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "random", "qmc"])
@@ -76,8 +79,8 @@ def test_each_number_gives_another_proposal(sampler: str) -> None:
 
 @pytest.mark.parametrize("sampler", ["tpe", "random", "qmc"])
 def test_another_seed_gives_other_proposals(sampler: str) -> None:
-    one, other = of(sampler), of(sampler, sampler_seed=1)
-    assert proposals(one, 3) != proposals(other, 3)
+    plan, other = of(sampler), of(sampler, sampler_seed=1)
+    assert proposals(plan, 3) != proposals(other, 3)
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "random", "qmc"])
@@ -92,16 +95,18 @@ def test_each_proposal_is_a_point_of_the_space(sampler: str, space: Any) -> None
 
 @pytest.mark.parametrize("sampler", ["tpe", "gp"])
 def test_a_sampler_that_learns_ends_up_near_the_best(sampler: str) -> None:
-    one = of(sampler, space=SPACE.without(BATCH))
-    history = searched(one, 18)
+    plan = of(sampler, space=SPACE.without(BATCH))
+    history = searched(plan, 18)
     blind, learnt = history[:10], history[10:]
-    mean = [sum(value_of(dict(one)) for one, _ in part) / len(part) for part in (blind, learnt)]
+    mean = [
+        sum(value_of(dict(params)) for params, _ in part) / len(part) for part in (blind, learnt)
+    ]
     assert mean[1] < mean[0] / 2
 
 
 def test_the_grid_gives_every_point_once_and_not_in_order() -> None:
-    one = search(space=FEW_POINTS, sampler="grid", trials=4)
-    proposed = proposals(one, 4)
+    plan = search(space=FEW_POINTS, sampler="grid", trials=4)
+    proposed = proposals(plan, 4)
     points = list(FEW_POINTS.grid())
     assert sorted(proposed, key=points.index) == points
     orders = {
@@ -113,25 +118,25 @@ def test_the_grid_gives_every_point_once_and_not_in_order() -> None:
 
 @pytest.mark.parametrize("sampler", ["grid", "qmc", "random"])
 def test_a_sampler_that_does_not_learn_is_a_function_of_the_number(sampler: str) -> None:
-    one = search(space=FEW_POINTS, sampler=sampler, trials=4)
+    plan = search(space=FEW_POINTS, sampler=sampler, trials=4)
     went = [FAILED, OPEN, pruned(0.5)]
-    proposed = proposals(one, 4)
-    assert propose(one, 3, list(zip(proposed[:3], went, strict=True))) == proposed[3]
+    proposed = proposals(plan, 4)
+    assert propose(plan, 3, list(zip(proposed[:3], went, strict=True))) == proposed[3]
 
 
 def test_points_of_qmc_fill_the_space_evenly() -> None:
     rates = [value_of(params) for params in proposals(of("qmc"), 16)]
     logarithms = sorted(math.log10(float(params[RATE])) for params in proposals(of("qmc"), 16))
     assert len(rates) == 16
-    cells = {int((one + 4) / 2 * 16) for one in logarithms}
+    cells = {int((logarithm + 4) / 2 * 16) for logarithm in logarithms}
     assert len(cells) == 16, "one in each sixteenth of the range"
 
 
 def test_a_failed_or_open_proposal_has_no_value() -> None:
     went = [complete(0.5, 3), pruned(0.75, 2), FAILED, OPEN]
-    one = of("tpe")
-    history = [(params, each) for params, each in zip(proposals(one, 4), went, strict=True)]
-    trials = study_of(one, history).get_trials()
+    plan = of("tpe")
+    history = [(params, each) for params, each in zip(proposals(plan, 4), went, strict=True)]
+    trials = study_of(plan, history).get_trials()
     assert [(trial.state, trial.value, trial.intermediate_values) for trial in trials] == [
         (TrialState.COMPLETE, 0.5, {3: 0.5}),
         (TrialState.PRUNED, 0.75, {2: 0.75}),
@@ -142,58 +147,58 @@ def test_a_failed_or_open_proposal_has_no_value() -> None:
 
 
 def test_tpe_goes_on_from_any_history() -> None:
-    one = of("tpe")
+    plan = of("tpe")
     went = [complete(0.5), pruned(0.75), FAILED, OPEN]
     history = [
         (params, went[number % 4]) for number, params in enumerate(proposals(of("random"), 24))
     ]
     known = history[:11]
     for number in range(11, 24):
-        assert propose(one, number, known).keys() == {RATE, BATCH}
+        assert propose(plan, number, known).keys() == {RATE, BATCH}
         known = history[: number + 1]
 
 
 def test_what_diverged_has_the_worst_value_that_any_has() -> None:
     went = [complete(0.5, 3), DIVERGED, pruned(0.75, 2), complete(0.25)]
-    one = of("tpe")
-    points = proposals(one, 4)
-    trials = study_of(one, list(zip(points, went, strict=True))).get_trials()
+    plan = of("tpe")
+    points = proposals(plan, 4)
+    trials = study_of(plan, list(zip(points, went, strict=True))).get_trials()
     assert (trials[1].state, trials[1].value) == (TrialState.COMPLETE, 0.75)
     base = (points[0], complete(0.875))
-    trials = study_of(one, list(zip(points, went, strict=True)), base).get_trials()
+    trials = study_of(plan, list(zip(points, went, strict=True)), base).get_trials()
     assert [trial.value for trial in trials] == [0.875, 0.5, 0.875, 0.75, 0.25]
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "random", "qmc"])
 def test_no_point_of_a_space_that_can_be_counted_is_proposed_twice(sampler: str) -> None:
-    one = search(sampler=sampler, trials=4, space=FEW_POINTS)
+    plan = search(sampler=sampler, trials=4, space=FEW_POINTS)
     base = {RATE: 1e-3, BATCH: 200}
     known: list[tuple[Params, Observation]] = []
     for _ in range(4):
         points, went = [params for params, _ in known], [each for _, each in known]
-        params = Proposer(one).propose(points, went, (base, complete(0.1)))
+        params = Proposer(plan).propose(points, went, (base, complete(0.1)))
         known.append((params, complete(0.1)))
     assert len({(params[RATE], params[BATCH]) for params, _ in known}) == 4
     assert known[-1][0] == base, "the base is trained already, and comes last"
 
 
 def test_tpe_learns_from_what_was_stopped_and_not_from_what_failed() -> None:
-    one = of("tpe")
+    plan = of("tpe")
     points = proposals(of("random"), 12)
     open_history = [(params, OPEN) for params in points]
     failed_history = [(params, FAILED) for params in points]
     pruned_history = [(params, pruned(value_of(params))) for params in points]
-    blind = propose(one, 12, open_history)
-    assert propose(one, 12, failed_history) == blind
-    assert propose(one, 12, pruned_history) != blind
+    blind = propose(plan, 12, open_history)
+    assert propose(plan, 12, failed_history) == blind
+    assert propose(plan, 12, pruned_history) != blind
 
 
 def test_tpe_proposes_settings_that_are_there_with_the_kind_it_chose() -> None:
-    one = of("tpe", space=CONDITIONAL)
+    plan = of("tpe", space=CONDITIONAL)
     kinds: set[Any] = set()
     known: list[tuple[Params, Observation]] = []
     for number in range(24):
-        params = propose(one, number, known)
+        params = propose(plan, number, known)
         active = {
             dimension.name for dimension in CONDITIONAL.dimensions if dimension.is_active(params)
         }
@@ -207,7 +212,8 @@ def test_tpe_proposes_settings_that_are_there_with_the_kind_it_chose() -> None:
 
 def test_optuna_is_told_the_ranges_as_they_are() -> None:
     ranges = {
-        one.name: str(distribution_of(one)) for one in [*SPACE.dimensions, *CONDITIONAL.dimensions]
+        dimension.name: str(distribution_of(dimension))
+        for dimension in [*SPACE.dimensions, *CONDITIONAL.dimensions]
     }
     assert ranges[RATE] == "FloatDistribution(high=0.01, log=True, low=0.0001, step=None)"
     assert ranges[BATCH] == "CategoricalDistribution(choices=(32, 64, 128, 256))"

@@ -60,7 +60,7 @@ def reference(launch: Launch) -> RandomReference:
 
 
 def rates(launch: Launch) -> dict[str, float]:
-    return {one.arm: float(str(one.params[RATE])) for one in reference(launch).draws}
+    return {draw.arm: float(str(draw.params[RATE])) for draw in reference(launch).draws}
 
 
 def test_after_the_search_as_many_epochs_are_drawn_and_the_best_is_confirmed(run: Run) -> None:
@@ -71,8 +71,7 @@ def test_after_the_search_as_many_epochs_are_drawn_and_the_best_is_confirmed(run
     assert confirmation(launch).confirmed[1:] == ("base", reference(launch).best)
     confirmed = [cell.arm for cell in launch.manifest.cells if cell.seed == 101]
     assert confirmed == [*confirmation(launch).confirmed]
-    first = min(i for i, one in enumerate(launch.decisions()) if isinstance(one, ProposeRandom))
-    assert sum(isinstance(one, ProposeRandom) for one in launch.decisions()[first:]) == 5
+    assert [type(decision) for decision in launch.decisions()].count(ProposeRandom) == 5
     assert launch.manifest.num_expected == len(launch.manifest.cells) == len(launch.started)
     assert not launch.manifest.is_growing
     expect_valid(launch.manifest)
@@ -100,7 +99,7 @@ def test_a_point_that_the_search_has_stopped_is_trained_on_for_random_alone(
     assert resumed
     assert not any(cell.stopped for cell in resumed)
     assert all(world.folder(cell.trial_key).is_filled() for cell in resumed)
-    assert [one.state for one in launch.observations()].count("pruned") == len(stopped_arms(launch))
+    assert launch.states().count("pruned") == len(stopped_arms(launch))
     assert set(world.epochs_trained().values()) == {1}
 
 
@@ -109,8 +108,8 @@ def test_a_point_that_promotion_gave_up_is_trained_on_after_a_kill(
 ) -> None:
     def step() -> None:
         for launch in begun:
-            is_noted = any(isinstance(one, ProposeRandom) for one in launch.decisions()[-1:])
-            if is_noted and resumed_cells(launch) and not left:
+            kinds = [type(decision) for decision in launch.decisions()]
+            if kinds[-1:] == [ProposeRandom] and resumed_cells(launch) and not left:
                 left.append(world.copy(tmp_path / "killed"))
 
     definition = with_reference(space=SIX_POINTS, trials=5, scheduler=HALF)
@@ -129,7 +128,7 @@ def test_a_longer_search_gives_up_what_it_has_drawn_and_it_is_trained_on(
     world: World, tmp_path: Path
 ) -> None:
     def step() -> None:
-        drawn = [e for one in begun for e in one.decisions() if isinstance(e, ProposeRandom)]
+        drawn = [e for launch in begun for e in launch.decisions() if isinstance(e, ProposeRandom)]
         if len(drawn) == 3 and not left:
             left.append(world.copy(tmp_path / "killed"))
 
@@ -143,7 +142,7 @@ def test_a_longer_search_gives_up_what_it_has_drawn_and_it_is_trained_on(
     longer = with_reference(space=SIX_POINTS, trials=6, scheduler=HALF)
     launch = Launch(left[0], longer, by_rate).run(num_concurrent=4)
     drawn = {cell.trial_key for cell in launch.manifest.cells if cell.arm in rates(launch)}
-    waited = {one.trial_key for one in launch.decisions() if isinstance(one, Pause)}
+    waited = {decision.trial_key for decision in launch.decisions() if isinstance(decision, Pause)}
     assert {cell.trial_key for cell in resumed_cells(launch)} & drawn & waited
     assert all(left[0].folder(key).is_filled() for key in drawn)
     assert not launch.manifest.is_growing
@@ -152,7 +151,7 @@ def test_a_longer_search_gives_up_what_it_has_drawn_and_it_is_trained_on(
 def resumed_cells(launch: Launch) -> list[ManifestCell]:
     """Return the cells of random points that the search had stopped."""
     stopped = {cell.trial_key for cell in launch.manifest.cells if cell.stopped}
-    drawn = {one.arm for one in launch.manifest.drawn}
+    drawn = {proposal.arm for proposal in launch.manifest.drawn}
     return [c for c in launch.manifest.cells if c.arm in drawn and c.trial_key in stopped]
 
 
@@ -209,12 +208,13 @@ def test_of_random_points_that_all_diverge_none_is_confirmed(run: Run) -> None:
 def test_where_nothing_ran_to_full_length_nothing_is_drawn(run: Run) -> None:
     launch = run(with_reference(), lambda spec, epoch: float("nan"))
     assert reference(launch).draws == ()
-    assert [one.arms for one in launch.decisions() if isinstance(one, Select)] == [()]
+    (selection,) = (entry for entry in launch.decisions() if isinstance(entry, Select))
+    assert selection.arms == ()
 
 
 def test_a_small_space_is_drawn_whole_and_no_point_twice(run: Run) -> None:
     launch = run(with_reference(space=FEW_POINTS), by_rate)
-    points = [tuple(one.params.values()) for one in reference(launch).draws]
+    points = [tuple(draw.params.values()) for draw in reference(launch).draws]
     assert sorted(points) == [(rate, size) for rate in (1e-3, 1e-2) for size in (100, 200)]
 
 

@@ -27,7 +27,7 @@ def resumed_from(
     stored: SweepDefinition | None = None,
 ) -> SweepDefinition:
     """Return a definition resumed from what earlier launches left here and in the store."""
-    logs = (log_of(one) if one else [] for one in (here, stored))
+    logs = (log_of(grown) if grown else [] for grown in (here, stored))
     return resumed(definition, EarlierLog(*logs).decisions(definition.decided_by))
 
 
@@ -69,7 +69,7 @@ def test_logs_that_have_parted_come_to_what_the_store_says() -> None:
     stored = with_decisions(stored, Select(("proposal 2",)))
     result = resumed_from(searched(), here=here, stored=stored)
     assert result.manifest.search
-    known = [one.params for one in result.manifest.search.proposals]
+    known = [proposal.params for proposal in result.manifest.search.proposals]
     assert known == [params(0), params(1), params(9), params(8)]
     decided_on = [e.decision.arms for e in result.decisions if e.kind == "select"]
     assert decided_on == [("proposal 2",)]
@@ -91,7 +91,7 @@ def test_a_log_that_has_parted_from_the_store_starts_over_with_what_that_says(
 def test_a_selection_made_again_elsewhere_is_not_lost() -> None:
     steps = [Select(("a",)), Select(("a", "b")), Select(("a", "b", "c"))]
     definition = searched()
-    entries = [decided(one) for one in (*steps, DONE)]
+    entries = [decided(decision) for decision in (*steps, DONE)]
     for count in range(len(entries) + 1):
         here = [definition.declared, *entries[:count]]
         earlier = EarlierLog(here, [definition.declared, *entries])

@@ -39,7 +39,9 @@ def entries_of(seed: int) -> list[Entry]:
     draw = chance.Random(seed)
     entries: list[Entry] = []
     for number in range(NUM_PROPOSALS):
-        cells = tuple(Cell(f"proposal {number}", {"x": number // 2}, one) for one in (0, 1))
+        cells = tuple(
+            Cell(f"proposal {number}", {"x": number // 2}, cell_seed) for cell_seed in (0, 1)
+        )
         entries.append(Propose(cells))
         for cell in cells:
             entries += _ended(key_of(cell), draw)
@@ -57,7 +59,7 @@ def _ended(key: str, draw: chance.Random) -> list[Entry]:
         CellEnded(key, "finished", 3, {"validation_error": draw.random()}),
         CellEnded(key, "failed"),
     ]
-    return entries + draw.choices([*([one] for one in ends), []])[0]
+    return entries + draw.choices([*([end] for end in ends), []])[0]
 
 
 def key_of(cell: Cell) -> str:
@@ -65,8 +67,8 @@ def key_of(cell: Cell) -> str:
 
 
 def keys() -> dict[tuple[str, int], str]:
-    proposals = [one for one in entries_of(0) if isinstance(one, Propose)]
-    return {cell.place: key_of(cell) for one in proposals for cell in one.cells}
+    proposals = [proposal for proposal in entries_of(0) if isinstance(proposal, Propose)]
+    return {cell.place: key_of(cell) for proposal in proposals for cell in proposal.cells}
 
 
 @given(st.integers(0, 10_000))
@@ -81,8 +83,8 @@ def test_what_is_known_of_any_sweep_is_the_fold_of_its_journal(seed: int) -> Non
 def test_decisions_before_facts_come_to_the_same(seed: int) -> None:
     """So it is after a driver was killed: the log is read first, then the folders."""
     entries = entries_of(seed)
-    facts = [one for one in entries if isinstance(one, EpochTold | CellEnded)]
-    assert known_after([*(one for one in entries if one not in facts), *facts], keys()) == (
+    facts = [entry for entry in entries if isinstance(entry, EpochTold | CellEnded)]
+    assert known_after([*(entry for entry in entries if entry not in facts), *facts], keys()) == (
         known_after(entries, keys())
     )
 
@@ -96,12 +98,14 @@ def test_what_is_known_of_a_search_is_the_fold_of_its_journal(seed: int) -> None
     for number, entry in enumerate(entries):
         known.take(entry)
         anew = SearchKnown(search(), Objective(VALIDATION_ERROR), keys(), {})
-        for one in entries[: number + 1]:
-            anew.take(one)
+        for earlier in entries[: number + 1]:
+            anew.take(earlier)
         assert known == anew
         assert (known.params, known.names) == (anew.params, anew.names)
         assert repr(known.observations) == repr(anew.observations)
-        assert known.is_open == any(one.state == "open" for one in known.observations)
+        assert known.is_open == any(
+            observation.state == "open" for observation in known.observations
+        )
 
 
 SEEDS = {"a1": ("a1", "a2"), "a2": ("a1", "a2"), "b1": ("b1",), "c1": ("c1", "c2", "c3")}
@@ -131,7 +135,7 @@ class Scanned:
     def rivals(self, key: str, epoch: int, rival: Callable[[list[float]], float]) -> list[float]:
         others = {keys for keys in SEEDS.values() if key not in keys}
         rivals = [
-            as_rival(rival([as_rival(one) for one in means if one is not None]))
+            as_rival(rival([as_rival(mean) for mean in means if mean is not None]))
             for keys in others
             if (means := [self.mean(keys, each) for each in range(1, epoch + 1)])[-1] is not None
         ]
@@ -183,24 +187,24 @@ def gone(number: int, params: Mapping[str, Any]) -> Observation:
 
 @pytest.mark.parametrize("sampler", ["tpe", "random", "gp"])
 def test_a_study_that_is_kept_proposes_what_one_that_is_built_anew_does(sampler: str) -> None:
-    one = search(sampler=sampler, trials=30)
-    proposer, params, went = Proposer(one), list[Mapping[str, Any]](), list[Observation]()
+    plan = search(sampler=sampler, trials=30)
+    proposer, params, went = Proposer(plan), list[Mapping[str, Any]](), list[Observation]()
     base = ({"optimiser.learning_rate": 1e-3, "batch_size": 64}, Observation("open"))
     for number in range(14 if sampler == "gp" else 25):
         if number == 5:
             base = (base[0], Observation("complete", 0.125, 3))
         proposed = proposer.propose(params, went, base)
-        assert proposed == _built_anew(one, params, went, base), number
+        assert proposed == _built_anew(plan, params, went, base), number
         params.append(proposed)
         went.append(Observation("open"))
         if number >= 2:  # three run at once, and end out of order
             ended = number - (1 if number % 2 else 2)
             went[ended] = gone(ended, params[ended])
     went[:] = [gone(number, params[number]) for number in range(len(params))]
-    assert proposer.propose(params, went, base) == _built_anew(one, params, went, base)
+    assert proposer.propose(params, went, base) == _built_anew(plan, params, went, base)
 
 
 def _built_anew(
-    one: Search, params: list[Mapping[str, Any]], went: list[Observation], base: ObservedPoint
+    plan: Search, params: list[Mapping[str, Any]], went: list[Observation], base: ObservedPoint
 ) -> Any:
-    return Proposer(one).propose(list(params), list(went), base)
+    return Proposer(plan).propose(list(params), list(went), base)

@@ -21,7 +21,7 @@ def is_hopeless(value: float, others: list[float], kept_share: float, min_rivals
 
 @given(
     st.lists(st.floats(allow_nan=False, allow_infinity=False, width=32), min_size=1, max_size=30),
-    st.one_of(st.floats(0.001, 0.999), st.integers(2, 9).map(lambda one: 1 / one)),
+    st.one_of(st.floats(0.001, 0.999), st.integers(2, 9).map(lambda divisor: 1 / divisor)),
 )
 def test_a_quantile_is_numpys_percentile_to_the_bit(numbers: list[float], share: float) -> None:
     assert quantile(sorted(numbers), 100 * share / 100) == np.percentile(numbers, 100 * share)
@@ -59,9 +59,9 @@ def test_none_as_good_as_the_best_is_stopped(others: list[float], kept_share: fl
 
 @given(values, values, rivals, st.floats(0.01, 0.99))
 def test_a_worse_trial_is_stopped_where_a_better_one_is(
-    one: float, other: float, others: list[float], kept_share: float
+    value: float, other: float, others: list[float], kept_share: float
 ) -> None:
-    better, worse = sorted((one, other))
+    better, worse = sorted((value, other))
     assert is_hopeless(worse, others, kept_share, 1) or not is_hopeless(
         better, others, kept_share, 1
     )

@@ -60,13 +60,13 @@ def test_the_worse_are_stopped_once_there_are_rivals(run: Callable[..., Launch])
 def test_without_a_scheduler_nobody_is_judged(run: Callable[..., Launch]) -> None:
     launch = run(random(trials=5, scheduler="none"), of(0.9, 0.1, 0.8, 0.05, 0.7))
     assert verdicts(launch) == []
-    assert {one.state for one in launch.observations()} == {"complete"}
+    assert set(launch.states()) == {"complete"}
 
 
 def test_the_median_rule_judges_at_every_epoch_after_the_grace(run: Callable[..., Launch]) -> None:
     scheduler = Median(grace=0.3, rivals=2)
     launch = run(random(trials=3, scheduler=scheduler), of(0.1, 0.3, 0.15))
-    epochs = [(one.epoch, one.is_stop) for one in launch.verdicts()]
+    epochs = [(verdict.epoch, verdict.is_stop) for verdict in launch.verdicts()]
     assert epochs == [(1, False), (2, False)] * 3
     assert stopped_arms(run(random(trials=4, scheduler=scheduler), of(0, 0, 0, 0.5))) == [
         "proposal 3"
@@ -78,7 +78,9 @@ def test_a_proposal_is_judged_once_by_the_mean_of_its_seeds(run: Callable[..., L
         return 0.1 + spec.seed / 10
 
     launch = run(random(trials=1, seeds=(0, 1, 2, 3)), score)
-    assert [one.is_stop for one in launch.verdicts()] == [False], "no seed is a rival of another"
+    assert [verdict.is_stop for verdict in launch.verdicts()] == [False], (
+        "no seed is a rival of another"
+    )
 
     def uneven(spec: TrialSpec, epoch: int) -> float:
         return 0.5 + number_of(spec) / 100 * (1 if spec.seed == 4 else -2)
@@ -245,12 +247,12 @@ def test_a_failed_proposal_is_tried_again_by_the_next_launch_before_any_other(
         return falling(spec, epoch)
 
     first = run(random(trials=3), score)
-    assert [one.state for one in first.observations()] == ["complete", "failed", "complete"]
+    assert first.states() == ["complete", "failed", "complete"]
     is_broken.clear()
     is_broken.append(False)
     second = run(random(trials=4), score)
     assert second.started[0] == first.manifest.cells[2].trial_key
-    assert [one.state for one in second.observations()] == ["complete"] * 4
+    assert second.states() == ["complete"] * 4
 
 
 def test_a_tracking_store_that_goes_away_is_asked_once_and_ends_nothing(
@@ -263,5 +265,5 @@ def test_a_tracking_store_that_goes_away_is_asked_once_and_ends_nothing(
         raise StoreUnreachable("it does not answer")
 
     launch = run(random(trials=3), falling, record_of=record_of)
-    assert [one.state for one in launch.observations()] == ["complete"] * 3
+    assert launch.states() == ["complete"] * 3
     assert len(asked) == 1

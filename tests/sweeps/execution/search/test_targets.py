@@ -37,8 +37,8 @@ def test_a_trial_that_reaches_its_target_at_a_rung_is_not_stopped_there(tmp_path
     score = errors((0.9, 0.1), (0.9, 0.1), (0.9, 0.4))
     launch = Launch(World(tmp_path), definition(3), score).run()
     assert stopped(launch) == []
-    assert [one.state for one in launch.observations()] == ["complete"] * 3
-    assert [one.epoch for one in launch.observations()] == [RUNG] * 3
+    assert launch.states() == ["complete"] * 3
+    assert [observation.epoch for observation in launch.observations()] == [RUNG] * 3
 
 
 def test_nor_where_its_process_is_killed_before_its_final_record(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_nor_where_its_process_is_killed_before_its_final_record(tmp_path: Path)
     launch.run()
     assert kills == [1]
     assert stopped(launch) == []
-    assert {one.state for one in launch.observations()} == {"complete"}
+    assert set(launch.states()) == {"complete"}
     assert set(world.epochs_trained().values()) == {1}
 
 

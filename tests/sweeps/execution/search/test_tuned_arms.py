@@ -83,7 +83,7 @@ def test_what_is_best_on_validation_is_trained_anew_on_fresh_seeds(tmp_path: Pat
     assert not manifest.is_growing
     assert manifest.num_expected == len(manifest.cells)
     expect_valid(manifest)
-    kinds = [type(one) for one in decisions(world, definition)]
+    kinds = [type(decision) for decision in decisions(world, definition)]
     assert kinds == [Select, Propose, type(DONE)]
     assert Launch(world, definition, score).run().started == []
 
@@ -102,8 +102,8 @@ def test_killed_at_any_step_and_run_again_it_chooses_the_same(tmp_path: Path, ev
 
     unbroken = Launch(world, definition, score, step=snapshot).run()
     assert len(left) > 60 / every
-    for number, one in enumerate(left):
-        resumed = one if number % 2 else World(one.root, has_store=False)
+    for number, copy in enumerate(left):
+        resumed = copy if number % 2 else World(copy.root, has_store=False)
         launch = Launch(resumed, definition, score).run()
         assert launch.manifest == unbroken.manifest
         assert decisions(resumed, definition) == decisions(world, definition)

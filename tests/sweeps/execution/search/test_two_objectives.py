@@ -64,7 +64,7 @@ def proposals(definition: SweepDefinition, count: int) -> list[Params]:
     proposer = WithinLimits(plan_of(definition), definition.sweep)
     points: list[Params] = []
     for _ in range(count):
-        point = proposer.propose(points, [went(one) for one in points])
+        point = proposer.propose(points, [went(point) for point in points])
         assert point is not None
         points.append(point)
     return points
@@ -77,7 +77,7 @@ def test_a_proposal_is_a_function_of_what_was(sampler: str) -> None:
     anew = WithinLimits(plan_of(definition), definition.sweep)
     for number in (3, 5):
         known = points[:number]
-        assert anew.propose(known, [went(one) for one in known]) == points[number]
+        assert anew.propose(known, [went(point) for point in known]) == points[number]
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "nsga2"])
@@ -98,12 +98,12 @@ def test_what_diverged_is_dominated_by_all_however_small_it_was() -> None:
     how = [DIVERGED, complete(0.25), complete(0.5), OPEN]
     measures = Measures(plan_of(definition), definition.sweep)
     history = list(zip(points, how, strict=True))
-    diverged, one, other, running = study_of(
+    diverged, better, other, running = study_of(
         plan_of(definition), history, measures=measures
     ).get_trials()
     assert diverged.values == [0.5, math.log(12800)]
-    assert one.values == [0.25, math.log(6400)]
-    for trial in (one, other):
+    assert better.values == [0.25, math.log(6400)]
+    for trial in (better, other):
         assert dominates((*trial.values,), (*diverged.values,)) or trial is other
     assert running.state is TrialState.RUNNING
 
@@ -111,12 +111,12 @@ def test_what_diverged_is_dominated_by_all_however_small_it_was() -> None:
 def test_the_generations_of_nsga2_hang_on_numbers_alone() -> None:
     definition = weighed(sampler="nsga2", trials=12)
     points = proposals(definition, 7)
-    blind = [FAILED if number % 2 else went(one) for number, one in enumerate(points)]
+    blind = [FAILED if number % 2 else went(point) for number, point in enumerate(points)]
     proposer = WithinLimits(plan_of(definition), definition.sweep)
     assert proposer.propose(points, blind)  # with a generation that has hardly any result
     parents = {(point[RATE], point[BATCH]) for point in points[:6]}
     rates = {rate for rate, _ in parents}
-    children = [proposer.propose(points[:6], [went(one) for one in points[:6]])]
+    children = [proposer.propose(points[:6], [went(point) for point in points[:6]])]
     assert any(child and child[RATE] in rates for child in [*children, *points[3:]])
 
 

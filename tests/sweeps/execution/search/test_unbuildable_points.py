@@ -99,8 +99,8 @@ def test_a_sampler_learns_of_them_as_infeasible() -> None:
         history = [({RATE: 1e-3, KERNEL: 3}, complete(0.1))]
         *broken, whole = study_of(plan, history, measures=measures, rejected=rejected).trials
         assert broken
-        assert all(one.params[KERNEL] > LARGEST for one in broken)
-        assert {max(one.constraints.values()) for one in broken} == {1.0}
+        assert all(trial.params[KERNEL] > LARGEST for trial in broken)
+        assert {max(trial.constraints.values()) for trial in broken} == {1.0}
         assert max(whole.constraints.values()) == -1.0
 
 

@@ -71,8 +71,8 @@ def test_proposals_that_finished_with_each_seed_fit_the_best_first() -> None:
     store = Store(other(4).manifest, proposal_1=Outcome.DIVERGED)
     assert points(searched(), store) == [params(0), params(2), params(3)]
     worst_first = {
-        key: one.model_copy(update={"metrics": {"validation_error": -number}})
-        for number, (key, one) in enumerate(store.trials.items())
+        key: record.model_copy(update={"metrics": {"validation_error": -number}})
+        for number, (key, record) in enumerate(store.trials.items())
     }
     store.trials = worst_first
     assert points(searched(), store) == [params(3), params(2), params(0)]
@@ -85,7 +85,7 @@ def test_what_was_stopped_or_has_no_such_objective_does_not_fit() -> None:
     assert points(searched(), Store(stopped.manifest)) == [params(0), params(1)]
     store = Store(definition.manifest)
     store.trials = {
-        key: one.model_copy(update={"metrics": {}}) for key, one in store.trials.items()
+        key: record.model_copy(update={"metrics": {}}) for key, record in store.trials.items()
     }
     assert points(searched(), store) == []
 
@@ -132,7 +132,7 @@ def test_no_more_are_taken_than_do_no_harm() -> None:
     begun = warm(searched(), Store(other(4).manifest)).manifest.search
     assert begun
     assert begun.warm_start
-    assert [dict(one) for one in begun.warm_start.points] == [params(0), params(1)]
+    assert [dict(point) for point in begun.warm_start.points] == [params(0), params(1)]
     assert begun.warm_start.num_fitting == 4
 
 

@@ -25,10 +25,10 @@ def record(outcome: Outcome, epochs: int = 4, reason: str = "") -> TrialRecord:
 
 
 def planned(folder: FolderState | None, stored: TrialRecord | None) -> SurveyedCell:
-    one = manifest(arms=("base",), seeds=(0,))
-    key = one.cells[0].trial_key
+    declared = manifest(arms=("base",), seeds=(0,))
+    key = declared.cells[0].trial_key
     folders = {key: folder} if folder else {}
-    (cell,) = surveyed(one.cells, folders, {key: stored} if stored else {})
+    (cell,) = surveyed(declared.cells, folders, {key: stored} if stored else {})
     return cell
 
 
@@ -87,8 +87,8 @@ def test_a_cell_is_filled_exactly_where_one_of_the_two_holds_a_final_record(
 
 
 def test_every_cell_is_planned_once_in_the_manifests_order() -> None:
-    one = manifest(seeds=(0, 1, 2))
-    assert tuple(cell.cell for cell in surveyed(one.cells, {}, {})) == one.cells
+    declared = manifest(seeds=(0, 1, 2))
+    assert tuple(cell.cell for cell in surveyed(declared.cells, {}, {})) == declared.cells
 
 
 def refusal(current: object, new: object) -> str:
@@ -98,16 +98,16 @@ def refusal(current: object, new: object) -> str:
 
 
 def test_a_new_sweep_and_the_same_and_a_larger_one_are_let_through() -> None:
-    one = manifest()
+    current = manifest()
     for new in (
-        one,
+        current,
         manifest(seeds=(0, 1, 2)),
         manifest(seeds=(1, 0)),
         manifest(arms=("base", "other", "third")),
-        one.model_copy(update={"baseline": "other", "description": "new"}),
+        current.model_copy(update={"baseline": "other", "description": "new"}),
     ):
-        check_dropped_cells(one, new)
-    check_dropped_cells(None, one)
+        check_dropped_cells(current, new)
+    check_dropped_cells(None, current)
 
 
 def test_empty_cells_whose_code_was_mended_may_go() -> None:
@@ -159,16 +159,18 @@ def test_many_changed_settings_are_cut_short() -> None:
 
 
 def test_other_code_is_told_where_no_setting_differs() -> None:
-    one = manifest()
-    cells = tuple(cell.model_copy(update={"trial_key": cell.trial_key[::-1]}) for cell in one.cells)
+    current = manifest()
+    cells = tuple(
+        cell.model_copy(update={"trial_key": cell.trial_key[::-1]}) for cell in current.cells
+    )
     assert "its data or the code of its parts have changed" in refusal(
-        one, one.model_copy(update={"cells": cells})
+        current, current.model_copy(update={"cells": cells})
     )
 
 
 def test_ten_thousand_cells_are_compared_at_once() -> None:
-    one = manifest(seeds=tuple(range(5000)))
-    check_dropped_cells(one, one)
+    current = manifest(seeds=tuple(range(5000)))
+    check_dropped_cells(current, current)
 
 
 def cells_of(*epochs: int, arm: str = "base") -> tuple[SurveyedCell, ...]:
@@ -193,15 +195,15 @@ def test_the_estimate_counts_the_epochs_that_are_left() -> None:
 
 
 def test_a_trial_that_waits_to_be_promoted_stands_so_and_takes_no_time_in_the_estimate() -> None:
-    one = manifest(arms=("base",), seeds=(0, 1))
-    first, second = (cell.trial_key for cell in one.cells)
+    declared = manifest(arms=("base",), seeds=(0, 1))
+    first, second = (cell.trial_key for cell in declared.cells)
     folders = {first: FolderState(epochs=3), second: FolderState(epochs=3)}
-    cells = surveyed(one.cells, folders, {}, {first})
+    cells = surveyed(declared.cells, folders, {}, {first})
     assert [cell.state for cell in cells] == [CellState.WAITING, CellState.UNFINISHED]
     assert estimate_seconds(cells, {"base": 5}, {"base": 2.0}, 1) == 4.0
     assert estimate_seconds(cells, {"base": 5}, {"base": 2.0}, 1, num_to_come=0.5) == 4.0 + 5.0
     done = FolderState(Outcome.FINISHED, 5)
-    assert surveyed(one.cells, {first: done}, {}, {first})[0].state is CellState.TO_RECORD
+    assert surveyed(declared.cells, {first: done}, {}, {first})[0].state is CellState.TO_RECORD
 
 
 def test_an_arm_never_trained_takes_the_mean_of_the_others() -> None:

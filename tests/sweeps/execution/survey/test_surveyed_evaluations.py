@@ -30,7 +30,10 @@ def declared(**changes: Any) -> Manifest:
 def states_of(outcomes: dict[str, Outcome], **facts: Any) -> dict[tuple[str, str], str]:
     known: dict[str, Any] = {"recorded": {}, "noted": {}, "has_weights": lambda _: True}
     evaluations = surveyed_evaluations(declared(), outcomes, **(known | facts))
-    return {(one.trial_key, one.evaluation.kind): one.state.value for one in evaluations}
+    return {
+        (surveyed.trial_key, surveyed.evaluation.kind): surveyed.state.value
+        for surveyed in evaluations
+    }
 
 
 def test_each_stands_where_what_is_there_says() -> None:
@@ -65,7 +68,7 @@ def test_a_trial_that_the_sweep_stopped_has_none_whatever_became_of_it_elsewhere
     evaluations = surveyed_evaluations(
         declared(cells=cells), outcomes, recorded={}, noted={}, has_weights=lambda _: True
     )
-    assert {one.trial_key for one in evaluations} == {OTHER}
+    assert {surveyed.trial_key for surveyed in evaluations} == {OTHER}
 
 
 def test_weights_are_asked_for_only_where_something_is_to_be_made() -> None:

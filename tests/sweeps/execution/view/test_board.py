@@ -204,8 +204,8 @@ def test_the_log_says_what_happened_to_a_trial(scene: Scene, tmp_path: Path) -> 
     begin(scene.board, key)
     scene.board.ended(key, Outcome.FAILED, 'it\'s "no"')
     entries = stored_entries(tmp_path / "journals", "example")
-    noted = [one for one in entries if isinstance(one, TrialNoted) and one.trial_key == key]
-    assert [(one.event, one.detail) for one in noted] == [
+    noted = [entry for entry in entries if isinstance(entry, TrialNoted) and entry.trial_key == key]
+    assert [(entry.event, entry.detail) for entry in noted] == [
         ("dispatched", ""),
         ("started", ""),
         ("restarted", "its process was killed, 1 times so far"),

@@ -134,7 +134,7 @@ def test_folders_say_which_trials_are_evaluated(board: Board, tmp_path: Path) ->
     cell.path.mkdir(parents=True)
     watched = EvaluationWatch(storage, board, {LONG, SHORT})
     watched.look()
-    assert not any(one.is_evaluating for one in board.snapshot()), "it is tested"
+    assert not any(trial.is_evaluating for trial in board.snapshot()), "it is tested"
     cell.write_final(final(10, key=trained, head=spec(trained)))
     watched.look()
     assert " evaluating, 0 of 2 " in "\n".join(drawn(board))
@@ -143,6 +143,6 @@ def test_folders_say_which_trials_are_evaluated(board: Board, tmp_path: Path) ->
     record = EvaluationRecord.model_validate(known | moment)
     CellEvaluations(cell.path).write(record, b"", {})
     watched.look()
-    assert [one.num_evaluated for one in board.snapshot()] == [1, None]
+    assert [trial.num_evaluated for trial in board.snapshot()] == [1, None]
     assert board.unevaluated[trained] == {SHORT}
     EvaluationWatch(storage, board, set()).look()

@@ -43,7 +43,7 @@ def job_of(cells: Path, *evaluations: Any, **changes: Any) -> EvaluationJob:
         "seed": 0,
         "config": CONFIG.model_dump(mode="json"),
         "weights": str(cells / KEY / "weights.safetensors"),
-        "evaluations": [one.model_dump(mode="json") for one in evaluations],
+        "evaluations": [evaluation.model_dump(mode="json") for evaluation in evaluations],
     }
     return EvaluationJob.model_validate(fields | changes)
 
@@ -201,7 +201,9 @@ def test_a_killed_one_costs_itself_alone(cells: Path, monkeypatch: pytest.Monkey
     before = contents(cells)
     run_evaluations(job_of(cells, *BOTH))
     after = contents(cells)
-    assert CellEvaluations(cells / KEY).keys() == {evaluation_key(one) for one in BOTH}
+    assert CellEvaluations(cells / KEY).keys() == {
+        evaluation_key(evaluation) for evaluation in BOTH
+    }
     assert {name: after[name] for name in before} == before
 
 

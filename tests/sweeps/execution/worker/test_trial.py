@@ -95,7 +95,7 @@ def test_short_epochs_that_nobody_judges_are_kept_together(
 
     def report(reported: Reported) -> None:
         saved = read_history(folder.checkpoint, seed=0)
-        batches.append(([one.epoch for one in reported], told_epochs(folder), len(saved)))
+        batches.append(([metrics.epoch for metrics in reported], told_epochs(folder), len(saved)))
 
     run_trial(job, report)
     assert batches == [([1], [1], 1), ([2, 3], [1, 2, 3], 3)], "the first at once, and the last"
@@ -121,7 +121,7 @@ def test_no_kill_costs_more_than_a_second_of_short_epochs(
     monkeypatch.setattr(training_module, "time", clock)
     monkeypatch.setattr(Training, "_steps", lasting)
     batches: list[list[int]] = []
-    run_trial(job, lambda reported: batches.append([one.epoch for one in reported]))
+    run_trial(job, lambda reported: batches.append([metrics.epoch for metrics in reported]))
     assert batches == [[1], [2, 3], [4, 5], [6]]
 
 
@@ -131,7 +131,7 @@ def test_epochs_that_take_long_are_kept_one_by_one(
     job = unjudged(tmp_path, monkeypatch)
     monkeypatch.setattr(trial, "_SAVE_SECONDS", 0.0)
     reports: list[list[int]] = []
-    run_trial(job, lambda reported: reports.append([one.epoch for one in reported]))
+    run_trial(job, lambda reported: reports.append([metrics.epoch for metrics in reported]))
     assert reports == [[1], [2], [3]]
 
 
@@ -257,7 +257,7 @@ def test_a_trial_ends_with_its_target_and_says_so(tmp_path: Path) -> None:
     record = final_of(folder_of(job))
     assert (len(record.curve), record.target) == (1, "reached")
     assert record.test_error is not None
-    assert [(one.epoch, one.reaches_target) for one in reports] == [(1, True)]
+    assert [(metrics.epoch, metrics.reaches_target) for metrics in reports] == [(1, True)]
     assert run_trial(job, silent) is Outcome.FINISHED
 
 
@@ -267,7 +267,7 @@ def test_a_trial_that_never_reaches_its_target_says_so_too(tmp_path: Path) -> No
     run_trial(job, reports.extend)
     record = final_of(folder_of(job))
     assert (len(record.curve), record.target) == (NUM_EPOCHS, "missed")
-    assert not any(one.reaches_target for one in reports)
+    assert not any(metrics.reaches_target for metrics in reports)
 
 
 def test_a_trial_without_a_target_has_none_in_its_record(unbroken: CellFolder) -> None:
