@@ -67,8 +67,8 @@ def store() -> None:
     with tempfile.TemporaryDirectory() as folder:
         outputs = run(Path(folder))
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    for number, (cell, given) in enumerate(zip(code, outputs, strict=True), 1):
-        cell |= {"execution_count": number, "outputs": given}
+    for number, (cell, shown) in enumerate(zip(code, outputs, strict=True), 1):
+        cell |= {"execution_count": number, "outputs": shown}
     NOTEBOOK.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

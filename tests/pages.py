@@ -23,8 +23,8 @@ def snippets(text: str, language: str = "python") -> list[str]:
 def commands(text: str) -> list[list[str]]:
     """Return the words of what is typed into a shell, without what waits for Ctrl-C."""
     lines = "\n".join(snippets(text, "console")).replace("\\\n", " ").splitlines()
-    words = [shlex.split(line, comments=True) for line in lines]
-    return [typed for typed in words if typed[:1] in (["capsweep"], ["cp"]) and "ui" not in typed]
+    typed = [shlex.split(line, comments=True) for line in lines]
+    return [line for line in typed if line[:1] in (["capsweep"], ["cp"]) and "ui" not in line]
 
 
 def links(text: str) -> list[str]:
@@ -46,12 +46,12 @@ def expect_known(command: Any, line: str) -> None:
         command: The program: click's group, or typer's, which is a class of its own.
         line: What follows the program's name.
     """
-    words = line.partition(" -- ")[0].split()
-    for word in words:
+    arguments = line.partition(" -- ")[0].split()
+    for word in arguments:
         if not hasattr(command, "commands"):
             break
         assert word in command.commands, f"{line}: there is no {word}"
         command = command.commands[word]
     known = {name for parameter in command.params for name in parameter.opts}
-    given = {word.partition("=")[0] for word in words if word.startswith("--")}
-    assert given <= known, f"{line}: unknown {sorted(given - known)}"
+    options = {word.partition("=")[0] for word in arguments if word.startswith("--")}
+    assert options <= known, f"{line}: unknown {sorted(options - known)}"

@@ -36,9 +36,9 @@ def recomputed(trials: Path, cells: Path, baseline: str) -> dict[str, dict[str, 
     with trials.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             (path,) = (cells / row["trial_key"]).glob("predictions*.safetensors")
-            found = wrong_images(path)
-            assert sum(found) / len(found) == float(row["test_error"])
-            wrong.setdefault(row["arm"], {})[int(row["seed"])] = found
+            is_wrong = wrong_images(path)
+            assert sum(is_wrong) / len(is_wrong) == float(row["test_error"])
+            wrong.setdefault(row["arm"], {})[int(row["seed"])] = is_wrong
             losses.setdefault(row["arm"], []).append((row["train_loss"], row["validation_loss"]))
     rows = {arm: _of_arm(by_seed) for arm, by_seed in wrong.items()}
     groups: list[list[str]] = []
@@ -71,7 +71,7 @@ def recomputed(trials: Path, cells: Path, baseline: str) -> dict[str, dict[str, 
 
 
 def _of_arm(by_seed: dict[int, list[int]]) -> dict[str, float]:
-    errors = [100 * sum(found) / len(found) for found in by_seed.values()]
+    errors = [100 * sum(is_wrong) / len(is_wrong) for is_wrong in by_seed.values()]
     deviation = float(np.std(errors, ddof=1))
     return {
         "n": len(errors),
@@ -114,7 +114,7 @@ def _shared(
     parts: list[dict[str, float]],
 ) -> list[dict[str, float]]:
     """Return the variance over seeds that each comparison has in common with the others."""
-    means = [[float(np.mean(found[s])) for s in sorted(found)] for found in (baseline, *arms)]
+    means = [[float(np.mean(arm[s])) for s in sorted(arm)] for arm in (baseline, *arms)]
     means = [[mean - float(np.mean(row)) for mean in row] for row in means]  # arms err unlike
     middle = [float(np.median(column)) for column in zip(*means, strict=True)]
     own = [

@@ -39,8 +39,8 @@ def test_its_commands_and_their_options_are_some(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     indented = re.findall(r"^ {4}(?:\$ )?(capsweep .*)", text, re.MULTILINE)
     for line in "\n".join([*snippets(text, "console"), *indented]).splitlines():
-        for words in re.findall(r"^capsweep ([a-z][^#|&;\\]*)", line):
-            expect_known(program, words)
+        for arguments in re.findall(r"^capsweep ([a-z][^#|&;\\]*)", line):
+            expect_known(program, arguments)
 
 
 def test_the_glossary_says_what_records_are_called() -> None:

@@ -64,10 +64,10 @@ def test_it_names_every_function() -> None:
 
 
 def test_the_notebook_gives_what_it_shows(tmp_path: Path) -> None:
-    given = notebook_cells.run(tmp_path)
+    outputs = notebook_cells.run(tmp_path)
     remaining = [cell["outputs"] for cell in notebook_cells.cells()]
 
-    assert [*map(without_drawings, given)] == [*map(without_drawings, remaining)]
+    assert [*map(without_drawings, outputs)] == [*map(without_drawings, remaining)]
     assert any("image/png" in output["data"] for outputs in remaining for output in outputs)
 
 

@@ -56,11 +56,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *words: str) -> str:
+def run(folder: Path, *arguments: str) -> str:
     """Run a program of the tests' environment in a folder and return what it printed."""
     environment = {name: text for name, text in os.environ.items() if "CAPSWEEP" not in name}
     done = subprocess.run(
-        words,
+        arguments,
         cwd=folder,
         env=environment,
         capture_output=True,
@@ -68,12 +68,12 @@ def run(folder: Path, *words: str) -> str:
         timeout=5 * PATIENCE_SECONDS,  # a launch takes a minute on a quiet machine
         check=False,
     )
-    assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
-def capsweep(folder: Path, *words: str) -> str:
-    return run(folder, str(Path(sys.executable).with_name("capsweep")), *words)
+def capsweep(folder: Path, *arguments: str) -> str:
+    return run(folder, str(Path(sys.executable).with_name("capsweep")), *arguments)
 
 
 def typed(
@@ -82,23 +82,23 @@ def typed(
     leave_out: Sequence[list[str]] = (),
     options: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """Run a page's commands in their order, but for some: words -> what they printed.
+    """Run a page's commands in their order, but for some: line -> what it printed.
 
     Commands in `options` get these besides the page's. Launches are processes of their own; what
     only reads runs in this one, where it starts at once.
     """
     printed: dict[str, str] = {}
-    for program, *words in commands(text):
-        if [program, *words] in leave_out:
+    for program, *arguments in commands(text):
+        if [program, *arguments] in leave_out:
             continue
-        line = " ".join(words)
+        line = " ".join(arguments)
         if program != "capsweep":
-            printed[line] = run(shell.folder, program, *words)
-        elif words[0] == "run":
+            printed[line] = run(shell.folder, program, *arguments)
+        elif arguments[0] == "run":
             added = (*SHORTENED.get(line, ()), *options.get(line, ()))
-            printed[line] = capsweep(shell.folder, *words, *added)
+            printed[line] = capsweep(shell.folder, *arguments, *added)
         else:
-            answer = shell(*words, *options.get(line, ()))
+            answer = shell(*arguments, *options.get(line, ()))
             assert answer.code == 0, (line, answer.out + answer.err)
             printed[line] = answer.out
     return printed

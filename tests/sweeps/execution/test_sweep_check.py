@@ -275,11 +275,11 @@ def results(file: Path) -> list[Tried | CheckFailed]:
 @pytest.mark.parametrize("name", BUGS)
 @pytest.mark.usefixtures("unchecked")  # as a user sees it
 def test_a_bug_is_reported_with_its_line(tmp_path: Path, name: str) -> None:
-    before, after, words = BUGS[name]
+    before, after, message = BUGS[name]
     file, line = broken(tmp_path, before, after)
     failures = [result for result in results(file) if isinstance(result, CheckFailed)]
     assert failures
-    assert words in str(failures[0])
+    assert message in str(failures[0])
     if name not in WITHOUT_LINE:
         assert re.search(rf"line {line}[:)]", str(failures[0]))
         assert failures[0].line

@@ -105,10 +105,10 @@ def test_an_outbox_torn_at_any_byte_loses_the_torn_line_alone(cell: CellFolder) 
     for line in LINES[:3]:
         cell.append(line)
     outbox = cell.path / "outbox.jsonl"
-    whole = outbox.read_bytes()
-    for length in range(len(whole) + 1):
-        outbox.write_bytes(whole[:length])
-        num_whole = whole[:length].count(b"\n")
+    content = outbox.read_bytes()
+    for length in range(len(content) + 1):
+        outbox.write_bytes(content[:length])
+        num_whole = content[:length].count(b"\n")
         lines, offset = cell.read_outbox()
         assert repr(lines) == repr(LINES[:num_whole])
         cell.append(reported(9))

@@ -54,11 +54,11 @@ def _link(path: Path, victim: Path) -> None:
 
 
 @pytest.mark.parametrize("put", [_pipe, _link], ids=["pipe", "link"])
-@pytest.mark.parametrize("what", FILES)
+@pytest.mark.parametrize("case", FILES)
 def test_a_link_or_a_pipe_in_place_of_a_file_is_refused(
-    tmp_path: Path, what: str, put: Callable[[Path, Path], None]
+    tmp_path: Path, case: str, put: Callable[[Path, Path], None]
 ) -> None:
-    name, use = FILES[what]
+    name, use = FILES[case]
     cell = CellFolder(tmp_path / "cells", KEY)
     (cell.path / name).parent.mkdir(parents=True)
     (tmp_path / "victim").write_text("untouched\n")
@@ -68,8 +68,8 @@ def test_a_link_or_a_pipe_in_place_of_a_file_is_refused(
     assert (tmp_path / "victim").read_text() == "untouched\n"
 
 
-@pytest.mark.parametrize("what", FOLDERS)
-def test_a_cell_that_is_a_link_is_refused(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("case", FOLDERS)
+def test_a_cell_that_is_a_link_is_refused(tmp_path: Path, case: str) -> None:
     victim = CellFolder(tmp_path, "victim")
     victim.path.mkdir()
     for name in ("lock", "x.tmp", "final.json", "weights.safetensors", "evaluations"):
@@ -79,7 +79,7 @@ def test_a_cell_that_is_a_link_is_refused(tmp_path: Path, what: str) -> None:
     cell = CellFolder(tmp_path / "cells", KEY)
     cell.path.symlink_to(victim.path)
     with pytest.raises(BadInput, match="is a link or not a folder"):
-        FOLDERS[what](cell)
+        FOLDERS[case](cell)
     assert {path: path.read_text() for path in victim.path.iterdir()} == before
 
 
@@ -91,12 +91,12 @@ def test_evaluations_that_are_a_link_are_refused(cell: CellFolder, tmp_path: Pat
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
-@pytest.mark.parametrize("what", FOLDERS)
-def test_a_strangers_cell_is_refused(cell: CellFolder, what: str) -> None:
+@pytest.mark.parametrize("case", FOLDERS)
+def test_a_strangers_cell_is_refused(cell: CellFolder, case: str) -> None:
     cell.path.mkdir(parents=True, exist_ok=True)
     os.chown(cell.path, 54321, 54321)
     with pytest.raises(BadInput, match="belongs to user 54321"):
-        FOLDERS[what](cell)
+        FOLDERS[case](cell)
 
 
 UNREADABLE = {
@@ -107,12 +107,12 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.parametrize("what", UNREADABLE)
-def test_a_line_that_no_parser_takes_is_left_out(cell: CellFolder, what: str) -> None:
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_a_line_that_no_parser_takes_is_left_out(cell: CellFolder, case: str) -> None:
     cell.path.mkdir(parents=True, exist_ok=True)
     cell.append(start())
     with (cell.path / "outbox.jsonl").open("ab") as file:
-        file.write(UNREADABLE[what] + b"\n")
+        file.write(UNREADABLE[case] + b"\n")
     cell.append(reported(1))
     assert cell.read_outbox()[0] == [start(), reported(1)]
 

@@ -65,16 +65,16 @@ def out_of_gpu_memory(*, has_whole_gpu: bool) -> FailedAttempt:
 
 
 def test_what_ran_out_of_its_part_of_a_gpu_gets_twice_the_part_and_then_a_whole_one() -> None:
-    part, whole = (out_of_gpu_memory(has_whole_gpu=is_whole) for is_whole in (False, True))
+    part, whole_gpu = (out_of_gpu_memory(has_whole_gpu=is_whole) for is_whole in (False, True))
     assert restart_blameless([part]) == Retry(gpu="twice")
     assert restart_blameless([part, LOST, KILLED]) == Retry(gpu="twice"), "still"
     assert restart_blameless([part, part]) == Retry(gpu="whole")
-    assert restart_blameless([part, part, whole]) == GiveUp(reason=whole.reason)
+    assert restart_blameless([part, part, whole_gpu]) == GiveUp(reason=whole_gpu.reason)
 
 
 def test_what_ran_out_of_a_whole_gpu_is_tried_once_more_there() -> None:
-    whole = out_of_gpu_memory(has_whole_gpu=True)
-    next_try = restart_blameless([whole])
+    whole_gpu = out_of_gpu_memory(has_whole_gpu=True)
+    next_try = restart_blameless([whole_gpu])
     assert isinstance(next_try, Retry)
     assert not next_try.is_alone, "another machine has no larger GPU"
-    assert restart_blameless([whole, whole]) == GiveUp(reason=whole.reason)
+    assert restart_blameless([whole_gpu, whole_gpu]) == GiveUp(reason=whole_gpu.reason)

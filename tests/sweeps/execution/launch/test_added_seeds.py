@@ -23,9 +23,9 @@ def launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launches:
     return first
 
 
-def planned(launches: Launches, which: Sweep | None = None, **options: Any) -> Survey:
+def planned(launches: Launches, sweep: Sweep | None = None, **options: Any) -> Survey:
     places = {"storage": launches.storage.root, "tracking_uri": ADDRESS}
-    return survey_of(which or design(), LaunchOptions(**(places | options)))
+    return survey_of(sweep or design(), LaunchOptions(**(places | options)))
 
 
 def said(launches: Launches, capsys: pytest.CaptureFixture[str], **options: Any) -> str:
@@ -100,7 +100,7 @@ def test_seeds_that_the_first_launch_added_stay_too(
 
 
 @pytest.mark.parametrize(
-    ("which", "options", "gone"),
+    ("sweep", "options", "gone"),
     [
         (design(), {"seeds": (0, 1)}, "2"),
         (design(), {"add_seeds": None, "seeds": (0, 2)}, "1"),
@@ -111,10 +111,10 @@ def test_seeds_that_the_first_launch_added_stay_too(
     ids=["seeds by option", "another by option", "a seed of the file", "an arm", "epochs"],
 )
 def test_what_would_be_dropped_is_refused(
-    launches: Launches, which: Sweep, options: dict[str, Any], gone: str | None
+    launches: Launches, sweep: Sweep, options: dict[str, Any], gone: str | None
 ) -> None:
     launches.run(add_seeds=(2,))
-    refusal = planned(launches, which, **options).refusal
+    refusal = planned(launches, sweep, **options).refusal
     assert refusal is not None
     assert ("seeds" in refusal) == (gone is not None)
     assert gone is None or f"the seeds {gone} are not in it" in refusal

@@ -137,9 +137,11 @@ def test_it_does_not_begin_where_that_may_be_of_no_use(
 
 
 @pytest.mark.usefixtures("small_machine")
-@pytest.mark.parametrize("which", ["quikstart", "mine.py", Path("mine.py")])
-def test_it_does_not_begin_where_there_is_no_such_sweep(tmp_path: Path, which: str | Path) -> None:
-    with early_engine(which, LaunchOptions(storage=tmp_path)) as begun:
+@pytest.mark.parametrize("launchable", ["quikstart", "mine.py", Path("mine.py")])
+def test_it_does_not_begin_where_there_is_no_such_sweep(
+    tmp_path: Path, launchable: str | Path
+) -> None:
+    with early_engine(launchable, LaunchOptions(storage=tmp_path)) as begun:
         assert begun is None
 
 
@@ -154,10 +156,10 @@ def test_one_that_breaks_at_once_leaves_it_to_the_launch_to_say_why(
 
 def test_a_refused_launch_writes_nothing_and_leaves_no_process(tmp_path: Path) -> None:
     program = "import sys; from sweeps.cli import main; sys.exit(main())"
-    words = [sys.executable, "-c", program, "run", "quickstart", "--seeds", "0", "--add-seeds", "1"]
+    command = [sys.executable, "-c", program, "run", "quickstart", "--seeds=0", "--add-seeds=1"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     ended = subprocess.run(
-        words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 2
     assert "--seeds replaces the list of seeds" in ended.stderr
@@ -195,8 +197,8 @@ except sweeps.BadInput as error:
 
 def test_from_python_it_begins_too_before_torch_is_loaded(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    words = [sys.executable, "-c", FROM_PYTHON]
-    lines = subprocess.check_output(words, cwd=tmp_path, env=environment, text=True).splitlines()
+    command = [sys.executable, "-c", FROM_PYTHON]
+    lines = subprocess.check_output(command, cwd=tmp_path, env=environment, text=True).splitlines()
     assert lines[:2] == ["begun False", "ended True"]
     assert lines[2].startswith("--seeds replaces the list of seeds")
     assert not list(tmp_path.iterdir())

@@ -169,11 +169,11 @@ def test_a_design_takes_the_place_of_an_earlier_search(scene: Scene) -> None:
 def test_a_reader_sees_a_log_that_was_written_anew(scene: Scene) -> None:
     scene.grow(2)
     reader = scene.reader()
-    whole = reader.shared()
+    shared = reader.shared()
     write_log(scene.storage.journals, "example", [Declared(manifest=manifest())])
     assert manifest_of(entries_of(reader.shared())) == manifest()
-    write_log(scene.storage.journals, "example", entries_of(whole))
-    assert reader.shared() == whole
+    write_log(scene.storage.journals, "example", entries_of(shared))
+    assert reader.shared() == shared
 
 
 def test_a_log_that_is_empty_is_begun(tmp_path: Path) -> None:
@@ -188,13 +188,13 @@ def test_a_log_that_is_empty_is_begun(tmp_path: Path) -> None:
 def test_a_log_that_is_too_large_counts_as_damaged(scene: Scene) -> None:
     scene.grow()
     reader = scene.reader()
-    whole = reader.shared()
+    shared = reader.shared()
     os.truncate(scene.path, 20 * 2**30)  # it takes no room on the disk
     assert stored_manifest(scene.storage.journals, "example") is None
     with pytest.raises(BadInput, match="too large to be read"):
         reader.shared()
-    write_log(scene.storage.journals, "example", entries_of(whole))
-    assert reader.shared() == whole
+    write_log(scene.storage.journals, "example", entries_of(shared))
+    assert reader.shared() == shared
 
 
 @pytest.mark.parametrize("damaged", [b"", b"{}", b"garbage", b"garbage\n"])
@@ -202,13 +202,13 @@ def test_a_damaged_log_is_refused_each_time_and_read_again_when_it_is_back(
     scene: Scene, damaged: bytes
 ) -> None:
     scene.grow()
-    reader, whole = scene.reader(), scene.path.read_bytes()
+    reader, content = scene.reader(), scene.path.read_bytes()
     shared = reader.shared()
-    assert shared == LogLines(whole).shared() == text_of(entries_of(whole))
-    scene.path.write_bytes(whole[:100] + b"\n" + damaged + whole[100:])
+    assert shared == LogLines(content).shared() == text_of(entries_of(content))
+    scene.path.write_bytes(content[:100] + b"\n" + damaged + content[100:])
     for asked in (scene.reader(), scene.reader()):
         with pytest.raises(BadInput, match=r"is damaged .line 1 is not as it was written.*repair"):
             asked.shared()
     assert stored_manifest(scene.storage.journals, "example") is None
-    scene.path.write_bytes(whole)
+    scene.path.write_bytes(content)
     assert scene.reader().shared() == shared

@@ -72,8 +72,8 @@ def test_those_that_are_lost_once_carried_are_carried_again(
     lost: list[bool] = []
     finish = RecorderHere.finish
 
-    def finish_and_lose(recorder: RecorderHere, *words: Any) -> bool:
-        is_carried = finish(recorder, *words)
+    def finish_and_lose(recorder: RecorderHere, *arguments: Any) -> bool:
+        is_carried = finish(recorder, *arguments)
         trials = launches.store.backend.live("trial")
         if not lost and any("evaluation" in name for run in trials for name in run.facts):
             lost.append(True)

@@ -64,9 +64,9 @@ class Place:
     def cell(self, key: str) -> CellFolder:
         return CellFolder(self.storage.cells, key)
 
-    def keep(self, words: str) -> WeightsDeleted:
-        which = weights_to_keep(words)
-        return keep_weights(self.manifest, which, self.storage, self.store, writer=self.records)
+    def keep(self, option: str) -> WeightsDeleted:
+        kept = weights_to_keep(option)
+        return keep_weights(self.manifest, kept, self.storage, self.store, writer=self.records)
 
     def here(self) -> set[tuple[str, int]]:
         """Return the cells whose folders hold weights."""
@@ -88,19 +88,19 @@ ALL = GOOD | {("bad", 0), ("bad", 1)}
 
 
 @pytest.mark.parametrize(
-    ("words", "which"),
+    ("option", "kept"),
     [("all", WeightsToKeep(None)), ("none", WeightsToKeep(0)), ("best:3", WeightsToKeep(3))],
 )
-def test_whose_weights_are_kept_is_said_in_a_word(words: str, which: WeightsToKeep) -> None:
-    assert weights_to_keep(words) == which
+def test_whose_weights_are_kept_is_said_in_a_word(option: str, kept: WeightsToKeep) -> None:
+    assert weights_to_keep(option) == kept
 
 
 @pytest.mark.parametrize(
-    "words", ["", "All", "best", "best:", "best:0", "best:-1", "best:1.5", "best:3x", "best: 3"]
+    "option", ["", "All", "best", "best:", "best:0", "best:-1", "best:1.5", "best:3x", "best: 3"]
 )
-def test_other_words_are_refused_in_one_sentence(words: str) -> None:
+def test_other_words_are_refused_in_one_sentence(option: str) -> None:
     with pytest.raises(BadInput, match=r"'all', 'none' or 'best:K' .* given was '") as error:
-        weights_to_keep(words)
+        weights_to_keep(option)
     assert error.value.exit_code == 2
 
 

@@ -43,9 +43,9 @@ def sweep(arms: dict[str, dict[str, Any]] = ARMS, **changes: Any) -> Sweep:
     return Sweep(**(settings | changes))
 
 
-def refusal(which: Any, **changes: Any) -> str:
+def refusal(launchable: Any, **changes: Any) -> str:
     with pytest.raises(BadInput) as caught:
-        define(which, Changes(**changes), ())
+        define(launchable, Changes(**changes), ())
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -185,9 +185,9 @@ def test_parts_of_a_sweep_without_a_file_are_refused() -> None:
     assert refusal(sweep(parts=(Mine,))).startswith("The sweep 'example' has parts of its own")
 
 
-@pytest.mark.parametrize("which", ["", "nosuch", "no/such", "no.py", Path("no.py")])
-def test_a_sweep_that_is_not_there_is_one_sentence(which: str | Path) -> None:
-    assert refusal(which)
+@pytest.mark.parametrize("launchable", ["", "nosuch", "no/such", "no.py", Path("no.py")])
+def test_a_sweep_that_is_not_there_is_one_sentence(launchable: str | Path) -> None:
+    assert refusal(launchable)
 
 
 @pytest.mark.parametrize(

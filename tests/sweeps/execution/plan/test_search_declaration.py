@@ -164,7 +164,7 @@ def test_what_a_changed_search_would_drop_is_all_that_is_not_in_it() -> None:
     existing = proposed(searched(seeds=(0,), confirm=confirm()), 2).manifest
     places = [("base", 101, "a" * 20), (existing.arms[1].name, 101, "b" * 20)]
     cells = [ManifestCell(arm=arm, seed=seed, trial_key=key) for arm, seed, key in places]
-    whole = existing.model_copy(update={"cells": (*existing.cells, *cells)})
+    current = existing.model_copy(update={"cells": (*existing.cells, *cells)})
     new = searched(space=FEW_POINTS, trials=4, confirm=confirm()).manifest
     assert new.cells == existing.cells[:1], "plan finds the base alone"
     sentence = (
@@ -172,7 +172,7 @@ def test_what_a_changed_search_would_drop_is_all_that_is_not_in_it() -> None:
         "was launched with, give it another name (--name NEW), which may --warm-start example, or "
     )
     with pytest.raises(BadInput, match=re.escape(sentence)):
-        check_dropped_cells(whole, new)
+        check_dropped_cells(current, new)
 
 
 def test_a_search_by_other_rules_is_refused() -> None:

@@ -76,10 +76,10 @@ def test_the_sentence_names_twenty_arms_and_counts_the_rest() -> None:
 
 def test_a_grid_that_skips_them_keeps_the_keys_of_the_others_and_says_what_is_missing() -> None:
     built = {name: levels for name, levels in FACTORS.items() if name != "model.conv_stride"}
-    whole = manifest_of(FullFactorial(factors=built))
+    smaller = manifest_of(FullFactorial(factors=built))
     manifest = manifest_of(FullFactorial(factors=FACTORS, skip_unbuildable=True))
     assert len(manifest.arms) == 6
-    assert {cell.trial_key for cell in whole.cells} < {cell.trial_key for cell in manifest.cells}
+    assert {cell.trial_key for cell in smaller.cells} < {cell.trial_key for cell in manifest.cells}
     assert manifest.design
     assert [*manifest.design.left_out] == UNBUILDABLE
     assert manifest.baseline == "conv_kernel=3, conv_stride=1, batch_size=200", "the base"

@@ -35,7 +35,7 @@ def _learning_soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory, definition: SweepDefinition) -> World:
+def ended(tmp_path_factory: pytest.TempPathFactory, definition: SweepDefinition) -> World:
     """A search of several trials at once, ended."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Search, "num_startup", 2)
@@ -53,12 +53,12 @@ def borders(world: World) -> list[int]:
 
 def cut(world: World, folder: Path, num_bytes: int, *, in_store: bool) -> World:
     """Return a copy of a world whose log has lost its end, and so has that in the store."""
-    left = world.copy(folder)
-    path = log_path(left.journals, "example")
+    copy = world.copy(folder)
+    path = log_path(copy.journals, "example")
     path.write_bytes(path.read_bytes()[:num_bytes])
     if in_store:
-        left.publish(SweepLog(left.journals, "example"))
-    return left
+        copy.publish(SweepLog(copy.journals, "example"))
+    return copy
 
 
 def drawn(count: int) -> list[float]:
@@ -68,13 +68,13 @@ def drawn(count: int) -> list[float]:
 
 @pytest.mark.parametrize("share", drawn(8))
 def test_with_the_store_intact_the_search_is_the_same(
-    whole: World, tmp_path: Path, definition: SweepDefinition, share: float
+    ended: World, tmp_path: Path, definition: SweepDefinition, share: float
 ) -> None:
-    unbroken = Unbroken(whole, Launch(whole, definition, score))
-    size = borders(whole)[-1]
-    for number, num_bytes in enumerate((int(share * size), border_before(whole, share))):
-        left = cut(whole, tmp_path / str(number), num_bytes, in_store=False)
-        unbroken.expect_same(left, Launch(left, definition, score).run())
+    unbroken = Unbroken(ended, Launch(ended, definition, score))
+    size = borders(ended)[-1]
+    for number, num_bytes in enumerate((int(share * size), border_before(ended, share))):
+        copy = cut(ended, tmp_path / str(number), num_bytes, in_store=False)
+        unbroken.expect_same(copy, Launch(copy, definition, score).run())
 
 
 def border_before(world: World, share: float) -> int:
@@ -84,22 +84,22 @@ def border_before(world: World, share: float) -> int:
 
 @pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.nightly)])
 def test_cut_here_and_in_the_store_nothing_is_trained_or_numbered_twice(
-    whole: World, tmp_path: Path, definition: SweepDefinition, every: int
+    ended: World, tmp_path: Path, definition: SweepDefinition, every: int
 ) -> None:
-    ends = borders(whole)
+    ends = borders(ended)
     torn = [int(share * ends[-1]) for share in drawn(20)]
     for number, num_bytes in enumerate([*ends[::every], *torn[::every]]):
-        left = cut(whole, tmp_path / str(number), num_bytes, in_store=True)
-        unnamed = trials(left).keys() - named(left)
-        manifest = Launch(left, definition, score).run(num_concurrent=NUM_CONCURRENT).manifest
+        copy = cut(ended, tmp_path / str(number), num_bytes, in_store=True)
+        unnamed = trials(copy).keys() - named(copy)
+        manifest = Launch(copy, definition, score).run(num_concurrent=NUM_CONCURRENT).manifest
         expect_valid(manifest)
         assert not manifest.is_growing
-        assert set(left.epochs_trained().values()) == {1}, "nothing is trained twice"
-        expect_own_numbers(left, manifest)
+        assert set(copy.epochs_trained().values()) == {1}, "nothing is trained twice"
+        expect_own_numbers(copy, manifest)
         assert manifest.search
         is_cut = bool(unnamed) and num_bytes >= ends[1]  # else the log is gone, and begins anew
         assert bool(manifest.search.cut_note) == is_cut, num_bytes
-        again = Launch(left, definition, score).run()
+        again = Launch(copy, definition, score).run()
         assert (again.started, again.manifest) == ([], manifest)
 
 
@@ -144,11 +144,11 @@ def test_a_trial_that_was_stopped_stays_stopped_though_its_verdict_is_lost(tmp_p
     launch.run(num_concurrent=4)  # the base and three proposals
     assert Stop(first[0], 2, 0.45) in launch.decisions()
     trained = world.epochs_trained()
-    left = cut(world, tmp_path / "left", 0, in_store=True)
-    again = Launch(left, definition, worse_first).run()
+    copy = cut(world, tmp_path / "left", 0, in_store=True)
+    again = Launch(copy, definition, worse_first).run()
     assert Stop(first[0], 2, 0.45) in again.decisions()
     assert (again.started, again.manifest) == ([], launch.manifest)
-    assert left.epochs_trained() == trained
+    assert copy.epochs_trained() == trained
 
 
 def test_a_design_needs_its_definition_alone(tmp_path: Path) -> None:

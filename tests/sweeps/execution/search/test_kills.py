@@ -159,9 +159,9 @@ def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
     snapshots = Snapshots(world, tmp_path / "killed")
     unbroken = Unbroken(world, Launch(world, definition, score, step=snapshots).run())
     assert len(snapshots.taken) > 80
-    for number, left in enumerate(snapshots.taken[first::2]):
+    for number, killed in enumerate(snapshots.taken[first::2]):
         # without a store the log alone has to be enough
-        resumed = left if number % 3 else replace(left, has_store=False)
+        resumed = killed if number % 3 else replace(killed, has_store=False)
         unbroken.expect_same(resumed, Launch(resumed, definition, score).run())
 
 
@@ -195,14 +195,14 @@ def test_seeds_of_a_proposal_are_stopped_together_where_a_kill_came_between(
 ) -> None:
     def step() -> None:
         stops = [verdict for launch in begun for verdict in launch.verdicts() if verdict.is_stop]
-        if len(stops) == 1 and not left:
-            left.append(world.copy(tmp_path / "killed"))
+        if len(stops) == 1 and not killed:
+            killed.append(world.copy(tmp_path / "killed"))
 
-    world, begun, left = World(tmp_path / "world"), list[Launch](), list[World]()
+    world, begun, killed = World(tmp_path / "world"), list[Launch](), list[World]()
     two = searched(trials=NUM_TRIALS, sampler="random", seeds=(0, 1))
     begun.append(Launch(world, two, falling_back, step=step))
     begun[0].run(num_concurrent=2)
-    launch = Launch(left[0], two, falling_back).run(num_concurrent=2)
+    launch = Launch(killed[0], two, falling_back).run(num_concurrent=2)
     stopped = Counter(cell.arm for cell in launch.manifest.cells if cell.stopped)
     assert len(stopped) > 2
     assert set(stopped.values()) == {2}

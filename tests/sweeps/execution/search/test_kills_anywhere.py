@@ -101,18 +101,18 @@ def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
     tmp_path: Path, made: Callable[[], Case], every: int
 ) -> None:
     case = made()
-    world, left, steps = World(tmp_path / "unbroken"), list[World](), count(1)
+    world, copies, steps = World(tmp_path / "unbroken"), list[World](), count(1)
 
     def step() -> None:
         if next(steps) % every == 0:
-            left.append(world.copy(tmp_path / f"killed {len(left)}"))
+            copies.append(world.copy(tmp_path / f"killed {len(copies)}"))
 
     begun = case.begun or case.definition
-    whole = Launch(world, begun, case.score, step=step).run()
-    assert case.is_reached(whole.manifest)
-    assert len(left) > 50 / every
-    unbroken = Unbroken(world, whole)
-    for number, copy in enumerate(left):
+    ended = Launch(world, begun, case.score, step=step).run()
+    assert case.is_reached(ended.manifest)
+    assert len(copies) > 50 / every
+    unbroken = Unbroken(world, ended)
+    for number, copy in enumerate(copies):
         # without a store the log alone has to be enough
         resumed = copy if number % 3 else replace(copy, has_store=False)
         has_begun = resumed.current() is not None or (resumed.journals / "example.jsonl").exists()

@@ -79,17 +79,17 @@ def test_the_change_that_helps_most_is_taken_first_and_the_path_is_trained_anew(
 @pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.nightly)])
 def test_killed_at_any_step_and_run_again_it_is_the_same_path(tmp_path: Folder, every: int) -> None:
     definition = path(seeds=(0,), choosing_seeds=(101,))
-    world, left = World(tmp_path / "unbroken"), list[World]()
+    world, copies = World(tmp_path / "unbroken"), list[World]()
 
     steps = count()
 
     def snapshot() -> None:
         if next(steps) % every == 0:
-            left.append(world.copy(tmp_path / f"killed {len(left)}"))
+            copies.append(world.copy(tmp_path / f"killed {len(copies)}"))
 
     unbroken = Launch(world, definition, score, step=snapshot).run()
-    assert len(left) > 60 / every
-    for number, copy in enumerate(left):
+    assert len(copies) > 60 / every
+    for number, copy in enumerate(copies):
         resumed = copy if number % 2 else World(copy.root, has_store=False)
         launch = Launch(resumed, definition, score).run()
         assert launch.manifest == unbroken.manifest
@@ -97,7 +97,7 @@ def test_killed_at_any_step_and_run_again_it_is_the_same_path(tmp_path: Folder, 
 
 
 @pytest.mark.parametrize(
-    ("fields", "words"),
+    ("fields", "sentence"),
     [
         ({"seeds": (101,)}, "The seed 101 is one of those that choose"),
         ({"changes": {**CHANGES, "more": {"batch_size": 9}}}, "both change 'batch_size'"),
@@ -109,5 +109,5 @@ def test_killed_at_any_step_and_run_again_it_is_the_same_path(tmp_path: Folder, 
         ({"changes": {"a": {"batch_size": 7}, "b": {"data.split_seed": 0}}}, "changes nothing of"),
     ],
 )
-def test_what_is_no_path_is_refused(fields: dict[str, Any], words: str) -> None:
-    assert words in refused(**fields)
+def test_what_is_no_path_is_refused(fields: dict[str, Any], sentence: str) -> None:
+    assert sentence in refused(**fields)

@@ -123,12 +123,12 @@ def test_what_another_sweep_brings_to_its_end_waits_no_longer(
     definition, values = random(trials=4, scheduler=HALF), of(0.1, 0.3, 0.5, 0.6)
     with pytest.raises(Killed):
         Launch(world, definition, values, step=KillAfter(60)).run()
-    left = world.resumed(definition)
-    cell = next(cell for cell in left.manifest.cells if cell.trial_key in left.waiting)
-    train_elsewhere(world, TrialJob(cells=str(world.cells), spec=left.spec(cell)), values)
+    resumed = world.resumed(definition)
+    cell = next(cell for cell in resumed.manifest.cells if cell.trial_key in resumed.waiting)
+    train_elsewhere(world, TrialJob(cells=str(world.cells), spec=resumed.spec(cell)), values)
     launch = run(definition, values)
     assert not launch.plan.known.waiting
-    assert launch.observations()[number_of(left.spec(cell))].state == "complete"
+    assert launch.observations()[number_of(resumed.spec(cell))].state == "complete"
     assert set(world.epochs_trained().values()) == {1}
 
 
@@ -198,9 +198,9 @@ def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
     snapshots = Snapshots(world, tmp_path / "killed")
     unbroken = Unbroken(world, Launch(world, definition, score, step=snapshots).run())
     assert len(snapshots.taken) > 80
-    for number, left in enumerate(snapshots.taken[::3]):
+    for number, killed in enumerate(snapshots.taken[::3]):
         # without a store the log alone has to be enough
-        resumed = left if number % 2 else replace(left, has_store=False)
+        resumed = killed if number % 2 else replace(killed, has_store=False)
         unbroken.expect_same(resumed, Launch(resumed, definition, score).run())
 
 
@@ -210,11 +210,11 @@ def test_a_driver_that_has_lost_its_log_comes_to_the_same(
     world = World(tmp_path / "unbroken")
     snapshots = Snapshots(world, tmp_path / "killed")
     launch = Launch(world, definition, score, step=snapshots).run()
-    whole = test_kills.came_to(world, launch)
-    for left in snapshots.taken[::12]:
-        shutil.rmtree(left.journals)
-        outcome = test_kills.came_to(left, Launch(left, definition, score).run())
-        assert outcome | {"noted": 0} == whole | {"noted": 0}
+    expected = test_kills.came_to(world, launch)
+    for killed in snapshots.taken[::12]:
+        shutil.rmtree(killed.journals)
+        outcome = test_kills.came_to(killed, Launch(killed, definition, score).run())
+        assert outcome | {"noted": 0} == expected | {"noted": 0}
 
 
 @pytest.mark.parametrize("at_step", range(1, 10))

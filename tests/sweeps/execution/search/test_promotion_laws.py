@@ -43,14 +43,14 @@ class Watched(SearchRun):
 
     def _expect_promotion(self, arm: str, rung: int) -> None:
         seeds = len(self.plan.seeds)
-        whole = {name for name, count in self.came[rung].items() if count == seeds}
-        assert arm in whole, "all of its seeds are there"
+        arrived = {name for name, count in self.came[rung].items() if count == seeds}
+        assert arm in arrived, "all of its seeds are there"
         worth = self.value(arm)
-        assert all(worth <= self.value(other) for other in whole - self.gone[rung])
+        assert all(worth <= self.value(other) for other in arrived - self.gone[rung])
         if len(self.known.params) < self.plan.trials:
-            num_lost = sum(map(math.isnan, self.values))
-            most = math.floor((len(whole) + num_lost) * self.plan.scheduler.surviving_share + 1e-9)
-            assert sum(self.value(other) < worth for other in whole) < most
+            num_judged = len(arrived) + sum(map(math.isnan, self.values))
+            most = math.floor(num_judged * self.plan.scheduler.surviving_share + 1e-9)
+            assert sum(self.value(other) < worth for other in arrived) < most
 
     def value(self, arm: str) -> float:
         return self.values[self.known.names.index(arm)]

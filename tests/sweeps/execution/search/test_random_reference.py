@@ -109,19 +109,19 @@ def test_a_point_that_promotion_gave_up_is_trained_on_after_a_kill(
     def step() -> None:
         for launch in begun:
             kinds = [type(decision) for decision in launch.decisions()]
-            if kinds[-1:] == [ProposeRandom] and resumed_cells(launch) and not left:
-                left.append(world.copy(tmp_path / "killed"))
+            if kinds[-1:] == [ProposeRandom] and resumed_cells(launch) and not killed:
+                killed.append(world.copy(tmp_path / "killed"))
 
     definition = with_reference(space=SIX_POINTS, trials=5, scheduler=HALF)
-    begun, left = list[Launch](), list[World]()
+    begun, killed = list[Launch](), list[World]()
     begun.append(Launch(world, definition, by_rate, step=step))
-    whole = begun[0].run()
+    unbroken = begun[0].run()
     no_end = KillAfter(1000)
-    launch = Launch(left[0], definition, by_rate, step=no_end).run()
+    launch = Launch(killed[0], definition, by_rate, step=no_end).run()
     assert resumed_cells(launch)
-    assert launch.manifest == whole.manifest
-    assert all(left[0].folder(c.trial_key).is_filled() for c in resumed_cells(launch))
-    assert set(left[0].epochs_trained().values()) == {1}
+    assert launch.manifest == unbroken.manifest
+    assert all(killed[0].folder(c.trial_key).is_filled() for c in resumed_cells(launch))
+    assert set(killed[0].epochs_trained().values()) == {1}
 
 
 def test_a_longer_search_gives_up_what_it_has_drawn_and_it_is_trained_on(
@@ -129,10 +129,10 @@ def test_a_longer_search_gives_up_what_it_has_drawn_and_it_is_trained_on(
 ) -> None:
     def step() -> None:
         drawn = [e for launch in begun for e in launch.decisions() if isinstance(e, ProposeRandom)]
-        if len(drawn) == 3 and not left:
-            left.append(world.copy(tmp_path / "killed"))
+        if len(drawn) == 3 and not killed:
+            killed.append(world.copy(tmp_path / "killed"))
 
-    begun, left = list[Launch](), list[World]()
+    begun, killed = list[Launch](), list[World]()
     begun.append(
         Launch(
             world, with_reference(space=SIX_POINTS, trials=3, scheduler=HALF), by_rate, step=step
@@ -140,11 +140,11 @@ def test_a_longer_search_gives_up_what_it_has_drawn_and_it_is_trained_on(
     )
     begun[0].run(num_concurrent=4)
     longer = with_reference(space=SIX_POINTS, trials=6, scheduler=HALF)
-    launch = Launch(left[0], longer, by_rate).run(num_concurrent=4)
+    launch = Launch(killed[0], longer, by_rate).run(num_concurrent=4)
     drawn = {cell.trial_key for cell in launch.manifest.cells if cell.arm in rates(launch)}
     waited = {decision.trial_key for decision in launch.decisions() if isinstance(decision, Pause)}
     assert {cell.trial_key for cell in resumed_cells(launch)} & drawn & waited
-    assert all(left[0].folder(key).is_filled() for key in drawn)
+    assert all(killed[0].folder(key).is_filled() for key in drawn)
     assert not launch.manifest.is_growing
 
 

@@ -44,13 +44,13 @@ def test_a_new_search_has_nothing() -> None:
 
 
 def test_the_log_here_alone_is_enough() -> None:
-    left = earlier(searched(), 3)
-    assert resumed_from(searched(), here=left) == left
+    here = earlier(searched(), 3)
+    assert resumed_from(searched(), here=here) == here
 
 
 def test_the_log_in_the_store_alone_is_enough() -> None:
-    left = earlier(searched(), 3)
-    assert resumed_from(searched(), stored=left) == left
+    stored = earlier(searched(), 3)
+    assert resumed_from(searched(), stored=stored) == stored
 
 
 @pytest.mark.parametrize("count", [0, 2, 3, 5])
@@ -119,9 +119,9 @@ def test_what_another_definition_has_proposed_is_not_taken_over() -> None:
 def test_what_another_definition_has_proposed_in_between_changes_nothing() -> None:
     first, second = searched(sampler="random"), searched(sampler="tpe")
     entries = [*log_of(earlier(first, 2)), *log_of(proposed(second, 3)), *log_of(first)]
-    for definition, left in ((first, earlier(first, 2)), (second, proposed(second, 3))):
+    for definition, expected in ((first, earlier(first, 2)), (second, proposed(second, 3))):
         known = EarlierLog(entries, ()).decisions(definition.decided_by)
-        assert resumed(definition, known) == left
+        assert resumed(definition, known) == expected
 
 
 def test_fewer_trials_leave_the_first_ones() -> None:
@@ -144,47 +144,47 @@ def confirmed(definition: SweepDefinition) -> SweepDefinition:
 
 
 def test_what_was_chosen_stays_chosen() -> None:
-    left = confirmed(searched(trials=3, confirm=confirm(1)))
-    assert resumed_from(searched(trials=3, confirm=confirm(1)), stored=left) == left
+    stored = confirmed(searched(trials=3, confirm=confirm(1)))
+    assert resumed_from(searched(trials=3, confirm=confirm(1)), stored=stored) == stored
 
 
 def test_a_longer_search_chooses_anew() -> None:
-    left = confirmed(searched(trials=3, confirm=confirm(1)))
+    here = confirmed(searched(trials=3, confirm=confirm(1)))
     longer = searched(trials=4, confirm=confirm(1))
-    assert resumed_from(longer, here=left) == proposed(longer, 3)
+    assert resumed_from(longer, here=here) == proposed(longer, 3)
 
 
 def test_another_confirmation_chooses_anew() -> None:
-    left = confirmed(searched(trials=3, confirm=confirm(1)))
+    here = confirmed(searched(trials=3, confirm=confirm(1)))
     for other in (confirm(2), confirm(1, (102,)), None):
         definition = searched(trials=3, confirm=other)
-        assert resumed_from(definition, here=left) == proposed(definition, 3)
+        assert resumed_from(definition, here=here) == proposed(definition, 3)
 
 
 def test_a_log_that_starts_over_has_no_earlier_decisions(tmp_path: Path) -> None:
-    left = earlier(searched(), 3)
+    definition = earlier(searched(), 3)
     log = SweepLog(tmp_path, "example")
-    log.declare(left.declared, left.decisions)
-    log.declare(left.declared, num_starts=1)
-    log.declare(left.declared, num_starts=1)
-    for decisions in ((), left.decisions):
+    log.declare(definition.declared, definition.decisions)
+    log.declare(definition.declared, num_starts=1)
+    log.declare(definition.declared, num_starts=1)
+    for decisions in ((), definition.decisions):
         for entry in decisions:  # the same again
             log.append(entry)
         entries = stored_entries(tmp_path, "example")
-        assert EarlierLog(entries, ()).decisions(left.decided_by) == list(decisions)
-        assert EarlierLog(entries, ()).num_starts(left.decided_by) == 1
+        assert EarlierLog(entries, ()).decisions(definition.decided_by) == list(decisions)
+        assert EarlierLog(entries, ()).num_starts(definition.decided_by) == 1
 
 
 def test_declaring_the_same_again_writes_nothing(tmp_path: Path) -> None:
-    left = earlier(searched(), 3)
+    definition = earlier(searched(), 3)
     for _ in range(3):
-        SweepLog(tmp_path, "example").declare(left.declared, left.decisions)
-    assert stored_entries(tmp_path, "example") == log_of(left)
+        SweepLog(tmp_path, "example").declare(definition.declared, definition.decisions)
+    assert stored_entries(tmp_path, "example") == log_of(definition)
 
 
 def test_a_log_gets_the_decisions_that_only_the_store_has(tmp_path: Path) -> None:
-    left = earlier(searched(), 3)
+    definition = earlier(searched(), 3)
     log = SweepLog(tmp_path, "example")
-    log.declare(left.declared, left.decisions[:2])
-    log.declare(left.declared, left.decisions)
-    assert stored_entries(tmp_path, "example") == log_of(left)
+    log.declare(definition.declared, definition.decisions[:2])
+    log.declare(definition.declared, definition.decisions)
+    assert stored_entries(tmp_path, "example") == log_of(definition)

@@ -140,13 +140,13 @@ def test_a_proposal_that_is_the_base_is_trained_once_and_observed_for_both(
 
 def test_of_several_at_once_each_is_handed_out_once(world: World) -> None:
     launch = Launch(world, random(trials=4, space=FEW_POINTS), falling)
-    given: list[str] = []
+    handed_out: list[str] = []
     while isinstance(job := launch.queue.next(), Job):
-        given.extend(job.trial_keys)
+        handed_out.extend(job.trial_keys)
     assert job is Next.WAIT, "for those that run"
     keys = [cell.trial_key for cell in launch.manifest.cells]
     assert len(keys) == 5
-    assert given == list(dict.fromkeys(keys))
+    assert handed_out == list(dict.fromkeys(keys))
 
 
 def test_a_proposal_that_another_sweep_has_trained_is_not_trained_again(

@@ -92,17 +92,17 @@ def test_what_is_best_on_validation_is_trained_anew_on_fresh_seeds(tmp_path: Pat
 @pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.nightly)])
 def test_killed_at_any_step_and_run_again_it_chooses_the_same(tmp_path: Path, every: int) -> None:
     definition = tuned(seeds=(0,), nuisance={RATE: RATES[:2]})
-    world, left = World(tmp_path / "unbroken"), list[World]()
+    world, copies = World(tmp_path / "unbroken"), list[World]()
 
     steps = count()
 
     def snapshot() -> None:
         if next(steps) % every == 0:
-            left.append(world.copy(tmp_path / f"killed {len(left)}"))
+            copies.append(world.copy(tmp_path / f"killed {len(copies)}"))
 
     unbroken = Launch(world, definition, score, step=snapshot).run()
-    assert len(left) > 60 / every
-    for number, copy in enumerate(left):
+    assert len(copies) > 60 / every
+    for number, copy in enumerate(copies):
         resumed = copy if number % 2 else World(copy.root, has_store=False)
         launch = Launch(resumed, definition, score).run()
         assert launch.manifest == unbroken.manifest

@@ -153,5 +153,5 @@ def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
     assert launch.manifest.search.confirmation.arms
     expect_valid(launch.manifest)
     assert len(snapshots.taken) > 60
-    for left in snapshots.taken[::every]:
-        unbroken.expect_same(left, Launch(left, definition, score).run())
+    for killed in snapshots.taken[::every]:
+        unbroken.expect_same(killed, Launch(killed, definition, score).run())

@@ -85,9 +85,9 @@ def test_a_manifest_counts_them_and_says_why() -> None:
     assert many.unbuildable
     assert many.unbuildable.num_tried == 64
     assert 30 < many.unbuildable.number < 50
-    whole = searched().manifest.search
-    assert whole
-    assert "unbuildable" not in whole.model_dump_json()
+    declared = searched().manifest.search
+    assert declared
+    assert "unbuildable" not in declared.model_dump_json()
 
 
 def test_a_sampler_learns_of_them_as_infeasible() -> None:
@@ -97,11 +97,11 @@ def test_a_sampler_learns_of_them_as_infeasible() -> None:
         assert isinstance(plan, Search)
         measures = Measures(plan, definition.sweep)
         history = [({RATE: 1e-3, KERNEL: 3}, complete(0.1))]
-        *broken, whole = study_of(plan, history, measures=measures, rejected=rejected).trials
+        *broken, built = study_of(plan, history, measures=measures, rejected=rejected).trials
         assert broken
         assert all(trial.params[KERNEL] > LARGEST for trial in broken)
         assert {max(trial.constraints.values()) for trial in broken} == {1.0}
-        assert max(whole.constraints.values()) == -1.0
+        assert max(built.constraints.values()) == -1.0
 
 
 def test_a_limit_does_not_count_them_as_small() -> None:

@@ -24,10 +24,10 @@ def free(folder: Path) -> int:
 
 def two_arms() -> Manifest:
     """Return a manifest of an arm with many parameters and one with few."""
-    whole = manifest(arms=("many", "few"), seeds=(0, 1))
+    plain = manifest(arms=("many", "few"), seeds=(0, 1))
     sizes = {"many": MANY, "few": FEW}
-    arms = [arm.model_copy(update={"num_parameters": sizes[arm.name]}) for arm in whole.arms]
-    return whole.model_copy(update={"arms": tuple(arms)})
+    arms = [arm.model_copy(update={"num_parameters": sizes[arm.name]}) for arm in plain.arms]
+    return plain.model_copy(update={"arms": tuple(arms)})
 
 
 def estimated(

@@ -315,8 +315,8 @@ def test_the_terminal_is_given_back(tmp_path: Path, how: tuple[str, ...]) -> Non
     log = tmp_path / "logs" / "x.log"
     plain = "import os; print(sorted(os.listdir('/proc/self/fd')))"
     done, before = (
-        subprocess.run([sys.executable, "-c", *words], capture_output=True, text=True, check=True)
-        for words in ((OWN_TERMINAL, str(log), *how), (plain,))
+        subprocess.run([sys.executable, "-c", *argv], capture_output=True, text=True, check=True)
+        for argv in ((OWN_TERMINAL, str(log), *how), (plain,))
     )
     first, second, descriptors = done.stdout.splitlines()
     assert (first, second) == ("for the person", "after on 1")

@@ -131,10 +131,10 @@ def test_a_failed_evaluation_leaves_its_training_finished(
 def test_leaving_a_debugger_in_an_evaluation_ends_the_launch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def left(self: Confidence, trained: object, data: object) -> None:
+    def leave(self: Confidence, trained: object, data: object) -> None:
         raise BdbQuit
 
-    monkeypatch.setattr(Confidence, "evaluate", left)
+    monkeypatch.setattr(Confidence, "evaluate", leave)
     job = trials.job_of(tmp_path)
     job = job.model_copy(update={"evaluations": (Confidence().model_dump(mode="json"),)})
     with pytest.raises(BdbQuit):

@@ -262,9 +262,9 @@ def test_killed_in_the_epoch_that_reaches_its_target_it_trains_no_other(
 def test_killed_around_the_epoch_within_which_it_ends_it_goes_on_to_the_same_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seam: str, call: int
 ) -> None:
-    whole = job_of(tmp_path / "whole")
-    run_trial(whole, silent)
-    first = final_of(folder_of(whole)).curve[0].validation_error
+    full_job = job_of(tmp_path / "whole")
+    run_trial(full_job, silent)
+    first = final_of(folder_of(full_job)).curve[0].validation_error
     stopping = {
         "kind": "target_metric",
         "at_or_below": first - 0.01,

@@ -20,9 +20,9 @@ def assert_nothing_to_do(folder: Path, texts: Mapping[str, str], *more: str) -> 
     """
     for name, text in texts.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
-    for words in (_FORMAT, (*_CHECK, *more)):
+    for arguments in (_FORMAT, (*_CHECK, *more)):
         done = subprocess.run(
-            [RUFF, *words, "--isolated", "--line-length=100", "--target-version=py311", "."],
+            [RUFF, *arguments, "--isolated", "--line-length=100", "--target-version=py311", "."],
             cwd=folder,
             capture_output=True,
             text=True,
