@@ -52,7 +52,7 @@ exec /usr/sbin/sshd -D -e -f /run/sshd_config
 
 
 def why_no_hosts(*programs: str) -> str:
-    """Return why hosts with some programs cannot be made here, "" if they can."""
+    """Return why hosts with these programs cannot be made here, or "" if they can."""
     if os.geteuid():
         return "namespaces of networks need root"
     if missing := [name for name in (*_NEEDED, _SSHD, *programs) if not shutil.which(name)]:
@@ -135,7 +135,7 @@ class Hosts:
         return self.path(name, "/root")
 
     def command(self, name: str, command: Sequence[str]) -> list[str]:
-        """Return a command that runs another one on a host."""
+        """Return the command that runs another command on a host."""
         environment = [
             "env",
             "-i",

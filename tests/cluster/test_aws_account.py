@@ -85,7 +85,7 @@ class Account:
 
 
 def port_22(addresses: str) -> dict[str, Any]:
-    """Return a rule that lets in some addresses at port 22."""
+    """Return a rule that admits addresses at port 22."""
     ranges = [{"CidrIp": addresses}]
     return {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "IpRanges": ranges}
 
@@ -105,7 +105,7 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Generator[Account]:
 
 
 def checked(account: Account, path: Path, **more: str) -> "subprocess.CompletedProcess[str]":
-    """Return how the check of a file has ended."""
+    """Return the result of checking a file."""
     return subprocess.run(
         [str(Path(sys.executable).with_name("capsweep")), "cluster", "check", str(path)],
         env={**os.environ, **account.variables, **more},

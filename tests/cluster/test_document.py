@@ -13,7 +13,7 @@ CONSOLE = "\n".join(re.findall(r"```console\n(.*?)```", TEXT, re.DOTALL)).replac
 
 
 def lines_of(program: str) -> list[str]:
-    """Return what follows a program's name, wherever a console block calls it."""
+    """Return the arguments of each call of a program in the console blocks."""
     ends = r"(?=['\"#)]|&&|$)"
     return re.findall(rf"(?<![/\w.-]){program} ([a-z].*?)\s*{ends}", CONSOLE, re.MULTILINE)
 

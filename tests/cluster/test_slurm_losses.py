@@ -1,4 +1,4 @@
-"""A sweep on a real Slurm of two nodes whose job is requeued, and runs out of its time."""
+"""A sweep on a real Slurm of two nodes: its job is requeued, and runs out of time."""
 
 import re
 

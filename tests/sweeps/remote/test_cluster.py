@@ -45,7 +45,7 @@ NODES = Nodes(
 
 
 class Machines:
-    """Answers of two machines; those of the worker differ from those of the head."""
+    """The answers of two machines. The worker answers otherwise than the head."""
 
     def __init__(self, facts: dict[str, Any], shared: dict[str, Any]) -> None:
         self.nodes: Nodes | BadInput = NODES

@@ -23,10 +23,10 @@ _NOW = 1e9
 
 
 class Groups:
-    """Ray's placement groups; those that ask for a machine that has not come yet are pending.
+    """Ray's placement groups. A group is pending until the machine it asks for has started.
 
     Attributes:
-        there: All that there are.
+        there: All existing groups.
     """
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ _WAITS = 2
 
 
 class Driver:
-    """Gives out jobs, and writes down what it hears.
+    """Gives out jobs and notes the events.
 
     Args:
         jobs: In their order.
@@ -49,7 +49,7 @@ class Driver:
         self._num_waits = 0
 
     def next(self) -> Job | Next:
-        """Say twice that there is nothing before the last job, which then has to be asked for."""
+        """Return no job twice before the last one; the engine then has to ask again."""
         if self._running and not self._jobs:
             return Next.WAIT
         if len(self._jobs) == 1 and self._num_waits < _WAITS:

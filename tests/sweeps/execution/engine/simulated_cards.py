@@ -81,7 +81,7 @@ class SimulatedCards:
 
     Attributes:
         cells: Folder of all cells.
-        cards: The GPUs; `free_bytes` of each are what other programs leave.
+        cards: The GPUs; their `free_bytes` exclude the memory of other programs.
         kinds: By the channels of the network.
         num_concurrent: Jobs at once at most.
     """

@@ -1,4 +1,4 @@
-"""What the kernel grants and counts is found where it keeps it, in cgroups of both versions."""
+"""Limits and usage are read from cgroups of both versions."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The driver hears that the engine's process lives, and how long its cluster has not answered."""
+"""The engine's process reports that it lives, and how long its cluster has not answered."""
 
 import os
 

@@ -82,7 +82,7 @@ class Tune:
         )
 
     def reuse_in_vain(self) -> None:
-        """Have Tune hear that an actor was not free for the trial."""
+        """Report to Tune that no actor was free for the trial."""
         trial = StagedTrial("train", trial_id="t1", stub=True)
         trial.local_path = str(self.folder)
         with tune_run(ActorLostError, ActorBusyError):

@@ -53,7 +53,7 @@ def unnamed_cell(launches: Launches) -> CellFolder:
 
 
 def unfill(launches: Launches, folder: CellFolder) -> None:
-    """Make a trial one that is unfinished, in its folder and in the store."""
+    """Make a trial unfinished, in its folder and in the store."""
     (folder.path / "final.json").unlink()
     launches.store.writer().mark_replaced([folder.trial_key])
     folder.checkpoint.write_bytes(b"half")
@@ -67,7 +67,7 @@ def put(path: Path, size: int = 1) -> Path:
 
 
 def old(path: Path) -> Path:
-    """Have a file be one that nobody has touched for days."""
+    """Set the modification time of a file to days ago."""
     os.utime(path, times=(0, time.time() - 3 * DAY_SECONDS))
     return path
 

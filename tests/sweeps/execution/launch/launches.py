@@ -138,7 +138,7 @@ class Launches:
         patch.setattr(recorder_process, "RETRY_SECONDS", 0.01)
 
     def run(self, **options: Any) -> SweepResult:
-        """Launch it."""
+        """Launch the sweep."""
         places = {"storage": self.storage.root, "tracking_uri": ADDRESS, "reports": self.reports}
         self._name = options.get("name", "example")
         return launch(self._sweep, LaunchOptions(**(places | options)))

@@ -1,4 +1,4 @@
-"""What the tests of the recorder share: a scene of its own each."""
+"""The fixture that the tests of the recorder share: each gets a scene of its own."""
 
 from collections.abc import Iterator
 from pathlib import Path

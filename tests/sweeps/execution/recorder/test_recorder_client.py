@@ -1,4 +1,4 @@
-"""The driver waits for its recorder as long as that moves, and knows why records are left."""
+"""The driver waits for its recorder while it makes progress, and knows why records are missing."""
 
 import sys
 import time
@@ -13,7 +13,7 @@ from sweeps.storage.locations import Storage
 
 
 class Clock:
-    """A clock that goes on only when it is told to."""
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0

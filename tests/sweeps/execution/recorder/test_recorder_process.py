@@ -58,16 +58,16 @@ class Session:
         scene.queue.add([KEY], "example", self.sweep_id)
 
     def speak(self, seconds: float = PATIENCE_SECONDS) -> None:
-        """Have the driver say that the rest may take so long."""
+        """Send from the driver how long the rest may take."""
         channel_on(self.driver).send(Finish(timeout_seconds=seconds))
 
     def grant(self, seconds: float = PATIENCE_SECONDS) -> int:
-        """Have the driver speak, and the process serve to its end."""
+        """Send the messages of the driver and run the process to its end."""
         self.speak(seconds)
         return self.process.run()
 
     def leave(self) -> int:
-        """Have the driver die."""
+        """Close the driver's end and run the process to its end."""
         self.driver.close()
         return self.process.run()
 

@@ -214,11 +214,11 @@ class Launch:
         return [observation.state for observation in self.observations()]
 
     def verdicts(self) -> list[Verdict]:
-        """Return what the scheduler decided, in order."""
+        """Return the decisions of the scheduler, in order."""
         return verdicts_of(self.decisions())
 
     def decisions(self) -> list[Decision]:
-        """Return what its log says that was decided, in order."""
+        """Return the decisions in its log, in order."""
         return self._world.decisions(self.definition)
 
     def run(self, num_concurrent: int = 1) -> "Launch":
@@ -261,7 +261,7 @@ class Launch:
         self._step()
 
     def proposals(self) -> list[dict[str, Plain]]:
-        """Return what was proposed."""
+        """Return the settings of the proposals."""
         assert self.manifest.search
         return [proposal.params for proposal in self.manifest.search.proposals]
 

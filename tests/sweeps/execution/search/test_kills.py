@@ -37,7 +37,7 @@ class Unbroken:
         self._came_to = came_to(world, launch)
 
     def expect_same(self, world: World, launch: Launch) -> None:
-        """Check that another came to the same, and that nothing was trained or told twice."""
+        """Check that another launch has the same results and trained and reported nothing twice."""
         for name, value in came_to(world, launch).items():
             assert value == self._came_to[name], name
         assert set(world.epochs_trained().values()) == {1}
@@ -46,7 +46,7 @@ class Unbroken:
 
 
 def came_to(world: World, launch: Launch) -> dict[str, Any]:
-    """Return all that a search comes to, and nothing of how it got there."""
+    """Return the results of a search, without the steps to them."""
     return {
         "proposals": launch.proposals(),
         "noted": world.decisions(launch.definition),

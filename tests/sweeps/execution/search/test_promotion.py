@@ -1,4 +1,4 @@
-"""Trials that wait at a rung: who is promoted, and that no death of a process changes it."""
+"""Trials wait at a rung. The same ones are promoted whichever process is killed."""
 
 import math
 import shutil

@@ -33,7 +33,7 @@ from tests.sweeps.execution.search.examples import (
 
 
 def propose(search: Search, number: int, history: History) -> Params:
-    """Return the next proposal, by who has proposed nothing yet."""
+    """Return the next proposal of a new proposer."""
     assert number == len(history)
     points, went = [params for params, _ in history], [each for _, each in history]
     return Proposer(search).propose(points, went)

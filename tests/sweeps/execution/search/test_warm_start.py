@@ -1,4 +1,4 @@
-"""A search that starts warm proposes the best points of another sweep first, each once."""
+"""A search with a warm start first proposes the best points of another sweep, each once."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

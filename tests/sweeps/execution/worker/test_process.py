@@ -20,7 +20,7 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="Linux alone has it")
 
 
 def times_loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list that grows with every loading of the digits."""
+    """Return a list that gets an entry each time the digits are loaded."""
     loads: list[str] = []
     real = Digits.load
 

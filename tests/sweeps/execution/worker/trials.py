@@ -49,7 +49,7 @@ def folder_of(job: TrialJob) -> CellFolder:
 
 
 def silent(_: Reported) -> None:
-    """Hear nothing."""
+    """Ignore the report."""
 
 
 def timeless(record: FinalRecord) -> dict[str, Any]:
