@@ -41,8 +41,8 @@ class ArmMatch:
     def differences(self) -> dict[Aspect, str]:
         """Return aspect -> both values, of what differs between the two.
 
-        That the code's protocol is another one shows where equal settings, seeds and data have
-        different trial keys; under other settings nobody can tell.
+        Another protocol of the code shows as different trial keys of equal settings, seeds and
+        data. Under other settings it cannot be known.
         """
         if self.first is None or self.second is None:
             return {}

@@ -122,7 +122,7 @@ def _differences(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
 
 
 def _spread_text(tested: Sequence[Comparison]) -> str:
-    """Return from what the spread over seeds is estimated."""
+    """Return the phrase that says from what the spread over seeds is estimated."""
     if any(comparison.way and comparison.way.shared for comparison in tested):
         return ", the variance over seeds estimated from all comparisons of a table together"
     return " or seeds alone"

@@ -68,8 +68,8 @@ class ConfirmationResults:
     def rows(self) -> list[ArmResults]:
         """Return the chosen arms, the search's best first, then the best random one, the baseline.
 
-        The order was fixed before they were trained on fresh seeds: ranked by those trainings, the
-        first would be the luckiest, on the test images too.
+        The order was fixed before the arms were trained on fresh seeds. Ranked by these trainings,
+        the first arm would be the luckiest, on the test images too.
         """
         return _with(self.baseline, _with(self.random and self.random.best, self.chosen))
 

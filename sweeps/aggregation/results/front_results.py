@@ -191,7 +191,7 @@ def _is_above_zero(
 
 
 def _judged(arm: ArmResults, predictions: Mapping[str, Predictions]) -> dict[int, SplitPredictions]:
-    """Return what an arm's trials said of the validation images, by seed."""
+    """Return the validation predictions of an arm's trials, by seed."""
     validation = {
         seed: predictions[trial.trial_key].validation
         for seed, trial in arm.trials.items()

@@ -36,8 +36,8 @@ class SettingAxis:
     """Where the values of a searched setting lie between 0 and 1.
 
     Choices and short ranges of whole numbers have levels: equal parts of the axis in their order,
-    a value in the middle of its part. Other numbers lie as far along as in their range, by their
-    logarithms where the search varies the setting so.
+    a value in the middle of its part. Other numbers lie as far along the axis as in their range,
+    on a logarithmic scale where the search uses one.
     """
 
     dimension: ManifestDimension

@@ -24,7 +24,7 @@ class Contrast:
     Attributes:
         term: Which one.
         basis: Rows of length 1, at right angles; none where the arms cannot tell the term.
-        num_wanted: How many rows there would be, were every combination there.
+        num_wanted: Number of rows if every combination were there.
         effect: Weights whose sum over the arms is the term's effect; None where one figure does
             not tell it.
         unit: How large an effect of two levels is, the others halfway, that lies 1 off 0.
@@ -75,7 +75,7 @@ def contrasts(
 def columns_of(
     levels: Int[np.ndarray, "arms factors"], num_levels: Sequence[int], term: Term
 ) -> Float[np.ndarray, "arms columns"]:
-    """Return a term's columns of a model: one where all its factors have two levels."""
+    """Return a term's columns of a model; a term of two-level factors has one column."""
     columns = np.full((len(levels), 1), 0.5)
     for place in term:
         at = levels[:, place]

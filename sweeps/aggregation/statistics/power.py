@@ -216,10 +216,10 @@ class VarianceParts:
     def _at(self, difference: Float[np.ndarray, "..."]) -> Sequence[Float[np.ndarray, "..."]]:
         """Return the parts of seeds, images and pairs where an arm errs more than the baseline.
 
-        Of an arm that errs more, more images are open, so that its seeds differ more often on an
-        image, in proportion to `_growth`, and move its mean error further, see `SeedErrors`. What
-        is left of its p (1 - p) is what images differ by over all seeds; how far those that are
-        hard for the baseline are hard for the arm stays as it is.
+        An arm that errs more has more images that are undecided. Its seeds differ more often on an
+        image, in proportion to `_growth`, and move its mean error further, see `SeedErrors`. The
+        rest of its p (1 - p) is what images differ by over all seeds. How far images that are hard
+        for the baseline are hard for the arm stays as it is.
         """
         if self.seeds is None:
             every = (self.of_seeds, self.of_images, self.of_pairs)

@@ -228,7 +228,7 @@ def signature(file: TexFile) -> tuple[str, str] | None:
 def missing_numbers(
     file: TexFile, truths: Truths, absent: Mapping[str, str], defined: set[Place]
 ) -> Iterator[Finding]:
-    """Yield the macros of a file that print no number, each once a file.
+    """Yield each macro of a file that prints no number, once.
 
     Args:
         file: A file of the paper.

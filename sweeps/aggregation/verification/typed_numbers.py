@@ -79,8 +79,8 @@ class KnownNumbers:
 def typed_numbers(file: TexFile, known: KnownNumbers) -> Iterator[Finding]:
     """Yield a warning for each number of a file that a macro would print.
 
-    That is one printed as a known number is and, in a paragraph or a row of a table that has a
-    macro, one of the same digits. Whole numbers below 100, and decimals of one digit, are let be.
+    Such a number is printed just as a known number. In a paragraph or a row of a table that has a
+    macro, the same digits are enough. Whole numbers below 100 and decimals of one digit are let be.
     """
     uses = file.macros.uses
     text, start = _prose(file), 0
