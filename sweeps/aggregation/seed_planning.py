@@ -48,7 +48,7 @@ _WITHOUT_END = 10**9
 
 
 @dataclass(frozen=True)
-class Needed:
+class NeededSeeds:
     """The number of seeds needed; None if `MOST_SEEDS` are not enough.
 
     Attributes:
@@ -139,17 +139,17 @@ class SeedsNeeded:
     """
 
     pilot: Pilot
-    each_arm: dict[str, Needed]
-    with_pilot_seeds: Needed
+    each_arm: dict[str, NeededSeeds]
+    with_pilot_seeds: NeededSeeds
     at_best: float
     images: int | None = None
-    with_images: Needed | None = None
+    with_images: NeededSeeds | None = None
 
     @property
-    def all_arms(self) -> Needed:
+    def all_arms(self) -> NeededSeeds:
         """Fresh seeds, for all arms together."""
         each = self.each_arm.values()
-        return Needed(
+        return NeededSeeds(
             _most([needed.likely for needed in each]), _most([needed.safe for needed in each])
         )
 
@@ -170,12 +170,14 @@ def seeds_needed(pilot: Pilot, effect: float, power: float = POWER) -> SeedsNeed
     after_looking = Requirement(fresh.level / 2, evidence_needed(num), num)
     likely, safe = (with_others(pilot.parts(sure)) for sure in (LIKELY, SAFE))
 
-    def needed(names: Collection[str], asked: Requirement, num_clusters: int = clusters) -> Needed:
+    def needed(
+        names: Collection[str], asked: Requirement, num_clusters: int = clusters
+    ) -> NeededSeeds:
         find = partial(num_seeds_to_find, requirement=asked, power=power)
         num_likely, num_safe = (
             find([arms[name] for name in names], num_clusters, effect) for arms in (likely, safe)
         )
-        return Needed(num_likely, num_safe)
+        return NeededSeeds(num_likely, num_safe)
 
     def without_end(parts: VarianceParts, num_clusters: int, effect: float) -> float:
         return power_of_rule(parts, _WITHOUT_END, num_clusters, effect, requirement=fresh)

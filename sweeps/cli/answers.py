@@ -216,7 +216,7 @@ class StatusAnswer(Shape):
     """Whether a process is running it now from this storage folder."""
 
 
-class ListedSweep(Shape):
+class ListedSweepAnswer(Shape):
     """A launched sweep."""
 
     sweep: str
@@ -244,7 +244,7 @@ class SweepsAnswer(Shape):
     """`capsweep status` without a name."""
 
     format: Literal["capsweep.sweeps/1"] = "capsweep.sweeps/1"
-    sweeps: tuple[ListedSweep, ...]
+    sweeps: tuple[ListedSweepAnswer, ...]
     """Sorted by last update, latest first."""
 
 
@@ -259,7 +259,7 @@ class BestTrial(Shape):
     """The error after its last epoch, a fraction."""
 
 
-class BestArm(Shape):
+class BestArmAnswer(Shape):
     """An arm with its rank."""
 
     rank: int
@@ -300,7 +300,7 @@ class BestAnswer(Shape):
     """The metric that ranks; null if no trial has finished."""
     unit: str | None
     """Unit of the metric: fraction, nats, count or seconds; null if it has none."""
-    arms: tuple[BestArm, ...]
+    arms: tuple[BestArmAnswer, ...]
     """Sorted, best first."""
     notes: tuple[str, ...]
     """How they were ranked and how certain the ranks are, a sentence each."""

@@ -107,7 +107,7 @@ def clean_messages() -> Generator[None]:
     last_resort, hook = logging.lastResort, sys.excepthook
     with warnings.catch_warnings():
         warnings.showwarning = _warn
-        logging.lastResort, sys.excepthook = _Lines(logging.WARNING), _print_traceback
+        logging.lastResort, sys.excepthook = _LineHandler(logging.WARNING), _print_traceback
         try:
             yield
         finally:
@@ -118,7 +118,7 @@ def clean_messages() -> Generator[None]:
 _MINUTE = 60.0
 
 
-class _Lines(logging.Handler):
+class _LineHandler(logging.Handler):
     """Prints each record of the log on one line, and the same one once a minute."""
 
     def __init__(self, level: int) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from sweeps.records.errors import BadInput
-from sweeps.remote.cluster_file import ClusterFile, Machine
+from sweeps.remote.cluster_file import ClusterFile, ClusterMachine
 from sweeps.remote.link import Link, MachineUnreachable, link_to
 from sweeps.remote.messages import (
     Facts,
@@ -80,7 +80,7 @@ def start_cluster(
     yield MachineUp(cluster.head.name, head.address, services)
     alive = {node.address for node in cluster_nodes(cluster) if node.is_alive}
     workers = list(zip(cluster.workers, links[1:], facts[1:], strict=True))
-    missing: list[tuple[Machine, Link, str]] = []
+    missing: list[tuple[ClusterMachine, Link, str]] = []
     for machine, link, has in workers:
         if not isinstance(has, Facts):
             yield MachineUp(machine.name, complaint=str(has))
@@ -107,14 +107,14 @@ def cluster_nodes(cluster: ClusterFile) -> tuple[Node, ...]:
     return link_to(cluster.head).call(request, Nodes).nodes
 
 
-def stop_cluster(cluster: ClusterFile) -> Iterator[tuple[Machine, int | BadInput]]:
+def stop_cluster(cluster: ClusterFile) -> Iterator[tuple[ClusterMachine, int | BadInput]]:
     """End what was started on each machine; yield how many processes, or why that was not possible.
 
     The head is last: it is what a worker would wait for.
     """
     request = StopServices(ports=(cluster.ray_port, cluster.mlflow_port))
 
-    def stopped(machine: Machine) -> int | BadInput:
+    def stopped(machine: ClusterMachine) -> int | BadInput:
         try:
             return link_to(machine).call(request, ServicesEnded).num_processes
         except BadInput as error:
@@ -131,7 +131,7 @@ def _at_once(items: Sequence[_Item], call: Callable[[_Item], _Value]) -> list[_V
 
 
 def facts_of_alike(
-    machines: Sequence[Machine], links: Sequence[Link]
+    machines: Sequence[ClusterMachine], links: Sequence[Link]
 ) -> list[Facts | MachineUnreachable]:
     """Return what machines are and have, or why workers cannot be reached; the head first.
 
@@ -189,7 +189,9 @@ def _head_request(cluster: ClusterFile) -> StartHead:
     )
 
 
-def _worker_request(cluster: ClusterFile, machine: Machine, head: ServicesStarted) -> StartWorker:
+def _worker_request(
+    cluster: ClusterFile, machine: ClusterMachine, head: ServicesStarted
+) -> StartWorker:
     return StartWorker(
         storage=str(cluster.storage),
         data=str(cluster.data),
@@ -201,7 +203,9 @@ def _worker_request(cluster: ClusterFile, machine: Machine, head: ServicesStarte
     )
 
 
-def _joined(cluster: ClusterFile, workers: Mapping[str, Machine]) -> Iterator[tuple[str, Machine]]:
+def _joined(
+    cluster: ClusterFile, workers: Mapping[str, ClusterMachine]
+) -> Iterator[tuple[str, ClusterMachine]]:
     """Yield the workers, by address, as they join the cluster."""
     deadline, missing = time.monotonic() + _JOIN_SECONDS, dict(workers)
     while missing:

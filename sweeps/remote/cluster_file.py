@@ -33,7 +33,7 @@ _HEAD_IP_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
-class Machine:
+class ClusterMachine:
     """A machine of a cluster.
 
     Attributes:
@@ -68,8 +68,8 @@ class ClusterFile:
     """
 
     path: Path
-    head: Machine
-    workers: tuple[Machine, ...] = ()
+    head: ClusterMachine
+    workers: tuple[ClusterMachine, ...] = ()
     storage: str | None = None
     data: str | None = None
     mlflow_port: int = 5000
@@ -91,7 +91,7 @@ class ClusterFile:
         return f"Ray does not run on {self.head.name}: start it with {self.start_command}."
 
     @property
-    def machines(self) -> tuple[Machine, ...]:
+    def machines(self) -> tuple[ClusterMachine, ...]:
         """The head, and then the workers."""
         return (self.head, *self.workers)
 
@@ -115,7 +115,7 @@ def read_machines(path: Path) -> ClusterFile:
         BadInput: If there is no such file, or a line of it cannot be understood.
     """
     settings: dict[str, str] = {}
-    machines: dict[str, Machine] = {}
+    machines: dict[str, ClusterMachine] = {}
     for place, line in _lines(path):
         if match := _SETTING.fullmatch(line):
             _add_setting(settings, place, match[1], match[2].strip())
@@ -177,7 +177,7 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
             yield f"{path}, line {number}", content
 
 
-def _machine(place: str, line: str) -> Machine:
+def _machine(place: str, line: str) -> ClusterMachine:
     name, *settings = line.split()
     if name.startswith("-"):
         raise BadInput(f"{place}: '{one_line(name)}' is no name of a machine.")
@@ -190,7 +190,7 @@ def _machine(place: str, line: str) -> Machine:
                 f"'{one_line(word)}'."
             )
         numbers[key] = int(value)
-    return Machine(name, numbers.get("cpus"), numbers.get("gpus"))
+    return ClusterMachine(name, numbers.get("cpus"), numbers.get("gpus"))
 
 
 # Ray's own file.
@@ -230,7 +230,7 @@ def _ray_cluster(path: Path) -> ClusterFile:
     key = auth.get("ssh_private_key")
     keys = [Path(key).expanduser()] if key else _ray_keys(provider)
     options = tuple(word for file in keys for word in ("-i", str(file)))
-    head = Machine(f"{user}@{address}", ssh_options=options)
+    head = ClusterMachine(f"{user}@{address}", ssh_options=options)
     types = config.get("available_node_types") or {}
     resources = [
         node_type.get("resources") or {}

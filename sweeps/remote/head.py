@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sweeps.records.errors import BadInput
-from sweeps.remote.cluster_file import ClusterFile, Machine, read_cluster_file
+from sweeps.remote.cluster_file import ClusterFile, ClusterMachine, read_cluster_file
 from sweeps.remote.link import Link, link_to, link_to_here, tunnel
 from sweeps.remote.messages import (
     CommandEnded,
@@ -258,7 +258,7 @@ class SlurmLogin(Head):
         self, on: str | None = None, storage: str | None = None, job: SlurmJob | None = None
     ) -> None:
         self.on, self.job = on, job
-        self.link = link_to(Machine(on)) if on else link_to_here("Slurm")
+        self.link = link_to(ClusterMachine(on)) if on else link_to_here("Slurm")
         request = GetSlurm(storage=storage, job=job)
         facts = self.link.call(request, SlurmFacts)
         self.storage = facts.storage

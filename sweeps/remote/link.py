@@ -23,7 +23,7 @@ from sweeps.execution.channel import Pulse
 from sweeps.execution.child_process import ChildLostError, ChildProcess
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line, shortened, showable
-from sweeps.remote.cluster_file import Machine
+from sweeps.remote.cluster_file import ClusterMachine
 from sweeps.remote.messages import (
     MOST_BYTES,
     MOST_FILES,
@@ -290,7 +290,7 @@ def decoded_files(sent: Files, machine: str) -> dict[str, bytes]:
         ) from None
 
 
-def link_to(machine: Machine) -> Link:
+def link_to(machine: ClusterMachine) -> Link:
     """Return the link to a machine through ssh."""
     script = _START.format(bin=shlex.quote(_bin_folder()))
     ssh = [*_SSH, *machine.ssh_options]
@@ -313,7 +313,7 @@ def _bin_folder() -> str:
 
 
 @contextmanager
-def tunnel(machine: Machine, port: int) -> Generator[int]:
+def tunnel(machine: ClusterMachine, port: int) -> Generator[int]:
     """Yield a port here that leads to one on the loopback of a machine while the block runs.
 
     Raises:
@@ -340,7 +340,7 @@ def tunnel(machine: Machine, port: int) -> Generator[int]:
 
 
 def _wait_until_open(
-    port: int, process: "subprocess.Popen[bytes]", machine: Machine, log: int
+    port: int, process: "subprocess.Popen[bytes]", machine: ClusterMachine, log: int
 ) -> None:
     deadline = time.monotonic() + _TUNNEL_SECONDS
     while process.poll() is None and time.monotonic() < deadline:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import counted, one_line
 from sweeps.remote.cluster import facts_of_alike
-from sweeps.remote.cluster_file import Machine
+from sweeps.remote.cluster_file import ClusterMachine
 from sweeps.remote.head import Head, RayHead, Show, SlurmLogin
 from sweeps.remote.kube import KubeHead
 from sweeps.remote.link import MachineUnreachable, decoded_files, link_to
@@ -286,7 +286,7 @@ def check_machines(
         raise lost[0]  # no machine for trials is left
     request = PrepareData(sweep=sent.argument, files=sent.files, settings=settings)
 
-    def prepared(machine: Machine) -> None:
+    def prepared(machine: ClusterMachine) -> None:
         try:
             link_to(machine).call(request, DataReady)
         except BadInput as error:

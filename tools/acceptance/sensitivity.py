@@ -25,7 +25,7 @@ from sweeps.aggregation.sensitivity import importance, pair_importance
 from sweeps.aggregation.sensitivity.importance import fanova, ped_anova
 from sweeps.aggregation.sensitivity.pair_importance import pair_importances
 from sweeps.aggregation.sensitivity.sample import Sample, sample_of
-from sweeps.aggregation.sensitivity.shadows import Column, Excess
+from sweeps.aggregation.sensitivity.shadows import Excess, ShadowedColumn
 from sweeps.aggregation.statistics.exact_tests import share
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -67,9 +67,9 @@ class Effects:
         for place, main in enumerate(self.mains):
             said = said + math.sqrt(main) * spread[:, place]
         rest = math.sqrt(max(0.0, 1 - self.pair - sum(self.mains)))
-        columns = [Column(tuple(each)) for each in units.T.tolist()]
+        columns = [ShadowedColumn(tuple(each)) for each in units.T.tolist()]
         columns += [
-            Column(tuple(each.tolist()), num_levels=k, is_choice=True)
+            ShadowedColumn(tuple(each.tolist()), num_levels=k, is_choice=True)
             for each, k in zip(levels, (5, 2), strict=True)
         ]
         return DrawnTrials(tuple(columns), said + rest * noise)
@@ -84,7 +84,7 @@ class DrawnTrials:
         objective: What came of each, small is good.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[ShadowedColumn, ...]
     objective: Float[np.ndarray, " trials"]
 
     def samples(self, seed: int) -> tuple[Sample, Sample]:
@@ -118,10 +118,10 @@ class DrawnTrials:
             survivors
         )
 
-    def within(self, sample: Sample) -> tuple[list[Column], list[float]]:
+    def within(self, sample: Sample) -> tuple[list[ShadowedColumn], list[float]]:
         """Return the columns and values of a sample of the trials."""
         columns = [
-            Column(
+            ShadowedColumn(
                 tuple(column.units[n] for n in sample.values), column.num_levels, column.is_choice
             )
             for column in self.columns
@@ -129,7 +129,7 @@ class DrawnTrials:
         return columns, list(sample.values.values())
 
 
-def _manifest(columns: Sequence[Column], stopped: Mapping[int, float]) -> Manifest:
+def _manifest(columns: Sequence[ShadowedColumn], stopped: Mapping[int, float]) -> Manifest:
     """Return a random search over the columns."""
     num = len(columns[0].units)
     names = [f"setting {place}" for place in range(len(columns))]
@@ -185,7 +185,7 @@ def proposed_by_tpe(num: int, num_startup: int, seed: int) -> DrawnTrials:
         values.append(value + math.sqrt(0.08) * each)
         units.append([first, *rest])
         study.tell(trial, values[-1])
-    columns = tuple(Column(tuple(row)) for row in zip(*units, strict=True))
+    columns = tuple(ShadowedColumn(tuple(row)) for row in zip(*units, strict=True))
     return DrawnTrials(columns, np.array(values))
 
 
@@ -301,7 +301,7 @@ def chosen(draws: int) -> Iterator[Rate]:
         yield Rate("the start alone is nearer", case, 60, nearer, least, most, context)
 
 
-def _pairs(columns: Sequence[Column], objective: Sequence[float]) -> tuple[Excess, ...]:
+def _pairs(columns: Sequence[ShadowedColumn], objective: Sequence[float]) -> tuple[Excess, ...]:
     return tuple(of_pair.excess for of_pair in pair_importances(columns, objective))
 
 

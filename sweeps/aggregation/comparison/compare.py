@@ -41,7 +41,7 @@ _OF_THE_METRIC = ("mean", "low", "high", "sd")
 
 
 @dataclass(frozen=True)
-class ComparedArms:
+class SweepArms:
     """The arms of a sweep that is compared.
 
     Attributes:
@@ -120,7 +120,7 @@ def compare(
     return with_units(frame, units=dict.fromkeys(_OF_THE_METRIC, unit))
 
 
-def compared_arms(manifest: Manifest, store: RecordStore, metric: str) -> ComparedArms:
+def compared_arms(manifest: Manifest, store: RecordStore, metric: str) -> SweepArms:
     """Return a sweep's arms with their ranks.
 
     Raises:
@@ -132,7 +132,7 @@ def compared_arms(manifest: Manifest, store: RecordStore, metric: str) -> Compar
         ranked[arm.arm.name].arm if arm.arm.name in ranked else arm
         for arm in arms_to_their_end(manifest, records)
     )
-    return ComparedArms(
+    return SweepArms(
         manifest,
         manifest.metric(metric),
         {name: place for place, name in enumerate(ranked, start=1)},
@@ -141,7 +141,7 @@ def compared_arms(manifest: Manifest, store: RecordStore, metric: str) -> Compar
     )
 
 
-def _grouped(compared: Sequence[ComparedArms]) -> Iterator[_ArmGroup]:
+def _grouped(compared: Sequence[SweepArms]) -> Iterator[_ArmGroup]:
     """Yield groups of matching arms, in the order of the sweeps."""
     groups: list[_ArmGroup] = []
     for sweep in compared:
@@ -156,7 +156,7 @@ def _grouped(compared: Sequence[ComparedArms]) -> Iterator[_ArmGroup]:
     yield from groups
 
 
-def _row(group: _ArmGroup, pair: ArmMatch, sweep: ComparedArms) -> dict[str, Any]:
+def _row(group: _ArmGroup, pair: ArmMatch, sweep: SweepArms) -> dict[str, Any]:
     arm = pair.second
     assert arm is not None
     values = sweep.values(arm)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from capsmodel.metrics import BUILT_IN, EVALUATION, HEALTH, VALIDATION_ERROR, Metric, find_metric
 from sweeps.aggregation.comparison.arm_matching import match_arms
-from sweeps.aggregation.comparison.compare import ComparedArms, compared_arms
+from sweeps.aggregation.comparison.compare import SweepArms, compared_arms
 from sweeps.aggregation.frames import UNITS, flat_config, subject_of
 from sweeps.aggregation.rendering.notebook_pieces import (
     difference_text,
@@ -318,11 +318,11 @@ def changed_only(
             yield Changed(part, name, value, other)
 
 
-def _num_finished(sweep: ComparedArms) -> int:
+def _num_finished(sweep: SweepArms) -> int:
     return sum(len(sweep.values(arm)) for arm in sweep.arms)
 
 
-def _best(sweep: ComparedArms) -> str | None:
+def _best(sweep: SweepArms) -> str | None:
     return next(iter(sweep.ranks), None)
 
 

@@ -69,7 +69,7 @@ class RoutedImage:
 
 
 @dataclass(frozen=True)
-class Couplings:
+class CouplingPicture:
     """How the children of the class capsules were shared out.
 
     Attributes:
@@ -98,7 +98,7 @@ class Pictured:
     names: tuple[str, ...]
     examples: Examples | None
     perturbed: tuple[Perturbed, ...] | None
-    couplings: Couplings | None
+    couplings: CouplingPicture | None
 
 
 def pictured(arrays: Mapping[str, Array]) -> Pictured:
@@ -145,9 +145,9 @@ def _perturbed(arrays: Mapping[str, Array]) -> tuple[Perturbed, ...]:
     )
 
 
-def _couplings(arrays: Mapping[str, Array]) -> Couplings:
+def _couplings(arrays: Mapping[str, Array]) -> CouplingPicture:
     names = ("labels", "predicted", "images", "shares")
-    return Couplings(
+    return CouplingPicture(
         images=tuple(
             RoutedImage(int(label), int(predicted), image, shares)
             for label, predicted, image, shares in zip(

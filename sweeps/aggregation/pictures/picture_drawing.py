@@ -7,7 +7,7 @@ import numpy as np
 
 from sweeps.aggregation.pictures.picture_contents import (
     Array,
-    Couplings,
+    CouplingPicture,
     Example,
     Examples,
     Perturbed,
@@ -177,7 +177,7 @@ def _draw_grid(axes: "Axes", grid: Perturbed, names: tuple[str, ...]) -> None:
     axes.set_title(title, fontsize=8, loc="left", color=GREY)
 
 
-def coupling_picture(couplings: Couplings, names: tuple[str, ...] = ()) -> bytes:
+def coupling_picture(couplings: CouplingPicture, names: tuple[str, ...] = ()) -> bytes:
     """Return maps of the shares that go to the winner, over a distribution of all shares."""
     from matplotlib.colors import TwoSlopeNorm  # here, as it takes half a second to import
     from matplotlib.figure import Figure
@@ -243,7 +243,7 @@ def _draw_maps(
         panel.spines[:].set_visible(False)
 
 
-def _draw_distribution(axes: "Axes", couplings: Couplings, uniform: float) -> None:
+def _draw_distribution(axes: "Axes", couplings: CouplingPicture, uniform: float) -> None:
     largest = float(max(couplings.to_winner.max(), couplings.to_others.max()))
     bins = list(np.linspace(0, max(largest, 2 * uniform), 61))
     for values, colour, label in (

@@ -14,7 +14,7 @@ from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.aggregation.statistics.added_seeds import log_e_value
 from sweeps.aggregation.statistics.arm_spread import ArmSpread, reaches
 from sweeps.aggregation.statistics.equivalence import beyond_margin
-from sweeps.aggregation.statistics.exact_tests import Share, more_often_p, share
+from sweeps.aggregation.statistics.exact_tests import Proportion, more_often_p, share
 from sweeps.aggregation.statistics.families import (
     SIGNIFICANCE,
     Verdict,
@@ -333,7 +333,7 @@ def _without_ends(alone: Interval) -> Interval:
     return alone if alone.n >= FEWEST_SEEDS else replace(alone, low=None, high=None)
 
 
-def diverged_share(arm: ArmResults) -> Share:
+def diverged_share(arm: ArmResults) -> Proportion:
     """Return how many of the trials that ended by themselves diverged, with its interval."""
     ended = arm.count("counted") + arm.count("diverged")
     return share(arm.count("diverged"), ended)

@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 
 from sweeps.aggregation.sensitivity.forest import leaves, main_shares
 from sweeps.aggregation.sensitivity.shadows import (
-    Column,
     Excess,
+    ShadowedColumn,
     ShareDraws,
     excesses,
     half_of,
@@ -34,7 +34,7 @@ Places = Int[np.ndarray, " part"]
 Measure = Callable[[Numbers, Numbers, int], Numbers]
 
 
-def fanova(columns: Sequence[Column], objective: Sequence[float]) -> tuple[Excess, ...]:
+def fanova(columns: Sequence[ShadowedColumn], objective: Sequence[float]) -> tuple[Excess, ...]:
     """Return how much of the objective's variance, by a forest, each column explains alone.
 
     It is the main effect, beyond that of shadows of similar columns: see `excesses`. Two settings
@@ -52,7 +52,7 @@ def fanova(columns: Sequence[Column], objective: Sequence[float]) -> tuple[Exces
     return _beyond_shadows(_by_fanova, columns, objective)
 
 
-def ped_anova(columns: Sequence[Column], objective: Sequence[float]) -> tuple[Excess, ...]:
+def ped_anova(columns: Sequence[ShadowedColumn], objective: Sequence[float]) -> tuple[Excess, ...]:
     """Return how far each column's values in the best trials differ from those in all trials.
 
     The value is a share of the sum over all columns and shadows, less the share of the shadows of
@@ -81,7 +81,7 @@ def _by_fanova(table: Numbers, values: Numbers, draw: int) -> Numbers:
 
 
 def _beyond_shadows(
-    measure: Measure, columns: Sequence[Column], objective: Sequence[float]
+    measure: Measure, columns: Sequence[ShadowedColumn], objective: Sequence[float]
 ) -> tuple[Excess, ...]:
     """Return the excesses over shadows of similar columns: forests favour many values."""
     table, values = table_of(columns), np.asarray(objective, dtype=np.float64)
@@ -107,7 +107,7 @@ def _drawn(
 
 
 def ped_anova_shares(
-    columns: Sequence[Column],
+    columns: Sequence[ShadowedColumn],
     table: Float[np.ndarray, "trials columns"],
     objective: Float[np.ndarray, " trials"],
 ) -> Float[np.ndarray, " columns"]:
@@ -133,7 +133,7 @@ def ped_anova_shares(
 
 
 def _study(
-    columns: Sequence[Column],
+    columns: Sequence[ShadowedColumn],
     table: Float[np.ndarray, "trials columns"],
     objective: Float[np.ndarray, " trials"],
 ) -> "Study":
@@ -155,7 +155,7 @@ def _study(
     return study
 
 
-def _distribution(column: Column) -> "BaseDistribution":
+def _distribution(column: ShadowedColumn) -> "BaseDistribution":
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if column.is_choice:
@@ -165,7 +165,7 @@ def _distribution(column: Column) -> "BaseDistribution":
     return FloatDistribution(0.0, 1.0)
 
 
-def _level(column: Column, unit: float) -> int | float:
+def _level(column: ShadowedColumn, unit: float) -> int | float:
     return int(unit * column.num_levels) if column.num_levels else float(unit)
 
 

@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 
 from sweeps.aggregation.sensitivity.forest import leaves, pair_surfaces
 from sweeps.aggregation.sensitivity.shadows import (
-    Column,
     Excess,
+    ShadowedColumn,
     ShareDraws,
     excesses,
     half_of,
@@ -44,7 +44,9 @@ class Pair:
     excess: Excess
 
 
-def pair_importances(columns: Sequence[Column], objective: Sequence[float]) -> tuple[Pair, ...]:
+def pair_importances(
+    columns: Sequence[ShadowedColumn], objective: Sequence[float]
+) -> tuple[Pair, ...]:
     """Return what each pair of columns explains that neither does alone.
 
     Trees that look for the best split never find two settings that act only together, as neither

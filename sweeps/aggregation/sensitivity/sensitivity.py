@@ -17,7 +17,7 @@ from sweeps.aggregation.sensitivity.sample import (
     sample_of,
 )
 from sweeps.aggregation.sensitivity.setting_axis import Group, SettingAxis
-from sweeps.aggregation.sensitivity.shadows import Column, Excess
+from sweeps.aggregation.sensitivity.shadows import Excess, ShadowedColumn
 from sweeps.aggregation.statistics.families import simultaneous_confidence
 from sweeps.aggregation.statistics.intervals import Interval, mean_interval
 from sweeps.records.manifest import Manifest
@@ -228,7 +228,7 @@ class _Analysis:
         return tuple(sorted(pairs, key=lambda pair: -(pair.excess.share.mean or 0.0)))
 
     def _missing_reason(
-        self, trials: tuple[int, ...], columns: Mapping[str, Column]
+        self, trials: tuple[int, ...], columns: Mapping[str, ShadowedColumn]
     ) -> MissingReason:
         """Return why there are no importances among some trials, "" where there are."""
         if len(trials) < FEWEST_TRIALS:
@@ -239,7 +239,7 @@ class _Analysis:
 
     def _columns(
         self, settings: Sequence[SettingSensitivity], trials: tuple[int, ...]
-    ) -> dict[str, Column]:
+    ) -> dict[str, ShadowedColumn]:
         """Return the settings that all of the trials have and that vary among them."""
         columns = {
             setting.dimension.name: self._column(setting.axis, trials)
@@ -248,10 +248,10 @@ class _Analysis:
         }
         return {name: column for name, column in columns.items() if len(set(column.units)) > 1}
 
-    def _column(self, axis: SettingAxis, trials: tuple[int, ...]) -> Column:
+    def _column(self, axis: SettingAxis, trials: tuple[int, ...]) -> ShadowedColumn:
         places = [self._unit(axis, number) for number in trials]
         units = tuple(unit for unit in places if unit is not None)
-        return Column(units, num_levels=len(axis.levels), is_choice=axis.is_choice)
+        return ShadowedColumn(units, num_levels=len(axis.levels), is_choice=axis.is_choice)
 
     def _unit(self, axis: SettingAxis, number: int) -> float | None:
         return axis.unit(self.results.proposals[number].params.get(axis.dimension.name))
@@ -265,7 +265,7 @@ class _Analysis:
         return [self.results.objective.cost(value) for value in self._objective(trials)]
 
 
-def _trend(column: Column, objective: Sequence[float], num_numbers: int) -> dict[str, Any]:
+def _trend(column: ShadowedColumn, objective: Sequence[float], num_numbers: int) -> dict[str, Any]:
     """Return the fields of a number's correlation, as one of so many."""
     if column.is_choice:
         return {}

@@ -21,7 +21,7 @@ Each = Float[np.ndarray, " asked"]
 
 
 @dataclass(frozen=True)
-class Column:
+class ShadowedColumn:
     """The values of one setting over the trials, as places between 0 and 1.
 
     Attributes:
@@ -35,7 +35,7 @@ class Column:
     is_choice: bool = False
 
 
-def table_of(columns: Sequence[Column]) -> Float[np.ndarray, "trials columns"]:
+def table_of(columns: Sequence[ShadowedColumn]) -> Float[np.ndarray, "trials columns"]:
     """Return the columns side by side."""
     return np.array([column.units for column in columns], dtype=np.float64).T
 

@@ -11,7 +11,7 @@ _TAIL = 0.025
 
 
 @dataclass(frozen=True)
-class Share:
+class Proportion:
     """How often something happened, and the shares that are in keeping with it.
 
     Attributes:
@@ -27,21 +27,21 @@ class Share:
 
 
 @cache
-def share(count: int, total: int) -> Share:
+def share(count: int, total: int) -> Proportion:
     """Return a count with its exact 95 % interval; of nothing it is 0 to 1.
 
     Source: Clopper and Pearson 1934, as in `scipy.stats.binomtest`.
     """
     if not total:
-        return Share(0.0, 0, 0.0, 1.0)
+        return Proportion(0.0, 0, 0.0, 1.0)
     from scipy.special import betaincinv  # here, and not scipy.stats, to keep imports quick
 
     low = betaincinv(count, total - count + 1, _TAIL) if count else 0.0
     high = betaincinv(count + 1, total - count, 1 - _TAIL) if count < total else 1.0
-    return Share(float(count), total, float(low), float(high))
+    return Proportion(float(count), total, float(low), float(high))
 
 
-def better_share(values: Mapping[int, float], others: Mapping[int, float]) -> Share:
+def better_share(values: Mapping[int, float], others: Mapping[int, float]) -> Proportion:
     """Return how often a value is smaller than the other of its seed, ties as halves.
 
     The interval leaves ties out.
@@ -52,7 +52,7 @@ def better_share(values: Mapping[int, float], others: Mapping[int, float]) -> Sh
     wins = sum(values[seed] < others[seed] for seed in common)
     ties = sum(values[seed] == others[seed] for seed in common)
     decided = share(wins, len(common) - ties)
-    return Share(wins + ties / 2, len(common), decided.low, decided.high)
+    return Proportion(wins + ties / 2, len(common), decided.low, decided.high)
 
 
 def mcnemar_p(wrong: Bool[np.ndarray, " images"], others: Bool[np.ndarray, " images"]) -> float:

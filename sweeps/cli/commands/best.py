@@ -42,11 +42,13 @@ def best(
 
 
 def _answer(sweep: str, configs: "Sequence[BestConfig]", notes: tuple[str, ...]) -> "BestAnswer":
-    from sweeps.cli.answers import BestAnswer, BestArm
+    from sweeps.cli.answers import BestAnswer, BestArmAnswer
 
     metric = configs[0].metric if configs else None
     arms = (
-        BestArm.of(config, value=config.value.mean, low=config.value.low, high=config.value.high)
+        BestArmAnswer.of(
+            config, value=config.value.mean, low=config.value.low, high=config.value.high
+        )
         for config in configs
     )
     return BestAnswer(

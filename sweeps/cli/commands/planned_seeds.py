@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from capsmodel.metrics import TEST_ERROR
 from sweeps.aggregation.rendering.measured import detectable_text
-from sweeps.aggregation.seed_planning import MOST_SEEDS, SAFE, Needed, Pilot, SeedsNeeded
+from sweeps.aggregation.seed_planning import MOST_SEEDS, SAFE, NeededSeeds, Pilot, SeedsNeeded
 from sweeps.cli.terminal import console, plain, say, table_of
 from sweeps.execution.launch.seed_plan import SeedPlan
 from sweeps.records.plain_text import duration_text, in_ranges, points_text
@@ -175,7 +175,7 @@ def _more_images(needed: SeedsNeeded) -> str:
     )
 
 
-def _either(needed: Needed) -> str:
+def _either(needed: NeededSeeds) -> str:
     if needed.safe is None or needed.safe == needed.likely:
         return _count(needed.likely or 0)
     return f"{needed.likely:,} to {_count(needed.safe)}"

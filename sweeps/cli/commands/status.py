@@ -53,10 +53,9 @@ def status(
 
         listed = listed_sweeps(tracking_uri, storage)
         if as_json:
-            from sweeps.cli.answers import ListedSweep as ListedShape
-            from sweeps.cli.answers import SweepsAnswer
+            from sweeps.cli.answers import ListedSweepAnswer, SweepsAnswer
 
-            print_json(SweepsAnswer(sweeps=tuple(map(ListedShape.of, listed))))
+            print_json(SweepsAnswer(sweeps=tuple(map(ListedSweepAnswer.of, listed))))
         else:
             _print_list(listed)
         return

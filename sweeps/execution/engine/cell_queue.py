@@ -121,14 +121,14 @@ class _Waiting(NamedTuple):
     num_passed: int = 0  # how many later trials were dispatched before it, for want of a GPU
 
 
-class _Running(NamedTuple):
+class _RunningJob(NamedTuple):
     waited: _Waiting
     outbox_size: int  # at its dispatch: what comes after it is of this attempt
     num_oom_kills: int  # at its dispatch
     share: Share
 
 
-class Shares(Protocol):
+class ClusterShares(Protocol):
     """Returns what share of a machine a trial gets."""
 
     def __call__(self, config: Json, *, is_alone: bool = False, gpu: GpuShare = "usual") -> Share:
@@ -163,7 +163,7 @@ class CellQueue:
         onlooker: ProgressListener,
         *,
         failure_policy: FailurePolicy = restart_blameless,
-        share_of: Shares = _one_core,
+        share_of: ClusterShares = _one_core,
         packer: CardPacker | None = None,
         clock: Callable[[], float] = time.monotonic,
         oom_kills: Callable[[], int] = num_oom_kills,
@@ -182,7 +182,7 @@ class CellQueue:
         self._num_explained = 0  # of the kills for memory, from the first one counted
         self._circuit_breaker = CircuitBreaker()
         self._waiting = deque[_Waiting]()
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, _RunningJob] = {}
         self._stopped: set[str] = set()  # of the running ones, those that end after their epoch
         self._attempts = defaultdict[str, list[FailedAttempt]](list)
 
@@ -254,7 +254,7 @@ class CellQueue:
             card = self._packer.give(self._wanted(waiting, self._packer), choice.card)
             share = share.model_copy(update={"card": card})
         self._busy_since.pop(key, None)
-        self._running[key] = _Running(waiting, folder.outbox_size(), self._oom_kills(), share)
+        self._running[key] = _RunningJob(waiting, folder.outbox_size(), self._oom_kills(), share)
         self._onlooker.dispatched(key)
         return Job(trials=(waiting.job,), share=share)
 
@@ -323,7 +323,7 @@ class CellQueue:
             self._attempts[key].append(attempt)
             self._retry(waited.job, outbox_size)
 
-    def _give_back(self, folder: CellFolder, running: _Running) -> bool:
+    def _give_back(self, folder: CellFolder, running: _RunningJob) -> bool:
         """Give back the GPU of a trial that has ended; return whether it had a whole one."""
         if not self._packer:
             return not 0 < running.share.gpus < 1
@@ -335,7 +335,9 @@ class CellQueue:
             ran_out=line is not None and line.is_out_of_gpu_memory,
         )
 
-    def _attempt(self, folder: CellFolder, event: TrialEnded, running: _Running) -> FailedAttempt:
+    def _attempt(
+        self, folder: CellFolder, event: TrialEnded, running: _RunningJob
+    ) -> FailedAttempt:
         """Return how an attempt failed, by its folder, or else by the engine or the kernel."""
         if line := folder.failed_since(running.outbox_size):
             failure = Failure.BUG if line.is_deterministic else Failure.RAISED

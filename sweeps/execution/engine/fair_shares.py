@@ -71,7 +71,7 @@ class Allowance(_Value):
     fair_trials: float
 
 
-class Request(NamedTuple):
+class ShareRequest(NamedTuple):
     """What a launch wants of a cluster.
 
     Attributes:
@@ -95,7 +95,7 @@ class Request(NamedTuple):
         return max(self.cost)
 
 
-def fair_trials(requests: Mapping[str, Request]) -> dict[str, float]:
+def fair_trials(requests: Mapping[str, ShareRequest]) -> dict[str, float]:
     """Return how many trials at once each launch may run, as a real number.
 
     The shares of launches with GPUs grow alike until each has what it wants or a resource is used
@@ -124,7 +124,7 @@ def fair_trials(requests: Mapping[str, Request]) -> dict[str, float]:
     return trials
 
 
-def _used(requests: Mapping[str, Request], trials: Mapping[str, float]) -> tuple[float, float]:
+def _used(requests: Mapping[str, ShareRequest], trials: Mapping[str, float]) -> tuple[float, float]:
     """Return which parts of all cores and of all GPUs some trials take."""
     cpus = sum(trials[key] * request.cost[0] for key, request in requests.items())
     return cpus, sum(trials[key] * request.cost[1] for key, request in requests.items())
@@ -193,7 +193,7 @@ class FairShares:
             missed = trials - self._launches[key].claim.num_running
             self._launches[key].owed += seconds * missed * requests[key].part / requests[key].weight
 
-    def _requests(self, claims: Sequence[Claim]) -> dict[str, Request]:
+    def _requests(self, claims: Sequence[Claim]) -> dict[str, ShareRequest]:
         """Return what launches want, but for those whose trials fit on no machine yet."""
         requests = {claim.launch: _request(claim) for claim in claims}
         return {key: request for key, request in requests.items() if request is not None}
@@ -221,7 +221,7 @@ class FairShares:
         )
 
     def _whole_trials(
-        self, requests: Mapping[str, Request], fair: Mapping[str, float]
+        self, requests: Mapping[str, ShareRequest], fair: Mapping[str, float]
     ) -> dict[str, int]:
         """Return shares as whole trials: what is left of the cluster goes to who is owed most.
 
@@ -266,7 +266,7 @@ def _is_hungry(claim: Claim, trials: Mapping[str, int]) -> bool:
     return claim.num_pending > 0 and claim.num_running < trials.get(claim.launch, 0)
 
 
-def _request(claim: Claim) -> Request | None:
+def _request(claim: Claim) -> ShareRequest | None:
     """Return what a launch wants; None if no machine has room for one of its trials."""
     slot, machines = claim.slot, claim.machines
     num = num_that_fit(slot, machines)
@@ -279,4 +279,4 @@ def _request(claim: Claim) -> Request | None:
     scale = 1 / num / max(cost)
     wanted = num if claim.wants_more else min(num, claim.num_running + claim.num_pending)
     trials = min(wanted, claim.most or num)
-    return Request(trials, (cost[0] * scale, cost[1] * scale), claim.weight)
+    return ShareRequest(trials, (cost[0] * scale, cost[1] * scale), claim.weight)

@@ -24,7 +24,7 @@ _STYLES = re.compile(r"\x1b\[[0-9;:]*m")
 
 
 @dataclass(frozen=True)
-class Log:
+class LaunchLog:
     """A log that may still be growing.
 
     Attributes:
@@ -69,7 +69,7 @@ class Log:
 
 def find_log(
     name: str, storage_folder: str | Path | None = None, tracking_uri: str | None = None
-) -> Log:
+) -> LaunchLog:
     """Return the log of the launched sweep of that name, else that of a trial.
 
     Args:
@@ -87,13 +87,13 @@ def find_log(
     path = storage.logs / f"{name}.log"
     if valid_names([name]) and path.exists():
         logs = in_storage(storage.logs)
-        return Log(lambda: logs.open(path.name), lambda: is_launching(storage.journals, name))
+        return LaunchLog(lambda: logs.open(path.name), lambda: is_launching(storage.journals, name))
     cell = CellFolder(storage.cells, _trial_key(name, storage, tracking_uri))
     if not cell.log.exists():
         raise BadInput(
             f"Trial {cell.trial_key} has no log in {storage.root}: it was not started there."
         )
-    return Log(cell.read_log, cell.is_busy)
+    return LaunchLog(cell.read_log, cell.is_busy)
 
 
 def _trial_key(name: str, storage: Storage, tracking_uri: str | None) -> str:

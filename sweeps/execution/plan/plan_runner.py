@@ -133,7 +133,7 @@ class Decider(Protocol):
         ...
 
 
-class Log(Protocol):
+class DecisionLog(Protocol):
     """Where decisions are written before they take effect."""
 
     def append(self, entry: Decided) -> None:
@@ -181,7 +181,7 @@ class PlanRunner:
         self,
         definition: GrowingDefinition,
         decider: Decider,
-        log: Log,
+        log: DecisionLog,
         job_of: JobMaker,
         *,
         facts: TrialFacts,

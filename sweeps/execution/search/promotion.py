@@ -15,7 +15,7 @@ from sweeps.execution.search.curves import as_rival
 from sweeps.execution.search.search_known import SearchKnown
 
 
-class Stopping:
+class StoppingJudge:
     """A scheduler that stops trials for good at its rungs.
 
     Args:
@@ -212,9 +212,9 @@ class Promotion:
             yield rung, [number for _, number in sorted(at[rung])]
 
 
-def judge_of(search: Search) -> Stopping | Promotion:
+def judge_of(search: Search) -> StoppingJudge | Promotion:
     """Return the scheduler of a search."""
-    return Promotion(search) if search.scheduler.pauses else Stopping(search.scheduler)
+    return Promotion(search) if search.scheduler.pauses else StoppingJudge(search.scheduler)
 
 
 def _promotable(known: SearchKnown, number: int, rung: int) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from sweeps.records.errors import BadInput
 from sweeps.remote import cluster, head, submit
 from sweeps.remote.cluster import check_cluster, start_cluster
-from sweeps.remote.cluster_file import ClusterFile, Machine
+from sweeps.remote.cluster_file import ClusterFile, ClusterMachine
 from sweeps.remote.link import MachineUnreachable
 from sweeps.remote.messages import DataReady, Facts, Node, Nodes, Probed, ServicesStarted
 
@@ -35,7 +35,9 @@ SHARED = Probed(
     free_scratch_bytes=2**40,
     mlflow=True,
 )
-FILE = ClusterFile(Path("/m.txt"), Machine("head"), (Machine("w1"),), storage="/s", data="/d")
+FILE = ClusterFile(
+    Path("/m.txt"), ClusterMachine("head"), (ClusterMachine("w1"),), storage="/s", data="/d"
+)
 NODES = Nodes(
     nodes=tuple(
         Node(address=address, is_alive=True, is_head=is_head, cpus=1, gpus=gpus)
@@ -58,7 +60,7 @@ class Machines:
         }
         self.shared = {"head": SHARED, "w1": SHARED.model_copy(update=shared)}
 
-    def __call__(self, machine: Machine) -> Any:
+    def __call__(self, machine: ClusterMachine) -> Any:
         machines = self
 
         class Link:
@@ -174,7 +176,7 @@ def link(monkeypatch: pytest.MonkeyPatch, machines: Machines) -> None:
         monkeypatch.setattr(module, "link_to", machines)
 
 
-FILE_OF_THREE = replace(FILE, workers=(Machine("w1"), Machine("w2")))
+FILE_OF_THREE = replace(FILE, workers=(ClusterMachine("w1"), ClusterMachine("w2")))
 
 
 @pytest.mark.usefixtures("one_lost")

@@ -7,7 +7,7 @@ import pytest
 
 from sweeps.records.errors import BadInput
 from sweeps.remote import cluster_file
-from sweeps.remote.cluster_file import Machine, read_cluster_file
+from sweeps.remote.cluster_file import ClusterMachine, read_cluster_file
 from sweeps.remote.submit import RemotePlan
 
 
@@ -18,8 +18,11 @@ def test_a_file_of_machines_has_settings_and_a_machine_a_line(tmp_path: Path) ->
         "me@head.example.org\nworker1 cpus=8 gpus=2\n10.0.0.7\n"
     )
     cluster = read_cluster_file(file)
-    assert cluster.head == Machine("me@head.example.org")
-    assert cluster.workers == (Machine("worker1", cpus=8, gpus=2), Machine("10.0.0.7"))
+    assert cluster.head == ClusterMachine("me@head.example.org")
+    assert cluster.workers == (
+        ClusterMachine("worker1", cpus=8, gpus=2),
+        ClusterMachine("10.0.0.7"),
+    )
     assert (cluster.storage, cluster.data) == ("/shared/my sweeps", "/shared/my sweeps/data")
     assert (cluster.mlflow_port, cluster.ray_port, cluster.dashboard_port) == (5050, 6379, 8265)
 
@@ -88,7 +91,7 @@ def test_the_head_on_aws_is_reached_by_a_key_of_rays_for_its_region(
     file.write_text("provider: {type: aws, region: us-west-2}\nauth: {ssh_user: ubuntu}\n")
     cluster = read_cluster_file(file)
     key = str(tmp_path / ".ssh" / "ray-autoscaler_1_us-west-2.pem")
-    assert cluster.head == Machine("ubuntu@54.0.0.1", ssh_options=("-i", key))
+    assert cluster.head == ClusterMachine("ubuntu@54.0.0.1", ssh_options=("-i", key))
     assert cluster.start_command == f"ray up {file}"
 
 
@@ -104,7 +107,7 @@ def test_a_cluster_of_rays_on_machines_of_ones_own_says_where_its_head_is(tmp_pa
         "  gpu: {resources: {CPU: 4, GPU: 1}}\n"
     )
     cluster = read_cluster_file(file)
-    assert cluster.head == Machine("me@10.0.0.1", ssh_options=("-i", "/keys/mine"))
+    assert cluster.head == ClusterMachine("me@10.0.0.1", ssh_options=("-i", "/keys/mine"))
     assert (cluster.storage, cluster.workers) == (None, ())
     assert cluster.worker_resources == {"CPU": 4, "GPU": 1}
 

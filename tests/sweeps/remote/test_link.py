@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.records.errors import BadInput
-from sweeps.remote.cluster_file import Machine
+from sweeps.remote.cluster_file import ClusterMachine
 from sweeps.remote.link import Link, link_to, link_to_here, tunnel
 from sweeps.remote.messages import (
     CommandEnded,
@@ -67,7 +67,7 @@ def test_a_machine_that_ssh_does_not_reach_is_named_with_the_command_that_has_to
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    machine = Machine("nobody@127.0.0.1", ssh_options=("-p", "9"))
+    machine = ClusterMachine("nobody@127.0.0.1", ssh_options=("-p", "9"))
     with pytest.raises(BadInput) as error:
         link_to(machine).call(GetRunning(sweep="mine"), Running)
     assert "nobody@127.0.0.1 cannot be reached by ssh" in str(error.value)
@@ -79,7 +79,7 @@ def test_a_machine_that_ssh_does_not_reach_is_named_with_the_command_that_has_to
 def test_a_machine_without_ssh_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(BadInput, match="There is no 'ssh' here: install OpenSSH's client"):
-        link_to(Machine("there")).call(GetRunning(sweep="mine"), Running)
+        link_to(ClusterMachine("there")).call(GetRunning(sweep="mine"), Running)
 
 
 def test_a_lock_of_one_agent_is_seen_by_another_and_goes_with_its_connection(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.engine.cell_queue import Shares
+from sweeps.execution.engine.cell_queue import ClusterShares
 from sweeps.execution.engine.engine import Event, Job, Next, Stop, TrialEnded, TrialStarted
 from sweeps.execution.engine.failure_policy import (
     FailedAttempt,
@@ -93,7 +93,7 @@ class EvaluationQueue:
     def __init__(
         self,
         find: Callable[[], Sequence[TrialToEvaluate]],
-        share_of: Shares,
+        share_of: ClusterShares,
         *,
         packer: CardPacker | None = None,
         failure_policy: FailurePolicy = restart_blameless,

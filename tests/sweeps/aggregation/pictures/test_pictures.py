@@ -16,7 +16,7 @@ from capsmodel.routing import DynamicRouting
 from capsmodel.training.training import Training
 from sweeps import cli
 from sweeps.aggregation.pictures.picture_contents import (
-    Couplings,
+    CouplingPicture,
     Example,
     Examples,
     Perturbed,
@@ -287,6 +287,6 @@ def test_the_shares_of_a_layer_of_one_place_are_drawn():
     def picture(share):
         shares = np.full((2, 1, 1), share, np.float32)
         image = RoutedImage(0, 1, np.zeros((1, 4, 4), np.float32), shares)
-        return coupling_picture(Couplings((image,), np.full(4, 0.5), np.full(4, 0.5), 2, 2))
+        return coupling_picture(CouplingPicture((image,), np.full(4, 0.5), np.full(4, 0.5), 2, 2))
 
     assert picture(0.5) == picture(0.5) != picture(0.3)

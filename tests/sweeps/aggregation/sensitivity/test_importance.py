@@ -9,7 +9,7 @@ import pytest
 from sweeps.aggregation.sensitivity.importance import fanova, ped_anova
 from sweeps.aggregation.sensitivity.pair_importance import pair_importances
 from sweeps.aggregation.sensitivity.sensitivity import sensitivity
-from sweeps.aggregation.sensitivity.shadows import Column
+from sweeps.aggregation.sensitivity.shadows import ShadowedColumn
 from tests.sweeps.aggregation.known_search import planted_search
 
 
@@ -63,9 +63,9 @@ def test_ped_anova_sees_the_dominant_setting(planted):
     assert settings["dominant"].ped_anova.share.low > 0
 
 
-def levels_of(places: list[int], num_levels: int, is_choice: bool) -> Column:
+def levels_of(places: list[int], num_levels: int, is_choice: bool) -> ShadowedColumn:
     units = tuple((place + 0.5) / num_levels for place in places)
-    return Column(units, num_levels=num_levels, is_choice=is_choice)
+    return ShadowedColumn(units, num_levels=num_levels, is_choice=is_choice)
 
 
 def test_a_setting_of_few_values_is_told_from_one_without_effect():
@@ -83,7 +83,7 @@ def test_a_setting_of_few_values_is_told_from_one_without_effect():
 
 def test_settings_get_no_share_of_mere_noise():
     chance = np.random.default_rng(11)
-    columns = [Column(tuple(units)) for units in chance.random((3, 40)).tolist()]
+    columns = [ShadowedColumn(tuple(units)) for units in chance.random((3, 40)).tolist()]
     noise = chance.standard_normal(40).tolist()
 
     importances = fanova(columns, noise)
@@ -94,14 +94,14 @@ def test_settings_get_no_share_of_mere_noise():
 
 def test_a_half_of_equal_results_adds_nothing():
     objective = [0.0] * 19 + [1.0]
-    columns = [Column(tuple(place / 20 for place in range(20)))] * 2
+    columns = [ShadowedColumn(tuple(place / 20 for place in range(20)))] * 2
 
     assert [importance.share.n for importance in fanova(columns, objective)] == [20, 20]
     assert len(pair_importances(columns, objective)) == 1
 
 
 def test_one_setting_has_no_pair():
-    assert pair_importances([Column((0.1, 0.9, 0.3))], [1.0, 2.0, 3.0]) == ()
+    assert pair_importances([ShadowedColumn((0.1, 0.9, 0.3))], [1.0, 2.0, 3.0]) == ()
 
 
 def test_importance_loads_neither_torch_nor_ray():

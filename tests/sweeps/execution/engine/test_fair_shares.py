@@ -13,7 +13,7 @@ from sweeps.execution.engine.fair_shares import (
     SILENCE_SECONDS,
     Claim,
     FairShares,
-    Request,
+    ShareRequest,
     fair_trials,
 )
 from sweeps.execution.engine.placement import Machine, Share
@@ -269,7 +269,7 @@ def test_what_waits_for_machines_does_not_keep_another_launch_waiting() -> None:
 
 
 requests = some.builds(
-    Request,
+    ShareRequest,
     trials=some.integers(0, 50).map(float),
     cost=some.tuples(some.sampled_from([0.01, 0.1, 0.25, 1.0]), some.sampled_from([0.0, 0.1, 0.5])),
     weight=some.sampled_from([0.5, 1.0, 3.0]),
@@ -277,7 +277,7 @@ requests = some.builds(
 
 
 @given(some.lists(requests, max_size=6))
-def test_shares_are_fair_and_waste_nothing(wanted: list[Request]) -> None:
+def test_shares_are_fair_and_waste_nothing(wanted: list[ShareRequest]) -> None:
     named = {str(place): request for place, request in enumerate(wanted)}
     fair = fair_trials(named)
     used = [
