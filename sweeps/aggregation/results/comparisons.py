@@ -206,14 +206,10 @@ def comparisons_together(
             _with_evidence(comparison, baseline.errors, planned_seeds)
             for comparison in compared[place]
         ]
-        reaches = (
-            reaches_of(shown, baseline.errors, num_tested)
-            if finds_reach
-            else [math.inf] * len(shown)
-        )
-        why = ""
-        if _has_few_errors(shown, baseline.errors):
-            why = TOO_FEW_ERRORS
+        reaches = [math.inf] * len(shown)
+        if finds_reach:
+            reaches = reaches_of(shown, baseline.errors, num_tested)
+        why = TOO_FEW_ERRORS if _has_few_errors(shown, baseline.errors) else ""
         compared[place] = [
             _with_margin(_with_reason(_in_family(comparison, num_tested, reach), why), margin)
             if comparison.p_value is not None
