@@ -409,7 +409,7 @@ def test_a_gradient_of_zero_is_no_alarm_where_the_loss_has_fallen_to_it() -> Non
 
 def history(losses: list[float], **health: float) -> tuple[EpochMetrics, ...]:
     return tuple(
-        EpochMetrics(number, loss, loss, 0.2, 1.0, health | loss_metrics(losses[:number]))
+        EpochMetrics(number, loss, loss, 0.2, health=health | loss_metrics(losses[:number]))
         for number, loss in enumerate(losses, start=1)
     )
 
