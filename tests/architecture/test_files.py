@@ -64,6 +64,7 @@ ELSEWHERE = {
         "empty folders that this launch has made, also above the storage folder"
     ),
     "sweeps/remote/kube.py: jobs.path.rmdir": "an empty folder in that of the command",
+    "sweeps/execution/launch/writing/new_sweep.py: file.read_text": "our own",
     "sweeps/remote/kube.py: files('sweeps.remote').joinpath('rayjob.yaml').read_text": "our own",
     "sweeps/remote/slurm.py: files('sweeps.remote').joinpath('slurm_job.sh').read_text": "our own",
 }

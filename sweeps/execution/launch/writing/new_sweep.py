@@ -5,9 +5,11 @@ from pathlib import Path
 
 from search_spaces.catalogue import named_sweeps
 from sweeps.execution.launch.writing.new_file import write_new
-from sweeps.execution.launch.writing.templates import rendered
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import SLUG, SLUG_WORDS
+
+_EXAMPLES = Path(__file__).parent / "examples"
+_NAME_IN_EXAMPLES = "my_sweep"
 
 
 def example_text(name: str, *, is_search: bool = False) -> str:
@@ -17,7 +19,8 @@ def example_text(name: str, *, is_search: bool = False) -> str:
         name: Name of the sweep and of the file.
         is_search: Whether it is a search; otherwise a design with custom parts.
     """
-    return rendered(f"examples/{'search' if is_search else 'design'}.py", name=name)
+    file = _EXAMPLES / ("search.py" if is_search else "design.py")
+    return file.read_text(encoding="utf-8").replace(_NAME_IN_EXAMPLES, name)
 
 
 def new_sweep(name: str, *, is_search: bool = False) -> Path:

@@ -1,7 +1,7 @@
 """Does sharper routing, another loss or no decoder change the errors on my images?
 
-    capsweep plan {{ name }}.py    # what a run would do
-    capsweep run {{ name }}.py     # train, record, make tables; killed, it goes on
+    capsweep plan my_sweep.py    # what a run would do
+    capsweep run my_sweep.py     # train, record, make tables; killed, it goes on
 
 Change what you like, delete what you do not need. `capsweep parts` lists all parts
 with their imports, `capsweep parts capsnet` the settings of one.
@@ -130,7 +130,7 @@ BASE = TrainingConfig(
 # --- The sweep: each arm says what it changes of the base, as path -> value.
 
 SWEEP = Sweep(
-    name="{{ name }}",
+    name="my_sweep",
     description="Routing, loss and decoder of a small capsule network.",
     parts=(MyImages, SharpenedRouting, SquaredError),
     base=BASE,

@@ -1,8 +1,8 @@
 """Which routing, pose size and learning rate err least on digits? A search, then a test.
 
-    capsweep plan {{ name }}.py    # the space, and how many trainings there will be
-    capsweep run {{ name }}.py     # propose, train, confirm; killed, it goes on
-    capsweep best {{ name }}       # what it found
+    capsweep plan my_sweep.py    # the space, and how many trainings there will be
+    capsweep run my_sweep.py     # propose, train, confirm; killed, it goes on
+    capsweep best my_sweep       # what it found
 
 Change what you like, delete what you do not need. `capsweep parts` lists all parts
 with their imports, `capsweep parts capsnet` the settings of one.
@@ -48,7 +48,7 @@ SPACE = Space(
 )
 
 SWEEP = Sweep(
-    name="{{ name }}",
+    name="my_sweep",
     description="Routing, pose size and learning rate of a small capsule network.",
     base=BASE,
     plan=Search(
