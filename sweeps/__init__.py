@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sweeps.aggregation.frames import sweeps as sweeps
     from sweeps.aggregation.frames import trials as trials
     from sweeps.aggregation.named_models import load_model as load_model
-    from sweeps.aggregation.pictures.trial_pictures import TrialPictures as TrialPictures
+    from sweeps.aggregation.pictures.trial_pictures import Pictures as Pictures
     from sweeps.aggregation.pictures.trial_pictures import pictures as pictures
     from sweeps.aggregation.rendering.contents import Figure as Figure
     from sweeps.aggregation.rendering.contents import Report as Report
@@ -70,7 +70,7 @@ _HOMES = {
     "Difference": "sweeps.aggregation.comparison",
     "Figure": "sweeps.aggregation.rendering.contents",
     "FigureRenderer": "sweeps.aggregation.rendering.renderers",
-    "TrialPictures": "sweeps.aggregation.pictures.trial_pictures",
+    "Pictures": "sweeps.aggregation.pictures.trial_pictures",
     "Plan": "sweeps.execution.survey.survey",
     "Report": "sweeps.aggregation.rendering.contents",
     "ReportRenderer": "sweeps.aggregation.rendering.renderers",

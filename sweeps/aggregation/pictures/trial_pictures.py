@@ -32,7 +32,7 @@ _LEFT_OUT = {
 
 
 @dataclass(frozen=True)
-class TrialPictures:
+class Pictures:
     """The pictures of a trial.
 
     Attributes:
@@ -51,7 +51,7 @@ def pictures(
     *,
     out: str | Path = "pictures",
     parts: Sequence[type[Any]] = (),
-) -> TrialPictures:
+) -> Pictures:
     """Draw a finished trial's pictures, under `out/<trial key>/`.
 
     They are drawn of what the evaluation `pictures` found, if a sweep had it made, and else of what
@@ -83,7 +83,7 @@ def pictures(
     arrays = _recorded(record, store) or _made(record, store, parts)
     drawn = [*_drawn(pictured(arrays)), *_of_other_evaluations(record, store)]
     names = {name for name, _ in drawn}
-    return TrialPictures(
+    return Pictures(
         paths=write_results(Folder(Path(out), record.trial_key), drawn),
         left_out=tuple(sentence for name, sentence in _LEFT_OUT.items() if name not in names),
     )
@@ -124,14 +124,14 @@ def _confusion(record: TrialRecord, evaluation: RecordedEvaluation, store: Recor
 def _made(record: TrialRecord, store: RecordStore, parts: Sequence[type[Any]]) -> dict[str, Array]:
     """Return what the evaluation gives of the recorded weights."""
     from capsmodel.data import load_checked  # here, as torch comes with it
-    from capsmodel.evaluation import Pictures
+    from capsmodel.evaluation import Pictures as PicturesEvaluation
 
     trained = trained_of(record, store, parts=parts)
     try:
         data = load_checked(trained.config.data, "cpu")
     except (ValueError, OSError) as error:
         raise BadInput(f"The images of this trial cannot be loaded: {error}") from error
-    arrays = Pictures().evaluate(trained, data).arrays
+    arrays = PicturesEvaluation().evaluate(trained, data).arrays
     return {name: values.numpy() for name, values in arrays.items()}
 
 

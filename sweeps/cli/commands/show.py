@@ -14,7 +14,7 @@ from sweeps.cli.terminal import console, plain, say, table_of
 from sweeps.remote.submissions import check_trials
 
 if TYPE_CHECKING:
-    from sweeps.aggregation.pictures.trial_pictures import TrialPictures
+    from sweeps.aggregation.pictures.trial_pictures import Pictures
     from sweeps.aggregation.results.recorded_evaluations import RecordedEvaluation
     from sweeps.aggregation.trial_view import TrialView
     from sweeps.cli.answers import ShowAnswer
@@ -132,7 +132,7 @@ def evaluation_lines(evaluation: "RecordedEvaluation") -> Iterator[str]:
     yield from (f"  {one_line(sentence)}" for sentence in record.left_out)
 
 
-def _print_pictures(pictures: "TrialPictures") -> None:
+def _print_pictures(pictures: "Pictures") -> None:
     """Print which pictures were drawn, and why others were not."""
     for path in pictures.paths:
         say(str(path))

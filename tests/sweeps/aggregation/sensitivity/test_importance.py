@@ -107,10 +107,10 @@ def test_one_setting_has_no_pair():
 def test_importance_loads_neither_torch_nor_ray():
     program = (
         "import sys\n"
-        "from sweeps.aggregation.sensitivity.shadows import Column\n"
+        "from sweeps.aggregation.sensitivity.shadows import ShadowedColumn\n"
         "from sweeps.aggregation.sensitivity.importance import fanova, ped_anova\n"
         "assert not {'optuna', 'sklearn'} & set(sys.modules)\n"
-        "given = [Column((0.1, 0.9, 0.3, 0.7))], [1.0, 2.0, 3.0, 4.0]\n"
+        "given = [ShadowedColumn((0.1, 0.9, 0.3, 0.7))], [1.0, 2.0, 3.0, 4.0]\n"
         "fanova(*given), ped_anova(*given)\n"
         "print({'torch', 'ray', 'mlflow'} & set(sys.modules))\n"
     )
