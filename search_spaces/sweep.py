@@ -19,6 +19,7 @@ from capsmodel.metrics import Metric
 from capsmodel.overrides import with_settings
 from capsmodel.settings.measures import declared_metrics
 from capsmodel.settings.parts import OneOf, Part, Settings
+from capsmodel.spelling import unknown
 from search_spaces.plans.base import Arm, Plan, Seed, each_seed_once
 from search_spaces.plans.built_in import plan_from_values
 from search_spaces.plans.designs.factorial import FullFactorial
@@ -92,6 +93,11 @@ class Sweep(Settings):
         Raises:
             ValueError: If the sweep is not valid.
         """
+        if not (isinstance(design, type) and issubclass(design, FactorDesign)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"design must be a class such as FullFactorial, got {design!r}.")
+        known = {**cls.model_fields, **design.model_fields}.keys() - {"plan", "factors"}
+        for name in fields.keys() - known:
+            raise ValueError(unknown("argument of Sweep.grid", name, sorted(known)))
         options = {name: fields.pop(name) for name in design.model_fields if name in fields}
         return cls(plan=design(**{"factors": axes} | options), **fields)
 
@@ -122,7 +128,12 @@ class Sweep(Settings):
         Raises:
             ValueError: If the sweep is not valid.
         """
+        if not isinstance(target, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"target must be a dict, path -> value, got {target!r}.")
         changes = named_changes(base, with_settings(base, target, parts))
+        if len(changes) < 2:
+            named = ", ".join(changes) or "none"
+            raise ValueError(f"target must change at least 2 settings of the base, got {named}.")
         plan = Path(changes=changes, choosing_seeds=tuple(choosing_seeds))
         return cls(base=base, plan=plan, parts=tuple(parts), **fields)
 

@@ -67,8 +67,40 @@ def test_a_path_of_what_hangs_together_or_of_one_change_is_refused() -> None:
     }
     with pytest.raises(ValueError, match="cannot be changed alone"):
         Sweep.path_to(target=together, name="path", base=BASE, seeds=(0,))
-    with pytest.raises(ValueError, match="at least 2"):
-        Sweep.path_to(target={RATE: 0.01}, name="path", base=BASE, seeds=(0,))
+
+
+@pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        (
+            {RATE: 0.01},
+            "at least 2 settings of the base, got learning_rate=0.01",
+        ),
+        ({}, "at least 2 settings of the base, got none"),
+        (3, "target must be a dict, path -> value, got 3"),
+    ],
+)
+def test_a_target_that_makes_no_path_is_refused_by_its_name(target: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        Sweep.path_to(target=target, name="path", base=BASE, seeds=(0,))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"design": "full"}, "design must be a class such as FullFactorial, got 'full'"),
+        (
+            {"design": FractionalFactorial, "resolutoin": 5},
+            r"argument 'resolutoin' of Sweep\.grid\. Did you mean 'resolution'",
+        ),
+        ({"plan": FullFactorial(factors=AXES)}, r"argument 'plan' of Sweep\.grid"),
+    ],
+)
+def test_arguments_that_make_no_grid_are_refused_by_their_names(
+    options: Any, sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        Sweep.grid(axes=AXES, name="grid", base=BASE, seeds=(0,), **options)
 
 
 @settings(max_examples=40, deadline=None)

@@ -15,7 +15,7 @@ class ComparedArms:
 
     Attributes:
         arms: In the sweep's order; of a search those that ran again on fresh seeds.
-        compared: One a group of identical arms other than the baseline's.
+        compared: The comparison of each other group of identical arms with the baseline.
         against_random: Of a search those with the best random point, judged together with these.
     """
 

@@ -12,7 +12,7 @@ from sweeps.aggregation.statistics.two_way import TwoWay, two_way
 
 @dataclass(frozen=True)
 class JointError:
-    """A variance that several contrasts are held against.
+    """The error variance against which several contrasts are tested.
 
     Attributes:
         variance: Variance of all contrasts, added up.
@@ -81,7 +81,7 @@ def joint_test(
 def joint_errors(
     way: TwoWay, alike: Sequence[Float[np.ndarray, "..."]]
 ) -> tuple[JointError, JointError, JointError]:
-    """Return what contrasts are held against: both directions, seeds, and images.
+    """Return the error terms of contrasts: both directions, seeds alone, and images alone.
 
     Args:
         way: Variances of all contrasts together, or of each.

@@ -116,9 +116,8 @@ class ClientRuns:
         experiment = self.experiment()
         if experiment is None:
             return {}
-        known = [
-            fingerprint for fingerprint in fingerprints if fingerprint.isalnum()
-        ]  # so that none ends the quotes
+        # no other sign may end the quotes of the search
+        known = [fingerprint for fingerprint in fingerprints if fingerprint.isalnum()]
         starts = dict[str, float]()
         for sweep, fingerprint in product(sweeps, known):
             search = (

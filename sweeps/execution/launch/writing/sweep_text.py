@@ -4,11 +4,13 @@ import ast
 import sys
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import jinja2
 from pydantic import ValidationError
 
 from capsmodel.config import TrainingConfig
@@ -18,7 +20,7 @@ from search_spaces.sweep import Sweep
 from sweeps.execution.launch.run import plan
 from sweeps.execution.launch.writing.custom_code import CustomCode
 from sweeps.execution.launch.writing.options import AblateOptions, GridOptions
-from sweeps.execution.launch.writing.templates import rendered
+from sweeps.execution.launch.writing.python_text import python_text
 from sweeps.execution.survey.survey import Survey
 from sweeps.records.errors import BadInput
 
@@ -63,8 +65,7 @@ def sweep_text(
     settings = settings_between(start, sweep.base)
     if settings:
         names["with_settings"] = "capsmodel.overrides"
-    return rendered(
-        "sweep.py.jinja",
+    return _template().render(
         sweep=sweep,
         constructor=constructor,
         fields={**fields, "seeds": _seeds(sweep.seeds)},
@@ -101,6 +102,20 @@ def refusing() -> Generator[None]:
         raise BadInput(explain(error)) from error
     except ValueError as error:
         raise error if isinstance(error, BadInput) else BadInput(str(error)) from error
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__ or "", "."),
+        autoescape=False,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["python"] = python_text
+    return environment.get_template("sweep.py.jinja")
 
 
 def _seeds(seeds: tuple[int, ...]) -> tuple[int, ...] | range:
