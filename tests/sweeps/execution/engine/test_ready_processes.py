@@ -14,7 +14,7 @@ import contextlib, gc, json, os, sys, time
 from pathlib import Path
 from sweeps.execution.engine.process.ray_engine import RayEngine
 engine = RayEngine(None, Path(os.devnull), num_ready=2)
-os.environ.update(engine._of_own_ray(), RAY_AUTH_MODE="token")
+os.environ.update(engine._own_ray_environment(), RAY_AUTH_MODE="token")
 
 import psutil
 from sweeps.execution.engine.process.scratch import scratch_folder
