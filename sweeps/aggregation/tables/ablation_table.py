@@ -210,7 +210,7 @@ def compared_table(
         columns=_COLUMNS,
         rows=rows_of(_COLUMNS, arm_rows(identical_groups(arms), compared)),
         notes=tuple(ablation_notes(manifest, arms, compared, f"{name}.csv")),
-        for_programs=with_departures(manifest, values),
+        for_programs=values,
     )
     return with_departures(manifest, table)
 

@@ -87,7 +87,8 @@ def point_cell(params: Mapping[str, Plain], search: ManifestSearch) -> Cell:
 def with_departures(manifest: Manifest, table: Table) -> Table:
     """Return the table with what its launch changed, before its title and as a column in CSV.
 
-    A table of a sweep launched as declared comes back as it is.
+    So is what programs read in its place. A table of a sweep launched as declared comes back as it
+    is.
     """
     sentence = departure_sentence(manifest)
     if not sentence:
@@ -98,6 +99,7 @@ def with_departures(manifest: Manifest, table: Table) -> Table:
         title=f"{sentence}\n{table.title}",
         columns=(*table.columns, column),
         rows=tuple((*row, Cell("", (sentence,))) for row in table.rows),
+        for_programs=table.for_programs and with_departures(manifest, table.for_programs),
     )
 
 

@@ -89,9 +89,7 @@ def compared_evaluation_table(
         columns=(*_columns(evaluated), *of_points, *_LAST),
         rows=tuple(rows),
         notes=tuple(compared_notes(manifest, evaluated, f"{name}.csv", of_test_errors)),
-        for_programs=with_departures(
-            manifest, evaluation_values(evaluated, clean, name, of_test_errors)
-        ),
+        for_programs=evaluation_values(evaluated, clean, name, of_test_errors),
     )
     return with_departures(manifest, table)
 

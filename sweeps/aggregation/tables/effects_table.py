@@ -123,7 +123,7 @@ def effects_table(
         columns=EFFECT_COLUMNS,
         rows=tuple(effect_row(place, effects) for place in range(len(effects.effects))),
         notes=tuple(effect_notes(manifest, arms, effects)),
-        for_programs=with_departures(manifest, effect_values(effects, name)),
+        for_programs=effect_values(effects, name),
     )
     return with_departures(manifest, table)
 

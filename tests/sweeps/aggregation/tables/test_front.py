@@ -15,6 +15,7 @@ from sweeps.aggregation.rendering.figure_style import drawn
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.results.front_results import FrontResults, front_results
 from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
+from sweeps.aggregation.tables.columns import with_departures
 from sweeps.aggregation.tables.confirmation_table import confirmation_table
 from sweeps.aggregation.tables.front_figure import front_figure
 from sweeps.aggregation.tables.front_table import front_table
@@ -93,6 +94,17 @@ def test_the_front_stands_first_the_smallest_at_its_head_and_programs_read_all()
     assert [row["standing"] for row in read[:4]] == ["front"] * 3 + ["within noise"]
     assert read[3]["dominated_by"] == "proposal 1"
     assert read[3]["num_parameters"] == "450"
+
+
+def test_each_row_of_the_csv_says_what_the_launch_changed() -> None:
+    manifest = weighed().model_copy(update={"departures": {"trials": (40, 4)}})
+    table = front_table(front_results(manifest, records(), predictions()), manifest)
+    programs = with_departures(manifest, table).for_programs
+    assert programs is not None
+    lines = csv.DictReader(io.StringIO(to_csv(programs)))
+    assert {line["departures"] for line in lines} == {
+        "The sweep was launched smaller than declared: trials 4 instead of 40 (--trials)."
+    }
 
 
 def test_what_errs_on_more_images_than_chance_would_is_dominated() -> None:
