@@ -31,7 +31,7 @@ class _Remembered:
     facts: DataFacts
 
 
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2  # 1 had fewer notes
 _ADAPTER = TypeAdapter(_Remembered)
 _LOADED: dict[DataSet, DataFacts] = {}
 

@@ -1,7 +1,7 @@
 """A user's images as arrays in one file of NumPy."""
 
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from capsmodel.data.picture_files import Fit, eight_bits, fitted_array
+from capsmodel.data.picture_files import Fit, eight_bits, fitted_array, white_of
 from capsmodel.data.user_files import FoundFacts, Labelled, UserFiles, check_classes
 
 _SPLITS = {
@@ -30,10 +30,11 @@ _EXPECTED = "`images` and `labels`, or `x_train`, `y_train`, `x_test` and `y_tes
 
 
 class _Read(NamedTuple):
-    """What a file holds: split -> its arrays, and the names of classes."""
+    """What a file holds: split -> its arrays, the names of classes, the value that is white."""
 
     splits: Mapping[str, tuple[np.ndarray, list[int]]]
     classes: tuple[str, ...]
+    white: int | None
 
 
 class Arrays(UserFiles):
@@ -41,10 +42,12 @@ class Arrays(UserFiles):
 
     It holds `images` and `labels`, of which a share is held out for the test, or `x_train`,
     `y_train`, `x_test`, `y_test` and, if you like, `x_val`, `y_val` (`train_images`, `train_labels`
-    and so on too). Images are [images height width], with channels, 1 or 3, last or second; bytes,
-    numbers from 0 to 1, truth values, or 16-bit numbers, which are rounded to 8. Labels are whole
-    numbers from 0, called as `class_names` says if that is there, or texts, which are the names.
-    Nothing is unpickled.
+    and so on too). Images are [images height width], with channels, 1 or 3, last or second;
+    numbers from 0 to 1, truth values, or whole numbers, uint8 or uint16. Whole numbers are scaled
+    to 8 bits from 0 to white: the largest number of the fewest of 8, 10, 12, 14 or 16 bits that
+    hold all splits, or the largest value itself if that is at most 16; `bits=12` declares it.
+    Labels are whole numbers from 0, called as `class_names` says if that is there, or texts, which
+    are the names. Nothing is unpickled.
     """
 
     kind: Literal["arrays"] = "arrays"
@@ -57,6 +60,7 @@ class Arrays(UserFiles):
             *,
             size: int | None = ...,
             fit: Fit = ...,
+            bits: int | None = ...,
             test_fraction: float = ...,
             validation_fraction: float = ...,
             split_seed: int = ...,
@@ -74,7 +78,7 @@ class Arrays(UserFiles):
         return [self.place]
 
     def scan(self, place: Path) -> FoundFacts:
-        """Return the names of the classes and the shape of the images.
+        """Return the names of the classes, the shape of the images and their white.
 
         Raises:
             ValueError: If the file is missing, or its arrays are not as the class says.
@@ -82,7 +86,7 @@ class Arrays(UserFiles):
         read = _read(place)
         images, _ = read.splits["train"]
         channels, height, width = images.shape[1:]
-        return FoundFacts(read.classes, (channels, height, width))
+        return FoundFacts(read.classes, (channels, height, width), read.white)
 
     def read(self) -> Mapping[str, Labelled]:
         """Return the images of each split that the file has.
@@ -94,9 +98,27 @@ class Arrays(UserFiles):
         check_classes(self.place, read.classes, self.classes)
         _, *size = self.image_shape
         return {
-            split: Labelled(fitted_array(images, (size[0], size[1]), self.fit), labels)
+            split: Labelled(
+                fitted_array(self._scaled(split, images), (size[0], size[1]), self.fit), labels
+            )
             for split, (images, labels) in read.splits.items()
         }
+
+    def _scaled(self, split: str, images: np.ndarray) -> np.ndarray:
+        """Return images as bytes, or as the numbers from 0 to 1 that they are."""
+        if images.dtype.kind == "f":
+            if self.bits:
+                raise ValueError(
+                    f"The images of the split '{split}' of '{self.place}' are numbers from 0 to 1, "
+                    f"of which bits={self.bits} says nothing: leave it out."
+                )
+            return images
+        try:
+            return eight_bits(images, self.white_value)
+        except ValueError as error:
+            raise ValueError(
+                f"The images of the split '{split}' of '{self.place}' cannot be scaled: {error}."
+            ) from error
 
 
 def _read(place: Path) -> _Read:
@@ -135,7 +157,17 @@ def _sorted_out(place: Path, arrays: Mapping[str, np.ndarray]) -> _Read:
         names = [str(label) for label in range(1 + max(map(max, labels.values())))]
     if len({array.shape[1:] for array in images.values()}) > 1:
         raise ValueError(f"The splits of '{place}' have images of unlike shapes: make them alike.")
-    return _Read({split: (images[split], labels[split]) for split in splits}, tuple(names))
+    parts = {split: (images[split], labels[split]) for split in splits}
+    return _Read(parts, tuple(names), _white(images.values()))
+
+
+def _white(splits: Iterable[np.ndarray]) -> int | None:
+    """Return the value that is white in all splits, None for that of their type."""
+    whole = [images for images in splits if images.dtype.kind == "u"]
+    if not whole:
+        return None
+    limit = max(int(np.iinfo(images.dtype).max) for images in whole)
+    return white_of(max(int(images.max()) for images in whole), limit)
 
 
 def _splits(place: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
@@ -206,7 +238,7 @@ def _labels(
 
 
 def _images(place: Path, split: str, images: np.ndarray) -> np.ndarray:
-    """Return images [images channels height width] as bytes or numbers from 0 to 1."""
+    """Return images [images channels height width], floating-point ones in single precision."""
     shape = list(images.shape)
     if images.ndim == 3:
         images = images[:, None]
@@ -219,4 +251,4 @@ def _images(place: Path, split: str, images: np.ndarray) -> np.ndarray:
             f"have 1 or 3 channels last or second, as uint8, uint16, truth values or numbers from "
             f"0 to 1, got {images.dtype} of shape {shape}."
         )
-    return images.astype(np.float32) if is_float else eight_bits(images)
+    return images.astype(np.float32) if is_float else images

@@ -187,6 +187,11 @@ class DataSet(Part, ABC):
         return "crop"
 
     @property
+    def white_value(self) -> int | None:
+        """The value that is white in images of whole numbers; None for that of their type."""
+        return None
+
+    @property
     def reader_versions(self) -> tuple[str, ...]:
         """Versions of the decoders of a user's images. Other versions may give other values."""
         return ()
@@ -220,6 +225,13 @@ class DataSet(Part, ABC):
 
         A user's own data set is loaded and hashed at each launch. One that lists its files is not
         while their sizes, times and inodes stay the same.
+        """
+        return ()
+
+    def notes(self) -> Iterable[str]:
+        """Return what is unusual in a user's files, but allowed, a sentence each; by default none.
+
+        It is asked for after `load`, and shown once with what the images show.
         """
         return ()
 

@@ -12,12 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from capsmodel.data.base import DataSet, DataSplits, Images, train_share
+from capsmodel.data.base import WHITE, DataSet, DataSplits, Images, train_share
 from capsmodel.metrics import percent
 from capsmodel.settings.parts import is_built_in
 
 _MAIN = ("training", "validation", "test")
 _MOST_SHARED = 0.001  # of the smaller of two splits
+_NEARLY_BLACK = 0.25  # of white, for the brightest pixel of all: fewer than 7 bits of 8
 _OBJECT_TYPES = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
 
 
@@ -114,7 +115,12 @@ def facts_of(data: DataSet, splits: DataSplits) -> DataFacts:
     if not data.is_of_user:
         return DataFacts(counts, notes=(), fingerprint=data.fingerprint)
     digests = {name: _digests(images) for name, images in _named(splits)}
-    notes = [*_missing_classes(data, splits), *_shared_images(data, digests)]
+    notes = [
+        *data.notes(),
+        *_nearly_black(data, splits),
+        *_missing_classes(data, splits),
+        *_shared_images(data, digests),
+    ]
     return DataFacts(counts, tuple(notes), _fingerprint(splits, digests))
 
 
@@ -292,6 +298,22 @@ def _check_pixels(place: str, images: Tensor) -> None:
         f"Image {where[0]} of {place} has a pixel of {value:g}, and pixels are numbers in [0, 1]: "
         f"{remedy}."
     )
+
+
+def _nearly_black(data: DataSet, splits: DataSplits) -> Iterator[str]:
+    """Yield a note if all images are so dark that their values were meant for another range."""
+    brightest = max(_brightness(images.images) for _, images in _named(splits))
+    if 0 < brightest < _NEARLY_BLACK:
+        yield (
+            f"All images of data '{data.kind}' are nearly black: no pixel is above "
+            f"{brightest:.2g} of white; scale them, or declare the bits of arrays and pictures, so "
+            f"that the largest value there can be is white."
+        )
+
+
+def _brightness(images: Tensor) -> float:
+    """Return the largest value of images, as a share of white."""
+    return images.max().item() / (WHITE if images.dtype == torch.uint8 else 1)
 
 
 def _check_training_classes(data: DataSet, train: Images) -> None:

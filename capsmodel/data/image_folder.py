@@ -15,6 +15,7 @@ from capsmodel.data.picture_files import (
     is_hidden,
     picture_paths,
     read_picture,
+    white_of_files,
 )
 from capsmodel.data.user_files import (
     FoundFacts,
@@ -43,8 +44,11 @@ class ImageFolder(UserFiles):
     `ImageFolder("photos/", size=32)`: folders `train`, `test` and, if you like, `validation` with
     the folders of the classes in them are taken as the splits; without them a share of each class
     is held out for the test, the same for ever. Pictures are turned upright, transparent pixels
-    become black, 16 bits are rounded to 8, and all are brought to one size; they are grey if all of
-    them are, else all are colour. Hidden files and those of other kinds are passed over.
+    become black, and all are brought to one size; they are grey if all of them are, else all are
+    colour. Whole numbers of grey pictures are scaled to 8 bits from 0 to white: the largest number
+    of the fewest of 8, 10, 12, 14 or 16 bits that hold all pictures, or the largest value itself if
+    that is at most 16; `bits=12` declares it, and saves the search for it. Hidden files and those
+    of other kinds are passed over.
 
     Attributes:
         size: Height and width of all images.
@@ -61,6 +65,7 @@ class ImageFolder(UserFiles):
             *,
             size: int = ...,
             fit: Fit = ...,
+            bits: int | None = ...,
             test_fraction: float = ...,
             validation_fraction: float = ...,
             split_seed: int = ...,
@@ -80,19 +85,22 @@ class ImageFolder(UserFiles):
             ValueError: As in `look`.
         """
         parts = _pictures(self.place)
-        return [path for part in parts.values() for paths in part.values() for path in paths]
+        return [path for part in parts.values() for path in _paths(part)]
 
     def scan(self, place: Path) -> FoundFacts:
-        """Return the names of the folders, and whether all pictures are grey.
+        """Return the names of the folders, whether all pictures are grey, and their white.
 
         Raises:
             ValueError: If the folder is missing, has no class, a class has no picture, a class of
                 validation or test is missing from training, or a file is no picture.
         """
         parts = _pictures(place)
-        pictures = (path for part in parts.values() for paths in part.values() for path in paths)
-        channels = 1 if all(map(is_grey_file, pictures)) else 3
-        return FoundFacts(tuple(parts["train"]), (channels, self.size, self.size))
+        classes, side = tuple(parts["train"]), self.size
+        if not all(is_grey_file(path) for part in parts.values() for path in _paths(part)):
+            return FoundFacts(classes, (3, side, side))
+        files = [file for part in parts.values() for file in _files(part)]
+        white = None if self.bits else _found_white(tuple(files))
+        return FoundFacts(classes, (1, side, side), white)
 
     def read(self) -> Mapping[str, Labelled]:
         """Return the pictures of each split that the folder has.
@@ -106,9 +114,9 @@ class ImageFolder(UserFiles):
         number = {name: place for place, name in enumerate(self.classes)}
         return {
             split: Labelled(
-                _decoded(_files(part), self.image_shape, self.fit),
+                _decoded(_files(part), self.image_shape, self.fit, self.white_value),
                 [number[name] for name, paths in part.items() for _ in paths],
-                [path.relative_to(place).as_posix() for paths in part.values() for path in paths],
+                [path.relative_to(place).as_posix() for path in _paths(part)],
             )
             for split, part in parts.items()
         }
@@ -117,8 +125,12 @@ class ImageFolder(UserFiles):
 File = tuple[Path, int, int, int]  # with size, time in nanoseconds and inode
 
 
+def _paths(part: "Pictures") -> list[Path]:
+    return [path for paths in part.values() for path in paths]
+
+
 def _files(part: "Pictures") -> tuple[File, ...]:
-    paths = [path for paths in part.values() for path in paths]
+    paths = _paths(part)
     states = [path.stat() for path in paths]
     return tuple(
         (path, state.st_size, state.st_mtime_ns, state.st_ino)
@@ -128,9 +140,14 @@ def _files(part: "Pictures") -> tuple[File, ...]:
 
 @lru_cache(maxsize=4)  # a process trains one trial after the other, and decoding takes long
 def _decoded(
-    files: tuple[File, ...], shape: tuple[int, int, int], fit: Fit
+    files: tuple[File, ...], shape: tuple[int, int, int], fit: Fit, white: int | None
 ) -> UInt8[np.ndarray, "images channels height width"]:
-    return np.stack([read_picture(path, shape, fit) for path, *_ in files])
+    return np.stack([read_picture(path, shape, fit, white) for path, *_ in files])
+
+
+@lru_cache(maxsize=4)  # a process makes the settings of each arm
+def _found_white(files: tuple[File, ...]) -> int | None:
+    return white_of_files(path for path, *_ in files)
 
 
 Pictures = dict[str, list[Path]]  # class -> its pictures

@@ -1,15 +1,15 @@
 """Pictures as files and as Pillow's images, turned into grey values of one size.
 
 The steps are those of every picture, of a training and of a prediction: turned upright as the
-camera noted (EXIF), transparent pixels laid on black, 16 bits of a value rounded to 8, grey or
-colour as the network takes them, and brought to its size by `Fit`.
+camera noted (EXIF), transparent pixels laid on black, whole numbers scaled from 0 to the data set's
+white to 8 bits, grey or colour as the network takes them, and brought to its size by `Fit`.
 """
 
 import os
 import struct
 import warnings
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -40,7 +40,10 @@ _OF_DAMAGED_FILES = (
     *(OSError, ValueError, SyntaxError, EOFError, LookupError, TypeError, ArithmeticError),
     *(struct.error, zlib.error, DecompressionBombWarning, DecompressionBombError),
 )
+_BYTE = 255
 _SIXTEEN_BITS = 65535
+_SMALL = 16  # no picture of bytes is that dark; scikit-learn's digits have values from 0 to 16
+_DEPTHS = (8, 10, 12, 14, 16)  # bits of a value, as cameras and scanners have them
 _GREY = frozenset({"1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "I;16N", "F"})
 _TRANSPARENT = frozenset({"LA", "La", "PA", "RGBA", "RGBa"})
 
@@ -85,8 +88,54 @@ def open_picture(path: Path) -> Generator[Image.Image]:
         yield image
 
 
+def white_of(largest: int, limit: int) -> int | None:
+    """Return the value that is white in images of whole numbers; None for that of their type.
+
+    Up to 16 it is the largest value itself: 1 of truth values, 16 of scikit-learn's digits. Above,
+    it is the largest number of 8, 10, 12, 14 or 16 bits, the fewest that hold all values.
+
+    Args:
+        largest: The largest value in all splits.
+        limit: The largest value of the type, 255 or 65535.
+    """
+    if largest > _SMALL:
+        largest = next(2**bits - 1 for bits in _DEPTHS if largest < 2**bits)
+    return max(largest, 1) if largest < limit else None
+
+
+def white_of_files(paths: Iterable[Path]) -> int | None:
+    """Return `white_of` grey pictures; a file is decoded only while it may change the answer.
+
+    Raises:
+        ValueError: If one cannot be read.
+    """
+    largest = limit = 0
+    for path in paths:
+        with open_picture(path) as image:
+            most = limit_of(image)
+            limit = max(limit, most)
+            if white_of(largest, most) is not None:
+                largest = max(largest, largest_value(image))
+    return white_of(min(largest, limit), limit)
+
+
+def limit_of(image: Image.Image) -> int:
+    """Return the largest value that a picture may have; 1 of numbers from 0 to 1."""
+    if image.mode == "F":
+        return 1
+    return _SIXTEEN_BITS if _is_wide(image) else _BYTE
+
+
+def largest_value(image: Image.Image) -> int:
+    """Return the largest value of a picture of whole numbers, 1 of one of numbers from 0 to 1."""
+    if image.mode == "F":
+        return 1
+    values = image if _is_wide(image) else _flattened(image)
+    return int(np.asarray(values).max())
+
+
 def read_picture(
-    path: Path, shape: tuple[int, int, int], fit: Fit
+    path: Path, shape: tuple[int, int, int], fit: Fit, white: int | None
 ) -> UInt8[np.ndarray, "channels height width"]:
     """Return the picture of a file as `grey_values`; of several pictures in it the first.
 
@@ -94,11 +143,11 @@ def read_picture(
         ValueError: If it cannot be read whole.
     """
     with open_picture(path) as image:
-        return grey_values(image, shape, fit)
+        return grey_values(image, shape, fit, white)
 
 
 def grey_values(
-    image: Image.Image, shape: tuple[int, int, int], fit: Fit
+    image: Image.Image, shape: tuple[int, int, int], fit: Fit, white: int | None
 ) -> UInt8[np.ndarray, "channels height width"]:
     """Return a picture as grey values of the network's channels and size.
 
@@ -106,13 +155,15 @@ def grey_values(
         image: Of any size and mode.
         shape: Channels, 1 or 3, height and width.
         fit: What becomes of a picture of another shape.
+        white: The whole number that is white, that of the image's type if that is smaller or this
+            is None.
 
     Raises:
-        ValueError: If its values are of no known range.
+        ValueError: If its values are of no known range, or beyond white.
     """
     channels, *size = shape
     upright = ImageOps.exif_transpose(image)
-    plain = fitted(_as_bytes(upright), (size[0], size[1]), fit)
+    plain = fitted(_as_bytes(upright, white), (size[0], size[1]), fit)
     values = np.asarray(plain.convert("L" if channels == 1 else "RGB"))
     return values[None] if channels == 1 else np.moveaxis(values, -1, 0)
 
@@ -140,19 +191,48 @@ def fitted_array(
     return np.stack(made).reshape(*images.shape[:2], *size)
 
 
-def eight_bits(values: Shaped[np.ndarray, "*any"]) -> UInt8[np.ndarray, "*any"]:
-    """Return bytes as they are, 16-bit whole numbers rounded to them, and truth values as both."""
+def eight_bits(values: Shaped[np.ndarray, "*any"], white: int | None) -> UInt8[np.ndarray, "*any"]:
+    """Return whole numbers from 0 to white scaled to bytes, and truth values as black and white.
+
+    Args:
+        values: Of any integer type; those of more than 8 bits are taken for 16.
+        white: As in `grey_values`.
+
+    Raises:
+        ValueError: If one is not from 0 to white.
+    """
     if values.dtype == np.bool_:
-        return values.astype(np.uint8) * np.uint8(255)
-    if values.dtype == np.uint16:
-        return np.rint(values.astype(np.float32) * (255 / _SIXTEEN_BITS)).astype(np.uint8)
-    return values
+        return values.astype(np.uint8) * np.uint8(_BYTE)
+    limit = _BYTE if values.dtype == np.uint8 else _SIXTEEN_BITS
+    white = min(white or limit, limit)
+    if values.dtype == np.uint8 and white == _BYTE:
+        return values
+    smallest, largest = int(values.min()), int(values.max())
+    if smallest < 0 or largest > white:
+        raise ValueError(
+            f"its values must be 0 to {white}, which is white, got {smallest} to {largest}"
+        )
+    return np.rint(np.arange(white + 1) * (_BYTE / white)).astype(np.uint8)[values]
 
 
-def _as_bytes(image: Image.Image) -> Image.Image:
+def _is_wide(image: Image.Image) -> bool:
+    """Return whether a picture has whole numbers of more than 8 bits."""
+    return image.mode == "I" or image.mode.startswith("I;16")
+
+
+def _as_bytes(image: Image.Image, white: int | None) -> Image.Image:
     """Return a picture in the mode L or RGB, transparent pixels laid on black."""
-    if image.mode in {"I", "F"} or image.mode.startswith("I;16"):
-        return Image.fromarray(_bytes_of_wide(np.asarray(image)))
+    if image.mode == "F":
+        return Image.fromarray(_bytes_of_numbers(np.asarray(image)))
+    if _is_wide(image):
+        return Image.fromarray(eight_bits(np.asarray(image), white))
+    flat = _flattened(image)
+    if white is None or white >= _BYTE or image.mode == "1":
+        return flat
+    return Image.fromarray(eight_bits(np.asarray(flat), white))
+
+
+def _flattened(image: Image.Image) -> Image.Image:
     is_transparent = image.mode in _TRANSPARENT or "transparency" in image.info
     if is_transparent:
         coloured = image.convert("RGBA")
@@ -163,14 +243,13 @@ def _as_bytes(image: Image.Image) -> Image.Image:
     return flat.convert("L" if is_grey(image) else "RGB")
 
 
-def _bytes_of_wide(values: np.ndarray) -> UInt8[np.ndarray, "height width"]:
+def _bytes_of_numbers(values: np.ndarray) -> UInt8[np.ndarray, "height width"]:
     smallest, largest = values.min(), values.max()
-    white = 1 if values.dtype.kind == "f" else _SIXTEEN_BITS
-    if not (smallest >= 0 and largest <= white):
+    if not (smallest >= 0 and largest <= 1):
         raise ValueError(
-            f"a picture of this kind has values from 0 to {white}, got {smallest:g} to {largest:g}"
+            f"a picture of this kind has values from 0 to 1, got {smallest:g} to {largest:g}"
         )
-    return np.rint(values.astype(np.float64) * (255 / white)).astype(np.uint8)
+    return np.rint(values.astype(np.float64) * _BYTE).astype(np.uint8)
 
 
 @contextmanager

@@ -101,7 +101,7 @@ class TorchvisionData(UserFiles):
                 raise ValueError(
                     f"The images of torchvision's {self.name} have unlike sizes: give one, size=32."
                 )
-            images.append(grey_values(picture, self.image_shape, self.fit))
+            images.append(grey_values(picture, self.image_shape, self.fit, self.white_value))
             labels.append(label)
         return Labelled(np.stack(images), labels)
 

@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
@@ -24,6 +24,7 @@ LAUNCH_FOLDER = "CAPSWEEP_LAUNCH_FOLDER"
 
 _TEST_SEED = "test"
 Side = Annotated[int, Field(ge=1, le=4096)]
+Bits = Annotated[int, Field(ge=1, le=16)]
 TestFraction = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -33,10 +34,12 @@ class FoundFacts(NamedTuple):
     Attributes:
         classes: Their names; the place of a name is the number of its class.
         shape: Channels, height and width of all images.
+        white: The value that is white in images of whole numbers; None for that of their type.
     """
 
     classes: tuple[str, ...]
     shape: tuple[int, int, int]
+    white: int | None = None
 
 
 class Labelled(NamedTuple):
@@ -54,15 +57,21 @@ class Labelled(NamedTuple):
 class UserFiles(DataSet, ABC):
     """Images in files of a user's own.
 
-    Names of classes and the shape of the images are found in the files when the settings are made,
-    and stand in the settings from then on: a record is read where there are no files. Neither where
-    the files lie nor what the classes are called is part of a trial's key, which the images are.
+    Names of classes, the shape of the images and which value is white are found in the files when
+    the settings are made, and stand in the settings from then on: a record is read where there are
+    no files. Neither where the files lie nor what the classes are called is part of a trial's key,
+    which the images are, as they are when they have been scaled.
 
     Attributes:
         first: The setting that may be given without its name.
         path: Where the files lie: from the current folder, or else from the data root.
         classes: Names of the classes; found in the files.
         shape: Channels, height and width of all images; found in the files.
+        white: The value that is white in images of whole numbers, by what all splits hold; None for
+            the largest of their type, as in settings of earlier releases, whose networks were
+            trained so. Found in the files.
+        bits: How many bits a whole number of an image has, so that 2^bits - 1 is white; None to
+            find it.
         size: Height and width of all images; None for those of the files.
         fit: What becomes of a picture of another shape: "crop" takes its middle, "stretch" distorts
             it, "pad" lays it on black.
@@ -70,11 +79,13 @@ class UserFiles(DataSet, ABC):
             where the files have no test images.
     """
 
-    not_in_key: ClassVar[frozenset[str]] = frozenset({"path", "classes", "shape"})
+    not_in_key: ClassVar[frozenset[str]] = frozenset({"path", "classes", "shape", "white", "bits"})
     first: ClassVar[str] = "path"
     path: str = ""
     classes: tuple[str, ...] = later(())
     shape: tuple[Side, Side, Side] | None = later(None)
+    white: Annotated[int, Field(ge=1, le=65535)] | None = later(None)
+    bits: Bits | None = later(None)
     size: Side | None = None
     fit: Fit = "crop"
     test_fraction: TestFraction = 0.2
@@ -96,6 +107,11 @@ class UserFiles(DataSet, ABC):
     def picture_fit(self) -> Fit:
         """That of the settings."""
         return self.fit
+
+    @property
+    def white_value(self) -> int | None:
+        """By the declared bits, or as it was found."""
+        return 2**self.bits - 1 if self.bits else self.white
 
     @property
     def reader_versions(self) -> tuple[str, ...]:
@@ -134,7 +150,7 @@ class UserFiles(DataSet, ABC):
                     f"There must be at least two classes, and '{place}' has "
                     f"{', '.join(facts.classes) or 'none'}: add images of another class."
                 )
-            settings |= {"classes": facts.classes, "shape": facts.shape}
+            settings |= {"classes": facts.classes, "shape": facts.shape, "white": facts.white}
         if self.size is not None:
             channels, *_ = settings.get("shape", self.shape)
             settings["shape"] = (channels, self.size, self.size)
@@ -169,6 +185,15 @@ class UserFiles(DataSet, ABC):
         Raises:
             ValueError: If they are missing, damaged or not those of the settings.
         """
+
+    def notes(self) -> Iterator[str]:
+        """Yield which value was taken as white, where that is not the largest of its type."""
+        if self.white and not self.bits:
+            yield (
+                f"No value in the images of data '{self.kind}' is above {self.white}, so that "
+                f"{self.white} is taken as white: declare the bits of a value if they are others, "
+                f"bits=8."
+            )
 
     def load(self, device: str | torch.device) -> DataSplits:
         """Return the splits on a device, as grey values of one byte.

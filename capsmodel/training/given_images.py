@@ -2,7 +2,8 @@
 
 They take the way of the training's images (`capsmodel.data.picture_files`): upright, transparent
 pixels on black, grey or colour as the network has it, its size by the data set's `picture_fit`,
-values from 0 to 1. What was changed is said in one line.
+whole numbers divided by the data set's white, values from 0 to 1. What was changed is said in one
+line.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +25,8 @@ from capsmodel.data.picture_files import (
     fitted,
     grey_values,
     is_grey,
+    largest_value,
+    limit_of,
     open_picture,
     picture_paths,
 )
@@ -40,7 +43,7 @@ ImagesGiven = (
 
 _CHANNELS = (1, 3, 4)
 _LUMA = (0.299, 0.587, 0.114)  # ITU-R 601, as Pillow has it
-_LARGEST = {np.dtype(np.uint8): WHITE, np.dtype(np.uint16): 65535.0, np.dtype(np.bool_): 1.0}
+_TYPES = ("uint8", "uint16", "bool")
 _MOST_SIZES = 3
 
 
@@ -65,7 +68,7 @@ class _Taken(NamedTuple):
     source: str
     size: tuple[int, int]
     is_grey: bool
-    white: float
+    white: int
 
 
 def taken_images(data: DataSet, images: ImagesGiven) -> TakenImages:
@@ -91,7 +94,7 @@ def taken_images(data: DataSet, images: ImagesGiven) -> TakenImages:
             f"hand in an array [batch, {', '.join(map(str, data.image_shape))}] of numbers from 0 "
             f"to 1."
         )
-    taken = [*_each(images, data.image_shape, data.picture_fit)]
+    taken = [*_each(images, data)]
     if not taken:
         raise ValueError("There is no image to predict: hand in at least one.")
     batch = torch.from_numpy(np.stack([image.values for image in taken]))
@@ -117,16 +120,16 @@ def _as_they_are(
     return images.float()
 
 
-def _each(images: Any, shape: tuple[int, int, int], fit: Fit) -> Iterator[_Taken]:
+def _each(images: Any, data: DataSet) -> Iterator[_Taken]:
     number = 0
     for image in images if isinstance(images, list | tuple) else [images]:
         if isinstance(image, str | PathLike):
-            decoded = _of_paths(_paths(Path(image).expanduser()), shape, fit)
+            decoded = _of_paths(_paths(Path(image).expanduser()), data)
         elif isinstance(image, Image.Image):
-            decoded = [_of_picture(image, str(number), shape, fit)]
+            decoded = [_of_picture(image, str(number), data)]
         elif isinstance(image, Tensor | np.ndarray):
             decoded = [
-                _of_array(values, str(place), shape, fit)
+                _of_array(values, str(place), data)
                 for place, values in enumerate(_split(image), start=number)
             ]
         else:
@@ -139,10 +142,10 @@ def _each(images: Any, shape: tuple[int, int, int], fit: Fit) -> Iterator[_Taken
             number += 1
 
 
-def _of_paths(paths: Sequence[Path], shape: tuple[int, int, int], fit: Fit) -> Iterator[_Taken]:
+def _of_paths(paths: Sequence[Path], data: DataSet) -> Iterator[_Taken]:
     for path in paths:
         with open_picture(path) as picture:
-            taken = _of_picture(picture, str(path), shape, fit)
+            taken = _of_picture(picture, str(path), data)
         yield taken
 
 
@@ -157,9 +160,36 @@ def _paths(place: Path) -> list[Path]:
     return paths
 
 
-def _of_picture(picture: Image.Image, source: str, shape: tuple[int, int, int], fit: Fit) -> _Taken:
-    values = grey_values(picture, shape, fit).astype(np.float32) / np.float32(WHITE)
-    return _Taken(values, source, (picture.height, picture.width), is_grey(picture), WHITE)
+def _of_picture(picture: Image.Image, source: str, data: DataSet) -> _Taken:
+    white = _white(data, largest_value(picture), limit_of(picture))
+    values = grey_values(picture, data.image_shape, data.picture_fit, white)
+    numbers = values.astype(np.float32) / np.float32(WHITE)
+    return _Taken(numbers, source, (picture.height, picture.width), is_grey(picture), white)
+
+
+def _white(data: DataSet, largest: int, limit: int) -> int:
+    """Return the value that is white in an image of whole numbers.
+
+    It is that of the training's images. Bytes beyond it are an ordinary picture's, whose white is
+    255; of 16-bit numbers beyond it nobody knows.
+
+    Args:
+        data: The data set.
+        largest: The largest value of the image.
+        limit: The largest value of its type.
+
+    Raises:
+        ValueError: If 16-bit numbers are beyond it.
+    """
+    white = min(data.white_value or limit, limit)
+    if largest <= white:
+        return white
+    if limit == WHITE:
+        return limit
+    raise ValueError(
+        f"An image has a value of {largest}, and in the images of the training {white} is white: "
+        f"scale it as those."
+    )
 
 
 def _split(array: Tensor | np.ndarray) -> Iterable[np.ndarray]:
@@ -187,13 +217,16 @@ def _split(array: Tensor | np.ndarray) -> Iterable[np.ndarray]:
     )
 
 
-def _of_array(values: np.ndarray, source: str, shape: tuple[int, int, int], fit: Fit) -> _Taken:
+def _of_array(values: np.ndarray, source: str, data: DataSet) -> _Taken:
+    shape, fit = data.image_shape, data.picture_fit
     size, channels = (values.shape[0], values.shape[1]), values.shape[2]
     _check_values(values)
-    white = _LARGEST.get(values.dtype, 1.0)
     if values.dtype == np.uint8:
         plain = np.ascontiguousarray(values[..., 0] if channels == 1 else values)
-        return _of_picture(Image.fromarray(plain), source, shape, fit)
+        return _of_picture(Image.fromarray(plain), source, data)
+    white = 1
+    if values.dtype == np.uint16:
+        white = _white(data, int(values.max()), int(np.iinfo(values.dtype).max))
     scaled = values.astype(np.float32) / np.float32(white)
     if channels == 4:  # transparent pixels on black
         scaled = scaled[..., :3] * scaled[..., 3:]
@@ -212,7 +245,7 @@ def _plane(
 
 
 def _check_values(values: np.ndarray) -> None:
-    if values.dtype in _LARGEST:
+    if values.dtype.name in _TYPES:
         return
     if values.dtype.kind != "f":
         raise ValueError(

@@ -103,7 +103,6 @@ WHITE: dict[str, tuple[Make, int]] = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="whole numbers are divided by the largest of their type")
 @pytest.mark.parametrize(("make", "white"), WHITE.values(), ids=WHITE)
 def test_images_are_scaled_by_what_all_splits_hold_and_a_note_says_so(
     tmp_path: Path, make: Callable[[Path], Any], white: int
@@ -121,7 +120,6 @@ def test_images_are_scaled_by_what_all_splits_hold_and_a_note_says_so(
 FOUR_BITS: Any = {"bits": 4}
 
 
-@pytest.mark.xfail(strict=True, reason="there is no bits=")
 @pytest.mark.parametrize("dtype", ["uint16", "uint8"])
 def test_declared_bits_decide_and_need_no_note(tmp_path: Path, dtype: str) -> None:
     images = numbers(9, dtype)
@@ -143,7 +141,6 @@ BEYOND: list[Make] = [
 ]
 
 
-@pytest.mark.xfail(strict=True, reason="there is no bits=")
 @pytest.mark.parametrize(("make", "most"), [*zip(BEYOND, (1023, 127, 1023, 127), strict=True)])
 def test_values_beyond_the_declared_bits_are_refused(tmp_path: Path, make: Make, most: int) -> None:
     assert f"0 to {most}" in refusal_of(lambda: make(tmp_path))
@@ -167,7 +164,6 @@ def test_data_that_use_all_of_their_bits_are_read_as_before(tmp_path: Path, make
     assert "bits" not in data.model_dump_json()
 
 
-@pytest.mark.xfail(strict=True, reason="whole numbers are divided by the largest of their type")
 @pytest.mark.parametrize(
     ("largest", "dtype", "white"), [(4000, "uint16", 4095), (16, "uint8", 16), (1, "uint8", 1)]
 )
@@ -226,7 +222,6 @@ BLACK: list[Change] = [
 ]
 
 
-@pytest.mark.xfail(strict=True, reason="nothing tells that images are nearly black")
 @pytest.mark.parametrize("change", BLACK)
 def test_images_of_an_own_class_that_are_nearly_black_are_noted(
     monkeypatch: pytest.MonkeyPatch, change: Change
