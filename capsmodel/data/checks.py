@@ -50,7 +50,7 @@ def load_checked(data: DataSet, device: str | torch.device) -> DataSplits:
     """
     if not data.is_of_user:
         return _with_checked_labels(data, data.load(device))
-    _check_declared(data)
+    check_declared(data)
     splits = _loaded(data, device)
     _check_types(data, splits)
     splits = _with_checked_labels(data, splits)
@@ -117,6 +117,8 @@ def facts_of(data: DataSet, splits: DataSplits) -> DataFacts:
     digests = {name: _digests(images) for name, images in _named(splits)}
     notes = [
         *data.notes(),
+        *_channels_perhaps_last(data),
+        *_constant_channels(data, splits.train),
         *_nearly_black(data, splits),
         *_missing_classes(data, splits),
         *_shared_images(data, digests),
@@ -142,7 +144,12 @@ def _place(data: DataSet, split: str) -> str:
 # Declarations, types and shapes.
 
 
-def _check_declared(data: DataSet) -> None:
+def check_declared(data: DataSet) -> None:
+    """Check what a user's class declares, which is known without loading.
+
+    Raises:
+        ValueError: If it declares a fingerprint, or an image_shape or num_classes that is none.
+    """
     ancestors = [base for base in type(data).__mro__ if issubclass(base, DataSet)]
     if any("fingerprint" in vars(ancestor) for ancestor in ancestors if not is_built_in(ancestor)):
         raise ValueError(
@@ -156,11 +163,22 @@ def _check_declared(data: DataSet) -> None:
             f"image_shape of data '{data.kind}' must be channels, height and width, a tuple of "
             f"three whole numbers from 1, got {shape!r}."
         )
+    if _may_end_in_channels(data.image_shape) and shape[0] == shape[1]:
+        raise ValueError(
+            f"image_shape of data '{data.kind}' must be channels, height and width, got {shape}, "
+            f"which has the channels last: declare {(shape[2], *shape[:2])}, and hand "
+            f"images.permute(0, 3, 1, 2)."
+        )
     classes: Any = getattr(data, "num_classes", None)
     if type(classes) is not int or classes < 2:
         raise ValueError(
             f"num_classes of data '{data.kind}' must be a whole number from 2, got {classes!r}."
         )
+
+
+def _may_end_in_channels(shape: tuple[int, int, int]) -> bool:
+    """Return whether a shape is that of grey or colour images with their channels last."""
+    return shape[2] in {1, 3, 4} and min(shape[:2]) > 4
 
 
 def _check_types(data: DataSet, splits: Any) -> None:
@@ -298,6 +316,32 @@ def _check_pixels(place: str, images: Tensor) -> None:
         f"Image {where[0]} of {place} has a pixel of {value:g}, and pixels are numbers in [0, 1]: "
         f"{remedy}."
     )
+
+
+def _channels_perhaps_last(data: DataSet) -> Iterator[str]:
+    if _may_end_in_channels(data.image_shape):
+        channels, height, width = data.image_shape
+        yield (
+            f"The images of data '{data.kind}' are taken as {channels} channels of {height} x "
+            f"{width} pixels, as image_shape declares: if it has the channels last, declare "
+            f"{(width, channels, height)}, and hand images.permute(0, 3, 1, 2)."
+        )
+
+
+def _constant_channels(data: DataSet, train: Images) -> Iterator[str]:
+    """Yield a note on channels that are the same in all training images."""
+    if type(train) is not Images:  # made when they are taken, and stored in another form
+        return
+    axes = (0, 2, 3)
+    is_constant = train.images.amax(axes) == train.images.amin(axes)
+    if channels := is_constant.nonzero().flatten().tolist():
+        *others, last = map(str, channels)
+        named = f"Channels {', '.join(others)} and {last}" if others else f"Channel {last}"
+        yield (
+            f"{named} of {len(is_constant)} ha{'ve' if others else 's'} a single value in all "
+            f"images of {_place(data, 'training')}: no network learns anything from "
+            f"{'them' if others else 'it'}."
+        )
 
 
 def _nearly_black(data: DataSet, splits: DataSplits) -> Iterator[str]:

@@ -18,6 +18,7 @@ import torch
 
 from capsmodel.config import TrainingConfig, build_model
 from capsmodel.data import DataSet, DataSplits, Images, facts_of, load_checked
+from capsmodel.data.checks import check_declared
 from capsmodel.evaluation import Evaluation, findings_of
 from capsmodel.search_range import Plain
 from capsmodel.settings.measures import parts_in
@@ -226,6 +227,8 @@ def _points(space: Space) -> Iterator[tuple[str, dict[str, Plain]]]:
 def _shape(name: str, config: TrainingConfig) -> str:
     """Return what decides which code a config runs: kinds, shapes, and settings of own parts."""
     with _errors(f"Arm '{name}' cannot be built"):
+        if config.data.is_of_user:
+            check_declared(config.data)  # a wrong shape is named before what it does to a network
         tensors = build_model(config).state_dict()
     parts = [
         part.kind if is_built_in(type(part)) else part.model_dump(mode="json")

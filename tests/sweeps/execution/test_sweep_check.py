@@ -251,9 +251,17 @@ BUGS = {
         "        loss=MyLos(),",
         "NameError: name 'MyLos'",
     ),
+    "a shape with its channels last, where no kernel fits its width": (
+        '    kind: Literal["my_data"] = "my_data"\n',
+        '    kind: Literal["my_data"] = "my_data"\n    image_shape = (8, 8, 1)\n',
+        "image_shape of data 'my_data' must be channels, height and width, got (8, 8, 1), which",
+    ),
     "an import that fails": ("import torch\n", "import torhc\n", "No module named 'torhc'"),
 }
-WITHOUT_LINE = {"an arm with an unknown setting"}
+WITHOUT_LINE = {
+    "an arm with an unknown setting",
+    "a shape with its channels last, where no kernel fits its width",
+}
 
 
 def broken(folder: Path, before: str, after: str) -> tuple[Path, int]:
