@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from capsmodel.data.picture_files import Fit, eight_bits, fitted_array, white_of
-from capsmodel.data.user_files import FoundFacts, Labelled, UserFiles, check_classes
+from capsmodel.data.user_files import (
+    FoundFacts,
+    Labelled,
+    UserFiles,
+    check_classes,
+    numbered_classes,
+)
 
 _SPLITS = {
     "": "train",
@@ -154,7 +160,8 @@ def _sorted_out(place: Path, arrays: Mapping[str, np.ndarray]) -> _Read:
         split: _images(place, split, contents["images"]) for split, contents in splits.items()
     }
     if not names:
-        names = [str(label) for label in range(1 + max(map(max, labels.values())))]
+        largest = max(map(max, labels.values()))
+        names = numbered_classes(largest, len(labels["train"]), f"'{place}'")
     if len({array.shape[1:] for array in images.values()}) > 1:
         raise ValueError(f"The splits of '{place}' have images of unlike shapes: make them alike.")
     parts = {split: (images[split], labels[split]) for split in splits}

@@ -53,6 +53,7 @@ def load_checked(data: DataSet, device: str | torch.device) -> DataSplits:
     check_declared(data)
     splits = _loaded(data, device)
     _check_types(data, splits)
+    _check_number_of_classes(data, splits)
     splits = _with_checked_labels(data, splits)
     for name, images in _named(splits):
         _check_pixels(_place(data, name), images.images)
@@ -148,7 +149,8 @@ def check_declared(data: DataSet) -> None:
     """Check what a user's class declares, which is known without loading.
 
     Raises:
-        ValueError: If it declares a fingerprint, or an image_shape or num_classes that is none.
+        ValueError: If it declares a fingerprint, or an image_shape, num_classes or class_names that
+            are none.
     """
     ancestors = [base for base in type(data).__mro__ if issubclass(base, DataSet)]
     if any("fingerprint" in vars(ancestor) for ancestor in ancestors if not is_built_in(ancestor)):
@@ -173,6 +175,13 @@ def check_declared(data: DataSet) -> None:
     if type(classes) is not int or classes < 2:
         raise ValueError(
             f"num_classes of data '{data.kind}' must be a whole number from 2, got {classes!r}."
+        )
+    names: Any = data.class_names
+    are_texts = isinstance(names, tuple) and all(isinstance(name, str) for name in cast(Any, names))
+    if names != () and not (are_texts and len(set(names)) == len(names) == classes):
+        raise ValueError(
+            f"class_names of data '{data.kind}' must be a tuple of {classes} different texts, one "
+            f"for each class, or (), got {names!r:.200}."
         )
 
 
@@ -358,6 +367,17 @@ def _nearly_black(data: DataSet, splits: DataSplits) -> Iterator[str]:
 def _brightness(images: Tensor) -> float:
     """Return the largest value of images, as a share of white."""
     return images.max().item() / (WHITE if images.dtype == torch.uint8 else 1)
+
+
+def _check_number_of_classes(data: DataSet, splits: DataSplits) -> None:
+    """Check that there can be an image of each class, before classes are counted one by one."""
+    num = len(splits.train)
+    if splits.train.labels.ndim == 1 and data.num_classes > sum(num_images(splits).values()):
+        raise ValueError(
+            f"There are {num} images in {_place(data, 'training')}, which declares "
+            f"{data.num_classes} classes, and each needs one: number the classes from 0, and set "
+            f"num_classes to their number."
+        )
 
 
 def _check_training_classes(data: DataSet, train: Images) -> None:

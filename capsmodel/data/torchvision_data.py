@@ -12,7 +12,13 @@ from PIL import Image
 
 from capsmodel.data.archive import data_root
 from capsmodel.data.picture_files import Fit, grey_values, is_grey
-from capsmodel.data.user_files import FoundFacts, Labelled, UserFiles, check_classes
+from capsmodel.data.user_files import (
+    FoundFacts,
+    Labelled,
+    UserFiles,
+    check_classes,
+    numbered_classes,
+)
 from capsmodel.spelling import unknown, words_of
 
 _UNPICKLED = {"CIFAR10": "cifar10", "CIFAR100": "cifar100"}
@@ -74,8 +80,8 @@ class TorchvisionData(UserFiles):
         picture, label = _item(self.name, data, 0)
         names = getattr(data, "classes", None)
         if not names:
-            labels = {label, *(_item(self.name, data, index)[1] for index in range(len(data)))}
-            names = range(1 + max(labels))
+            largest = max(label, *(_item(self.name, data, index)[1] for index in range(len(data))))
+            names = numbered_classes(largest, len(data), f"torchvision's {self.name}")
         channels = 1 if is_grey(picture) else 3
         return FoundFacts(tuple(map(_name, names)), (channels, picture.height, picture.width))
 

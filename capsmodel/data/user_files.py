@@ -2,6 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import wraps
 from importlib.metadata import version
@@ -150,6 +151,12 @@ class UserFiles(DataSet, ABC):
                     f"There must be at least two classes, and '{place}' has "
                     f"{', '.join(facts.classes) or 'none'}: add images of another class."
                 )
+            name, number = Counter(facts.classes).most_common(1)[0]
+            if number > 1:
+                raise ValueError(
+                    f"{number} classes of '{place}' are called '{name}': give each class a name of "
+                    f"its own."
+                )
             settings |= {"classes": facts.classes, "shape": facts.shape, "white": facts.white}
         if self.size is not None:
             channels, *_ = settings.get("shape", self.shape)
@@ -245,6 +252,25 @@ def _images(part: Labelled, indices: Sequence[int], device: str | torch.device) 
     pixels = torch.from_numpy(np.ascontiguousarray(images))
     classes = torch.tensor(labels, dtype=torch.long)
     return Images(pixels.to(device), classes.to(device), files=tuple(files))
+
+
+def numbered_classes(largest: int, num_images: int, source: str) -> tuple[str, ...]:
+    """Return the names of classes that are called by their numbers, from 0.
+
+    Args:
+        largest: The largest label.
+        num_images: Number of the training images.
+        source: Where the labels are from, for the sentence.
+
+    Raises:
+        ValueError: If there cannot be a training image of each.
+    """
+    if largest >= num_images:
+        raise ValueError(
+            f"The largest label of {source} is {largest}, and {num_images} training images show at "
+            f"most {num_images} classes: number the classes from 0, without gaps."
+        )
+    return tuple(map(str, range(largest + 1)))
 
 
 def check_classes(place: Path, found_classes: Sequence[str], classes: Sequence[str]) -> None:

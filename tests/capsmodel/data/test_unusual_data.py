@@ -310,7 +310,6 @@ def little_memory() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-@pytest.mark.xfail(strict=True, reason="there is a name for each number up to the largest label")
 @pytest.mark.parametrize("largest", [10**12, 2**63, 10**7, 60])
 @pytest.mark.usefixtures("little_memory")
 def test_a_label_beyond_the_number_of_images_is_refused_in_little_memory(
@@ -324,8 +323,7 @@ def test_a_label_beyond_the_number_of_images_is_refused_in_little_memory(
     assert "number the classes from 0" in sentence
 
 
-@pytest.mark.xfail(strict=True, reason="each class is counted")
-@pytest.mark.parametrize("num_classes", [10**12, 10**9, 2**70, 13])
+@pytest.mark.parametrize("num_classes", [10**12, 10**9, 2**70, 37])
 @pytest.mark.usefixtures("little_memory")
 def test_more_classes_than_training_images_are_refused_in_little_memory(
     monkeypatch: pytest.MonkeyPatch, num_classes: int
@@ -336,7 +334,6 @@ def test_more_classes_than_training_images_are_refused_in_little_memory(
     assert "12 images" in sentence
 
 
-@pytest.mark.xfail(strict=True, reason="names are not compared")
 @pytest.mark.parametrize("names", [["cat", "cat", "owl"], ["a", "b", "b"], [1, 1, 2], ["", "", ""]])
 def test_equal_names_of_classes_in_a_file_are_refused(tmp_path: Path, names: list[Any]) -> None:
     images = noise(0, 60, 8, 8)
@@ -345,7 +342,6 @@ def test_equal_names_of_classes_in_a_file_are_refused(tmp_path: Path, names: lis
     assert f"'{twice}'" in refusal_of(lambda: Arrays(path))
 
 
-@pytest.mark.xfail(strict=True, reason="names are not compared")
 @pytest.mark.parametrize(
     "names", [("cat", "cat", "owl"), ("cat", "dog"), ["cat", "dog", "owl"], ("cat", "dog", 3)]
 )
