@@ -57,7 +57,7 @@ def load_checked(data: DataSet, device: str | torch.device) -> DataSplits:
     splits = _with_checked_labels(data, splits)
     for name, images in _named(splits):
         _check_pixels(_place(data, name), images.images)
-    _check_training_classes(data, splits.train)
+    _check_training_classes(data, splits)
     return splits
 
 
@@ -122,6 +122,7 @@ def facts_of(data: DataSet, splits: DataSplits) -> DataFacts:
         *_constant_channels(data, splits.train),
         *_nearly_black(data, splits),
         *_missing_classes(data, splits),
+        *_single_images(data, splits),
         *_shared_images(data, digests),
     ]
     return DataFacts(counts, tuple(notes), _fingerprint(splits, digests))
@@ -380,24 +381,42 @@ def _check_number_of_classes(data: DataSet, splits: DataSplits) -> None:
         )
 
 
-def _check_training_classes(data: DataSet, train: Images) -> None:
-    if train.labels.is_meta:
+def _check_training_classes(data: DataSet, splits: DataSplits) -> None:
+    if splits.train.labels.is_meta:
         return
-    counts = data.task.counts(train.labels, data.num_classes)
-    absent = (counts == 0).nonzero().flatten().tolist()
-    if absent:
+    train, *others = (_counts(data, images) for _, images in _named(splits))
+    if absent := (train == 0).nonzero().flatten().tolist():
+        is_elsewhere = bool((torch.stack(others)[:, absent].sum(dim=0) > 0).all())
+        remedy = (
+            "all that there are of it are held out in other splits, so add training images"
+            if is_elsewhere
+            else "add images of it, or number the classes that exist from 0"
+        )
         raise ValueError(
             f"No image of {_classes(data, absent)} is in {_place(data, 'training')}, which "
-            f"declares {data.num_classes} classes: add images of it, or number the classes that "
-            f"exist from 0."
+            f"declares {data.num_classes} classes: {remedy}."
         )
 
 
 def _missing_classes(data: DataSet, splits: DataSplits) -> Iterator[str]:
     for name, images in [*_named(splits)][1:]:
-        counts = data.task.counts(images.labels, data.num_classes)
-        if absent := (counts == 0).nonzero().flatten().tolist():
+        if absent := (_counts(data, images) == 0).nonzero().flatten().tolist():
             yield f"No image of {_classes(data, absent)} is in {_place(data, name)}."
+
+
+def _single_images(data: DataSet, splits: DataSplits) -> Iterator[str]:
+    """Yield a note for each split of one image, or with a class of one."""
+    for name, images in _named(splits):
+        if len(images) == 1:
+            yield f"There is one image in {_place(data, name)}: its error is 0 or 100 %."
+        elif single := (_counts(data, images) == 1).nonzero().flatten().tolist():
+            each = " each" * (len(single) > 1)
+            yield f"Only one image{each} of {_classes(data, single)} is in {_place(data, name)}."
+
+
+def _counts(data: DataSet, images: Images) -> Tensor:
+    """Return the number of images of each class."""
+    return data.task.counts(images.labels, data.num_classes)
 
 
 def _classes(data: DataSet, classes: list[int]) -> str:

@@ -260,8 +260,8 @@ WRONG: dict[str, tuple[Change, str]] = {
     ),
     "a class without a training image": (
         labels("train", lambda targets: targets.clamp(max=1)),
-        f"No image of class 2 is in {TRAIN}, which declares 3 classes: add images of it, or "
-        "number the classes that exist from 0.",
+        f"No image of class 2 is in {TRAIN}, which declares 3 classes: all that there are of it "
+        "are held out in other splits, so add training images.",
     ),
     "test images of the training split": (
         lambda splits: replace(splits, test=splits.train),
