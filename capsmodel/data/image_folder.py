@@ -1,6 +1,7 @@
 """A user's folder of pictures, a folder for each class."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
@@ -10,12 +11,15 @@ import numpy as np
 from jaxtyping import UInt8
 
 from capsmodel.data.picture_files import (
+    ENDINGS,
     Fit,
-    is_grey_file,
+    check_is_file,
+    ending_of,
+    grey_and_white,
     is_hidden,
+    names_below,
     picture_paths,
     read_picture,
-    white_of_files,
 )
 from capsmodel.data.user_files import (
     FoundFacts,
@@ -48,7 +52,7 @@ class ImageFolder(UserFiles):
     colour. Whole numbers of grey pictures are scaled to 8 bits from 0 to white: the largest number
     of the fewest of 8, 10, 12, 14 or 16 bits that hold all pictures, or the largest value itself if
     that is at most 16; `bits=12` declares it, and saves the search for it. Hidden files and those
-    of other kinds are passed over.
+    of other kinds are passed over, and the latter counted.
 
     Attributes:
         size: Height and width of all images.
@@ -79,28 +83,40 @@ class ImageFolder(UserFiles):
         return "validation" not in _pictures(self.place)
 
     def files(self) -> list[Path]:
-        """Return all pictures.
+        """Return all pictures, and the files that are passed over, which the notes count.
 
         Raises:
-            ValueError: As in `look`.
+            ValueError: As in `scan`.
         """
-        parts = _pictures(self.place)
-        return [path for part in parts.values() for path in _paths(part)]
+        return [*_all_paths(_pictures(self.place)), *filter(Path.is_file, _passed_over(self.place))]
+
+    def notes(self) -> Iterator[str]:
+        """Yield those of every user's files, and how many files of each ending are passed over."""
+        yield from super().notes()
+        paths = _passed_over(self.place)
+        if number := len(paths):
+            endings = sorted(ending_of(path.name) or "without an ending" for path in paths)
+            counts = ", ".join(f"{num} {ending}" for ending, num in Counter(endings).most_common())
+            yield (
+                f"{number} file{'s' * (number > 1)} of data '{self.kind}' "
+                f"{'are' if number > 1 else 'is'} passed over ({counts}): only {_ENDINGS_WORDS} in "
+                f"the folders of the classes are read."
+            )
 
     def scan(self, place: Path) -> FoundFacts:
         """Return the names of the folders, whether all pictures are grey, and their white.
 
         Raises:
             ValueError: If the folder is missing, has no class, a class has no picture, a class of
-                validation or test is missing from training, or a file is no picture.
+                validation or test is missing from training, or a file is no picture or no file.
         """
         parts = _pictures(place)
-        classes, side = tuple(parts["train"]), self.size
-        if not all(is_grey_file(path) for part in parts.values() for path in _paths(part)):
-            return FoundFacts(classes, (3, side, side))
-        files = [file for part in parts.values() for file in _files(part)]
-        white = None if self.bits else _found_white(tuple(files))
-        return FoundFacts(classes, (1, side, side), white)
+        classes, paths = tuple(parts["train"]), _all_paths(parts)
+        are_grey, white = grey_and_white(paths, is_white_known=self.bits is not None)
+        if not are_grey:
+            for path in paths:
+                check_is_file(path)  # those behind the first colour picture were not opened
+        return FoundFacts(classes, (1 if are_grey else 3, self.size, self.size), white)
 
     def read(self) -> Mapping[str, Labelled]:
         """Return the pictures of each split that the folder has.
@@ -129,6 +145,21 @@ def _paths(part: "Pictures") -> list[Path]:
     return [path for paths in part.values() for path in paths]
 
 
+def _all_paths(parts: Mapping[str, "Pictures"]) -> list[Path]:
+    return [path for part in parts.values() for path in _paths(part)]
+
+
+def _passed_over(place: Path) -> list[Path]:
+    """Return the files that are no picture of a class; no path is made of the many that are."""
+    around_classes = {str(place), *map(str, _split_folders(place).values())}
+    return [
+        Path(folder, name)
+        for folder, names in names_below(place)
+        for name in names
+        if folder in around_classes or ending_of(name) not in ENDINGS
+    ]
+
+
 def _files(part: "Pictures") -> tuple[File, ...]:
     paths = _paths(part)
     states = [path.stat() for path in paths]
@@ -145,11 +176,6 @@ def _decoded(
     return np.stack([read_picture(path, shape, fit, white) for path, *_ in files])
 
 
-@lru_cache(maxsize=4)  # a process makes the settings of each arm
-def _found_white(files: tuple[File, ...]) -> int | None:
-    return white_of_files(path for path, *_ in files)
-
-
 Pictures = dict[str, list[Path]]  # class -> its pictures
 
 
@@ -163,9 +189,7 @@ def _pictures(place: Path) -> dict[str, Pictures]:
         raise ValueError(
             f"There is no folder '{place}': name one with a folder of pictures for each class."
         )
-    folders = {folder: _SPLITS.get(folder.name.lower()) for folder in _folders(place)}
-    named = {split: folder for folder, split in folders.items() if split}
-    if not {"train", "test"} & named.keys():
+    if not (named := _split_folders(place)):
         return {"train": _classes(place)}
     if missing := {"train", "test"} - named.keys():
         (split,) = missing
@@ -173,8 +197,7 @@ def _pictures(place: Path) -> dict[str, Pictures]:
             f"'{place}' has the folder '{next(iter(named.values())).name}', but none called "
             f"'{split}': add it, or put the folders of the classes into '{place}' itself."
         )
-    others = [folder.name for folder, split in folders.items() if not split]
-    if others:
+    if others := [folder.name for folder in _folders(place) if folder not in named.values()]:
         raise ValueError(
             f"Next to the folders of the splits '{place}' has {listed(others)}: move classes into "
             f"'{named['train'].name}' and '{named['test'].name}'."
@@ -187,6 +210,13 @@ def _pictures(place: Path) -> dict[str, Pictures]:
                 f"'{named['train']}': add training images of it, or remove it."
             )
     return {split: parts[split] for split in ("train", "validation", "test") if split in parts}
+
+
+def _split_folders(place: Path) -> dict[str, Path]:
+    """Return split -> its folder; none if the folders are those of classes."""
+    splits = {folder: _SPLITS.get(folder.name.lower()) for folder in _folders(place)}
+    named = {split: folder for folder, split in splits.items() if split}
+    return named if {"train", "test"} & named.keys() else {}
 
 
 def _classes(place: Path) -> Pictures:

@@ -44,32 +44,35 @@ _BYTE = 255
 _SIXTEEN_BITS = 65535
 _SMALL = 16  # no picture of bytes is that dark; scikit-learn's digits have values from 0 to 16
 _DEPTHS = (8, 10, 12, 14, 16)  # bits of a value, as cameras and scanners have them
+_NO_FILES = {"pipe": Path.is_fifo, "socket": Path.is_socket, "folder": Path.is_dir}
 _GREY = frozenset({"1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "I;16N", "F"})
 _TRANSPARENT = frozenset({"LA", "La", "PA", "RGBA", "RGBa"})
 
 
 def picture_paths(folder: Path) -> Iterator[Path]:
     """Yield the pictures in a folder and below it, by name; hidden ones are passed over."""
+    for place, names in names_below(folder):
+        yield from (Path(place, name) for name in names if ending_of(name) in ENDINGS)
+
+
+def names_below(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield each folder from one downwards with the names in it that are no folders, by name.
+
+    What is hidden is passed over.
+    """
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(folder for folder in folders if not is_hidden(folder))
-        for name in sorted(names):
-            if not is_hidden(name) and Path(name).suffix.lower() in ENDINGS:
-                yield Path(place, name)
+        yield place, sorted(name for name in names if not is_hidden(name))
+
+
+def ending_of(name: str) -> str:
+    """Return the end of a file's name, from its last full stop, in small letters."""
+    return os.path.splitext(name)[1].lower()  # noqa: PTH122 - of 60,000 names, without paths
 
 
 def is_hidden(name: str) -> bool:
     """Return whether a file or folder is hidden, or was made by an archiver."""
     return name.startswith((".", "__MACOSX"))
-
-
-def is_grey_file(path: Path) -> bool:
-    """Return whether the picture of a file is grey; only the beginning of the file is read.
-
-    Raises:
-        ValueError: If it is no picture.
-    """
-    with open_picture(path) as image:
-        return is_grey(image)
 
 
 def is_grey(image: Image.Image) -> bool:
@@ -82,8 +85,9 @@ def open_picture(path: Path) -> Generator[Image.Image]:
     """Open the picture of a file, the first of several in it; whatever fails is one sentence.
 
     Raises:
-        ValueError: If it cannot be read whole, there or in the block.
+        ValueError: If it cannot be read whole, there or in the block, or is no file.
     """
+    check_is_file(path)
     with _one_sentence(path), Image.open(path, formats=_FORMATS) as image:
         yield image
 
@@ -103,20 +107,29 @@ def white_of(largest: int, limit: int) -> int | None:
     return max(largest, 1) if largest < limit else None
 
 
-def white_of_files(paths: Iterable[Path]) -> int | None:
-    """Return `white_of` grey pictures; a file is decoded only while it may change the answer.
+def grey_and_white(paths: Iterable[Path], *, is_white_known: bool) -> tuple[bool, int | None]:
+    """Return whether all pictures are grey, and if so `white_of` them.
+
+    Each is opened once, up to the first that is not grey, and decoded while that may change what
+    white is.
+
+    Args:
+        paths: The files.
+        is_white_known: Whether white is not asked for, so that none is decoded.
 
     Raises:
-        ValueError: If one cannot be read.
+        ValueError: If one cannot be read, or is no file.
     """
     largest = limit = 0
     for path in paths:
         with open_picture(path) as image:
+            if not is_grey(image):
+                return False, None
             most = limit_of(image)
             limit = max(limit, most)
-            if white_of(largest, most) is not None:
+            if not is_white_known and white_of(largest, most) is not None:
                 largest = max(largest, largest_value(image))
-    return white_of(min(largest, limit), limit)
+    return True, None if is_white_known else white_of(min(largest, limit), limit)
 
 
 def limit_of(image: Image.Image) -> int:
@@ -132,6 +145,17 @@ def largest_value(image: Image.Image) -> int:
         return 1
     values = image if _is_wide(image) else _flattened(image)
     return int(np.asarray(values).max())
+
+
+def check_is_file(path: Path) -> None:
+    """Check that a path that exists leads to a file: to open a pipe may take for ever.
+
+    Raises:
+        ValueError: If it leads to something else.
+    """
+    if not path.is_file() and path.exists():
+        kind = next((kind for kind, is_kind in _NO_FILES.items() if is_kind(path)), "device")
+        raise ValueError(f"'{path}' is no file, but a {kind}: remove it, or name another picture.")
 
 
 def read_picture(

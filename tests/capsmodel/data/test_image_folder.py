@@ -271,6 +271,10 @@ def loose(photos: Path) -> None:
             lambda photos: [shutil.rmtree(photos / folder) for folder in ("cat", "dog")],
             "There must be at",
         ),
+        (
+            moved_to("train", "val", "valid", "test"),
+            "Next to the folders of the splits '{}' has 'val': move classes",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_one_sentence(
