@@ -53,6 +53,8 @@ class ManifestArm(_Frozen):
         num_multiply_adds: Of a forward pass of one image, counted where evaluations compare arms;
             None where it is not known.
         matched_to: The arm to whose number of parameters its width was matched, "" for none.
+        shifted_test: Whether its test images are by design of another kind than its validation
+            images; None where its data set does not declare it.
     """
 
     name: Text
@@ -61,6 +63,7 @@ class ManifestArm(_Frozen):
     num_parameters: Count
     num_multiply_adds: Count | None = later(None)
     matched_to: str = later("")
+    shifted_test: bool | None = later(None)
 
 
 class Stopped(_Frozen):

@@ -25,6 +25,7 @@ SHOW = (
     "capsmodel/metrics.py",
     "sweeps/aggregation/rendering/",
     "sweeps/aggregation/sensitivity/sensitivity.py",  # rounding decides a forest's splits
+    "sweeps/aggregation/results/split_alarms.py",  # its sentences
     "sweeps/aggregation/results/targets.py",  # its sentences
     "sweeps/cli/",
     "sweeps/execution/view/live_view.py",

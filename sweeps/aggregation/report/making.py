@@ -7,10 +7,12 @@ from dataclasses import replace
 from search_spaces.tables import CustomTable
 from sweeps.aggregation.paper.style import Style, paper_sections, paper_texts, why_not_in_style
 from sweeps.aggregation.rendering.contents import Provenance, Report, Section
+from sweeps.aggregation.rendering.table import Needed, Table
 from sweeps.aggregation.report.background import background, runs_section
 from sweeps.aggregation.report.data_sentences import data_sentences
 from sweeps.aggregation.report.input_recorder import InputRecorder
 from sweeps.aggregation.results.departures import departure_sentence
+from sweeps.aggregation.results.split_alarms import split_alarms
 from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.cost_table import cost_table, mixtures
 from sweeps.aggregation.tables.kinds import headlines, left_out, make
@@ -52,18 +54,22 @@ def make_report(
     manifest, records = results.manifest, results.records
     check_names(manifest)
     made = [(declared, make(declared, results, tables)) for declared in manifest.tables]
+    alarms = tuple(map(Needed, split_alarms(manifest, results.arms, results.predictions)))
     data = _notes_of_all_tables(results)
-    sections = tuple(_with_notes(section, data) for _, section in made if section)
+    plain = [_with_notes(section, last=data) for _, section in made if section]
+    sections = [_with_notes(section, first=alarms) for section in plain]
     in_style = paper_sections(results, style)
-    cost = cost_table(manifest, records)
+    shown = headlines(in_style or plain)
     behind = background(results)
     deleted = deleted_trials_text(results.num_deleted, manifest.sweep)
     return Report(
-        provenance=provenance(manifest, records, recorder.digest(), data),
+        provenance=provenance(manifest, records, recorder.digest(), (*alarms, *data)),
         sections=(*sections, *in_style),
         trials=Section("trials", "trials", data=(trials_table(manifest, records),)),
-        costs=Section("cost", "cost", tables=(cost,), formats=("markdown", "csv")),
-        shown=headlines(in_style or sections),
+        costs=Section(
+            "cost", "cost", tables=(cost_table(manifest, records),), formats=("markdown", "csv")
+        ),
+        shown=(*_noted(shown[:1], first=alarms), *shown[1:]),
         mixtures=mixtures(manifest, records),
         left_out=(
             *(left_out(table, manifest.sweep) for table, section in made if not section),
@@ -103,10 +109,16 @@ def check_names(manifest: Manifest) -> None:
         raise BadInput(f"Sweep '{manifest.sweep}' declares no table.")
 
 
-def _with_notes(section: Section, notes: tuple[str, ...]) -> Section:
-    """Return a section whose tables have some more notes."""
-    tables = (replace(table, notes=(*table.notes, *notes)) for table in section.tables)
-    return replace(section, tables=tuple(tables)) if notes else section
+def _with_notes(section: Section, **notes: Sequence[str]) -> Section:
+    """Return a section whose tables have some more notes, `first` and `last`."""
+    return replace(section, tables=_noted(section.tables, **notes))
+
+
+def _noted(
+    tables: Sequence[Table], *, first: Sequence[str] = (), last: Sequence[str] = ()
+) -> tuple[Table, ...]:
+    """Return tables with some more notes, before and after their own."""
+    return tuple(replace(table, notes=(*first, *table.notes, *last)) for table in tables)
 
 
 def provenance(
@@ -121,7 +133,7 @@ def provenance(
         manifest: The sweep's manifest.
         records: Records by trial key.
         digest: Digest of all inputs.
-        data: How many images there are, and what no trial key covers.
+        data: Alarms about splits, how many images there are, and what no trial key covers.
     """
     keys = tuple(dict.fromkeys(cell.trial_key for cell in manifest.cells))
     return Provenance(

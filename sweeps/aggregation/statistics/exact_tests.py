@@ -92,3 +92,37 @@ def more_often_p(count: int, total: int, other_count: int, other_total: int) -> 
 
     table = [[count, other_count], [total - count, other_total - other_count]]
     return float(boschloo_exact(table).pvalue)
+
+
+@cache
+def far_apart_p(
+    count: int, total: int, other_count: int, other_total: int, *, within: float
+) -> float:
+    """Return the exact p value of two shares whose odds differ by at most a factor, two-sided.
+
+    It is 1 where the odds that were counted do not differ by more.
+
+    Source: Fisher 1935, given the sum of both counts; for a factor above 1 by the distribution of
+    `scipy.stats.nchypergeom_fisher`, which takes a hundred times as long.
+
+    Args:
+        count: Of the first, such as its errors.
+        total: What these are of, at least 1.
+        other_count: Of the second.
+        other_total: What these are of, at least 1.
+        within: The factor, at least 1.
+    """
+    if count * other_total < other_count * total:
+        return far_apart_p(other_count, other_total, count, total, within=within)
+    if count * (other_total - other_count) <= within * other_count * (total - count):
+        return 1.0
+    from scipy.special import gammaln
+
+    both = count + other_count
+    least, most = max(0, both - other_total), min(total, both)
+    counts = np.arange(least, most + 1)
+    others = both - counts
+    logs = counts * np.log(within) - gammaln(counts + 1) - gammaln(total - counts + 1)
+    logs -= gammaln(others + 1) + gammaln(other_total - others + 1)
+    weights = np.exp(logs - logs.max())
+    return min(1.0, float(2 * weights[count - least :].sum() / weights.sum()))
