@@ -145,6 +145,10 @@ class DataSet(Part, ABC):
             are given with the data.
         shared_images: Why images occur in more than one split, with the source, such as "known:
             Barz and Denzler 2020"; empty if more than 0.1 % of a split are to be refused.
+        shifted_test: Whether the test images are by design of another kind than the validation
+            images, such as other objects or viewpoints, so that errors and pixels of both are not
+            compared. By default, None, errors are not where there are extra tests or images count
+            by object.
         class_names: What each class is called; () if by its number.
         num_unsplit: How many images training and validation have together, known without loading;
             None where that is not known.
@@ -163,6 +167,7 @@ class DataSet(Part, ABC):
     task: ClassVar[Task] = OneClass()
     is_split_by_seed: ClassVar[bool] = True
     shared_images: ClassVar[str] = ""
+    shifted_test: ClassVar[bool | None] = None
     class_names: ClassVar[tuple[str, ...]] = ()
     num_unsplit: ClassVar[int | None] = None
     validation_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.125

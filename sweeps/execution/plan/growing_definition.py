@@ -143,4 +143,10 @@ def _manifest_arm(arm: Arm) -> ManifestArm:
         return manifest_arm(arm)
     except ValueError:
         config = arm.config.model_dump(mode="json")
-        return ManifestArm(name=arm.name, config=config, changes=arm.changes, num_parameters=0)
+        return ManifestArm(
+            name=arm.name,
+            config=config,
+            changes=arm.changes,
+            num_parameters=0,
+            shifted_test=arm.config.data.shifted_test,
+        )

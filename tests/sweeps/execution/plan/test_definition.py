@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 import pytest
 
 from capsmodel.config import num_multiply_adds
+from capsmodel.data import Digits
 from capsmodel.evaluation import Confidence, ShiftedTestError, TransferError
 from capsmodel.routing import VectorRouting
 from capsmodel.stopping import TargetMetric
@@ -59,6 +60,16 @@ def test_a_manifest_holds_each_arm_with_each_seed_and_its_key() -> None:
     for arm in sweep().arms():
         assert keys[arm.name, 1] == trial_key(arm.config, 1)
     assert definition.epochs == {"base": 3, "uniform": 3}
+
+
+@pytest.mark.parametrize("is_shifted", [True, False, None])
+def test_an_arm_says_whether_its_data_declare_a_shifted_test(
+    monkeypatch: pytest.MonkeyPatch, is_shifted: bool | None
+) -> None:
+    monkeypatch.setattr(Digits, "shifted_test", is_shifted)
+    manifest = define(sweep(), Changes(), ()).manifest
+    assert [arm.shifted_test for arm in manifest.arms] == [is_shifted] * 2
+    assert ("shifted_test" in manifest.model_dump_json()) == (is_shifted is not None)
 
 
 def test_a_trial_is_told_what_its_cell_needs() -> None:
