@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from capsmodel.data.base import WHITE, DataSet, DataSplits, Images, train_share
+from capsmodel.data.unlike_pixels import unlike_pixels
 from capsmodel.metrics import percent
 from capsmodel.settings.parts import is_built_in
 
@@ -123,6 +124,7 @@ def facts_of(data: DataSet, splits: DataSplits) -> DataFacts:
         *_nearly_black(data, splits),
         *_missing_classes(data, splits),
         *_single_images(data, splits),
+        *_unlike_pixels(data, splits),
         *_shared_images(data, digests),
     ]
     return DataFacts(counts, tuple(notes), _fingerprint(splits, digests))
@@ -158,6 +160,11 @@ def check_declared(data: DataSet) -> None:
         raise ValueError(
             f"The data '{data.kind}' declare a fingerprint, which is now computed from the images "
             f"that load() returns: delete it."
+        )
+    shifted: Any = data.shifted_test
+    if shifted not in (True, False, None):
+        raise ValueError(
+            f"shifted_test of data '{data.kind}' must be True, False or None, got {shifted!r}."
         )
     shape: Any = getattr(data, "image_shape", None)  # a user's class may lack it
     sizes = list(shape) if isinstance(shape, tuple) else []
@@ -400,7 +407,15 @@ def _check_training_classes(data: DataSet, splits: DataSplits) -> None:
 
 def _missing_classes(data: DataSet, splits: DataSplits) -> Iterator[str]:
     for name, images in [*_named(splits)][1:]:
-        if absent := (_counts(data, images) == 0).nonzero().flatten().tolist():
+        counts = _counts(data, images)
+        present = counts.nonzero().flatten().tolist()
+        if len(present) == 1 < len(images):
+            yield (
+                f"Only images of {_classes(data, present)} are in {_place(data, name)}, "
+                f"{len(images):,} in all, where a network that always answers so makes no error: "
+                f"add images of the other classes."
+            )
+        elif absent := (counts == 0).nonzero().flatten().tolist():
             yield f"No image of {_classes(data, absent)} is in {_place(data, name)}."
 
 
@@ -412,6 +427,14 @@ def _single_images(data: DataSet, splits: DataSplits) -> Iterator[str]:
         elif single := (_counts(data, images) == 1).nonzero().flatten().tolist():
             each = " each" * (len(single) > 1)
             yield f"Only one image{each} of {_classes(data, single)} is in {_place(data, name)}."
+
+
+def _unlike_pixels(data: DataSet, splits: DataSplits) -> Iterator[str]:
+    """Yield a note for validation and test; extra tests are mostly of another kind by design."""
+    compared = {_place(data, "validation"): splits.validation}
+    if not data.shifted_test:
+        compared[_place(data, "test")] = splits.test
+    yield from unlike_pixels(compared, splits.train)
 
 
 def _counts(data: DataSet, images: Images) -> Tensor:

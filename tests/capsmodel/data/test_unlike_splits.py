@@ -61,7 +61,6 @@ def notes(monkeypatch: pytest.MonkeyPatch, split: str, change: Change, *, as_byt
     return facts_of(data, load_checked(data, "cpu")).notes
 
 
-@pytest.mark.xfail(strict=True, reason="the pixels of splits are not compared yet")
 @pytest.mark.parametrize(("split", "as_bytes", "change"), UNLIKE.values(), ids=UNLIKE)
 def test_pixels_unlike_those_of_training_are_noted(
     monkeypatch: pytest.MonkeyPatch, split: str, as_bytes: bool, change: Change
@@ -72,17 +71,41 @@ def test_pixels_unlike_those_of_training_are_noted(
     assert any(figure in note for figure in ("mean", "black", "largest", "smallest"))
 
 
-@pytest.mark.xfail(strict=True, reason="a split of one class is not called so yet")
 @pytest.mark.parametrize("split", ["test", "validation"])
 @pytest.mark.parametrize("label", [0, 7])
 def test_a_split_of_one_class_is_noted(
     monkeypatch: pytest.MonkeyPatch, split: str, label: int
 ) -> None:
     (note,) = notes(monkeypatch, split, of_class(label), as_bytes=False)
-    assert f"images of the {split} split of data 'changed' are of class {label}: " in note
+    assert note.startswith(
+        f"Only images of class {label} are in the {split} split of data 'changed', "
+    )
 
 
 @pytest.mark.parametrize("split_seed", range(3))
 def test_splits_of_one_kind_give_no_note(split_seed: int) -> None:
     data = Changed(split_seed=split_seed)
     assert facts_of(data, load_checked(data, "cpu")).notes == ()
+
+
+def test_a_test_that_is_unlike_training_by_design_gives_no_note(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Changed, "shifted_test", True)
+    _, _, inverted = UNLIKE["inverted"]
+    assert notes(monkeypatch, "test", inverted, as_bytes=False) == ()
+    (note,) = notes(monkeypatch, "validation", inverted, as_bytes=False)
+    assert "share of black 0.0" in note
+
+
+def test_few_images_give_no_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    few: Change = lambda split: Images(split.images[:19] / 255, split.labels[:19])  # noqa: E731
+    found = notes(monkeypatch, "test", few, as_bytes=False)
+    assert not [note for note in found if "pixels" in note]
+
+
+def test_shifted_test_is_a_truth_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Changed, "shifted_test", "other objects")
+    sentence = "shifted_test of data 'changed' must be True, False or None, got 'other objects'."
+    with pytest.raises(ValueError, match=f"^{sentence}$"):
+        load_checked(Changed(), "cpu")
