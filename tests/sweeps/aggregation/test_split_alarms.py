@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_plan import ManifestPlan
 from tests.sweeps.aggregation.known_search import floats, search_of
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, trial_key
+from tools.acceptance import split_alarms as drawn
+from tools.acceptance.networks import BOTH_MATTER
 
 CLASSES = 10
 SEEDS = range(3)
@@ -289,3 +292,18 @@ def test_shares_are_far_apart_as_scipy_computes_it(
     is_within = count * (num - other) <= within * other * (total - count)
     expected = 1.0 if is_within else min(1.0, 2 * tail)
     assert far_apart_p(*counts, within=within) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("num_test", [100, 1000])
+@pytest.mark.parametrize("fault", [drawn.no_fault, drawn.one_split_easier])
+def test_healthy_tables_of_unlike_arms_have_hardly_any_alarm(
+    num_test: int, fault: drawn.Fault
+) -> None:
+    count, _ = drawn.share_with_alarm(BOTH_MATTER, drawn.UNLIKE, num_test, 40, fault)
+    assert count <= 1
+
+
+def test_wrong_labels_of_one_image_in_twenty_are_found() -> None:
+    fault = partial(drawn.shifted_labels, 0.05)
+    count, num = drawn.share_with_alarm(BOTH_MATTER, [0.01] * 5, 1000, 20, fault)
+    assert count >= 0.9 * num
