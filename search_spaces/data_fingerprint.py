@@ -14,7 +14,17 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from capsmodel.data import DataFacts, DataSet, DataSplits, facts_of, load_checked, num_images
+from capsmodel.data import (
+    DataFacts,
+    DataSet,
+    DataSplits,
+    NearTwins,
+    facts_of,
+    load_checked,
+    near_twins,
+    num_images,
+    twin_notes,
+)
 from capsmodel.data.archive import cache_folder
 from capsmodel.settings.parts import is_built_in
 from capsmodel.spelling import words_of
@@ -31,7 +41,15 @@ class _Remembered:
     facts: DataFacts
 
 
+@dataclass(frozen=True)
+class _RememberedTwins:
+    schema_version: int
+    twins: tuple[NearTwins, ...]
+
+
 _SCHEMA_VERSION = 2  # 1 had fewer notes
+_TWINS_VERSION = 1
+_TWINS_ADAPTER = TypeAdapter(_RememberedTwins)
 _ADAPTER = TypeAdapter(_Remembered)
 _LOADED: dict[DataSet, DataFacts] = {}
 
@@ -94,6 +112,21 @@ def check_unchanged(data: DataSet, splits: DataSplits, fingerprint: str) -> Data
     return facts
 
 
+def with_twins(data: DataSet, splits: DataSplits, facts: DataFacts) -> DataFacts:
+    """Return facts of loaded data with notes on copies across splits, of a user's data.
+
+    They are sought once a fingerprint, as that takes some 10 seconds for 70,000 images.
+    """
+    if not data.is_of_user:
+        return facts
+    twins = _twins_remembered(facts.fingerprint)
+    if twins is None:
+        twins = near_twins(splits)
+        place = _place_of_twins(facts.fingerprint)
+        _write(place, _TWINS_ADAPTER.dump_json(_RememberedTwins(_TWINS_VERSION, twins)))
+    return replace(facts, notes=(*facts.notes, *twin_notes(data, splits, twins)))
+
+
 def _at_default_split(data: DataSet) -> DataSet:
     fields = type(data).model_fields
     names = ("split_seed", "train_fraction")
@@ -109,7 +142,8 @@ def _facts(data: DataSet) -> DataFacts:
     before = _states(data)
     if (facts := _remembered(data, before)) is None:
         data.prepare()
-        facts = facts_of(data, load_checked(data, "cpu"))
+        splits = load_checked(data, "cpu")
+        facts = with_twins(data, splits, facts_of(data, splits))
         if before == _states(data):  # nothing was written meanwhile
             _remember(data, before, facts)
     return facts
@@ -151,7 +185,7 @@ def _remembered(data: DataSet, states: list[FileState]) -> DataFacts | None:
     if not _is_rememberable(data, states):
         return None
     with suppress(OSError, ValueError, RuntimeError):  # none, another version's, or no home folder
-        remembered = _ADAPTER.validate_json(_place(data).read_bytes())
+        remembered = _ADAPTER.validate_json(_place(data).expanduser().read_bytes())
         if remembered.schema_version == _SCHEMA_VERSION and remembered.files == states:
             return remembered.facts
     return None
@@ -160,11 +194,23 @@ def _remembered(data: DataSet, states: list[FileState]) -> DataFacts | None:
 def _remember(data: DataSet, states: list[FileState], facts: DataFacts) -> None:
     if not _is_rememberable(data, states):
         return
-    with suppress(OSError, RuntimeError):  # costs the next launch a hash
-        place = _place(data)
+    _write(_place(data), _ADAPTER.dump_json(_Remembered(_SCHEMA_VERSION, states, facts)))
+
+
+def _twins_remembered(fingerprint: str) -> tuple[NearTwins, ...] | None:
+    with suppress(OSError, ValueError, RuntimeError):  # none, another version's, or no home folder
+        content = _place_of_twins(fingerprint).expanduser().read_bytes()
+        remembered = _TWINS_ADAPTER.validate_json(content)
+        if remembered.schema_version == _TWINS_VERSION:
+            return remembered.twins
+    return None
+
+
+def _write(place: Path, content: bytes) -> None:
+    with suppress(OSError, RuntimeError):  # costs the next launch the same work
+        place = place.expanduser()
         place.parent.mkdir(parents=True, exist_ok=True)
-        remembered = _Remembered(_SCHEMA_VERSION, states, facts)
-        write_whole(place, _ADAPTER.dump_json(remembered))
+        write_whole(place, content)
 
 
 def _is_rememberable(data: DataSet, states: list[FileState]) -> bool:
@@ -177,4 +223,8 @@ def _place(data: DataSet) -> Path:
     versions = data.protocol_version, *data.reader_versions
     text = f"{data.kind} {' '.join(map(str, versions))} {data.model_dump_json()}"
     name = hashlib.sha256(text.encode()).hexdigest()[:20]
-    return cache_folder().expanduser() / "fingerprints" / f"{name}.json"
+    return cache_folder() / "fingerprints" / f"{name}.json"
+
+
+def _place_of_twins(fingerprint: str) -> Path:
+    return cache_folder() / "near_twins" / f"{fingerprint[:20]}.json"

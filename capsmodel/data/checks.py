@@ -3,9 +3,9 @@
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from capsmodel.data.base import WHITE, DataSet, DataSplits, Images, train_share
+from capsmodel.data.near_twins import NearTwins
 from capsmodel.data.unlike_pixels import unlike_pixels
 from capsmodel.metrics import percent
 from capsmodel.settings.parts import is_built_in
@@ -20,6 +21,7 @@ from capsmodel.settings.parts import is_built_in
 _MAIN = ("training", "validation", "test")
 _MOST_SHARED = 0.001  # of the smaller of two splits
 _NEARLY_BLACK = 0.25  # of white, for the brightest pixel of all: fewer than 7 bits of 8
+_NUM_NAMED = 3  # pairs of images
 _OBJECT_TYPES = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
 
 
@@ -501,3 +503,34 @@ def _shared_images(data: DataSet, digests: Mapping[str, list[bytes]]) -> Iterato
                 f'shared_images = "known: SOURCE" in the data set.'
             )
         yield f"{sentence}{f' ({data.shared_images})' if data.shared_images else ''}."
+
+
+def _image_text(images: Images, index: int) -> str:
+    return f"'{images.files[index]}'" if images.files else f"image {index}"
+
+
+def twin_notes(data: DataSet, splits: DataSplits, twins: Iterable[NearTwins]) -> Iterator[str]:
+    """Yield a note for each two splits of which one has changed copies of images of the other."""
+    named = dict(_named(splits))
+    for of_split, original_split in product(twins, _MAIN[:2]):
+        pairs = [pair for pair in of_split.pairs if pair.original_split == original_split]
+        if not (num := len(pairs)):
+            continue
+        changes = {
+            "mirrored": sum(pair.is_mirrored for pair in pairs),
+            "moved by a pixel": sum(pair.is_moved for pair in pairs),
+        }
+        counts = "".join(f", {number:,} {change}" for change, number in changes.items() if number)
+        images, originals = named[of_split.split], named[original_split]
+        names = [
+            f"{_image_text(images, pair.image)} and {_image_text(originals, pair.original)}"
+            for pair in pairs[:_NUM_NAMED]
+        ]
+        are = "images of {} are nearly images" if num > 1 else "image of {} is nearly an image"
+        yield (
+            f"{num:,} {are.format(_place(data, of_split.split))} of the {original_split} split "
+            f"({percent(num / of_split.num_compared):.2g} % of {of_split.num_compared:,}{counts}): "
+            f"{'first ' * (num > 1)}{', '.join(names)}. An error on copies is too small: look at "
+            f"them, and remove what was saved again, mirrored or moved"
+            f"{f' ({data.shared_images})' if data.shared_images else ''}."
+        )

@@ -25,6 +25,7 @@ from capsmodel.settings.measures import parts_in
 from capsmodel.settings.parts import is_built_in
 from capsmodel.training.trained import Trained
 from capsmodel.training.training import Training, check_stopping
+from search_spaces.data_fingerprint import with_twins
 from search_spaces.plans.search import Search
 from search_spaces.space.space import Space
 from search_spaces.sweep import Sweep
@@ -246,7 +247,7 @@ def _loaded(data: DataSet) -> tuple[DataSplits, str]:
     with _errors(f"The data '{data.kind}' cannot be used"):
         data.prepare()
         splits = load_checked(data, "cpu")
-        facts = facts_of(data, splits)
+        facts = with_twins(data, splits, facts_of(data, splits))
     return splits, " ".join([f"{image_counts_text(facts.num_images)}.", *facts.notes])
 
 
