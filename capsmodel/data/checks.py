@@ -127,6 +127,7 @@ def facts_of(data: DataSet, splits: DataSplits) -> DataFacts:
         *_missing_classes(data, splits),
         *_single_images(data, splits),
         *_unlike_pixels(data, splits),
+        *_several_labels(data, splits, digests),
         *_shared_images(data, digests),
     ]
     return DataFacts(counts, tuple(notes), _fingerprint(splits, digests))
@@ -503,6 +504,40 @@ def _shared_images(data: DataSet, digests: Mapping[str, list[bytes]]) -> Iterato
                 f'shared_images = "known: SOURCE" in the data set.'
             )
         yield f"{sentence}{f' ({data.shared_images})' if data.shared_images else ''}."
+
+
+def _several_labels(
+    data: DataSet, splits: DataSplits, digests: Mapping[str, list[bytes]]
+) -> Iterator[str]:
+    """Yield a note for each split in which one image has several labels."""
+    for name, images in _named(splits):
+        labels = images.labels.cpu().numpy()
+        num_copies, firsts = 0, list[list[int]]()  # of each image, the first of each label
+        for indices in _repeated(digests[name]):
+            of_label = {labels[index].tobytes(): index for index in reversed(indices)}
+            if len(of_label) > 1:
+                num_copies += len(indices)
+                firsts.append(sorted(of_label.values()))
+        if not firsts:
+            continue
+        one, other, *_ = firsts[0]
+        have = "images of {} have" if len(firsts) > 1 else "image of {} has"
+        names = [data.name_of(int(labels[index])) for index in (one, other) if labels.ndim == 1]
+        yield (
+            f"{len(firsts):,} {have.format(_place(data, name))} several labels ({num_copies:,} "
+            f"copies, {'up to ' * (len(firsts) > 1)}{max(map(len, firsts))} labels): "
+            f"{_image_text(images, one)} and {_image_text(images, other)} are alike"
+            f"{f', under {names[0]} and {names[1]}' if names else ''}. At most one label of an "
+            f"image is right: keep that one."
+        )
+
+
+def _repeated(digests: list[bytes]) -> list[list[int]]:
+    """Return the images that occur several times, the places of each."""
+    places: dict[bytes, list[int]] = {}
+    for index, digest in enumerate(digests):
+        places.setdefault(digest, []).append(index)
+    return [indices for indices in places.values() if len(indices) > 1]
 
 
 def _image_text(images: Images, index: int) -> str:
