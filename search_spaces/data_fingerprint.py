@@ -31,7 +31,7 @@ from capsmodel.spelling import words_of
 from capsmodel.whole_file import write_whole
 from search_spaces.user_code import error_text, line_in_sweep_file
 
-FileState = tuple[str, int, int, int]  # path, size, time in nanoseconds, inode
+FileState = tuple[str, int, int, int, int]  # path, size, inode, times of content and of inode in ns
 
 
 @dataclass(frozen=True)
@@ -97,13 +97,15 @@ def check_unchanged(data: DataSet, splits: DataSplits, fingerprint: str) -> Data
         fingerprint: What the trial's key was made with, "" if that is unknown.
 
     Raises:
-        ValueError: If they have another fingerprint.
+        ValueError: If they have another fingerprint, which is then no longer remembered, so that
+            the next launch computes it.
     """
     declared, full_splits = _at_default_split(data), splits
     if data.is_of_user and declared != data:
         full_splits = load_checked(declared, "cpu")
     facts = replace(facts_of(declared, full_splits), num_images=num_images(splits))
     if fingerprint and facts.fingerprint != fingerprint:
+        _forget(declared)
         raise ValueError(
             f"The data '{data.kind}' have changed: this trial is of data with the fingerprint "
             f"{fingerprint[:12]}, and those that were loaded have {facts.fingerprint[:12]}. Launch "
@@ -178,7 +180,8 @@ def _state(data: DataSet, path: Any) -> FileState:
             f"load() reads."
         )
     state = place.stat()
-    return str(place), state.st_size, state.st_mtime_ns, state.st_ino
+    # who writes in place can restore the time of the content, but not that of the inode
+    return str(place), state.st_size, state.st_ino, state.st_mtime_ns, state.st_ctime_ns
 
 
 def _remembered(data: DataSet, states: list[FileState]) -> DataFacts | None:
@@ -195,6 +198,13 @@ def _remember(data: DataSet, states: list[FileState], facts: DataFacts) -> None:
     if not _is_rememberable(data, states):
         return
     _write(_place(data), _ADAPTER.dump_json(_Remembered(_SCHEMA_VERSION, states, facts)))
+
+
+def _forget(data: DataSet) -> None:
+    """Forget the facts of a data set, as its files do not tell that they have changed."""
+    _LOADED.pop(data, None)
+    with suppress(OSError, RuntimeError):  # none, or no home folder
+        _place(data).expanduser().unlink()
 
 
 def _twins_remembered(fingerprint: str) -> tuple[NearTwins, ...] | None:

@@ -131,7 +131,7 @@ def _read(place: Path) -> _Read:
     if not place.is_file():
         raise ValueError(f"There is no file '{place}': name an .npz file with {_EXPECTED}.")
     state = place.stat()
-    return _read_once(place, state.st_size, state.st_mtime_ns, state.st_ino)
+    return _read_once(place, state.st_size, state.st_ino, state.st_mtime_ns, state.st_ctime_ns)
 
 
 @lru_cache(maxsize=2)  # the settings look at a file, then load reads it

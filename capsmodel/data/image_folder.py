@@ -138,7 +138,7 @@ class ImageFolder(UserFiles):
         }
 
 
-File = tuple[Path, int, int, int]  # with size, time in nanoseconds and inode
+File = tuple[Path, int, int, int, int]  # with size, inode, and its times in nanoseconds
 
 
 def _paths(part: "Pictures") -> list[Path]:
@@ -164,7 +164,7 @@ def _files(part: "Pictures") -> tuple[File, ...]:
     paths = _paths(part)
     states = [path.stat() for path in paths]
     return tuple(
-        (path, state.st_size, state.st_mtime_ns, state.st_ino)
+        (path, state.st_size, state.st_ino, state.st_mtime_ns, state.st_ctime_ns)
         for path, state in zip(paths, states, strict=True)
     )
 
