@@ -28,6 +28,7 @@ from capsmodel.data.multi_mnist import MultiFashionMnist as MultiFashionMnist
 from capsmodel.data.multi_mnist import MultiMnist as MultiMnist
 from capsmodel.data.near_twins import NearTwins as NearTwins
 from capsmodel.data.near_twins import near_twins as near_twins
+from capsmodel.data.repeated_load import check_repeatable as check_repeatable
 from capsmodel.data.smallnorb import SmallNorb as SmallNorb
 from capsmodel.data.svhn import Svhn as Svhn
 from capsmodel.data.torchvision_data import TorchvisionData as TorchvisionData
