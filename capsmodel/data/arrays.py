@@ -1,5 +1,6 @@
 """A user's images as arrays in one file of NumPy."""
 
+import struct
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -31,6 +32,12 @@ _ROLES = {
     **dict.fromkeys(("y", "labels", "label", "targets"), "labels"),
 }
 _NAMES = "class_names"
+_HEADERS: Any = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+_LENGTHS_AT = 26  # bytes after the start of a member's local header
+_CHUNK = 2**20
 _TYPES = ("uint8", "uint16", "bool")
 _EXPECTED = "`images` and `labels`, or `x_train`, `y_train`, `x_test` and `y_test`"
 
@@ -142,7 +149,7 @@ def _read_once(place: Path, *state: int) -> _Read:
             loaded: Any = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 raise ValueError("it holds one array")
-            arrays = {str(name): np.asarray(loaded[name]) for name in loaded}
+            arrays = {str(name): _array(loaded, name) for name in loaded}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         if "allow_pickle" in str(error):
             why = "it holds Python objects, which are never unpickled: save plain arrays"
@@ -150,6 +157,29 @@ def _read_once(place: Path, *state: int) -> _Read:
             why = f"{str(error).rstrip('.')}: save it by numpy.savez"
         raise ValueError(f"'{place}' cannot be read as an .npz file: {why}.") from error
     return _sorted_out(place, arrays)
+
+
+def _array(file: Any, name: str) -> np.ndarray:
+    """Return an array of a file: mapped into memory where it is stored as it is, else read."""
+    member = next((i for i in file.zip.infolist() if i.filename == f"{name}.npy"), None)
+    if member is None or member.compress_type != zipfile.ZIP_STORED:
+        return np.asarray(file[name])
+    with file.zip.open(member) as stream:
+        version = np.lib.format.read_magic(stream)
+        if version not in _HEADERS:
+            return np.asarray(file[name])
+        shape, is_fortran, dtype = _HEADERS[version](stream)
+        header_size = stream.tell()
+        if dtype.hasobject or 0 in shape or not shape:
+            return np.asarray(file[name])
+        while stream.read(_CHUNK):  # compares the checksum
+            pass
+    raw = file.zip.fp
+    raw.seek(member.header_offset + _LENGTHS_AT)
+    lengths = struct.unpack("<HH", raw.read(4))  # of name and extra field
+    offset = member.header_offset + _LENGTHS_AT + 4 + sum(lengths) + header_size
+    order = "F" if is_fortran else "C"
+    return np.memmap(raw, dtype, "r", offset, shape, order)
 
 
 def _sorted_out(place: Path, arrays: Mapping[str, np.ndarray]) -> _Read:
@@ -258,4 +288,4 @@ def _images(place: Path, split: str, images: np.ndarray) -> np.ndarray:
             f"have 1 or 3 channels last or second, as uint8, uint16, truth values or numbers from "
             f"0 to 1, got {images.dtype} of shape {shape}."
         )
-    return images.astype(np.float32) if is_float else images
+    return images.astype(np.float32, copy=False) if is_float else images

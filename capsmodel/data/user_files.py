@@ -24,6 +24,7 @@ LAUNCH_FOLDER = "CAPSWEEP_LAUNCH_FOLDER"
 """Variable with the folder from which relative paths are, where a process runs in another one."""
 
 _TEST_SEED = "test"
+_COPIED_AT_ONCE = 256  # images
 Side = Annotated[int, Field(ge=1, le=4096)]
 Bits = Annotated[int, Field(ge=1, le=16)]
 TestFraction = Annotated[float, Field(gt=0, lt=1)]
@@ -209,22 +210,27 @@ class UserFiles(DataSet, ABC):
             ValueError: If the files are missing, damaged or not those of the settings, or a
                 fraction leaves a class without an image.
         """
-        parts = dict(self.read())
+        parts = self.read()
         train = parts["train"]
-        if "test" not in parts:
-            remaining, held_out = self._split_off(train.labels)
-            parts["test"] = _chosen(train, held_out)
-            train = _chosen(train, remaining)
-        test, validation = parts["test"], parts.get("validation", train)
-        rows = self._rows(train.labels, parts)
+        if "test" in parts:
+            test, of_train, of_test = parts["test"], None, None
+        else:
+            of_train, of_test = self._split_off(train.labels)
+            test = train
+        rows = self._rows(_of(train.labels, of_train), _of(test.labels, of_test), parts)
+        validation, of_validation = train, of_train
+        if "validation" in parts:
+            validation, of_validation = parts["validation"], None
+        # numbered in the files, so that no image is copied twice
         return DataSplits(
-            train=_images(train, rows.train, device),
-            validation=_images(validation, rows.validation, device),
-            test=_images(test, rows.test, device),
+            train=_images(train, _taken(of_train, rows.train), device),
+            validation=_images(validation, _taken(of_validation, rows.validation), device),
+            test=_images(test, _taken(of_test, rows.test), device),
         )
 
-    def _rows(self, labels: Sequence[int], parts: Mapping[str, Labelled]) -> SplitIndices:
-        test_labels = parts["test"].labels
+    def _rows(
+        self, labels: Sequence[int], test_labels: Sequence[int], parts: Mapping[str, Labelled]
+    ) -> SplitIndices:
         if "validation" not in parts:
             return self.split(labels, test_labels)
         return SplitIndices(
@@ -242,16 +248,22 @@ class UserFiles(DataSet, ABC):
         return hold_out(labels, number, f"{self.kind}/{_TEST_SEED}")
 
 
-def _chosen(part: Labelled, indices: Sequence[int]) -> Labelled:
-    files = [part.files[index] for index in indices] if part.files else ()
-    return Labelled(part.images[list(indices)], [part.labels[index] for index in indices], files)
+def _of(labels: Sequence[int], chosen: Sequence[int] | None) -> Sequence[int]:
+    return labels if chosen is None else [labels[index] for index in chosen]
+
+
+def _taken(chosen: Sequence[int] | None, rows: Sequence[int]) -> Sequence[int]:
+    return rows if chosen is None else [chosen[row] for row in rows]
 
 
 def _images(part: Labelled, indices: Sequence[int], device: str | torch.device) -> Images:
-    images, labels, files = _chosen(part, indices)
-    pixels = torch.from_numpy(np.ascontiguousarray(images))
-    classes = torch.tensor(labels, dtype=torch.long)
-    return Images(pixels.to(device), classes.to(device), files=tuple(files))
+    pixels = np.empty((len(indices), *part.images.shape[1:]), part.images.dtype)
+    for start in range(0, len(indices), _COPIED_AT_ONCE):  # else channels last are copied twice
+        rows = slice(start, start + _COPIED_AT_ONCE)
+        pixels[rows] = part.images[list(indices[rows])]
+    classes = torch.tensor([part.labels[index] for index in indices], dtype=torch.long)
+    files = tuple(part.files[index] for index in indices) if part.files else ()
+    return Images(torch.from_numpy(pixels).to(device), classes.to(device), files=files)
 
 
 def numbered_classes(largest: int, num_images: int, source: str) -> tuple[str, ...]:

@@ -24,7 +24,6 @@ SPLIT = {
 FLOATS = (IMAGES / 255).astype(np.float32)
 
 
-@pytest.mark.xfail(strict=True, reason="the file is in memory beside its images")
 @pytest.mark.parametrize(
     "arrays",
     [
