@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
 from capsmodel import tensor_file
-from capsmodel.config import TrainingConfig
+from capsmodel.config import TrainingConfig, build_model
 from capsmodel.data import DataSplits, Images, load_checked
 from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.health import (
@@ -177,6 +177,7 @@ class Training:
         self._steps_of: CapturedSteps | None = None
         self.history: tuple[EpochMetrics, ...] = ()
         self._validated: Tensor | None = None  # beliefs of the last epoch, if trained here
+        self._has_moved = False  # any weight, as far as is known
         self._learner = self._new_learner()
         self._data = data or load_checked(config.data, self.device)
         _check_parts(config, self._data.train)
@@ -235,7 +236,19 @@ class Training:
 
     def warnings(self) -> tuple[str, ...]:
         """Return the problems of the finished epochs, one sentence each; usually none."""
-        return warnings_of(self.config, self._data.validation.labels, self.history)
+        self._has_moved = self._has_moved or not self.history or self._differs_from_initial()
+        labels = self._data.validation.labels
+        return warnings_of(self.config, labels, self.history, has_moved=self._has_moved)
+
+    def _differs_from_initial(self) -> bool:
+        """Return whether any weight has moved from what the seed gave it, beyond rounding."""
+        initial = build_model(self.config).to_empty(device="cpu")
+        initial.initialise(self.seed)
+        at_first = [parameter.detach() for parameter in initial.parameters()]
+        rounding = torch.finfo(torch.float32).eps * max(float(p.abs().max()) for p in at_first)
+        pairs = zip(self._learner.parameters, at_first, strict=True)
+        # a weight that is no number has moved
+        return not all(((now.detach().cpu() - p).abs() <= rounding).all() for now, p in pairs)
 
     def find_origin(self, before: Path | None) -> Origin | None:
         """Train again up to the last epoch, check each of its steps, and return what went wrong.
