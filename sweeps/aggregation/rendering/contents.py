@@ -109,6 +109,7 @@ class Report:
         costs: What its trials took.
         shown: What a terminal is shown of the tables.
         mixtures: What the sweep mixes that costs depend on, such as devices; usually nothing.
+        health: A sentence for each of the first arms whose trials have alarms; usually nothing.
         left_out: A sentence for each declared table that could not be made here.
         background: Sections that a page shows below those of the sweep and that are no files:
             curves where the sweep declares none, health, definition, data. As the sweep's own
@@ -124,6 +125,7 @@ class Report:
     costs: Section
     shown: tuple[Table, ...] = ()
     mixtures: tuple[str, ...] = ()
+    health: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     background: tuple[Section, ...] = ()
     runs: Section = Section("runs", "runs")
@@ -151,7 +153,7 @@ class Report:
     def html(self) -> str:
         """Return it for a notebook: the tables that a terminal shows, and the files."""
         tables = (table.html for table in self.shown or (self.table,))
-        said = (line(sentence) for sentence in (*self.mixtures, *self.left_out))
+        said = (line(sentence) for sentence in (*self.health, *self.mixtures, *self.left_out))
         where = facts([("files", str(self.paths[0].parent))]) if self.paths else ""
         return block(f"report of {self.provenance.sweep}", *tables, *said, where)
 

@@ -31,6 +31,7 @@ _SPECIAL = {
     "\N{MULTIPLICATION SIGN}": r"$\times$",
     "\N{DAGGER}": r"\textdagger{}",
     "\N{DOUBLE DAGGER}": r"\textdaggerdbl{}",
+    "\N{SECTION SIGN}": r"\S{}",
     "\N{CHECK MARK}": r"\checkmark{}",
     "\N{EN DASH}": "--",
     "\N{EM DASH}": "---",

@@ -11,7 +11,9 @@ from sweeps.aggregation.rendering.table import Needed, Table
 from sweeps.aggregation.report.background import background, runs_section
 from sweeps.aggregation.report.data_sentences import data_sentences
 from sweeps.aggregation.report.input_recorder import InputRecorder
+from sweeps.aggregation.results.arms import arms_as_trained
 from sweeps.aggregation.results.departures import departure_sentence
+from sweeps.aggregation.results.health import alarm_sentences, alarms_of
 from sweeps.aggregation.results.split_alarms import split_alarms
 from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.cost_table import cost_table, mixtures
@@ -71,6 +73,7 @@ def make_report(
         ),
         shown=(*_noted(shown[:1], first=alarms), *shown[1:]),
         mixtures=mixtures(manifest, records),
+        health=alarm_sentences(alarms_of(arms_as_trained(manifest, records))),
         left_out=(
             *(left_out(table, manifest.sweep) for table, section in made if not section),
             *why_not_in_style(in_style, style),

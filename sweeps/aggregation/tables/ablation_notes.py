@@ -38,6 +38,7 @@ def ablation_notes(
         compared: Each group of arms with the baseline.
         csv: Name of the file that has intervals over seeds alone as well; "" for none.
     """
+    yield from notes.ill_notes(arms)
     yield from _covered(manifest, arms, compared)
     yield from notes.matched_notes(manifest, arms, compared)
     if any(is_of_objects(comparison) for comparison in compared):
@@ -63,11 +64,7 @@ def ablation_notes(
     yield from notes.machine_notes(arms)
     yield from notes.target_notes(arms)
     yield from _untuned(manifest)
-    if csv and any(comparison.way for comparison in compared):
-        yield (
-            f"For new seeds and these very test images, see seeds_alone_points in {csv}: intervals "
-            f"without a verdict."
-        )
+    yield from _elsewhere(compared, csv)
     yield notes.LAST_EPOCH_NOTE
     yield from notes.identical_notes(arms)
     yield from same_row_sentences(manifest)
@@ -141,6 +138,14 @@ def length_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
 def _epochs(arm: ArmResults) -> str:
     numbers = sorted({trial.epochs for trial in arm.counted.values()})
     return " to ".join(dict.fromkeys(map(str, (numbers[0], numbers[-1])))) if numbers else ""
+
+
+def _elsewhere(compared: Sequence[Comparison], csv: str) -> Iterator[str]:
+    if csv and any(comparison.way for comparison in compared):
+        yield (
+            f"For new seeds and these very test images, see seeds_alone_points in {csv}: intervals "
+            f"without a verdict."
+        )
 
 
 def _untuned(manifest: Manifest) -> Iterator[str]:

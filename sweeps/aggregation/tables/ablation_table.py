@@ -28,6 +28,7 @@ from sweeps.aggregation.results.arms import (
     identical_groups,
 )
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons, diverged_p
+from sweeps.aggregation.results.health import num_ill
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.results.targets import missed
@@ -235,6 +236,7 @@ def ablation_values(
     firsts = {arm.arm.name: group[0].arm.name for group in identical_groups(arms) for arm in group}
     of_splits = {"num_splits": len({*baseline.splits.values()})} if baseline.splits else {}
     has_target = any(trial.target for arm in arms for trial in arm.counted.values())
+    has_ill = any(map(num_ill, arms))
     of_matching = matched_values(arms, compared)
     rows = [
         arm_values(arm, firsts[arm.arm.name])
@@ -242,6 +244,7 @@ def ablation_values(
         | _of_pairs(arm, baseline)
         | of_splits
         | ({"num_target_missed": len(missed(arm))} if has_target else {})
+        | ({"num_ill": num_ill(arm)} if has_ill else {})
         | of_matching.get(arm.arm.name, {})
         | ({"slack_points": _slack(arm, by_arm)} if is_tuned else {})
         for arm in arms

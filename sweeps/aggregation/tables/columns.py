@@ -1,7 +1,7 @@
 """The columns, cells and values that several kinds of tables have."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from sweeps.aggregation.rendering.table import (
 from sweeps.aggregation.results.arms import GAPS, ArmResults, gap_text
 from sweeps.aggregation.results.comparisons import Comparison, diverged_share
 from sweeps.aggregation.results.departures import departure_sentence
+from sweeps.aggregation.results.health import num_ill
 from sweeps.aggregation.results.targets import extra_tests, has_window, matched, missed
 from sweeps.aggregation.sensitivity.setting_axis import value_text
 from sweeps.aggregation.statistics.intervals import Interval
@@ -31,6 +32,9 @@ from sweeps.records.plain_text import one_line
 
 MISSED_MARK = "\N{DAGGER}"
 """Behind a value with trials that missed their target, and before the note that says so."""
+
+ILL_MARK = "\N{SECTION SIGN}"
+"""Behind a value with trials that have alarms, and before the notes that say which."""
 
 GAP_FIELDS = tuple(f"num_{state}" for state in GAPS)
 
@@ -68,9 +72,27 @@ def group_name(group: Sequence[ArmResults]) -> str:
 
 
 def marked(cell: Cell, arm: ArmResults) -> Cell:
-    """Return a cell, marked where its value includes trials that missed their target."""
+    """Return a cell, marked where trials of its value missed their target or have alarms."""
     is_marked = cell.text and missed(arm)
-    return replace(cell, text=f"{cell.text} {MISSED_MARK}") if is_marked else cell
+    cell = replace(cell, text=f"{cell.text} {MISSED_MARK}") if is_marked else cell
+    return with_ill_mark(cell, arm)
+
+
+def with_ill_mark(cell: Cell, arm: ArmResults) -> Cell:
+    """Return a cell, marked where its value includes trials that have alarms."""
+    is_ill = cell.text and num_ill(arm)
+    return replace(cell, text=f"{cell.text} {ILL_MARK}") if is_ill else cell
+
+
+def ill_columns(arms: Iterable[ArmResults]) -> tuple[Column, ...]:
+    """Return the column, for programs, of how many trials have alarms; none where no trial has."""
+    has_ill = any(map(num_ill, arms))
+    return (Column("Ill", ("num_ill",), hide_if_empty=True),) * has_ill
+
+
+def ill_cell(arm: ArmResults | None) -> Cell:
+    """Return the cell of that column."""
+    return Cell("", (num_ill(arm) if arm else None,))
 
 
 def point_cell(params: Mapping[str, Plain], search: ManifestSearch) -> Cell:

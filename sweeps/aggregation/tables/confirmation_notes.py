@@ -59,13 +59,14 @@ def _random_lead(confirmed: ConfirmationResults) -> str:
 
 def confirmation_notes(confirmed: ConfirmationResults, manifest: Manifest) -> Iterator[str]:
     """Yield how far search and confirmation are, how to read the table, and what trials lack."""
+    rows = confirmed.rows()
+    yield from notes.ill_notes(rows)
     yield from _progress(confirmed)
     if confirmed.confirmation is not None and confirmed.chosen:
         yield from _figures(confirmed)
         yield from _compared(confirmed)
         yield from _random(confirmed)
         yield from _choice(confirmed, manifest)
-    rows = confirmed.rows()
     yield from notes.gap_notes(rows)
     yield from notes.machine_notes(rows)
     yield from notes.target_notes(rows)

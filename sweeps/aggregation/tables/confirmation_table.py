@@ -25,6 +25,8 @@ from sweeps.aggregation.tables.columns import (
     GAP_COLUMN,
     difference_of,
     gap_cell,
+    ill_cell,
+    ill_columns,
     marked,
     point_cell,
     verdict_of,
@@ -71,18 +73,24 @@ def confirmation_table(
         BadInput: If the sweep is no search.
     """
     confirmed = confirmation_results(manifest, records, predictions)
-    rows = enumerate(confirmed.rows(), start=1)
+    rows, of_ill = enumerate(confirmed.rows(), start=1), ill_columns(confirmed.rows())
     table = Table(
         name=name,
         title=f"Confirmation of {manifest.sweep}: the best arms on fresh seeds",
         lead=confirmation_lead(confirmed, manifest),
         description=one_line(manifest.description),
-        columns=confirmation_columns(
-            confirmed.metric,
-            has_cost=bool(confirmed.results.search.cost),
-            is_held_to_random=confirmed.random is not None,
+        columns=(
+            *confirmation_columns(
+                confirmed.metric,
+                has_cost=bool(confirmed.results.search.cost),
+                is_held_to_random=confirmed.random is not None,
+            ),
+            *of_ill,
         ),
-        rows=tuple(confirmed_row(rank, arm, confirmed) for rank, arm in rows),
+        rows=tuple(
+            (*confirmed_row(rank, arm, confirmed), *(ill_cell(arm) for _ in of_ill))
+            for rank, arm in rows
+        ),
         notes=tuple(confirmation_notes(confirmed, manifest)),
     )
     return with_departures(manifest, table)

@@ -37,6 +37,7 @@ def _names(names: Sequence[str]) -> str:
 def front_notes(front: FrontResults, manifest: Manifest) -> Iterator[str]:
     """Yield what the front is, how much of it may be chance, and what lies behind it."""
     results = front.results
+    yield from notes.ill_notes([arm.arm for arm in (*front.front, *filter(None, [front.base]))])
     over = len(results.proposals) - results.count("unfinished")
     if over < results.search.num_asked:
         yield f"The search has not ended: {over} of {results.search.num_asked} proposals are over."

@@ -15,7 +15,7 @@ from sweeps.aggregation.rendering.table import (
 )
 from sweeps.aggregation.results.front_results import FrontArm, FrontResults, front_results
 from sweeps.aggregation.results.sweep_results import Results
-from sweeps.aggregation.tables.columns import point_cell, with_departures
+from sweeps.aggregation.tables.columns import point_cell, with_departures, with_ill_mark
 from sweeps.aggregation.tables.front_figure import front_figure
 from sweeps.aggregation.tables.front_notes import front_lead, front_notes
 from sweeps.records.manifest import Manifest
@@ -92,7 +92,7 @@ def _row(arm: FrontArm, front: FrontResults) -> tuple[Cell, ...]:
         Cell(f"{name} (baseline)" if is_base else name, (arm.name, is_base)),
         point_cell(params.get(arm.name, {}), search),
         integer_cell(arm.arm.arm.num_parameters),
-        measured_cell(front.mean(arm.arm).interval, metric, digits),
+        with_ill_mark(measured_cell(front.mean(arm.arm).interval, metric, digits), arm.arm),
         count_cell(len(values), len(arm.arm.trials)),
         Cell(one_line(_standing(arm)), (arm.standing, ", ".join(arm.dominated_by))),
         measured_cell(front.mean(arm.confirmed).interval, metric, digits)

@@ -13,8 +13,8 @@ from sweeps.aggregation.results.mean_errors import MeanOfArm, mean_of
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.results.targets import missed
-from sweeps.aggregation.tables.columns import GAP_COLUMN, gap_cell, marked
-from sweeps.aggregation.tables.notes import mean_notes
+from sweeps.aggregation.tables.columns import GAP_COLUMN, gap_cell, ill_cell, ill_columns, marked
+from sweeps.aggregation.tables.notes import ill_notes, mean_notes
 from sweeps.aggregation.tables.published_notes import (
     beside_published,
     own_note,
@@ -105,11 +105,15 @@ def grid_table(
         rows=tuple(line for row in spec.rows for line in _lines(row, grid)),
         notes=tuple(_notes(manifest, grid)),
     )
+    of_ill = ill_columns(grid.shown)
     read = Table(
         name=spec.name,
         title=title,
-        columns=_PLACE_COLUMNS,
-        rows=tuple(_place(row, heading, cell, grid) for row, heading, cell in grid.places()),
+        columns=(*_PLACE_COLUMNS, *of_ill),
+        rows=tuple(
+            (*_place(row, heading, cell, grid), *(ill_cell(grid.arm(cell)) for _ in of_ill))
+            for row, heading, cell in grid.places()
+        ),
     )
     return _finished(seen, manifest, grid), _finished(read, manifest, grid)
 
@@ -157,6 +161,7 @@ def _own_cell(cell: GridCell, arm: ArmResults, grid: _Grid) -> Cell:
 
 def _notes(manifest: Manifest, grid: _Grid) -> Iterator[str]:
     spec = grid.spec
+    yield from ill_notes(grid.shown)
     yield own_note(manifest, grid.shown, "mean error in percent")
     cells = [(grid.arm(cell), cell.metric) for _, _, cell in grid.places()]
     yield from mean_notes(grid.mean(arm, metric) for arm, metric in cells if arm)

@@ -24,6 +24,7 @@ from sweeps.aggregation.results.comparisons import (
     evidence_needed,
 )
 from sweeps.aggregation.results.coverage import covered_text, not_covered_text, span
+from sweeps.aggregation.results.health import alarms_in_short, alarms_of
 from sweeps.aggregation.results.mean_errors import MeanOfArm
 from sweeps.aggregation.results.targets import (
     extra_tests,
@@ -35,7 +36,7 @@ from sweeps.aggregation.results.targets import (
     target_text,
 )
 from sweeps.aggregation.statistics.added_seeds import fewest_seeds
-from sweeps.aggregation.tables.columns import MISSED_MARK, is_alone
+from sweeps.aggregation.tables.columns import ILL_MARK, MISSED_MARK, is_alone
 from sweeps.records.manifest import Manifest, VerdictRule
 from sweeps.records.plain_text import listed, points_text, shortened
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -445,6 +446,12 @@ def reason_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
         yield f"Arm {name}, seed{'s' * (len(of_arm) > 1)} {', '.join(of_arm)}: {outcome}"
     if (more := len(seeds) - _MOST_REASONS) > 0:
         yield f"And {more} more such lines: see trials.csv."
+
+
+def ill_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Yield what is wrong with arms whose trials have alarms; it explains the mark."""
+    if note := alarms_in_short(alarms_of(arms)):
+        yield Needed(f"{ILL_MARK} {note}")
 
 
 def health_notes(arms: Sequence[ArmResults]) -> Iterator[str]:

@@ -115,6 +115,7 @@ def _difference(row: ArmRow, *, printed: Printed) -> Cell:
 
 def _notes(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     """Yield how to read the table, and what cannot be concluded from it."""
+    yield from notes.ill_notes(arms.arms)
     yield from _differences(manifest, arms)
     yield from tuning_sentences(manifest)
     yield from slack_notes(manifest, arms.compared)

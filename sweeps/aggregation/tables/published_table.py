@@ -13,8 +13,8 @@ from sweeps.aggregation.results.mean_errors import MeanOfArm, mean_of
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.results.targets import missed
-from sweeps.aggregation.tables.columns import GAP_COLUMN, gap_cell, marked
-from sweeps.aggregation.tables.notes import mean_notes
+from sweeps.aggregation.tables.columns import GAP_COLUMN, gap_cell, ill_cell, ill_columns, marked
+from sweeps.aggregation.tables.notes import ill_notes, mean_notes
 from sweeps.aggregation.tables.published_notes import (
     beside_published,
     own_note,
@@ -34,7 +34,7 @@ _COLUMNS = (
     Column("Arm", ("arm",), align="left", hide_if_empty=True),
     GAP_COLUMN,
 )
-_LATER_FIELDS = {"data", "departures", "num_target_missed"}
+_LATER_FIELDS = {"data", "departures", "num_target_missed", "num_ill"}
 
 
 def make_published(declared: PublishedTable, results: Results) -> Section:
@@ -63,19 +63,22 @@ def published_table(
     }
     has_target = any(trial.target for arm in shown for trial in arm.counted.values())
     more = (Column("Target missed", ("num_target_missed",), hide_if_empty=True),) * has_target
+    of_ill = ill_columns(shown)
     table = Table(
         name=spec.name,
         title=f"{one_line(spec.title)}: ours beside the published",
         description=one_line(manifest.description),
-        columns=(*_label_columns(spec.headings), *_COLUMNS, *more),
+        columns=(*_label_columns(spec.headings), *_COLUMNS, *more, *of_ill),
         rows=tuple(
             (
                 *_row(row, arm, means),
                 *(Cell("", (len(missed(arm)) if arm else None,)) for _ in more),
+                *(ill_cell(arm) for _ in of_ill),
             )
             for row, arm in ((row, arms.get(row.arm or "")) for row in spec.rows)
         ),
         notes=(
+            *ill_notes(shown),
             own_note(manifest, shown, "mean test error in percent"),
             *mean_notes(means.values()),
             published_note(spec.spread, any(row.spread is not None for row in spec.rows)),

@@ -144,7 +144,8 @@ class SweepResult:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Sentences for the user about training, evaluations and weights."""
+        """Sentences for the user about training, evaluations, weights and health."""
         sentences = (self.stop_reason,) if self.stop_reason else ()
         sentences += self.evaluations.sentences if self.evaluations else ()
-        return sentences + (self.weights.sentences if self.weights else ())
+        sentences += self.weights.sentences if self.weights else ()
+        return sentences + (self.report.health if self.report else ())

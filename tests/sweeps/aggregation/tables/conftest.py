@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from sweeps.aggregation.rendering.table import ALONE_MARK, PLUS_MINUS, Needed, Table
-from sweeps.aggregation.tables.columns import MISSED_MARK
+from sweeps.aggregation.tables.columns import ILL_MARK, MISSED_MARK
 
-MARKS = {**{mark: mark for mark in (PLUS_MINUS, ALONE_MARK, MISSED_MARK)}, "bold": "old"}
+MARKS = {**{mark: mark for mark in (PLUS_MINUS, ALONE_MARK, MISSED_MARK, ILL_MARK)}, "bold": "old"}
 
 
 @pytest.fixture(autouse=True)
