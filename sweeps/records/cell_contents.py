@@ -57,6 +57,7 @@ class OutboxLine(_Frozen):
         time: Milliseconds since 1970; a re-sent metric keeps it, so that a store drops the copy.
         fence: Number of the lease it was written under.
         peak_memory_bytes: Peak memory of an epoch's attempt so far.
+        warnings: What is unsound in the training after an epoch, a sentence each.
         is_out_of_memory: Whether a failed trial ran out of memory.
         is_out_of_gpu_memory: Whether that was its GPU's.
         is_deterministic: Whether a failed trial raised an error that another attempt would raise.
@@ -69,6 +70,7 @@ class OutboxLine(_Frozen):
     epoch: EpochMetrics | None = None
     peak_memory_bytes: Count | None = None
     reason: str = ""
+    warnings: tuple[str, ...] = later(())
     is_out_of_memory: bool = False
     is_out_of_gpu_memory: bool = False
     is_deterministic: bool = False

@@ -166,6 +166,7 @@ def _print_status(status: "SweepStatus") -> None:
     if status.ending:
         say(f"The search {status.ending}.")
     _print_cells(status)
+    print_alarms(status)
     print_evaluations(status)
     if deleted := deleted_trials_text(status.num_deleted, status.sweep):
         say(deleted)
@@ -191,6 +192,18 @@ def _print_cells(status: "SweepStatus") -> None:
             out.print(f"evaluating: {place}, {_made(status, cell.cell.trial_key)}")
         elif cell.reason:
             out.print(f"{cell.state}: {place}: {plain(cell.reason)}")
+
+
+def print_alarms(status: "SweepStatus") -> None:
+    """Print what is unsound in trainings, also in those that run: a line for each arm."""
+    from sweeps.aggregation.results.health import alarm_sentences
+
+    alarms = {arm: list[tuple[str, ...]]() for arm in status.arms}
+    for cell in status.cells:
+        if cell.epoch:
+            alarms[cell.cell.arm].append(cell.warnings)
+    for sentence in alarm_sentences(alarms, "--json"):
+        say(sentence)
 
 
 def _on_gpu(cell: "CellStatus") -> str:

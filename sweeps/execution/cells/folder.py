@@ -364,6 +364,11 @@ class CellFolder:
         lines, _ = self.read_outbox()
         return max((line.epoch.epoch for line in lines if line.epoch), default=0)
 
+    def warnings(self) -> tuple[str, ...]:
+        """Return what was unsound in the training after the last epoch in the outbox."""
+        lines, _ = self.read_outbox()
+        return next((line.warnings for line in reversed(lines) if line.epoch), ())
+
     def _open_outbox(self, flags: int) -> BinaryIO:
         descriptor = self.files.open(self._outbox.name, flags)
         return os.fdopen(descriptor, "r+b" if flags else "rb", buffering=0)

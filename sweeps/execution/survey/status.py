@@ -150,9 +150,24 @@ def _cell_status(
     if cell.stopped:
         return CellStatus(cell, Outcome.PRUNED.value, cell.stopped.epoch)
     if record and record.outcome.is_final:
-        return CellStatus(cell, record.outcome.value, record.epochs, record.reason)
+        outcome, warnings = record.outcome.value, record.warnings
+        return CellStatus(cell, outcome, record.epochs, record.reason, warnings=warnings)
     if final := folder.read_final():
-        return CellStatus(cell, final.outcome.value, len(final.curve), final.reason)
+        outcome, warnings = final.outcome.value, final.warnings
+        return CellStatus(cell, outcome, len(final.curve), final.reason, warnings=warnings)
+    return replace(
+        _unfilled_status(cell, folder, record, waiting, pending=pending), warnings=folder.warnings()
+    )
+
+
+def _unfilled_status(
+    cell: ManifestCell,
+    folder: CellFolder,
+    record: TrialRecord | None,
+    waiting: Mapping[str, int],
+    *,
+    pending: Collection[str],
+) -> CellStatus:
     if folder.is_busy():
         stats = folder.stats
         return CellStatus(

@@ -87,6 +87,7 @@ class CellStatus:
         reason: Why it did not finish; "" if it did.
         is_evaluating: Whether it is finished, and a process makes its evaluations.
         gpu: GPU of a running one, "" if it uses none.
+        warnings: What is unsound in its training so far, a sentence each.
         peak_gpu_bytes: What a running one has held of its GPU at most, None if that is not known.
     """
 
@@ -97,6 +98,7 @@ class CellStatus:
     is_evaluating: bool = False
     gpu: str = ""
     peak_gpu_bytes: int | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def surveyed(

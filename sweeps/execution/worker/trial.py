@@ -293,11 +293,11 @@ class _Attempt:
         """Yield every epoch, also those of the checkpoint; each is reported once."""
         for metrics in training.history:
             if metrics.epoch > self.last_reported:  # killed before it was reported
-                self._note(metrics)
+                self._note(metrics, training)
                 self._keep()
             yield metrics
         for metrics in training:
-            self._note(metrics)
+            self._note(metrics, training)
             # One that is not finite is not saved: its origin is sought from one before.
             if not _is_finite(metrics):
                 self._keep()
@@ -320,8 +320,11 @@ class _Attempt:
         seconds = time.monotonic() - self.saved_at + metrics.duration_seconds
         return self.is_judged or seconds >= _SAVE_SECONDS
 
-    def _note(self, metrics: EpochMetrics) -> None:
-        line = self._said("epoch", epoch=metrics, peak_memory_bytes=self.memory.bytes())
+    def _note(self, metrics: EpochMetrics, training: "Training") -> None:
+        facts: dict[str, Any] = {"epoch": metrics, "peak_memory_bytes": self.memory.bytes()}
+        if metrics is training.history[-1]:
+            facts["warnings"] = training.warnings()
+        line = self._said("epoch", **facts)
         self.waiting.append((metrics, line))
 
     def _keep(self) -> None:
