@@ -53,7 +53,8 @@ def warnings_of(
 
     The training loss is called oscillating where over the last eight epochs at least half of
     its steps change direction, a mean step is more than 10 % of the mean loss, the later half is no
-    lower on average than the earlier one, and the loss is still above a tenth of its first.
+    lower on average than the earlier one, and the loss is still above a tenth of its first. A loss
+    that a schedule moves in these epochs, such as the spread loss, is not judged.
 
     Args:
         config: The training's settings.
@@ -74,7 +75,7 @@ def warnings_of(
         or _dead(config, labels, last)
         or _guessing(last, by_guessing, len(labels))
     )
-    return (*without_gradient, *states, *vanished, *_oscillation(history))
+    return (*without_gradient, *states, *vanished, *_oscillation(config, labels, history))
 
 
 def _vanished(history: Sequence[EpochMetrics]) -> list[str]:
@@ -179,11 +180,15 @@ def _without_gradient(history: Sequence[EpochMetrics]) -> list[str]:
     return ["The gradient stays at exactly zero though the loss is not: nothing is learnt."]
 
 
-def _oscillation(history: Sequence[EpochMetrics]) -> list[str]:
+def _oscillation(
+    config: TrainingConfig, labels: Shaped[Tensor, "images ..."], history: Sequence[EpochMetrics]
+) -> list[str]:
     last = history[-WINDOW:]
     turns = last[-1].health.get("loss_turns", 0.0)
     swing = last[-1].health.get("loss_swing", 0.0)
     if turns < _TURNS or swing <= _SWING:
+        return []
+    if len({_closed_forms(config, labels, epoch.epoch) for epoch in last}) > 1:
         return []
     losses = [epoch.train_loss for epoch in last]
     earlier, later = fmean(losses[: WINDOW // 2]), fmean(losses[WINDOW // 2 :])

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from capsmodel import EpochMetrics, Training, TrainingConfig
 from capsmodel.data import Digits
-from capsmodel.health import warnings_of
+from capsmodel.health import loss_metrics, warnings_of
 from capsmodel.losses import Loss, MarginLoss, SpreadLoss
 from capsmodel.optimisers import SGD
 from capsmodel.optimisers.adam import RunningMoments
@@ -125,6 +125,18 @@ def test_as_many_dead_classes_as_are_not_explained_by_few_images_are_named(missi
     labels = of_classes(*[20] * (10 - missing))
     (sentence,) = warnings_of(TrainingConfig(), labels, learnt(0.3, dead_capsules=0.3))
     assert sentence.startswith(f"{3 - missing} of 10 class capsules are dead")
+
+
+@pytest.mark.parametrize(("loss", "is_judged"), [(MarginLoss(), True), (SpreadLoss(), False)])
+def test_a_loss_that_its_schedule_moves_does_not_oscillate(loss: Loss, is_judged: bool) -> None:
+    losses = [1.0, 0.6, 0.4] + [0.5, 0.7] * 4
+    history = [
+        EpochMetrics(n, losses[n - 1], 0.4, 0.2, health=loss_metrics(losses[:n]))
+        for n in range(1, 12)
+    ]
+    config = TrainingConfig(loss=loss, stopping=FixedEpochs(epochs=11))
+    warnings = warnings_of(config, torch.arange(10).repeat(18), history)
+    assert [text[:17] for text in warnings] == ["The training loss"] * is_judged
 
 
 def test_no_layer_of_a_training_that_learns_is_called_unmoved() -> None:
