@@ -233,7 +233,7 @@ class DataSet(Part, ABC):
         """
         return ()
 
-    def notes(self) -> Iterable[str]:
+    def notes_on_files(self) -> Iterable[str]:
         """Return what is unusual in a user's files, but allowed, a sentence each; by default none.
 
         It is asked for after `load`, and shown once with what the images show.

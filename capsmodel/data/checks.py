@@ -120,7 +120,7 @@ def facts_of(data: DataSet, splits: DataSplits) -> DataFacts:
         return DataFacts(counts, notes=(), fingerprint=data.fingerprint)
     digests = {name: _digests(images) for name, images in _named(splits)}
     notes = [
-        *data.notes(),
+        *data.notes_on_files(),
         *_channels_perhaps_last(data),
         *_constant_channels(data, splits.train),
         *_nearly_black(data, splits),

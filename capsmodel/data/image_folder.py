@@ -90,9 +90,9 @@ class ImageFolder(UserFiles):
         """
         return [*_all_paths(_pictures(self.place)), *filter(Path.is_file, _passed_over(self.place))]
 
-    def notes(self) -> Iterator[str]:
+    def notes_on_files(self) -> Iterator[str]:
         """Yield those of every user's files, and how many files of each ending are passed over."""
-        yield from super().notes()
+        yield from super().notes_on_files()
         paths = _passed_over(self.place)
         if number := len(paths):
             endings = sorted(ending_of(path.name) or "without an ending" for path in paths)

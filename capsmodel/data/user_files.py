@@ -194,7 +194,7 @@ class UserFiles(DataSet, ABC):
             ValueError: If they are missing, damaged or not those of the settings.
         """
 
-    def notes(self) -> Iterator[str]:
+    def notes_on_files(self) -> Iterator[str]:
         """Yield which value was taken as white, where that is not the largest of its type."""
         if self.white and not self.bits:
             yield (
