@@ -61,6 +61,22 @@ class CheckFailed(BadInput):
         super().__init__(f"{message}{place}." if is_whole else f"{failure}: {message}{place}.")
         self.line = line
 
+    @property
+    def excerpt(self) -> str:
+        """The user's line with those around it, "" if it was none of theirs."""
+        return self.line.excerpt() if self.line else ""
+
+
+@dataclass(frozen=True)
+class Trying:
+    """Something is tried from now on.
+
+    Attributes:
+        subject: In words.
+    """
+
+    subject: str
+
 
 @dataclass(frozen=True)
 class Tried:
@@ -111,8 +127,8 @@ def loaded_sweep(launchable: Launchable, changes: Changes) -> Sweep:
     return sweep
 
 
-def check_sweep(sweep: Sweep) -> Iterator[Tried | CheckFailed]:
-    """Try everything in a sweep once; yield what works and what does not.
+def check_sweep(sweep: Sweep) -> Iterator[Trying | Tried | CheckFailed]:
+    """Try everything in a sweep once; yield what is tried, and then whether it works.
 
     Each line of the user's is named once. What needs something that failed before is left out.
     Nothing is written but a checkpoint in a temporary folder.
@@ -126,12 +142,14 @@ def check_sweep(sweep: Sweep) -> Iterator[Tried | CheckFailed]:
         yield result
 
 
-def _results(sweep: Sweep) -> Iterator[Tried | CheckFailed]:
+def _results(sweep: Sweep) -> Iterator[Trying | Tried | CheckFailed]:
+    yield Trying("The networks")
     cases, failures = _cases(sweep)
     yield from failures
     loaded: dict[DataSet, DataSplits] = {}
     for data in dict.fromkeys(case.config.data for case in cases):
         started = time.perf_counter()
+        yield Trying(f"Data '{data.kind}'")
         try:
             loaded[data], counts = _loaded(data)
             yield Tried(f"Data '{data.kind}': {counts}", _since(started))
@@ -143,6 +161,7 @@ def _results(sweep: Sweep) -> Iterator[Tried | CheckFailed]:
         if (splits := loaded.get(case.config.data)) is None:
             continue
         started = time.perf_counter()
+        yield Trying(case.title)
         try:
             trained = _trained(case, splits)
             networks = networks or [(trained, splits)]
@@ -151,6 +170,7 @@ def _results(sweep: Sweep) -> Iterator[Tried | CheckFailed]:
             yield failed
     for evaluation in sweep.evaluations if networks else ():
         started = time.perf_counter()
+        yield Trying(f"Evaluation '{evaluation.kind}'")
         try:
             _evaluate(evaluation, *networks[0])
             yield Tried(f"Evaluation '{evaluation.kind}'", _since(started))
@@ -189,7 +209,7 @@ def _errors(failure: str, *, blames_returns: bool = True) -> Generator[Returns]:
             yield returns
         except CheckFailed:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:  # whatever the user's code raises
             line = line_in_sweep_file(error) or (returns.last if blames_returns else None)
             raise CheckFailed(failure, error, line) from error
 

@@ -249,7 +249,10 @@ def test_broad_excepts_stand_at_the_boundaries_alone() -> None:
 
 @pytest.mark.parametrize(
     "package",
-    ["sweeps", "search_spaces", "search_spaces.tables", "sweeps.cli", "capsmodel.metrics"],
+    [
+        *("sweeps", "search_spaces", "search_spaces.tables", "sweeps.cli", "capsmodel.metrics"),
+        "sweeps.execution.check_process",
+    ],
 )
 def test_a_package_is_imported_without_torch_ray_and_mlflow(package: str) -> None:
     program = f"import sys, {package}; print({{'torch', 'ray', 'mlflow'}} & set(sys.modules))"

@@ -13,27 +13,30 @@ from contextlib import suppress
 from importlib.metadata import version
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from tempfile import TemporaryFile
 
 import torch
 
 from search_spaces.evaluation_key import evaluation_key
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import trial_key
-from sweeps.execution.sweep_check import CheckFailed, check_sweep
+from sweeps.execution.last_line import end_text, last_line, trace_end
+from sweeps.execution.sweep_check import CheckFailed, Trying, check_sweep
 from sweeps.execution.view.live_view import print_line
 from sweeps.execution.worker.worker_process import die_with_parent, environment_of
 from sweeps.records.errors import BadInput
 from sweeps.storage.locations import user_cache
 
 _TIMEOUT_SECONDS = 60.0
+_END_SECONDS = 1.0
 _PASSED = "passed"  # in the user's cache
 
 
 def try_own_parts(sweep: Sweep, timeout_seconds: float = _TIMEOUT_SECONDS) -> None:
     """Try a sweep with parts of the user's own in a child process, unless it has passed before.
 
-    A child that takes longer is ended; what it tried last is printed. Only a system that can fork
-    has such a child.
+    A child that takes longer is ended; what it tried last, and at which line, is printed. Only a
+    system that can fork has such a child.
 
     Raises:
         BadInput: If something in the sweep does not work.
@@ -43,17 +46,25 @@ def try_own_parts(sweep: Sweep, timeout_seconds: float = _TIMEOUT_SECONDS) -> No
         return
     context = multiprocessing.get_context("fork")  # torch and the user's file are loaded already
     answers, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_try_all, args=(sweep, sender, os.getpid()), daemon=True)
-    child.start()
-    sender.close()
-    try:
-        failure = _wait(child, answers, time.monotonic() + timeout_seconds)
-    finally:
-        child.kill()
-        child.join()
-        answers.close()
+    with TemporaryFile() as trace:
+        arguments = (sweep, sender, trace.fileno(), os.getpid())
+        child = context.Process(target=_try_all, args=arguments, daemon=True)
+        child.start()
+        sender.close()
+        try:
+            failure = _wait(child, answers, time.monotonic() + timeout_seconds)
+            child.terminate()  # it writes where it is
+            child.join(_END_SECONDS)
+        finally:
+            child.kill()
+            child.join()
+            answers.close()
+        trace.seek(0)
+        files = {str(sys.modules[part.__module__].__file__) for part in sweep.parts}
+        line = last_line(trace.read().decode(errors="replace"), files)
     if failure:
-        print_line(f"The check of your own parts {failure}. The launch goes on without it.")
+        place = f" ({line})" if line else ""
+        print_line(f"The check of your own parts {failure}{place}. The launch goes on without it.")
     else:
         _remember(passed)
 
@@ -68,17 +79,18 @@ def _wait(child: BaseProcess, answers: Connection, deadline: float) -> str:
                 raise BadInput(error)
             if not step:
                 return ""
-            last = f"after {step}"
+            last = f"at {step}"
     except EOFError:
         child.join()
-        return f"ended with exit code {child.exitcode}, {last}"
+        return f"{end_text(child.exitcode or 0)}, {last}"
     return f"took too long, {last}"
 
 
-def _try_all(sweep: Sweep, sender: Connection, parent: int) -> None:
-    """Send what was tried, each as (error, what); ("", "") when all of it works."""
+def _try_all(sweep: Sweep, sender: Connection, trace: int, parent: int) -> None:
+    """Send what is tried, each as (error, what); ("", "") when all of it works."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
+    trace_end(trace)
     die_with_parent(parent)
     os.environ.update(environment_of())  # as in a trial
     silence = os.open(os.devnull, os.O_WRONLY)
@@ -87,8 +99,10 @@ def _try_all(sweep: Sweep, sender: Connection, parent: int) -> None:
     sys.stdout = sys.stderr = os.fdopen(silence, "w")
     torch.set_num_threads(1)  # threads of the parent do not exist here
     for result in check_sweep(sweep):
-        is_error = isinstance(result, CheckFailed)
-        sender.send((str(result), "") if is_error else ("", result.what))
+        if isinstance(result, CheckFailed):
+            sender.send((str(result), ""))
+        elif isinstance(result, Trying):
+            sender.send(("", result.subject))
     sender.send(("", ""))
 
 

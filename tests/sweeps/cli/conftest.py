@@ -7,6 +7,7 @@ import pytest
 
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.tracking.opening import open_store
+from tests.sweeps.cli.check_in_fork import Forked
 from tests.sweeps.cli.shell import Shell
 from tests.sweeps.published import publish_manifest
 
@@ -16,6 +17,12 @@ def shell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Shell:
     return Shell(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def forked_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the process of a check: a fresh one takes seconds to load torch."""
+    monkeypatch.setattr("sweeps.execution.check_process.start", Forked)
 
 
 @pytest.fixture(scope="session")

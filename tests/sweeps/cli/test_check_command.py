@@ -1,5 +1,7 @@
 """`capsweep check` prints what works and what does not, and writes nothing."""
 
+import pytest
+
 from tests.sweeps.cli.shell import Shell
 from tests.sweeps.execution.test_sweep_check import broken
 
@@ -16,6 +18,7 @@ def test_the_lines_around_a_bug_are_printed(shell: Shell) -> None:
     assert shell.files() == before
 
 
+@pytest.mark.usefixtures("forked_check")
 def test_several_failures_are_counted(shell: Shell) -> None:
     file, _ = broken(shell.folder, "        return poses", "        return poses[:, :5]")
     file.write_text(file.read_text().replace("torch.mm(vectors", "torch.mm(self.weight, vectors"))
@@ -25,6 +28,7 @@ def test_several_failures_are_counted(shell: Shell) -> None:
     assert answer.err == "capsweep: 2 things in this sweep do not work; each is named above.\n"
 
 
+@pytest.mark.usefixtures("forked_check")
 def test_a_file_that_cannot_be_run_is_named_with_its_line(shell: Shell) -> None:
     _, line = broken(shell.folder, "loss=MyLoss()", "loss=MyLos()")
     answer = shell("check", "mine.py")
@@ -35,6 +39,7 @@ def test_a_file_that_cannot_be_run_is_named_with_its_line(shell: Shell) -> None:
     assert f"> {line} | " in answer.out
 
 
+@pytest.mark.usefixtures("forked_check")
 def test_a_setting_of_the_command_line_has_no_line(shell: Shell) -> None:
     file, _ = broken(shell.folder, "        return poses", "        return poses  # as it was")
     answer = shell("check", str(file), "--set", "batch_sise=3")

@@ -159,6 +159,26 @@ BUGS = {
         "        raise SystemExit(0); votes.new",
         "SystemExit: 0",
     ),
+    "an interruption": (
+        "        return poses",
+        "        raise KeyboardInterrupt",
+        "KeyboardInterrupt",
+    ),
+    "an interruption in load": (
+        "        return splits",
+        "        raise KeyboardInterrupt",
+        "The data 'my_data' cannot be used: KeyboardInterrupt",
+    ),
+    "an error that is no exception": (
+        "        return splits",
+        "        raise BaseException('over')",
+        "BaseException: over",
+    ),
+    "the end of a generator": (
+        "        return splits",
+        "        raise GeneratorExit",
+        "GeneratorExit",
+    ),
     "a routing that is not finite": (
         "        return poses",
         "        return poses / 0",

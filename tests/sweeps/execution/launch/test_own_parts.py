@@ -46,7 +46,8 @@ def test_a_bug_is_bad_input_with_its_line(tmp_path: Path, cache: Path) -> None:
     ("last", "why", "seconds"),
     [
         ("        while True: pass\n", "took too long", 3),
-        ("        import os; os._exit(7)\n", "ended with exit code 7", 60),
+        ("        import os; os._exit(7)\n", "ended with code 7", 60),
+        ("        import ctypes; ctypes.string_at(0)\n", "was killed by SIGSEGV", 60),
     ],
 )
 def test_the_launch_goes_on_without_a_check_that_does_not_end(
@@ -58,7 +59,9 @@ def test_the_launch_goes_on_without_a_check_that_does_not_end(
     seconds: float,
 ) -> None:
     tried(tmp_path, last, seconds)
-    assert f"The check of your own parts {why}, " in capsys.readouterr().out
+    sentence = capsys.readouterr().out
+    assert f"The check of your own parts {why}, at Arm 'base' (" in sentence
+    assert f"mine.py, line 30: {last.strip()}). The launch goes on" in sentence
     assert not cache.exists()
 
 
