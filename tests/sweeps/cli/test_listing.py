@@ -164,6 +164,20 @@ def test_a_running_trial_is_listed_with_its_gpu(shell: Shell) -> None:
     assert figures == [("2", 3 * 2**29), ("", None)]
 
 
+@pytest.mark.xfail(strict=True, reason="a standstill is unknown")
+def test_a_running_trial_whose_batches_do_not_end_is_listed_with_its_line(shell: Shell) -> None:
+    storage = interrupted_design(shell)
+    missing = [cell for cell in sweep_status("small_design").cells if cell.state != "finished"]
+    first, second = (CellFolder(storage / "cells", cell.cell.trial_key) for cell in missing[:2])
+    with first.lease(), second.lease():
+        first.stats.note_line("mine.py, line 3: time.sleep(9)", 75)
+        second.stats.note_line("mine.py, line 3: time.sleep(9)", 0)
+        lines = shell("status", "small_design").out.splitlines()
+    ends = [line.partition("epoch")[2][2:] for line in lines if line.startswith("running: ")]
+    place = "the trial is at mine.py, line 3: time.sleep(9)"
+    assert ends == [f", no batch has ended for 75 s: {place}", ""]
+
+
 def test_a_finished_trial_whose_process_evaluates_it_is_named(shell: Shell) -> None:
     storage = unpacked(shell, "finished_design")
     store = open_store(storage=storage)

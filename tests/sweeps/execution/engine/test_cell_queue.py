@@ -52,7 +52,8 @@ class Onlooker:
 
 def spec_of(letter: str) -> TrialSpec:
     """Return the spec of a cell, each of an arm of its own."""
-    return spec(letter * 20).model_copy(update={"arm": f"arm {letter}"})
+    named = {"arm": f"arm {letter}", "source_name": "mine.py"}
+    return spec(letter * 20).model_copy(update=named)
 
 
 class Scene:
@@ -116,6 +117,42 @@ def test_a_trial_that_is_retried_goes_before_new_ones(scene: Scene) -> None:
     assert scene.next() == "a"
     scene.ended("a", Failure.LOST, "its machine went away")
     assert [scene.next(), scene.next()] == ["a", "b"]
+
+
+CRASH = """Fatal Python error: Segmentation fault
+
+Stack (most recent call first):
+  File "/lib/ctypes/__init__.py", line 519 in string_at
+  File "mine.py", line {line} in route
+"""
+
+
+@pytest.mark.xfail(strict=True, reason="where it was is unknown")
+@pytest.mark.parametrize(
+    ("earlier", "crash", "noted", "expected"),
+    [
+        ("", CRASH.format(line=30), "mine.py, line 1", "mine.py, line 30"),
+        ("", "", "mine.py, line 7: time.sleep(9)", "mine.py, line 7: time.sleep(9)"),
+        (CRASH.format(line=4), "", "mine.py, line 7", "mine.py, line 7"),
+        (CRASH.format(line=4), CRASH.format(line=30), "", "mine.py, line 30"),
+    ],
+)
+def test_a_killed_trial_is_reported_with_its_last_line(
+    tmp_path: Path, earlier: str, crash: str, noted: str, expected: str
+) -> None:
+    scene = Scene(tmp_path / "cells", "a")
+    folder = scene.folder("a")
+    folder.log.write_text(earlier)
+    for attempt in range(MAX_RESTARTS + 1):
+        assert scene.next() == "a"
+        with folder.log.open("a") as log:
+            log.write(crash)
+        folder.stats.note_line(noted)
+        scene.ended("a")
+        words = f"{killed(attempt + 1)}, at last at {expected}"
+        assert scene.onlooker.events[-1][2:] == (words,) or attempt == MAX_RESTARTS
+    reason = f"its process was killed {MAX_RESTARTS + 1} times, at last at {expected}"
+    assert scene.onlooker.events[-1] == ("ended", "a", "failed", reason)
 
 
 def test_cells_that_another_process_holds_are_named_with_their_age_once_a_minute(
