@@ -54,6 +54,15 @@ def line_in_sweep_file(error: BaseException) -> UserLine | None:
     return lines[-1] if lines else None
 
 
+def line_of_frame(frame: FrameType) -> UserLine:
+    """Return the innermost line of a sweep file in a stack; the innermost of all if none is."""
+    walked: FrameType | None = frame
+    while walked and not _is_of_user(walked):
+        walked = walked.f_back
+    shown = walked or frame
+    return UserLine(shown.f_code.co_filename, shown.f_lineno)
+
+
 def error_text(error: BaseException) -> str:
     """Return an error on one line; of a ValueError its sentence, as those of capsmodel are."""
     text = words_of(error).replace("\n", " ")

@@ -83,6 +83,7 @@ class Learner:
         optimiser: Optimiser of its weights.
         chance: Name of a stream -> its generator on the CPU; checkpoints hold these.
         drawn_from: Generator of the draws within steps, of the learner's device.
+        num_batches: Batches that were begun, of steps and of evaluations.
     """
 
     def __init__(self, config: TrainingConfig, seed: int, device: torch.device) -> None:
@@ -104,6 +105,7 @@ class Learner:
         self.optimiser = config.optimiser.build(self.parameters)
         self.chance = {name: stream(seed, name) for name in _STREAMS}
         self.drawn_from = of_steps(self.chance["routing"], device)
+        self.num_batches = 0
 
     def batches(self, train: Images, epoch: int) -> Iterator[tuple[Images, Moment]]:
         """Yield the batches of the epoch after `epoch` finished ones, each with its moment."""
@@ -117,6 +119,7 @@ class Learner:
         self.network.train()
         taken = _taken(train, order, size)
         for step, (plain, draw) in enumerate(zip(taken, draws_of_batches, strict=True)):
+            self.num_batches += 1
             batch = presented(plain, lambda images, draw=draw: augmentation.apply(images, draw))
             yield batch, Moment(epoch * num_steps + step, num_steps, num_epochs)
 
@@ -212,6 +215,7 @@ class Learner:
         """Yield each batch of an evaluation: where it starts, and the network's outputs for it."""
         self.network.eval()
         for start in range(0, len(split), EVALUATION_BATCH_SIZE):
+            self.num_batches += 1
             taken = split.take(slice(start, start + EVALUATION_BATCH_SIZE))
             with multiplied_in(self.config.precision, self.device):
                 judged = self._judge_apart(taken, progress, is_first=start == 0)

@@ -223,6 +223,11 @@ class Training:
         """The number of trained values."""
         return sum(parameter.numel() for parameter in self._learner.network.parameters())
 
+    @property
+    def num_batches(self) -> int:
+        """Batches that were begun here, of steps and of evaluations: it grows unless one hangs."""
+        return self._learner.num_batches
+
     def __iter__(self) -> Iterator[EpochMetrics]:
         """Train the remaining epochs and yield the metrics of each.
 

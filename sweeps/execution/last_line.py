@@ -8,7 +8,8 @@ import faulthandler
 import os
 import re
 import signal
-from collections.abc import Collection
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
 from typing import NoReturn
 
 from search_spaces.user_code import UserLine
@@ -40,6 +41,23 @@ def trace_end(trace: int) -> None:
         leave(code)
 
     os._exit = exit_with_trace
+
+
+@contextmanager
+def crashes_to(log: int) -> Generator[None]:
+    """Have a crash in the block write its stack to a file.
+
+    Args:
+        log: Descriptor of the file.
+    """
+    was_enabled = faulthandler.is_enabled()  # as in the workers of Ray
+    faulthandler.enable(log, all_threads=False)
+    try:
+        yield
+    finally:
+        faulthandler.disable()
+        if was_enabled:
+            faulthandler.enable(2, all_threads=False)
 
 
 def ask(process_id: int) -> None:

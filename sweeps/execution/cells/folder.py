@@ -7,7 +7,7 @@ layout, so that object storage can replace a shared disk later.
     checkpoint-F.safetensors    the last one: weights, optimiser, generators, the whole curve so far
     checkpoint.damaged          one that could not be read, archived
     outbox.jsonl                what was reported, append-only: start, epoch, failed, pruned
-    pulse.txt                   the memory that the attempt uses, the room on disk that it waits for
+    pulse.txt                   what the attempt uses and waits for, and the line that it is at
     log.txt                     what the trial printed, and the traceback if it raised
     predictions-F.safetensors   of a finished trial, as are the weights
     weights-F.safetensors
@@ -48,6 +48,7 @@ CHECKPOINT, PREDICTIONS, WEIGHTS = "checkpoint", "predictions", "weights"
 """What an attempt writes besides its lines of the outbox."""
 _OF_ATTEMPT = re.compile(rf"({CHECKPOINT}|{PREDICTIONS}|{WEIGHTS})(?:-(\d{{1,18}}))?\.safetensors")
 _LEFT_OVER = (".tmp", ".unfinished", ".damaged")
+_LOG_END_BYTES = 2**16  # more than any stack
 _MOST_LINES = 200_000  # of an outbox: an epoch is one
 
 
@@ -155,6 +156,22 @@ class CellFolder:
     def read_log(self) -> int:
         """Open the log to read it, and return its descriptor."""
         return self.files.open(self.log.name)
+
+    def log_size(self) -> int:
+        """Return the length of the log in bytes, 0 where there is none."""
+        with suppress(FileNotFoundError):
+            return self.log.lstat().st_size
+        return 0
+
+    def end_of_log(self, offset: int) -> str:
+        """Return the end of what the log holds after an offset, "" where there is no log."""
+        try:
+            descriptor = self.read_log()
+        except (OSError, BadInput):
+            return ""
+        with os.fdopen(descriptor, "rb") as file:
+            file.seek(max(offset, os.fstat(descriptor).st_size - _LOG_END_BYTES))
+            return file.read(_LOG_END_BYTES).decode(errors="replace")
 
     def append(self, *lines: OutboxLine) -> None:
         """Append lines to the outbox, all of them or none.

@@ -4,6 +4,8 @@
     20 digits       the bytes of disk that it waits for
     20 digits       the most bytes of its GPU that it has held so far
     60 characters   its GPU
+    20 digits       seconds without a batch, 0 while batches end
+    240 bytes       the line of code that it is at
 
 Each line is written over in place, which a full disk allows.
 """
@@ -16,7 +18,9 @@ from sweeps.storage.folder import Folder
 _FILE = "pulse.txt"
 _LINE = b"%20d\n"
 _WIDTH = 21
-_GPU_LINE = b"%-60s\n"  # behind three numbers
+_GPU_START, _GPU_LINE = 3 * _WIDTH, b"%-60s\n"
+_PLACE_START, _PLACE_LINES = _GPU_START + 61, b"%20d\n%-240s\n"
+_MOST_BYTES = 1024
 
 
 class WorkerStats:
@@ -40,7 +44,12 @@ class WorkerStats:
 
     def note_gpu(self, name: str) -> None:
         """Note which GPU the attempt uses, "" if none."""
-        self._write(3 * _WIDTH, _GPU_LINE % name.encode()[:60])
+        self._write(_GPU_START, _GPU_LINE % name.encode()[:60])
+
+    def note_line(self, line: str, standstill_seconds: int = 0) -> None:
+        """Note at which line the attempt is, and how long it has gone without a batch."""
+        text = line.encode(errors="backslashreplace")[:240].decode(errors="ignore")
+        self._write(_PLACE_START, _PLACE_LINES % (standstill_seconds, text.encode()))
 
     def peak_memory_bytes(self) -> int | None:
         """Return the peak memory of the last attempt, None if unknown."""
@@ -56,7 +65,15 @@ class WorkerStats:
 
     def gpu(self) -> str:
         """Return which GPU the last attempt uses, "" if none or unknown."""
-        return self._text(3 * _WIDTH, 60).strip()
+        return self._text(_GPU_START, 60).strip()
+
+    def standstill_seconds(self) -> int:
+        """Return how long the last attempt has gone without a batch, 0 while batches end."""
+        return self._number_at(_PLACE_START) or 0
+
+    def line(self) -> str:
+        """Return the line of code at which the last attempt was seen last, "" if unknown."""
+        return self._text(_PLACE_START + _WIDTH, 240).strip()
 
     def _note(self, line: int, size: int) -> None:
         self._write(_WIDTH * line, _LINE % size)
@@ -70,13 +87,18 @@ class WorkerStats:
                 os.close(descriptor)
 
     def _number(self, line: int) -> int | None:
+        return self._number_at(_WIDTH * line)
+
+    def _number_at(self, start: int) -> int | None:
         try:
-            return int(self._text(_WIDTH * line, _WIDTH))
+            return int(self._text(start, _WIDTH))
         except ValueError:  # not written yet
             return None
 
     def _text(self, start: int, length: int) -> str:
         try:
-            return self._cell.read(_FILE, most_bytes=200)[start : start + length].decode()
+            content = self._cell.read(_FILE, most_bytes=_MOST_BYTES)
+            text = content[start : start + length].decode()
+            return text.replace("\0", "")  # of lines before it that were never written
         except (OSError, ValueError):  # not there yet; a stranger's file is a ValueError too
             return ""

@@ -38,6 +38,7 @@ from sweeps.execution.engine.failure_policy import (
 )
 from sweeps.execution.engine.packing import CardPacker, Choice, Wanted
 from sweeps.execution.engine.placement import Share
+from sweeps.execution.last_line import last_line
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput
@@ -124,6 +125,7 @@ class _Waiting(NamedTuple):
 class _RunningJob(NamedTuple):
     waited: _Waiting
     outbox_size: int  # at its dispatch: what comes after it is of this attempt
+    log_size: int  # likewise
     num_oom_kills: int  # at its dispatch
     share: Share
 
@@ -254,7 +256,9 @@ class CellQueue:
             card = self._packer.give(self._wanted(waiting, self._packer), choice.card)
             share = share.model_copy(update={"card": card})
         self._busy_since.pop(key, None)
-        self._running[key] = _RunningJob(waiting, folder.outbox_size(), self._oom_kills(), share)
+        self._running[key] = _RunningJob(
+            waiting, folder.outbox_size(), folder.log_size(), self._oom_kills(), share
+        )
         self._onlooker.dispatched(key)
         return Job(trials=(waiting.job,), share=share)
 
@@ -353,7 +357,8 @@ class CellQueue:
         reason = event.reason
         if failure is Failure.OUT_OF_MEMORY:
             reason = _memory_reason(folder.stats.peak_memory_bytes())
-        return FailedAttempt(failure=failure, reason=reason)
+        line = _last_line(folder, running) if failure is Failure.KILLED else ""
+        return FailedAttempt(failure=failure, reason=reason, last_line=line)
 
     def _retry(self, job: TrialJob, outbox_size: int) -> None:
         key, folder = job.spec.trial_key, _folder(job)
@@ -395,6 +400,12 @@ def _write_failure(job: TrialJob, reason: str) -> None:
     # a cell that somebody holds, or that cannot be written to, is no reason to end the others
     with suppress(OSError), folder.lease(wait_seconds=1.0) as fence:
         folder.append_failure(job.spec, fence, reason)
+
+
+def _last_line(folder: CellFolder, running: _RunningJob) -> str:
+    """Return the line at which a killed trial crashed, or was seen last; "" if unknown."""
+    crash, user_file = folder.end_of_log(running.log_size), running.waited.job.spec.source_name
+    return str(last_line(crash, (user_file,)) or folder.stats.line())
 
 
 def _memory_reason(peak_bytes: int | None) -> str:

@@ -43,11 +43,13 @@ class FailedAttempt(_Value):
         failure: How it ended.
         reason: What it raised, or why its process was killed; "" if unknown.
         has_whole_gpu: Whether it had a GPU to itself.
+        last_line: The line at which it was when it was killed, "" if unknown.
     """
 
     failure: Failure
     reason: str = ""
     has_whole_gpu: bool = True
+    last_line: str = ""
 
 
 class Retry(_Value):
@@ -98,7 +100,9 @@ def restart_blameless(attempts: Sequence[FailedAttempt]) -> Retry | GiveUp:
     if last.failure is Failure.OUT_OF_GPU_MEMORY and last.has_whole_gpu and num_same > 1:
         return GiveUp(reason=last.reason)
     if last.failure is Failure.KILLED and num_same > MAX_RESTARTS:
-        return GiveUp(reason=last.reason or f"its process was killed {num_same} times")
+        return GiveUp(
+            reason=last.reason or f"its process was killed {num_same} times{_place(last)}"
+        )
     if last.failure is Failure.OUT_OF_MEMORY and num_same > 1:
         return GiveUp(reason=last.reason)
     if last.failure is Failure.RAISED and (repeats > 1 or num_same > MAX_RESTARTS):
@@ -113,7 +117,7 @@ def why_restarted(attempts: Sequence[FailedAttempt]) -> str:
     last = attempts[-1]
     if last.failure is Failure.KILLED:
         num_kills = sum(attempt.failure is Failure.KILLED for attempt in attempts)
-        return f"its process was killed, {num_kills} times so far"
+        return f"its process was killed, {num_kills} times so far{_place(last)}"
     if last.failure is Failure.RAISED:
         return f"it raised {last.reason}"
     if last.failure is Failure.OUT_OF_GPU_MEMORY and not last.has_whole_gpu:
@@ -121,3 +125,7 @@ def why_restarted(attempts: Sequence[FailedAttempt]) -> str:
         gets = "twice its share" if num == 1 else "a whole one"
         return f"its share of a GPU's memory was too small, so it gets {gets}"
     return last.reason
+
+
+def _place(killed: FailedAttempt) -> str:
+    return f", at last at {killed.last_line}" if killed.last_line else ""

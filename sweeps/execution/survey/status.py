@@ -176,6 +176,8 @@ def _unfilled_status(
             folder.epochs_done(),
             gpu=stats.gpu(),
             peak_gpu_bytes=stats.peak_gpu_bytes(),
+            standstill_seconds=stats.standstill_seconds(),
+            line=stats.line(),
         )
     if cell.trial_key in pending:
         return CellStatus(cell, "pending", folder.epochs_done())

@@ -36,8 +36,10 @@ from sweeps.execution.cells.folder import (
 )
 from sweeps.execution.cells.sealed_files import sealed
 from sweeps.execution.interruption import Interrupted
+from sweeps.execution.last_line import crashes_to
 from sweeps.execution.safe_output import safe_output
 from sweeps.execution.worker.provenance import hardware, package_versions
+from sweeps.execution.worker.stack_watch import StackWatch, stack_watch
 from sweeps.execution.worker.worker_process import (
     PeakMemory,
     is_deterministic,
@@ -132,6 +134,7 @@ def log_of(cell: CellFolder, *, takes_prints: bool = True) -> Generator[LogStrea
             stream.write(_FIRST_LINE)
         logging.getLogger().addHandler(handler)
         with ExitStack() as redirected:
+            redirected.enter_context(crashes_to(descriptor))
             if not takes_prints:
                 redirected.enter_context(safe_output())
             else:
@@ -193,6 +196,7 @@ def run_trial(job: TrialJob, report: Report, *, has_own_process: bool = True) ->
     with (
         _begun(cell, prints_to_log=has_own_process) as (fence, log),
         recorded_peak_memory(cell.stats, job.spec.device),
+        stack_watch(cell.stats, log) as watch,
     ):
         try:
             if final := cell.read_final():
@@ -200,7 +204,8 @@ def run_trial(job: TrialJob, report: Report, *, has_own_process: bool = True) ->
                 return final.outcome
             warm_up(job.spec)
             spec = _with_worker_facts(job.spec)
-            return _Attempt(cell, spec, fence, report, is_judged=job.is_judged).run()
+            attempt = _Attempt(cell, spec, fence, report, is_judged=job.is_judged)
+            return attempt.run(watch)
         except (Exception, SystemExit, KeyboardInterrupt) as error:
             if isinstance(error, (Interrupted, BdbQuit)):
                 raise
@@ -271,12 +276,13 @@ class _Attempt:
         self.data_facts: DataFacts
         self.waiting: list[tuple[EpochMetrics, OutboxLine]] = []  # trained and not saved yet
 
-    def run(self) -> Outcome:
+    def run(self, watch: StackWatch) -> Outcome:
         from search_spaces.data_fingerprint import check_unchanged
 
         self._tell(self._said("start", head=self.spec))  # first, since it ends a torn line
         refuse_other_code(self.spec.source, self.spec.code)
         training = self._training()
+        watch.num_batches = lambda: training.num_batches
         fingerprint = self.spec.data_fingerprint
         self.data_facts = check_unchanged(training.config.data, training.data, fingerprint)
         self.started_at -= sum(metrics.duration_seconds for metrics in training.history)

@@ -164,7 +164,6 @@ def test_a_running_trial_is_listed_with_its_gpu(shell: Shell) -> None:
     assert figures == [("2", 3 * 2**29), ("", None)]
 
 
-@pytest.mark.xfail(strict=True, reason="a standstill is unknown")
 def test_a_running_trial_whose_batches_do_not_end_is_listed_with_its_line(shell: Shell) -> None:
     storage = interrupted_design(shell)
     missing = [cell for cell in sweep_status("small_design").cells if cell.state != "finished"]

@@ -127,7 +127,6 @@ Stack (most recent call first):
 """
 
 
-@pytest.mark.xfail(strict=True, reason="where it was is unknown")
 @pytest.mark.parametrize(
     ("earlier", "crash", "noted", "expected"),
     [

@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
 from sweeps.execution.sweep_log import SweepLog, last_launch, stored_entries
 from sweeps.execution.view import live_view as live
 from sweeps.execution.view.board import BestArm, Board
 from sweeps.execution.view.live_view import render, show_in_terminal, summary
+from sweeps.execution.view.standstill_watch import StandstillWatch
 from sweeps.records.sweep_log import TrialNoted
 from sweeps.records.trial_record import Outcome
+from sweeps.storage.locations import Storage
 from tests.sweeps.execution.examples import manifest
 
 HOSTILE = "[red]\x1b[31m\x07\r\n</red> [/] [link=x]"
@@ -331,3 +334,17 @@ def test_the_terminal_is_given_back(tmp_path: Path, how: tuple[str, ...]) -> Non
     (log.parent / "other").touch()
     modes = [path.stat().st_mode for path in log.parent.iterdir()]
     assert modes[0] == modes[1], "the umask says who may read it"
+
+
+def test_a_standstill_is_reported_once(tmp_path: Path, scene: Scene) -> None:
+    storage = Storage(tmp_path)
+    watch = StandstillWatch(storage, scene.board)
+    for key in scene.keys[1:3]:
+        begin(scene.board, key)
+    stats = CellFolder(storage.cells, scene.keys[1]).stats
+    stats.path.parent.mkdir(parents=True)
+    for seconds in (0, 62, 70):
+        stats.note_line("mine.py, line 3: time.sleep(9)", seconds)
+        watch.look()
+    place = "the trial is at mine.py, line 3: time.sleep(9)"
+    assert scene.board.said == [f"other, seed 0: no batch has ended for 62 s: {place}"]

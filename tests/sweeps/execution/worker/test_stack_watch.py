@@ -38,7 +38,6 @@ def hang(text: str, seconds: float) -> None:
     exec(compile(text, "mine.py", "exec"), names)
 
 
-@pytest.mark.xfail(strict=True, reason="nobody watches the stack")
 @pytest.mark.parametrize("name", HANGS)
 def test_a_trial_whose_batches_do_not_end_is_logged_once_with_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -58,7 +57,6 @@ def test_a_trial_whose_batches_do_not_end_is_logged_once_with_its_line(
     assert log.getvalue().count("no batch") == 1
 
 
-@pytest.mark.xfail(strict=True, reason="nobody watches the stack")
 def test_batches_that_end_are_no_standstill_however_long_they_take(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,7 +92,6 @@ def killed_in_fork(job: TrialJob) -> None:
         run_trial(job, silent)
 
 
-@pytest.mark.xfail(strict=True, reason="nobody watches the stack")
 @pytest.mark.parametrize("name", KILLS)
 def test_a_trial_that_is_killed_leaves_its_last_line(tmp_path: Path, name: str) -> None:
     kill = KILLS[name]
