@@ -18,7 +18,7 @@ from capsmodel.routing import Routing
 from capsmodel.search_range import Choices
 from capsmodel.settings.measures import own_metrics, parts_in
 from capsmodel.settings.parts import OneOf, Settings, is_built_in, kind_of, later
-from capsmodel.stopping import STOPPINGS, FixedEpochs, Stopping
+from capsmodel.stopping import STOPPINGS, FixedEpochs, Stopping, check_length
 from capsmodel.tasks import Task
 
 _SABOUR2017_OPTIMISER = {
@@ -102,6 +102,11 @@ class TrainingConfig(Settings):
     def described(cls) -> str:
         """Return how messages refer to the whole configuration."""
         return "the training"
+
+    @model_validator(mode="after")
+    def _check_length(self) -> "TrainingConfig":
+        check_length(self.stopping)
+        return self
 
     @model_validator(mode="after")
     def _check_classes(self) -> "TrainingConfig":

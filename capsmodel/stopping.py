@@ -4,12 +4,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Annotated, ClassVar, Literal, Protocol, Self
+from numbers import Integral
+from typing import Annotated, Any, ClassVar, Literal, Protocol, Self
 
 from pydantic import Field, model_validator
 
 from capsmodel.metrics import percent
-from capsmodel.settings.parts import Part, later
+from capsmodel.settings.parts import Part, is_built_in, later
+
+MOST_EPOCHS = 100_000
 
 
 class ValidationFigures(Protocol):
@@ -87,6 +90,23 @@ class Stopping(Part, ABC):
         return False
 
 
+def check_length(stopping: Stopping) -> None:
+    """Check that a stopping rule of the user's tells a number of epochs.
+
+    Raises:
+        ValueError: If it does not.
+    """
+    if is_built_in(type(stopping)):
+        return
+    number: Any = stopping.num_epochs
+    is_whole = isinstance(number, Integral) and not isinstance(number, bool)
+    if not is_whole or not 1 <= number <= MOST_EPOCHS:
+        raise ValueError(
+            f"The stopping rule '{stopping.kind}' must have as num_epochs a whole number from 1 to "
+            f"{MOST_EPOCHS:,}, got {number!r}."
+        )
+
+
 class FixedEpochs(Stopping):
     """The training ends after a fixed number of epochs.
 
@@ -95,7 +115,7 @@ class FixedEpochs(Stopping):
     """
 
     kind: Literal["fixed_epochs"] = "fixed_epochs"
-    epochs: Annotated[int, Field(ge=1, le=100_000)] = 50
+    epochs: Annotated[int, Field(ge=1, le=MOST_EPOCHS)] = 50
 
     @property
     def num_epochs(self) -> int:
@@ -134,7 +154,7 @@ class TargetMetric(Stopping):
     length_setting: ClassVar[str] = "max_epochs"
     metric: Literal["validation_error", "validation_loss"] = "validation_error"
     at_or_below: Annotated[float, Field(ge=0)] = 0.05
-    max_epochs: Annotated[int, Field(ge=1, le=100_000)] = 50
+    max_epochs: Annotated[int, Field(ge=1, le=MOST_EPOCHS)] = 50
     every_steps: Annotated[int, Field(ge=1)] | None = later(None)
     window: Annotated[float, Field(gt=0)] | None = later(None)
 

@@ -14,6 +14,7 @@ from capsmodel.overrides import paths_set, with_settings, written_out
 from capsmodel.settings.parts import Part, Settings, is_built_in
 from search_spaces.plans.decisions import Cell, Decision, Done, Event, Propose, SlotFree, Wait
 from search_spaces.plans.known import Known, known_after
+from search_spaces.plans.plan_end import check_end
 from search_spaces.space.settings_tree import is_at_or_below
 from search_spaces.tables import AblationTable, Table
 
@@ -236,11 +237,14 @@ class Plan(Settings):
         """
 
     def check_all(self, definition: Definition) -> None:
-        """Check many configurations of the plan; called once, before a launch.
+        """Check many configurations of the plan, or its end; called once, before a launch.
 
         Raises:
-            ValueError: If a configuration is not valid.
+            ValueError: If a configuration is not valid, or a plan of the user's proposes a cell
+                twice or has no end.
         """
+        if not is_built_in(type(self)) and type(self).decide is Plan.decide:
+            check_end(self, definition)
 
     def check_table(self, table: Table) -> None:
         """Check that a table can be made from a sweep with this plan.

@@ -467,9 +467,7 @@ PLANS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=_marks(name, "nothing at first")) for name in PLANS]
-)
+@pytest.mark.parametrize("name", PLANS)
 def test_a_plan_or_a_training_without_an_end_is_refused_in_a_sentence(
     tmp_path: Path, name: str
 ) -> None:
