@@ -24,6 +24,7 @@ from search_spaces.part_code import PartCode, code_in_file, code_of_import
 from search_spaces.reached_code import READS_FILE, ReachedCode
 from search_spaces.sweep import Sweep
 from search_spaces.sweep_source import read_source, syntax_tree
+from search_spaces.torch_state import refuse_changes, torch_state
 from search_spaces.user_code import MODULE_PREFIX, line_in_sweep_file
 
 
@@ -69,9 +70,11 @@ def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
     module = ModuleType(name)
     module.__file__ = filename
     sys.modules[name] = module
+    before = torch_state()
     try:
         with warnings.catch_warnings(record=True) as warned:  # shown if the file can be run at all
             exec(compile(text, filename, "exec"), module.__dict__)  # the user asked to run it
+        refuse_changes(before, text)
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, KeyboardInterrupt):

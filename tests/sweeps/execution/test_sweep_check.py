@@ -487,7 +487,6 @@ STATES = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="PyTorch's state is not looked at")
 @pytest.mark.parametrize("statement", STATES)
 def test_a_file_that_changes_torch_for_all_is_refused_with_its_line(
     tmp_path: Path, statement: str

@@ -1,0 +1,77 @@
+"""PyTorch's settings for the whole process, which no sweep file may change while it is run.
+
+They would change the results of all parts, those of capsmodel too, and no trial key would show it.
+"""
+
+import ast
+import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class _Setting(NamedTuple):
+    """A setting, PyTorch's functions that read and write it, and its value in a new process."""
+
+    name: str
+    read: str
+    write: str
+    default: str
+
+
+_SETTINGS = (
+    _Setting("default type", "get_default_dtype", "set_default_dtype", "torch.float32"),
+    _Setting("gradients", "is_grad_enabled", "set_grad_enabled", "True"),
+    _Setting("default device", "get_default_device", "set_default_device", "cpu"),
+    _Setting(
+        "deterministic algorithms",
+        "are_deterministic_algorithms_enabled",
+        "use_deterministic_algorithms",
+        "False",
+    ),
+)
+_SETTERS = {
+    *("set_default_dtype", "set_default_tensor_type", "set_grad_enabled", "inference_mode"),
+    *("set_default_device", "use_deterministic_algorithms", "set_deterministic_debug_mode"),
+}
+
+
+def torch_state() -> Mapping[str, Any]:
+    """Return PyTorch's settings by name, {} where it is not loaded."""
+    torch = sys.modules.get("torch")
+    return {each.name: getattr(torch, each.read)() for each in _SETTINGS} if torch else {}
+
+
+def refuse_changes(before: Mapping[str, Any], text: str) -> None:
+    """Set back PyTorch's settings, and refuse the file that has changed one.
+
+    Args:
+        before: What `torch_state` returned before the file was run.
+        text: Of the file.
+
+    Raises:
+        ValueError: Naming the setting, and the line if it is one of the file's.
+    """
+    torch = sys.modules.get("torch")
+    for setting in _SETTINGS if torch else ():
+        now, earlier = getattr(torch, setting.read)(), before.get(setting.name)
+        if str(now) == (setting.default if earlier is None else str(earlier)):
+            continue
+        if earlier is not None:
+            getattr(torch, setting.write)(earlier)
+        raise ValueError(
+            f"it sets PyTorch's {setting.name} to {str(now).removeprefix('torch.')} for all that "
+            f"runs after it, and no trial key shows that: set it for single tensors, or in a "
+            f"`with` block{_place(text)}"
+        )
+
+
+def _place(text: str) -> str:
+    """Return the line of a file that sets something for the whole process, in words."""
+    names = ((node, getattr(node, "attr", getattr(node, "id", ""))) for node in _nodes(text))
+    lines = [node.lineno for node, name in names if name in _SETTERS]
+    return f" (line {min(lines)})" if lines else ""
+
+
+def _nodes(text: str) -> list[ast.Attribute | ast.Name]:
+    tree = ast.walk(ast.parse(text))
+    return [node for node in tree if isinstance(node, (ast.Attribute, ast.Name))]
