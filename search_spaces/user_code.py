@@ -49,7 +49,7 @@ def line_in_sweep_file(error: BaseException) -> UserLine | None:
     lines = [
         UserLine(frame.f_code.co_filename, number)
         for frame, number in traceback.walk_tb(error.__traceback__)
-        if _is_of_user(frame)
+        if is_of_user(frame)
     ]
     return lines[-1] if lines else None
 
@@ -57,7 +57,7 @@ def line_in_sweep_file(error: BaseException) -> UserLine | None:
 def line_of_frame(frame: FrameType) -> UserLine:
     """Return the innermost line of a sweep file in a stack; the innermost of all if none is."""
     walked: FrameType | None = frame
-    while walked and not _is_of_user(walked):
+    while walked and not is_of_user(walked):
         walked = walked.f_back
     shown = walked or frame
     return UserLine(shown.f_code.co_filename, shown.f_lineno)
@@ -94,7 +94,7 @@ def watched_returns() -> Generator[Returns]:
 
     def record_return(frame: FrameType, event: str, value: Any) -> None:
         is_function = frame.f_code.co_flags & inspect.CO_OPTIMIZED  # no module and no class
-        if event != "return" or not is_function or not _is_of_user(frame):
+        if event != "return" or not is_function or not is_of_user(frame):
             return
         returns.last = UserLine(frame.f_code.co_filename, frame.f_lineno)
         if returns.not_finite is None and not _is_finite(value):
@@ -107,8 +107,15 @@ def watched_returns() -> Generator[Returns]:
         sys.setprofile(None)
 
 
-def _is_of_user(frame: FrameType) -> bool:
+def is_of_user(frame: FrameType) -> bool:
+    """Return whether a frame runs code of a sweep file."""
     return str(frame.f_globals.get("__name__")).startswith(MODULE_PREFIX)
+
+
+def user_files() -> set[str]:
+    """Return the sweep files that this process has run, by the names of their code."""
+    modules = [module for name, module in sys.modules.items() if name.startswith(MODULE_PREFIX)]
+    return {str(module.__file__) for module in modules}
 
 
 def _is_finite(value: Any) -> bool:

@@ -193,8 +193,17 @@ class Network(SetModule):
 
         Each child draws from a stream of its own name, so that arms of a sweep share the initial
         weights of all children that they have in common.
+
+        Raises:
+            ValueError: If a child cannot be initialised.
         """
         for name, child in self.named_children():
+            if not hasattr(child, "initialise"):
+                raise ValueError(
+                    f"'{name}' of {type(self).__name__} is a {type(child).__name__} without a "
+                    f"method `initialise`, so no seed can set its weights: make it the child of an "
+                    f"InitialisedModule whose `initialise` sets them from the generator it gets."
+                )
             cast(InitialisedModule, child).initialise(stream(seed, "initialisation", name))
 
 

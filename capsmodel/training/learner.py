@@ -129,18 +129,36 @@ class Learner:
         Args:
             batch: The images, as the network is given them.
             progress: Share of the training that is done, in [0, 1].
+
+        Raises:
+            ValueError: As `judge` does, or if the loss does not depend on the weights.
         """
         for parameter in self.parameters:
             parameter.grad = None
         with multiplied_in(self.config.precision, self.device):
-            loss = self.judge(batch, self.drawn_from, progress).loss
-            loss.backward()
-        return loss.detach()
+            judged = self.judge(batch, self.drawn_from, progress)
+            if not judged.class_loss.requires_grad:
+                raise ValueError(self._independent_loss())
+            judged.loss.backward()
+        return judged.loss.detach()
+
+    def _independent_loss(self) -> str:
+        return (
+            f"The loss '{self.config.loss.kind}' does not depend on the network's weights, so "
+            f"nothing can be learned: compute it, and the outputs of the model "
+            f"'{self.config.model.kind}', without detach(), item() and new tensors."
+        )
 
     def gradient_norms(self) -> Float[Tensor, " parameters"]:
-        """Return the Euclidean norm of the gradient of each parameter that has one."""
+        """Return the Euclidean norm of the gradient of each parameter that has one.
+
+        Raises:
+            ValueError: If none has.
+        """
         # One by one costs half of torch's own total norm, which sorts them by device first.
         norms = [torch.linalg.vector_norm(p.grad) for p in self.parameters if p.grad is not None]
+        if not norms:
+            raise ValueError(self._independent_loss())
         return torch.stack(norms)
 
     def sizes_with_gradient(self) -> dict[str, list[int]]:
@@ -153,6 +171,10 @@ class Learner:
             if parameter.grad is not None:
                 sizes.setdefault(name.partition(".")[0], []).append(parameter.numel())
         return sizes
+
+    def without_gradient(self) -> list[str]:
+        """Return the names of the parameters that the last step gave no gradient."""
+        return [name for name, p in self.network.named_parameters() if p.grad is None]
 
     def move(self, moment: Moment) -> None:
         """Move the weights along their gradients."""

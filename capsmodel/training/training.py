@@ -228,6 +228,10 @@ class Training:
         """Batches that were begun here, of steps and of evaluations: it grows unless one hangs."""
         return self._learner.num_batches
 
+    def without_gradient(self) -> list[str]:
+        """Return the weights that the last step gave no gradient, so that none moves them."""
+        return self._learner.without_gradient()
+
     def __iter__(self) -> Iterator[EpochMetrics]:
         """Train the remaining epochs and yield the metrics of each.
 

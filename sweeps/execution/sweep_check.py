@@ -9,7 +9,7 @@ value.
 import json
 import math
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from capsmodel.config import TrainingConfig, build_model
 from capsmodel.data import DataSet, DataSplits, Images, check_repeatable, facts_of, load_checked
 from capsmodel.data.checks import check_declared
 from capsmodel.evaluation import Evaluation, findings_of
+from capsmodel.metrics import EpochMetrics
 from capsmodel.search_range import Plain
 from capsmodel.settings.measures import parts_in
 from capsmodel.settings.parts import is_built_in
@@ -37,6 +38,7 @@ from search_spaces.user_code import (
     line_in_sweep_file,
     watched_returns,
 )
+from sweeps.execution.culprit import culprit
 from sweeps.execution.plan.changes import Changes
 from sweeps.execution.plan.definition import Launchable, changed_sweep
 from sweeps.records.errors import BadInput
@@ -196,13 +198,19 @@ def _changing_data(loaded: Mapping[DataSet, DataSplits], loaded_at: float) -> It
 
 
 @contextmanager
-def _errors(failure: str, *, blames_returns: bool = True) -> Generator[Returns]:
+def _errors(
+    failure: str,
+    *,
+    blames_returns: bool = True,
+    culprit_of: Callable[[], object] | None = None,
+) -> Generator[Returns]:
     """Raise any error in the block as `CheckFailed`, with the user's line.
 
     Args:
         failure: What does not work, "" if the error says it.
         blames_returns: Whether an error that passed no line of the user's is put down to the last
             one that returned something.
+        culprit_of: Does again what may fail in PyTorch, far from the line that is to blame.
     """
     with watched_returns() as returns:
         try:
@@ -210,7 +218,10 @@ def _errors(failure: str, *, blames_returns: bool = True) -> Generator[Returns]:
         except CheckFailed:
             raise
         except BaseException as error:  # whatever the user's code raises
-            line = line_in_sweep_file(error) or (returns.last if blames_returns else None)
+            line = line_in_sweep_file(error)
+            if culprit_of and not line and isinstance(error, RuntimeError):
+                line = culprit(culprit_of)
+            line = line or (returns.last if blames_returns else None)
             raise CheckFailed(failure, error, line) from error
 
 
@@ -307,16 +318,15 @@ def _few(splits: DataSplits, number: int) -> DataSplits:
 def _trained(case: Case, splits: DataSplits) -> Trained:
     """Train a step on a few images, save and restore it, and predict."""
     config, few = case.config, _few(splits, _NUM_IMAGES)
-    with _errors(f"{case.title} cannot be trained") as returns:
+    with _errors(f"{case.title} cannot be trained"):
         check_stopping(config, splits.validation)
-        training = Training(config, seed=0, data=few)
-        metrics = next(iter(training))
-        if not math.isfinite(metrics.train_loss):
-            loss = ValueError(f"the loss of the first step is {metrics.train_loss}")
-            raise CheckFailed(f"{case.title} cannot be trained", loss, returns.not_finite)
+    training = _stepped(case, few)
+    with _errors(f"{case.title} cannot be trained"):
         _check_labels_unused(config, training, few.validation)
         training.warnings()
         training.test()
+        if names := training.without_gradient():
+            raise ValueError(_no_gradient(config, names))
     with _errors(f"{case.title} cannot be saved and restored"), TemporaryDirectory() as folder:
         path = Path(folder) / "checkpoint.safetensors"
         training.save(path)
@@ -327,6 +337,35 @@ def _trained(case: Case, splits: DataSplits) -> Trained:
         if not torch.equal(trained.predict(images).lengths, restored.predict(images).lengths):
             raise ValueError("restored from its checkpoint, it predicts something else")
     return trained
+
+
+def _stepped(case: Case, few: DataSplits) -> Training:
+    """Return a training after a step on a few images."""
+    failure = f"{case.title} cannot be trained"
+
+    def step() -> EpochMetrics:
+        return next(iter(Training(case.config, seed=0, data=few)))
+
+    with _errors(failure, culprit_of=step) as returns:
+        training = Training(case.config, seed=0, data=few)
+        metrics = next(iter(training))
+        numbers = {"loss": metrics.train_loss, "gradient": metrics.health["gradient_norm"]}
+        for name, number in numbers.items():
+            if not math.isfinite(number):
+                error = ValueError(f"the {name} of the first step is {number}")
+                raise CheckFailed(failure, error, culprit(step) or returns.not_finite)
+    return training
+
+
+def _no_gradient(config: TrainingConfig, names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    named = ", ".join(f"'{name}'" for name in names[:_MOST_NAMES]) + f" and {more} more" * (
+        more > 0
+    )
+    return (
+        f"The model '{config.model.kind}' has weights without a gradient: {named}. No step moves "
+        f"them, and no checkpoint restores them: use them, remove them, or make them buffers."
+    )
 
 
 def _check_labels_unused(config: TrainingConfig, training: Training, images: Images) -> None:

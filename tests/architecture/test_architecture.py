@@ -234,13 +234,14 @@ def test_broad_excepts_stand_at_the_boundaries_alone() -> None:
     # the trial records and re-raises, and an engine in the same process reports it; a user's file
     # is run on their word, and so are the exceptions
     # that it defines when they are asked for theirs, the data sets in it when they are loaded,
-    # and its plan and all else of it when it is planned and checked
+    # its plan and all else of it when it is planned and checked, and a step of it that has failed
     assert broad <= {
         "sweeps/execution/worker/trial.py",
         "sweeps/execution/engine/inline_engine.py",
         "sweeps/execution/plan/definition.py",
         "sweeps/execution/worker/evaluation.py",
         "sweeps/execution/sweep_check.py",
+        "sweeps/execution/culprit.py",
         "search_spaces/data_fingerprint.py",
         "search_spaces/sweep_file.py",
         "capsmodel/spelling.py",

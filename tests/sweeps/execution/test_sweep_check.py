@@ -386,31 +386,6 @@ def results(file: Path) -> list[Trying | Tried | CheckFailed]:
         return [failed]
 
 
-UNMENDED = {
-    "a batch norm of PyTorch",
-    "a convolution of PyTorch",
-    "a division by nothing",
-    "a frozen layer",
-    "a gradient of a norm at zero",
-    "a gradient of a root at zero",
-    "a loss of new numbers",
-    "a loss whose gradient is cut",
-    "a model whose gradient is cut",
-    "a root of a negative number",
-    "a write by an operator",
-    "a write into a row",
-    "a write over shares",
-    "layers in a list",
-    "weights that nobody uses",
-    "a loss without a gradient",
-}
-
-
-def _marks(name: str, *mended: str) -> list[pytest.MarkDecorator]:
-    mark = pytest.mark.xfail(strict=True, reason="PyTorch's words, another line, or nothing")
-    return [mark] if name not in mended else []
-
-
 def first_failure(file: Path) -> CheckFailed | None:
     """Return the first thing that does not work; what follows is not tried."""
     try:
@@ -420,9 +395,7 @@ def first_failure(file: Path) -> CheckFailed | None:
         return failed
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=_marks(name, *(BUGS.keys() - UNMENDED))) for name in BUGS]
-)
+@pytest.mark.parametrize("name", BUGS)
 @pytest.mark.usefixtures("unchecked")  # as a user sees it
 def test_a_bug_is_reported_with_its_line(tmp_path: Path, name: str) -> None:
     before, after, message = BUGS[name]
