@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
+from torch import Tensor
 
 from capsmodel.config import TrainingConfig, build_model
 from capsmodel.data import DataSet, DataSplits, Images, check_repeatable, facts_of, load_checked
@@ -25,6 +26,7 @@ from capsmodel.metrics import EpochMetrics
 from capsmodel.search_range import Plain
 from capsmodel.settings.measures import parts_in
 from capsmodel.settings.parts import is_built_in
+from capsmodel.training.alone import check_alone, own_judges
 from capsmodel.training.trained import Trained
 from capsmodel.training.training import Training, check_stopping
 from search_spaces.data_fingerprint import with_twins
@@ -336,6 +338,7 @@ def _trained(case: Case, splits: DataSplits) -> Trained:
         images = few.test.images
         if not torch.equal(trained.predict(images).lengths, restored.predict(images).lengths):
             raise ValueError("restored from its checkpoint, it predicts something else")
+    _check_fewer_images(case, trained, images)
     return trained
 
 
@@ -366,6 +369,16 @@ def _no_gradient(config: TrainingConfig, names: Sequence[str]) -> str:
         f"The model '{config.model.kind}' has weights without a gradient: {named}. No step moves "
         f"them, and no checkpoint restores them: use them, remove them, or make them buffers."
     )
+
+
+def _check_fewer_images(case: Case, trained: Trained, images: Tensor) -> None:
+    """Check that a network with parts of the user's judges an image alone, and as in a batch."""
+    if not own_judges(case.config):
+        return
+    with _errors(f"{case.title} cannot predict half of a batch", blames_returns=False):
+        check_alone(trained, images, len(images) // 2)
+    with _errors(f"{case.title} cannot predict one image alone", blames_returns=False):
+        check_alone(trained, images, 1)
 
 
 def _check_labels_unused(config: TrainingConfig, training: Training, images: Images) -> None:

@@ -505,7 +505,6 @@ ONE_IMAGE = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="batches of other sizes are not tried")
 @pytest.mark.parametrize("name", OF_BATCH)
 @pytest.mark.usefixtures("unchecked")
 def test_results_that_depend_on_the_batch_are_reported(tmp_path: Path, name: str) -> None:
@@ -517,7 +516,6 @@ def test_results_that_depend_on_the_batch_are_reported(tmp_path: Path, name: str
     assert f"the {part} '" in str(failure)
 
 
-@pytest.mark.xfail(strict=True, reason="batches of other sizes are not tried")
 @pytest.mark.parametrize("name", ONE_IMAGE)
 @pytest.mark.usefixtures("unchecked")
 def test_a_model_that_fails_for_one_image_is_reported(tmp_path: Path, name: str) -> None:
