@@ -105,7 +105,7 @@ class Arrays(UserFiles):
         """Return the images of each split that the file has.
 
         Raises:
-            ValueError: As in `look`, or if the file has other classes now.
+            ValueError: As in `scan`, or if the file has other classes now.
         """
         read = _read(self.place)
         check_classes(self.place, read.classes, self.classes)

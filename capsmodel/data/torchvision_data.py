@@ -89,7 +89,7 @@ class TorchvisionData(UserFiles):
         """Return the training and the test images.
 
         Raises:
-            ValueError: As in `look`, or if the images have unlike sizes and no size was asked for.
+            ValueError: As in `scan`, or if the images have unlike sizes and no size was asked for.
         """
         facts = self.scan(self.place)
         check_classes(self.place, facts.classes, self.classes)

@@ -63,14 +63,13 @@ def make_report(
     in_style = paper_sections(results, style)
     shown = headlines(in_style or plain)
     behind = background(results)
+    cost = cost_table(manifest, records)
     deleted = deleted_trials_text(results.num_deleted, manifest.sweep)
     return Report(
         provenance=provenance(manifest, records, recorder.digest(), (*alarms, *data)),
         sections=(*sections, *in_style),
         trials=Section("trials", "trials", data=(trials_table(manifest, records),)),
-        costs=Section(
-            "cost", "cost", tables=(cost_table(manifest, records),), formats=("markdown", "csv")
-        ),
+        costs=Section("cost", "cost", tables=(cost,), formats=("markdown", "csv")),
         shown=(*_noted(shown[:1], first=alarms), *shown[1:]),
         mixtures=mixtures(manifest, records),
         health=alarm_sentences(alarms_of(arms_as_trained(manifest, records))),
