@@ -13,13 +13,13 @@ from sweeps.execution.cells.worker_stats import WorkerStats
 from sweeps.execution.periodic import every
 
 STANDSTILL_SECONDS = 60.0
-_NOTE_SECONDS = 0.5
+_NOTE_SECONDS = 2.0  # each is a write to a disk that many machines may share
 _LONGER = 3.0  # than the longest batch so far, where that takes minutes
 
 
 @contextmanager
 def stack_watch(stats: WorkerStats, log: TextIOBase) -> Generator["StackWatch"]:
-    """Yield a watch on the stack of this thread, which notes it twice a second in the block."""
+    """Yield a watch on the stack of this thread, which notes it every two seconds in the block."""
     watch = StackWatch(stats, log)
     stats.note_line("")  # of an earlier attempt
     with every(_NOTE_SECONDS, watch.note):
