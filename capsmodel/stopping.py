@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from numbers import Integral
+from operator import index
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self
 
 from pydantic import Field, model_validator
@@ -99,8 +99,11 @@ def check_length(stopping: Stopping) -> None:
     if is_built_in(type(stopping)):
         return
     number: Any = stopping.num_epochs
-    is_whole = isinstance(number, Integral) and not isinstance(number, bool)
-    if not is_whole or not 1 <= number <= MOST_EPOCHS:
+    try:
+        is_allowed = 1 <= index(number) <= MOST_EPOCHS
+    except TypeError:  # a number of NumPy has an index, and 2.5 has none
+        is_allowed = False
+    if not is_allowed:
         raise ValueError(
             f"The stopping rule '{stopping.kind}' must have as num_epochs a whole number from 1 to "
             f"{MOST_EPOCHS:,}, got {number!r}."

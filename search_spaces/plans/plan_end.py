@@ -33,7 +33,7 @@ class Decides(Protocol[D]):
         ...
 
 
-_MOST_ANSWERS = 1_000
+_MOST_ANSWERS = 5_000  # a plan may propose its cells one by one, and nobody trains so many so
 _MOST_NAMED = 3
 _FIGURES: Mapping[str, Any] = MappingProxyType(
     {"train_loss": 0.5, "validation_loss": 0.5, "validation_error": 0.25, "reaches_target": False}
