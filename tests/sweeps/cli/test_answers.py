@@ -166,7 +166,7 @@ def test_a_run_answers_with_its_result_alone_and_tells_of_its_way_elsewhere(
 
 
 def test_a_run_that_is_complete_tells_its_files_and_nothing_to_go_on_with() -> None:
-    report = SimpleNamespace(paths=(Path("reports/x/tables.md"),))
+    report = SimpleNamespace(paths=(Path("reports/x/tables.md"),), health=())
     answer = run_answer(SweepResult("x", 9, 9, 9, exit_code=0, report=report), "capsweep run x")
     assert (answer.files, answer.go_on_with) == (("reports/x/tables.md",), None)
 

@@ -458,7 +458,6 @@ STATES = {
     "torch.set_default_dtype(torch.float64)": "sets PyTorch's default type to float64",
     "torch.set_grad_enabled(False)": "sets PyTorch's gradients to False",
     "torch.set_default_device('meta')": "sets PyTorch's default device to meta",
-    "torch.use_deterministic_algorithms(True)": "sets PyTorch's deterministic algorithms to True",
 }
 
 
@@ -472,7 +471,6 @@ def test_a_file_that_changes_torch_for_all_is_refused_with_its_line(
     assert str(failure).endswith(f"(line {line}).")
     assert torch.get_default_dtype() is torch.float32
     assert torch.is_grad_enabled()
-    assert not torch.are_deterministic_algorithms_enabled()
 
 
 # What is replaced, by what, and the part that is named.

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import linecache
 import multiprocessing
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import torch
 from search_spaces.user_code import MODULE_PREFIX
 from sweeps.execution.cells.worker_stats import WorkerStats
 from sweeps.execution.last_line import last_line
+from sweeps.execution.worker import stack_watch
 from sweeps.execution.worker.trial import TrialJob, run_trial
 from sweeps.storage.folder import Folder
 from tests.sweeps.execution.worker.test_trial import SOURCE, job_of_own_routing
@@ -32,6 +34,11 @@ HANGS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _no_lines_of_other_tests() -> None:
+    linecache.clearcache()
+
+
 def hang(text: str, seconds: float) -> None:
     """Run a text as the code of a sweep file."""
     names = {"__name__": MODULE_PREFIX + "0", "LONG": seconds}
@@ -42,8 +49,6 @@ def hang(text: str, seconds: float) -> None:
 def test_a_trial_whose_batches_do_not_end_is_logged_once_with_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    from sweeps.execution.worker import stack_watch
-
     text, line = HANGS[name]
     monkeypatch.setattr(stack_watch, "STANDSTILL_SECONDS", 0.1)
     monkeypatch.setattr(stack_watch, "_NOTE_SECONDS", 0.02)
@@ -60,8 +65,6 @@ def test_a_trial_whose_batches_do_not_end_is_logged_once_with_its_line(
 def test_batches_that_end_are_no_standstill_however_long_they_take(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sweeps.execution.worker import stack_watch
-
     now = 0.0
     monkeypatch.setattr(stack_watch.time, "monotonic", lambda: now)
     monkeypatch.setattr(stack_watch, "_NOTE_SECONDS", 10.0)
@@ -81,8 +84,8 @@ def test_batches_that_end_are_no_standstill_however_long_they_take(
 KILLS = {
     "a crash": "ctypes.string_at(0)",
     "an abort": "os.abort()",
-    "a kill": "time.sleep(1.2); os.kill(os.getpid(), 9)",
-    "an exit": "time.sleep(1.2); os._exit(0)",
+    "a kill": "time.sleep(1); os.kill(os.getpid(), 9)",
+    "an exit": "time.sleep(1); os._exit(0)",
 }
 
 
@@ -93,7 +96,10 @@ def killed_in_fork(job: TrialJob) -> None:
 
 
 @pytest.mark.parametrize("name", KILLS)
-def test_a_trial_that_is_killed_leaves_its_last_line(tmp_path: Path, name: str) -> None:
+def test_a_trial_that_is_killed_leaves_its_last_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(stack_watch, "_NOTE_SECONDS", 0.05)
     kill = KILLS[name]
     source = "import ctypes, os, time\n" + SOURCE.replace('print("routing by the mean")', kill)
     job = job_of_own_routing(tmp_path, source)
