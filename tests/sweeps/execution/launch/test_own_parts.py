@@ -19,10 +19,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "capsweep" / "passed"
 
 
-def tried(folder: Path, last: str = LINE, seconds: float = 60) -> None:
-    """Try a sweep whose routing ends with a line, as a launch does."""
+def tried(folder: Path, before: str = LINE, after: str = LINE, seconds: float = 60) -> None:
+    """Try a sweep with another line, as a launch does."""
     file = folder / "mine.py"
-    file.write_text(TEXT.replace(LINE, last), encoding="utf-8")
+    file.write_text(TEXT.replace(before, after), encoding="utf-8")
     try_own_parts(loaded_sweep(file, Changes()), seconds)
 
 
@@ -38,7 +38,7 @@ def test_what_works_is_tried_once(
 
 def test_a_bug_is_bad_input_with_its_line(tmp_path: Path, cache: Path) -> None:
     with pytest.raises(BadInput, match=r"^The routing 'mine' must .*mine.py, line [0-9]+"):
-        tried(tmp_path, "        return poses[:, :5]\n")
+        tried(tmp_path, LINE, "        return poses[:, :5]\n")
     assert not cache.exists()
 
 
@@ -58,7 +58,7 @@ def test_the_launch_goes_on_without_a_check_that_does_not_end(
     why: str,
     seconds: float,
 ) -> None:
-    tried(tmp_path, last, seconds)
+    tried(tmp_path, LINE, last, seconds)
     sentence = capsys.readouterr().out
     assert f"The check of your own parts {why}, at Arm 'base' (" in sentence
     assert f"mine.py, line 30: {last.strip()}). The launch goes on" in sentence
@@ -66,5 +66,26 @@ def test_the_launch_goes_on_without_a_check_that_does_not_end(
 
 
 def test_what_parts_print_is_not_shown(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    tried(tmp_path, "        print('routed', flush=True)\n        return poses\n")
+    tried(tmp_path, LINE, "        print('routed', flush=True)\n        return poses\n")
     assert capfd.readouterr().out == ""
+
+
+# Where it stands, and what reads words.txt there, which lies in the folder of the launch.
+READERS = {
+    "load": ("        return splits\n", "        open('words.txt').close(); return splits\n"),
+    "an import": ("import torch\n", "import torch; open('words.txt').close()\n"),
+}
+
+
+@pytest.mark.xfail(strict=True, reason="the parts are tried in the folder of the launch")
+@pytest.mark.parametrize("name", READERS)
+def test_a_file_beside_the_sweep_is_not_there_in_a_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "words.txt").write_text("1 2")
+    with pytest.raises(
+        BadInput, match=r"'words.txt'.*line [0-9]+\)\. A trial runs in .* absolute path"
+    ):
+        tried(tmp_path, *READERS[name])
+    assert Path.cwd() == tmp_path
