@@ -9,6 +9,7 @@ import importlib.util
 import linecache
 import sys
 import warnings
+from contextlib import chdir
 from dataclasses import replace
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -57,6 +58,8 @@ def sendable_text(path: Path) -> str:
 def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
     """Run a sweep file's text as a module, once per process, and set the versions of its parts.
 
+    The working directory is afterwards as before.
+
     Raises:
         ValueError: If running it raises an error, or code that its parts reach cannot be read.
     """
@@ -72,7 +75,10 @@ def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
     sys.modules[name] = module
     before = torch_state()
     try:
-        with warnings.catch_warnings(record=True) as warned:  # shown if the file can be run at all
+        with (
+            chdir("."),
+            warnings.catch_warnings(record=True) as warned,  # shown if the file can be run at all
+        ):
             exec(compile(text, filename, "exec"), module.__dict__)  # the user asked to run it
         refuse_changes(before, text)
     except BaseException as error:

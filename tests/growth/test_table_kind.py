@@ -135,7 +135,6 @@ def test_the_command_line_makes_the_table_where_it_is_given_the_file(
     assert "left out" not in output
 
 
-@pytest.mark.xfail(strict=True, reason="the launch goes on in the other directory")
 def test_the_report_stays_where_it_is_if_the_table_changes_the_directory(
     shell: Shell, tmp_path: Path, tracking_uri: str, file: Path
 ) -> None:

@@ -1,6 +1,7 @@
 """Which maker makes which kind of declared table or figure, a user's own kinds included."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import chdir
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +40,8 @@ def make_user_kind(kind: type[CustomTable], declared: DeclaredTable, results: Re
             f"The table '{declared.name}' was declared otherwise than {kind.__name__} is now "
             f"({place}: {first['msg']}): give the file that the sweep was launched from."
         ) from error
-    section = table.make(results)
+    with chdir("."):  # a user's code may change to another
+        section = table.make(results)
     if not isinstance(section, Section):
         raise BadInput(
             f"{kind.__name__}.make gave {type(section).__name__} for the table '{declared.name}': "

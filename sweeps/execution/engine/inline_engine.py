@@ -7,6 +7,7 @@ terminal. Folders, records and results are those of a launch through Ray.
 import time
 from bdb import BdbQuit
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import chdir
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -113,7 +114,8 @@ def _ended(trial_key: str, threads: int, act: Callable[[], object]) -> TrialEnde
     threads_before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        act()
+        with chdir("."):  # a user's code may change to another
+            act()
     except _LaunchFailed as failed:
         raise failed.error from None
     except (_Stopped, CellBusyError):

@@ -3,7 +3,7 @@
 import logging
 import os
 import socket
-from contextlib import suppress
+from contextlib import chdir, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -268,7 +268,8 @@ def _pass_stages(progress: Progress, options: LaunchOptions, policies: Policies)
     if progress.survey.has_cells_to_fill or progress.survey.needs_engine:
         if wanted := bytes_wanted(progress.survey.storage.root):  # it waits before any trial
             print_line(full_disk(progress.survey.storage.root, wanted))
-        evaluations = fill(progress, options, policies)
+        with chdir("."):  # a user's code may change to another
+            evaluations = fill(progress, options, policies)
     else:
         fill_none(progress, options)
     _LOG.info("%d cells were trained", progress.num_trained)

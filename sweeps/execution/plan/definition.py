@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -463,7 +463,8 @@ def changed_sweep(
 @contextmanager
 def _bad_input() -> Generator[None]:
     try:
-        yield
+        with chdir("."):  # a user's code may change to another
+            yield
     except ValidationError as error:
         raise BadInput(explain(error)) from error
     except Exception as error:

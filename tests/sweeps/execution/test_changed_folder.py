@@ -38,7 +38,6 @@ CHANGES = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="the launch goes on in the other directory")
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_definition_leaves_the_directory_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -49,7 +48,6 @@ def test_a_definition_leaves_the_directory_as_it_was(
     assert Path.cwd() == tmp_path
 
 
-@pytest.mark.xfail(strict=True, reason="the launch goes on in the other directory")
 @pytest.mark.parametrize(
     ("statement", "num_failed"),
     [("os.chdir('/')", 0), ("os.chdir('/'); 1 / 0", 2)],
@@ -72,7 +70,6 @@ def test_each_trial_in_the_process_of_the_launch_begins_in_its_directory(
     assert all("ZeroDivisionError" in reason for reason in failures)
 
 
-@pytest.mark.xfail(strict=True, reason="the launch goes on in the other directory")
 def test_an_evaluation_leaves_the_directory_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
