@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT_VARIABLE = "CAPSWEEP_DATA"
+LAUNCH_FOLDER = "CAPSWEEP_LAUNCH_FOLDER"
+"""Variable with the folder from which relative paths are, where a process runs in another one."""
 
 
 class Archive(NamedTuple):
@@ -93,14 +95,14 @@ class _StoredCopy(NamedTuple):
 def data_root() -> Path:
     """Return the folder of all data sets: `CAPSWEEP_DATA`, else one in the user's cache.
 
-    A relative path counts from the working directory.
+    A relative path counts from the folder of the launch, else from the working directory.
 
     Raises:
         ValueError: If the path names a user who does not exist.
     """
     chosen = os.environ.get(ROOT_VARIABLE) or cache_folder() / "data"
     try:
-        return Path(chosen).expanduser().resolve()
+        return Path(os.environ.get(LAUNCH_FOLDER, ""), Path(chosen).expanduser()).resolve()
     except RuntimeError as error:
         raise ValueError(
             f"'{chosen}' cannot hold data sets ({error}): let {ROOT_VARIABLE} name another folder."

@@ -14,14 +14,11 @@ import torch
 from jaxtyping import Shaped
 from pydantic import BaseModel, Field, model_validator
 
-from capsmodel.data.archive import data_root
+from capsmodel.data.archive import LAUNCH_FOLDER, data_root
 from capsmodel.data.base import DataSet, DataSplits, Images, SplitIndices
 from capsmodel.data.picture_files import Fit
 from capsmodel.data.splits import hold_out
 from capsmodel.settings.parts import later
-
-LAUNCH_FOLDER = "CAPSWEEP_LAUNCH_FOLDER"
-"""Variable with the folder from which relative paths are, where a process runs in another one."""
 
 _TEST_SEED = "test"
 _COPIED_AT_ONCE = 256  # images

@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 
 from capsmodel import TrainingConfig
-from capsmodel.data import DataSet, ImageFolder, facts_of, load_checked
+from capsmodel.data import DataSet, ImageFolder, data_root, facts_of, load_checked
 from capsmodel.stopping import FixedEpochs
 from capsmodel.testing import DataSetContract
 from capsmodel.training.training import Training
@@ -107,6 +107,17 @@ def test_a_relative_folder_is_looked_for_here_then_below_the_data_root(
     assert ImageFolder("photos/", size=8).path == str(photos)
     write_classes(photos / "photos", ("here", "there"), 1)
     assert ImageFolder("photos/", size=8).class_names == ("here", "there")
+
+
+def test_a_relative_data_root_is_in_the_folder_of_the_launch_where_a_trial_runs_in_another(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CAPSWEEP_LAUNCH_FOLDER", str(photos.parent.parent))
+    monkeypatch.setenv("CAPSWEEP_DATA", photos.parent.name)
+    assert data_root() == photos.parent
+    monkeypatch.setenv("CAPSWEEP_LAUNCH_FOLDER", "")
+    assert data_root() == tmp_path / photos.parent.name
 
 
 def test_another_size_is_that_of_the_same_pictures(photos: Path) -> None:
