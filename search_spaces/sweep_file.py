@@ -70,6 +70,32 @@ def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     if name in sys.modules:
         return sys.modules[name]
+    module, warned = _run(name, text, filename)
+    for warning in warned:
+        warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
+    try:
+        _set_versions(module, text)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def run_again(text: str) -> None:
+    """Run a sweep file's text once more, as each process does that has not run it yet.
+
+    Raises:
+        ValueError: If running it raises an error.
+    """
+    module = module_from_text(text)
+    try:
+        _run(module.__name__, text, str(module.__file__))
+    finally:
+        sys.modules[module.__name__] = module
+
+
+def _run(name: str, text: str, filename: str) -> tuple[ModuleType, list[warnings.WarningMessage]]:
+    """Return the module of a text, and of what running it warned."""
     module = ModuleType(name)
     module.__file__ = filename
     sys.modules[name] = module
@@ -90,14 +116,7 @@ def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
         raise ValueError(
             f"{filename} cannot be run: {_one_line(error).rstrip('.')}{place}."
         ) from error
-    for warning in warned:
-        warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
-    try:
-        _set_versions(module, text)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
+    return module, warned
 
 
 _DECLARED_VERSIONS: dict[type, int | str] = {}

@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -108,10 +108,12 @@ class CheckProcess:
         self._sweep = sweep
         self._subject = f"The sweep '{sweep}'"
         self._trace = TemporaryFile()  # noqa: SIM115 - closed by `__exit__`
+        self._folder = TemporaryDirectory(prefix="capsweep-", ignore_cleanup_errors=True)
         self._socket, theirs = socket.socketpair()
         with theirs:
             descriptors = theirs.fileno(), self._trace.fileno()
-            arguments = [sweep, json.dumps(settings), *map(str, (*descriptors, os.getpid()))]
+            numbers = map(str, (*descriptors, os.getpid()))
+            arguments = [sweep, json.dumps(settings), self._folder.name, *numbers]
             self._process = start(arguments, descriptors)
         self._channel = Channel(self._socket.fileno(), self._socket.fileno())
 
@@ -128,6 +130,7 @@ class CheckProcess:
         self._process.wait()
         self._socket.close()
         self._trace.close()
+        self._folder.cleanup()
 
     def reports(self) -> Iterator[Report]:
         """Yield what works and what does not, until all was tried or the process has ended."""
@@ -199,25 +202,34 @@ def main(arguments: list[str]) -> int:
     """Try a sweep and send what works and what does not.
 
     Args:
-        arguments: The sweep, changes of its base as JSON, descriptors of the socket and of the
-            file for stacks, and the id of the process that waits.
+        arguments: The sweep, changes of its base as JSON, an empty folder, descriptors of the
+            socket and of the file for stacks, and the id of the process that waits.
     """
-    sweep, settings, channel, trace, parent = arguments
+    sweep, settings, folder, channel, trace, parent = arguments
     from sweeps.execution.worker.worker_process import die_with_parent
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a KeyboardInterrupt is the user's code's own
     trace_end(int(trace))
     die_with_parent(int(parent))
     collect_seldom()
-    _send_all(sweep, json.loads(settings), Channel(int(channel), int(channel)))
+    _send_all(sweep, json.loads(settings), folder, Channel(int(channel), int(channel)))
     return 0
 
 
-def _send_all(sweep: str, settings: Mapping[str, Any] | None, channel: Channel) -> None:
+def _send_all(
+    sweep: str, settings: Mapping[str, Any] | None, folder: str, channel: Channel
+) -> None:
     from search_spaces.sweep_file import code_outside
     from sweeps.execution.plan.changes import Changes
     from sweeps.execution.plan.definition import declared_sweep
-    from sweeps.execution.sweep_check import CheckFailed, Tried, check_sweep, loaded_sweep
+    from sweeps.execution.sweep_check import (
+        CheckFailed,
+        Tried,
+        check_import,
+        check_sweep,
+        loaded_sweep,
+    )
+    from sweeps.execution.worker.worker_process import enter_trial_folder
     from sweeps.records.plain_text import not_covered_text
 
     def warn(
@@ -228,6 +240,9 @@ def _send_all(sweep: str, settings: Mapping[str, Any] | None, channel: Channel) 
     warnings.showwarning = warn
     try:
         loaded = loaded_sweep(sweep, Changes(settings=settings))
+        source = declared_sweep(sweep).source
+        enter_trial_folder(folder)
+        check_import(source)
     except CheckFailed as failed:
         channel.send(Refused(sentence=str(failed), excerpt=failed.excerpt))
         return
@@ -238,7 +253,7 @@ def _send_all(sweep: str, settings: Mapping[str, Any] | None, channel: Channel) 
             channel.send(Works(result=result.what, seconds=result.seconds))
         else:
             channel.send(Trying(subject=result.subject))
-    for line in not_covered_text(tuple(code_outside(declared_sweep(sweep).source).not_covered)):
+    for line in not_covered_text(tuple(code_outside(source).not_covered)):
         channel.send(Remark(sentence=line))
     channel.send(AllTried())
 

@@ -8,6 +8,7 @@ value.
 
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from torch import Tensor
 
 from capsmodel.config import TrainingConfig, build_model
 from capsmodel.data import DataSet, DataSplits, Images, check_repeatable, facts_of, load_checked
+from capsmodel.data.archive import LAUNCH_FOLDER
 from capsmodel.data.checks import check_declared
 from capsmodel.evaluation import Evaluation, findings_of
 from capsmodel.metrics import EpochMetrics
@@ -33,6 +35,7 @@ from search_spaces.data_fingerprint import with_twins
 from search_spaces.plans.search import Search
 from search_spaces.space.space import Space
 from search_spaces.sweep import Sweep
+from search_spaces.sweep_file import run_again
 from search_spaces.user_code import (
     Returns,
     UserLine,
@@ -62,13 +65,28 @@ class CheckFailed(BadInput):
         message = error_text(error).rstrip(".")
         place = f" ({line.file}, line {line.number})" if line and line.file not in message else ""
         is_whole = not failure or message.startswith("The ")
-        super().__init__(f"{message}{place}." if is_whole else f"{failure}: {message}{place}.")
+        sentence = f"{message}{place}." if is_whole else f"{failure}: {message}{place}."
+        super().__init__(sentence + _remedy(error))
         self.line = line
 
     @property
     def excerpt(self) -> str:
         """The user's line with those around it, "" if it was none of theirs."""
         return self.line.excerpt() if self.line else ""
+
+
+def _remedy(error: BaseException) -> str:
+    """Return what to do where a file is missing because a trial runs in another folder."""
+    if LAUNCH_FOLDER not in os.environ:
+        return ""
+    cause: BaseException | None = error
+    while cause and not isinstance(cause, FileNotFoundError):
+        cause = cause.__cause__
+    if cause is None or Path(str(cause.filename or "")).is_absolute():
+        return ""
+    return (
+        " A trial runs in a folder of its own, not in that of the launch: give the absolute path."
+    )
 
 
 @dataclass(frozen=True)
@@ -129,6 +147,20 @@ def loaded_sweep(launchable: Launchable, changes: Changes) -> Sweep:
         sweep.plan.initial_cells(sweep)
         sweep.plan.manifest_fields(sweep)
     return sweep
+
+
+def check_import(source: str | None) -> None:
+    """Run a sweep's file once more, as the process of a trial does.
+
+    Args:
+        source: The text of the file, None for a sweep of the package.
+
+    Raises:
+        CheckFailed: If it cannot be run.
+    """
+    if source is not None:
+        with _errors("", blames_returns=False):
+            run_again(source)
 
 
 def check_sweep(sweep: Sweep) -> Iterator[Trying | Tried | CheckFailed]:

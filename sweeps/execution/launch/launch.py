@@ -246,7 +246,7 @@ def launch(
         if policies.begun and not survey.needs_engine_for(options):
             policies.begun.end()
         if survey.has_work and not options.trains_here:  # which shows errors as they are
-            try_own_parts(survey.definition.sweep)
+            try_own_parts(survey.definition.sweep, survey.definition.source)
         progress = Progress(survey)
         try:
             _pass_stages(progress, options, policies)

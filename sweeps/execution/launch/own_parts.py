@@ -13,7 +13,7 @@ from contextlib import suppress
 from importlib.metadata import version
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 
 import torch
 
@@ -21,9 +21,13 @@ from search_spaces.evaluation_key import evaluation_key
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import trial_key
 from sweeps.execution.last_line import end_text, last_line, trace_end
-from sweeps.execution.sweep_check import CheckFailed, Trying, check_sweep
+from sweeps.execution.sweep_check import CheckFailed, Trying, check_import, check_sweep
 from sweeps.execution.view.live_view import print_line
-from sweeps.execution.worker.worker_process import die_with_parent, environment_of
+from sweeps.execution.worker.worker_process import (
+    die_with_parent,
+    enter_trial_folder,
+    environment_of,
+)
 from sweeps.records.errors import BadInput
 from sweeps.storage.locations import user_cache
 
@@ -32,11 +36,18 @@ _END_SECONDS = 1.0
 _PASSED = "passed"  # in the user's cache
 
 
-def try_own_parts(sweep: Sweep, timeout_seconds: float = _TIMEOUT_SECONDS) -> None:
+def try_own_parts(
+    sweep: Sweep, source: str | None, timeout_seconds: float = _TIMEOUT_SECONDS
+) -> None:
     """Try a sweep with parts of the user's own in a child process, unless it has passed before.
 
     A child that takes longer is ended; what it tried last, and at which line, is printed. Only a
     system that can fork has such a child.
+
+    Args:
+        sweep: The sweep.
+        source: The text of its file.
+        timeout_seconds: When the child is ended.
 
     Raises:
         BadInput: If something in the sweep does not work.
@@ -46,9 +57,14 @@ def try_own_parts(sweep: Sweep, timeout_seconds: float = _TIMEOUT_SECONDS) -> No
         return
     context = multiprocessing.get_context("fork")  # torch and the user's file are loaded already
     answers, sender = context.Pipe(duplex=False)
-    with TemporaryFile() as trace:
-        arguments = (sweep, sender, trace.fileno(), os.getpid())
-        child = context.Process(target=_try_all, args=arguments, daemon=True)
+    with (
+        TemporaryFile() as trace,
+        TemporaryDirectory(prefix="capsweep-", ignore_cleanup_errors=True) as folder,
+    ):
+        places = {"folder": folder, "trace": trace.fileno(), "parent": os.getpid()}
+        child = context.Process(
+            target=_try_all, args=(sweep, source, sender), kwargs=places, daemon=True
+        )
         child.start()
         sender.close()
         try:
@@ -86,7 +102,9 @@ def _wait(child: BaseProcess, answers: Connection, deadline: float) -> str:
     return f"took too long, {last}"
 
 
-def _try_all(sweep: Sweep, sender: Connection, trace: int, parent: int) -> None:
+def _try_all(
+    sweep: Sweep, source: str | None, sender: Connection, *, folder: str, trace: int, parent: int
+) -> None:
     """Send what is tried, each as (error, what); ("", "") when all of it works."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
@@ -98,6 +116,12 @@ def _try_all(sweep: Sweep, sender: Connection, trace: int, parent: int) -> None:
         os.dup2(silence, descriptor)
     sys.stdout = sys.stderr = os.fdopen(silence, "w")
     torch.set_num_threads(1)  # threads of the parent do not exist here
+    enter_trial_folder(folder)
+    try:
+        check_import(source)
+    except CheckFailed as failed:
+        sender.send((str(failed), ""))
+        return
     for result in check_sweep(sweep):
         if isinstance(result, CheckFailed):
             sender.send((str(result), ""))

@@ -233,6 +233,18 @@ def die_with_parent(parent: int) -> None:
             os._exit(1)
 
 
+def enter_trial_folder(folder: str) -> None:
+    """Have this process run in another folder, as a trial does, which finds the launch's data.
+
+    Args:
+        folder: The folder.
+    """
+    from capsmodel.data.archive import LAUNCH_FOLDER
+
+    os.environ[LAUNCH_FOLDER] = str(Path.cwd())
+    os.chdir(folder)
+
+
 def keep_freed_memory() -> None:
     """Make malloc keep freed tensors, whose pages would otherwise be faulted in at every step."""
     if _has_glibc():

@@ -53,7 +53,6 @@ SWEEP = Sweep(
 """
 
 
-@pytest.mark.xfail(strict=True, reason="check works in the folder that it was started in")
 @pytest.mark.parametrize("name", READERS)
 def test_a_file_beside_the_sweep_is_not_there_in_a_trial(shell: Shell, name: str) -> None:
     (shell.folder / "words.txt").write_text("1 2")
@@ -64,7 +63,6 @@ def test_a_file_beside_the_sweep_is_not_there_in_a_trial(shell: Shell, name: str
     assert "give the absolute path" in answer.err
 
 
-@pytest.mark.xfail(strict=True, reason="check works in the folder that it was started in")
 @pytest.mark.parametrize("folder", [".", "pictures"])
 def test_what_a_trial_finds_the_check_finds(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, folder: str
