@@ -7,7 +7,7 @@ from contextlib import chdir, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from capsmodel.data.archive import ROOT_VARIABLE
+from capsmodel.data.archive import ROOT_VARIABLE, data_root
 from sweeps.aggregation.report import publish_report, publish_summary, write_report
 from sweeps.execution.engine.cards import cards_here
 from sweeps.execution.engine.policies import BY_DEFAULT, Policies
@@ -56,9 +56,9 @@ def prepare_data(definition: SweepDefinition) -> None:
     Raises:
         BadInput: If some are missing and cannot be downloaded.
     """
-    if root := os.environ.get(ROOT_VARIABLE):
-        os.environ[ROOT_VARIABLE] = str(Path(root).absolute())
     try:
+        if os.environ.get(ROOT_VARIABLE):
+            os.environ[ROOT_VARIABLE] = str(data_root())
         for data in definition.data_sets():
             data.prepare()
     except ValueError as error:

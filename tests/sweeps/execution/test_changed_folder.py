@@ -2,13 +2,17 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from sweeps.execution.engine.engine import EngineSetting, EpochEnded, Event, Job, Stop
 from sweeps.execution.engine.inline_engine import InlineEngine
+from sweeps.execution.launch.launch import prepare_data
 from sweeps.execution.plan.changes import Changes
 from sweeps.execution.plan.definition import define
+from sweeps.execution.plan.growing_definition import GrowingDefinition
 from tests.sweeps.execution.engine.engine_contract import Driver
 from tests.sweeps.execution.test_sweep_check import broken
 from tests.sweeps.execution.worker.test_evaluation import job_of as evaluation_of
@@ -82,3 +86,10 @@ def test_an_evaluation_leaves_the_directory_as_it_was(
     driver = Driver(Job(evaluations=(evaluation_of(tmp_path),)))
     InlineEngine(EngineSetting(tmp_path / "log", print)).run(driver, driver, num_concurrent=1)
     assert Path.cwd() == tmp_path
+
+
+@pytest.mark.parametrize("root", ["~/pictures", "pictures", "/pictures"])
+def test_workers_get_an_absolute_data_root(monkeypatch: pytest.MonkeyPatch, root: str) -> None:
+    monkeypatch.setenv("CAPSWEEP_DATA", root)
+    prepare_data(cast(GrowingDefinition, SimpleNamespace(data_sets=list)))
+    assert os.environ["CAPSWEEP_DATA"] == str(Path.cwd() / Path(root).expanduser())

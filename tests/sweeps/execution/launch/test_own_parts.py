@@ -47,7 +47,7 @@ def test_a_bug_is_bad_input_with_its_line(tmp_path: Path, cache: Path) -> None:
     [
         ("        while True: pass\n", "took too long", 3),
         ("        import os; os._exit(7)\n", "ended with code 7", 60),
-        ("        import ctypes; ctypes.string_at(0)\n", "was killed by SIGSEGV", 60),
+        ("        import ctypes; ctypes.string_at(1)\n", "was killed by SIGSEGV", 60),
     ],
 )
 def test_the_launch_goes_on_without_a_check_that_does_not_end(
