@@ -128,6 +128,7 @@ def facts_of(data: DataSet, splits: DataSplits) -> DataFacts:
         *_single_images(data, splits),
         *_unlike_pixels(data, splits),
         *_several_labels(data, splits, digests),
+        *_shared_objects(data, splits),
         *_shared_images(data, digests),
     ]
     return DataFacts(counts, tuple(notes), _fingerprint(splits, digests))
@@ -530,6 +531,21 @@ def _several_labels(
             f"{f', under {names[0]} and {names[1]}' if names else ''}. At most one label of an "
             f"image is right: keep that one."
         )
+
+
+def _shared_objects(data: DataSet, splits: DataSplits) -> Iterator[str]:
+    """Yield a note for validation and test where they have numbers of objects of training."""
+    for name, images in [*_named(splits)][1 : len(_MAIN)]:
+        if images.objects is None or splits.train.objects is None:
+            continue
+        objects = images.objects.unique()
+        if num_shared := int(torch.isin(objects, splits.train.objects).sum()):
+            yield (
+                f"{num_shared:,} of the {len(objects):,} numbers of objects in "
+                f"{_place(data, name)} are in the training split too. Where they are the same "
+                f"objects, its errors are no errors on new ones, which \N{PLUS-MINUS SIGN} is for: "
+                f"put all images of an object into one split."
+            )
 
 
 def _repeated(digests: list[bytes]) -> list[list[int]]:

@@ -176,6 +176,11 @@ class Learner:
         """Return the names of the parameters that the last step gave no gradient."""
         return [name for name, p in self.network.named_parameters() if p.grad is None]
 
+    def without_optimiser(self) -> list[str]:
+        """Return the names of the parameters that the optimiser does not move."""
+        moved = {id(p) for group in self.optimiser.param_groups for p in group["params"]}
+        return [name for name, p in self.network.named_parameters() if id(p) not in moved]
+
     def move(self, moment: Moment) -> None:
         """Move the weights along their gradients."""
         self.set_rate(moment)

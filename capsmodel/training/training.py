@@ -232,6 +232,10 @@ class Training:
         """Return the weights that the last step gave no gradient, so that none moves them."""
         return self._learner.without_gradient()
 
+    def without_optimiser(self) -> list[str]:
+        """Return the weights that the optimiser does not move."""
+        return self._learner.without_optimiser()
+
     def __iter__(self) -> Iterator[EpochMetrics]:
         """Train the remaining epochs and yield the metrics of each.
 

@@ -47,7 +47,7 @@ from sweeps.execution.culprit import culprit
 from sweeps.execution.plan.changes import Changes
 from sweeps.execution.plan.definition import Launchable, changed_sweep
 from sweeps.records.errors import BadInput
-from sweeps.records.plain_text import image_counts_text
+from sweeps.records.plain_text import image_counts_text, listed
 
 _NUM_IMAGES = 8
 _NUM_EVALUATED = 64
@@ -355,10 +355,17 @@ def _trained(case: Case, splits: DataSplits) -> Trained:
     with _errors(f"{case.title} cannot be trained"):
         check_stopping(config, splits.validation)
     training = _stepped(case, few)
+    with _errors(f"{case.title} cannot predict"):
+        _check_same_again(training.trained(), few.validation.images)
     with _errors(f"{case.title} cannot be trained"):
         _check_labels_unused(config, training, few.validation)
         training.warnings()
         training.test()
+        if names := training.without_optimiser():
+            raise ValueError(
+                f"The optimiser '{config.optimiser.kind}' does not move {_listed(names)}: hand all "
+                f"parameters that build gets to PyTorch's optimiser, with a rate of 0 if need be."
+            )
         if names := training.without_gradient():
             raise ValueError(_no_gradient(config, names))
     with _errors(f"{case.title} cannot be saved and restored"), TemporaryDirectory() as folder:
@@ -393,14 +400,15 @@ def _stepped(case: Case, few: DataSplits) -> Training:
 
 
 def _no_gradient(config: TrainingConfig, names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    named = ", ".join(f"'{name}'" for name in names[:_MOST_NAMES]) + f" and {more} more" * (
-        more > 0
-    )
     return (
-        f"The model '{config.model.kind}' has weights without a gradient: {named}. No step moves "
-        f"them, and no checkpoint restores them: use them, remove them, or make them buffers."
+        f"The model '{config.model.kind}' has weights without a gradient: {_listed(names)}. No "
+        f"step moves them, and no checkpoint restores them: use them, remove them, or make them "
+        f"buffers."
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return listed([f"'{name}'" for name in names], _MOST_NAMES)
 
 
 def _check_fewer_images(case: Case, trained: Trained, images: Tensor) -> None:
@@ -411,6 +419,19 @@ def _check_fewer_images(case: Case, trained: Trained, images: Tensor) -> None:
         check_alone(trained, images, len(images) // 2)
     with _errors(f"{case.title} cannot predict one image alone", blames_returns=False):
         check_alone(trained, images, 1)
+
+
+def _check_same_again(trained: Trained, images: Tensor) -> None:
+    """Check that a network predicts the same for the same images.
+
+    Raises:
+        ValueError: If it does not.
+    """
+    if not torch.equal(trained.predict(images).lengths, trained.predict(images).lengths):
+        raise ValueError(
+            "it predicts something else for the same images when it is asked again: a part keeps "
+            "what it computed in another call, or draws random numbers outside training"
+        )
 
 
 def _check_labels_unused(config: TrainingConfig, training: Training, images: Images) -> None:

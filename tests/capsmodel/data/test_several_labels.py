@@ -101,3 +101,26 @@ def test_an_image_of_several_labels_is_noted(
 
 def test_copies_of_one_label_are_not_noted() -> None:
     assert notes_of(Repeated(labels=(4,) * 20)) == ""
+
+
+class Written(Digits):
+    """The digits by so many writers, who are numbered anew in each split or not."""
+
+    kind: Any = "written"
+    first_of_test: int = 0
+
+    def load(self, device: str | torch.device) -> DataSplits:
+        splits = super().load(device)
+        train, test = (
+            replace(images, objects=first + torch.arange(len(images)) % 9)
+            for images, first in ((splits.train, 0), (splits.test, self.first_of_test))
+        )
+        return replace(splits, train=train, test=test)
+
+
+@pytest.mark.parametrize(("first", "shared"), [(0, 9), (5, 4), (9, 0)])
+def test_objects_of_training_that_are_in_the_test_are_counted(first: int, shared: int) -> None:
+    notes = notes_of(Written(first_of_test=first))
+    counted = f"{shared} of the 9 numbers of objects in the test split of data 'written' are in the"
+    assert (counted in notes) == bool(shared)
+    assert ("numbers of objects" in notes) == bool(shared)

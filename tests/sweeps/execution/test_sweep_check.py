@@ -147,7 +147,30 @@ OUTPUTS = "return Outputs(torch.sigmoid(logits), None)"
 FLAT = "self.dense(images.flatten(1))"
 SHARES = "torch.softmax(logits, dim=2)"
 # What is replaced, by what, and words of the error; the line is that of the new text.
+AGAIN = "for the same images when it is asked again: a part keeps"
+OWN_OPTIMISER = """from functools import partial
+from capsmodel.optimisers import Adam
+class Few(Adam):
+    kind: Literal["few"] = "few"
+
+    def build(self, parameters):
+        return super().build(list(parameters)[:2])
+TrainingConfig = partial(TrainingConfig, optimiser=Few())
+of_parts = Sweep
+Sweep = lambda parts, **more: of_parts(parts=(*parts, Few), **more)
+"""
 BUGS = {
+    "a state between calls": (
+        "        return poses\n",
+        "        globals()['N'] = globals().get('N', 0) + 1; return poses / N\n",
+        AGAIN,
+    ),
+    "random numbers": ("        return poses\n", "        return poses * torch.rand(())\n", AGAIN),
+    "weights that the optimiser does not get": (
+        'SWEEP = Sweep(\n    name="mine",\n',
+        OWN_OPTIMISER + 'SWEEP = Sweep(\n    name="mine",\n',
+        "The optimiser 'few' does not move '",
+    ),
     "a wrong einsum": (
         'torch.einsum("bio,biop->bop", sh',
         'torch.einsum("boi,biop->bop", sh',
@@ -365,7 +388,10 @@ WITHOUT_LINE = {
         "an arm with an unknown setting",
         "a shape with its channels last, where no kernel fits its width",
         "a model whose gradient is cut",
+        "a state between calls",
+        "random numbers",
         "weights that nobody uses",
+        "weights that the optimiser does not get",
     ),
     *("a frozen layer", "a batch norm of PyTorch", "a convolution of PyTorch", "layers in a list"),
 }
