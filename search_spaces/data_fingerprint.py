@@ -18,13 +18,13 @@ from capsmodel.data import (
     DataFacts,
     DataSet,
     DataSplits,
-    NearTwins,
+    NearDuplicates,
     check_repeatable,
     facts_of,
     load_checked,
-    near_twins,
+    near_duplicate_notes,
+    near_duplicates,
     num_images,
-    twin_notes,
 )
 from capsmodel.data.archive import cache_folder
 from capsmodel.settings.parts import is_built_in
@@ -43,14 +43,14 @@ class _Remembered:
 
 
 @dataclass(frozen=True)
-class _RememberedTwins:
+class _RememberedDuplicates:
     schema_version: int
-    twins: tuple[NearTwins, ...]
+    duplicates: tuple[NearDuplicates, ...]
 
 
 _SCHEMA_VERSION = 2  # 1 had fewer notes
-_TWINS_VERSION = 1
-_TWINS_ADAPTER = TypeAdapter(_RememberedTwins)
+_DUPLICATES_VERSION = 1
+_DUPLICATES_ADAPTER = TypeAdapter(_RememberedDuplicates)
 _ADAPTER = TypeAdapter(_Remembered)
 _LOADED: dict[DataSet, DataFacts] = {}
 
@@ -99,8 +99,7 @@ def check_unchanged(data: DataSet, splits: DataSplits, fingerprint: str) -> Data
 
     Raises:
         ValueError: If `load()` gives something else at each call, or if they have another
-            fingerprint, which is then no longer remembered, so that
-            the next launch computes it.
+            fingerprint: it is forgotten, so that the next launch computes it anew.
     """
     declared, full_splits = _at_default_split(data), splits
     if data.is_of_user and declared != data:
@@ -127,19 +126,22 @@ def _own_load_text(data: DataSet) -> str:
     )
 
 
-def with_twins(data: DataSet, splits: DataSplits, facts: DataFacts) -> DataFacts:
+def with_near_duplicates(data: DataSet, splits: DataSplits, facts: DataFacts) -> DataFacts:
     """Return facts of loaded data with notes on copies across splits, of a user's data.
 
     They are sought once a fingerprint, as that takes some 14 seconds for 70,000 images.
     """
     if not data.is_of_user:
         return facts
-    twins = _twins_remembered(facts.fingerprint)
-    if twins is None:
-        twins = near_twins(splits)
-        place = _place_of_twins(facts.fingerprint)
-        _write(place, _TWINS_ADAPTER.dump_json(_RememberedTwins(_TWINS_VERSION, twins)))
-    return replace(facts, notes=(*facts.notes, *twin_notes(data, splits, twins)))
+    duplicates = _duplicates_remembered(facts.fingerprint)
+    if duplicates is None:
+        duplicates = near_duplicates(splits)
+        place = _place_of_duplicates(facts.fingerprint)
+        _write(
+            place,
+            _DUPLICATES_ADAPTER.dump_json(_RememberedDuplicates(_DUPLICATES_VERSION, duplicates)),
+        )
+    return replace(facts, notes=(*facts.notes, *near_duplicate_notes(data, splits, duplicates)))
 
 
 def _at_default_split(data: DataSet) -> DataSet:
@@ -158,7 +160,7 @@ def _facts(data: DataSet) -> DataFacts:
     if (facts := _remembered(data, before)) is None:
         data.prepare()
         splits = load_checked(data, "cpu")
-        facts = with_twins(data, splits, facts_of(data, splits))
+        facts = with_near_duplicates(data, splits, facts_of(data, splits))
         if before == _states(data):  # nothing was written meanwhile
             _remember(data, before, facts)
     return facts
@@ -220,12 +222,12 @@ def _forget(data: DataSet) -> None:
         _place(data).expanduser().unlink()
 
 
-def _twins_remembered(fingerprint: str) -> tuple[NearTwins, ...] | None:
+def _duplicates_remembered(fingerprint: str) -> tuple[NearDuplicates, ...] | None:
     with suppress(OSError, ValueError, RuntimeError):  # none, another version's, or no home folder
-        content = _place_of_twins(fingerprint).expanduser().read_bytes()
-        remembered = _TWINS_ADAPTER.validate_json(content)
-        if remembered.schema_version == _TWINS_VERSION:
-            return remembered.twins
+        content = _place_of_duplicates(fingerprint).expanduser().read_bytes()
+        remembered = _DUPLICATES_ADAPTER.validate_json(content)
+        if remembered.schema_version == _DUPLICATES_VERSION:
+            return remembered.duplicates
     return None
 
 
@@ -249,5 +251,5 @@ def _place(data: DataSet) -> Path:
     return cache_folder() / "fingerprints" / f"{name}.json"
 
 
-def _place_of_twins(fingerprint: str) -> Path:
-    return cache_folder() / "near_twins" / f"{fingerprint[:20]}.json"
+def _place_of_duplicates(fingerprint: str) -> Path:
+    return cache_folder() / "near_duplicates" / f"{fingerprint[:20]}.json"

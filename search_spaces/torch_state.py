@@ -5,21 +5,32 @@ They would change the results of all parts, those of capsmodel too, and no trial
 
 import ast
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 
 class _Setting(NamedTuple):
-    """A setting, PyTorch's functions that read and write it, and its value in a new process."""
+    """A setting, PyTorch's functions that read and write it, and its value in a new process.
+
+    Attributes:
+        also: Other functions that write it.
+    """
 
     name: str
     read: str
     write: str
     default: str
+    also: tuple[str, ...] = ()
 
 
 _SETTINGS = (
-    _Setting("default type", "get_default_dtype", "set_default_dtype", "torch.float32"),
+    _Setting(
+        "default type",
+        "get_default_dtype",
+        "set_default_dtype",
+        "torch.float32",
+        also=("set_default_tensor_type",),
+    ),
     _Setting("gradients", "is_grad_enabled", "set_grad_enabled", "True"),
     _Setting("default device", "get_default_device", "set_default_device", "cpu"),
     _Setting(
@@ -27,12 +38,9 @@ _SETTINGS = (
         "are_deterministic_algorithms_enabled",
         "use_deterministic_algorithms",
         "False",
+        also=("set_deterministic_debug_mode",),
     ),
 )
-_SETTERS = {
-    *("set_default_dtype", "set_default_tensor_type", "set_grad_enabled", "inference_mode"),
-    *("set_default_device", "use_deterministic_algorithms", "set_deterministic_debug_mode"),
-}
 
 
 def torch_state() -> Mapping[str, Any]:
@@ -61,17 +69,19 @@ def refuse_changes(before: Mapping[str, Any], text: str) -> None:
         raise ValueError(
             f"it sets PyTorch's {setting.name} to {str(now).removeprefix('torch.')} for all that "
             f"runs after it, and no trial key shows that: set it for single tensors, or in a "
-            f"`with` block{_place(text)}"
+            f"`with` block{_place(text, {setting.write, *setting.also})}"
         )
 
 
-def _place(text: str) -> str:
-    """Return the line of a file that sets something for the whole process, in words."""
-    names = ((node, getattr(node, "attr", getattr(node, "id", ""))) for node in _nodes(text))
-    lines = [node.lineno for node, name in names if name in _SETTERS]
-    return f" (line {min(lines)})" if lines else ""
-
-
-def _nodes(text: str) -> list[ast.Attribute | ast.Name]:
-    tree = ast.walk(ast.parse(text))
-    return [node for node in tree if isinstance(node, (ast.Attribute, ast.Name))]
+def _place(text: str, setters: Collection[str]) -> str:
+    """Return the first line of a file, outside of functions if any is, with one of the setters."""
+    tree = ast.parse(text)
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    inside = {id(node) for function in functions for node in ast.walk(function)}
+    named = [
+        (id(node) in inside, node.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Attribute, ast.Name))
+        and getattr(node, "attr", getattr(node, "id", "")) in setters
+    ]
+    return f" (line {min(named)[1]})" if named else ""

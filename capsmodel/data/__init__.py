@@ -14,8 +14,8 @@ from capsmodel.data.base import SplitIndices as SplitIndices
 from capsmodel.data.checks import DataFacts as DataFacts
 from capsmodel.data.checks import facts_of as facts_of
 from capsmodel.data.checks import load_checked as load_checked
+from capsmodel.data.checks import near_duplicate_notes as near_duplicate_notes
 from capsmodel.data.checks import num_images as num_images
-from capsmodel.data.checks import twin_notes as twin_notes
 from capsmodel.data.cifar import Cifar10 as Cifar10
 from capsmodel.data.cifar import Cifar100 as Cifar100
 from capsmodel.data.digits import Digits as Digits
@@ -26,8 +26,8 @@ from capsmodel.data.mnist import Mnist as Mnist
 from capsmodel.data.mnist_on_fashion import MnistOnFashion as MnistOnFashion
 from capsmodel.data.multi_mnist import MultiFashionMnist as MultiFashionMnist
 from capsmodel.data.multi_mnist import MultiMnist as MultiMnist
-from capsmodel.data.near_twins import NearTwins as NearTwins
-from capsmodel.data.near_twins import near_twins as near_twins
+from capsmodel.data.near_duplicates import NearDuplicates as NearDuplicates
+from capsmodel.data.near_duplicates import near_duplicates as near_duplicates
 from capsmodel.data.repeated_load import check_repeatable as check_repeatable
 from capsmodel.data.smallnorb import SmallNorb as SmallNorb
 from capsmodel.data.svhn import Svhn as Svhn

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from capsmodel.data.base import WHITE, DataSet, DataSplits, Images, train_share
-from capsmodel.data.near_twins import NearTwins
+from capsmodel.data.near_duplicates import NearDuplicates
 from capsmodel.data.unlike_pixels import unlike_pixels
 from capsmodel.metrics import percent
 from capsmodel.settings.parts import is_built_in
@@ -560,10 +560,12 @@ def _image_text(images: Images, index: int) -> str:
     return f"'{images.files[index]}'" if images.files else f"image {index}"
 
 
-def twin_notes(data: DataSet, splits: DataSplits, twins: Iterable[NearTwins]) -> Iterator[str]:
+def near_duplicate_notes(
+    data: DataSet, splits: DataSplits, duplicates: Iterable[NearDuplicates]
+) -> Iterator[str]:
     """Yield a note for each two splits of which one has changed copies of images of the other."""
     named = dict(_named(splits))
-    for of_split, original_split in product(twins, _MAIN[:2]):
+    for of_split, original_split in product(duplicates, _MAIN[:2]):
         pairs = [pair for pair in of_split.pairs if pair.original_split == original_split]
         if not (num := len(pairs)):
             continue
@@ -577,9 +579,10 @@ def twin_notes(data: DataSet, splits: DataSplits, twins: Iterable[NearTwins]) ->
             f"{_image_text(images, pair.image)} and {_image_text(originals, pair.original)}"
             for pair in pairs[:_NUM_NAMED]
         ]
-        are = "images of {} are nearly images" if num > 1 else "image of {} is nearly an image"
+        are = "images of {} are near-duplicates" if num > 1 else "image of {} is a near-duplicate"
         yield (
-            f"{num:,} {are.format(_place(data, of_split.split))} of the {original_split} split "
+            f"{num:,} {are.format(_place(data, of_split.split))} of images in the "
+            f"{original_split} split "
             f"({percent(num / of_split.num_compared):.2g} % of {of_split.num_compared:,}{counts}): "
             f"{'first ' * (num > 1)}{', '.join(names)}. An error on copies is too small: look at "
             f"them, and remove what was saved again, mirrored or moved"

@@ -19,9 +19,10 @@ _AT_ONCE = 1024
 def unlike_pixels(splits: Mapping[str, Images], train: Images) -> Iterator[str]:
     """Yield a sentence for each split with the figures in which it differs from training.
 
-    Of each image mean, share of black, smallest and largest pixel are taken. A mean of them over a
-    split differs where that is large beside how images of training differ, and sure for the number
-    of images. Fewer than 20 images, and images that are made when they are taken, are passed over.
+    Mean, share of black, smallest and largest pixel are computed for each image. A split is named
+    where their mean over its images is far from training's: many standard errors, and much of the
+    spread from image to image. Fewer than 20 images, and images that are made when they are taken,
+    are passed over.
 
     Args:
         splits: What a split is called -> its images.

@@ -255,8 +255,9 @@ class Training:
 
     def _differs_from_initial(self) -> bool:
         """Return whether any weight has moved from what the seed gave it, beyond rounding."""
-        initial = build_model(self.config).to_empty(device="cpu")
-        initial.initialise(self.seed)
+        with torch.random.fork_rng(devices=[]):  # a user's model may draw from the global one
+            initial = build_model(self.config).to_empty(device="cpu")
+            initial.initialise(self.seed)
         at_first = [parameter.detach() for parameter in initial.parameters()]
         rounding = torch.finfo(torch.float32).eps * max(float(p.abs().max()) for p in at_first)
         pairs = zip(self._learner.parameters, at_first, strict=True)

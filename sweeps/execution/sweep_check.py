@@ -11,8 +11,9 @@ import math
 import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,10 +29,10 @@ from capsmodel.metrics import EpochMetrics
 from capsmodel.search_range import Plain
 from capsmodel.settings.measures import parts_in
 from capsmodel.settings.parts import is_built_in
-from capsmodel.training.alone import check_alone, own_judges
+from capsmodel.training.batch_independence import check_batch_independence, own_judges
 from capsmodel.training.trained import Trained
 from capsmodel.training.training import Training, check_stopping
-from search_spaces.data_fingerprint import with_twins
+from search_spaces.data_fingerprint import with_near_duplicates
 from search_spaces.plans.search import Search
 from search_spaces.space.space import Space
 from search_spaces.sweep import Sweep
@@ -159,7 +160,7 @@ def check_import(source: str | None) -> None:
         CheckFailed: If it cannot be run.
     """
     if source is not None:
-        with _errors("", blames_returns=False):
+        with _errors("", blames_returns=False), redirect_stdout(StringIO()):  # printed before
             run_again(source)
 
 
@@ -216,7 +217,7 @@ def _results(sweep: Sweep) -> Iterator[Trying | Tried | CheckFailed]:
 
 
 def _changing_data(loaded: Mapping[DataSet, DataSplits], loaded_at: float) -> Iterator[CheckFailed]:
-    """Load data of a user's own class again; yield those that are something else.
+    """Load data of classes of the user's again; yield those that give something else.
 
     It is done last, in another second of the clock than the first time: a seed may be of it.
     """
@@ -331,7 +332,7 @@ def _loaded(data: DataSet) -> tuple[DataSplits, str]:
     with _errors(f"The data '{data.kind}' cannot be used"):
         data.prepare()
         splits = load_checked(data, "cpu")
-        facts = with_twins(data, splits, facts_of(data, splits))
+        facts = with_near_duplicates(data, splits, facts_of(data, splits))
     return splits, " ".join([f"{image_counts_text(facts.num_images)}.", *facts.notes])
 
 
@@ -416,9 +417,9 @@ def _check_fewer_images(case: Case, trained: Trained, images: Tensor) -> None:
     if not own_judges(case.config):
         return
     with _errors(f"{case.title} cannot predict half of a batch", blames_returns=False):
-        check_alone(trained, images, len(images) // 2)
+        check_batch_independence(trained, images, len(images) // 2)
     with _errors(f"{case.title} cannot predict one image alone", blames_returns=False):
-        check_alone(trained, images, 1)
+        check_batch_independence(trained, images, 1)
 
 
 def _check_same_again(trained: Trained, images: Tensor) -> None:

@@ -1,3 +1,4 @@
+import linecache
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents:
             for warning in _MLFLOW_WARNINGS:
                 item.add_marker(pytest.mark.filterwarnings(warning))
+
+
+@pytest.fixture(autouse=True)
+def _no_lines_of_other_tests() -> None:
+    """Forget the lines of sweep files: the tests of a process write many of one name."""
+    linecache.clearcache()
 
 
 @pytest.fixture(scope="module")

@@ -187,7 +187,7 @@ def _print_cells(status: "SweepStatus") -> None:
     for cell in status.cells:
         place = f"{plain(cell.cell.arm)}, seed {cell.cell.seed}"
         if cell.state == "running":
-            out.print(f"running: {place}, epoch {cell.epoch}{_on_gpu(cell)}{_standstill(cell)}")
+            out.print(f"running: {place}, epoch {cell.epoch}{_on_gpu(cell)}{_stall(cell)}")
         elif cell.is_evaluating:
             out.print(f"evaluating: {place}, {_made(status, cell.cell.trial_key)}")
         elif cell.reason:
@@ -216,12 +216,12 @@ def _on_gpu(cell: "CellStatus") -> str:
     return f", on GPU {plain(cell.gpu)}" + (f" (peak {size_text(peak)})" if peak else "")
 
 
-def _standstill(cell: "CellStatus") -> str:
+def _stall(cell: "CellStatus") -> str:
     """Return where a cell is that has no batch for long: ", no batch has ended for 75 s: ..."."""
-    from sweeps.execution.worker.stack_watch import standstill_text
+    from sweeps.execution.worker.stack_watch import stall_text
 
-    seconds = cell.standstill_seconds
-    return f", {plain(standstill_text(seconds, cell.line))}" if seconds else ""
+    seconds = cell.stalled_seconds
+    return f", {plain(stall_text(seconds, cell.line))}" if seconds else ""
 
 
 def _made(status: "SweepStatus", trial_key: str) -> str:

@@ -46,10 +46,10 @@ class WorkerStats:
         """Note which GPU the attempt uses, "" if none."""
         self._write(_GPU_START, _GPU_LINE % name.encode()[:60])
 
-    def note_line(self, line: str, standstill_seconds: int = 0) -> None:
+    def note_line(self, line: str, stalled_seconds: int = 0) -> None:
         """Note at which line the attempt is, and how long it has gone without a batch."""
         text = line.encode(errors="backslashreplace")[:240].decode(errors="ignore")
-        self._write(_PLACE_START, _PLACE_LINES % (standstill_seconds, text.encode()))
+        self._write(_PLACE_START, _PLACE_LINES % (stalled_seconds, text.encode()))
 
     def peak_memory_bytes(self) -> int | None:
         """Return the peak memory of the last attempt, None if unknown."""
@@ -67,7 +67,7 @@ class WorkerStats:
         """Return which GPU the last attempt uses, "" if none or unknown."""
         return self._text(_GPU_START, 60).strip()
 
-    def standstill_seconds(self) -> int:
+    def stalled_seconds(self) -> int:
         """Return how long the last attempt has gone without a batch, 0 while batches end."""
         return self._number_at(_PLACE_START) or 0
 

@@ -48,7 +48,7 @@ from sweeps.execution.view.disk_watch import DiskWatch
 from sweeps.execution.view.evaluation_watch import EvaluationWatch, evaluation_seconds
 from sweeps.execution.view.live_view import output_to_log, show_lines
 from sweeps.execution.view.notebook_view import show_progress
-from sweeps.execution.view.standstill_watch import StandstillWatch
+from sweeps.execution.view.stall_watch import StallWatch
 from sweeps.execution.worker.provenance import git_revision, package_versions
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.manifest import ManifestCell
@@ -161,8 +161,8 @@ def train(
     try:
         keys = _keys_with_training(progress.survey)
         evaluations = EvaluationWatch(progress.survey.storage, board, keys)
-        standstills = StandstillWatch(progress.survey.storage, board)
-        looks = (evaluations.look, standstills.look, lambda: load_for_report(board))
+        stalls = StallWatch(progress.survey.storage, board)
+        looks = (evaluations.look, stalls.look, lambda: load_for_report(board))
         with watching(recorder.keep_alive, *looks):
             started.engine.run(jobs, jobs, started.num_concurrent)
     except CannotGoOn as error:

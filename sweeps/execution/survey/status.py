@@ -176,7 +176,7 @@ def _unfilled_status(
             folder.epochs_done(),
             gpu=stats.gpu(),
             peak_gpu_bytes=stats.peak_gpu_bytes(),
-            standstill_seconds=stats.standstill_seconds(),
+            stalled_seconds=stats.stalled_seconds(),
             line=stats.line(),
         )
     if cell.trial_key in pending:

@@ -89,7 +89,7 @@ class CellStatus:
         gpu: GPU of a running one, "" if it uses none.
         warnings: What is unsound in its training so far, a sentence each.
         peak_gpu_bytes: What a running one has held of its GPU at most, None if that is not known.
-        standstill_seconds: How long a running one has gone without a batch, 0 while batches end.
+        stalled_seconds: How long a running one has gone without a batch, 0 while batches end.
         line: The line of code at which a running one was seen last, "" if that is not known.
     """
 
@@ -101,7 +101,7 @@ class CellStatus:
     gpu: str = ""
     peak_gpu_bytes: int | None = None
     warnings: tuple[str, ...] = ()
-    standstill_seconds: int = 0
+    stalled_seconds: int = 0
     line: str = ""
 
 

@@ -12,7 +12,7 @@ from search_spaces.user_code import line_of_frame
 from sweeps.execution.cells.worker_stats import WorkerStats
 from sweeps.execution.periodic import every
 
-STANDSTILL_SECONDS = 60.0
+STALL_SECONDS = 60.0
 _NOTE_SECONDS = 2.0  # each is a write to a disk that many machines may share
 _LONGER = 3.0  # than the longest batch so far, where that takes minutes
 
@@ -29,7 +29,7 @@ def stack_watch(stats: WorkerStats, log: TextIOBase) -> Generator["StackWatch"]:
 class StackWatch:
     """Notes at which line the thread that makes it is, and since when no batch has ended.
 
-    The first standstill is written to the log with the stack. It is no error: a batch may take
+    The first stall is written to the log with the stack. It is no error: a batch may take
     longer than a minute, and so may data that are read. Time in which the whole process was stopped
     does not count.
 
@@ -57,14 +57,14 @@ class StackWatch:
         frame = frames.get(self._thread)
         if frame is None:
             return
-        seconds, line = self._standstill_seconds(), str(line_of_frame(frame))
+        seconds, line = self._stalled_seconds(), str(line_of_frame(frame))
         self._stats.note_line(line, int(seconds))
         if seconds and not self._has_warned:
             self._has_warned = True
             stack = "".join(traceback.format_stack(frame))
-            self._log.write(f"{standstill_text(int(seconds), line)}\n{stack}")
+            self._log.write(f"{stall_text(int(seconds), line)}\n{stack}")
 
-    def _standstill_seconds(self) -> float:
+    def _stalled_seconds(self) -> float:
         """Return how long no batch has ended, 0 unless that is unusually long."""
         now, num = time.monotonic(), self.num_batches()
         if num != self._num_seen:
@@ -72,11 +72,11 @@ class StackWatch:
             self._num_seen, self._seconds = num, 0.0
         self._seconds += min(now - self._noted_at, 2 * _NOTE_SECONDS)
         self._noted_at = now
-        usual_seconds = max(STANDSTILL_SECONDS, _LONGER * self._longest_seconds)
+        usual_seconds = max(STALL_SECONDS, _LONGER * self._longest_seconds)
         is_usual = self._seconds < usual_seconds or self._stats.wanted_disk_bytes()
         return 0.0 if is_usual else self._seconds
 
 
-def standstill_text(seconds: int, line: str) -> str:
+def stall_text(seconds: int, line: str) -> str:
     """Return in words that no batch has ended, and where the trial is."""
     return f"no batch has ended for {seconds} s: the trial is at {line}"

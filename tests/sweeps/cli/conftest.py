@@ -1,6 +1,5 @@
 """What the tests of the command line share: a shell, and a store that was launched into."""
 
-import linecache
 import shutil
 from pathlib import Path
 
@@ -23,7 +22,6 @@ def shell(
 @pytest.fixture
 def forked_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fork the process of a check: a fresh one takes seconds to load torch."""
-    linecache.clearcache()  # it has mine.py of other tests
     monkeypatch.setattr("sweeps.execution.check_process.start", Forked)
 
 

@@ -1,4 +1,4 @@
-"""`check` loads data of a user's own class twice and names what differs."""
+"""`check` calls a user's `load()` twice and names what differs."""
 
 from pathlib import Path
 

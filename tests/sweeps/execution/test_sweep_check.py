@@ -492,6 +492,9 @@ def test_a_file_that_changes_torch_for_all_is_refused_with_its_line(
     tmp_path: Path, statement: str
 ) -> None:
     file, line = broken(tmp_path, "SWEEP = Sweep(", f"{statement}; SWEEP = Sweep(")
+    elsewhere = f"def inside():\n    with torch.inference_mode(): {statement}\n"
+    file.write_text(elsewhere + file.read_text())
+    line += 2
     failure = first_failure(file)
     assert STATES[statement] in str(failure)
     assert str(failure).endswith(f"(line {line}).")
@@ -538,7 +541,7 @@ def test_results_that_depend_on_the_batch_are_reported(tmp_path: Path, name: str
     file, _ = broken(tmp_path, before, after)
     failure = first_failure(file)
     assert failure
-    assert "depend on the images beside it" in str(failure)
+    assert "depend on the other images in the batch" in str(failure)
     assert f"the {part} '" in str(failure)
 
 

@@ -1,6 +1,5 @@
 """The queue hands out empty cells and reads from their folders what became of them."""
 
-import linecache
 from pathlib import Path
 
 import pytest
@@ -140,7 +139,6 @@ Stack (most recent call first):
 def test_a_killed_trial_is_reported_with_its_last_line(
     tmp_path: Path, earlier: str, crash: str, noted: str, expected: str
 ) -> None:
-    linecache.clearcache()  # it may have a mine.py of other tests
     scene = Scene(tmp_path / "cells", "a")
     folder = scene.folder("a")
     folder.log.write_text(earlier)

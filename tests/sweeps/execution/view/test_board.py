@@ -14,7 +14,7 @@ from sweeps.execution.sweep_log import SweepLog, last_launch, stored_entries
 from sweeps.execution.view import live_view as live
 from sweeps.execution.view.board import BestArm, Board
 from sweeps.execution.view.live_view import render, show_in_terminal, summary
-from sweeps.execution.view.standstill_watch import StandstillWatch
+from sweeps.execution.view.stall_watch import StallWatch
 from sweeps.records.sweep_log import TrialNoted
 from sweeps.records.trial_record import Outcome
 from sweeps.storage.locations import Storage
@@ -336,9 +336,9 @@ def test_the_terminal_is_given_back(tmp_path: Path, how: tuple[str, ...]) -> Non
     assert modes[0] == modes[1], "the umask says who may read it"
 
 
-def test_a_standstill_is_reported_once(tmp_path: Path, scene: Scene) -> None:
+def test_a_stall_is_reported_once(tmp_path: Path, scene: Scene) -> None:
     storage = Storage(tmp_path)
-    watch = StandstillWatch(storage, scene.board)
+    watch = StallWatch(storage, scene.board)
     for key in scene.keys[1:3]:
         begin(scene.board, key)
     stats = CellFolder(storage.cells, scene.keys[1]).stats

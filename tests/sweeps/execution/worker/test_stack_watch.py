@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import linecache
 import multiprocessing
 from pathlib import Path
 
@@ -34,11 +33,6 @@ HANGS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _no_lines_of_other_tests() -> None:
-    linecache.clearcache()
-
-
 def hang(text: str, seconds: float) -> None:
     """Run a text as the code of a sweep file."""
     names = {"__name__": MODULE_PREFIX + "0", "LONG": seconds}
@@ -50,7 +44,7 @@ def test_a_trial_whose_batches_do_not_end_is_logged_once_with_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     text, line = HANGS[name]
-    monkeypatch.setattr(stack_watch, "STANDSTILL_SECONDS", 0.1)
+    monkeypatch.setattr(stack_watch, "STALL_SECONDS", 0.1)
     monkeypatch.setattr(stack_watch, "_NOTE_SECONDS", 0.02)
     stats, log = WorkerStats(Folder(tmp_path)), io.StringIO()
     with stack_watch.stack_watch(stats, log):
@@ -62,7 +56,7 @@ def test_a_trial_whose_batches_do_not_end_is_logged_once_with_its_line(
     assert log.getvalue().count("no batch") == 1
 
 
-def test_batches_that_end_are_no_standstill_however_long_they_take(
+def test_batches_that_end_are_no_stall_however_long_they_take(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
@@ -74,11 +68,11 @@ def test_batches_that_end_are_no_standstill_however_long_they_take(
         now, num = float(second), min(second // 50, 7)  # the eighth batch never ends
         watch.num_batches = lambda num=num: num
         watch.note()
-        seen[second] = stats.standstill_seconds()
+        seen[second] = stats.stalled_seconds()
     assert [second for second, seconds in seen.items() if seconds] == list(range(490, 700, 10))
     now = 10_000.0  # the process was stopped for that long
     watch.note()
-    assert stats.standstill_seconds() - seen[690] == 20
+    assert stats.stalled_seconds() - seen[690] == 20
 
 
 KILLS = {

@@ -31,7 +31,7 @@ _BLOCK = 2**24  # numbers of 4 bytes at once
 _MOST_COMPARISONS = 1_000_000_000  # of two splits
 
 
-class NearTwin(NamedTuple):
+class NearDuplicate(NamedTuple):
     """An image that is a changed copy.
 
     Attributes:
@@ -49,7 +49,7 @@ class NearTwin(NamedTuple):
     is_moved: bool
 
 
-class NearTwins(NamedTuple):
+class NearDuplicates(NamedTuple):
     """The images of one split that are changed copies of images in the splits before it.
 
     Attributes:
@@ -61,7 +61,7 @@ class NearTwins(NamedTuple):
 
     split: str
     num_compared: int
-    pairs: tuple[NearTwin, ...]
+    pairs: tuple[NearDuplicate, ...]
 
 
 class _Originals:
@@ -103,46 +103,46 @@ class _Originals:
         return name, row - self._ends[part] + len(self._splits[name])
 
 
-def near_twins(splits: DataSplits) -> tuple[NearTwins, ...]:
+def near_duplicates(splits: DataSplits) -> tuple[NearDuplicates, ...]:
     """Return the changed copies of images in the splits before; equal images are none.
 
     Validation images are compared with training images, those of tests with both. Takes 14 seconds
-    on two cores for 70,000 images of 28 x 28, and some 200 MB beside the data.
+    on two cores for 70,000 images of 28 x 28, and some 200 MB in addition to the data.
     """
     if splits.train.labels.is_meta:
         return ()
     of_both = _Originals(training=splits.train, validation=splits.validation)
     tests = {"test": splits.test, **splits.extra_tests}
     return (
-        _twins("validation", splits.validation, _Originals(training=splits.train)),
-        *(_twins(name, images, of_both) for name, images in tests.items()),
+        _duplicates("validation", splits.validation, _Originals(training=splits.train)),
+        *(_duplicates(name, images, of_both) for name, images in tests.items()),
     )
 
 
-def _twins(split: str, images: Images, originals: _Originals) -> NearTwins:
+def _duplicates(split: str, images: Images, originals: _Originals) -> NearDuplicates:
     num_compared = max(1, min(len(images), _MOST_COMPARISONS // len(originals)))
     compared = torch.linspace(0, len(images) - 1, num_compared, dtype=torch.float64).long()
     size = max(1, _BLOCK // max(len(originals), _NUM_CANDIDATES * originals.num_pixels))
     pairs = (
         pair
         for rows in compared.split(size)
-        for pair in _twins_of(rows, images.take(rows).images, originals)
+        for pair in _duplicates_of(rows, images.take(rows).images, originals)
     )
-    return NearTwins(split, num_compared, tuple(pairs))
+    return NearDuplicates(split, num_compared, tuple(pairs))
 
 
-def _twins_of(
+def _duplicates_of(
     rows: Int[Tensor, " block"],
     images: Float[Tensor, "block channels height width"],
     originals: _Originals,
-) -> Iterator[NearTwin]:
+) -> Iterator[NearDuplicate]:
     as_they_are, mirrored = _copied(images, originals), _copied(images.flip(-1), originals)
     for index, row in enumerate(rows.tolist()):
         is_mirrored = index not in as_they_are
         if copied := mirrored.get(index) if is_mirrored else as_they_are[index]:
             original, is_moved = copied
             if not torch.equal(originals.take(torch.tensor([original]))[0], images[index]):
-                yield NearTwin(row, *originals.place(original), is_mirrored, is_moved)
+                yield NearDuplicate(row, *originals.place(original), is_mirrored, is_moved)
 
 
 def _copied(

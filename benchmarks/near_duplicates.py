@@ -1,6 +1,6 @@
 r"""How many copies across splits are found, how many pairs are false, and how long it takes.
 
-    python benchmarks/near_twins.py near_twins.md near_twins.png
+    python benchmarks/near_duplicates.py near_duplicates.md near_duplicates.png
 
 Of MNIST, Fashion-MNIST and scikit-learn's digits, copies of training images are put in the place of
 test images: saved again, with noise, mirrored, moved by a pixel. The share that is found is that of
@@ -20,7 +20,15 @@ import torch
 from PIL import Image, ImageDraw
 from torch import Tensor
 
-from capsmodel.data import DataSplits, Digits, FashionMnist, Images, Mnist, NearTwins, near_twins
+from capsmodel.data import (
+    DataSplits,
+    Digits,
+    FashionMnist,
+    Images,
+    Mnist,
+    NearDuplicates,
+    near_duplicates,
+)
 
 NUM_COPIES = 1000
 NUM_DRAWN = 16  # pairs of a data set
@@ -69,7 +77,7 @@ def share_found(splits: DataSplits, change: Callable[[Tensor], Tensor]) -> float
     with_copies = replace(splits, test=copies, validation=splits.validation.take(slice(1)))
     found = {
         (pair.image, pair.original)
-        for pair in near_twins(with_copies)[1].pairs
+        for pair in near_duplicates(with_copies)[1].pairs
         if pair.original_split == "training"
     }
     return sum((image, original) in found for image, original in enumerate(drawn.tolist())) / num
@@ -82,20 +90,20 @@ class Measured:
     Attributes:
         name: Of the data set.
         splits: Its images.
-        twins: What was found in it as it is published.
+        duplicates: What was found in it as it is published.
         seconds: How long that took, of one processor.
         shares: Change -> share of its copies that was found.
     """
 
     name: str
     splits: DataSplits
-    twins: tuple[NearTwins, ...]
+    duplicates: tuple[NearDuplicates, ...]
     seconds: float
     shares: dict[str, float]
 
     def row(self) -> str:
         """Return the row of the table."""
-        counts = " | ".join(f"{len(of_split.pairs)}" for of_split in self.twins)
+        counts = " | ".join(f"{len(of_split.pairs)}" for of_split in self.duplicates)
         shares = " | ".join(f"{share:.3f}" for share in self.shares.values())
         return f"| {self.name} | {self.seconds:.1f} | {shares} | {counts} |"
 
@@ -105,17 +113,17 @@ def measured(data: type[Mnist] | type[FashionMnist] | type[Digits]) -> Measured:
     torch.manual_seed(0)
     splits = data().load("cpu")
     started = time.process_time()
-    twins = near_twins(splits)
+    duplicates = near_duplicates(splits)
     seconds = time.process_time() - started
     shares = {name: share_found(splits, change) for name, change in CHANGES.items()}
-    return Measured(data.__name__, splits, twins, seconds, shares)
+    return Measured(data.__name__, splits, duplicates, seconds, shares)
 
 
 def pictures(result: Measured) -> Iterator[Image.Image]:
     """Yield pairs that were found in a data set: the image, its original below it."""
     splits = result.splits
     named = {"training": splits.train, "validation": splits.validation, "test": splits.test}
-    pairs = [(of_split.split, pair) for of_split in result.twins for pair in of_split.pairs]
+    pairs = [(of_split.split, pair) for of_split in result.duplicates for pair in of_split.pairs]
     for place in np.linspace(0, len(pairs) - 1, min(NUM_DRAWN, len(pairs))).astype(int):
         split, pair = pairs[place]
         original = named[pair.original_split].take(torch.tensor([pair.original])).images[0, 0]
@@ -143,8 +151,8 @@ def report(results: list[Measured], picture: str) -> str:
     lines = [
         "# Copies across splits: how many are found, and which pairs are false",
         "",
-        f"- `python benchmarks/near_twins.py`; PyTorch {torch.__version__}; peak of the process "
-        f"{peak:.1f} GB",
+        f"- `python benchmarks/near_duplicates.py`; PyTorch {torch.__version__}; peak of the "
+        f"process {peak:.1f} GB",
         "- seconds: of one processor, for all splits of the data set as it is published, compared "
         "once with one thread; two take half of it",
         f"- shares: of {NUM_COPIES:,} copies (360 of the digits), those found with their original",

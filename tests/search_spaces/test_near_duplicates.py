@@ -96,10 +96,12 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_changed_copies_of_training_images_are_noted(change: str, place: str) -> None:
     notes = facts_of_own_data(Copied(change=change, place=place)).notes
-    (note,) = (note for note in notes if "nearly" in note)
+    (note,) = (note for note in notes if "near-duplicate" in note)
     split = "the extra test 'more'" if place == "more" else f"the {place} split"
     counted = re.match(
-        rf"(\d+) images of {split} of data 'copied' are nearly images of the training split", note
+        rf"(\d+) images of {split} of data 'copied' are near-duplicates of images in the "
+        "training split",
+        note,
     )
     assert counted
     assert 0.95 * NUM_COPIES <= int(counted[1]) <= NUM_COPIES

@@ -1,4 +1,4 @@
-"""Whether a network judges each image on its own, whatever images lie beside it in a batch."""
+"""Whether a network's beliefs in an image are the same whatever other images are in its batch."""
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ def own_judges(config: TrainingConfig) -> tuple[Part, ...]:
     return tuple(part for part in parts if not is_built_in(type(part)))
 
 
-def check_alone(trained: Trained, images: Tensor, num_at_once: int) -> None:
+def check_batch_independence(trained: Trained, images: Tensor, num_at_once: int) -> None:
     """Check that beliefs in images are the same where fewer images are judged at once.
 
     A network that draws random numbers outside training is not compared: it draws others then.
@@ -39,7 +39,7 @@ def check_alone(trained: Trained, images: Tensor, num_at_once: int) -> None:
     if not difference <= _ROUNDING * whole.abs().amax():  # NaN is neither
         named = " or ".join(part.described() for part in own_judges(trained.config))
         raise ValueError(
-            f"The beliefs in an image depend on the images beside it in the batch: where fewer are "
+            f"The beliefs in an image depend on the other images in the batch: where fewer are "
             f"judged at once they differ by {float(difference):.2g}. Look in {named} for mean(0), "
             f"std(0) and whatever else joins images, the first axis: each must be judged alone."
         )

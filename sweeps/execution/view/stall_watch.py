@@ -2,12 +2,12 @@
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.view.board import Board
-from sweeps.execution.worker.stack_watch import standstill_text
+from sweeps.execution.worker.stack_watch import stall_text
 from sweeps.storage.locations import Storage
 
 
-class StandstillWatch:
-    """Reads what the workers note, and reports each standstill to the board once.
+class StallWatch:
+    """Reads what the workers note, and reports each stall to the board once.
 
     Args:
         storage: Where the cells of a launch are.
@@ -24,7 +24,7 @@ class StandstillWatch:
         for trial in self._board.snapshot():
             key = trial.cell.trial_key
             stats = CellFolder(self._storage.cells, key).stats
-            if key not in self._reported and (seconds := stats.standstill_seconds()):
+            if key not in self._reported and (seconds := stats.stalled_seconds()):
                 self._reported.add(key)
-                sentence = standstill_text(seconds, stats.line())
+                sentence = stall_text(seconds, stats.line())
                 self._board.say(f"{trial.cell.arm}, seed {trial.cell.seed}: {sentence}")
