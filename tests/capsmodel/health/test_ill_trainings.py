@@ -144,3 +144,19 @@ def test_no_layer_of_a_training_that_learns_is_called_unmoved() -> None:
     assert [*training]
     assert training.warnings() == ()
     assert math.isfinite(training.history[0].train_loss)
+
+
+def test_alarms_draw_nothing_from_the_global_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    training = Training(small_config(data=Digits(), stopping=FixedEpochs(epochs=1)), seed=0)
+    next(iter(training))
+    network = type(training.trained().network)
+    initialise = network.initialise
+
+    def drawing(self: Any, seed: int) -> None:
+        torch.rand(1)  # as a user's model may
+        initialise(self, seed)
+
+    monkeypatch.setattr(network, "initialise", drawing)
+    before = torch.random.get_rng_state()
+    training.warnings()
+    assert torch.equal(torch.random.get_rng_state(), before)
