@@ -234,7 +234,8 @@ def eight_bits(values: Shaped[np.ndarray, "*any"], white: int | None) -> UInt8[n
     smallest, largest = int(values.min()), int(values.max())
     if smallest < 0 or largest > white:
         raise ValueError(
-            f"its values must be 0 to {white}, which is white, got {smallest} to {largest}"
+            f"it has values from {smallest} to {largest}, and white is {white}; declare the bits "
+            f"of the largest value, or leave bits out"
         )
     return np.rint(np.arange(white + 1) * (_BYTE / white)).astype(np.uint8)[values]
 

@@ -195,9 +195,9 @@ class UserFiles(DataSet, ABC):
         """Yield which value was taken as white, where that is not the largest of its type."""
         if self.white and not self.bits:
             yield (
-                f"No value in the images of data '{self.kind}' is above {self.white}, so that "
-                f"{self.white} is taken as white: declare the bits of a value if they are others, "
-                f"bits=8."
+                f"No value in the images of data '{self.kind}' is above {self.white}, so "
+                f"{self.white} is taken as white. If white is another value, declare its bits, "
+                f"such as bits=8."
             )
 
     def load(self, device: str | torch.device) -> DataSplits:

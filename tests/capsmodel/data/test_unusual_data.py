@@ -143,7 +143,7 @@ BEYOND: list[Make] = [
 
 @pytest.mark.parametrize(("make", "most"), [*zip(BEYOND, (1023, 127, 1023, 127), strict=True)])
 def test_values_beyond_the_declared_bits_are_refused(tmp_path: Path, make: Make, most: int) -> None:
-    assert f"0 to {most}" in refusal_of(lambda: make(tmp_path))
+    assert f"white is {most}; declare the bits" in refusal_of(lambda: make(tmp_path))
 
 
 FULL: list[Make] = [
