@@ -13,6 +13,8 @@ from capsmodel.models.heinsen_net import HeinsenNet as HeinsenNet
 from capsmodel.models.homogeneous_capsnet import HomogeneousCapsNet as HomogeneousCapsNet
 from capsmodel.models.inverted_attention_net import InvertedAttentionNet as InvertedAttentionNet
 from capsmodel.models.matrix_capsnet import MatrixCapsNet as MatrixCapsNet
+from capsmodel.models.outputs_of import Returns as Returns
+from capsmodel.models.outputs_of import as_outputs as as_outputs
 from capsmodel.models.self_routing_net import SelfRoutingNet as SelfRoutingNet
 
 MODELS = (
