@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from capsmodel.config import TrainingConfig as TrainingConfig
     from capsmodel.config import build_model as build_model
     from capsmodel.config import num_parameters as num_parameters
+    from capsmodel.losses import loss as loss
     from capsmodel.metrics import EpochMetrics as EpochMetrics
+    from capsmodel.models import model as model
     from capsmodel.settings.parts import OneOf as OneOf
     from capsmodel.settings.parts import Part as Part
     from capsmodel.settings.parts import Settings as Settings
@@ -31,6 +33,8 @@ __all__ = [
     "Training",
     "TrainingConfig",
     "build_model",
+    "loss",
+    "model",
     "num_parameters",
 ]
 
@@ -45,6 +49,8 @@ _HOMES = {
     "Training": "capsmodel.training.training",
     "TrainingConfig": "capsmodel.config",
     "build_model": "capsmodel.config",
+    "loss": "capsmodel.losses",
+    "model": "capsmodel.models",
     "num_parameters": "capsmodel.config",
 }
 

@@ -1,8 +1,11 @@
 """Random generators of a training, each decided by a seed and a purpose."""
 
 import hashlib
-from collections.abc import Sequence
+import random
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
+import numpy as np
 import torch
 
 
@@ -30,6 +33,29 @@ def reseed(generator: torch.Generator, stream: torch.Generator) -> None:
     """Seed a generator of `of_steps` from its stream, unless it is the stream itself."""
     if generator is not stream:
         generator.manual_seed(int(torch.randint(2**62, (), generator=stream)))
+
+
+@contextmanager
+def global_generators_seeded(seed: int, device: torch.device) -> Generator[None]:
+    """Seed the global generators of PyTorch, NumPy and Python in the block; then set them back.
+
+    Args:
+        seed: In [0, 2**62).
+        device: Whose generator is seeded besides that of the CPU.
+    """
+    others = (np.random.get_state(), random.getstate())
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.default_generator.manual_seed(seed)
+        if devices:
+            torch.cuda.manual_seed(seed)
+        np.random.seed(seed % 2**32)
+        random.seed(seed)
+        try:
+            yield
+        finally:
+            np.random.set_state(others[0])
+            random.setstate(others[1])
 
 
 def uniform(

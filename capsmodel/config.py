@@ -1,6 +1,6 @@
 """All settings that decide a training, as one tree of parts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
@@ -54,6 +54,15 @@ class TrainingConfig(Settings):
             with 10 instead of 23 binary digits on GPUs that can, and in full elsewhere. "bf16": in
             bfloat16, with 7 digits, as `torch.autocast` chooses them. Routings, losses, weights and
             their optimiser are in single precision in any case.
+        frozen: Names of layers or weights of the network that stay as they start: "backbone" is all
+            below it.
+        rate_factors: Names as in `frozen`, each with what the learning rate of its weights is
+            multiplied by: `[("backbone", 0.1)]`.
+        clip_norm: Largest Euclidean norm of the whole gradient; a longer one is scaled down to it
+            before the step. None leaves it.
+        accumulation: Parts in which a batch is computed one after the other, to spare memory. Their
+            gradients add up to that of the whole batch, but for layers that look at it as a whole,
+            as batch normalisation does.
 
     Example:
         >>> config = TrainingConfig(data="mnist", loss="spread", batch_size=64)
@@ -82,6 +91,10 @@ class TrainingConfig(Settings):
     stopping: Annotated[Stopping, OneOf(STOPPINGS)] = FixedEpochs()
     batch_size: Annotated[int, Field(ge=1), Choices(32, 64, 128, 256)] = 128
     precision: Precision = later("single")
+    frozen: tuple[str, ...] = later(())
+    rate_factors: tuple[tuple[str, Annotated[float, Field(gt=0)]], ...] = later(())
+    clip_norm: Annotated[float, Field(gt=0)] | None = later(None)
+    accumulation: Annotated[int, Field(ge=1)] = later(1)
 
     if TYPE_CHECKING:  # the fields say what is held, this says what is taken
 
@@ -96,6 +109,10 @@ class TrainingConfig(Settings):
             stopping: Stopping | str = ...,
             batch_size: int = ...,
             precision: Precision = ...,
+            frozen: Sequence[str] = ...,
+            rate_factors: Sequence[tuple[str, float]] = ...,
+            clip_norm: float | None = ...,
+            accumulation: int = ...,
         ) -> None: ...
 
     @classmethod
@@ -204,7 +221,7 @@ def num_multiply_adds(config: TrainingConfig) -> int:
     """Return the multiply-adds of a forward pass of one image, its decoder included.
 
     Those of matrix products and convolutions; what is done value by value is left out. Neither data
-    nor weights are allocated, and no number is computed.
+    nor weights are allocated, and no number is computed, but for a foreign module.
 
     Raises:
         Exception: Whatever the network raises, as one that looks at numbers has none here.
@@ -242,7 +259,8 @@ def _num_multiply_adds(model: Model, shape: ImageShape, num_classes: int, task: 
 
     is_one_class = task.label_form == "class"
     network = _on_meta(model, shape, num_classes).eval()
-    with torch.device("meta"), FlopCounterMode(display=False) as counter:
+    device = next((p.device for p in network.parameters()), torch.device("meta"))
+    with device, FlopCounterMode(display=False) as counter:
         classes = torch.zeros(1 if is_one_class else (1, num_classes))
         drawn = task.drawn(classes.long() if is_one_class else classes.bool())
         network(torch.zeros(1, *shape), drawn, torch.Generator())

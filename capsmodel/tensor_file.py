@@ -16,7 +16,19 @@ from torch import Tensor
 
 _METADATA_KEY = "capsmodel"
 _MAX_HEADER_BYTES = 1 << 26
-_DTYPES = {"F32": torch.float32, "U8": torch.uint8}
+_DTYPES = {
+    "F32": torch.float32,
+    "U8": torch.uint8,
+    # of the buffers of others' networks
+    "BOOL": torch.bool,
+    "I8": torch.int8,
+    "I16": torch.int16,
+    "I32": torch.int32,
+    "I64": torch.int64,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "F64": torch.float64,
+}
 
 
 class TensorSpec(NamedTuple):

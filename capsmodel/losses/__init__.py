@@ -4,6 +4,8 @@ from capsmodel.losses.base import ClassWeightedLoss as ClassWeightedLoss
 from capsmodel.losses.base import Loss as Loss
 from capsmodel.losses.base import LossModule as LossModule
 from capsmodel.losses.cross_entropy import CrossEntropy as CrossEntropy
+from capsmodel.losses.function_loss import FunctionLoss as FunctionLoss
+from capsmodel.losses.function_loss import loss as loss
 from capsmodel.losses.margin import MARGIN_SCHEDULES as MARGIN_SCHEDULES
 from capsmodel.losses.margin import ConstantMargins as ConstantMargins
 from capsmodel.losses.margin import LinearMargins as LinearMargins

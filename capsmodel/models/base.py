@@ -78,10 +78,14 @@ class Network(SetModule):
     Attributes:
         checkpointing: Whether what is `recomputable` is computed anew in the backward pass, to
             spare memory. It changes no number. A compiler decides for itself what is kept.
+        can_be_captured: Whether a CUDA graph can hold a step of it.
+        has_own_loss: Whether a training asks `training_loss` in place of a loss.
         image_shape: Channels, height and width that it is built for; None where it takes any.
     """
 
     checkpointing: bool = False
+    can_be_captured: ClassVar[bool] = True
+    has_own_loss: bool = False
     image_shape: tuple[int, int, int] | None = None
 
     def __init__(
@@ -144,6 +148,21 @@ class Network(SetModule):
         """
         del outputs
         return images.new_zeros(())
+
+    def training_loss(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        labels: Integer[Tensor, "batch *several"],
+        generator: torch.Generator,
+    ) -> Float[Tensor, ""]:
+        """Return the network's own loss, mean over the images. It is asked if `has_own_loss`.
+
+        Args:
+            images: As of `forward`.
+            labels: The true classes.
+            generator: Source of all chance of the pass.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no loss of its own.")
 
     def decode(
         self, poses: Float[Tensor, "batch classes pose"], labels: Integer[Tensor, "batch *several"]

@@ -71,7 +71,7 @@ class StepInTensors:
         """Take the step that is prepared."""
         loss = self.learner.differentiate(self.batch, cast(float, self.progress))
         norms = self.learner.gradient_norms()
-        self.learner.optimiser.step()
+        self.learner.step()
         return Taken(loss, norms)
 
 
@@ -94,7 +94,8 @@ class CapturedSteps:
         """
         self.learner = learner
         self._num_warm = 0
-        self._is_possible = is_wanted and learner.device.type == "cuda"
+        is_possible = learner.device.type == "cuda" and learner.network.can_be_captured
+        self._is_possible = is_wanted and is_possible
         self._step: StepInTensors | None = None
         self._graph: torch.cuda.CUDAGraph | None = None
         self._taken: Taken | None = None

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from capsmodel import tensor_file
 from capsmodel.chance import of_steps, reseed, stream
@@ -20,7 +20,7 @@ from capsmodel.schedules import Number
 from capsmodel.settings.measures import parts_in
 from capsmodel.settings.parts import is_built_in
 from capsmodel.tensor_file import TensorSpec
-from capsmodel.training.precision import multiplied_in, outputs_in
+from capsmodel.training.precision import computed_in, multiplied_in, outputs_in
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE, evaluation_chance
 from capsmodel.training.untouched import (
     check_lengths,
@@ -30,6 +30,12 @@ from capsmodel.training.untouched import (
     refuse_writing,
     state_of,
     tensors_of,
+)
+from capsmodel.training.weight_groups import (
+    RATE_FACTOR,
+    freeze,
+    set_rate_factors,
+    trained_parameters,
 )
 
 _PICKED_BATCHES = 8
@@ -77,7 +83,8 @@ class Learner:
         seed: Seed of all random numbers.
         device: Device of everything but the random streams.
         network: The network.
-        parameters: Its parameters, in its order: to look for them takes a fiftieth of a small step.
+        parameters: Those that are trained, in the order of the optimiser's groups: to look for them
+            takes a fiftieth of a small step.
         has_own_parts: Whether any part is a user's, and none of its code may touch what it is
             judged by.
         optimiser: Optimiser of its weights.
@@ -100,9 +107,10 @@ class Learner:
         self.network = build_model(config)
         self.network.to_empty(device="cpu").initialise(seed)
         self.network.to(device)
-        self.parameters = tuple(self.network.parameters())
+        freeze(self.network, config.frozen)
         self.has_own_parts = not all(is_built_in(type(part)) for part in parts_in(config))
-        self.optimiser = config.optimiser.build(self.parameters)
+        self.optimiser = config.optimiser.build(trained_parameters(self.network))
+        self.parameters = set_rate_factors(self.optimiser, self.network, config.rate_factors)
         self.chance = {name: stream(seed, name) for name in _STREAMS}
         self.drawn_from = of_steps(self.chance["routing"], device)
         self.num_batches = 0
@@ -135,16 +143,48 @@ class Learner:
         """
         for parameter in self.parameters:
             parameter.grad = None
-        with multiplied_in(self.config.precision, self.device):
-            judged = self.judge(batch, self.drawn_from, progress)
-            if not judged.class_loss.requires_grad:
-                raise ValueError(self._independent_loss())
-            judged.loss.backward()
-        return judged.loss.detach()
+        size = -(-len(batch) // self.config.accumulation)
+        losses: list[Tensor] = []
+        for start in range(0, len(batch), size):
+            part = batch if size >= len(batch) else batch.take(slice(start, start + size))
+            with multiplied_in(self.config.precision, self.device):
+                class_loss, loss = self._losses_of_step(part, progress)
+                if not class_loss.requires_grad:
+                    raise ValueError(self._independent_loss())
+                loss = loss if part is batch else loss * (len(part) / len(batch))
+                loss.backward()
+            losses.append(loss.detach())
+        return losses[0] if len(losses) == 1 else torch.stack(losses).sum()
+
+    def _losses_of_step(self, batch: Images, progress: Number) -> tuple[Tensor, Tensor]:
+        """Return the loss of the classes, and the whole loss, for images in training."""
+        if self.network.has_own_loss:
+            loss = self._own_loss(batch, self.drawn_from)
+            return loss, loss
+        judged = self.judge(batch, self.drawn_from, progress)
+        return judged.class_loss, judged.loss
+
+    def _own_loss(self, batch: Images, generator: torch.Generator) -> Tensor:
+        """Return the loss that the network itself computes.
+
+        Raises:
+            ValueError: If it is not one number.
+        """
+        with computed_in(self.config.precision, self.device):
+            loss: Any = self.network.training_loss(batch.images, batch.labels, generator)
+        if not isinstance(loss, Tensor) or loss.shape != () or not loss.is_floating_point():
+            raise ValueError(
+                f"training_loss of the model '{self.config.model.kind}' must return one number, "
+                f"the mean over the images, got {_given(loss)}."
+            )
+        return loss.float()
 
     def _independent_loss(self) -> str:
+        loss = f"The loss '{self.config.loss.kind}'"
+        if self.network.has_own_loss:
+            loss = f"training_loss of the model '{self.config.model.kind}'"
         return (
-            f"The loss '{self.config.loss.kind}' does not depend on the network's weights, so "
+            f"{loss} does not depend on the network's weights, so "
             f"nothing can be learned: compute it, and the outputs of the model "
             f"'{self.config.model.kind}', without detach(), item() and new tensors."
         )
@@ -166,34 +206,51 @@ class Learner:
 
         The parameters are those of `gradient_norms`, in their order.
         """
+        names = {parameter: name for name, parameter in self.network.named_parameters()}
         sizes: dict[str, list[int]] = {}
-        for name, parameter in self.network.named_parameters():
+        for parameter in self.parameters:
             if parameter.grad is not None:
-                sizes.setdefault(name.partition(".")[0], []).append(parameter.numel())
+                layer = names[parameter].removeprefix("module.").partition(".")[0]
+                sizes.setdefault(layer, []).append(parameter.numel())
         return sizes
 
     def without_gradient(self) -> list[str]:
         """Return the names of the parameters that the last step gave no gradient."""
-        return [name for name, p in self.network.named_parameters() if p.grad is None]
+        return [
+            name
+            for name, p in self.network.named_parameters()
+            if p.requires_grad and p.grad is None
+        ]
 
     def without_optimiser(self) -> list[str]:
         """Return the names of the parameters that the optimiser does not move."""
         moved = {id(p) for group in self.optimiser.param_groups for p in group["params"]}
-        return [name for name, p in self.network.named_parameters() if id(p) not in moved]
+        return [
+            name
+            for name, p in self.network.named_parameters()
+            if p.requires_grad and id(p) not in moved
+        ]
 
     def move(self, moment: Moment) -> None:
         """Move the weights along their gradients."""
         self.set_rate(moment)
+        self.step()
+
+    def step(self) -> None:
+        """Move the weights at the rate that is set, along the gradient or the clipped one."""
+        if self.config.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self.parameters, self.config.clip_norm)
         self.optimiser.step()
 
     def set_rate(self, moment: Moment) -> None:
         """Set the learning rate of the next step, in place where it is a tensor."""
         rate = self.config.optimiser.learning_rate_at(moment)
         for group in self.optimiser.param_groups:
+            of_group = rate * group.get(RATE_FACTOR, 1.0)
             if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(rate)
+                group["lr"].fill_(of_group)
             else:
-                group["lr"] = rate
+                group["lr"] = of_group
 
     def judge(self, batch: Images, generator: torch.Generator, progress: Number) -> Judged:
         """Return the network's outputs for unchanged images, and their loss.
@@ -209,6 +266,9 @@ class Learner:
         return self._with_loss(outputs, batch, progress)
 
     def _with_loss(self, outputs: Outputs, batch: Images, progress: Number) -> Judged:
+        if self.network.has_own_loss:
+            loss = self._own_loss(batch, evaluation_chance(self.seed))
+            return Judged(loss, loss, outputs)
         class_loss: Any = self.config.loss.judge(outputs, batch.labels, progress)
         if not isinstance(class_loss, Tensor) or class_loss.shape != ():
             raise ValueError(

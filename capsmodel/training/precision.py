@@ -1,7 +1,7 @@
 """The precision in which a training multiplies: in full, or faster with fewer digits."""
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -33,6 +33,13 @@ def multiplied_in(precision: Precision, device: torch.device) -> Generator[None]
             backend.fp32_precision = setting
 
 
+def computed_in(precision: Precision, device: torch.device) -> AbstractContextManager[Any]:
+    """Compute convolutions and matrix products in the block in the type that a precision says."""
+    if precision == "bf16":
+        return torch.autocast(device.type, torch.bfloat16)
+    return nullcontext()
+
+
 def outputs_in(
     precision: Precision,
     network: Network,
@@ -53,11 +60,9 @@ def outputs_in(
         generator: Of its random numbers.
         redrawn: Classes to draw of a network that is not told them; it says first what it believes.
     """
-    if precision != "bf16":
-        return _drawn_anew(network, network(images, drawn, generator), redrawn)
-    with torch.autocast(images.device.type, torch.bfloat16):
+    with computed_in(precision, images.device):
         outputs = _drawn_anew(network, network(images, drawn, generator), redrawn)
-    if not isinstance(outputs, Outputs):  # which the caller refuses by the model's name
+    if precision != "bf16" or not isinstance(outputs, Outputs):  # the caller refuses the latter
         return outputs
     fields = {
         name: value.float()

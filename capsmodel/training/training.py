@@ -258,9 +258,11 @@ class Training:
         with torch.random.fork_rng(devices=[]):  # a user's model may draw from the global one
             initial = build_model(self.config).to_empty(device="cpu")
             initial.initialise(self.seed)
-        at_first = [parameter.detach() for parameter in initial.parameters()]
-        rounding = torch.finfo(torch.float32).eps * max(float(p.abs().max()) for p in at_first)
-        pairs = zip(self._learner.parameters, at_first, strict=True)
+        at_first = {name: parameter.detach() for name, parameter in initial.named_parameters()}
+        largest = max(float(p.abs().max()) for p in at_first.values())
+        rounding = torch.finfo(torch.float32).eps * largest
+        now = self._learner.network.named_parameters()
+        pairs = [(value, at_first[name]) for name, value in now if value.requires_grad]
         # a weight that is no number has moved
         return not all(((now.detach().cpu() - p).abs() <= rounding).all() for now, p in pairs)
 

@@ -147,6 +147,8 @@ def test_modules_public_classes_and_functions_that_other_files_call_have_docstri
             place = f"{module_name(path)}.{getattr(node, 'name', '_')}"
             is_asked = isinstance(node, ast.ClassDef) and not node.name.startswith("_")
             is_asked |= isinstance(node, Function) and place in imported
+            decorators = getattr(node, "decorator_list", [])
+            is_asked &= "overload" not in map(ast.unparse, decorators)
             if is_asked and not ast.get_docstring(node):
                 silent.append(place)
     assert silent == []

@@ -267,26 +267,17 @@ def _take_first_step(config_text: str, source: str | None, name: str, device: st
     import torch
     from safetensors.torch import save
 
-    from capsmodel.chance import stream
-    from capsmodel.config import build_model
     from capsmodel.data import load_checked
-    from capsmodel.training.learner import presented
+    from capsmodel.training.learner import Learner, presented
 
     config = training_config(json.loads(config_text), source, name)
     with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
-        network = build_model(config)
-        network.to_empty(device="cpu").initialise(0)
-        network.to(device)
+        learner = Learner(config, 0, torch.device(device))
         few = load_checked(config.data, device).train.take(slice(_WARM_UP_IMAGES))
         few = presented(few, config.augmentation.plain)
-        optimiser = config.optimiser.build(tuple(network.parameters()))
-        drawn = config.data.task.drawn(few.labels)
-        outputs = network(few.images, drawn, stream(0, "warm-up"))
-        penalty = network.penalty(outputs, few.images if few.parts is None else few.parts)
-        loss = config.loss.judge(outputs, few.labels, 0.0) + penalty
-        loss.backward()
-        optimiser.step()
-        save({"loss": loss.detach()})
+        loss = learner.differentiate(few, 0.0)
+        learner.step()
+        save({"loss": loss})
 
 
 class PeakMemory:
