@@ -4,6 +4,7 @@ Readers of records need them without a network, so nothing here loads torch.
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -16,6 +17,7 @@ Unit = Literal["fraction", "nats", "count", "seconds"]
 Direction = Literal["smaller", "larger"]
 Split = Literal["train", "validation", "test"]
 METRIC_NAME = r"^[a-z][A-Za-z0-9_.\-]{0,199}$"
+_NAME_TEXT = "a name of letters, digits, _, . and - that begins with a small letter"
 
 
 class Coordinate(BaseModel):
@@ -57,7 +59,7 @@ class Metric(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: Annotated[str, StringConstraints(pattern=METRIC_NAME)]
+    name: Annotated[str, StringConstraints(pattern=METRIC_NAME), Field(description=_NAME_TEXT)]
     words: Annotated[str, StringConstraints(max_length=200)] = ""
     unit: Unit | None = None
     direction: Direction | None = "smaller"
@@ -185,6 +187,14 @@ def find_metric(name: str, declared: Iterable[Metric] = ()) -> Metric | None:
     if name.startswith(EVALUATION):
         return Metric(name=name, direction=None, split=None, moment="end")
     return None
+
+
+_NAME_OF_PART_METRIC = re.compile(r"validation_[a-z0-9_]{1,64}")
+
+
+def is_name_of_part_metric(name: str) -> bool:
+    """Return whether a name is one that a part may give to an epoch metric that it measures."""
+    return bool(_NAME_OF_PART_METRIC.fullmatch(name)) and find_metric(name) is None
 
 
 def metric_names(others: Iterable[str] = ()) -> list[str]:

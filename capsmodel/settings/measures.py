@@ -1,12 +1,10 @@
 """Metrics that the parts of a training measure after each epoch."""
 
-import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
-from capsmodel.metrics import Metric, find_metric
+from capsmodel.metrics import Metric, find_metric, is_name_of_part_metric
 from capsmodel.settings.parts import Part, Settings
-
-_OWN_NAME = re.compile(r"validation_[a-z0-9_]{1,64}")
 
 
 def parts_in(settings: Settings) -> Iterator[Part]:
@@ -26,9 +24,24 @@ def own_metrics(settings: Settings) -> tuple[Metric, ...]:
     Raises:
         ValueError: In one sentence, if one is not valid.
     """
-    declared = [metric for part in parts_in(settings) for metric in part.epoch_metrics]
+    declared = [metric for part in parts_in(settings) for metric in _metrics_of(type(part))]
     check_part_metrics(declared)
     return tuple(declared)
+
+
+def _metrics_of(part: type[Part]) -> tuple[Metric, ...]:
+    """Return the epoch metrics that a class declares.
+
+    Raises:
+        ValueError: If they are something else than a tuple of metrics.
+    """
+    declared: Any = part.epoch_metrics
+    if isinstance(declared, tuple | list) and all(isinstance(each, Metric) for each in declared):
+        return tuple(declared)
+    raise ValueError(
+        f"epoch_metrics of {part.__name__} must be a tuple of Metric, got {declared!r:.80}: write "
+        f"epoch_metrics = (Metric(name='validation_f1', unit='fraction', direction='larger'),)."
+    )
 
 
 def declared_metrics(base: Settings, parts: Iterable[type[Part]]) -> tuple[Metric, ...]:
@@ -40,7 +53,7 @@ def declared_metrics(base: Settings, parts: Iterable[type[Part]]) -> tuple[Metri
     metrics: dict[str, Metric] = {}
     for metric in (
         *own_metrics(base),
-        *(metric for part in parts for metric in part.epoch_metrics),
+        *(metric for part in parts for metric in _metrics_of(part)),
     ):
         if metrics.setdefault(metric.name, metric) != metric:
             raise ValueError(
@@ -79,7 +92,7 @@ def check_part_metrics(declared: Iterable[Metric]) -> None:
             raise ValueError(
                 f"The metric {metric.name} is built in and cannot be declared: choose another name."
             )
-        if not _OWN_NAME.fullmatch(metric.name):
+        if not is_name_of_part_metric(metric.name):
             raise ValueError(
                 f"The metric {metric.name} does not say in its name that it is of the validation "
                 f"images: call it validation_ and a word of small letters, digits and underlines."

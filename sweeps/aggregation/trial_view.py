@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from capsmodel.metrics import TEST_ERROR, VALIDATION_ERROR
+from capsmodel.metrics import TEST_ERROR, VALIDATION_ERROR, is_name_of_part_metric
 from sweeps.aggregation.rendering.notebook_pieces import (
     MOST_ROWS,
     Grid,
@@ -35,7 +35,8 @@ class TrialView:
 
     Attributes:
         config: Its full training config.
-        curve: Metric -> epoch -> value, of its losses and its validation error.
+        curve: Metric -> epoch -> value, of its losses, its validation error, and the metrics that
+            parts of the user's measured.
         weights: Where its weights lie (path or address), None where none are kept.
         evaluations: What was found of its network after its training.
     """
@@ -65,9 +66,15 @@ class TrialView:
             ("weights", self.weights or "none are kept"),
         ]
         rows = [[Shown(text) for text in _texts(*row)] for row in self.epochs()[-MOST_ROWS:]]
-        curve = Grid(_HEADINGS, rows, range(len(_HEADINGS)))
+        headings = ("epoch", *self.headings)
+        curve = Grid(headings, rows, range(len(headings)))
         folds = (folded("curve", curve.html) if rows else "", settings(self.config))
         return block(f"trial {record.trial_key}", facts(entries), *folds)
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """What the metrics of the curve are called, in its order."""
+        return tuple(name.replace("_", " ") for name in self.curve)
 
     def epochs(self) -> list[tuple[int, *tuple[float, ...]]]:
         """Return each epoch with its values in the order of the curve, NaN for a missing one."""
@@ -84,12 +91,17 @@ class TrialView:
         ]
 
 
-_HEADINGS = ("epoch", "train loss", "validation loss", "validation error")
-
-
-def _texts(epoch: int, train_loss: float, validation_loss: float, error: float) -> list[str]:
+def _texts(
+    epoch: int, train_loss: float, validation_loss: float, error: float, *others: float
+) -> list[str]:
     losses = (f"{train_loss:.5f}", f"{validation_loss:.5f}")
-    return [str(epoch), *losses, value_text(error, VALIDATION_ERROR)]
+    measured = (f"{value:.5g}" for value in others)
+    return [str(epoch), *losses, value_text(error, VALIDATION_ERROR), *measured]
+
+
+def measured_by_parts(record: TrialRecord) -> list[str]:
+    """Return the names of the epoch metrics in a record that parts of the user's measured."""
+    return sorted(name for name in record.metrics if is_name_of_part_metric(name))
 
 
 def show(
@@ -108,10 +120,11 @@ def show(
     """
     store = open_to_read(tracking_uri, storage)
     record = trial_of(trial, store)
+    metrics = (*EPOCH_METRICS, *measured_by_parts(record))
     return TrialView(
         record=record,
         config=store.config(record),
-        curve={name: store.histories([record], name)[record.trial_key] for name in EPOCH_METRICS},
+        curve={name: store.histories([record], name)[record.trial_key] for name in metrics},
         weights=store.location(record, ARTIFACT_WEIGHTS)
         if record.outcome is Outcome.FINISHED and store.holds(record, ARTIFACT_WEIGHTS)
         else None,

@@ -21,6 +21,7 @@ from capsmodel.metrics import (
     non_finite_words,
     trapezoid_weights,
 )
+from capsmodel.settings.messages import explain
 from capsmodel.stopping import FixedEpochs
 from capsmodel.training.training import Training, read_history
 from tests.capsmodel.small_config import small_config
@@ -154,6 +155,21 @@ def test_a_part_cannot_declare_what_it_is_not_asked_for(
     monkeypatch.setattr(Accurate, "epoch_metrics", (metric,))
     with pytest.raises(ValueError, match=sentence):
         small_config(loss=Accurate())
+
+
+def test_what_declares_no_metrics_says_what_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    for wrong in (("f1",), ACCURACY, "f1"):
+        monkeypatch.setattr(Accurate, "epoch_metrics", wrong)
+        with pytest.raises(
+            ValueError, match=r"epoch_metrics of Accurate must be a tuple of Metric, got .*: write "
+        ):
+            small_config(loss=Accurate())
+    with pytest.raises(ValidationError) as caught:
+        Metric(name="f1@0.5")
+    assert explain(caught.value) == (
+        "name must be a name of letters, digits, _, . and - that begins with a small letter, got "
+        "'f1@0.5'."
+    )
 
 
 def test_two_metrics_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ where its schema says so. No line of the package names it.
 """
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ import pytest
 
 from sweeps.aggregation.best_configs import best_configs
 from sweeps.aggregation.report import write_report
+from sweeps.aggregation.report.background import background
+from sweeps.aggregation.results.sweep_results import read_results
+from sweeps.aggregation.trial_view import show
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.execution.recorder.recorder import Recorder
@@ -190,6 +194,32 @@ def test_the_report_draws_and_tabulates_it_in_percent(
     assert "share that two guesses get right" in (folder / "grid.md").read_text()
     trials = {row["arm"]: float(row[NAME]) for row in rows(folder / "trials.csv")}
     assert trials == {arm: record.value(NAME) for arm, record in records.items()}
+
+
+def test_the_page_shows_it_of_a_sweep_that_declares_no_curve_of_it(
+    recorded: tuple[SweepDefinition, RecordStore],
+) -> None:
+    definition, store = recorded
+    manifest = definition.manifest
+    tables = tuple(table for table in manifest.tables if NAME not in table.curves)
+    declared = read_results(store, "guesses")
+    results = replace(declared, manifest=manifest.model_copy(update={"tables": tables}))
+    (section,) = (each for each in background(results) if each.name == NAME.replace("_", "-"))
+    assert section.title == "Share that two guesses get right, as a part of yours measures it"
+    assert section.figures
+    arms = {row[0].text: row[1].text for row in section.tables[0].rows}
+    for record in records_of(definition, store):
+        assert arms[record.arm] == f"{100 * record.value(NAME):.2f} %"
+
+
+def test_one_trial_shows_it_with_each_epoch(
+    recorded: tuple[SweepDefinition, RecordStore],
+) -> None:
+    definition, store = recorded
+    (record, *_) = records_of(definition, store)
+    view = show(record.trial_key, store)
+    assert view.headings[-1] == "validation top2 accuracy"
+    assert view.epochs()[-1][-1] == record.value(NAME)
 
 
 def test_a_search_for_it_ranks_the_larger_first(

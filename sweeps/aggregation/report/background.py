@@ -4,11 +4,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from statistics import mean, stdev
 from typing import Any
 
-from capsmodel.metrics import VALIDATION_ERROR
+from capsmodel.metrics import VALIDATION_ERROR, Metric
 from search_spaces.tables import CurvesFigure
 from sweeps.aggregation.rendering.contents import Section
+from sweeps.aggregation.rendering.notebook_pieces import value_text
 from sweeps.aggregation.rendering.table import (
     PLUS_MINUS,
     Cell,
@@ -71,6 +73,7 @@ def background(results: Results) -> tuple[Section, ...]:
     manifest, records = results.manifest, results.records
     return (
         *_curves(results),
+        *_part_metrics(results),
         _health(manifest, records),
         *definition_sections(manifest),
         _data(manifest, records),
@@ -85,6 +88,35 @@ def _curves(results: Results) -> Iterator[Section]:
     if not is_shown and finished_trials(manifest, results.records):
         made = make_curves(CurvesFigure(name="learning-curves"), results)
         yield replace(made, data=(), title="Learning curves: validation error over the epochs")
+
+
+def _part_metrics(results: Results) -> Iterator[Section]:
+    """Yield the curves of the metrics that parts of the user's measure, with their last values."""
+    manifest = results.manifest
+    shown = {metric for table in manifest.tables for metric in table.curves}
+    if not finished_trials(manifest, results.records):
+        return
+    for metric in manifest.metrics:
+        if metric.name not in shown:
+            name = metric.name.replace("_", "-")
+            made = make_curves(CurvesFigure(name=name, metric=metric.name), results)
+            table = _last_values(results, metric, name)
+            title = f"{metric.text[0].upper()}{metric.text[1:]}, as a part of yours measures it"
+            yield replace(made, data=(), tables=(table,), title=title)
+
+
+def _last_values(results: Results, metric: Metric, name: str) -> Table:
+    """Return the mean of a metric after the last epoch over the seeds of each arm."""
+    rows: list[tuple[str, ...]] = []
+    for arm in arms_as_trained(results.manifest, results.records):
+        counted = [trial for trial in arm.trials.values() if cell_state(trial) == "counted"]
+        values = [v for trial in counted if trial and (v := trial.value(metric)) is not None]
+        if values:
+            spread = f" ({value_text(stdev(values), metric)})" if len(values) > 1 else ""
+            text = f"{value_text(mean(values), metric)}{spread}"
+            rows.append((arm.arm.name, text, str(len(values))))
+    heading = "After the last epoch (sd)"
+    return _texts(name, metric.text, ("Arm", heading, "Seeds"), rows)
 
 
 def _health(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Section:

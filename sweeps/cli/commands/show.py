@@ -103,10 +103,13 @@ def print_trial(view: "TrialView") -> None:
     say(f"weights: {view.weights or 'none are kept'}")
     out.print(f"MLflow run: {record.record_id}")
     giving = ("train loss", "validation loss")
-    table = table_of("epoch", *giving, "validation error %", numbers=4, giving=giving)
-    for epoch, *losses, error in view.epochs():
-        numbers = [f"{loss:.5f}" for loss in losses]
-        table.add_row(str(epoch), *numbers, f"{VALIDATION_ERROR.shown(error):.2f}")
+    measured = view.headings[len(giving) + 1 :]
+    columns = ("epoch", *giving, "validation error %", *measured)
+    table = table_of(*columns, numbers=len(columns), giving=giving)
+    for epoch, train_loss, validation_loss, error, *others in view.epochs():
+        losses = (f"{train_loss:.5f}", f"{validation_loss:.5f}")
+        figures = (f"{VALIDATION_ERROR.shown(error):.2f}", *(f"{value:.5g}" for value in others))
+        table.add_row(str(epoch), *losses, *figures)
     out.print(table)
     out.print("config:")
     out.print(escape(json.dumps(view.config, indent=2)), soft_wrap=True)

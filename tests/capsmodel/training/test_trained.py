@@ -142,7 +142,7 @@ def test_weights_of_another_number_type_are_refused(tmp_path: Path) -> None:
     (tmp_path / "weights").write_bytes(
         tensor_file.encoded(network.state_dict(), {"schema_version": 1})
     )
-    with pytest.raises(ValueError, match="is torch.float64 of .*, expected torch.float32"):
+    with pytest.raises(ValueError, match=r"is torch.float64 of .*, expected torch.float32"):
         Trained.load(tmp_path / "weights", RANDOM, seed=3)
 
 
