@@ -6,6 +6,12 @@ import typer
 
 from sweeps.cli.hints import program_name
 
+_CONTENTS = {
+    "design": "a base, arms, a routing, a loss and data of your own",
+    "search": "a base and a space",
+    "model": "a base, arms, and a network of your own",
+}
+
 
 def new(
     name: Annotated[
@@ -14,12 +20,18 @@ def new(
     search: Annotated[
         bool, typer.Option("--search", help="Write a search instead of listed arms.")
     ] = False,
+    model: Annotated[
+        bool, typer.Option("--model", help="Write a network of your own beside a capsule network.")
+    ] = False,
 ) -> None:
     """Write a commented sweep file that runs as it is."""
-    from sweeps.execution.launch.writing.new_sweep import new_sweep
+    from sweeps.execution.launch.writing.new_sweep import Example, new_sweep
+    from sweeps.records.errors import BadInput
 
-    path = new_sweep(name, is_search=search)
-    has = "a base and a space" if search else "a base, arms, a routing, a loss and data of your own"
-    typer.echo(f"The sweep is in {path}: {has}.")
+    if search and model:
+        raise BadInput("--search and --model write different files: leave one of them out.")
+    example: Example = "search" if search else "model" if model else "design"
+    path = new_sweep(name, example)
+    typer.echo(f"The sweep is in {path}: {_CONTENTS[example]}.")
     typer.echo(f"See what it would do: {program_name()} plan {path}")
     typer.echo(f"Run it, about a minute on two cores: {program_name()} run {path}")

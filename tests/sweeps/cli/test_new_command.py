@@ -2,28 +2,36 @@
 
 import pytest
 
-from sweeps.execution.launch.writing.new_sweep import example_text
+from sweeps.execution.launch.writing.new_sweep import Example, example_text
 from tests.sweeps.cli.shell import Shell
 
 
 @pytest.mark.parametrize(
-    ("option", "planned"),
-    [((), "mine: 5 arms x 5 seeds = 25 cells"), (("--search",), "mine: 12 proposals by tpe")],
-    ids=["design", "search"],
+    ("example", "option", "planned"),
+    [
+        ("design", (), "mine: 5 arms x 5 seeds = 25 cells"),
+        ("search", ("--search",), "mine: 12 proposals by tpe"),
+        ("model", ("--model",), "mine: 4 arms x 5 seeds = 20 cells"),
+    ],
 )
 def test_it_writes_a_file_and_says_what_to_do_next(
-    shell: Shell, option: tuple[str, ...], planned: str
+    shell: Shell, example: Example, option: tuple[str, ...], planned: str
 ) -> None:
     written = shell("new", "mine", *option)
     assert (written.code, written.err) == (0, "")
-    assert shell.files() == {
-        str(shell.folder / "mine.py"): example_text("mine", is_search=bool(option)).encode()
-    }
+    text = example_text("mine", example)
+    assert shell.files() == {str(shell.folder / "mine.py"): text.encode()}
     first, plan, run = written.out.splitlines()
     assert first.startswith("The sweep is in mine.py: ")
     assert plan.endswith(" plan mine.py")
     assert run.endswith(" run mine.py")
     assert planned in shell("plan", "mine.py").out
+
+
+def test_one_file_is_written_at_a_time(shell: Shell) -> None:
+    assert shell.refused("new", "mine", "--search", "--model") == (
+        "--search and --model write different files: leave one of them out."
+    )
 
 
 def test_a_file_that_is_there_is_left_alone(shell: Shell) -> None:

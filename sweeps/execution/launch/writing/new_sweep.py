@@ -2,6 +2,7 @@
 
 import importlib.util
 from pathlib import Path
+from typing import Literal
 
 from search_spaces.catalogue import named_sweeps
 from sweeps.execution.launch.writing.new_file import write_new
@@ -12,23 +13,26 @@ _EXAMPLES = Path(__file__).parent / "examples"
 _NAME_IN_EXAMPLES = "my_sweep"
 
 
-def example_text(name: str, *, is_search: bool = False) -> str:
+Example = Literal["design", "search", "model"]
+
+
+def example_text(name: str, example: Example = "design") -> str:
     """Return the text of a sweep file that runs as it is, with a comment on each thing to change.
 
     Args:
         name: Name of the sweep and of the file.
-        is_search: Whether it is a search; otherwise a design with custom parts.
+        example: A design with custom parts, a search, or a design with a network of one's own.
     """
-    file = _EXAMPLES / ("search.py" if is_search else "design.py")
+    file = _EXAMPLES / f"{example}.py"
     return file.read_text(encoding="utf-8").replace(_NAME_IN_EXAMPLES, name)
 
 
-def new_sweep(name: str, *, is_search: bool = False) -> Path:
+def new_sweep(name: str, example: Example = "design") -> Path:
     """Write a commented sweep file that runs as it is.
 
     Args:
         name: The name of the sweep; the file is `NAME.py` in the current folder.
-        is_search: Whether it is a search; else it is a design with user-defined parts.
+        example: As of `example_text`.
 
     Raises:
         BadInput: In one sentence, if the name is not valid or the file exists. Nothing was
@@ -39,7 +43,7 @@ def new_sweep(name: str, *, is_search: bool = False) -> Path:
     if path.exists() or path.is_symlink():
         raise BadInput(f"The file '{path}' exists already: give another name, or move it away.")
     _check_package(name)
-    write_new(path, example_text(name, is_search=is_search), advice="choose another folder")
+    write_new(path, example_text(name, example), advice="choose another folder")
     return path
 
 

@@ -8,17 +8,24 @@ import pytest
 
 from capsmodel.data import DataSet
 from capsmodel.losses import Loss
+from capsmodel.models import Model
 from capsmodel.overrides import with_settings
 from capsmodel.routing import VectorRouting
-from capsmodel.testing import DataSetContract, LossContract, VectorRoutingContract
+from capsmodel.testing import (
+    DataSetContract,
+    LossContract,
+    ModelContract,
+    VectorRoutingContract,
+)
 from capsmodel.training.training import Training
 from search_spaces import Search
 from search_spaces.sweep_file import module_from_text
-from sweeps.execution.launch.writing.new_sweep import example_text
+from sweeps.execution.launch.writing.new_sweep import Example, example_text
 from tests.sweeps.execution.launch.writing.ruff import assert_nothing_to_do
 
 DESIGN: Any = module_from_text(example_text("mine"), "mine.py")
-SEARCH: Any = module_from_text(example_text("found", is_search=True), "found.py")
+MODEL: Any = module_from_text(example_text("network", "model"), "network.py")
+SEARCH: Any = module_from_text(example_text("found", "search"), "found.py")
 SHORT = {"stopping.epochs": 1, "data.fraction": 0.1}
 
 
@@ -40,9 +47,18 @@ class TestItsLoss(LossContract):
         return DESIGN.SquaredError()
 
 
-@pytest.mark.parametrize("arm", DESIGN.SWEEP.arms(), ids=lambda arm: arm.name)
-def test_every_arm_of_the_design_trains(arm: Any) -> None:
-    (metrics,) = Training(with_settings(arm.config, SHORT, DESIGN.SWEEP.parts), seed=0)
+class TestItsNetwork(ModelContract):
+    @pytest.fixture
+    def model(self) -> Model:
+        return MODEL.SmallNet(width=4)
+
+
+@pytest.mark.parametrize(
+    "arm", [*DESIGN.SWEEP.arms(), *MODEL.SWEEP.arms()], ids=lambda arm: arm.name
+)
+def test_every_arm_of_the_designs_trains(arm: Any) -> None:
+    parts = (*DESIGN.SWEEP.parts, *MODEL.SWEEP.parts)
+    (metrics,) = Training(with_settings(arm.config, SHORT, parts), seed=0)
     assert math.isfinite(metrics.train_loss + metrics.validation_loss)
 
 
@@ -63,9 +79,10 @@ def test_the_base_of_the_search_trains_and_is_a_point_of_its_space() -> None:
 def test_the_sweep_has_the_name_that_was_asked_for() -> None:
     assert (DESIGN.SWEEP.name, SEARCH.SWEEP.name) == ("mine", "found")
     assert "capsweep run mine.py" in example_text("mine")
-    assert "my_sweep" not in example_text("mine") + example_text("found", is_search=True)
+    assert "my_sweep" not in example_text("mine") + example_text("found", "search")
 
 
 def test_ruff_has_nothing_to_say(tmp_path: Path) -> None:
-    texts = {"mine": example_text("mine"), "found": example_text("found", is_search=True)}
+    examples: dict[str, Example] = {"mine": "design", "found": "search", "network": "model"}
+    texts = {name: example_text(name, example) for name, example in examples.items()}
     assert_nothing_to_do(tmp_path, texts)
