@@ -8,6 +8,8 @@ of a part by `source_version`; this module follows their imports, from file to f
   and formatting do not count.
 - Of an installed distribution the name and the version count, unless capsweep itself requires it:
   its version stands in each record. Its code is not read.
+- Modules of the sweep file's own folder travel with it, and count as those do that lie outside
+  site-packages: by the text that travels.
 - capsweep's own packages say by `protocol_version` what they give, and are not followed.
 
 What cannot be followed this way is named, see `ReachedCode.not_covered`.
@@ -19,7 +21,7 @@ import json
 import re
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
@@ -103,12 +105,21 @@ class _Module:
     exports: tuple[str, ...] = ()
 
 
-def reached_code(statements: Sequence[ast.stmt], filename: str = "<sweep>") -> ReachedCode:
+Texts = Mapping[str, tuple[str, bool]]
+"""Text of each module that travels with a sweep's file, and whether it is a package, by its name
+as the file imports it; "" for a package without an `__init__`."""
+_NO_TEXTS: Texts = {}
+
+
+def reached_code(
+    statements: Sequence[ast.stmt], filename: str = "<sweep>", texts: Texts = _NO_TEXTS
+) -> ReachedCode:
     """Return the code that some statements of a sweep's file reach by imports.
 
     Args:
         statements: As `source_version.reached_statements` returns them.
         filename: Where they stand, for messages.
+        texts: Modules that travel with the file.
 
     Raises:
         ValueError: If a module cannot be read, or more than `MOST_MODULES` are reached.
@@ -116,29 +127,32 @@ def reached_code(statements: Sequence[ast.stmt], filename: str = "<sweep>") -> R
     reached = ReachedCode()
     module = _looked_through(statements, "", filename)
     reached.not_covered |= dict.fromkeys(module.not_covered)
-    _follow(module.imports, reached)
+    _follow(module.imports, reached, texts)
     return reached
 
 
-def code_of_module(name: str) -> ReachedCode:
+def code_of_module(name: str, texts: Texts = _NO_TEXTS) -> ReachedCode:
     """Return a module of the user's, or its distribution, with all that it reaches.
 
     Raises:
         ValueError: As in `reached_code`.
     """
     reached = ReachedCode()
-    _follow([name], reached)
+    _follow([name], reached, texts)
     return reached
 
 
-def _follow(names: Iterable[str], reached: ReachedCode) -> None:
+def _follow(names: Iterable[str], reached: ReachedCode, texts: Texts) -> None:
     waiting, entered = [*names], dict[str, _Module | None]()
     while waiting:
         name = waiting.pop()
         package = name.removesuffix(_STAR)
         for module in _with_parents(package):
             if module not in entered:
-                entered[module] = _enter(module, reached)
+                travels = module.partition(".")[0] in texts
+                entered[module] = (
+                    _enter_text(module, reached, texts) if travels else _enter(module, reached)
+                )
                 waiting += getattr(entered[module], "imports", ())
             if entered[module] is None:
                 break
@@ -162,6 +176,21 @@ def _enter(module: str, reached: ReachedCode) -> _Module | None:
         _refuse_edited(located, code.digest)
         reached.modules[module] = code.digest
         _refuse_too_many(reached.modules)
+    return code
+
+
+def _enter_text(module: str, reached: ReachedCode, texts: Texts) -> _Module | None:
+    """Record a module that travels and return it, or None for a name in a module."""
+    if module not in texts:
+        return None
+    text, is_package = texts[module]
+    package = module if is_package else module.rpartition(".")[0]
+    try:
+        code = _parsed(text.encode(), package, module)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise ValueError(f"The module {module} of the sweep cannot be read: {error}.") from error
+    reached.not_covered |= dict.fromkeys(code.not_covered)
+    reached.modules[module] = code.digest
     return code
 
 
@@ -327,11 +356,11 @@ def _parsed(content: bytes, package: str, name: str) -> _Module:
     module = _looked_through(body, package, name)
     text = json.dumps(plain_statements(body), sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return _Module(digest, module.imports, module.not_covered, _exports(body))
+    return _Module(digest, module.imports, module.not_covered, exports(body))
 
 
-def _exports(body: Sequence[ast.stmt]) -> tuple[str, ...]:
-    """Return the names of a literal `__all__`, some of which may be submodules."""
+def exports(body: Sequence[ast.stmt]) -> tuple[str, ...]:
+    """Return the names of a module's literal `__all__`, some of which may be submodules."""
     values = (
         statement.value
         for statement in body
@@ -359,20 +388,25 @@ def _looked_through(statements: Sequence[ast.stmt], package: str, place: str) ->
     imports, not_covered = list[str](), list[str]()
     for statement in statements:
         for node in ast.walk(statement):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                imports += _imported(node, package)
-            literal = _imported_by_call(node)
-            imports += [literal] if literal else []
-            if not literal and (reason := _why_not_covered(node)):
+            imports += imported_names(node, package)
+            if not imported_by_call(node) and (reason := _why_not_covered(node)):
                 line = getattr(node, "lineno", 0)
                 not_covered.append(f"{place}, line {line}: {reason}")
     return _Module("", tuple(dict.fromkeys(imports)), tuple(dict.fromkeys(not_covered)))
 
 
-def _imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[str]:
-    """Yield the absolute names that an import may load; of `from p import n` also p.n."""
+def imported_names(node: ast.AST, package: str) -> Iterator[str]:
+    """Yield the absolute names that an import may load; of `from p import n` also p.n.
+
+    Args:
+        node: Any; a call may import, too.
+        package: Where relative imports begin.
+    """
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
+    if literal := imported_by_call(node):
+        yield literal
+    if not isinstance(node, ast.ImportFrom):
         return
     base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
     start = ".".join([*base, *([node.module] if node.module else [])])
@@ -388,7 +422,7 @@ def _called(node: ast.Call) -> tuple[str, str]:
     return "", getattr(node.func, "id", "")
 
 
-def _imported_by_call(node: ast.AST) -> str | None:
+def imported_by_call(node: ast.AST) -> str | None:
     """Return the absolute name that a call imports, or None if it is not a literal."""
     if not isinstance(node, ast.Call) or _called(node)[1] not in _IMPORTING_CALLS:
         return None

@@ -1,17 +1,13 @@
-"""Sweep files: a user's sweep and custom parts in one Python file, anywhere.
+"""Sweep files: a user's sweep and custom parts in a Python file, anywhere, and modules beside it.
 
-The file's text is sent to the workers and runs there as a module named after its hash.
+Their text is sent to the workers and runs there as a module named after its hash.
 """
 
-import ast
 import hashlib
-import importlib.util
-import linecache
 import sys
 import warnings
 from contextlib import chdir
 from dataclasses import replace
-from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import ModuleType
 
@@ -21,20 +17,27 @@ from capsmodel.data import DataSet
 from capsmodel.settings.messages import explain
 from capsmodel.settings.parts import Part
 from capsmodel.spelling import words_of
+from search_spaces.neighbour_import import compiled, forget, keep_all_lines, make_importable
+from search_spaces.neighbours import neighbours_in, sendable_text
 from search_spaces.part_code import PartCode, code_in_file, code_of_import
 from search_spaces.reached_code import READS_FILE, ReachedCode
 from search_spaces.sweep import Sweep
-from search_spaces.sweep_source import read_source, syntax_tree
 from search_spaces.torch_state import refuse_changes, torch_state
-from search_spaces.user_code import MODULE_PREFIX, line_in_sweep_file
+from search_spaces.user_code import (
+    MODULE_PREFIX,
+    is_neighbour,
+    line_in_sweep_file,
+    name_in_files,
+)
 
 
 def sweep_from_file(path: Path) -> tuple[Sweep, str]:
-    """Return the sweep that a file defines as `SWEEP`, and the file's text.
+    """Return the sweep that a file defines as `SWEEP`, and the text of all that the user wrote.
+
+    The text is the file's, with the modules of its folder that it imports, see `neighbours`.
 
     Raises:
-        ValueError: If the file cannot be read or run, imports a neighbouring file, or defines no
-            sweep.
+        ValueError: If a file cannot be read or run or cannot travel, or it defines no sweep.
     """
     text = sendable_text(path)
     module = module_from_text(text, str(path))
@@ -42,17 +45,6 @@ def sweep_from_file(path: Path) -> tuple[Sweep, str]:
     if not isinstance(sweep, Sweep):
         raise ValueError(f"{path} defines no sweep: assign one, SWEEP = Sweep(...).")
     return sweep, text
-
-
-def sendable_text(path: Path) -> str:
-    """Return the text of a sweep file, which imports no neighbouring file. Runs nothing.
-
-    Raises:
-        ValueError: If the file cannot be read, or imports a neighbouring file.
-    """
-    text = read_source(path)
-    _check_imports(text, path)
-    return text
 
 
 def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
@@ -66,8 +58,7 @@ def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
     name = MODULE_PREFIX + hashlib.sha256(text.encode()).hexdigest()[:16]
     if name in sys.modules:
         filename = str(sys.modules[name].__file__)
-    # so that a traceback shows lines of a file that does not exist on the worker
-    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    keep_all_lines(filename, text, neighbours_in(text))
     if name in sys.modules:
         return sys.modules[name]
     module, warned = _run(name, text, filename)
@@ -76,7 +67,7 @@ def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
     try:
         _set_versions(module, text)
     except BaseException:
-        del sys.modules[name]
+        forget(name)
         raise
     return module
 
@@ -88,31 +79,36 @@ def run_again(text: str) -> None:
         ValueError: If running it raises an error.
     """
     module = module_from_text(text)
+    modules = forget(module.__name__)
     try:
         _run(module.__name__, text, str(module.__file__))
     finally:
-        sys.modules[module.__name__] = module
+        forget(module.__name__)
+        sys.modules.update(modules)
 
 
 def _run(name: str, text: str, filename: str) -> tuple[ModuleType, list[warnings.WarningMessage]]:
     """Return the module of a text, and of what running it warned."""
-    module = ModuleType(name)
+    module, neighbours = ModuleType(name), neighbours_in(text)
     module.__file__ = filename
     sys.modules[name] = module
+    make_importable(module, neighbours)
     before = torch_state()
     try:
         with (
             chdir("."),
             warnings.catch_warnings(record=True) as warned,  # shown if the file can be run at all
         ):
-            exec(compile(text, filename, "exec"), module.__dict__)  # the user asked to run it
-        refuse_changes(before, text)
+            # the user asked to run it
+            exec(compiled(text, filename, name, neighbours), module.__dict__)
+        refuse_changes(before, {"": text, **neighbours.files})
     except BaseException as error:
-        del sys.modules[name]
+        forget(name)
         if isinstance(error, KeyboardInterrupt):
             raise
         line = line_in_sweep_file(error)
-        place = f" (line {line.number})" if line else ""
+        file = f"{line.file}, " if line and line.file != filename else ""
+        place = f" ({file}line {line.number})" if line else ""
         raise ValueError(
             f"{filename} cannot be run: {_one_line(error).rstrip('.')}{place}."
         ) from error
@@ -140,9 +136,17 @@ def _set_versions(module: ModuleType, text: str) -> None:
 
 def _code_of(part: type[Part], module: ModuleType, text: str) -> PartCode:
     if part.__module__ == module.__name__:
-        return code_in_file(text, part.__name__, str(module.__file__))
+        return code_in_file(text, _bound_name(part, module), str(module.__file__))
     declared = _declared_version(part)
-    return code_of_import(part.__module__, declared, text, str(module.__file__))
+    return code_of_import(name_in_files(part.__module__), declared, text, str(module.__file__))
+
+
+def _bound_name(part: type[Part], module: ModuleType) -> str:
+    """Return the name by which a module has a part: of a part that a function made, not its own."""
+    names = vars(module)
+    if names.get(part.__name__) is part:
+        return part.__name__
+    return next((name for name, value in names.items() if value is part), part.__name__)
 
 
 def _declared_version(part: type[Part]) -> int | str:
@@ -164,18 +168,21 @@ def _without_data_files(part: type[Part], reached: ReachedCode) -> ReachedCode:
 
 
 def custom_parts(module: ModuleType) -> tuple[type[Part], ...]:
-    """Return the parts with a kind that a module defines or that its sweep declares."""
+    """Return the parts with a kind that a sweep's file declares, defines or imports of its folder.
+
+    Those that the sweep declares are first.
+    """
     sweep = vars(module).get("SWEEP")
     declared = sweep.parts if isinstance(sweep, Sweep) else ()
-    defined = (
+    travelling = (
         value
         for value in vars(module).values()
         if isinstance(value, type)
         and issubclass(value, Part)
-        and value.__module__ == module.__name__
+        and (value.__module__ == module.__name__ or is_neighbour(value.__module__))
         and not value.model_fields["kind"].is_required()
     )
-    return tuple(dict.fromkeys((*declared, *defined)))
+    return tuple(dict.fromkeys((*declared, *travelling)))
 
 
 def _one_line(error: BaseException) -> str:
@@ -183,44 +190,10 @@ def _one_line(error: BaseException) -> str:
         return explain(error)
     if type(error) is ValueError:  # one of ours, a sentence already
         return str(error).replace("\n", " ")
-    text = f"{type(error).__name__}: {words_of(error)}".replace("\n", " ")
+    text = f"{type(error).__name__}: {name_in_files(words_of(error))}".replace("\n", " ")
     if isinstance(error, ModuleNotFoundError):
-        text += "; a sweep file imports installed packages alone, as the workers have no others"
+        text += (
+            "; a sweep file imports installed packages and modules of its own folder, as the "
+            "workers have no others"
+        )
     return text
-
-
-def _check_imports(text: str, path: Path) -> None:
-    for name in _imported(syntax_tree(text, path)):
-        neighbours = (path.parent / f"{name}.py", path.parent / name)
-        if name == "" or (any(file.exists() for file in neighbours) and not _installed(name, path)):
-            raise ValueError(
-                f"{path} imports a neighbouring file ('{name or '.'}'), which the workers do not "
-                f"have: put it into the sweep's own file, or install it as a package."
-            )
-
-
-def _imported(tree: ast.Module) -> set[str]:
-    """Return the top-level names that a file imports; a relative import is ""."""
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names.update(alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            names.add("" if node.level else (node.module or "").partition(".")[0])
-    return names
-
-
-def _installed(name: str, path: Path) -> bool:
-    """Return whether an import finds a package or another module than a neighbour of the file.
-
-    A package that is installed for development may lie beside the file.
-    """
-    if name in packages_distributions():
-        return True
-    spec = importlib.util.find_spec(name)
-    if spec is None:
-        return False
-    places = list(spec.submodule_search_locations or ())
-    places += [spec.origin] if spec.origin and spec.has_location else []
-    folder = path.parent.resolve()
-    return not any(folder in Path(place).resolve().parents for place in places)

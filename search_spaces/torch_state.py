@@ -5,7 +5,7 @@ They would change the results of all parts, those of capsmodel too, and no trial
 
 import ast
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 
@@ -49,15 +49,15 @@ def torch_state() -> Mapping[str, Any]:
     return {each.name: getattr(torch, each.read)() for each in _SETTINGS} if torch else {}
 
 
-def refuse_changes(before: Mapping[str, Any], text: str) -> None:
-    """Set back PyTorch's settings, and refuse the file that has changed one.
+def refuse_changes(before: Mapping[str, Any], texts: Mapping[str, str]) -> None:
+    """Set back PyTorch's settings, and refuse the files that have changed one.
 
     Args:
-        before: What `torch_state` returned before the file was run.
-        text: Of the file.
+        before: What `torch_state` returned before the files were run.
+        texts: Of the sweep's file, which is called "", and of each that travels with it.
 
     Raises:
-        ValueError: Naming the setting, and the line if it is one of the file's.
+        ValueError: Naming the setting, and the line if it is one of the files'.
     """
     torch = sys.modules.get("torch")
     for setting in _SETTINGS if torch else ():
@@ -69,19 +69,25 @@ def refuse_changes(before: Mapping[str, Any], text: str) -> None:
         raise ValueError(
             f"it sets PyTorch's {setting.name} to {str(now).removeprefix('torch.')} for all that "
             f"runs after it, and no trial key shows that: set it for single tensors, or in a "
-            f"`with` block{_place(text, {setting.write, *setting.also})}"
+            f"`with` block{_place(texts, {setting.write, *setting.also})}"
         )
 
 
-def _place(text: str, setters: Collection[str]) -> str:
-    """Return the first line of a file, outside of functions if any is, with one of the setters."""
-    tree = ast.parse(text)
+def _place(texts: Mapping[str, str], setters: Collection[str]) -> str:
+    """Return the first line, outside of functions if any is, with one of the setters."""
+    named = sorted(
+        (is_inside, file, line)
+        for file, text in texts.items()
+        for is_inside, line in _lines(ast.parse(text), setters)
+    )
+    return f" ({named[0][1]}{', ' * bool(named[0][1])}line {named[0][2]})" if named else ""
+
+
+def _lines(tree: ast.Module, setters: Collection[str]) -> Iterator[tuple[bool, int]]:
+    """Yield the lines with one of the setters, each with whether it is in a function."""
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     inside = {id(node) for function in functions for node in ast.walk(function)}
-    named = [
-        (id(node) in inside, node.lineno)
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.Attribute, ast.Name))
-        and getattr(node, "attr", getattr(node, "id", "")) in setters
-    ]
-    return f" (line {min(named)[1]})" if named else ""
+    for node in ast.walk(tree):
+        name = getattr(node, "attr", getattr(node, "id", ""))
+        if isinstance(node, (ast.Attribute, ast.Name)) and name in setters:
+            yield id(node) in inside, node.lineno

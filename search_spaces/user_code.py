@@ -2,6 +2,7 @@
 
 import inspect
 import linecache
+import re
 import sys
 import traceback
 from collections.abc import Generator
@@ -15,7 +16,26 @@ from capsmodel.spelling import words_of
 MODULE_PREFIX = "capsweep_sweep_"
 """The module of a sweep file is called so, followed by the hash of its text."""
 
+FOLDER = "_folder"
+"""What follows in the name of the package of the modules of its folder."""
+
 _LINES_AROUND = 2
+_PARENT = re.compile(rf"\b{MODULE_PREFIX}[0-9a-f]{{16}}{FOLDER}\.")
+
+
+def keep_lines(filename: str, text: str) -> None:
+    """Let tracebacks show the lines of a file that does not exist on a worker."""
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+
+
+def is_neighbour(module: str) -> bool:
+    """Return whether a module is one of a sweep file's folder."""
+    return _PARENT.match(module) is not None
+
+
+def name_in_files(module: str) -> str:
+    """Return a module's name as the user's files write it, also within a message."""
+    return _PARENT.sub("", module)
 
 
 class UserLine(NamedTuple):
@@ -65,7 +85,7 @@ def line_of_frame(frame: FrameType) -> UserLine:
 
 def error_text(error: BaseException) -> str:
     """Return an error on one line; of a ValueError its sentence, as those of capsmodel are."""
-    text = words_of(error).replace("\n", " ")
+    text = name_in_files(words_of(error)).replace("\n", " ")
     is_sentence = isinstance(error, ValueError) and text.endswith(".")
     return text if is_sentence else f"{type(error).__name__}: {text}"
 
@@ -113,9 +133,10 @@ def is_of_user(frame: FrameType) -> bool:
 
 
 def user_files() -> set[str]:
-    """Return the sweep files that this process has run, by the names of their code."""
+    """Return the user's files that this process has run, by the names of their code."""
     modules = [module for name, module in sys.modules.items() if name.startswith(MODULE_PREFIX)]
-    return {str(module.__file__) for module in modules}
+    files = (getattr(module, "__file__", None) for module in modules)
+    return {str(file) for file in files if file is not None}
 
 
 def _is_finite(value: Any) -> bool:

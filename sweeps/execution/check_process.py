@@ -9,12 +9,14 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from types import TracebackType
 from typing import Any, Literal, Self
 
 from pydantic import TypeAdapter
 
+from search_spaces.neighbours import neighbours_in, sendable_text
 from search_spaces.user_code import UserLine
 from sweeps.execution.channel import Channel, Message
 from sweeps.execution.garbage import collect_seldom
@@ -180,8 +182,12 @@ class CheckProcess:
         )
 
     def _last_line(self) -> UserLine | None:
+        files = [self._sweep]
+        with suppress(ValueError):  # of a named sweep, or a file that was edited meanwhile
+            path = Path(self._sweep)
+            files += [str(path.parent / name) for name in neighbours_in(sendable_text(path)).files]
         self._trace.seek(0)
-        return last_line(self._trace.read().decode(errors="replace"), (self._sweep,))
+        return last_line(self._trace.read().decode(errors="replace"), files)
 
 
 _NOTHING_YET = b"nothing yet"
@@ -219,7 +225,6 @@ def main(arguments: list[str]) -> int:
 def _send_all(
     sweep: str, settings: Mapping[str, Any] | None, folder: str, channel: Channel
 ) -> None:
-    from search_spaces.sweep_file import code_outside
     from sweeps.execution.plan.changes import Changes
     from sweeps.execution.plan.definition import declared_sweep
     from sweeps.execution.sweep_check import (
@@ -230,7 +235,6 @@ def _send_all(
         loaded_sweep,
     )
     from sweeps.execution.worker.worker_process import enter_trial_folder
-    from sweeps.records.plain_text import not_covered_text
 
     def warn(
         message: Warning | str, category: type[Warning], file: str, line: int, *_: Any
@@ -253,9 +257,19 @@ def _send_all(
             channel.send(Works(result=result.what, seconds=result.seconds))
         else:
             channel.send(Trying(subject=result.subject))
-    for line in not_covered_text(tuple(code_outside(source).not_covered)):
-        channel.send(Remark(sentence=line))
+    for sentence in _remarks(source):
+        channel.send(Remark(sentence=sentence))
     channel.send(AllTried())
+
+
+def _remarks(source: str | None) -> Iterator[str]:
+    """Say which files travel with a sweep's, and what no trial key covers."""
+    from search_spaces.sweep_file import code_outside
+    from sweeps.records.plain_text import not_covered_text
+
+    if travelling := neighbours_in(source or "").sentence:
+        yield travelling
+    yield from not_covered_text(tuple(code_outside(source).not_covered))
 
 
 if __name__ == "__main__":

@@ -309,8 +309,8 @@ def _entrypoint(name: str, request: SubmitSweep, storage: str) -> str:
     script = "\n".join(lines) + "\n"
     if len(script.encode()) > _LARGEST_ENTRYPOINT:
         raise BadInput(
-            f"The sweep's file is too large for a job of Kubernetes: {len(script.encode()):,} "
-            f"bytes, and {_LARGEST_ENTRYPOINT:,} are allowed."
+            f"The sweep's file is too large for a job of Kubernetes, with what it imports of its "
+            f"folder: {len(script.encode()):,} bytes, and {_LARGEST_ENTRYPOINT:,} are allowed."
         )
     return script
 

@@ -60,14 +60,14 @@ class Sendable:
 
 
 def sendable(sweep: str) -> Sendable:
-    """Return a sweep as it is sent: the text of its file, without neighbouring files.
+    """Return a sweep as it is sent: the text of its file, with the modules of its folder in it.
 
     Raises:
-        BadInput: If it is a file that cannot be read, or imports a neighbouring file.
+        BadInput: If it is a file that cannot be read, or imports what cannot travel.
     """
     if not sweep.endswith(".py"):
         return Sendable(sweep, None, {})
-    from search_spaces.sweep_file import sendable_text
+    from search_spaces.neighbours import sendable_text
 
     path = Path(sweep)
     try:

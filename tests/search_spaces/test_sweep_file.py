@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import capsmodel
-from search_spaces import sweep_file
 from search_spaces.sweep_file import custom_parts, module_from_text, sweep_from_file
 from search_spaces.trial_key import trial_key
 
@@ -121,45 +119,6 @@ def test_a_declared_part_of_an_installed_package_travels_too(
         del sys.modules["installed_routing"]
 
 
-@pytest.mark.parametrize(
-    ("neighbour", "line", "is_on_path"),
-    [
-        ("beside.py", "import beside", False),
-        ("beside.py", "from beside import x", True),
-        ("beside.py", "def f():\n    import beside.inner", False),
-        ("beside/__init__.py", "import beside", True),
-        ("beside/inner.py", "from beside import inner", False),
-    ],
-)
-def test_importing_a_neighbouring_file_is_refused(
-    tmp_path: Path, neighbour: str, line: str, is_on_path: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if is_on_path:
-        monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / neighbour).parent.mkdir(exist_ok=True)
-    (tmp_path / neighbour).write_text("x = 1\n")
-    sentence = refusal(tmp_path, line)
-    assert "imports a neighbouring file ('beside')" in sentence
-    assert "install it as a package" in sentence
-    assert "beside" not in sys.modules
-
-
-@pytest.mark.parametrize("line", ["from . import x", "from .beside import x", "from .. import y"])
-def test_a_relative_import_is_refused(tmp_path: Path, line: str) -> None:
-    assert "imports a neighbouring file" in refusal(tmp_path, line)
-
-
-def test_an_installed_package_may_share_its_name_with_a_neighbour(tmp_path: Path) -> None:
-    (tmp_path / "numpy.py").write_text("raise SystemExit")
-    sweep, _ = sweep_from_file(written(tmp_path, "import numpy, json, sys\n" + PART))
-    assert sweep.name == "own"
-
-
-def test_a_file_beside_a_package_installed_for_development_may_import_it() -> None:
-    root = Path(capsmodel.__file__).parents[1]
-    sweep_file._check_imports("import capsmodel, search_spaces", root / "mine.py")
-
-
 def test_a_syntax_error_names_its_line(tmp_path: Path) -> None:
     assert refusal(tmp_path, "x = 1\nclass :\n") == (
         f"{tmp_path / 'mine.py'} is not valid Python: line 2: invalid syntax."
@@ -178,7 +137,7 @@ def test_a_file_without_a_sweep_says_what_to_write(tmp_path: Path) -> None:
         (
             "x = 1\nimport no_such_package_anywhere",
             "No module named 'no_such_package_anywhere'; a sweep file imports installed packages "
-            "alone, as the workers have no others (line 2).",
+            "and modules of its own folder, as the workers have no others (line 2).",
         ),
         ("x = 1\n\nfrom search_spaces import Swep", "cannot import name 'Swep' from"),
         ("from search_spaces import Swep", "(line 1)."),

@@ -397,9 +397,12 @@ def _print_tuned(survey: "Survey", plan: "ManifestPlan", out: Console) -> None:
 
 
 def _own_data(survey: "Survey") -> Iterator[str]:
-    """Say what data sets of the user's own hold, which batches are large, what no key covers."""
+    """Say which files travel, what own data hold, which batches are large, what no key covers."""
+    from search_spaces.neighbours import neighbours_in
     from sweeps.records.plain_text import image_counts_text, not_covered_text
 
+    if travelling := neighbours_in(survey.definition.source or "").sentence:
+        yield plain(travelling)
     for data, facts in survey.definition.own_data().items():
         line = f"Data '{data.kind}': {image_counts_text(facts.num_images)}"
         is_hashed = "; hashed at each launch, as the class lists no files()"

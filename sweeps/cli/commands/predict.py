@@ -70,13 +70,13 @@ def _parts(sweep_file: str | None) -> tuple[type[Any], ...]:
     """Return the parts of a sweep's file, which the user asks to run."""
     if sweep_file is None:
         return ()
-    from search_spaces.sweep_file import sweep_from_file
+    from search_spaces.sweep_file import custom_parts, module_from_text, sweep_from_file
 
     try:
-        sweep, _ = sweep_from_file(Path(sweep_file))
+        _, text = sweep_from_file(Path(sweep_file))
     except ValueError as error:
         raise BadInput(str(error)) from error
-    return tuple(sweep.parts)
+    return custom_parts(module_from_text(text))
 
 
 def _drawn(prediction: "Prediction", out: str | None) -> tuple[str, ...]:

@@ -120,21 +120,18 @@ def _print_made(made: "Report", into: str | None) -> None:
 def _name_and_tables(text: str, name: str | None) -> tuple[str, tuple[type[Any], ...]]:
     """Return a launched sweep's name and the classes of its own tables, which only a file gives.
 
-    The file is run only if it names tables of its own.
+    The file is run only if it names tables of its own, or a module of its folder does.
     """
-    from search_spaces.sweep_source import (
-        is_file_name,
-        name_of_sweep,
-        names_used,
-        read_source,
-        syntax_tree,
-    )
+    from search_spaces.neighbours import neighbours_in, sendable_text
+    from search_spaces.sweep_source import is_file_name, name_of_sweep, names_used, syntax_tree
 
     if not is_file_name(text):
         return name or text, ()
     path = Path(text)
     try:
-        if "CustomTable" not in names_used(syntax_tree(read_source(path), path)):
+        source = sendable_text(path)
+        texts = (source, *neighbours_in(source).files.values())
+        if not any("CustomTable" in names_used(syntax_tree(text, path)) for text in texts):
             return name or name_of_sweep(path), ()
         from search_spaces.sweep_file import sweep_from_file
 

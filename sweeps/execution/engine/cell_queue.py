@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from search_spaces.neighbours import neighbours_in
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_source import CellSource
 from sweeps.execution.engine.cgroup import num_oom_kills
@@ -404,8 +405,9 @@ def _write_failure(job: TrialJob, reason: str) -> None:
 
 def _last_line(folder: CellFolder, running: _RunningJob) -> str:
     """Return the line at which a killed trial crashed, or was seen last; "" if unknown."""
-    crash, user_file = folder.end_of_log(running.log_size), running.waited.job.spec.source_name
-    return str(last_line(crash, (user_file,)) or folder.stats.line())
+    crash, spec = folder.end_of_log(running.log_size), running.waited.job.spec
+    user_files = (spec.source_name, *neighbours_in(spec.source or "").files)
+    return str(last_line(crash, user_files) or folder.stats.line())
 
 
 def _memory_reason(peak_bytes: int | None) -> str:

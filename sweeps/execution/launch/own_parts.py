@@ -20,6 +20,7 @@ import torch
 from search_spaces.evaluation_key import evaluation_key
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import trial_key
+from search_spaces.user_code import user_files
 from sweeps.execution.last_line import end_text, last_line, trace_end
 from sweeps.execution.sweep_check import CheckFailed, Trying, check_import, check_sweep
 from sweeps.execution.view.live_view import print_line
@@ -77,7 +78,7 @@ def try_own_parts(
             answers.close()
         trace.seek(0)
         files = {str(sys.modules[part.__module__].__file__) for part in sweep.parts}
-        line = last_line(trace.read().decode(errors="replace"), files)
+        line = last_line(trace.read().decode(errors="replace"), files | user_files())
     if failure:
         place = f" ({line})" if line else ""
         print_line(f"The check of your own parts {failure}{place}. The launch goes on without it.")

@@ -10,6 +10,7 @@ from typing import Any
 
 from capsmodel.config import TrainingConfig
 from capsmodel.overrides import with_settings
+from search_spaces.neighbours import neighbours_in, with_neighbours
 from search_spaces.plans.path_changes import named_changes, settings_between
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import trial_key
@@ -125,7 +126,8 @@ def path_to_arm(
     docstring = f"{question}\n\n{fill(explanation, _WIDTH)}"
     named = launched.named
     text = sweep_text(sweep, "path_to", fields, docstring=docstring, named=named, code=code)
-    return sweep, text
+    neighbours = neighbours_in(launched.source or "")
+    return sweep, with_neighbours(text, neighbours) if neighbours.are_imported_by(text) else text
 
 
 def _num_changes(search: str, arm: str, base: TrainingConfig, target: TrainingConfig) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from capsmodel.settings.parts import Part, Settings, is_built_in
 from search_spaces.source_version import reached_statements
+from search_spaces.user_code import name_in_files
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def custom_code_of(text: str | None, *trees: Settings) -> CustomCode:
                 f"The part {part.__name__} is no class at the top level of its file, so that it "
                 f"cannot be written into another: define it there, or in a package."
             )
-    names = {part.__name__: part.__module__ for part in parts}
+    names = {part.__name__: name_in_files(part.__module__) for part in parts}
     packages = tuple((name, module) for name, module in names.items() if name not in classes)
     copied = [name for name in names if name in classes]
     if not text or not copied:
