@@ -12,6 +12,7 @@ import pytest
 from sweeps.records.errors import BadInput
 from sweeps.remote import node
 from sweeps.remote.messages import GetFiles, PrepareData, RunCommand, StartHead, StartWorker
+from sweeps.remote.submit import sendable
 
 HOST = socket.gethostname()
 _CHANGED = (  # by an agent, in its own environment
@@ -208,3 +209,16 @@ def test_a_sweep_that_cannot_be_trained_here_is_refused(
 def test_a_folder_that_cannot_be_read_is_named() -> None:
     with pytest.raises(BadInput, match=f"The folder /none/there cannot be read on {HOST} "):
         node.read_files(GetFiles(storage="/none", names=("there",)), ignore)
+
+
+def test_a_sweep_is_sent_with_the_modules_of_its_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("import nets\n")
+    Path("nets.py").write_text("x = 1\nraise ValueError('It runs here.')\n")
+    sent = sendable("mine.py")
+    Path("nets.py").unlink()
+    assert (sent.argument, [*sent.files]) == ("mine.py", ["mine.py"])
+    with pytest.raises(BadInput, match=r"It runs here \(nets\.py, line 2\)\.$"):
+        node.prepare_data(PrepareData(sweep=sent.argument, files=sent.files), ignore)

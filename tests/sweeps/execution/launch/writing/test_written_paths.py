@@ -10,6 +10,7 @@ import pytest
 from capsmodel.config import TrainingConfig
 from capsmodel.overrides import with_settings
 from search_spaces.catalogue import module_of, named_sweep
+from search_spaces.neighbours import Neighbours, neighbours_in, with_neighbours
 from search_spaces.plans.path import Path as PathPlan
 from search_spaces.sweep import Sweep
 from search_spaces.sweep_file import module_from_text
@@ -121,6 +122,15 @@ def custom_path(file: str = FILE) -> tuple[Sweep, str]:
     return path(changes, base=module.SWEEP.base, launched=launched, parts=(module.Mine,))
 
 
+def neighbouring_path() -> tuple[Sweep, str]:
+    """Return a path to an arm with a part that a search's file imports of its folder."""
+    before, part, after = FILE.partition("class Mine(Loss)")
+    head, search = before.partition("# of the papers")[0], after.partition("SPACE = ")[2]
+    text = f"{head}from lab.losses import Mine\n\nSPACE = {search}"
+    files = {"lab/losses.py": before + part + after.partition("SPACE = ")[0], "other.py": ""}
+    return custom_path(with_neighbours(text, Neighbours(files)))
+
+
 CHANGED = with_settings(SEARCH.base, {"stopping.epochs": 3, "loss": "cross_entropy"})
 CASES: dict[str, Callable[[], tuple[Sweep, str]]] = {
     "named": path,
@@ -129,6 +139,7 @@ CASES: dict[str, Callable[[], tuple[Sweep, str]]] = {
         launched=LaunchedSearch(searched()), seeds=tuple(range(20, 40)), name="mine"
     ),
     "own": custom_path,
+    "neighbours": neighbouring_path,
 }
 
 
@@ -157,6 +168,13 @@ def test_parts_of_ones_own_come_along_with_what_they_reach_and_no_more() -> None
     assert "parts=(Mine,)," in text
     for word in ("UNUSED", "unused", "SPACE", "Search", "Confirm", "QUICKSTART"):
         assert word not in text.partition('"""\n\n')[2], word
+
+
+def test_the_modules_of_the_searchs_folder_come_along() -> None:
+    text = neighbouring_path()[1]
+    assert "\nfrom lab.losses import Mine\n" in text
+    assert [*neighbours_in(text).files] == ["lab/losses.py", "other.py"]
+    assert not neighbours_in(custom_path()[1]).files
 
 
 def test_a_name_of_their_code_that_the_file_needs_otherwise_is_refused() -> None:
