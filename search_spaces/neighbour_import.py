@@ -78,7 +78,7 @@ class _Imports(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Import the submodule where `import_module` is given the name of a neighbour."""
         name = imported_by_call(node)
-        if name and self._neighbours.has(name) and ast.unparse(node.func) != "__import__":
+        if name and self._neighbours.has(name):
             node.args[0] = ast.copy_location(ast.Constant(f"{self._folder}.{name}"), node.args[0])
         return self.generic_visit(node)
 

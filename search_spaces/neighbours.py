@@ -8,7 +8,7 @@ user's code, and a text that holds them runs where the folder is not.
 import ast
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
@@ -119,10 +119,16 @@ def neighbours_in(text: str) -> Neighbours:
 
 
 class _Import(NamedTuple):
-    """A name that a file imports, and where: "mine.py, line 3"."""
+    """A name that a file imports.
+
+    Attributes:
+        place: Where: "mine.py, line 3".
+        is_by_function: Whether `__import__` is called.
+    """
 
     name: str
     place: str
+    is_by_function: bool = False
 
 
 def _neighbours_of(path: Path, text: str) -> Neighbours:
@@ -166,8 +172,9 @@ def _imports(tree: ast.Module, package: str, file: Path) -> Iterator[_Import]:
                 f"{place}: the import begins with {'.' * level} and leads above the package that "
                 f"the file is in: give the module's name as seen from the sweep's file."
             )
+        is_by_function = isinstance(node, ast.Call) and ast.unparse(node.func) == "__import__"
         for name in imported_names(node, package):
-            yield _Import(name, place)
+            yield _Import(name, place, is_by_function)
 
 
 def _module_of(file: str) -> str:
@@ -209,21 +216,29 @@ class _SweepFolder:
             self._is_here[steps[0]] = self._is_neighbour(steps[0], imported)
         if not self._is_here[steps[0]]:
             return []
-        files: list[str] = []
+        files = [*self._files(steps, imported.place)]
+        if files and imported.is_by_function:
+            raise ValueError(
+                f"{imported.place}: __import__ cannot import {self.path / files[-1]}, which "
+                f"travels as text: write importlib.import_module('{imported.name}')."
+            )
+        for file in files:
+            self._check_place(file, imported)
+        return files
+
+    def _files(self, steps: Sequence[str], place: str) -> Iterator[str]:
+        """Yield the file of each step of a name; a package without an `__init__` has none."""
         for number in range(1, len(steps) + 1):
             module = "/".join(steps[:number])
             if compiled := self._compiled(module):
                 raise ValueError(
-                    f"{imported.place}: {self.path / compiled} is compiled, and only text travels "
-                    f"to the workers: install it as a package."
+                    f"{place}: {self.path / compiled} is compiled, and only text travels to the "
+                    f"workers: install it as a package."
                 )
-            file = self._file(module)
-            files += [file] if file else []
+            if file := self._file(module):
+                yield file
             if file == f"{module}.py" or not (self.path / module).is_dir():
-                break
-        for file in files:
-            self._check_place(file, imported)
-        return files
+                return
 
     def read(self, file: str) -> str:
         """Return the text of a file.
@@ -248,7 +263,7 @@ class _SweepFolder:
         file = self._file(name) or self._compiled(name)
         if file is None and not (self.path / name).is_dir():
             return False
-        other, is_own = self._elsewhere(name)
+        other, is_own = self._elsewhere(name, self.path / str(file))
         if is_own or (other and (file is None or self._is_sweep(file))):
             return False
         if other:
@@ -258,23 +273,23 @@ class _SweepFolder:
             )
         return True
 
-    def _elsewhere(self, name: str) -> tuple[str, bool]:
-        """Return where an import finds a module out of the folder, "" if nowhere.
+    def _elsewhere(self, name: str, file: Path) -> tuple[str, bool]:
+        """Return another file than the folder's that an import finds, "" if there is none.
 
         Returns:
-            Also whether Python itself has it, or it is a package that is installed for development
-            and lies in the folder.
+            Also whether Python itself has the module, or it is a package that is installed for
+            development and lies in the folder.
         """
         located = located_without_import(name)
         if located is None:
             return "", False
         if located.file is None:
             return "", located.folders is None  # built in
-        if not self._has(located.file):
+        if located.file.resolve() != file.resolve():
             return str(located.file), False
         paths = [entry for entry in sys.path if Path(entry).resolve() != self._sweep.parent]
         spec = PathFinder.find_spec(name, paths)
-        if spec and spec.has_location and spec.origin and not self._has(Path(spec.origin)):
+        if spec and spec.has_location and spec.origin:
             return spec.origin, False
         return "", name in _OWN_PACKAGES or name in packages_distributions()
 

@@ -176,6 +176,21 @@ def test_a_package_installed_for_development_beside_the_file_does_not_travel(
     assert sendable_text(path) == "import labdev"
 
 
+def test_an_environment_below_the_folder_is_none_of_its_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = ".venv/site-packages"
+    path = written(tmp_path, {"mine.py": "import labdev", f"{site}/labdev/__init__.py": ""})
+    monkeypatch.syspath_prepend(str(tmp_path / site))
+    assert sendable_text(path) == "import labdev"
+    written(tmp_path, {"labdev/x.py": ""})
+    assert sendable_text(path) == "import labdev"
+    written(tmp_path, {"labdev.py": ""})
+    assert "'labdev' is" in refusal(path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "'labdev' is" in refusal(path)
+
+
 # What cannot travel.
 
 
@@ -214,6 +229,7 @@ def test_a_linked_sweep_has_the_folder_that_it_lies_in(tmp_path: Path) -> None:
         ({"a.py": "\nfrom .b import x"}, "a.py, line 2: the import begins with . and leads above"),
         ({"a/__init__.py": "from .. import x"}, "__init__.py, line 1: the import begins with .. "),
         ({"a.py": "x = 1\nclass :"}, "a.py is not valid Python: line 2: invalid syntax."),
+        ({"b.py": "", "a.py": "__import__('b')"}, "write importlib.import_module('b')."),
         ({"a.py": "import mine"}, "a.py, line 1 imports"),
         ({"numpy.py": "", "a.py": "import numpy"}, "a.py, line 1: 'numpy' is"),
         ({"wave.py": "", "a.py": "import wave"}, "wave.py, so that it is not clear which is meant"),

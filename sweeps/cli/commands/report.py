@@ -1,6 +1,7 @@
 """`capsweep report`."""
 
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -122,16 +123,13 @@ def _name_and_tables(text: str, name: str | None) -> tuple[str, tuple[type[Any],
 
     The file is run only if it names tables of its own, or a module of its folder does.
     """
-    from search_spaces.neighbours import neighbours_in, sendable_text
-    from search_spaces.sweep_source import is_file_name, name_of_sweep, names_used, syntax_tree
+    from search_spaces.sweep_source import is_file_name, name_of_sweep
 
     if not is_file_name(text):
         return name or text, ()
     path = Path(text)
     try:
-        source = sendable_text(path)
-        texts = (source, *neighbours_in(source).files.values())
-        if not any("CustomTable" in names_used(syntax_tree(text, path)) for text in texts):
+        if not _names_own_tables(path):
             return name or name_of_sweep(path), ()
         from search_spaces.sweep_file import sweep_from_file
 
@@ -139,6 +137,17 @@ def _name_and_tables(text: str, name: str | None) -> tuple[str, tuple[type[Any],
     except ValueError as error:
         raise BadInput(str(error)) from error
     return name or sweep.name, sweep.custom_tables
+
+
+def _names_own_tables(path: Path) -> bool:
+    """Return whether a sweep's file, or a module of its folder that it imports, names tables."""
+    from search_spaces.neighbours import neighbours_in, sendable_text
+    from search_spaces.sweep_source import names_used, read_source, syntax_tree
+
+    texts = [read_source(path)]
+    with suppress(ValueError):  # what cannot be launched any more can still be reported
+        texts += neighbours_in(sendable_text(path)).files.values()
+    return any("CustomTable" in names_used(syntax_tree(text, path)) for text in texts)
 
 
 def _print_compared(compared: "ComparedSweeps") -> None:
