@@ -86,7 +86,15 @@ def sendable_text(path: Path) -> str:
     Raises:
         ValueError: If one cannot be read or cannot travel.
     """
-    text = read_source(path)
+    return sendable(read_source(path), path)
+
+
+def sendable(text: str, path: Path) -> str:
+    """Return a text with the modules that it imports of the folder in which its file would be.
+
+    Raises:
+        ValueError: If one cannot be read or cannot travel.
+    """
     return with_neighbours(text, _neighbours_of(path, text))
 
 

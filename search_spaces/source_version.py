@@ -91,7 +91,7 @@ def _acts(statement: ast.stmt, used_elsewhere: set[str]) -> bool:
         return True
     if isinstance(statement, ast.Assign | ast.AugAssign) and _sets_deep_attribute(statement):
         return True
-    if not _names_bound(statement).isdisjoint({*used_elsewhere, "SWEEP"}):
+    if not names_bound(statement).isdisjoint({*used_elsewhere, "SWEEP"}):
         return False
     if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         return bool(statement.decorator_list)
@@ -114,17 +114,20 @@ def _definitions(module: ast.Module) -> dict[str, list[ast.stmt]]:
     """Return the statements that assign each module-level name."""
     statements: dict[str, list[ast.stmt]] = {}
     for statement in module.body:
-        for name in _names_bound(statement):
+        for name in names_bound(statement):
             statements.setdefault(name, []).append(statement)
     return statements
 
 
-def _names_bound(statement: ast.stmt) -> set[str]:
-    """Return the module-level names that a statement assigns or changes in place."""
+def names_assigned(statement: ast.stmt) -> set[str]:
+    """Return the module-level names that a statement assigns."""
     symbols = _scope(statement).get_symbols()
-    bound = {symbol.get_name() for symbol in symbols if symbol.is_assigned()}
-    bound |= {symbol.get_name() for symbol in symbols if symbol.is_imported()}
-    return bound | {
+    return {symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()}
+
+
+def names_bound(statement: ast.stmt) -> set[str]:
+    """Return the module-level names that a statement assigns or changes in place."""
+    return names_assigned(statement) | {
         base.id
         for node in ast.walk(statement)
         if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store)

@@ -77,7 +77,8 @@ def try_own_parts(
             child.join()
             answers.close()
         trace.seek(0)
-        files = {str(sys.modules[part.__module__].__file__) for part in sweep.parts}
+        modules = [sys.modules[part.__module__] for part in sweep.parts]
+        files = {str(getattr(module, "__file__", None)) for module in modules}  # none in a notebook
         line = last_line(trace.read().decode(errors="replace"), files | user_files())
     if failure:
         place = f" ({line})" if line else ""

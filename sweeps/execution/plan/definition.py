@@ -20,6 +20,7 @@ from capsmodel.stopping import Stopping
 from search_spaces.catalogue import named_sweep, named_sweeps
 from search_spaces.data_fingerprint import data_fingerprint, facts_of_own_data
 from search_spaces.evaluation_key import evaluation_key
+from search_spaces.notebook import FILE, text_of_cells
 from search_spaces.part_code import code_in_file
 from search_spaces.plans.base import Arm
 from search_spaces.plans.search import Search
@@ -387,8 +388,8 @@ def declared_sweep(launchable: Launchable | DeclaredSweep) -> DeclaredSweep:
         return launchable
     try:
         if isinstance(launchable, Sweep):
-            _check_parts(launchable)
-            return DeclaredSweep(launchable, None, package)
+            source = _source_of_parts(launchable)
+            return DeclaredSweep(launchable, source, Path.cwd() / FILE if source else package)
         if isinstance(launchable, Path) or is_file_name(launchable) or "/" in launchable:
             path = _existing_file(Path(launchable))
             return DeclaredSweep(*sweep_from_file(path), path.absolute())
@@ -583,15 +584,22 @@ def _in_recorded_order(defined: SweepDefinition, recorded: ManifestSearch | None
     return defined.sweep.model_copy(update={"plan": plan.model_copy(update={"space": space})})
 
 
-def _check_parts(sweep: Sweep) -> None:
+def _source_of_parts(sweep: Sweep) -> str | None:
+    """Return the code of a sweep's own parts that cells of a notebook define; None without any.
+
+    Raises:
+        ValueError: If it is not known, or does not belong to the parts alone.
+    """
     if is_user_plan(sweep):
         raise ValueError(
             f"The sweep '{sweep.name}' has a plan of its own ({type(sweep.plan).__name__}), whose "
             f"code belongs to its definition: put both into one file and give the file's path."
         )
-    if sweep.parts:
+    source = text_of_cells(sweep.parts) if sweep.parts else None
+    if sweep.parts and source is None:
         names = ", ".join(part.__name__ for part in sweep.parts)
         raise ValueError(
             f"The sweep '{sweep.name}' has parts of its own ({names}), whose code must travel to "
             f"the workers: put the sweep and its parts into one file and give the file's path."
         )
+    return source
