@@ -15,6 +15,9 @@ from search_spaces import (
     AblationTable,
     ConfirmationTable,
     CurvesFigure,
+    GridCell,
+    GridRow,
+    GridTable,
     ListedArms,
     Plan,
     PublishedRow,
@@ -176,6 +179,18 @@ def test_the_rows_of_a_published_table_are_arms() -> None:
     )
     nowhere = table.model_copy(update={"rows": (PublishedRow(labels=("a",), arm=None),)})
     assert sweep(tables=(nowhere,)).tables == (nowhere,)
+
+
+def test_a_metric_that_does_not_fit_its_table_is_refused_with_those_that_do() -> None:
+    assert refusal(tables=(CurvesFigure(metric="test_error"),)) == (
+        "Unknown epoch metric in the figure 'curves' 'test_error'. Known: train_loss, "
+        "validation_loss, validation_error."
+    )
+    row = GridRow(label="x", cells=(GridCell(arm="one", metric="validation_loss"),))
+    assert refusal(tables=(GridTable(name="t", title="T", columns=("A",), rows=(row,)),)) == (
+        "Unknown error in the table 't' 'validation_loss'. Did you mean 'validation_error'? Known: "
+        "validation_error, test_error."
+    )
 
 
 def test_tables_of_the_other_kind_of_plan_are_refused() -> None:

@@ -1,6 +1,7 @@
 """The page of a report: all in one file, nothing fetched, nothing of a name obeyed."""
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -132,6 +133,22 @@ def test_the_answers_of_evaluations_follow_that_of_the_first_table(known):
     assert page.text.count(moved.lead) == 1
     classes = [attributes.get("class") for tag, attributes in page.elements if tag == "p"]
     assert classes[:3] == ["over", "answer", "answer"]
+
+
+def test_a_section_is_headed_by_its_title_or_its_first_tables_or_its_name(known):
+    report, _ = known
+    table = replace(report.table, title="Errors")
+    untitled = replace(table, title="")
+    sections = (
+        Section("one", "health", tables=(table,), title="Health"),
+        Section("two", "ablation", tables=(untitled, table)),
+        Section("three", "curves", data=(table,), is_folded=True),
+        Section("four", "curves", tables=(untitled,)),
+    )
+    page = results_page(replace(report, sections=sections, background=())).decode()
+    expected = ["Health", "Errors", "Errors", "four"]
+    assert re.findall("<h2>(.*)</h2>", page) == expected
+    assert re.findall(r'<a href="#section-\d">(.*)</a>', page) == expected
 
 
 def test_a_page_names_health_definition_data_keys_and_a_digest(known):
