@@ -112,23 +112,29 @@ def test_the_files_that_import_a_module_are_its_tests_those_of_its_name_first(
     ]
 
 
-def test_of_a_module_that_no_test_imports_those_of_its_folder_are_its_tests(tmp_path: Path) -> None:
+def test_after_the_files_that_import_a_module_come_those_of_its_folder_and_the_golden_ones(
+    tmp_path: Path,
+) -> None:
     texts = {
         "sweeps/tables/front_notes.py": "",
         "tests/sweeps/tables/test_data.py": "",
         "tests/sweeps/tables/test_front.py": "",
         "tests/sweeps/test_front.py": "",
         "tests/golden/test_stores.py": "",
+        "tests/search_spaces/test_front.py": "import sweeps.tables.front_notes\n",
     }
     for name, text in texts.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    path, *tests = texts
-    assert importers("sweeps.tables.front_notes", tmp_path / path, tmp_path, tests) == [
+    path, *others, importer = texts
+    expected = [
         "tests/sweeps/tables/test_front.py",
         "tests/sweeps/tables/test_data.py",
         "tests/golden/test_stores.py",
     ]
+    module, path = "sweeps.tables.front_notes", tmp_path / path
+    assert importers(module, path, tmp_path, others) == expected
+    assert importers(module, path, tmp_path, [*others, importer]) == [importer, *expected]
 
 
 MODULE = """

@@ -12,8 +12,10 @@ list as many of each package and kind, one a function at most.
 A mutant is named by module, function and the text of its lines, not by their numbers, so that a
 list that was drawn at one commit can be run at later ones; where a text is gone, so is the mutant.
 `run` puts each into a copy of the tree and runs, up to the first failure, those unmarked tests
-whose files import the mutated module: the five closest files, then all others. A mutant of the slow
-suite has its slow tests: of files that import the module, then of those that test whole programs.
+whose files import the mutated module, then those of its folder and the golden ones: five files,
+then all others. A mutant of the slow suite has the slow tests of these files, then of those that
+test whole programs. A survivor may still be seen by a test elsewhere that reaches its module
+through others, as most tests of commands do.
 A test that fails without the mutant too is no verdict. What is found is written into the list at
 once, so that a run that was stopped goes on with the others. A mutant that changes nothing that a
 test could see has "equivalent" in the list, with the reason, and is not run.

@@ -1,4 +1,4 @@
-"""The test files of a module: those that import it, the closest first."""
+"""The test files of a module: those that import it, the closest first, and those near it."""
 
 import ast
 from collections.abc import Iterable
@@ -70,7 +70,7 @@ def closeness(test: Path, module: str, names: set[str]) -> tuple[int, int]:
 
 
 def importers(module: str, path: Path, tree: Path, tests: Iterable[str]) -> list[str]:
-    """Return the test files that import a module, the closest first; else those of its folder.
+    """Return the test files that import a module, the closest first, then those of its folder.
 
     Of the latter first those that share most words of its name; the golden ones, which go through
     everything by its name, come last.
@@ -78,14 +78,14 @@ def importers(module: str, path: Path, tree: Path, tests: Iterable[str]) -> list
     names = names_in(path)
     near = {test: closeness(tree / test, module, names) for test in tests}
     closest = sorted((test for test in near if near[test][1]), key=lambda test: near[test])[::-1]
-    if closest:
-        return closest
     folder, parts = Path("tests") / path.relative_to(tree).parent, {*path.stem.split("_")}
-    while not closest and folder != Path("tests"):
+    of_folder: list[str] = []
+    while not of_folder and folder != Path("tests"):
         of_folder = [test for test in near if Path(test).is_relative_to(folder)]
-        closest = sorted(of_folder, key=lambda test: -len(parts & {*Path(test).stem.split("_")}))
+        of_folder.sort(key=lambda test: -len(parts & {*Path(test).stem.split("_")}))
         folder = folder.parent
-    return closest + [test for test in near if Path(test).is_relative_to("tests/golden")]
+    golden = [test for test in near if Path(test).is_relative_to("tests/golden")]
+    return [*dict.fromkeys([*closest, *of_folder, *golden])]
 
 
 def whole_programs(module: str, path: Path, tree: Path, tests: Iterable[str]) -> list[str]:
