@@ -31,9 +31,11 @@ def part_of_arguments(
 ) -> type[P]:
     """Return a part whose settings are the arguments of a function, or of a class's constructor.
 
+    It belongs to the module that makes it, whose code says how: `Net = model(LabNet)`.
+
     Args:
         base: The class of the part, whose own names no setting may have.
-        function: The function or class, which gives the part its name, module and docstring.
+        function: The function or class, which gives the part its name and docstring.
         kind: The part's kind; by default the name in lower case with underscores.
         passed: Arguments that are no settings, as they are passed by the part.
 
@@ -55,8 +57,19 @@ def part_of_arguments(
         if argument.name not in passed
     }
     fields["kind"] = (Literal[kind], kind)
-    module, docstring = function.__module__, function.__doc__
+    module, docstring = _calling_module(), function.__doc__
     return create_model(name, __base__=base, __module__=module, __doc__=docstring, **fields)
+
+
+def _calling_module() -> str:
+    """Return the name of the module that called into this package."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__"))
+        if module.partition(".")[0] not in {"capsmodel", "jaxtyping"}:
+            return module
+        frame = frame.f_back
+    return __name__
 
 
 def _arguments(function: Callable[..., Any]) -> list[tuple[inspect.Parameter, Any]]:
