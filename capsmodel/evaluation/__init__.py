@@ -18,6 +18,8 @@ from capsmodel.evaluation.confidence import Confidence as Confidence
 from capsmodel.evaluation.confusion import Confusion as Confusion
 from capsmodel.evaluation.distorted_test_error import DistortedTestError as DistortedTestError
 from capsmodel.evaluation.equivariance import Equivariance as Equivariance
+from capsmodel.evaluation.functions import attack as attack
+from capsmodel.evaluation.functions import examine as examine
 from capsmodel.evaluation.overlapping_error import OverlappingError as OverlappingError
 from capsmodel.evaluation.pictures import Pictures as Pictures
 from capsmodel.evaluation.pictures import first_of_each_class as first_of_each_class

@@ -188,18 +188,39 @@ def findings_of(
     Raises:
         ValueError: In one sentence, if it returns something else.
     """
+    try:
+        return checked_findings(evaluation, trained, data, others)
+    except UnsuitableNetworkError as error:
+        return Findings(left_out=(str(error),))
+
+
+def checked_findings(
+    evaluation: Evaluation,
+    trained: Trained,
+    data: DataSplits,
+    others: Mapping[str, Trained] = MappingProxyType({}),
+) -> Findings:
+    """Return what `findings_of` does, of a network that the evaluation can examine.
+
+    Args:
+        evaluation: The evaluation.
+        trained: The network.
+        data: The data set that it was trained with.
+        others: Trial key -> network, of the other trials that the evaluation needs.
+
+    Raises:
+        UnsuitableNetworkError: In one sentence, if it cannot.
+        ValueError: In one sentence, if it returns something else than it declares.
+    """
     declared = {metric.name for metric in evaluation.metrics}
     if not is_built_in(type(evaluation)):
         trained, data = trained.copied(), data.copied()
     num_images = len(evaluation.images_of(data))
-    try:
-        findings: Any = (
-            evaluation.evaluate_with(trained, data, others)
-            if evaluation.other_trials
-            else evaluation.evaluate(trained, data)
-        )
-    except UnsuitableNetworkError as error:
-        return Findings(left_out=(str(error),))
+    findings: Any = (
+        evaluation.evaluate_with(trained, data, others)
+        if evaluation.other_trials
+        else evaluation.evaluate(trained, data)
+    )
     if not isinstance(findings, Findings):
         raise ValueError(
             f"The evaluation '{evaluation.kind}' must return Findings, got {findings!r:.80}."

@@ -11,7 +11,6 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from capsmodel.chance import stream, uniform
-from capsmodel.config import build_model
 from capsmodel.data import DataSplits, Images
 from capsmodel.evaluation.base import Evaluation, Findings, UnsuitableNetworkError
 from capsmodel.evaluation.layer_activity import DEAD, LayerActivity, Moved
@@ -25,7 +24,6 @@ from capsmodel.evaluation.shifted_test_error import shifted
 from capsmodel.layers import Capsules, ConvCapsules, PrimaryCapsules
 from capsmodel.layers.capsule_grid import GridPrimaryCapsules
 from capsmodel.metrics import Metric
-from capsmodel.models import Network
 from capsmodel.routing import Routed, Votes
 from capsmodel.training.trained import Trained
 
@@ -108,7 +106,11 @@ class CapsuleActivity(Evaluation):
         seen = _seen_layer(trained, self.layer)
         split = self.images_of(data)
         networks = dict(
-            zip(_PREFIXES, (trained, with_random_routing(trained), untrained(trained)), strict=True)
+            zip(
+                _PREFIXES,
+                (trained, with_random_routing(trained), trained.as_initialised()),
+                strict=True,
+            )
         )
         activity = {
             prefix: self._activity(network, seen, split) for prefix, network in networks.items()
@@ -236,19 +238,12 @@ def _seen_layer(trained: Trained, name: str) -> _SeenLayer:
     return _SeenLayer(name, router, layer.weight.shape[-1], is_by_type=False)
 
 
-def untrained(trained: Trained) -> Trained:
-    """Return the network with the weights that its training began with."""
-    network = build_model(trained.config)
-    network.to_empty(device="cpu").initialise(trained.seed)
-    return Trained(trained.config, trained.seed, trained.device, network.to(trained.device))
-
-
 def with_random_routing(trained: Trained) -> Trained:
     """Return a copy of the network that divides every child by chance, anew for each image."""
     network = copy.deepcopy(trained.network)
     for name, router in sharing_routers(network):
         replace_router(network, name, _RandomShares(name, router))
-    return Trained(trained.config, trained.seed, trained.device, network)
+    return trained.with_network(network)
 
 
 class _RandomShares(nn.Module):
@@ -280,7 +275,7 @@ class _RandomShares(nn.Module):
         return self.router.share_out(votes, weights * scale)
 
 
-def draw_for(network: Network, indices: range) -> None:
+def draw_for(network: nn.Module, indices: range) -> None:
     """Say which images the next batch has, where a network divides children by chance."""
     for module in network.modules():
         if isinstance(module, _RandomShares):

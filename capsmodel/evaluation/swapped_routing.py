@@ -210,7 +210,7 @@ def _swapped(trained: Trained, swap: Callable[[str, IteratedRouter], nn.Module])
         )
     for name, router in routers:
         replace_router(network, name, swap(name, router))
-    return Trained(trained.config, trained.seed, trained.device, network)
+    return trained.with_network(network)
 
 
 def _routers_in(network: nn.Module) -> Iterator[tuple[str, IteratedRouter]]:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 import torch
-from jaxtyping import Bool, Float, Int
 from pydantic import Field, model_validator
 from torch import Tensor
 
@@ -19,9 +18,8 @@ from capsmodel.evaluation.base import (
     beliefs_in,
     image_errors,
 )
-from capsmodel.evaluation.victim import Objective, Victim
+from capsmodel.evaluation.victim import Objective, RecordedVictim
 from capsmodel.metrics import Direction, Metric
-from capsmodel.models import Outputs
 from capsmodel.settings.parts import OneOf
 from capsmodel.training.trained import Trained
 
@@ -110,12 +108,12 @@ class TransferError(Evaluation):
             )
         _check_fit(source, trained)
         split = self.images_of(data)
-        victim = LastPoint(source, split, objective=self.objective)
+        victim = RecordedVictim(source, split, objective=self.objective, ends_at_goal=False)
         rows = torch.arange(len(split), device=victim.images.device)
         by_image: dict[str, Tensor] = {}
         points = zip(self.epsilons, self._curve("error"), self._curve("source_error"), strict=True)
         for epsilon, error, source_error in points:
-            victim.changed = victim.images.clone()
+            victim.forget()
             if epsilon > 0:
                 self.attack.broken(victim, rows, Ball(self.norm, epsilon))
             changed = Images(victim.changed, split.labels)
@@ -130,23 +128,6 @@ class TransferError(Evaluation):
 
     def _curve(self, name: str, direction: Direction | None = "smaller") -> tuple[Metric, ...]:
         return self.curve(name, "epsilon", self.epsilons, direction=direction)
-
-
-class LastPoint(Victim):
-    """A network under an attack that never ends early.
-
-    Attributes:
-        changed: The images, as each was last looked at.
-    """
-
-    changed: Float[Tensor, "images channels height width"]
-
-    def _judged(
-        self, points: Tensor, outputs: Outputs, rows: Int[Tensor, " images"]
-    ) -> tuple[Bool[Tensor, " images"], Bool[Tensor, " images"]]:
-        is_wrong, _ = super()._judged(points, outputs, rows)
-        self.changed[rows] = points.detach()
-        return is_wrong, torch.zeros_like(is_wrong)
 
 
 def _check_fit(source: Trained, trained: Trained) -> None:

@@ -13,6 +13,7 @@ from capsmodel.evaluation.base import UnsuitableNetworkError
 from capsmodel.evaluation.routers import EqualShares, replace_router, sharing_routers
 from capsmodel.functional import gradient_through_all_rounds
 from capsmodel.models import Outputs
+from capsmodel.routing import Router
 from capsmodel.squash import ExponentialSquash
 from capsmodel.training.trained import Trained
 
@@ -177,6 +178,54 @@ class Victim:
         return not torch.equal(first.lengths, second.lengths)
 
 
+class RecordedVictim(Victim):
+    """A network under attack, with the point at which each image was last looked at.
+
+    Attributes:
+        changed: These points; the image itself where it was not attacked.
+    """
+
+    changed: Float[Tensor, "images channels height width"]
+
+    def __init__(
+        self,
+        trained: Trained,
+        split: Images,
+        *,
+        objective: Objective = "loss",
+        is_targeted: bool = False,
+        ends_at_goal: bool = True,
+    ) -> None:
+        """Take a network and the images that are attacked.
+
+        Args:
+            trained: As in `Victim`.
+            split: As in `Victim`.
+            objective: As in `Victim`.
+            is_targeted: As in `Victim`.
+            ends_at_goal: Whether an image is attacked until the goal is reached, so that its point
+                is the first that does; else every attack goes on to its last step.
+
+        Raises:
+            UnsuitableNetworkError: As `Victim` does.
+            ValueError: As `Victim` does.
+        """
+        super().__init__(trained, split, objective=objective, is_targeted=is_targeted)
+        self._ends_at_goal = ends_at_goal
+        self.forget()
+
+    def forget(self) -> None:
+        """Take all images as not attacked."""
+        self.changed = self.images.clone()
+
+    def _judged(
+        self, points: Tensor, outputs: Outputs, rows: Int[Tensor, " images"]
+    ) -> tuple[Bool[Tensor, " images"], Bool[Tensor, " images"]]:
+        is_wrong, reaches_goal = super()._judged(points, outputs, rows)
+        self.changed[rows] = points.detach()
+        return is_wrong, reaches_goal if self._ends_at_goal else torch.zeros_like(reaches_goal)
+
+
 def without_routing(trained: Trained) -> Trained:
     """Return a copy of a network in which every child is shared equally among its parents.
 
@@ -192,7 +241,7 @@ def without_routing(trained: Trained) -> Trained:
         )
     for name, router in routers:
         replace_router(network, name, EqualShares(router))
-    return Trained(trained.config, trained.seed, trained.device, network)
+    return trained.with_network(network)
 
 
 def _next_classes(trained: Trained, labels: Shaped[Tensor, "images ..."]) -> Int[Tensor, " images"]:
@@ -219,7 +268,15 @@ def log_odds(trained: Trained, outputs: Outputs) -> Float[Tensor, "images classe
     if outputs.logits is not None:
         return outputs.logits
     lengths = outputs.lengths.clamp(_SMALLEST, _LARGEST)
-    routing = getattr(trained.config.model, "routing", None)
-    if isinstance(getattr(routing, "squash", None), ExponentialSquash):
+    if isinstance(_squash_of(trained), ExponentialSquash):
         return (-torch.log1p(-lengths)).log()
     return lengths.log() - torch.log1p(-lengths)
+
+
+def _squash_of(trained: Trained) -> object:
+    """Return the squash of the class capsules, as the settings or the highest router has it."""
+    highest = [module for module in trained.network.modules() if isinstance(module, Router)][-1:]
+    for holder in (trained.config.model, *highest):
+        if squash := getattr(getattr(holder, "routing", None), "squash", None):
+            return squash
+    return None

@@ -15,7 +15,7 @@ from capsmodel.chance import stream
 from capsmodel.config import TrainingConfig, build_model
 from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.models import ChildGrid, Network, Outputs, perturbed
-from capsmodel.training.given_images import ImagesGiven, taken_images
+from capsmodel.training.given_images import ImagesGiven, TakenImages, taken_images
 from capsmodel.training.precision import multiplied_in, outputs_in
 from capsmodel.whole_file import write_whole
 
@@ -101,7 +101,7 @@ class Trained:
         Raises:
             ValueError: If there is no image, or one cannot be read or is of no known form.
         """
-        taken = taken_images(self.config.data, images)
+        taken = self._taken(images)
         batch = taken.images.to(self.device)
         with torch.inference_mode():
             outputs = [self._outputs(part) for part in batch.split(EVALUATION_BATCH_SIZE)]
@@ -118,6 +118,9 @@ class Trained:
             sources=taken.sources,
             conversion=taken.conversion,
         )
+
+    def _taken(self, images: ImagesGiven) -> TakenImages:
+        return taken_images(self.config.data, images)
 
     def _names(self, classes: list[int]) -> str:
         return " and ".join(map(self.config.data.name_of, classes))
@@ -151,7 +154,7 @@ class Trained:
         Raises:
             ValueError: As `predict` does, or if they are more than 256.
         """
-        batch = taken_images(self.config.data, images).images.to(self.device)
+        batch = self._taken(images).images.to(self.device)
         if len(batch) > EVALUATION_BATCH_SIZE:
             raise ValueError(
                 f"At most {EVALUATION_BATCH_SIZE} images are inspected at once, got {len(batch)}: "
@@ -196,7 +199,17 @@ class Trained:
         except RuntimeError:  # it keeps a tensor of its last pass, which a gradient flows through
             network = build_model(self.config).to_empty(device=self.device)
             network.load_state_dict(self._network.state_dict())
+        return self.with_network(network)
+
+    def with_network(self, network: Network) -> "Trained":
+        """Return another network, on the same device, with the same settings and seed."""
         return Trained(self.config, self.seed, self.device, network)
+
+    def as_initialised(self) -> "Trained":
+        """Return the network with the weights that its training began with."""
+        network = build_model(self.config).to_empty(device="cpu")
+        network.initialise(self.seed)
+        return self.with_network(network.to(self.device))
 
     def encoded(self) -> bytes:
         """Return the weights as a safetensors file."""

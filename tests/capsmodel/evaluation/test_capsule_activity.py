@@ -15,7 +15,6 @@ from capsmodel.evaluation.capsule_activity import (
     draw_for,
     gradient_norms,
     is_starving,
-    untrained,
     with_random_routing,
 )
 from capsmodel.evaluation.layer_activity import LayerActivity, Moved
@@ -286,7 +285,9 @@ def test_an_untrained_network_has_the_figures_of_its_beginning() -> None:
         assert metrics[name] == metrics[f"untrained_{name}"]
     begun, ended = (trained(small_model(), epochs=n) for n in (0, 3))
     images = torch.rand(3, 1, 8, 8, generator=torch.Generator().manual_seed(0))
-    assert torch.equal(untrained(ended).predict(images).lengths, begun.predict(images).lengths)
+    assert torch.equal(
+        ended.as_initialised().predict(images).lengths, begun.predict(images).lengths
+    )
 
 
 @pytest.mark.parametrize(
