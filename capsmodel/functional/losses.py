@@ -1,7 +1,7 @@
 """Losses on the lengths of class capsules."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -34,6 +34,21 @@ class Margins(NamedTuple):
 PAPER_MARGINS = Margins()
 
 
+@runtime_checkable
+class HasBeliefs(Protocol):
+    """What a capsule layer or a network returns, which losses take in place of a tensor."""
+
+    @property
+    def beliefs(self) -> Float[Tensor, "batch classes"]:
+        """Belief in each class, in [0, 1]."""
+        ...
+
+    @property
+    def logits(self) -> Float[Tensor, "batch classes"] | None:
+        """Logits whose softmax the beliefs are; None where there are none."""
+        ...
+
+
 ClassWeights = Sequence[float | int] | Float[Tensor, " weights"]
 Reduction = Literal["mean", "sum", "none"]
 """Of the images' losses: their mean, their sum, or one value an image."""
@@ -41,7 +56,7 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 def margin_loss(
-    lengths: Float[Tensor, "batch classes"],
+    lengths: Float[Tensor, "batch classes"] | HasBeliefs,
     labels: Integer[Tensor, " batch"] | Shaped[Tensor, "batch classes"],
     margins: Margins = PAPER_MARGINS,
     *,
@@ -57,7 +72,7 @@ def margin_loss(
     Difference: none.
 
     Args:
-        lengths: Belief in each class, in [0, 1].
+        lengths: Belief in each class, in [0, 1]; or what a capsule layer or a network returns.
         labels: The true class of each image; or, where an image may be of several or of none,
             whether it is of each, as booleans or 0 and 1.
         margins: Both margins, and the weight of the other classes.
@@ -69,9 +84,9 @@ def margin_loss(
             classes has their mean weight.
 
     Raises:
-        ValueError: If the labels are neither one integer an image nor one number an image and
-            class. In plain tensors on the CPU also if a label is no class; elsewhere the loss is
-            NaN then.
+        ValueError: If the lengths are none, or the labels neither one integer an image nor one
+            number an image and class. In plain tensors on the CPU also if a label is no class;
+            elsewhere the loss is NaN then.
 
     Example:
         >>> lengths = torch.tensor([[0.9, 0.1, 0.1], [0.5, 0.6, 0.1]])
@@ -81,6 +96,7 @@ def margin_loss(
         tensor(0.1250)
     """
     check_choice("over_classes", over_classes, ("sum", "half_mean"))
+    lengths = _judged("lengths", lengths)
     truth = _Truth.of(labels, lengths)
     too_short = (margins.positive - lengths).relu().square()
     too_long = (lengths - margins.negative).relu().square() * margins.down_weight
@@ -90,7 +106,7 @@ def margin_loss(
 
 
 def spread_loss(
-    lengths: Float[Tensor, "batch classes"],
+    lengths: Float[Tensor, "batch classes"] | HasBeliefs,
     labels: Integer[Tensor, " batch"] | Shaped[Tensor, "batch classes"],
     margin: float | Float[Tensor, ""] = 0.9,
     *,
@@ -107,7 +123,7 @@ def spread_loss(
     class is compared with every wrong one, and the mean over the true ones is taken.
 
     Args:
-        lengths: Belief in each class, in [0, 1].
+        lengths: Belief in each class, in [0, 1]; or what a capsule layer or a network returns.
         labels: The true class of each image; or, where an image may be of several, whether it is of
             each, as booleans or 0 and 1. An image of none has no loss.
         margin: By how much the true class should be longer.
@@ -125,6 +141,7 @@ def spread_loss(
         tensor([0.0000, 0.1600])
     """
     check_choice("over_classes", over_classes, ("sum", "mean"))
+    lengths = _judged("lengths", lengths)
     truth = _Truth.of(labels, lengths)
     if truth.indices is None:
         lead = lengths.unsqueeze(2) - lengths.unsqueeze(1)  # of true classes, over wrong ones
@@ -139,7 +156,7 @@ def spread_loss(
 
 
 def sigmoid_loss(
-    beliefs: Float[Tensor, "batch classes"],
+    beliefs: Float[Tensor, "batch classes"] | HasBeliefs,
     labels: Integer[Tensor, " batch"] | Shaped[Tensor, "batch classes"],
     *,
     from_logits: bool,
@@ -154,7 +171,8 @@ def sigmoid_loss(
     Difference: none with halved labels and the mean over classes.
 
     Args:
-        beliefs: Logits; or probabilities, whose logarithm is taken as -100 at least.
+        beliefs: Logits; or probabilities, whose logarithm is taken as -100 at least; or what a
+            capsule layer or a network returns, which has one or both.
         labels: As of `margin_loss`.
         from_logits: Whether beliefs are logits.
         halved_labels: Whether a class of the image is to be believed in by one half.
@@ -163,7 +181,7 @@ def sigmoid_loss(
         class_weights: As of `margin_loss`.
 
     Raises:
-        ValueError: As of `margin_loss`.
+        ValueError: As of `margin_loss`; or if there are no logits.
 
     Example:
         >>> logits = torch.tensor([[9.0, -9.0], [0.0, 0.0]])
@@ -171,12 +189,41 @@ def sigmoid_loss(
         tensor([2.4643e-04, 1.3863e+00])
     """
     check_choice("over_classes", over_classes, ("sum", "mean"))
+    beliefs = _judged("beliefs", beliefs, from_logits=from_logits)
     truth = _Truth.of(labels, beliefs)
     targets = truth.is_true.to(beliefs.dtype) / (2 if halved_labels else 1)
     of_class = F.binary_cross_entropy_with_logits if from_logits else F.binary_cross_entropy
     by_class = of_class(beliefs, targets, reduction="none")
     losses = by_class.sum(dim=1) if over_classes == "sum" else by_class.mean(dim=1)
     return truth.reduced(losses, reduction, class_weights)
+
+
+def _judged(
+    argument: str,
+    given: Float[Tensor, "batch classes"] | HasBeliefs,
+    *,
+    from_logits: bool = False,
+) -> Float[Tensor, "batch classes"]:
+    """Return beliefs or logits as a tensor.
+
+    Raises:
+        ValueError: If they are none, or there are no logits.
+    """
+    if isinstance(given, Tensor):
+        check_shape(argument, given, batch=None, classes=None)
+        return given
+    if not (hasattr(given, "beliefs") and hasattr(given, "logits")):  # which torch.compile can ask
+        raise ValueError(
+            f"{argument} must be a tensor of shape [batch, classes], or what a capsule layer or a "
+            f"network returns, got {type(given).__name__}."
+        )
+    judged = given.logits if from_logits else given.beliefs
+    if judged is None:
+        raise ValueError(
+            f"{argument} must have logits where from_logits is true, got {type(given).__name__} "
+            f"without: leave it false, for the lengths."
+        )
+    return judged
 
 
 class _Truth(NamedTuple):

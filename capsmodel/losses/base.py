@@ -17,6 +17,7 @@ from capsmodel.functional.losses import (
     weights_of_images,
 )
 from capsmodel.models.base import Outputs
+from capsmodel.models.outputs_of import as_outputs
 from capsmodel.routing import Routed
 from capsmodel.schedules import Number
 from capsmodel.settings.parts import Part
@@ -168,7 +169,7 @@ class LossModule(nn.Module):
                 are at their end.
 
         Raises:
-            ValueError: If labels or class weights do not fit the beliefs.
+            ValueError: If beliefs are none, or labels or class weights do not fit them.
         """
         outputs = self._outputs(beliefs)
         if self.reduction == "mean" and self.class_weights is None:  # which a loss of one's own can
@@ -179,13 +180,10 @@ class LossModule(nn.Module):
         return reduced(losses, self.reduction)
 
     def _outputs(self, beliefs: Tensor | Routed | Outputs) -> Outputs:
-        if isinstance(beliefs, Routed):
-            return Outputs(beliefs.beliefs, None, beliefs.logits)
-        if isinstance(beliefs, Outputs):
-            return beliefs
-        if self.from_logits:
-            return Outputs(beliefs.softmax(dim=1), None, beliefs)
-        return Outputs(beliefs, None)
+        start = "The beliefs must be"
+        if isinstance(beliefs, Routed | Outputs):
+            return as_outputs(beliefs, start=start)
+        return as_outputs(beliefs, "logits" if self.from_logits else "lengths", start=start)
 
     def extra_repr(self) -> str:
         """Return the settings, for the module's `repr`."""

@@ -43,6 +43,11 @@ class Outputs(NamedTuple):
     poses: Float[Tensor, "batch classes pose"] | None = None
     couplings: Mapping[str, Couplings] = {}
 
+    @property
+    def beliefs(self) -> Float[Tensor, "batch classes"]:
+        """The lengths, by the name that the capsules of a layer have for them."""
+        return self.lengths
+
     __repr__ = shapes_repr
 
 

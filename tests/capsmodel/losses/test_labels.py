@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from torch.func import grad, vmap
 from torch.testing import assert_close
 
-from capsmodel.functional import keep_class, one_hot
+from capsmodel.functional import keep_class, margin_loss, one_hot
 from capsmodel.losses import LOSSES, CrossEntropy, Loss
 from capsmodel.models import Outputs
+from capsmodel.routing import Routed
 from capsmodel.settings.parts import kind_of
 
 LENGTHS = torch.tensor([[0.9, 0.2, 0.4], [0.3, 0.7, 0.1], [0.2, 0.2, 0.6]])
@@ -61,6 +62,9 @@ def _calls() -> dict[str, Callable[[Tensor, Tensor], Tensor]]:
     calls["the row of its pose"] = lambda lengths, labels: keep_class(
         lengths.unsqueeze(-1), labels
     ).sum()
+    calls["what a layer returns"] = lambda lengths, labels: margin_loss(
+        Routed(lengths.unsqueeze(-1), lengths), labels
+    )
     return calls
 
 
