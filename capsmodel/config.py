@@ -164,12 +164,20 @@ class TrainingConfig(Settings):
 def build_model(config: TrainingConfig) -> Network:
     """Return the network on the meta device: names and shapes of parameters without storage.
 
+    It computes nothing. A network with weights from PyTorch's default generator is
+    `config.model.build(image_shape, num_classes)`; `Training(config, seed).trained().network` has
+    those that a training with the seed begins with, and after its epochs those of its end.
+
     Raises:
         ValueError: If the images are too small for the augmentation or the model.
 
     Example:
-        >>> build_model(TrainingConfig(data="mnist")).image_shape
-        (1, 28, 28)
+        >>> config = TrainingConfig(data="mnist")
+        >>> {str(weight.device) for weight in build_model(config).parameters()}
+        {'meta'}
+        >>> network = config.model.build(config.data.image_shape, config.data.num_classes)
+        >>> {str(weight.device) for weight in network.parameters()}
+        {'cpu'}
     """
     shape = config.augmentation.shape(config.data.image_shape)
     return _on_meta(config.model, shape, config.data.num_classes)

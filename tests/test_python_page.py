@@ -2,10 +2,13 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 import sweeps
+from capsmodel import Trained
 from sweeps.tracking.opening import open_store
 from tests import notebook_cells
 from tests.golden.stores.archive import STORAGE
@@ -13,7 +16,9 @@ from tests.golden.stores.questions import FINISHED_DESIGN
 from tests.sweeps.published import publish_manifest
 
 PAGE = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
-LAUNCH, *READ = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+(NETWORK,) = (block for block in BLOCKS if "Training(" in block)
+LAUNCH, *READ = (block for block in BLOCKS if block is not NETWORK)
 SWEEP = FINISHED_DESIGN.sweep
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
 
@@ -44,6 +49,24 @@ def test_its_snippets_on_reading_run_one_after_the_other() -> None:
     assert {*names["short"]["outcome"]} == {"diverged"}  # type: ignore[index]
     assert {*names["of_deep"]["trial_key"]} <= {*names["deep"]["trial_key"]}  # type: ignore[index]
     assert names["num_missing"] == 0
+
+
+def test_its_network_is_trained_saved_and_loaded(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(compile(NETWORK, "docs/python.md", "exec"), names)
+
+    predicted, trained = names["prediction"], names["trained"]
+    images = names["config"].data.load("cpu").test.take(slice(5)).images
+    assert torch.equal(predicted.lengths, trained.predict(images).lengths)
+    assert len(names["errors"]) == 2
+    assert names["errors"][1] < 0.9
+
+
+def test_its_table_names_methods_of_a_trained_network() -> None:
+    methods = {*re.findall(r"`(?:t|T)rained\.([a-z_]+)\(", PAGE)}
+    assert methods == {"predict", "inspect", "outputs", "perturb", "save", "load"}
+    assert all(callable(getattr(Trained, method)) for method in methods)
 
 
 def test_its_options_of_a_launch_are_some(tmp_path, monkeypatch) -> None:
