@@ -94,6 +94,8 @@ _HOMES = {
 }
 _RENAMED = {"OwnTable": "CustomTable"}
 
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module, so that listing sweeps does not load torch."""

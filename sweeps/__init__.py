@@ -103,6 +103,8 @@ _HOMES = {
     "verify": "sweeps.aggregation.verification.verify",
 }
 
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its home.
