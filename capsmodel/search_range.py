@@ -12,6 +12,7 @@ from typing import Any
 
 from capsmodel.settings.messages import unknown
 from capsmodel.settings.parts import Settings
+from capsmodel.settings.plain import plain
 
 Plain = str | int | float | bool
 
@@ -38,7 +39,9 @@ class Ints:
         Raises:
             ValueError: If the numbers are not whole, not in order, or do not fit each other.
         """
-        for name, value in (("low", self.low), ("high", self.high), ("step", self.step)):
+        for name in ("low", "high", "step"):
+            value = plain(getattr(self, name))
+            object.__setattr__(self, name, value)
             if type(value) is not int:
                 raise ValueError(f"{name} of Ints must be a whole number, got {value!r}.")
         _check_ends("Ints", self.low, self.high, log=self.log)
@@ -71,7 +74,8 @@ class Floats:
         Raises:
             ValueError: If the ends are not finite numbers, or are not in order.
         """
-        for name, value in (("low", self.low), ("high", self.high)):
+        for name in ("low", "high"):
+            value = plain(getattr(self, name))
             if type(value) not in {int, float} or not math.isfinite(value):
                 raise ValueError(f"{name} of Floats must be a finite number, got {value!r}.")
             object.__setattr__(self, name, float(value))
@@ -94,6 +98,7 @@ class Choices:
         Raises:
             ValueError: If they are fewer than two, repeat, or are not plain and finite.
         """
+        values = plain(values)
         for value in values:
             if type(value) not in {str, int, float, bool}:
                 raise ValueError(f"Choices are str, int, float or bool, got {value!r}.")

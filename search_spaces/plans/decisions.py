@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from capsmodel.settings.plain import plain
+
 CellOutcome = Literal["finished", "diverged", "failed", "pruned"]
 """How a trial ended, as its record says."""
 
@@ -25,6 +27,11 @@ class Cell:
     arm: str
     settings: Mapping[str, Any]
     seed: int
+
+    def __post_init__(self) -> None:
+        """Take NumPy's numbers as plain ones, as they are written to the sweep's log."""
+        object.__setattr__(self, "settings", plain(self.settings))
+        object.__setattr__(self, "seed", plain(self.seed))
 
     @property
     def place(self) -> tuple[str, int]:

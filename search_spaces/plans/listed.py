@@ -9,6 +9,7 @@ from pydantic import model_validator
 from capsmodel.config import TrainingConfig, num_parameters
 from capsmodel.overrides import with_settings
 from capsmodel.settings.parts import Settings
+from capsmodel.settings.plain import plain
 from search_spaces.plans.base import Arm as Arm
 from search_spaces.plans.base import Definition, Plan, check_arm_names
 from search_spaces.plans.decisions import DONE, Cell, Done
@@ -30,6 +31,10 @@ class MatchedArm:
     settings: Mapping[str, Any]
     matched_to: str = ""
     width: str = ""
+
+    def __post_init__(self) -> None:
+        """Take NumPy's numbers as plain ones."""
+        object.__setattr__(self, "settings", plain(self.settings))
 
 
 class ListedArms(Plan):

@@ -223,9 +223,10 @@ def options_of(arguments: Mapping[str, Any]) -> LaunchOptions:
         BadInput: In one sentence, naming the first that is not valid.
     """
     from capsmodel.settings.messages import allowed
+    from capsmodel.settings.plain import plain
 
     try:
-        return LaunchOptions.model_validate(arguments)
+        return LaunchOptions.model_validate(plain(dict(arguments)))
     except ValidationError as error:
         detail = error.errors(include_url=False)[0]
         name = str(detail["loc"][0])
