@@ -75,6 +75,7 @@ def dynamic_routing(
         ValueError: If there are no rounds, a shape does not fit, or an option is unknown.
 
     Example:
+        >>> import torch
         >>> votes = torch.rand(2, 6, 3, 8)  # 2 images, 6 children, 3 parents, poses of 8 numbers
         >>> routed = dynamic_routing(votes, iterations=2)
         >>> routed.poses.shape, routed.activations.shape
@@ -131,6 +132,7 @@ def leaky_routing(
             competition is "children".
 
     Example:
+        >>> import torch
         >>> votes = torch.zeros(1, 6, 3, 8)
         >>> leaky_routing(votes).couplings.values[0, 0]  # a fourth leaks
         tensor([0.2500, 0.2500, 0.2500])

@@ -29,6 +29,7 @@ def kept(
         dtype: Type of its numbers; None for PyTorch's own choice.
 
     Example:
+        >>> import torch
         >>> table = kept("the first squares", lambda: [0, 1, 4], torch.device("cpu"))
         >>> table
         tensor([0, 1, 4])
@@ -51,6 +52,7 @@ def kept_as(
     """Return numbers as a tensor, which is kept; see `kept`.
 
     Example:
+        >>> import torch
         >>> kept_as((0.5, 2.0), torch.device("cpu"), torch.float32)
         tensor([0.5000, 2.0000])
     """

@@ -31,6 +31,7 @@ def uniform_routing(
         ValueError: If the votes are of another shape, or the bounds are none.
 
     Example:
+        >>> import torch
         >>> votes = torch.rand(2, 6, 3, 8)  # 2 images, 6 children, 3 parents, poses of 8 numbers
         >>> uniform_routing(votes).poses.shape
         torch.Size([2, 3, 8])
@@ -90,6 +91,7 @@ def random_routing(
         ValueError: If the votes are of another shape, or the bounds are none.
 
     Example:
+        >>> import torch
         >>> votes = torch.rand(2, 6, 3, 8)  # 2 images, 6 children, 3 parents, poses of 8 numbers
         >>> random_routing(votes, torch.Generator().manual_seed(0)).poses.shape
         torch.Size([2, 3, 8])

@@ -23,6 +23,7 @@ def plain_autograd() -> Generator[None]:
     to rounding. What is compiled or exported is always differentiated automatically.
 
     Example:
+        >>> import torch
         >>> with plain_autograd():
         ...     slopes = torch.func.jacfwd(lambda votes: dynamic_routing(votes).activations)(
         ...         torch.rand(1, 6, 3, 8)
@@ -46,6 +47,7 @@ def gradient_through_all_rounds() -> Generator[None]:
     same up to rounding.
 
     Example:
+        >>> import torch
         >>> votes = torch.rand(1, 6, 3, 8, requires_grad=True)
         >>> with gradient_through_all_rounds():
         ...     dynamic_routing(votes, gradient="last").activations.sum().backward()

@@ -94,6 +94,7 @@ def em_routing(
         ValueError: If there are no rounds, a shape does not fit, or an option is unknown.
 
     Example:
+        >>> import torch
         >>> votes = torch.rand(2, 6, 3, 16)  # 2 images, 6 children, 3 parents, matrices of 4 by 4
         >>> routed = em_routing(votes, activations=torch.ones(2, 6), iterations=2)
         >>> routed.poses.shape, routed.activations.shape

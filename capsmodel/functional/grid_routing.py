@@ -34,6 +34,7 @@ def grid_routing(
         ValueError: If a shape or a number of rounds does not fit.
 
     Example:
+        >>> import torch
         >>> votes = torch.rand(2, 4, 3, 8, 5, 5)  # of 4 types of children, at 5 by 5 places
         >>> grid_routing(votes).shape
         torch.Size([2, 3, 8, 5, 5])

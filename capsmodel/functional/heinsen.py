@@ -50,6 +50,7 @@ def heinsen_routing(
         ValueError: If there are no rounds, or a shape does not fit.
 
     Example:
+        >>> import torch
         >>> votes = torch.rand(2, 6, 3, 8)  # 2 images, 6 children, 3 parents, poses of 8 numbers
         >>> routed = heinsen_routing(votes, torch.ones(2, 6), use=torch.ones(6, 3))
         >>> routed.logits.shape

@@ -104,6 +104,7 @@ def with_coordinates(
     Difference: none.
 
     Example:
+        >>> import torch
         >>> with_coordinates(torch.zeros(1, 1, 2, 3))[0, 1:]
         tensor([[[-1., -1., -1.],
                  [ 1.,  1.,  1.]],

@@ -52,6 +52,7 @@ def inverted_attention_routing(
         ValueError: If there are no rounds, or a shape does not fit.
 
     Example:
+        >>> import torch
         >>> votes = torch.rand(2, 6, 3, 8)  # 2 images, 6 children, 3 parents, poses of 8 numbers
         >>> inverted_attention_routing(votes, iterations=2).poses.shape
         torch.Size([2, 3, 8])

@@ -156,6 +156,7 @@ def one_hot(
             the CPU, is no class.
 
     Example:
+        >>> import torch
         >>> one_hot(torch.tensor([2, 0]), 3)
         tensor([[False, False,  True],
                 [ True, False, False]])

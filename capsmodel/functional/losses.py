@@ -22,6 +22,7 @@ class Margins(NamedTuple):
         down_weight: Weight of the other classes.
 
     Example:
+        >>> import torch
         >>> margin_loss(torch.tensor([[0.9, 0.1]]), torch.tensor([0]), Margins(positive=1.0))
         tensor(0.0100)
     """
@@ -89,6 +90,7 @@ def margin_loss(
             elsewhere the loss is NaN then.
 
     Example:
+        >>> import torch
         >>> lengths = torch.tensor([[0.9, 0.1, 0.1], [0.5, 0.6, 0.1]])
         >>> margin_loss(lengths, torch.tensor([0, 1]), reduction="none")
         tensor([0.0000, 0.1700])
@@ -136,6 +138,7 @@ def spread_loss(
         ValueError: As of `margin_loss`.
 
     Example:
+        >>> import torch
         >>> lengths = torch.tensor([[0.9, 0.1, 0.1], [0.5, 0.6, 0.1]])
         >>> spread_loss(lengths, torch.tensor([0, 1]), margin=0.5, reduction="none")
         tensor([0.0000, 0.1600])
@@ -184,6 +187,7 @@ def sigmoid_loss(
         ValueError: As of `margin_loss`; or if there are no logits.
 
     Example:
+        >>> import torch
         >>> logits = torch.tensor([[9.0, -9.0], [0.0, 0.0]])
         >>> sigmoid_loss(logits, torch.tensor([0, 1]), from_logits=True, reduction="none")
         tensor([2.4643e-04, 1.3863e+00])

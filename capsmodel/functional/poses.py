@@ -24,6 +24,7 @@ def squash(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
     Difference: none.
 
     Example:
+        >>> import torch
         >>> squash(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).norm(dim=1)
         tensor([0.9615, 0.0000])
     """
@@ -41,6 +42,7 @@ def squash_with_epsilon(
     They divide a pose by sqrt(n^2 + epsilon) in the place of its length n.
 
     Example:
+        >>> import torch
         >>> squash_with_epsilon(torch.tensor([3.0, 4.0]), epsilon=1e-7)
         tensor([0.5769, 0.7692])
     """
@@ -58,6 +60,7 @@ def exponential_squash(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*ax
     Difference: none.
 
     Example:
+        >>> import torch
         >>> exponential_squash(torch.tensor([0.3, 0.4])).norm()
         tensor(0.3935)
     """
@@ -73,6 +76,7 @@ def lengths(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes"]:
     At a zero pose its gradient and its second derivative are taken as zero.
 
     Example:
+        >>> import torch
         >>> lengths(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
         tensor([5., 0.])
     """
@@ -132,6 +136,7 @@ def keep_class(
             if a label is no class; elsewhere the row is NaN then.
 
     Example:
+        >>> import torch
         >>> keep_class(torch.ones(1, 3, 2), torch.tensor([1]))
         tensor([[0., 0., 1., 1., 0., 0.]])
     """

@@ -44,6 +44,7 @@ def self_attention_routing(
         ValueError: If a shape does not fit.
 
     Example:
+        >>> import torch
         >>> votes = torch.rand(2, 6, 3, 8)  # 2 images, 6 children, 3 parents, poses of 8 numbers
         >>> self_attention_routing(votes).poses.shape
         torch.Size([2, 3, 8])

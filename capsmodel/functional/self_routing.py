@@ -46,6 +46,7 @@ def self_routing(
         ValueError: If a shape does not fit.
 
     Example:
+        >>> import torch
         >>> votes = torch.rand(2, 6, 3, 8)  # 2 images, 6 children, 3 parents, poses of 8 numbers
         >>> routed = self_routing(votes, activations=torch.ones(2, 6), logits=torch.zeros(2, 6, 3))
         >>> routed.activations[0]  # they add up to 1

@@ -60,6 +60,7 @@ def variational_bayes_routing(
         ValueError: If there are no rounds, a shape does not fit, or a prior is not above 0.
 
     Example:
+        >>> import torch
         >>> votes = torch.rand(2, 6, 3, 8)  # 2 images, 6 children, 3 parents, poses of 8 numbers
         >>> variational_bayes_routing(votes, torch.ones(2, 6)).activations.shape
         torch.Size([2, 3])

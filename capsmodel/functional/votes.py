@@ -196,6 +196,7 @@ class Couplings(NamedTuple):
         neighbourhood: Which edges belong to one child.
 
     Example:
+        >>> import torch
         >>> couplings = dynamic_routing(torch.rand(2, 6, 3, 8)).couplings
         >>> couplings.values.shape  # of each child, in each image, with each parent
         torch.Size([6, 2, 3])
@@ -229,6 +230,7 @@ class Routed(NamedTuple):
             replica of `DataParallel` None.
 
     Example:
+        >>> import torch
         >>> Routed(torch.zeros(2, 3, 8), torch.zeros(2, 3))
         Routed(poses=float32[2, 3, 8], activations=float32[2, 3], couplings=None, scores=NoScores())
         >>> Routed(torch.zeros(1, 2, 8), torch.zeros(1, 2), scores=torch.zeros(1, 2)).beliefs

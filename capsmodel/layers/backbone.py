@@ -26,6 +26,7 @@ class ResidualBlock(InitialisedModule):
     Kim 2019, not only behind.
 
     Example:
+        >>> import torch
         >>> block = ResidualBlock(in_channels=16, out_channels=32, stride=2)
         >>> block(torch.rand(2, 16, 8, 8)).shape
         torch.Size([2, 32, 4, 4])
@@ -91,6 +92,7 @@ class Backbone(InitialisedModule):
     """Convolutions and residual blocks, one after the other.
 
     Example:
+        >>> import torch
         >>> backbone = Backbone([Convolution(3, 8, Window(3)), ResidualBlock(8, 8)])
         >>> backbone(torch.rand(2, 3, 10, 10)).shape
         torch.Size([2, 8, 8, 8])

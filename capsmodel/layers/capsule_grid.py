@@ -23,6 +23,7 @@ class CapsuleGrid(NamedTuple):
         activations: The belief that each is present, in [0, 1].
 
     Example:
+        >>> import torch
         >>> CapsuleGrid(torch.rand(2, 36, 8, 16), torch.rand(2, 36, 8))  # 8 types at 6 by 6 places
         CapsuleGrid(poses=float32[2, 36, 8, 16], activations=float32[2, 36, 8])
     """
@@ -67,6 +68,7 @@ class CapsuleNorm(InitialisedModule):
         logits: Normalises logits; or None.
 
     Example:
+        >>> import torch
         >>> norm = CapsuleNorm(types=3)
         >>> poses, logits = norm(torch.rand(2, 20, 3, 16), torch.rand(2, 20, 3))
         >>> poses.shape, logits.shape
@@ -114,6 +116,7 @@ class GridPrimaryCapsules(InitialisedModule):
         pose_norm: Normalises the numbers of each pose, which is then not squashed; or None.
 
     Example:
+        >>> import torch
         >>> primary = GridPrimaryCapsules(in_channels=32, out_types=8, pose_dim=16)
         >>> primary(torch.rand(2, 32, 6, 6)).poses.shape
         torch.Size([2, 36, 8, 16])
@@ -227,6 +230,7 @@ class PreNormPrimaryCapsules(InitialisedModule):
     Difference: none.
 
     Example:
+        >>> import torch
         >>> primary = PreNormPrimaryCapsules(in_channels=32, out_types=8, pose_dim=16)
         >>> primary(torch.rand(2, 32, 6, 6)).poses.shape
         torch.Size([2, 36, 8, 16])

@@ -23,6 +23,7 @@ class SquashedConvolution(InitialisedModule):
     Difference: that code divides by the root of the squared length plus 1e-7.
 
     Example:
+        >>> import torch
         >>> layer = SquashedConvolution(in_channels=16, out_types=4, pose=8, stride=2)
         >>> layer(torch.rand(2, 16, 6, 6)).shape
         torch.Size([2, 32, 3, 3])
@@ -79,6 +80,7 @@ class RoutedGrid(InitialisedModule):
         bias: Added to the sums of votes, [out_types, pose].
 
     Example:
+        >>> import torch
         >>> layer = RoutedGrid(in_types=4, in_pose=8, out_types=3, pose=6)
         >>> layer(torch.rand(2, 32, 5, 5)).shape
         torch.Size([2, 18, 5, 5])
@@ -136,6 +138,7 @@ class CapsuleCell(InitialisedModule):
     Difference: none.
 
     Example:
+        >>> import torch
         >>> CapsuleCell(in_channels=16, types=4, pose=8)(torch.rand(2, 16, 6, 6)).shape
         torch.Size([2, 32, 3, 3])
     """

@@ -36,6 +36,7 @@ class CapsuleStack(InitialisedModule):
         has_activations: Whether capsules have activations apart from the lengths of their poses.
 
     Example:
+        >>> import torch
         >>> stack = CapsuleStack(72, 8, out_caps=(16, 16), out_dim=8, skip=True)
         >>> [routed.poses.shape for routed in stack(torch.rand(2, 72, 8))]
         [torch.Size([2, 16, 8]), torch.Size([2, 16, 8])]

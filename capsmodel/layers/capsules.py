@@ -43,6 +43,7 @@ class Capsules(InitialisedModule):
         neighbourhood: The neighbourhood of one place.
 
     Example:
+        >>> import torch
         >>> capsules = Capsules(in_caps=72, in_dim=8, out_caps=10, out_dim=16, routing="dynamic")
         >>> routed = capsules(torch.rand(2, 72, 8))
         >>> routed.poses.shape, routed.activations.shape

@@ -75,6 +75,7 @@ class ConvCapsules(InitialisedModule):
         offsets: Added to the votes of each edge, [edges, pose], or None; no weight.
 
     Example:
+        >>> import torch
         >>> capsules = ConvCapsules(8, 16, size=(6, 6), kernel_size=3, stride=2, pose_dim=4)
         >>> children = CapsuleGrid(torch.rand(2, 36, 8, 4), torch.rand(2, 36, 8))
         >>> capsules.grid(capsules(children)).poses.shape, capsules.out_size()

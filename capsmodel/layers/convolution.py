@@ -95,6 +95,7 @@ class Convolution(InitialisedModule):
     """A convolution with bias and ReLU, and optional batch normalisation between them.
 
     Example:
+        >>> import torch
         >>> Convolution(1, 8, Window(3, padding=1), batch_norm=True)(torch.rand(2, 1, 6, 6)).shape
         torch.Size([2, 8, 6, 6])
     """
@@ -139,6 +140,7 @@ class PreNormConvolution(InitialisedModule):
     Difference: none.
 
     Example:
+        >>> import torch
         >>> PreNormConvolution(4, 8, Window(3, stride=2))(torch.rand(2, 4, 7, 7)).shape
         torch.Size([2, 8, 3, 3])
     """
@@ -180,6 +182,7 @@ class ConvolutionStack(InitialisedModule):
     The features keep height and width, but for the pooling.
 
     Example:
+        >>> import torch
         >>> ConvolutionStack((1, 8, 16), 3, pooling=2)(torch.rand(2, 1, 8, 8)).shape
         torch.Size([2, 16, 2, 2])
     """
@@ -235,6 +238,7 @@ class NormalisedStack(InitialisedModule):
     Difference: none.
 
     Example:
+        >>> import torch
         >>> NormalisedStack((1, 8, 16), 3, stride=(1, 2))(torch.rand(2, 1, 8, 8)).shape
         torch.Size([2, 16, 2, 2])
     """

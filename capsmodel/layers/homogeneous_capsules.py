@@ -26,6 +26,7 @@ class HomogeneousCapsules(InitialisedModule):
         norm: Normalises the sums.
 
     Example:
+        >>> import torch
         >>> capsules = HomogeneousCapsules(in_caps=64, out_caps=10, pose_dim=16)
         >>> capsules(torch.rand(2, 64, 16)).shape
         torch.Size([2, 10, 16])

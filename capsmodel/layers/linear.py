@@ -38,6 +38,7 @@ class Classifier(LinearStack):
     """Linear layers with ReLU between them, and dropout before the last one.
 
     Example:
+        >>> import torch
         >>> Classifier(64, hidden=(32,), num_classes=10, dropout=0.5)(torch.rand(2, 64)).shape
         torch.Size([2, 10])
     """
@@ -76,6 +77,7 @@ class Decoder(LinearStack):
     """Linear layers with ReLU between them and a sigmoid at the end.
 
     Example:
+        >>> import torch
         >>> Decoder(160, hidden=(64,), image_shape=(1, 8, 8))(torch.rand(2, 160)).shape
         torch.Size([2, 1, 8, 8])
     """

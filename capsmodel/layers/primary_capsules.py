@@ -33,6 +33,7 @@ class PrimaryCapsules(InitialisedModule):
         convolution: From the features to the poses. Another module may take its place.
 
     Example:
+        >>> import torch
         >>> primary = PrimaryCapsules(32, out_types=8, pose_dim=4, kernel_size=3, stride=2)
         >>> primary(torch.rand(2, 32, 8, 8)).shape, primary.num_capsules(8, 8)
         (torch.Size([2, 72, 4]), 72)

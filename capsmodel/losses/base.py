@@ -125,6 +125,7 @@ class LossModule(nn.Module):
         from_logits: Whether tensors are logits.
 
     Example:
+        >>> import torch
         >>> judge = CrossEntropy().module(class_weights=[1.0, 3.0], from_logits=True)
         >>> judge(torch.zeros(2, 2), torch.tensor([0, 1]))
         tensor(1.3863)

@@ -37,6 +37,7 @@ class CrossEntropy(ClassWeightedLoss):
         scale: Multiplier of the lengths of capsules.
 
     Example:
+        >>> import torch
         >>> CrossEntropy(scale=5.0)(torch.tensor([[0.9, 0.1], [0.5, 0.6]]), torch.tensor([0, 1]))
         tensor(0.2461)
     """

@@ -146,6 +146,7 @@ class MarginLoss(ClassWeightedLoss):
             as the authors' code does.
 
     Example:
+        >>> import torch
         >>> lengths, labels = torch.tensor([[0.9, 0.1], [0.5, 0.6]]), torch.tensor([0, 1])
         >>> MarginLoss(positive_margin=0.8)(lengths, labels)
         tensor(0.0600)

@@ -32,6 +32,7 @@ class Sigmoid(ClassWeightedLoss):
         reduction: "sum" adds up the classes, "mean" takes their mean.
 
     Example:
+        >>> import torch
         >>> judge = Sigmoid().module(from_logits=True, reduction="none")
         >>> judge(torch.tensor([[9.0, -9.0], [0.0, 0.0]]), torch.tensor([[1, 0], [1, 1]]))
         tensor([2.4643e-04, 1.3863e+00])

@@ -114,6 +114,7 @@ class SpreadLoss(ClassWeightedLoss):
             number, as the authors' code does.
 
     Example:
+        >>> import torch
         >>> SpreadLoss(margin=0.5)(torch.tensor([[0.9, 0.1], [0.5, 0.6]]), torch.tensor([0, 1]))
         tensor(0.0800)
     """

@@ -36,11 +36,11 @@ class HeinsenRouting(Routing):
         competition="the parents of a child, by density times activation",
         learned="2 numbers a pair of a child and a parent; a parent where children share matrices",
         passes="3 rounds",
-        cost="5r - 2",
+        cost="5r - 4",
         memory="1 number of the vote's size a round but the last, 1 share",
         gradient="through all rounds",
-        failures="a loss of lengths does not suit scores and is refused; only for layers of one "
-        "place",
+        failures="a loss of lengths does not suit scores, and a training with one is refused; only "
+        "for layers of one place",
         published="smallNORB 99.1 % right, the best of 10 trainings by crops of the test images "
         "(Heinsen 2019)",
         ours="digits 2.56 (0.69) %, MNIST 3.18 (0.07) %",
