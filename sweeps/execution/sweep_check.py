@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -30,6 +31,8 @@ from capsmodel.search_range import Plain
 from capsmodel.settings.measures import parts_in
 from capsmodel.settings.parts import is_built_in
 from capsmodel.training.batch_independence import check_batch_independence, own_judges
+from capsmodel.training.learning_rates import check_learning_rates, own_rates
+from capsmodel.training.loss_laws import check_loss
 from capsmodel.training.trained import Trained
 from capsmodel.training.training import Training, check_stopping
 from search_spaces.data_fingerprint import with_near_duplicates
@@ -316,10 +319,13 @@ def _shape(name: str, config: TrainingConfig) -> str:
         if config.data.is_of_user:
             check_declared(config.data)  # a wrong shape is named before what it does to a network
         tensors = build_model(config).state_dict()
-    parts = [
+    parts: list[Any] = [
         part.kind if is_built_in(type(part)) else part.model_dump(mode="json")
         for part in parts_in(config)
     ]
+    if own_rates(config):  # which are of the whole training
+        numbers = (config.batch_size, config.stopping.num_epochs)
+        parts.append([config.optimiser.model_dump(mode="json"), *numbers])
     shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     return json.dumps([parts, shapes, config.data.model_dump(mode="json")], sort_keys=True)
 
@@ -355,7 +361,10 @@ def _trained(case: Case, splits: DataSplits) -> Trained:
     config, few = case.config, _few(splits, _NUM_IMAGES)
     with _errors(f"{case.title} cannot be trained"):
         check_stopping(config, splits.validation)
+        check_learning_rates(config, len(splits.train))
     training = _stepped(case, few)
+    with _errors(f"{case.title} cannot be trained"):
+        _check_own_loss(config, training.trained(), few.train)
     with _errors(f"{case.title} cannot predict"):
         _check_same_again(training.trained(), few.validation.images)
     with _errors(f"{case.title} cannot be trained"):
@@ -398,6 +407,15 @@ def _stepped(case: Case, few: DataSplits) -> Training:
                 error = ValueError(f"the {name} of the first step is {number}")
                 raise CheckFailed(failure, error, culprit(step) or returns.not_finite)
     return training
+
+
+def _check_own_loss(config: TrainingConfig, trained: Trained, images: Images) -> None:
+    """Check the order of the values of a user's loss of one class an image."""
+    if is_built_in(type(config.loss)) or config.data.task.label_form != "class":
+        return
+    with torch.no_grad():
+        outputs = trained.outputs(images.images)
+    check_loss(config.loss, outputs)
 
 
 def _no_gradient(config: TrainingConfig, names: Sequence[str]) -> str:

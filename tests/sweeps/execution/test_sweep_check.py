@@ -25,6 +25,8 @@ from capsmodel.functional import squash
 from capsmodel.initialised import InitialisedModule
 from capsmodel.losses import Loss
 from capsmodel.models import CapsNet, Model, Network, Outputs
+from capsmodel.optimisers import Adam
+from capsmodel.optimisers.rate_schedule import LearningRateSchedule
 from capsmodel.routing import VectorRouting
 from capsmodel.stopping import Stopping
 from search_spaces import Cell, Plan, Sweep
@@ -116,6 +118,13 @@ class MyStopping(Stopping):
         return history[-1].validation_error < 0
 
 
+class MyRate(LearningRateSchedule):
+    kind: Literal["my_rate"] = "my_rate"
+
+    def at(self, setting, when):
+        return setting
+
+
 class MyPlan(Plan):
     kind: Literal["my_plan"] = "my_plan"
 
@@ -127,7 +136,7 @@ class MyPlan(Plan):
 SWEEP = Sweep(
     name="mine",
     description="All of my own.",
-    parts=(MyRouting, MyLoss, MyModel, MyData, MyEvaluation, MyStopping),
+    parts=(MyRouting, MyLoss, MyModel, MyData, MyEvaluation, MyStopping, MyRate),
     base=TrainingConfig(
         data=MyData(),
         model=CapsNet(
@@ -135,6 +144,7 @@ SWEEP = Sweep(
             reconstruction="none", routing=MyRouting(),
         ),
         loss=MyLoss(),
+        optimiser=Adam(schedule=MyRate()),
         stopping=MyStopping(),
     ),
     plan=MyPlan(),
@@ -148,18 +158,61 @@ FLAT = "self.dense(images.flatten(1))"
 SHARES = "torch.softmax(logits, dim=2)"
 # What is replaced, by what, and words of the error; the line is that of the new text.
 AGAIN = "for the same images when it is asked again: a part keeps"
-OWN_OPTIMISER = """from functools import partial
-from capsmodel.optimisers import Adam
-class Few(Adam):
+OWN_OPTIMISER = """class Few(Adam):
     kind: Literal["few"] = "few"
 
     def build(self, parameters):
         return super().build(list(parameters)[:2])
-TrainingConfig = partial(TrainingConfig, optimiser=Few())
+Adam = Few
 of_parts = Sweep
 Sweep = lambda parts, **more: of_parts(parts=(*parts, Few), **more)
 """
+RATE = "return setting"
+RATES = "The learning rate of the learning-rate schedule 'my_rate' is "
+SQUARES = "return ((lengths - truth) ** 2).sum(dim=1).mean()"
 BUGS = {
+    "a rate that falls below zero": (
+        RATE,
+        "return setting * (0.9 - when.progress)",
+        RATES + "-5e-05 at step 20 of 20: ",
+    ),
+    "a rate that is infinite": (
+        RATE,
+        "return setting if when.step < 3 else float('inf')",
+        RATES + "inf at step 4 of 20: ",
+    ),
+    "a rate that is no number": (RATE, "return 'a'", "TypeError: "),
+    "a rate of zero": (RATE, "return 0.0", RATES + "0 at each of 20 steps: no weight will move"),
+    "a loss that is a sum over images": (
+        SQUARES,
+        SQUARES.replace(".mean()", ".sum()"),
+        "The loss 'my_loss' is no mean over the images, each judged by its own label: ",
+    ),
+    "a loss that compares each image with all labels": (
+        SQUARES,
+        "return (1 - lengths[:, labels] * (labels[:, None] == labels)).mean()",
+        "is no mean over the images",
+    ),
+    "a loss with its labels in another order": (
+        SQUARES,
+        SQUARES.replace("truth", "truth.flip(0)"),
+        "is no mean over the images",
+    ),
+    "a loss of the wrong sign": (
+        SQUARES,
+        SQUARES.replace("return (", "return -("),
+        "The loss 'my_loss' is not smaller for images that are answered rightly",
+    ),
+    "a loss that looks at no label": (
+        SQUARES,
+        "return lengths.square().sum(dim=1).mean()",
+        "The loss 'my_loss' is not smaller for images that are answered rightly",
+    ),
+    "a loss that pushes the true class down too": (
+        SQUARES,
+        "return (truth * torch.relu(lengths - 0.9) + (1 - truth) * lengths).sum(dim=1).mean()",
+        "The loss 'my_loss' never falls as the belief in the true class rises",
+    ),
     "a state between calls": (
         "        return poses\n",
         "        globals()['N'] = globals().get('N', 0) + 1; return poses / N\n",
