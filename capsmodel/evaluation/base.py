@@ -20,6 +20,7 @@ from capsmodel.tensor_file import encoded_texts
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE, Trained
 
 EvaluatedSplit = Literal["validation", "test"]
+_ROUNDING = 1e-3  # of a mean in half precision
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,8 @@ def checked_findings(
         UnsuitableNetworkError: In one sentence, if it cannot.
         ValueError: In one sentence, if it returns something else than it declares.
     """
-    declared = {metric.name for metric in evaluation.metrics}
+    metrics = evaluation.metrics
+    declared = {metric.name for metric in metrics}
     if not is_built_in(type(evaluation)):
         trained, data = trained.copied(), data.copied()
     num_images = len(evaluation.images_of(data))
@@ -232,17 +234,24 @@ def checked_findings(
             f"{', '.join(sorted(declared)) or 'none'} and returns {returned}: both must name "
             f"{wrong[0]}, or neither."
         )
-    _check_values(evaluation, findings, num_images)
+    fractions = {metric.name for metric in metrics if metric.is_fraction}
+    _check_metrics(evaluation.kind, findings, fractions)
+    _check_images(evaluation.kind, findings, num_images)
     return findings
 
 
-def _check_values(evaluation: Evaluation, findings: Findings, num_images: int) -> None:
-    """Check that metrics are finite numbers, and that images have one value each.
+def _check_metrics(kind: str, findings: Findings, fractions: set[str]) -> None:
+    """Check that metrics are finite numbers, and fractions what shares and their differences are.
+
+    Args:
+        kind: The evaluation's.
+        findings: Its own.
+        fractions: Names of the metrics that are declared fractions.
 
     Raises:
         ValueError: Naming the first that is not.
     """
-    start = f"The evaluation '{evaluation.kind}' returns"
+    start = f"The evaluation '{kind}' returns"
     for name, value in findings.metrics.items():
         number: Any = value
         if not isinstance(number, Real) or not math.isfinite(number):
@@ -250,6 +259,22 @@ def _check_values(evaluation: Evaluation, findings: Findings, num_images: int) -
                 f"{start} {value!r:.80} as the metric {name}: it must be a finite number; for "
                 f"a tensor, return its .item()."
             )
+        if name in fractions and abs(float(number)) > 1 + _ROUNDING:
+            remedy = f"return {float(number) / 100:.4g}, or " if 1 < float(number) <= 100 else ""
+            raise ValueError(
+                f"{start} {value!r:.80} as the metric {name}, which is declared a fraction, a "
+                f"number from 0 to 1, or from -1 for a difference of two: {remedy}declare it by "
+                f"self.metric('{name}', unit=None)."
+            )
+
+
+def _check_images(kind: str, findings: Findings, num_images: int) -> None:
+    """Check that images have one value each, of which a metric of the same name is the mean.
+
+    Raises:
+        ValueError: Naming the first that has not.
+    """
+    start = f"The evaluation '{kind}' returns"
     for name, values in findings.images.items():
         result: Any = values
         if not isinstance(result, Tensor) or result.ndim == 0 or len(result) > num_images:
@@ -258,10 +283,19 @@ def _check_values(evaluation: Evaluation, findings: Findings, num_images: int) -
                 f"{start} images['{name}'] of shape {shape} for {num_images} images: it must be a "
                 f"tensor with one row for each, or for the first ones."
             )
-        if name in findings.metrics and not _are_shares(result):
+        if (metric := findings.metrics.get(name)) is None:
+            continue
+        if not _are_shares(result):
             raise ValueError(
                 f"{start} images['{name}'] beside a metric of that name: it must hold one number "
                 f"in [0, 1] for each image."
+            )
+        mean = float(result.double().mean())
+        if not abs(mean - metric) <= _ROUNDING:  # NaN of no images is not
+            raise ValueError(
+                f"{start} images['{name}'], {len(result)} numbers whose mean is {mean:.4g}, and "
+                f"the metric {name}, {float(metric):.4g}: a metric beside images of its name must "
+                f"be their mean, or have another name."
             )
 
 

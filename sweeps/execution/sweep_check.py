@@ -212,8 +212,8 @@ def _results(sweep: Sweep) -> Iterator[Trying | Tried | CheckFailed]:
         started = time.perf_counter()
         yield Trying(f"Evaluation '{evaluation.kind}'")
         try:
-            _evaluate(evaluation, *networks[0])
-            yield Tried(f"Evaluation '{evaluation.kind}'", _since(started))
+            note = _evaluated(evaluation, *networks[0])
+            yield Tried(f"Evaluation '{evaluation.kind}'{note}", _since(started))
         except CheckFailed as failed:
             yield failed
     yield from _changing_data(loaded, loaded_at)
@@ -478,6 +478,18 @@ def _check_labels_unused(config: TrainingConfig, training: Training, images: Ima
         )
 
 
-def _evaluate(evaluation: Evaluation, trained: Trained, splits: DataSplits) -> None:
+def _evaluated(evaluation: Evaluation, trained: Trained, splits: DataSplits) -> str:
+    """Evaluate a network on a few images; return what is noted of the results, "" if nothing."""
+    few = _few(splits, _NUM_EVALUATED)
     with _errors(f"The evaluation '{evaluation.kind}' fails"):
-        findings_of(evaluation, trained, _few(splits, _NUM_EVALUATED))
+        findings = findings_of(evaluation, trained, few)
+    if is_built_in(type(evaluation)):
+        return ""
+    number = len(evaluation.images_of(few))
+    shorter = [
+        f"images['{name}'] has {len(values)} rows for {number} images, which are taken for those "
+        f"of the first ones"
+        for name, values in findings.images.items()
+        if len(values) < number
+    ]
+    return "".join(f": {note}" for note in shorter[:1])

@@ -393,6 +393,16 @@ BUGS = {
         "float(beliefs.mean()) / 0",
         "ZeroDivisionError",
     ),
+    "a share in percent": (
+        'return Findings(metrics={"mean_belief": float(beliefs.mean())})',
+        'return Findings(metrics={"mean_belief": 92})',
+        "returns 92 as the metric mean_belief, which is declared a fraction, a number from 0 to 1",
+    ),
+    "another mean than that of the images": (
+        'return Findings(metrics={"mean_belief": float(beliefs.mean())})',
+        'return Findings({"mean_belief": 0.5}, {"mean_belief": beliefs[:5, 0] * 0})',
+        "returns images['mean_belief'], 5 numbers whose mean is 0, and the metric mean_belief, 0.5",
+    ),
     "another metric than declared": (
         'metrics={"mean_belief"',
         'metrics={"belief"',
@@ -619,6 +629,16 @@ def test_a_sweep_that_works_has_a_line_for_each_thing(tmp_path: Path) -> None:
         "Arm 'once': a step, a checkpoint, a prediction",
         "Evaluation 'my_evaluation'",
     ]
+
+
+def test_results_of_the_first_images_alone_are_noted(tmp_path: Path) -> None:
+    before = 'return Findings(metrics={"mean_belief": float(beliefs.mean())})'
+    after = before[:-1] + ", images={'most': beliefs.amax(1)[:-1], 'all': beliefs})"
+    file, _ = broken(tmp_path, before, after)
+    assert [result.what for result in results(file) if isinstance(result, Tried)][-1] == (
+        "Evaluation 'my_evaluation': images['most'] has 63 rows for 64 images, which are taken for "
+        "those of the first ones"
+    )
 
 
 def test_arms_of_one_shape_are_tried_once() -> None:
