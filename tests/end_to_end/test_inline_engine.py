@@ -1,5 +1,6 @@
 """Training in the process of the launch: debuggers work, and results are the same."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -76,6 +77,7 @@ def test_a_breakpoint_in_a_users_routing_stops_there(tmp_path: Path) -> None:
     assert ")route()" in ended.stdout
     assert "(Pdb) 32000" in ended.stdout
     assert ended.returncode == 130, ended.stderr
+    assert re.search(r"mine: interrupted at .*mine.py, line \d+: ", ended.stdout)
     assert "Go on with: " in ended.stdout
 
     gone_on = run(tmp_path, *arguments, typed="import sys; sys.breakpointhook = lambda: None\nc\n")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from search_spaces.evaluation_key import evaluation_key
+from search_spaces.user_code import line_in_sweep_file
 from sweeps.aggregation.rendering.libraries import load_libraries
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder
@@ -168,8 +169,10 @@ def train(
     except CannotGoOn as error:
         progress.stop_reason = str(error)
         return
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         board.is_stopping = True
+        if line := line_in_sweep_file(error):  # of a trial in this process, or of a plan
+            board.say(f"interrupted at {line}")
         raise
     finally:
         clear_time_limit()
