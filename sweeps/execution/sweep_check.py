@@ -6,6 +6,7 @@ network. An error names the user's line at which it happened, or the line that r
 value.
 """
 
+import copy
 import json
 import math
 import os
@@ -14,6 +15,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,6 +29,7 @@ from capsmodel.data.archive import LAUNCH_FOLDER
 from capsmodel.data.checks import check_declared
 from capsmodel.evaluation import Evaluation, findings_of
 from capsmodel.metrics import EpochMetrics
+from capsmodel.models import Network
 from capsmodel.search_range import Plain
 from capsmodel.settings.measures import parts_in
 from capsmodel.settings.parts import is_built_in
@@ -406,7 +409,23 @@ def _stepped(case: Case, few: DataSplits) -> Training:
             if not math.isfinite(number):
                 error = ValueError(f"the {name} of the first step is {number}")
                 raise CheckFailed(failure, error, culprit(step) or returns.not_finite)
+    with _errors(failure, blames_returns=False):
+        has_own = not all(is_built_in(type(part)) for part in parts_in(case.config))
+        if has_own and not any(map(_has_gradient, (metrics, *islice(training, 1)))):
+            raise ValueError(_zero_gradient(case.config))
     return training
+
+
+def _has_gradient(metrics: EpochMetrics) -> bool:
+    return metrics.health["gradient_norm"] > 0
+
+
+def _zero_gradient(config: TrainingConfig) -> str:
+    return (
+        f"The gradient of all weights is exactly 0 in the first steps, so that none moves: look in "
+        f"the loss '{config.loss.kind}' and the model '{config.model.kind}' for a factor of 0, a "
+        f"clamp that always cuts, and argmax or rounding."
+    )
 
 
 def _check_own_loss(config: TrainingConfig, trained: Trained, images: Images) -> None:
@@ -476,6 +495,24 @@ def _check_labels_unused(config: TrainingConfig, training: Training, images: Ima
             f"The model '{config.model.kind}' uses the labels outside training: they may choose "
             f"only what it draws, and are not there when it predicts."
         )
+    with torch.inference_mode():
+        first, again, of_others = (
+            _lengths_in_training(network, presented, known)
+            for known in (labels, labels, labels.roll(1, 0))
+        )
+    if torch.equal(first, again) and not torch.allclose(first, of_others, equal_nan=True):
+        raise ValueError(
+            f"The model '{config.model.kind}' uses the labels for its lengths in training: they "
+            f"may choose only what it draws, and are not there when it predicts."
+        )
+
+
+def _lengths_in_training(network: Network, images: Tensor, labels: Tensor) -> Tensor:
+    """Return the lengths of a copy of a network in training, whose draws are the same each time."""
+    copied = copy.deepcopy(network).train()
+    with torch.random.fork_rng(devices=[]):  # which a user's layer may draw from
+        torch.manual_seed(0)
+        return copied(images.clone(), labels.clone(), torch.Generator().manual_seed(0)).lengths
 
 
 def _evaluated(evaluation: Evaluation, trained: Trained, splits: DataSplits) -> str:

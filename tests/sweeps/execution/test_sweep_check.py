@@ -213,6 +213,21 @@ BUGS = {
         "return (truth * torch.relu(lengths - 0.9) + (1 - truth) * lengths).sum(dim=1).mean()",
         "The loss 'my_loss' never falls as the belief in the true class rises",
     ),
+    "lengths that know the label": (
+        OUTPUTS,
+        "return Outputs(torch.sigmoid(logits + (0 if labels is None else labels[:, None])), None)",
+        "The model 'my_model' uses the labels outside training",
+    ),
+    "lengths that know the label in training alone": (
+        OUTPUTS,
+        "return Outputs(torch.sigmoid(logits + (labels[:, None] if self.training else 0)), None)",
+        "The model 'my_model' uses the labels for its lengths in training",
+    ),
+    "a gradient of nothing": (
+        "torch.sigmoid(logits), None",
+        "torch.sigmoid(0 * logits), None",
+        "The gradient of all weights is exactly 0 in the first steps, so that none moves",
+    ),
     "a state between calls": (
         "        return poses\n",
         "        globals()['N'] = globals().get('N', 0) + 1; return poses / N\n",
@@ -450,7 +465,10 @@ WITHOUT_LINE = {
     *(
         "an arm with an unknown setting",
         "a shape with its channels last, where no kernel fits its width",
+        "a gradient of nothing",
         "a model whose gradient is cut",
+        "lengths that know the label",
+        "lengths that know the label in training alone",
         "a state between calls",
         "random numbers",
         "weights that nobody uses",
