@@ -104,7 +104,8 @@ def check_unchanged(data: DataSet, splits: DataSplits, fingerprint: str) -> Data
     declared, full_splits = _at_default_split(data), splits
     if data.is_of_user and declared != data:
         full_splits = load_checked(declared, "cpu")
-    facts = replace(facts_of(declared, full_splits), num_images=num_images(splits))
+    facts = with_near_duplicates(declared, full_splits, facts_of(declared, full_splits))
+    facts = replace(facts, num_images=num_images(splits))
     if fingerprint and facts.fingerprint != fingerprint:
         _forget(declared)
         check_repeatable(declared, full_splits)
@@ -135,7 +136,8 @@ def with_near_duplicates(data: DataSet, splits: DataSplits, facts: DataFacts) ->
         return facts
     duplicates = _duplicates_remembered(facts.fingerprint)
     if duplicates is None:
-        duplicates = near_duplicates(splits)
+        is_on_gpu = splits.train.labels.is_cuda
+        duplicates = near_duplicates(load_checked(data, "cpu") if is_on_gpu else splits)
         place = _place_of_duplicates(facts.fingerprint)
         _write(
             place,

@@ -13,8 +13,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from capsmodel.data import DataSplits, Digits, Images
-from search_spaces.data_fingerprint import facts_of_own_data, forget_loaded_data
+from capsmodel.data import DataSplits, Digits, Images, load_checked
+from search_spaces.data_fingerprint import check_unchanged, facts_of_own_data, forget_loaded_data
 
 NUM_COPIES = 60
 
@@ -106,6 +106,14 @@ def test_changed_copies_of_training_images_are_noted(change: str, place: str) ->
     assert counted
     assert 0.95 * NUM_COPIES <= int(counted[1]) <= NUM_COPIES
     assert "first image 0 and image 0, image 1 and image 20, image 2 and image 40" in note
+
+
+def test_a_trial_of_any_share_records_the_notes_of_the_launch() -> None:
+    data = Copied(change="darker", place="test")
+    notes = facts_of_own_data(data).notes
+    for trained_on in (data, data.model_copy(update={"train_fraction": 0.5})):
+        splits = load_checked(trained_on, "cpu")
+        assert check_unchanged(trained_on, splits, "").notes == notes
 
 
 def test_data_without_copies_have_no_note() -> None:

@@ -9,7 +9,7 @@ from sweeps.aggregation.paper.style import Style, paper_sections, paper_texts, w
 from sweeps.aggregation.rendering.contents import Provenance, Report, Section
 from sweeps.aggregation.rendering.table import Needed, Table
 from sweeps.aggregation.report.background import background, runs_section
-from sweeps.aggregation.report.data_sentences import data_sentences
+from sweeps.aggregation.report.data_sentences import copies_across_splits, data_sentences
 from sweeps.aggregation.report.input_recorder import InputRecorder
 from sweeps.aggregation.results.arms import arms_as_trained
 from sweeps.aggregation.results.departures import departure_sentence
@@ -56,7 +56,7 @@ def make_report(
     manifest, records = results.manifest, results.records
     check_names(manifest)
     made = [(declared, make(declared, results, tables)) for declared in manifest.tables]
-    alarms = tuple(map(Needed, split_alarms(manifest, results.arms, results.predictions)))
+    alarms = tuple(map(Needed, _alarms_about_splits(results)))
     data = _notes_of_all_tables(results)
     plain = [_with_notes(section, last=data) for _, section in made if section]
     sections = [_with_notes(section, first=alarms) for section in plain]
@@ -81,6 +81,13 @@ def make_report(
         background=behind,
         runs=runs_section(manifest, records),
         texts=paper_texts(results),
+    )
+
+
+def _alarms_about_splits(results: Results) -> tuple[str, ...]:
+    return (
+        *split_alarms(results.manifest, results.arms, results.predictions),
+        *copies_across_splits(results.arms),
     )
 
 

@@ -3,7 +3,10 @@
 from typing import Any
 
 import pytest
+import torch
 
+from capsmodel.data import DataSplits, Digits, Images, NearDuplicates, near_duplicate_notes
+from capsmodel.data.near_duplicates import NearDuplicate
 from sweeps.aggregation.report.data_sentences import data_sentences
 from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.results.arms import arm_results
@@ -85,6 +88,19 @@ def test_the_first_lines_of_a_report_and_the_notes_of_its_tables_say_them() -> N
     assert report.provenance.data == data_sentences(results.arms)
     assert all(table.notes[-2:] == report.provenance.data for table in report.sections[0].tables)
     assert report.shown[0].notes[-2:] == report.provenance.data
+
+
+def test_near_duplicates_across_splits_are_the_first_note_of_each_table() -> None:
+    labels = torch.tensor([0, 1])
+    split = Images(torch.zeros(2, 1, 8, 8), labels)
+    copies = NearDuplicates("test", 2, (NearDuplicate(0, "training", 1, True, False),))
+    (copied,) = near_duplicate_notes(Digits(), DataSplits(split, split, split), (copies,))
+    report = make_report(Results(manifest(), records(COUNTS, NOTE, copied), lambda *_: {}))
+    assert report.provenance.data[0] == copied
+    assert report.provenance.data.count(copied) == 1
+    assert report.shown[0].notes[0] == copied
+    assert all(table.notes[0] == copied for table in report.sections[0].tables)
+    assert report.shown[0].notes[-1] == NOTE
 
 
 @pytest.mark.parametrize(("points", "text"), [(1, "1 point"), (0.5, "0.5 points"), (2, "2 points")])
