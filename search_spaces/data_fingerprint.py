@@ -48,7 +48,7 @@ class _RememberedDuplicates:
     duplicates: tuple[NearDuplicates, ...]
 
 
-_SCHEMA_VERSION = 2  # 1 had fewer notes
+_SCHEMA_VERSION = 3  # 1 and 2 had fewer notes
 _DUPLICATES_VERSION = 1
 _DUPLICATES_ADAPTER = TypeAdapter(_RememberedDuplicates)
 _ADAPTER = TypeAdapter(_Remembered)

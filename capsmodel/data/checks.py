@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from capsmodel.data.base import WHITE, DataSet, DataSplits, Images, train_share
+from capsmodel.data.label_pixels import label_pixels
 from capsmodel.data.near_duplicates import NearDuplicates
 from capsmodel.data.unlike_pixels import unlike_pixels
 from capsmodel.metrics import percent
@@ -124,10 +125,12 @@ def facts_of(data: DataSet, splits: DataSplits) -> DataFacts:
         *_channels_perhaps_last(data),
         *_constant_channels(data, splits.train),
         *_nearly_black(data, splits),
+        *_label_pixels(data, splits.train),
         *_missing_classes(data, splits),
         *_single_images(data, splits),
         *_unlike_pixels(data, splits),
         *_several_labels(data, splits, digests),
+        *_blank_images(data, splits, digests),
         *_shared_objects(data, splits),
         *_shared_images(data, digests),
     ]
@@ -365,6 +368,23 @@ def _constant_channels(data: DataSet, train: Images) -> Iterator[str]:
         )
 
 
+def _label_pixels(data: DataSet, train: Images) -> Iterator[str]:
+    """Yield a note if single pixels of the training images tell the class."""
+    if type(train) is not Images or train.labels.ndim != 1:
+        return
+    if number := len(places := label_pixels(train, data.num_classes)):
+        channel, row, column = places[0].tolist()
+        first = f"in row {row}, column {column} of channel {channel}"
+        these = (
+            f"Each of {number:,} pixels, the first {first}," if number > 1 else f"The pixel {first}"
+        )
+        yield (
+            f"{these} alone tells the class of all images of {_place(data, 'training')}: it has a "
+            f"single value in each class, another than in the others. If labels were written into "
+            f"the images, remove them, as a network need see nothing else."
+        )
+
+
 def _nearly_black(data: DataSet, splits: DataSplits) -> Iterator[str]:
     """Yield a note if all images are so dark that their values were meant for another range."""
     brightest = max(_brightness(images.images) for _, images in _named(splits))
@@ -515,6 +535,8 @@ def _several_labels(
         labels = images.labels.cpu().numpy()
         num_copies, firsts = 0, list[list[int]]()  # of each image, the first of each label
         for indices in _repeated(digests[name]):
+            if _are_blank(images, indices[0]):
+                continue
             of_label = {labels[index].tobytes(): index for index in reversed(indices)}
             if len(of_label) > 1:
                 num_copies += len(indices)
@@ -531,6 +553,27 @@ def _several_labels(
             f"{f', under {names[0]} and {names[1]}' if names else ''}. At most one label of an "
             f"image is right: keep that one."
         )
+
+
+def _blank_images(
+    data: DataSet, splits: DataSplits, digests: Mapping[str, list[bytes]]
+) -> Iterator[str]:
+    """Yield a note for each split in which images of several classes show nothing."""
+    for name, images in _named(splits):
+        for indices in _repeated(digests[name]):
+            if _are_blank(images, indices[0]) and len(images.labels[indices].unique(dim=0)) > 1:
+                value = images.take(slice(indices[0], indices[0] + 1)).images.flatten()[0]
+                yield (
+                    f"{len(indices):,} images of {_place(data, name)} are blank, under several "
+                    f"labels: each of their pixels is {float(value):.3g}, first in "
+                    f"{_image_text(images, indices[0])} and {_image_text(images, indices[1])}. "
+                    f"Remove them, or mend what wrote or read them."
+                )
+
+
+def _are_blank(images: Images, index: int) -> bool:
+    pixels = images.images[index]
+    return type(images) is Images and bool((pixels == pixels.flatten()[0]).all())
 
 
 def _shared_objects(data: DataSet, splits: DataSplits) -> Iterator[str]:

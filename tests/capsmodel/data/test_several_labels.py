@@ -40,6 +40,26 @@ def of_two_labels(_: Path) -> DataSet:
     return Repeated(labels=(3, 8, 3))
 
 
+class Blank(Digits):
+    """The digits with training images of one value."""
+
+    kind: Any = "blank"
+
+    def load(self, device: str | torch.device) -> DataSplits:
+        splits = super().load(device)
+        images = splits.train.images.clone()
+        images[2:98] = 0
+        return replace(splits, train=replace(splits.train, images=images))
+
+
+def test_blank_images_are_called_so_and_not_one_image_of_several_labels() -> None:
+    assert notes_of(Blank()) == (
+        "96 images of the training split of data 'blank' are blank, under several labels: each of "
+        "their pixels is 0, first in image 2 and image 3. Remove them, or mend what wrote or read "
+        "them."
+    )
+
+
 def folder_with_a_picture_in_two_classes(folder: Path) -> DataSet:
     for split, first in (("train", 0), ("test", 5000)):
         write_classes(folder / split, ["cat", "dog"], 6, first=first)
