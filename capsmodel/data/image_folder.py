@@ -1,7 +1,7 @@
 """A user's folder of pictures, a folder for each class."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
@@ -112,6 +112,7 @@ class ImageFolder(UserFiles):
         """
         parts = _pictures(place)
         classes, paths = tuple(parts["train"]), _all_paths(parts)
+        _check_depth(place, classes)
         are_grey, white = grey_and_white(paths, is_white_known=self.bits is not None)
         if not are_grey:
             for path in paths:
@@ -158,6 +159,19 @@ def _passed_over(place: Path) -> list[Path]:
         for name in names
         if folder in around_classes or ending_of(name) not in ENDINGS
     ]
+
+
+def _check_depth(place: Path, classes: Sequence[str]) -> None:
+    """Check that a folder's only class is none that holds the folders of the classes.
+
+    Raises:
+        ValueError: If it is.
+    """
+    if len(classes) == 1 and len(inner := _folders(place / classes[0])) > 1:
+        raise ValueError(
+            f"'{place}' has one folder, '{classes[0]}', and in it {listed([f.name for f in inner])}"
+            f": if these are the classes or splits, name '{place / classes[0]}'."
+        )
 
 
 def _files(part: "Pictures") -> tuple[File, ...]:

@@ -329,6 +329,8 @@ class Learner:
             refuse_writing(self.config.augmentation, images=(copies.images, images.images))
         before, state = batch.copied(), state_of(self.network) if is_first else {}
         outputs = self._outputs_apart(batch, generator)
+        if is_first:
+            check_lengths(self.config, outputs.lengths)
         handed, labels = copied_outputs(outputs), images.labels.clone()
         judged = self._with_loss(handed, replace(before, labels=labels), progress)
         if is_first:

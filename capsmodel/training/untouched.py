@@ -85,15 +85,19 @@ def check_lengths(config: TrainingConfig, lengths: Float[Tensor, "images classes
     """Check that beliefs are in [0, 1], as `Outputs` declares them.
 
     Raises:
-        ValueError: Naming the model and what it returns.
+        ValueError: Naming the model, or a part of the user's in it, and what it returns.
     """
     finite = lengths[lengths.isfinite()]
     if not finite.numel():
         return
     low, high = float(finite.min()), float(finite.max())
     if low < -_ROUNDING or high > 1 + _ROUNDING:
+        part = own_part_of(config.model)
+        returns = "returns" if part is config.model else "gives capsules of"
+        remedy = "return logits as `logits` and their softmax as `lengths`, or squash the capsules"
+        if part is not config.model:
+            remedy = "squash the capsules that it returns"
         raise ValueError(
-            f"The model '{config.model.kind}' returns lengths from {low:.3g} to {high:.3g}, and "
-            f"beliefs are in [0, 1]: return logits as `logits` and their softmax as `lengths`, or "
-            f"squash the capsules."
+            f"T{part.described()[1:]} {returns} lengths from {low:.3g} to {high:.3g}, and beliefs "
+            f"are in [0, 1]: {remedy}."
         )

@@ -60,7 +60,8 @@ def check_end(plan: Decides[D], definition: D) -> None:
         if any(isinstance(decision, Done | Wait) for decision in decisions):
             return
         cells = [cell for d in decisions if isinstance(d, Propose) for cell in d.cells]
-        _check_new(plan.kind, cells, known)
+        _check_new_cells(plan.kind, cells, known)
+        _check_settings(plan, definition, cells, known)
         for cell in cells:
             known.take(Propose((cell,)))
             known.take(CellEnded(known.key_of(cell.place), "finished", 1, _FIGURES))
@@ -75,8 +76,8 @@ def check_end(plan: Decides[D], definition: D) -> None:
     )
 
 
-def _check_new(kind: str, cells: Sequence[Cell], known: Known) -> None:
-    """Check that no cell is proposed twice, and no arm with two settings."""
+def _check_new_cells(kind: str, cells: Sequence[Cell], known: Known) -> None:
+    """Check that no cell is proposed twice."""
     counts = Counter(cell.place for cell in cells)
     again = [place for place, count in counts.items() if count > 1 or place in known.cells]
     if again:
@@ -86,10 +87,27 @@ def _check_new(kind: str, cells: Sequence[Cell], known: Known) -> None:
             f"The plan '{kind}' proposes a cell twice ({named}{more}): propose each arm once with "
             f"each seed, and return DONE once known.cells has all of them."
         )
+
+
+def _check_settings(plan: Decides[D], definition: D, cells: Sequence[Cell], known: Known) -> None:
+    """Check that no arm is proposed with two settings."""
     settings = {cell.arm: cell.settings for cell in known.cells.values()}
     for cell in cells:
         if settings.setdefault(cell.arm, cell.settings) != cell.settings:
+            remedy = "name them differently"
+            if _draws(plan, definition):
+                remedy = (
+                    "it draws other numbers at each call, so draw them from a generator that is "
+                    "made in that call, random.Random(0), or give each draw an arm's name of its "
+                    "own"
+                )
             raise ValueError(
-                f"The plan '{kind}' gives the arm '{cell.arm}' two settings, "
-                f"{dict(settings[cell.arm])} and {dict(cell.settings)}: name them differently."
+                f"The plan '{plan.kind}' gives the arm '{cell.arm}' two settings, "
+                f"{dict(settings[cell.arm])} and {dict(cell.settings)}: {remedy}."
             )
+
+
+def _draws(plan: Decides[D], definition: D) -> bool:
+    """Return whether a plan answers the same question in two ways."""
+    first, second = (plan.decide(definition, Known(), SlotFree()) for _ in range(2))
+    return list(first) != list(second)

@@ -44,6 +44,18 @@ def test_classes_are_named_by_their_folders(photos: Path) -> None:
     assert (data.num_classes, data.image_shape) == (3, (1, 8, 8))
 
 
+@pytest.mark.parametrize("inner", ["", "train"])
+def test_a_folder_above_that_of_the_classes_is_refused_with_the_right_one(
+    tmp_path: Path, inner: str
+) -> None:
+    write_classes(tmp_path / "all" / "photos" / inner, ("cat", "dog"), 2)
+    sentence = f"'{tmp_path / 'all'}' has one folder, 'photos', and in it "
+    if inner:
+        write_classes(tmp_path / "all" / "photos" / "test", ("cat", "dog"), 2)
+    with pytest.raises(ValueError, match=f"{sentence}.*, name '{tmp_path}/all/photos'"):
+        ImageFolder(tmp_path / "all", size=8)
+
+
 def test_without_folders_of_splits_a_share_of_each_class_is_held_out(photos: Path) -> None:
     splits = load_checked(ImageFolder(photos, size=8), "cpu")
     counts = [

@@ -213,6 +213,16 @@ BUGS = {
         "return (truth * torch.relu(lengths - 0.9) + (1 - truth) * lengths).sum(dim=1).mean()",
         "The loss 'my_loss' never falls as the belief in the true class rises",
     ),
+    "capsules of a routing that are longer than 1": (
+        "        return poses\n",
+        "        return 3 + poses\n",
+        "The routing 'mine' gives capsules of lengths from ",
+    ),
+    "lengths beyond 1 of a model": (
+        "torch.sigmoid(logits), None",
+        "1 + torch.sigmoid(logits), None",
+        "The model 'my_model' returns lengths from ",
+    ),
     "lengths that know the label": (
         OUTPUTS,
         "return Outputs(torch.sigmoid(logits + (0 if labels is None else labels[:, None])), None)",
@@ -533,6 +543,11 @@ PLANS = {
         ANSWER,
         "return [Cell('a', {}, 0), Cell('a', {'batch_size': 3}, 1)]",
         "gives the arm 'a' two settings, {} and {'batch_size': 3}: ",
+    ),
+    "settings that are drawn at each call": (
+        ANSWER,
+        "return [Cell('a', {'batch_size': int(torch.randint(2, 10**6, ()))}, len(known.cells))]",
+        "it draws other numbers at each call",
     ),
     "ever more seeds": (ANSWER, "return [Cell('base', {}, len(known.cells))]", "after 50 cells"),
     "nothing at first": (ANSWER, "return []", "proposes no cells at its start"),
