@@ -79,6 +79,7 @@ class Arrays(UserFiles):
             split_seed: int = ...,
             fraction: float = ...,
             train_fraction: float = ...,
+            shifted_test: bool | None = ...,
         ) -> None: ...
 
     @property

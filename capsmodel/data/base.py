@@ -147,8 +147,8 @@ class DataSet(Part, ABC):
             Barz and Denzler 2020"; empty if more than 0.1 % of a split are to be refused.
         shifted_test: Whether the test images are by design of another kind than the validation
             images, such as other objects or viewpoints, so that errors and pixels of both are not
-            compared. By default, None, errors are not where there are extra tests or images count
-            by object.
+            compared. Where it is None or not declared, errors are not where there are extra tests
+            or images count by object.
         class_names: What each class is called; () if by its number.
         num_unsplit: How many images training and validation have together, known without loading;
             None where that is not known.
@@ -167,7 +167,7 @@ class DataSet(Part, ABC):
     task: ClassVar[Task] = OneClass()
     is_split_by_seed: ClassVar[bool] = True
     shared_images: ClassVar[str] = ""
-    shifted_test: ClassVar[bool | None] = None
+    shifted_test: ClassVar[bool | None]  # without a value, as files of a user's have a setting here
     class_names: ClassVar[tuple[str, ...]] = ()
     num_unsplit: ClassVar[int | None] = None
     validation_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.125
@@ -185,6 +185,11 @@ class DataSet(Part, ABC):
     def is_of_user(self) -> bool:
         """Whether the images are a user's: checked when loaded, and known by their hash."""
         return not is_built_in(type(self))
+
+    @property
+    def has_shifted_test(self) -> bool | None:
+        """What `shifted_test` declares, None where it is not declared."""
+        return getattr(self, "shifted_test", None)
 
     @property
     def picture_fit(self) -> Fit:

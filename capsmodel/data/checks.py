@@ -168,7 +168,7 @@ def check_declared(data: DataSet) -> None:
             f"The data '{data.kind}' declare a fingerprint, which is now computed from the images "
             f"that load() returns: delete it."
         )
-    shifted: Any = data.shifted_test
+    shifted: Any = getattr(data, "shifted_test", None)
     if shifted not in (True, False, None):
         raise ValueError(
             f"shifted_test of data '{data.kind}' must be True, False or None, got {shifted!r}."
@@ -456,7 +456,7 @@ def _single_images(data: DataSet, splits: DataSplits) -> Iterator[str]:
 def _unlike_pixels(data: DataSet, splits: DataSplits) -> Iterator[str]:
     """Yield a note for validation and test; extra tests are mostly of another kind by design."""
     compared = {_place(data, "validation"): splits.validation}
-    if not data.shifted_test:
+    if not data.has_shifted_test:
         compared[_place(data, "test")] = splits.test
     yield from unlike_pixels(compared, splits.train)
 

@@ -75,6 +75,7 @@ class ImageFolder(UserFiles):
             split_seed: int = ...,
             fraction: float = ...,
             train_fraction: float = ...,
+            shifted_test: bool | None = ...,
         ) -> None: ...
 
     @property

@@ -57,6 +57,7 @@ class TorchvisionData(UserFiles):
             split_seed: int = ...,
             fraction: float = ...,
             train_fraction: float = ...,
+            shifted_test: bool | None = ...,
         ) -> None: ...
 
     @property

@@ -76,9 +76,12 @@ class UserFiles(DataSet, ABC):
             it, "pad" lays it on black.
         test_fraction: Share of the images that is held out for the test, by class and for ever,
             where the files have no test images.
+        shifted_test: As other data sets declare it in their class.
     """
 
-    not_in_key: ClassVar[frozenset[str]] = frozenset({"path", "classes", "shape", "white", "bits"})
+    not_in_key: ClassVar[frozenset[str]] = frozenset(
+        {"path", "classes", "shape", "white", "bits", "shifted_test"}
+    )
     first: ClassVar[str] = "path"
     path: str = ""
     classes: tuple[str, ...] = later(())
@@ -88,6 +91,7 @@ class UserFiles(DataSet, ABC):
     size: Side | None = None
     fit: Fit = "crop"
     test_fraction: TestFraction = 0.2
+    shifted_test: bool | None = later(None)  # pyright: ignore[reportIncompatibleVariableOverride]
 
     if not TYPE_CHECKING:
 

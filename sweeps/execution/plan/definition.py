@@ -65,7 +65,7 @@ def manifest_arm(
         num_parameters=_num_parameters(arm.name, arm.config),
         num_multiply_adds=_num_multiply_adds(arm.config) if counts_multiply_adds else None,
         matched_to=matched_to,
-        shifted_test=arm.config.data.shifted_test,
+        shifted_test=arm.config.data.has_shifted_test,
     )
 
 

@@ -148,5 +148,5 @@ def _manifest_arm(arm: Arm) -> ManifestArm:
             config=config,
             changes=arm.changes,
             num_parameters=0,
-            shifted_test=arm.config.data.shifted_test,
+            shifted_test=arm.config.data.has_shifted_test,
         )

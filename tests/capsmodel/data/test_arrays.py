@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from capsmodel.data import Arrays, DataSet, load_checked
+from capsmodel.data import Arrays, DataSet, facts_of, load_checked
 from capsmodel.testing import DataSetContract
 from search_spaces.data_fingerprint import forget_loaded_data
 from search_spaces.trial_key import trial_key
@@ -144,3 +144,17 @@ def test_a_file_that_is_none_is_refused_in_one_sentence(tmp_path: Path) -> None:
     for name in ("text.npz", "one.npy", "mine.npz"):
         with pytest.raises(ValueError, match=rf"{name}' cannot be read as an .npz file: .*\.$"):
             Arrays(tmp_path / name)
+
+
+def test_a_shifted_test_is_declared_by_a_setting_that_is_in_no_key(tmp_path: Path) -> None:
+    images, labels = np.random.default_rng(0).random((80, 8, 8)), np.arange(80) % 2
+    path = tmp_path / "mine.npz"
+    np.savez(path, x_train=images, y_train=labels, x_test=images[:20] / 9, y_test=labels[:20])
+    keys, notes = set[str](), list[str]()
+    for data in (Arrays(path), Arrays(path, shifted_test=True)):
+        assert ("shifted_test" in data.model_dump()) == bool(data.has_shifted_test)
+        keys.add(trial_key(small_config(data=data), seed=0))
+        notes.append(" ".join(facts_of(data, load_checked(data, "cpu")).notes))
+    assert len(keys) == 1
+    assert "the test split" in notes[0]
+    assert "the test split" not in notes[1], notes

@@ -91,7 +91,7 @@ def test_splits_of_one_kind_give_no_note(split_seed: int) -> None:
 def test_a_test_that_is_unlike_training_by_design_gives_no_note(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Changed, "shifted_test", True)
+    monkeypatch.setattr(Changed, "shifted_test", True, raising=False)
     _, _, inverted = UNLIKE["inverted"]
     assert notes(monkeypatch, "test", inverted, as_bytes=False) == ()
     (note,) = notes(monkeypatch, "validation", inverted, as_bytes=False)
@@ -105,7 +105,7 @@ def test_few_images_give_no_note(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_shifted_test_is_a_truth_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Changed, "shifted_test", "other objects")
+    monkeypatch.setattr(Changed, "shifted_test", "other objects", raising=False)
     sentence = "shifted_test of data 'changed' must be True, False or None, got 'other objects'."
     with pytest.raises(ValueError, match=f"^{sentence}$"):
         load_checked(Changed(), "cpu")
