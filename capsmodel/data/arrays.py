@@ -2,7 +2,7 @@
 
 import struct
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
@@ -38,6 +38,7 @@ _HEADERS: Any = {
 }
 _LENGTHS_AT = 26  # bytes after the start of a member's local header
 _CHUNK = 2**20
+_LARGE = 10**9  # bytes
 _TYPES = ("uint8", "uint16", "bool")
 _EXPECTED = "`images` and `labels`, or `x_train`, `y_train`, `x_test` and `y_test`"
 
@@ -90,6 +91,18 @@ class Arrays(UserFiles):
     def files(self) -> list[Path]:
         """Return the file."""
         return [self.place]
+
+    def notes_on_files(self) -> Iterator[str]:
+        """Yield those of every user's files, and how much memory a large file takes."""
+        yield from super().notes_on_files()
+        images = [images for images, _ in _read(self.place).splits.values()]
+        size = sum(part.nbytes for part in images if not _is_mapped(part))
+        if size >= _LARGE:
+            yield (
+                f"{size / 1e9:.1f} GB of images of data '{self.kind}' are read whole, and loading "
+                f"them takes two to four times as much memory in each trial: save them by "
+                f"numpy.savez, as uint8 or float32, which is mapped into memory."
+            )
 
     def scan(self, place: Path) -> FoundFacts:
         """Return the names of the classes, the shape of the images and their white.
@@ -181,6 +194,11 @@ def _array(file: Any, name: str) -> np.ndarray:
     offset = member.header_offset + _LENGTHS_AT + 4 + sum(lengths) + header_size
     order = "F" if is_fortran else "C"
     return np.memmap(raw, dtype, "r", offset, shape, order)
+
+
+def _is_mapped(images: np.ndarray) -> bool:
+    is_of_file = isinstance(images, np.memmap) and images.filename is not None  # no converted copy
+    return is_of_file and images.dtype.name in {"uint8", "float32"}
 
 
 def _sorted_out(place: Path, arrays: Mapping[str, np.ndarray]) -> _Read:

@@ -25,11 +25,14 @@ def label_pixels(train: Images, num_classes: int) -> Int[Tensor, "pixels place"]
         return torch.empty(0, len(shape), dtype=torch.int64)
     tried = torch.linspace(0, number - 1, min(number, _NUM_TRIED)).long()
     pixels = _telling(train.images[tried].flatten(1), train.labels[tried])
-    if len(pixels):
-        places = torch.unravel_index(pixels, shape)
-        values = torch.stack([train.images[:, c, y, x] for c, y, x in zip(*places, strict=True)], 1)
-        pixels = pixels[_telling(values, train.labels)]
-    return torch.stack(torch.unravel_index(pixels, shape), dim=1)
+    _, height, width = shape
+    places = torch.stack(  # torch.unravel_index imports a library of 33 MB
+        [pixels // (height * width), pixels // width % height, pixels % width], dim=1
+    )
+    if not len(places):
+        return places
+    values = torch.stack([train.images[:, c, y, x] for c, y, x in places.tolist()], dim=1)
+    return places[_telling(values, train.labels)]
 
 
 def _telling(values: Tensor, labels: Tensor) -> Int[Tensor, " telling"]:

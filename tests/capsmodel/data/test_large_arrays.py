@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from capsmodel.data import Arrays, facts_of, load_checked
+from capsmodel.data import arrays as arrays_file
 from tests.capsmodel.data.pictures import noise
 
 NUM = 3000
@@ -47,3 +48,23 @@ def test_loading_takes_little_more_memory_than_the_images(
     finally:
         tracemalloc.stop()
     assert peak < 1.3 * num_bytes
+
+
+@pytest.mark.parametrize(
+    ("save", "images", "is_noted"),
+    [
+        (np.savez, IMAGES[:30], False),
+        (np.savez, FLOATS[:30], False),
+        (np.savez, FLOATS[:30].astype(np.float64), True),
+        (np.savez_compressed, IMAGES[:30], True),
+    ],
+    ids=["bytes", "single precision", "double precision", "compressed"],
+)
+def test_a_large_file_that_is_read_whole_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save: Any, images: Any, is_noted: bool
+) -> None:
+    save(tmp_path / "large.npz", images=images, labels=LABELS[:30])
+    data = Arrays(tmp_path / "large.npz")
+    assert not any("memory" in note for note in data.notes_on_files())
+    monkeypatch.setattr(arrays_file, "_LARGE", 1000)
+    assert any("two to four times" in note for note in data.notes_on_files()) == is_noted
