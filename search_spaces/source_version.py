@@ -6,6 +6,7 @@ import json
 import symtable
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 
@@ -18,7 +19,7 @@ def part_version(text: str, class_name: str) -> str:
         text: The file's source.
         class_name: A class at the top level of the file.
     """
-    definitions = _definitions(ast.parse(text))
+    definitions = _definitions(_parsed(text))
     reached = _reached(class_name, definitions)
     tree = {name: plain_statements(definitions[name]) for name in sorted(reached)}
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
@@ -31,7 +32,7 @@ def reached_statements(text: str, class_names: Sequence[str]) -> list[ast.stmt]:
         text: The file's source.
         class_names: Classes at the top level of the file.
     """
-    module = ast.parse(text)
+    module = _parsed(text)
     definitions = _definitions(module)
     names = {name for start in class_names for name in _reached(start, definitions)}
     reached = {id(statement) for name in names for statement in definitions[name]}
@@ -49,7 +50,7 @@ def acting_statements(text: str) -> list[list[ast.stmt]]:
     Args:
         text: The file's source.
     """
-    module = ast.parse(text)
+    module = _parsed(text)
     definitions = _definitions(module)
     followed = {
         name: statements
@@ -110,6 +111,12 @@ def _sets_deep_attribute(statement: ast.Assign | ast.AugAssign) -> bool:
     )
 
 
+@lru_cache(maxsize=8)  # each part of a file is asked for, and nothing changes a tree
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+@lru_cache(maxsize=8)
 def _definitions(module: ast.Module) -> dict[str, list[ast.stmt]]:
     """Return the statements that assign each module-level name."""
     statements: dict[str, list[ast.stmt]] = {}
@@ -119,13 +126,16 @@ def _definitions(module: ast.Module) -> dict[str, list[ast.stmt]]:
     return statements
 
 
-def names_assigned(statement: ast.stmt) -> set[str]:
+def names_assigned(statement: ast.stmt) -> frozenset[str]:
     """Return the module-level names that a statement assigns."""
     symbols = _scope(statement).get_symbols()
-    return {symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()}
+    return frozenset(
+        symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()
+    )
 
 
-def names_bound(statement: ast.stmt) -> set[str]:
+@lru_cache(maxsize=2000)
+def names_bound(statement: ast.stmt) -> frozenset[str]:
     """Return the module-level names that a statement assigns or changes in place."""
     return names_assigned(statement) | {
         base.id
@@ -135,7 +145,8 @@ def names_bound(statement: ast.stmt) -> set[str]:
     }
 
 
-def _names_read(statement: ast.stmt) -> set[str]:
+@lru_cache(maxsize=2000)
+def _names_read(statement: ast.stmt) -> frozenset[str]:
     """Return the names that a statement reads from its module, without locals of functions."""
     module = _scope(statement)
     names = {symbol.get_name() for symbol in module.get_symbols() if symbol.is_referenced()}
@@ -144,7 +155,7 @@ def _names_read(statement: ast.stmt) -> set[str]:
         scope = waiting.pop()
         names |= {symbol.get_name() for symbol in scope.get_symbols() if symbol.is_global()}
         waiting += scope.get_children()
-    return names
+    return frozenset(names)
 
 
 def _scope(statement: ast.stmt) -> symtable.SymbolTable:

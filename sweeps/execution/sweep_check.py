@@ -411,7 +411,8 @@ def _stepped(case: Case, few: DataSplits) -> Training:
                 raise CheckFailed(failure, error, culprit(step) or returns.not_finite)
     with _errors(failure, blames_returns=False):
         has_own = not all(is_built_in(type(part)) for part in parts_in(case.config))
-        if has_own and not any(map(_has_gradient, (metrics, *islice(training, 1)))):
+        moves = _has_gradient(metrics) or any(map(_has_gradient, islice(training, 1)))
+        if has_own and not moves:
             raise ValueError(_zero_gradient(case.config))
     return training
 
