@@ -61,7 +61,7 @@ def test_the_launch_goes_on_without_a_check_that_does_not_end(
     tried(tmp_path, LINE, last, seconds)
     sentence = capsys.readouterr().out
     assert f"The check of your own parts {why}, at Arm 'base' (" in sentence
-    assert f"mine.py, line 30: {last.strip()}). The launch goes on" in sentence
+    assert f"mine.py, line 32: {last.strip()}). The launch goes on" in sentence
     assert not cache.exists()
 
 
