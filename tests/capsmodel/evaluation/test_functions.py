@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -24,6 +24,7 @@ from capsmodel.evaluation import (
     DistortedTestError,
     Equivariance,
     Evaluation,
+    Findings,
     Pictures,
     ShiftedTestError,
     SquareAttack,
@@ -40,6 +41,7 @@ from capsmodel.evaluation.examined import examined
 from capsmodel.evaluation.victim import Victim
 from capsmodel.layers import Capsules, PrimaryCapsules
 from capsmodel.losses import MarginLoss, SpreadLoss
+from capsmodel.metrics import Metric
 from capsmodel.models import EfficientCapsNet, Outputs
 from capsmodel.reconstruction import FullyConnectedDecoder
 from tests.capsmodel.small_config import small_config, small_model
@@ -267,6 +269,28 @@ def test_the_gradient_of_log_odds_goes_by_the_squash_of_the_network() -> None:
         for each in (network, examined(network.network, split.images, split.labels))
     )
     assert torch.equal(of_module.gradient, of_trial.gradient)
+
+
+class Brightest(Evaluation):
+    """An evaluation of one's own, which writes into what it is given."""
+
+    kind: Literal["brightest"] = "brightest"
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        return (self.metric("brightest"),)
+
+    def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
+        for weight in trained.network.parameters():
+            weight.detach().zero_()
+        return Findings(metrics={"brightest": float(data.test.images.max())})
+
+
+def test_an_evaluation_of_ones_own_examines_a_copy() -> None:
+    network = linear()
+    found = examine(network, Brightest(), IMAGES, LABELS)
+    assert found.metrics == {"brightest": float(IMAGES.max())}
+    assert all(bool(weight.any()) for weight in network.parameters())
 
 
 def test_a_module_is_left_as_it_was() -> None:
