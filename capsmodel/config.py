@@ -183,6 +183,17 @@ def build_model(config: TrainingConfig) -> Network:
     return _on_meta(config.model, shape, config.data.num_classes)
 
 
+def initial_network(config: TrainingConfig, seed: int) -> Network:
+    """Return the network on the CPU with the weights that a training of a seed starts from.
+
+    Raises:
+        ValueError: As `build_model` does.
+    """
+    network = build_model(config).to_empty(device="cpu")
+    network.initialise(seed)
+    return network
+
+
 def check_judged(config: TrainingConfig) -> None:
     """Check that the loss judges what the routing gives the classes: scores, or also lengths.
 

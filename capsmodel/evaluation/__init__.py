@@ -11,6 +11,7 @@ from capsmodel.evaluation.base import Evaluation as Evaluation
 from capsmodel.evaluation.base import Findings as Findings
 from capsmodel.evaluation.base import UnsuitableNetworkError as UnsuitableNetworkError
 from capsmodel.evaluation.base import beliefs_in as beliefs_in
+from capsmodel.evaluation.base import checked_findings as checked_findings
 from capsmodel.evaluation.base import findings_of as findings_of
 from capsmodel.evaluation.base import image_errors as image_errors
 from capsmodel.evaluation.capsule_activity import CapsuleActivity as CapsuleActivity

@@ -107,7 +107,8 @@ class Victim:
             step: Number of the step, which decides the draws of random routing.
 
         Raises:
-            ValueError: If the network's outputs have no gradient with respect to the images.
+            UnsuitableNetworkError: If the network's outputs have no gradient with respect to the
+                images.
         """
         points = points.detach().requires_grad_()
         with torch.enable_grad(), gradient_through_all_rounds():
@@ -146,7 +147,7 @@ class Victim:
         if raised.requires_grad:
             (gradient,) = torch.autograd.grad(raised, points, allow_unused=True)
         if gradient is None:
-            raise ValueError(
+            raise UnsuitableNetworkError(
                 f"The model '{self._trained.config.model.kind}' has no gradient with respect to "
                 f"its images, got beliefs that do not depend on them for autograd: take the attack "
                 f"'square', which needs none, or remove what detaches them."

@@ -40,6 +40,7 @@ from capsmodel.settings.argument_fields import part_of_arguments
 
 _SHAPES = ("image_shape", "num_classes")
 _LARGEST_SEED = 2**62
+_OF_NO_TRAINING = -1
 
 
 class ForeignModel(Model, ABC):
@@ -152,10 +153,11 @@ class ForeignNetwork(Network):
     def reset_parameters(self) -> None:
         """Build the module anew from a seed that is drawn from PyTorch's default generator.
 
-        Where the meta device is the default, as in `build_model`, the seed is 0.
+        Where the meta device is the default, as in `build_model`, it is that of no training.
         """
         is_meta = torch.empty(()).is_meta
-        self.initialise(0 if is_meta else int(torch.randint(_LARGEST_SEED, (), device="cpu")))
+        drawn = _OF_NO_TRAINING if is_meta else torch.randint(_LARGEST_SEED, (), device="cpu")
+        self.initialise(int(drawn))
 
     def to_empty(
         self, *, device: str | torch.device | int | None, recurse: bool = True

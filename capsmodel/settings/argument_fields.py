@@ -156,13 +156,26 @@ def _remedy(annotation: Any) -> str:
 
 
 def _check_default(owner: str, name: str, annotation: Any, default: Any) -> None:
+    start = (
+        f"The argument '{name}' of {owner} has the default {repr(default).partition(chr(10))[0]}"
+    )
+    if _takes_path(annotation) and default is not None:
+        raise TypeError(
+            f"{start}, a file whose contents no key would show: leave the default out, or write "
+            f"{name}: PretrainedWeights | None = None."
+        )
     try:
         read = TypeAdapter[Any](annotation).validate_python(default)
         hash(default)
         to_jsonable_python(read)
     except (ValidationError, TypeError, PydanticSerializationError) as error:
-        shown = repr(default).partition("\n")[0]
         raise TypeError(
-            f"The argument '{name}' of {owner} has the default {shown}, which is no value of its "
-            f"annotation: settings are {_ALLOWED}."
+            f"{start}, which is no value of its annotation: settings are {_ALLOWED}."
         ) from error
+
+
+def _takes_path(annotation: Any) -> bool:
+    """Return whether an annotation names a part whose place, not its contents, is in no key."""
+    if isinstance(annotation, type):
+        return issubclass(annotation, Part) and "path" in annotation.not_in_key
+    return any(map(_takes_path, get_args(annotation)))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from capsmodel import tensor_file
 from capsmodel.chance import of_steps, reseed, stream
-from capsmodel.config import TrainingConfig, build_model, check_judged
+from capsmodel.config import TrainingConfig, check_judged, initial_network
 from capsmodel.data import Images
 from capsmodel.health import routing_metrics
 from capsmodel.models import Outputs
@@ -104,9 +104,7 @@ class Learner:
         self.config = config
         self.seed = seed
         self.device = device
-        self.network = build_model(config)
-        self.network.to_empty(device="cpu").initialise(seed)
-        self.network.to(device)
+        self.network = initial_network(config, seed).to(device)
         freeze(self.network, config.frozen)
         self.has_own_parts = not all(is_built_in(type(part)) for part in parts_in(config))
         self.optimiser = config.optimiser.build(trained_parameters(self.network))

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from capsmodel import tensor_file
 from capsmodel.chance import stream
-from capsmodel.config import TrainingConfig, build_model
+from capsmodel.config import TrainingConfig, build_model, initial_network
 from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.models import ChildGrid, Network, Outputs, perturbed
 from capsmodel.training.given_images import ImagesGiven, TakenImages, taken_images
@@ -207,9 +207,7 @@ class Trained:
 
     def as_initialised(self) -> "Trained":
         """Return the network with the weights that its training began with."""
-        network = build_model(self.config).to_empty(device="cpu")
-        network.initialise(self.seed)
-        return self.with_network(network.to(self.device))
+        return self.with_network(initial_network(self.config, self.seed).to(self.device))
 
     def encoded(self) -> bytes:
         """Return the weights as a safetensors file."""

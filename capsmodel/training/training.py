@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
 from capsmodel import tensor_file
-from capsmodel.config import TrainingConfig, build_model
+from capsmodel.config import TrainingConfig, initial_network
 from capsmodel.data import DataSplits, Images, load_checked
 from capsmodel.functional.tensor_repr import shapes_repr
 from capsmodel.health import (
@@ -256,13 +256,13 @@ class Training:
     def _differs_from_initial(self) -> bool:
         """Return whether any weight has moved from what the seed gave it, beyond rounding."""
         with torch.random.fork_rng(devices=[]):  # a user's model may draw from the global one
-            initial = build_model(self.config).to_empty(device="cpu")
-            initial.initialise(self.seed)
+            initial = initial_network(self.config, self.seed)
         at_first = {name: parameter.detach() for name, parameter in initial.named_parameters()}
         largest = max(float(p.abs().max()) for p in at_first.values())
         rounding = torch.finfo(torch.float32).eps * largest
         now = self._learner.network.named_parameters()
-        pairs = [(value, at_first[name]) for name, value in now if value.requires_grad]
+        trained = [(name, value) for name, value in now if value.requires_grad]
+        pairs = [(value, at_first[name]) for name, value in trained if name in at_first]
         # a weight that is no number has moved
         return not all(((now.detach().cpu() - p).abs() <= rounding).all() for now, p in pairs)
 

@@ -27,7 +27,10 @@ def freeze(network: Network, names: Sequence[str]) -> None:
         for parameter in _named(network, name, "frozen"):
             parameter.requires_grad = False
     if not any(parameter.requires_grad for parameter in network.parameters()):
-        raise ValueError("No weight of the network is trained: freeze fewer, or add layers.")
+        raise ValueError(
+            "No weight of the network is trained: freeze fewer, add layers, or hold those of a "
+            "list in nn.ModuleList."
+        )
 
 
 def trained_parameters(network: nn.Module) -> tuple[nn.Parameter, ...]:

@@ -23,13 +23,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from capsmodel.config import TrainingConfig, build_model
+from capsmodel.config import TrainingConfig, build_model, initial_network
 from capsmodel.data import DataSet, DataSplits, Images, check_repeatable, facts_of, load_checked
 from capsmodel.data.archive import LAUNCH_FOLDER
 from capsmodel.data.checks import check_declared
-from capsmodel.evaluation import Evaluation, findings_of
+from capsmodel.evaluation import Evaluation, UnsuitableNetworkError, checked_findings
 from capsmodel.metrics import EpochMetrics
-from capsmodel.models import Network
+from capsmodel.models import ForeignModel, Network
 from capsmodel.search_range import Plain
 from capsmodel.settings.measures import parts_in
 from capsmodel.settings.parts import is_built_in
@@ -199,7 +199,7 @@ def _results(sweep: Sweep) -> Iterator[Trying | Tried | CheckFailed]:
         except CheckFailed as failed:
             yield failed
     loaded_at = time.time()
-    networks: list[tuple[Trained, DataSplits]] = []
+    networks: list[tuple[Case, Trained, DataSplits]] = []
     for case in cases:
         if (splits := loaded.get(case.config.data)) is None:
             continue
@@ -207,19 +207,27 @@ def _results(sweep: Sweep) -> Iterator[Trying | Tried | CheckFailed]:
         yield Trying(case.title)
         try:
             trained = _trained(case, splits)
-            networks = networks or [(trained, splits)]
+            if not networks or isinstance(case.config.model, ForeignModel):
+                networks.append((case, trained, splits))
             yield Tried(f"{case.title}: a step, a checkpoint, a prediction", _since(started))
         except CheckFailed as failed:
             yield failed
     for evaluation in sweep.evaluations if networks else ():
-        started = time.perf_counter()
-        yield Trying(f"Evaluation '{evaluation.kind}'")
-        try:
-            note = _evaluated(evaluation, *networks[0])
-            yield Tried(f"Evaluation '{evaluation.kind}'{note}", _since(started))
-        except CheckFailed as failed:
-            yield failed
+        yield from _tried(evaluation, networks)
     yield from _changing_data(loaded, loaded_at)
+
+
+def _tried(
+    evaluation: Evaluation, networks: Sequence[tuple[Case, Trained, DataSplits]]
+) -> Iterator[Trying | Tried | CheckFailed]:
+    """Evaluate each network on a few images."""
+    started = time.perf_counter()
+    yield Trying(f"Evaluation '{evaluation.kind}'")
+    try:
+        notes = "".join(_evaluated(evaluation, *network) for network in networks)
+        yield Tried(f"Evaluation '{evaluation.kind}'{notes}", _since(started))
+    except CheckFailed as failed:
+        yield failed
 
 
 def _changing_data(loaded: Mapping[DataSet, DataSplits], loaded_at: float) -> Iterator[CheckFailed]:
@@ -326,6 +334,7 @@ def _shape(name: str, config: TrainingConfig) -> str:
         part.kind if is_built_in(type(part)) else part.model_dump(mode="json")
         for part in parts_in(config)
     ]
+    parts += [config.frozen, config.rate_factors]
     if own_rates(config):  # which are of the whole training
         numbers = (config.batch_size, config.stopping.num_epochs)
         parts.append([config.optimiser.model_dump(mode="json"), *numbers])
@@ -375,6 +384,7 @@ def _trained(case: Case, splits: DataSplits) -> Trained:
         training.warnings()
         training.test()
         if names := training.without_optimiser():
+            _check_made_when_built(config, names)
             raise ValueError(
                 f"The optimiser '{config.optimiser.kind}' does not move {_listed(names)}: hand all "
                 f"parameters that build gets to PyTorch's optimiser, with a rate of 0 if need be."
@@ -385,11 +395,16 @@ def _trained(case: Case, splits: DataSplits) -> Trained:
         path = Path(folder) / "checkpoint.safetensors"
         training.save(path)
         restored = Training.restore(path, config, 0, data=few).trained()
-    with _errors(f"{case.title} cannot predict"):
         trained = training.trained()
+        trained.save(path)
+        loaded = Trained.load(path, config, 0)
+    with _errors(f"{case.title} cannot predict"):
         images = few.test.images
-        if not torch.equal(trained.predict(images).lengths, restored.predict(images).lengths):
+        lengths = trained.predict(images).lengths
+        if not torch.equal(lengths, restored.predict(images).lengths):
             raise ValueError("restored from its checkpoint, it predicts something else")
+        if not torch.equal(lengths, loaded.predict(images).lengths):
+            raise ValueError("loaded from its weights alone, it predicts something else")
     _check_fewer_images(case, trained, images)
     return trained
 
@@ -401,6 +416,8 @@ def _stepped(case: Case, few: DataSplits) -> Training:
     def step() -> EpochMetrics:
         return next(iter(Training(case.config, seed=0, data=few)))
 
+    with _errors(failure):
+        _check_built_again(case.config)
     with _errors(failure, culprit_of=step) as returns:
         training = Training(case.config, seed=0, data=few)
         metrics = next(iter(training))
@@ -415,6 +432,38 @@ def _stepped(case: Case, few: DataSplits) -> Training:
         if has_own and not moves:
             raise ValueError(_zero_gradient(case.config))
     return training
+
+
+def _check_built_again(config: TrainingConfig) -> None:
+    """Check that the seed decides the weights with which a module of the user's is built.
+
+    Raises:
+        ValueError: If it does not.
+    """
+    if not isinstance(config.model, ForeignModel):
+        return
+    first, second = (initial_network(config, 0).state_dict() for _ in range(2))
+    for name, value in first.items():
+        if not torch.equal(value.nan_to_num(), second[name].nan_to_num()):
+            raise ValueError(
+                f"The model '{config.model.kind}' starts with another "
+                f"'{name.removeprefix('module.')}' when it is built again with the same seed: draw "
+                f"from PyTorch's, NumPy's or Python's global generator, and set no seed."
+            )
+
+
+def _check_made_when_built(config: TrainingConfig, names: Sequence[str]) -> None:
+    """Check that a module of the user's had weights when it was built.
+
+    Raises:
+        ValueError: Naming the first that it had not.
+    """
+    known = dict(build_model(config).named_parameters())
+    if late := [name for name in names if name not in known]:
+        raise ValueError(
+            f"The model '{config.model.kind}' makes '{late[0].removeprefix('module.')}' in a call, "
+            f"where no optimiser sees it: make it in the constructor."
+        )
 
 
 def _has_gradient(metrics: EpochMetrics) -> bool:
@@ -516,11 +565,14 @@ def _lengths_in_training(network: Network, images: Tensor, labels: Tensor) -> Te
         return copied(images.clone(), labels.clone(), torch.Generator().manual_seed(0)).lengths
 
 
-def _evaluated(evaluation: Evaluation, trained: Trained, splits: DataSplits) -> str:
+def _evaluated(evaluation: Evaluation, case: Case, trained: Trained, splits: DataSplits) -> str:
     """Evaluate a network on a few images; return what is noted of the results, "" if nothing."""
     few = _few(splits, _NUM_EVALUATED)
-    with _errors(f"The evaluation '{evaluation.kind}' fails"):
-        findings = findings_of(evaluation, trained, few)
+    with _errors(f"The evaluation '{evaluation.kind}' of {case.title} fails"):
+        try:
+            findings = checked_findings(evaluation, trained, few)
+        except UnsuitableNetworkError as error:
+            return f"; not of {case.title}: {str(error).rstrip('.')}"
     if is_built_in(type(evaluation)):
         return ""
     number = len(evaluation.images_of(few))
@@ -530,4 +582,4 @@ def _evaluated(evaluation: Evaluation, trained: Trained, splits: DataSplits) -> 
         for name, values in findings.images.items()
         if len(values) < number
     ]
-    return "".join(f": {note}" for note in shorter[:1])
+    return "".join(f"; of {case.title}: {note}" for note in shorter[:1])

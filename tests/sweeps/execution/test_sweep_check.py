@@ -310,7 +310,7 @@ BUGS = {
     "a frozen layer": (
         "torch.nn.Parameter(torch.empty(inputs, outputs))",
         "torch.nn.Parameter(torch.empty(inputs, outputs), requires_grad=False)",
-        "does not depend on the network's weights",
+        "No weight of the network is trained",
     ),
     "a batch norm of PyTorch": (
         "        self.dense = Dense(",
@@ -669,8 +669,8 @@ def test_results_of_the_first_images_alone_are_noted(tmp_path: Path) -> None:
     after = before[:-1] + ", images={'most': beliefs.amax(1)[:-1], 'all': beliefs})"
     file, _ = broken(tmp_path, before, after)
     assert [result.what for result in results(file) if isinstance(result, Tried)][-1] == (
-        "Evaluation 'my_evaluation': images['most'] has 63 rows for 64 images, which are taken for "
-        "those of the first ones"
+        "Evaluation 'my_evaluation'; of Arm 'base': images['most'] has 63 rows for 64 images, "
+        "which are taken for those of the first ones"
     )
 
 
