@@ -168,6 +168,13 @@ def test_a_saved_network_predicts_the_same(tmp_path: Path) -> None:
     assert torch.equal(loaded.predict(images).lengths, trained.predict(images).lengths)
 
 
+@pytest.mark.parametrize("part", [BatchNormNet(), OwnLossNet()], ids=lambda part: part.kind)
+def test_it_is_exported_as_a_graph(part: ForeignModel) -> None:
+    network, images = part.build((1, 8, 8), 10).eval(), torch.rand(4, 1, 8, 8)
+    graph = torch.export.export(network, (images,)).module()
+    torch.testing.assert_close(graph(images).lengths, network(images).lengths)
+
+
 def test_arguments_are_settings_with_ranges_and_keys() -> None:
     settings = with_settings(config(DropoutNet()), {"model.hidden": 24})
     assert settings.model == DropoutNet(hidden=24)
