@@ -16,7 +16,7 @@ _LEVELS = (0.05, 0.3, 0.6, 0.95)  # of the belief in the true class
 _ROUNDING = 1e-4  # relative
 
 
-def check_loss(loss: Loss, outputs: Outputs) -> None:
+def check_loss(loss: Loss, outputs: Outputs, of_fewer: Outputs) -> None:
     """Check what a loss does with answers that are known to be right or wrong.
 
     Only the order of its values counts, so that class weights, margins and schedules of any size
@@ -24,15 +24,17 @@ def check_loss(loss: Loss, outputs: Outputs) -> None:
 
     Args:
         loss: It takes one class an image.
-        outputs: Of a network for some images. Of all but beliefs and logits the first image's are
-            used, so that nothing else distinguishes the images.
+        outputs: Of a network for some images, without gradients. Beliefs and logits are replaced,
+            and poses and reconstructions are the first image's for all, so that nothing else
+            distinguishes the images.
+        of_fewer: Of the network for fewer images, two if there are two.
 
     Raises:
         ValueError: If it is no mean over images that are judged by their own labels; if right
             answers cost as much as wrong ones at each moment of a training; or if it never falls as
             the belief in the true class rises, where beliefs are not probabilities.
     """
-    judged = _JudgedAnswers(loss, outputs)
+    judged = _JudgedAnswers(loss, outputs, of_fewer)
     if judged.is_comparable():
         _check_mean(judged)
         _check_order(judged)
@@ -46,10 +48,11 @@ class _JudgedAnswers:
         kind: The loss's.
         labels: Of as many images as the outputs are of, of all classes where they suffice.
         wrong: Another class for each.
+        num_fewer: The number of images of a smaller batch.
         are_probabilities: Whether the network's beliefs in an image add up to 1.
     """
 
-    def __init__(self, loss: Loss, outputs: Outputs) -> None:
+    def __init__(self, loss: Loss, outputs: Outputs, of_fewer: Outputs) -> None:
         num_images, num_classes = outputs.lengths.shape
         self.kind = loss.kind
         self.labels = torch.arange(num_images) % num_classes
@@ -57,7 +60,8 @@ class _JudgedAnswers:
         sums = outputs.lengths.sum(dim=1)
         self.are_probabilities = torch.allclose(sums, torch.ones_like(sums), atol=1e-2)
         self._loss = loss
-        self._outputs = outputs
+        self.num_fewer = len(of_fewer.lengths)
+        self._outputs = {len(each.lengths): each for each in (of_fewer, outputs)}
         self._num_classes = num_classes
 
     def is_comparable(self) -> bool:
@@ -91,35 +95,41 @@ class _JudgedAnswers:
         return gradient.gather(1, self.labels.unsqueeze(1)).squeeze(1)
 
     def _judged(self, beliefs: Tensor, labels: Tensor, progress: float) -> Float[Tensor, ""]:
-        alike = {
-            name: value.detach()[:1].expand(len(beliefs), *value.shape[1:]).clone()
-            for name, value in self._outputs._asdict().items()
-            if isinstance(value, Tensor)
-        }
-        logits = {"logits": beliefs.log()} if "logits" in alike else {}
-        outputs = self._outputs._replace(**(alike | {"lengths": beliefs} | logits))
-        return self._loss.judge(outputs, labels.clone(), progress)
+        outputs = self._outputs[len(beliefs)]
+        alike = outputs._replace(
+            lengths=beliefs,
+            logits=None if outputs.logits is None else beliefs.log(),
+            reconstructions=_first_image(outputs.reconstructions),
+            poses=_first_image(outputs.poses),
+        )
+        return self._loss.judge(alike, labels.clone(), progress)
 
     def _beliefs(self, classes: Tensor, level: float) -> Float[Tensor, "images classes"]:
         beliefs = torch.full((len(classes), self._num_classes), _UNSURE)
         return beliefs.scatter(1, classes.unsqueeze(1), level)
 
 
+def _first_image(value: Tensor | None) -> Tensor | None:
+    """Return the first row of a tensor in place of each."""
+    return None if value is None else value[:1].expand_as(value).clone()
+
+
 def _check_mean(judged: _JudgedAnswers) -> None:
     for progress in _MOMENTS:
         alone = [
-            judged.value(pair, pair, progress)
+            judged.value(labels, labels, progress)
             for label in judged.labels.unique().tolist()
-            for pair in [torch.tensor([label, label])]
+            for labels in [torch.full((judged.num_fewer,), label)]
         ]
         together = judged.value(judged.labels, judged.labels, progress)
         rounding = _ROUNDING * max(1.0, *map(abs, alone))
         if not min(alone) - rounding <= together <= max(alone) + rounding:
             raise ValueError(
                 f"The loss '{judged.kind}' is no mean over the images, each judged by its own "
-                f"label: two images of a class that are answered rightly cost {min(alone):.3g} to "
-                f"{max(alone):.3g}, and {len(judged.labels)} images of several classes "
-                f"{together:.3g}. Look for shapes [B] and [B, 1] in one operation, and for a sum."
+                f"label: {judged.num_fewer} of one class that are answered rightly cost "
+                f"{min(alone):.3g} to {max(alone):.3g}, and {len(judged.labels)} of several "
+                f"classes {together:.3g}. Look for shapes [B] and [B, 1] in one operation, and for "
+                f"a sum."
             )
 
 

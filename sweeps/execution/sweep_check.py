@@ -375,8 +375,6 @@ def _trained(case: Case, splits: DataSplits) -> Trained:
         check_stopping(config, splits.validation)
         check_learning_rates(config, len(splits.train))
     training = _stepped(case, few)
-    with _errors(f"{case.title} cannot be trained"):
-        _check_own_loss(config, training.trained(), few.train)
     with _errors(f"{case.title} cannot predict"):
         _check_same_again(training.trained(), few.validation.images)
     with _errors(f"{case.title} cannot be trained"):
@@ -406,6 +404,8 @@ def _trained(case: Case, splits: DataSplits) -> Trained:
         if not torch.equal(lengths, loaded.predict(images).lengths):
             raise ValueError("loaded from its weights alone, it predicts something else")
     _check_fewer_images(case, trained, images)
+    with _errors(f"{case.title} cannot be trained"):
+        _check_own_loss(config, trained, few.train)
     return trained
 
 
@@ -483,8 +483,8 @@ def _check_own_loss(config: TrainingConfig, trained: Trained, images: Images) ->
     if is_built_in(type(config.loss)) or config.data.task.label_form != "class":
         return
     with torch.no_grad():
-        outputs = trained.outputs(images.images)
-    check_loss(config.loss, outputs)
+        outputs, of_two = (trained.outputs(some) for some in (images.images, images.images[:2]))
+    check_loss(config.loss, outputs, of_two)
 
 
 def _no_gradient(config: TrainingConfig, names: Sequence[str]) -> str:

@@ -36,19 +36,22 @@ class ByFunction(Loss):
         return self.function(outputs, labels, float(progress))
 
 
-def outputs(*, are_probabilities: bool = False) -> Outputs:
+def check(loss: Loss, *, are_probabilities: bool = False) -> None:
+    """Check a loss by the outputs of a network for eight images and for two."""
     chance = torch.Generator().manual_seed(0)
     logits = torch.randn(8, 10, generator=chance)
     poses = torch.randn(8, 10, 4, generator=chance)
     lengths = logits.softmax(dim=1) if are_probabilities else logits.sigmoid()
-    return Outputs(lengths, None, logits if are_probabilities else None, poses)
+    logits = logits if are_probabilities else None
+    fewer = Outputs(lengths[:2], None, None if logits is None else logits[:2], poses[:2])
+    check_loss(loss, Outputs(lengths, None, logits, poses), fewer)
 
 
 @pytest.mark.parametrize("are_probabilities", [False, True])
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.__name__)
 def test_each_loss_of_the_package_passes(loss: type[Loss], are_probabilities: bool) -> None:
     if "class" in loss.takes:
-        check_loss(loss.model_validate({}), outputs(are_probabilities=are_probabilities))
+        check(loss.model_validate({}), are_probabilities=are_probabilities)
 
 
 def only_wrong(given: Outputs, labels: Tensor, _: float) -> Tensor:
@@ -99,14 +102,14 @@ UNUSUAL: dict[str, tuple[Callable[[Outputs, Tensor, float], Tensor], bool]] = {
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_an_unusual_loss_passes(name: str) -> None:
     function, are_probabilities = UNUSUAL[name]
-    check_loss(ByFunction(function=function), outputs(are_probabilities=are_probabilities))
+    check(ByFunction(function=function), are_probabilities=are_probabilities)
 
 
 def test_a_term_of_the_wrong_sign_is_named_where_beliefs_are_lengths() -> None:
     with pytest.raises(ValueError, match="never falls as the belief in the true class rises"):
-        check_loss(ByFunction(function=only_wrong), outputs())
+        check(ByFunction(function=only_wrong))
 
 
 def test_one_image_or_two_classes_are_enough() -> None:
     few = Outputs(torch.tensor([[0.4, 0.6]]), None)
-    check_loss(MarginLoss(), few)
+    check_loss(MarginLoss(), few, few)
