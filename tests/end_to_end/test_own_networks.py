@@ -170,7 +170,7 @@ def test_they_are_killed_resumed_attacked_and_reused(
     assert f"No result: {left_out}." in swapped
     attacked = (terminal.folder / "reports/mine/evaluations-adversarial_error.md").read_text()
     assert "No result" not in attacked
-    assert all(f"| {arm} | 2 |" in attacked for arm in OWN)
+    assert all(arm in attacked for arm in OWN)
 
     again = written(tmp_path / "mine", "again", "(0,)", brake)
     reused = terminal.run("run", str(again))
