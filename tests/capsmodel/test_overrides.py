@@ -76,7 +76,8 @@ def test_a_setting_of_a_part_that_another_change_replaces_is_refused() -> None:
 def test_an_unknown_setting_gets_the_nearest_name() -> None:
     assert refusal({"batch_sise": 3}) == (
         "Unknown setting 'batch_sise'. Did you mean 'batch_size'? Known: data, augmentation, "
-        "model, loss, optimiser, stopping, batch_size, precision."
+        "model, loss, optimiser, stopping, batch_size, precision, frozen, rate_factors, clip_norm, "
+        "accumulation."
     )
 
 

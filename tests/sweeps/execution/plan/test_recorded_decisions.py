@@ -1,6 +1,5 @@
 """A user's plan may decide anything: what cannot be read again is refused before it is written."""
 
-import numpy as np
 import pytest
 
 from search_spaces.plans.decisions import Cell, Decision, Propose, Stop
@@ -15,10 +14,9 @@ KEY = "0" * 20
     "decision",
     [
         Stop(KEY, 1, None),  # pyright: ignore
-        Propose((Cell("a", {"batch_size": np.int64(32)}, 0),)),
         Propose((Cell("a", {"batch_size": (1, 2)}, 0),)),
     ],
-    ids=["no value", "a number of numpy", "a tuple"],
+    ids=["no value", "a tuple"],
 )
 def test_values_that_are_not_plain_are_refused_in_one_sentence(decision: Decision) -> None:
     with pytest.raises(BadInput, match="give plain numbers, texts, lists and mappings") as error:
