@@ -28,6 +28,7 @@ _SABOUR2017_OPTIMISER = {
 }
 _LONGEST_REASON = 1000
 ImageShape = tuple[int, int, int]
+Positive = Annotated[float, Field(gt=0)]
 Precision = Literal["single", "tf32", "bf16"]
 
 
@@ -92,8 +93,8 @@ class TrainingConfig(Settings):
     batch_size: Annotated[int, Field(ge=1), Choices(32, 64, 128, 256)] = 128
     precision: Precision = later("single")
     frozen: tuple[str, ...] = later(())
-    rate_factors: tuple[tuple[str, Annotated[float, Field(gt=0)]], ...] = later(())
-    clip_norm: Annotated[float, Field(gt=0)] | None = later(None)
+    rate_factors: tuple[tuple[str, Positive], ...] = later(())
+    clip_norm: Positive | None = later(None)
     accumulation: Annotated[int, Field(ge=1)] = later(1)
 
     if TYPE_CHECKING:  # the fields say what is held, this says what is taken
@@ -111,7 +112,7 @@ class TrainingConfig(Settings):
             precision: Precision = ...,
             frozen: Sequence[str] = ...,
             rate_factors: Sequence[tuple[str, float]] = ...,
-            clip_norm: float | None = ...,
+            clip_norm: Positive | None = ...,
             accumulation: int = ...,
         ) -> None: ...
 
