@@ -1,5 +1,6 @@
 """Sweeps are submitted to a cluster, followed, and their reports written here."""
 
+import ast
 import json
 import math
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeps.records.errors import BadInput
-from sweeps.records.plain_text import counted, one_line
+from sweeps.records.plain_text import counted, listed, one_line
 from sweeps.remote.cluster import facts_of_alike
 from sweeps.remote.cluster_file import ClusterMachine
 from sweeps.remote.head import Head, RayHead, Show, SlurmLogin
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 _RETRY_SECONDS = 5.0
 _MOST_RETRIES = 60
+_MOST_PATHS = 5
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,20 @@ class Sendable:
         argument: The sweep as `capsweep run` takes it there.
         file: Its own file here, None for a sweep of the package.
         files: Name -> text of what is sent.
+        left_here: Files and folders of this machine whose absolute paths the sweep's file names.
     """
 
     argument: str
     file: Path | None
     files: Mapping[str, str]
+    left_here: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """What is not sent, "" if nothing is known of."""
+        names = listed([f"'{path}'" for path in self.left_here], _MOST_PATHS)
+        start = "Not sent, and needed at the same path on each machine that trains"
+        return f"{start}: {names}." if names else ""
 
 
 def sendable(sweep: str) -> Sendable:
@@ -71,9 +82,26 @@ def sendable(sweep: str) -> Sendable:
 
     path = Path(sweep)
     try:
-        return Sendable(path.name, path.absolute(), {path.name: sendable_text(path)})
+        text = sendable_text(path)
     except ValueError as error:
         raise BadInput(str(error)) from error
+    return Sendable(path.name, path.absolute(), {path.name: text}, _paths_in(text))
+
+
+def _paths_in(text: str) -> tuple[str, ...]:
+    """Return the absolute paths among the texts of a file at which something lies here."""
+    constants = (node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
+    paths = {
+        value for value in constants if isinstance(value, str) and value.startswith(("/", "~/"))
+    }
+    return tuple(sorted(path for path in paths if _exists(Path(path))))
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return len(path.parts) > 1 and path.expanduser().exists()
+    except (OSError, RuntimeError, ValueError):  # as of a text that is no path
+        return False
 
 
 @dataclass(frozen=True)

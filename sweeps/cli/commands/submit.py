@@ -124,7 +124,7 @@ def submit(
     _follow_what_runs(head, again, arguments)
     plan = _plan(head, sent, options, launch)
     _end_if_done(head, plan, launch)
-    _print_plan(plan, head, price)
+    _print_plan(plan, head, price, sent.note)
     _check(plan, head, sent, launch, price=price)
     _ask(is_sure=is_sure)
     arguments += _added_arguments(to, plan, launch)
@@ -285,8 +285,8 @@ def _check(
         say(f"{unreachable} The sweep runs on the others.")
 
 
-def _print_plan(plan: "RemotePlan", head: "Head", price: float | None) -> None:
-    """Print what the launch will do, and what it costs."""
+def _print_plan(plan: "RemotePlan", head: "Head", price: float | None, note: str) -> None:
+    """Print what the launch will do, what is not sent for it, and what it costs."""
     from sweeps.records.plain_text import counted, duration_text
 
     there = plan.num_cells - plan.num_to_train
@@ -298,6 +298,8 @@ def _print_plan(plan: "RemotePlan", head: "Head", price: float | None) -> None:
         f"{gpus if plan.gpus_per_trial else 'no GPU'} each."
     )
     _print_job(head)
+    if note:
+        say(note)
     if not plan.num_to_train:
         say("Nothing is left to train: the job records the cells and makes the tables.")
         return

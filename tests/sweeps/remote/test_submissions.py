@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.remote.submissions import Submission, submission_of, submissions
+from sweeps.remote.submit import sendable
 
 
 @pytest.fixture(autouse=True)
@@ -80,3 +81,14 @@ def test_notes_that_cannot_be_read_stop_nothing(
     notes.symlink_to(notes.with_name("elsewhere"))
     assert submissions() == []
     assert submission_of("mine") is None
+
+
+def test_files_that_a_sweep_names_are_said_not_to_be_sent(tmp_path: Path) -> None:
+    weights, file = tmp_path / "body.pt", tmp_path / "mine.py"
+    weights.touch()
+    file.write_text(f"WEIGHTS, OTHER, SHORT = {str(weights)!r}, '/nowhere/x.pt', '/' * 9999\n")
+    assert sendable(str(file)).note == (
+        f"Not sent, and needed at the same path on each machine that trains: '{weights}'."
+    )
+    file.write_text("WEIGHTS = 'body.pt'\n")
+    assert sendable(str(file)).note == sendable("quickstart").note == ""
