@@ -265,7 +265,9 @@ class Learner:
 
     def _with_loss(self, outputs: Outputs, batch: Images, progress: Number) -> Judged:
         if self.network.has_own_loss:
-            loss = self._own_loss(batch, evaluation_chance(self.seed))
+            # which may differentiate, as of a penalty on a gradient
+            with torch.inference_mode(mode=False), torch.enable_grad():
+                loss = self._own_loss(batch.copied(), evaluation_chance(self.seed)).detach()
             return Judged(loss, loss, outputs)
         class_loss: Any = self.config.loss.judge(outputs, batch.labels, progress)
         if not isinstance(class_loss, Tensor) or class_loss.shape != ():

@@ -159,6 +159,21 @@ def test_the_global_generators_are_as_before() -> None:
     assert str(np.random.get_state()) == before[1]
 
 
+def test_a_loss_of_its_own_may_penalise_a_gradient() -> None:
+    class Penalised(DropoutNet.module):
+        def training_loss(
+            self, images: Tensor, labels: Tensor, generator: torch.Generator
+        ) -> Tensor:
+            del generator
+            images = images.clone().requires_grad_()
+            loss = F.cross_entropy(self.forward(images), labels)
+            (gradient,) = torch.autograd.grad(loss, images, create_graph=True)
+            return loss + gradient.square().sum()
+
+    numbers = numbers_of(Training(config(model(Penalised)()), 0))
+    assert all(map(math.isfinite, numbers))
+
+
 def test_a_saved_network_predicts_the_same(tmp_path: Path) -> None:
     training = Training(config(BatchNormNet()), 0)
     numbers_of(training)
