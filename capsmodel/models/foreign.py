@@ -22,7 +22,8 @@
 
 import inspect
 from abc import ABC
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args, overload
 
@@ -170,7 +171,7 @@ class ForeignNetwork(Network):
         """Build the module anew, on the CPU."""
         chance = stream(seed, "initialisation")
         drawn = torch.randint(_LARGEST_SEED, (), generator=chance, device="cpu")
-        with global_generators_seeded(int(drawn), torch.device("cpu")):
+        with self._seeded(int(drawn), torch.device("cpu"), "its constructor"):
             self.module = self._settings.new_module(*self._shapes)
 
     def forward(
@@ -215,8 +216,24 @@ class ForeignNetwork(Network):
         if generator is None:
             return function(*arguments)
         seed = torch.randint(_LARGEST_SEED, (), generator=generator, device=generator.device)
-        with global_generators_seeded(int(seed), device):
+        with self._seeded(int(seed), device, "a call"):
             return function(*arguments)
+
+    @contextmanager
+    def _seeded(self, seed: int, device: torch.device, place: str) -> Generator[None]:
+        """Seed the global generators for a block of the user's.
+
+        Raises:
+            ValueError: If the block seeds PyTorch's itself, as then all trials would draw the same.
+        """
+        with global_generators_seeded(seed, device):
+            yield
+            if torch.default_generator.initial_seed() != seed:
+                raise ValueError(
+                    f"The model '{self._settings.kind}' seeds PyTorch's generator in {place}, so "
+                    f"that trials of other seeds would draw the same numbers: leave it out, as the "
+                    f"trial's seed decides them."
+                )
 
 
 @overload

@@ -95,7 +95,17 @@ AS_IT_IS_TRIED = {
     "double precision": (LAYERS, "        self.double()", "in float64: weights are float32"),
     "a seed of its own": (
         LAYERS,
-        "        torch.seed()\n        nn.init.normal_(self.head.weight)",
+        "        torch.manual_seed(0)",
+        "seeds PyTorch's generator in its constructor, so that trials of other seeds would",
+    ),
+    "a seed of its own in a call": (
+        CALL,
+        f"        torch.manual_seed(0)\n{CALL}",
+        "seeds PyTorch's generator in a call",
+    ),
+    "a generator of its own": (
+        LAYERS,
+        "        nn.init.constant_(self.head.weight, np.random.default_rng().random())",
         "starts with another 'head.weight' when it is built again",
     ),
     "a count between calls": (
