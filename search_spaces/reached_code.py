@@ -42,6 +42,7 @@ _COMPUTED_IMPORTS = {
 }
 _LAZY = {"lazy_loader", "lazy"}
 READS_FILE = "reads a file"
+_WEIGHTS = "PretrainedWeights"  # the annotation of an argument that takes such a file
 _RUNNING_CALLS = {"run_path", "run_module", "CDLL", "load_library", "load_inline"}
 _RUNNING_FUNCTIONS = {"eval", "exec"}  # no methods: net.eval() runs nothing
 _READING_CALLS = {
@@ -387,7 +388,10 @@ def _looked_through(statements: Sequence[ast.stmt], package: str, place: str) ->
     """
     imports, not_covered = list[str](), list[str]()
     for statement in statements:
+        covered = _reads_of_weights(statement)
         for node in ast.walk(statement):
+            if id(node) in covered:
+                continue
             imports += imported_names(node, package)
             if not imported_by_call(node) and (reason := _why_not_covered(node)):
                 line = getattr(node, "lineno", 0)
@@ -430,6 +434,26 @@ def imported_by_call(node: ast.AST) -> str | None:
     if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
         return None
     return None if name.value.startswith(".") else name.value
+
+
+def _reads_of_weights(statement: ast.stmt) -> set[int]:
+    """Return the ids of the calls that are handed a file of weights, whose hash is in the key."""
+    calls: set[int] = set()
+    for function in ast.walk(statement):
+        if isinstance(function, ast.FunctionDef):
+            arguments = [*function.args.args, *function.args.kwonlyargs]
+            weights = {
+                argument.arg
+                for argument in arguments
+                if argument.annotation and _WEIGHTS in ast.unparse(argument.annotation)
+            }
+            calls |= {
+                id(call)
+                for call in ast.walk(function)
+                if isinstance(call, ast.Call) and call.args
+                if isinstance(call.args[0], ast.Name) and call.args[0].id in weights
+            }
+    return calls
 
 
 def _why_not_covered(node: ast.AST) -> str:

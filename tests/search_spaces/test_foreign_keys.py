@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from search_spaces.sweep_file import sweep_from_file
+from search_spaces.sweep_file import code_outside, sweep_from_file
 from search_spaces.trial_key import trial_key
 
 NETS = '''
@@ -75,6 +75,21 @@ def test_a_key_changes_with_code_and_settings_alone(
     assert before in FILES[file]
     edited = FILES | {file: FILES[file].replace(before, after)}
     assert (key(tmp_path / "a", FILES) != key(tmp_path / "b", edited)) == changes
+
+
+def test_a_file_of_weights_is_covered_and_any_other_is_not(tmp_path: Path) -> None:
+    reads = NETS.replace("width: int = 4", "weights: PretrainedWeights | None = None").replace(
+        "super().__init__()",
+        "super().__init__()\n        torch.load(weights)\n        torch.load('x.pt')",
+    )
+    reads = reads.replace("import math", "import math\nimport torch").replace(
+        "from torch import nn",
+        "from torch import nn\nfrom capsmodel.models import PretrainedWeights",
+    )
+    key(tmp_path, FILES | {"nets.py": reads})
+    (line,) = code_outside(sweep_from_file(tmp_path / "mine.py")[1]).not_covered
+    number = 1 + reads.splitlines().index("        torch.load('x.pt')")
+    assert line == f"nets, line {number}: torch.load(...) reads a file"
 
 
 WRAPPED = """
