@@ -56,7 +56,7 @@ class TrainingConfig(Settings):
             bfloat16, with 7 digits, as `torch.autocast` chooses them. Routings, losses, weights and
             their optimiser are in single precision in any case.
         frozen: Names of layers or weights of the network that stay as they start: "backbone" is all
-            below it.
+            below it. Running means, as of batch normalisation, go on moving.
         rate_factors: Names as in `frozen`, each with what the learning rate of its weights is
             multiplied by: `[("backbone", 0.1)]`.
         clip_norm: Largest Euclidean norm of the whole gradient; a longer one is scaled down to it
