@@ -129,7 +129,7 @@ def _check_mean(judged: _JudgedAnswers) -> None:
                 f"label: {judged.num_fewer} of one class that are answered rightly cost "
                 f"{min(alone):.3g} to {max(alone):.3g}, and {len(judged.labels)} of several "
                 f"classes {together:.3g}. Look for shapes [B] and [B, 1] in one operation, and for "
-                f"a sum."
+                f"a sum; what compares images with each other belongs in training_loss of a model."
             )
 
 
