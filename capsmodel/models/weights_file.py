@@ -67,8 +67,9 @@ def _hash_of(path: Path) -> str:
         return _hash_as_it_is(path, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
     except OSError as error:
         raise ValueError(
-            f"The weights file '{path}' cannot be read: {error.strerror or error}. It has to lie "
-            f"there on each machine that runs a trial."
+            f"The weights file '{path}' cannot be read: {error.strerror or error}. Give an "
+            f"absolute path, as a trial runs in a folder of its own, and let the file lie "
+            f"there on each machine that runs one."
         ) from error
 
 
