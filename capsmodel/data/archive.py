@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from capsmodel.launch_folder import from_launch_folder
+
 ROOT_VARIABLE = "CAPSWEEP_DATA"
-LAUNCH_FOLDER = "CAPSWEEP_LAUNCH_FOLDER"
-"""Variable with the folder from which relative paths are, where a process runs in another one."""
 
 
 class Archive(NamedTuple):
@@ -102,7 +102,7 @@ def data_root() -> Path:
     """
     chosen = os.environ.get(ROOT_VARIABLE) or cache_folder() / "data"
     try:
-        return Path(os.environ.get(LAUNCH_FOLDER, ""), Path(chosen).expanduser()).resolve()
+        return from_launch_folder(chosen).resolve()
     except RuntimeError as error:
         raise ValueError(
             f"'{chosen}' cannot hold data sets ({error}): let {ROOT_VARIABLE} name another folder."

@@ -14,10 +14,11 @@ import torch
 from jaxtyping import Shaped
 from pydantic import BaseModel, Field, model_validator
 
-from capsmodel.data.archive import LAUNCH_FOLDER, data_root
+from capsmodel.data.archive import data_root
 from capsmodel.data.base import DataSet, DataSplits, Images, SplitIndices
 from capsmodel.data.picture_files import Fit
 from capsmodel.data.splits import hold_out
+from capsmodel.launch_folder import from_launch_folder
 from capsmodel.settings.parts import later
 
 _TEST_SEED = "test"
@@ -174,9 +175,8 @@ class UserFiles(DataSet, ABC):
     def place(self) -> Path:
         """Where the files lie on this machine."""
         path = Path(self.path).expanduser()
-        launch = os.environ.get(LAUNCH_FOLDER)
-        folders = (Path.cwd(), *([Path(launch)] if launch else []), data_root())
-        places = [folder / path for folder in folders]  # each is `path` if that is absolute
+        # each is `path` if that is absolute
+        places = [Path.cwd() / path, from_launch_folder(path), data_root() / path]
         return next((place for place in places if place.exists()), places[0])
 
     @abstractmethod

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from capsmodel.launch_folder import from_launch_folder
 from capsmodel.settings.parts import Part
 
 
@@ -17,7 +18,8 @@ class WeightsFile(Part):
     trial runs; there it is checked before the first step.
 
     Attributes:
-        path: Where it lies, absolute once it is read.
+        path: Where it lies, absolute once it is read; a relative one counts from the folder of the
+            launch.
         sha256: Of its bytes; computed where it is left out.
     """
 
@@ -31,7 +33,7 @@ class WeightsFile(Part):
     @classmethod
     def _hash_file(cls, fields: Any) -> Any:
         if isinstance(fields, dict) and "path" in fields and "sha256" not in fields:
-            path = Path(str(fields["path"])).expanduser().absolute()
+            path = from_launch_folder(str(fields["path"]))
             return {**fields, "path": str(path), "sha256": _hash_of(path)}
         return fields
 
@@ -67,9 +69,8 @@ def _hash_of(path: Path) -> str:
         return _hash_as_it_is(path, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
     except OSError as error:
         raise ValueError(
-            f"The weights file '{path}' cannot be read: {error.strerror or error}. Give an "
-            f"absolute path, as a trial runs in a folder of its own, and let the file lie "
-            f"there on each machine that runs one."
+            f"The weights file '{path}' cannot be read: {error.strerror or error}. It has "
+            f"to lie there on each machine that runs a trial."
         ) from error
 
 

@@ -25,9 +25,9 @@ from torch import Tensor
 
 from capsmodel.config import TrainingConfig, build_model, initial_network
 from capsmodel.data import DataSet, DataSplits, Images, check_repeatable, facts_of, load_checked
-from capsmodel.data.archive import LAUNCH_FOLDER
 from capsmodel.data.checks import check_declared
 from capsmodel.evaluation import Evaluation, UnsuitableNetworkError, checked_findings
+from capsmodel.launch_folder import LAUNCH_FOLDER
 from capsmodel.metrics import EpochMetrics
 from capsmodel.models import ForeignModel, Network
 from capsmodel.search_range import Plain
@@ -38,6 +38,7 @@ from capsmodel.training.learning_rates import check_learning_rates, own_rates
 from capsmodel.training.loss_laws import check_loss
 from capsmodel.training.trained import Trained
 from capsmodel.training.training import Training, check_stopping
+from capsmodel.training.unsaved_state import unsaved_state
 from search_spaces.data_fingerprint import with_near_duplicates
 from search_spaces.plans.search import Search
 from search_spaces.space.space import Space
@@ -66,9 +67,11 @@ class CheckFailed(BadInput):
 
     Attributes:
         line: The user's line at which it happened, if it was one of theirs.
+        is_raised: Whether code raised it, and not a check of the results that code gave.
     """
 
     def __init__(self, failure: str, error: BaseException, line: UserLine | None) -> None:
+        self.is_raised = type(error) is not ValueError or line_in_sweep_file(error) is not None
         message = error_text(error).rstrip(".")
         place = f" ({line.file}, line {line.number})" if line and line.file not in message else ""
         is_whole = not failure or message.startswith("The ")
@@ -389,24 +392,33 @@ def _trained(case: Case, splits: DataSplits) -> Trained:
             )
         if names := training.without_gradient():
             raise ValueError(_no_gradient(config, names))
-    with _errors(f"{case.title} cannot be saved and restored"), TemporaryDirectory() as folder:
-        path = Path(folder) / "checkpoint.safetensors"
-        training.save(path)
-        restored = Training.restore(path, config, 0, data=few).trained()
-        trained = training.trained()
-        trained.save(path)
-        loaded = Trained.load(path, config, 0)
+    trained = training.trained()
+    _check_files(case, training, few)
     with _errors(f"{case.title} cannot predict"):
-        images = few.test.images
-        lengths = trained.predict(images).lengths
-        if not torch.equal(lengths, restored.predict(images).lengths):
-            raise ValueError("restored from its checkpoint, it predicts something else")
-        if not torch.equal(lengths, loaded.predict(images).lengths):
-            raise ValueError("loaded from its weights alone, it predicts something else")
-    _check_fewer_images(case, trained, images)
+        _check_logits(config, trained, few.test.images)
+    _check_fewer_images(case, trained, few.test.images)
     with _errors(f"{case.title} cannot be trained"):
         _check_own_loss(config, trained, few.train)
     return trained
+
+
+def _check_files(case: Case, training: Training, few: DataSplits) -> None:
+    """Check that a training goes on from its checkpoint, and predicts with its weights."""
+    config, images = case.config, few.test.images
+    with _errors(f"{case.title} cannot be saved and restored"), TemporaryDirectory() as folder:
+        path = Path(folder) / "checkpoint.safetensors"
+        training.save(path)
+        resumed = Training.restore(path, config, 0, data=few)
+        training.trained().save(path)
+        loaded = Trained.load(path, config, 0)
+    with _errors(f"{case.title} cannot predict"):
+        lengths = training.trained().predict(images).lengths
+        if not torch.equal(lengths, resumed.trained().predict(images).lengths):
+            raise ValueError("restored from its checkpoint, it predicts something else")
+        if not torch.equal(lengths, loaded.predict(images).lengths):
+            raise ValueError("loaded from its weights alone, it predicts something else")
+    with _errors(f"{case.title} cannot be resumed", blames_returns=False):
+        _check_resumed(training, resumed)
 
 
 def _stepped(case: Case, few: DataSplits) -> Training:
@@ -450,6 +462,50 @@ def _check_built_again(config: TrainingConfig) -> None:
                 f"'{name.removeprefix('module.')}' when it is built again with the same seed: draw "
                 f"from PyTorch's, NumPy's or Python's global generator, and set no seed."
             )
+
+
+def _check_resumed(unbroken: Training, resumed: Training) -> None:
+    """Check that a resumed epoch is that of the unbroken training, for code of the user's.
+
+    Raises:
+        ValueError: If it is not, or a network keeps what no checkpoint holds.
+    """
+    has_own = not all(is_built_in(type(part)) for part in parts_in(unbroken.config))
+    if not has_own or unbroken.is_done:
+        return
+    first, second = (next(iter(training)).train_loss for training in (unbroken, resumed))
+    if name := unsaved_state(unbroken.trained().network, resumed.trained().network):
+        attribute = name.rpartition(".")[2]
+        raise ValueError(
+            f"The network keeps '{name}' from call to call, and no checkpoint holds it, so that a "
+            f"resumed training would differ: make it a buffer, "
+            f"self.register_buffer('{attribute}', torch.tensor(...)), or leave it out."
+        )
+    if first != second and math.isfinite(first):
+        raise ValueError(
+            "resumed from its checkpoint, it trains otherwise: a part keeps what no checkpoint "
+            "holds, or draws from a generator of its own"
+        )
+
+
+def _check_logits(config: TrainingConfig, trained: Trained, images: Tensor) -> None:
+    """Check that a module of the user's does not return probabilities as logits.
+
+    Raises:
+        ValueError: If it does.
+    """
+    if not isinstance(config.model, ForeignModel) or config.model.returns != "logits":
+        return
+    with torch.no_grad():
+        logits = trained.outputs(images).logits
+    assert logits is not None
+    sums = logits.sum(dim=1)
+    if (logits >= 0).all() and torch.allclose(sums, torch.ones_like(sums)):
+        raise ValueError(
+            f"The model '{config.model.kind}' returns probabilities where logits are expected, of "
+            f"which the softmax is taken again: leave out the softmax, or write "
+            f"@model(returns='lengths')."
+        )
 
 
 def _check_made_when_built(config: TrainingConfig, names: Sequence[str]) -> None:

@@ -245,8 +245,9 @@ def launch(
         survey = surveyed(declared, options, policies)
         if policies.begun and not survey.needs_engine_for(options):
             policies.begun.end()
-        if survey.has_work and not options.trains_here:  # which shows errors as they are
-            try_own_parts(survey.definition.sweep, survey.definition.source)
+        if survey.has_work:
+            definition = survey.definition
+            try_own_parts(definition.sweep, definition.source, shows_errors=options.trains_here)
         progress = Progress(survey)
         try:
             _pass_stages(progress, options, policies)

@@ -9,8 +9,10 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import version
+from itertools import chain
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -35,10 +37,15 @@ from sweeps.storage.locations import user_cache
 _TIMEOUT_SECONDS = 60.0
 _END_SECONDS = 1.0
 _PASSED = "passed"  # in the user's cache
+_LEFT_TO_LAUNCH = "left"
 
 
 def try_own_parts(
-    sweep: Sweep, source: str | None, timeout_seconds: float = _TIMEOUT_SECONDS
+    sweep: Sweep,
+    source: str | None,
+    timeout_seconds: float = _TIMEOUT_SECONDS,
+    *,
+    shows_errors: bool = False,
 ) -> None:
     """Try a sweep with parts of the user's own in a child process, unless it has passed before.
 
@@ -49,6 +56,8 @@ def try_own_parts(
         sweep: The sweep.
         source: The text of its file.
         timeout_seconds: When the child is ended.
+        shows_errors: Whether the launch itself shows what the user's code raises, with its
+            traceback or in a debugger. Only wrong results are refused then.
 
     Raises:
         BadInput: If something in the sweep does not work.
@@ -63,9 +72,8 @@ def try_own_parts(
         TemporaryDirectory(prefix="capsweep-", ignore_cleanup_errors=True) as folder,
     ):
         places = {"folder": folder, "trace": trace.fileno(), "parent": os.getpid()}
-        child = context.Process(
-            target=_try_all, args=(sweep, source, sender), kwargs=places, daemon=True
-        )
+        arguments = (sweep, source, sender, shows_errors)
+        child = context.Process(target=_try_all, args=arguments, kwargs=places, daemon=True)
         child.start()
         sender.close()
         try:
@@ -83,20 +91,20 @@ def try_own_parts(
     if failure:
         place = f" ({line})" if line else ""
         print_line(f"The check of your own parts {failure}{place}. The launch goes on without it.")
-    else:
+    elif failure is None:
         _remember(passed)
 
 
-def _wait(child: BaseProcess, answers: Connection, deadline: float) -> str:
-    """Return why the child did not try all of it, "" if it did."""
+def _wait(child: BaseProcess, answers: Connection, deadline: float) -> str | None:
+    """Return why the child did not try all of it, None if all works, "" if some is left."""
     last = "before anything was tried"
     try:
         while answers.poll(max(0.0, deadline - time.monotonic())):
             error, step = answers.recv()
             if error:
                 raise BadInput(error)
-            if not step:
-                return ""
+            if step in {"", _LEFT_TO_LAUNCH}:
+                return "" if step else None
             last = f"at {step}"
     except EOFError:
         child.join()
@@ -105,31 +113,45 @@ def _wait(child: BaseProcess, answers: Connection, deadline: float) -> str:
 
 
 def _try_all(
-    sweep: Sweep, source: str | None, sender: Connection, *, folder: str, trace: int, parent: int
+    sweep: Sweep,
+    source: str | None,
+    sender: Connection,
+    shows_errors: bool,
+    *,
+    folder: str,
+    trace: int,
+    parent: int,
 ) -> None:
-    """Send what is tried, each as (error, what); ("", "") when all of it works."""
+    """Send what is tried, each as (error, what); at the end ("", "") or ("", _LEFT_TO_LAUNCH)."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     trace_end(trace)
     die_with_parent(parent)
     os.environ.update(environment_of())  # as in a trial
-    silence = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in (1, 2):  # what the user's code prints would stand among the progress
+    silence = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):  # what the user's code prints would stand among the progress
         os.dup2(silence, descriptor)
     sys.stdout = sys.stderr = os.fdopen(silence, "w")
+    sys.breakpointhook = lambda *_, **__: None  # a debugger is for the training
     torch.set_num_threads(1)  # threads of the parent do not exist here
     enter_trial_folder(folder)
-    try:
-        check_import(source)
-    except CheckFailed as failed:
-        sender.send((str(failed), ""))
-        return
-    for result in check_sweep(sweep):
-        if isinstance(result, CheckFailed):
+    last = ""
+    for result in chain(_imported(source), check_sweep(sweep)):
+        if isinstance(result, CheckFailed) and shows_errors and result.is_raised:
+            last = _LEFT_TO_LAUNCH
+        elif isinstance(result, CheckFailed):
             sender.send((str(result), ""))
         elif isinstance(result, Trying):
             sender.send(("", result.subject))
-    sender.send(("", ""))
+    sender.send(("", last))
+
+
+def _imported(source: str | None) -> Iterator[CheckFailed]:
+    """Yield why a sweep's file cannot be run once more, if it cannot."""
+    try:
+        check_import(source)
+    except CheckFailed as failed:
+        yield failed
 
 
 def _passed(sweep: Sweep) -> str:

@@ -239,7 +239,7 @@ def enter_trial_folder(folder: str) -> None:
     Args:
         folder: The folder.
     """
-    from capsmodel.data.archive import LAUNCH_FOLDER
+    from capsmodel.launch_folder import LAUNCH_FOLDER
 
     os.environ[LAUNCH_FOLDER] = str(Path.cwd())
     os.chdir(folder)

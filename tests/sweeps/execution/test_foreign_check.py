@@ -113,6 +113,24 @@ AS_IT_IS_TRIED = {
         "        self.seen += 1\n        return self.head(self.layers(images)) * self.seen",
         "predicts something else",
     ),
+    "a count that acts later": (
+        CALL,
+        "        self.seen += 1\n"
+        "        return self.head(self.layers(images)) * (2 if self.seen > 1500 else 1)",
+        "keeps 'seen' from call to call, and no checkpoint holds it, so that a resumed training",
+    ),
+    "a buffer that no file keeps": (
+        CALL,
+        "        if not hasattr(self, 'mean'):\n"
+        "            self.register_buffer('mean', torch.zeros(()), persistent=False)\n"
+        "        self.mean = self.mean + images.mean() * self.training\n" + CALL,
+        "keeps 'mean' from call to call",
+    ),
+    "probabilities as logits": (
+        CALL,
+        f"{CALL}.softmax(dim=1)",
+        "returns probabilities where logits are expected, of which the softmax is taken again",
+    ),
     "a constant that no file keeps": (
         CALL,
         "        return self.head(self.layers(images)) + self.constant",
@@ -162,6 +180,12 @@ def test_what_cannot_be_trained_is_named_before_it_is(tmp_path: Path, name: str)
     failed = [result for result in check_sweep(sweep) if isinstance(result, CheckFailed)]
     assert failed
     assert re.search(sentence, str(failed[0])), failed[0]
+
+
+def test_what_each_call_computes_anew_may_be_kept(tmp_path: Path) -> None:
+    kept = "        self.features, self.sizes = self.layers(images), [len(images)]\n" + CALL
+    results = check_sweep(sweep_from_file(written(tmp_path, CALL, kept))[0])
+    assert not [result for result in results if isinstance(result, CheckFailed)]
 
 
 def test_each_network_of_the_users_is_evaluated_and_what_is_not_is_said(tmp_path: Path) -> None:

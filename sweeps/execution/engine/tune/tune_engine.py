@@ -19,7 +19,7 @@ from ray.exceptions import OutOfMemoryError, RayActorError, RayError, RayTaskErr
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
-from capsmodel.data.archive import LAUNCH_FOLDER
+from capsmodel.launch_folder import LAUNCH_FOLDER
 from capsmodel.metrics import EpochMetrics
 from sweeps.execution.cells.folder import CellBusyError, reason_of
 from sweeps.execution.engine.engine import (

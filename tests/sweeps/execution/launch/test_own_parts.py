@@ -19,11 +19,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "capsweep" / "passed"
 
 
-def tried(folder: Path, before: str = LINE, after: str = LINE, seconds: float = 60) -> None:
+def tried(
+    folder: Path, before: str = LINE, after: str = LINE, seconds: float = 60, **options: bool
+) -> None:
     """Try a sweep with another line, as a launch does."""
     file = folder / "mine.py"
     file.write_text(TEXT.replace(before, after), encoding="utf-8")
-    try_own_parts(loaded_sweep(file, Changes()), file.read_text(), seconds)
+    try_own_parts(loaded_sweep(file, Changes()), file.read_text(), seconds, **options)
 
 
 def test_what_works_is_tried_once(
@@ -40,6 +42,24 @@ def test_a_bug_is_bad_input_with_its_line(tmp_path: Path, cache: Path) -> None:
     with pytest.raises(BadInput, match=r"^The routing 'mine' must .*mine.py, line [0-9]+"):
         tried(tmp_path, LINE, "        return poses[:, :5]\n")
     assert not cache.exists()
+
+
+@pytest.mark.parametrize("raised", ["        return pose\n", "        open('words.txt').close()\n"])
+def test_a_launch_in_this_process_shows_itself_what_code_raises(
+    tmp_path: Path, cache: Path, raised: str
+) -> None:
+    tried(tmp_path, LINE, raised, shows_errors=True)
+    assert not cache.exists()
+
+
+def test_a_launch_in_this_process_refuses_wrong_results_too(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"^The routing 'mine' must .*mine.py, line [0-9]+"):
+        tried(tmp_path, LINE, "        return poses[:, :5]\n", shows_errors=True)
+
+
+def test_a_debugger_stops_in_the_training_alone(tmp_path: Path, cache: Path) -> None:
+    tried(tmp_path, LINE, f"        breakpoint()\n{LINE}", shows_errors=True)
+    assert cache.exists()
 
 
 @pytest.mark.parametrize(
