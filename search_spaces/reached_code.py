@@ -437,10 +437,10 @@ def imported_by_call(node: ast.AST) -> str | None:
 
 
 def _reads_of_weights(statement: ast.stmt) -> set[int]:
-    """Return the ids of the calls that are handed a file of weights, whose hash is in the key."""
+    """Return the ids of a constructor's calls with a file of weights, whose hash is in the key."""
     calls: set[int] = set()
     for function in ast.walk(statement):
-        if isinstance(function, ast.FunctionDef):
+        if isinstance(function, ast.FunctionDef) and function.name == "__init__":
             arguments = [*function.args.args, *function.args.kwonlyargs]
             weights = {
                 argument.arg

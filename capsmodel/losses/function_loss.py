@@ -23,7 +23,7 @@ from capsmodel.functional.losses import Reduction
 from capsmodel.losses.base import Loss
 from capsmodel.models.base import Outputs
 from capsmodel.schedules import Number
-from capsmodel.settings.argument_fields import part_of_arguments
+from capsmodel.settings.part_of_arguments import part_of_arguments
 
 _OF_OUTPUTS = ("lengths", "logits", "poses")
 _PASSED = (*_OF_OUTPUTS, "labels", "progress")

@@ -22,7 +22,7 @@
 
 import inspect
 from abc import ABC
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args, overload
@@ -37,7 +37,8 @@ from capsmodel.chance import global_generators_seeded, stream
 from capsmodel.models.base import Model, Network, Outputs
 from capsmodel.models.outputs_of import Returns, as_outputs
 from capsmodel.models.weights_file import WeightsFile
-from capsmodel.settings.argument_fields import part_of_arguments
+from capsmodel.settings.part_of_arguments import part_of_arguments
+from capsmodel.settings.profiles import Settings, fields_of
 
 _SHAPES = ("image_shape", "num_classes")
 _LARGEST_SEED = 2**62
@@ -92,9 +93,8 @@ class ForeignModel(Model, ABC):
         asked = inspect.signature(self.module).parameters
         passed = dict(zip(_SHAPES, (image_shape, num_classes), strict=True))
         settings = {name: getattr(self, name) for name in asked if name not in passed}
-        for value in settings.values():
-            if isinstance(value, WeightsFile):
-                value.check()
+        for file in _weights_files(tuple(settings.values())):
+            file.check()
         shapes = {name: value for name, value in passed.items() if name in asked}
         with torch.device("cpu"):
             module = self._constructed({**settings, **shapes})
@@ -128,6 +128,16 @@ class ForeignModel(Model, ABC):
                 f"{str(dict(module.named_parameters())[odd[0]].dtype).removeprefix('torch.')}: "
                 f"weights are float32; set precision=bf16 to compute with fewer digits."
             )
+
+
+def _weights_files(value: Any) -> Iterator[WeightsFile]:
+    """Yield the files of weights among some values, also in tuples and parts."""
+    if isinstance(value, WeightsFile):
+        yield value
+    elif isinstance(value, tuple | Settings):
+        items = fields_of(value).values() if isinstance(value, Settings) else value
+        for item in cast(Iterable[Any], items):
+            yield from _weights_files(item)
 
 
 class ForeignNetwork(Network):

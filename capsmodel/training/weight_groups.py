@@ -1,4 +1,4 @@
-"""Which weights a training moves, and how fast each moves beside the others."""
+"""Which weights a training moves, and the learning rates of groups of them."""
 
 from collections.abc import Sequence
 

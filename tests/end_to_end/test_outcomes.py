@@ -87,7 +87,7 @@ def expect_reasons(runs: dict[str, RunFacts]) -> None:
     assert "Traceback" in log
     assert "RuntimeError: the <b>routing</b>" in log
     for run in runs.values():
-        assert (run.artifacts / "log.txt").read_text().count("going on after epoch 0") == 1
+        assert (run.artifacts / "log.txt").read_text().count(": starting\n") == 1
         config = json.loads((run.artifacts / "config.json").read_text())
         assert config["config"]["loss"]["kind"] == "troubled"
 

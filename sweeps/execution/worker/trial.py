@@ -289,7 +289,8 @@ class _Attempt:
         place = f"{self.spec.arm}, seed {self.spec.seed}, on {self.spec.hardware}"
         if self.spec.device.startswith("cuda"):  # cards of one machine may have the same name
             place += f" (GPU {name_of_gpu()})"
-        sys.stdout.write(f"{place}: going on after epoch {training.epoch}\n")
+        done = f"going on after epoch {training.epoch}" if training.epoch else "starting"
+        sys.stdout.write(f"{place}: {done}\n")
         for metrics in self._epochs(training):
             if not _is_finite(metrics):
                 return self._finish(training, Outcome.DIVERGED, self._why_diverged(training))

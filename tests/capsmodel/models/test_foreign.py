@@ -258,6 +258,23 @@ def test_weights_come_from_a_file_whose_contents_are_in_the_key(tmp_path: Path) 
         Backbone(weights=tmp_path / "gone")
 
 
+def test_each_of_several_files_of_weights_is_checked(tmp_path: Path) -> None:
+    class Parts(DropoutNet.module):
+        def __init__(
+            self, image_shape: Shape, num_classes: int, weights: tuple[PretrainedWeights, ...]
+        ) -> None:
+            super().__init__(image_shape, num_classes)
+
+    files = [tmp_path / "first.pt", tmp_path / "second.pt"]
+    for file in files:
+        file.write_bytes(b"1")
+    part = model(Parts)(weights=files)
+    part.build((1, 8, 8), 10)
+    files[1].write_bytes(b"2")
+    with pytest.raises(ValueError, match=r"second\.pt' has other contents"):
+        part.build((1, 8, 8), 10)
+
+
 def test_a_module_is_decorated_under_another_name() -> None:
     other = model(kind="other")(BatchNormNet.module)
     assert other(width=3).kind == "other"
