@@ -1,6 +1,7 @@
 """Any module as a model: it keeps the laws of every model, and its arguments are settings."""
 
 import math
+import random
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -149,6 +150,24 @@ def test_a_training_goes_on_from_its_checkpoint_bit_for_bit(
     assert whole[3:] == rest
     at_end = [training.trained().network.state_dict() for training in (unbroken, resumed)]
     assert all(torch.equal(value, at_end[1][name]) for name, value in at_end[0].items())
+
+
+def test_the_seed_decides_what_numpy_and_python_draw() -> None:
+    class Drawn(BranchingNet.module):
+        def __init__(self, image_shape: Shape, num_classes: int) -> None:
+            super().__init__(image_shape, num_classes)
+            self.scale = nn.Parameter(torch.tensor(random.random()))
+
+    network = model(returns="lengths")(Drawn)().build((1, 8, 8), 10)
+    states: list[dict[str, Tensor]] = []
+    for seed in (0, 0, 1):
+        np.random.rand(3)  # what others draw meanwhile does not matter
+        random.random()
+        network.initialise(seed)
+        states.append(network.state_dict())
+    for name in ("module.bright", "module.scale"):
+        assert torch.equal(states[0][name], states[1][name])
+        assert not torch.equal(states[0][name], states[2][name])
 
 
 def test_the_global_generators_are_as_before() -> None:
