@@ -15,15 +15,17 @@ class ArmCurve:
     """The epochs that all finished trials of one arm have.
 
     Attributes:
-        seeds: Those of the finished trials.
+        seeds: Those of the finished trials that have the metric.
         points: Epoch -> one value per seed, in the record's unit.
         is_cut: Whether some trial has more epochs than all have.
+        num_unmeasured: Finished trials without the metric, as no part of theirs measures it.
     """
 
     arm: ArmResults
     seeds: tuple[int, ...]
     points: dict[int, tuple[float, ...]]
     is_cut: bool
+    num_unmeasured: int = 0
 
     @property
     def means(self) -> list[float]:
@@ -56,15 +58,17 @@ def arm_curves(
     """
     curves: list[ArmCurve] = []
     for arm in (_shown(manifest, arm) for arm in arms_to_their_end(manifest, records)):
-        finished = {
-            seed: histories[trial.trial_key]
+        ended = {
+            seed: histories.get(trial.trial_key)
             for seed, trial in arm.trials.items()
-            if trial and trial.outcome is Outcome.FINISHED and histories.get(trial.trial_key)
+            if trial and trial.outcome is Outcome.FINISHED
         }
+        finished = {seed: history for seed, history in ended.items() if history}
         common = sorted(set.intersection(*map(set, finished.values()))) if finished else []
         points = {epoch: tuple(history[epoch] for history in finished.values()) for epoch in common}
         is_cut = any(len(history) > len(common) for history in finished.values())
-        curves.append(ArmCurve(arm, tuple(finished), points, is_cut))
+        num_unmeasured = len(ended) - len(finished)
+        curves.append(ArmCurve(arm, tuple(finished), points, is_cut, num_unmeasured))
     return curves
 
 

@@ -126,18 +126,27 @@ def _notes(
         yield f"It shows the confirmed arms and what they are compared with{name}."
     if any(curve.is_cut for curve in drawn):
         yield "A line ends with the last epoch that all its seeds have."
-    without = [f"{one_line(c.arm.arm.name)} ({_left_out(c)})" for c in curves if _left_out(c)]
-    if without:
-        yield shortened(f"Left out, as they did not run to their end: {'; '.join(without)}.", 400)
+    yield from _left_out_notes(curves)
     yield from target_notes([curve.arm for curve in drawn])
     more = sum(bool(curve.points) for curve in curves) - len(drawn)
     if more:
         yield f"It shows the first {len(drawn)} arms; {more} others are left out."
 
 
+def _left_out_notes(curves: Sequence[ArmCurve]) -> Iterator[str]:
+    without = [f"{one_line(c.arm.arm.name)} ({_left_out(c)})" for c in curves if _left_out(c)]
+    if without:
+        yield shortened(f"Left out, as they did not run to their end: {'; '.join(without)}.", 400)
+    unmeasured = [one_line(curve.arm.arm.name) for curve in curves if curve.num_unmeasured]
+    if unmeasured:
+        yield shortened(
+            f"Left out, as no part of theirs measures it: {', '.join(unmeasured)}.", 400
+        )
+
+
 def _left_out(curve: ArmCurve) -> str:
     """Return the outcomes of an arm's trials that did not finish, "" where all did."""
-    gone = len(curve.arm.trials) - len(curve.seeds)
+    gone = len(curve.arm.trials) - len(curve.seeds) - curve.num_unmeasured
     return "" if not gone else gap_text(curve.arm) or f"{gone} stopped"
 
 

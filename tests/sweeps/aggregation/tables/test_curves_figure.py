@@ -48,13 +48,21 @@ def drawn(manifest: Manifest, records: dict[str, TrialRecord], **more: Any) -> l
     return arm_curves(manifest, records, falling(records, **more))
 
 
-def figure(image_format: Any, manifest: Manifest, records: dict[str, TrialRecord]) -> bytes:
-    curves = drawn(manifest, records)
+def figure(
+    image_format: Any,
+    manifest: Manifest,
+    records: dict[str, TrialRecord],
+    histories: dict[str, dict[int, float]] | None = None,
+) -> bytes:
+    curves = arm_curves(manifest, records, histories or falling(records))
     return drawn_as(lambda: curves_figure(manifest, curves, SPEC), image_format)
 
 
 def notes_of(
-    manifest: Manifest, records: dict[str, TrialRecord], monkeypatch: pytest.MonkeyPatch
+    manifest: Manifest,
+    records: dict[str, TrialRecord],
+    monkeypatch: pytest.MonkeyPatch,
+    histories: dict[str, dict[int, float]] | None = None,
 ) -> str:
     """Return the text that stands above the legend."""
     import matplotlib.figure
@@ -67,7 +75,7 @@ def notes_of(
         return real(self, *arguments, **named)
 
     monkeypatch.setattr("matplotlib.figure.Figure.legend", legend)
-    figure("svg", manifest, records)
+    figure("svg", manifest, records, histories)
     return " ".join(titles[0].split())
 
 
@@ -119,6 +127,16 @@ def test_the_figure_says_what_its_band_is_and_who_is_left_out(
     notes = notes_of(*known_sweep(), monkeypatch)
     assert "Band: from the lowest to the highest seed." in notes
     assert "wild (1 failed, 1 diverged); late (1 missing, 2 unfinished)." in notes
+
+
+def test_the_figure_says_who_does_not_measure_the_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They ran to their end, and are not among those that did not."""
+    manifest = manifest_of(["a", "b"], [0, 1])
+    trials = by_key(*(finished(arm, seed, 5) for arm in "ab" for seed in (0, 1)))
+    measured = {trial_key("a", seed): {1: 0.5} for seed in (0, 1)}
+    notes = notes_of(manifest, trials, monkeypatch, measured)
+    assert "Left out, as no part of theirs measures it: b." in notes
+    assert "did not run to their end" not in notes
 
 
 def test_the_figure_says_who_missed_a_target(monkeypatch: pytest.MonkeyPatch) -> None:
