@@ -205,7 +205,7 @@ def test_the_page_shows_it_of_a_sweep_that_declares_no_curve_of_it(
     declared = read_results(store, "guesses")
     results = replace(declared, manifest=manifest.model_copy(update={"tables": tables}))
     (section,) = (each for each in background(results) if each.name == NAME.replace("_", "-"))
-    assert section.title == "Share that two guesses get right, as a part of yours measures it"
+    assert section.title == "Share that two guesses get right over the epochs"
     assert section.figures
     arms = {row[0].text: row[1].text for row in section.tables[0].rows}
     for record in records_of(definition, store):

@@ -101,7 +101,7 @@ def _part_metrics(results: Results) -> Iterator[Section]:
             name = metric.name.replace("_", "-")
             made = make_curves(CurvesFigure(name=name, metric=metric.name), results)
             table = _last_values(results, metric, name)
-            title = f"{metric.text[0].upper()}{metric.text[1:]}, as a part of yours measures it"
+            title = f"{metric.text[0].upper()}{metric.text[1:]} over the epochs"
             yield replace(made, data=(), tables=(table,), title=title)
 
 
