@@ -1,6 +1,6 @@
 """How the modules of a sweep file's folder are imported: from the text that travels with it.
 
-Beside the sweep's module, `capsweep_sweep_HASH`, there is an empty package for its folder, whose
+The sweep's module is `capsweep_sweep_HASH`. Its folder is an empty package of its own, whose
 submodules are the neighbours: `capsweep_sweep_HASH_folder.nets`. So two sweeps with a `nets.py`
 each have two modules, and none is read from the disk. Where one of the user's files says
 `import nets`, its code is compiled as if it said `from capsweep_sweep_HASH_folder import nets`.
@@ -135,7 +135,7 @@ class _Finder(MetaPathFinder, Loader):
 
 
 def _place(sweep_file: str, file: str) -> str:
-    """Return the name of a neighbour's file as it stands beside a sweep's."""
+    """Return the path of a neighbour's file, given the path of the sweep's."""
     return str(Path(sweep_file).parent / file)
 
 

@@ -140,7 +140,7 @@ class _Import(NamedTuple):
 
 
 def _neighbours_of(path: Path, text: str) -> Neighbours:
-    """Return the modules beside and below a sweep file that it imports, and those import.
+    """Return the modules in a sweep file's folder that it imports, directly or through others.
 
     Raises:
         ValueError: If one cannot be read or cannot travel.

@@ -1,4 +1,4 @@
-"""Sweep files: a user's sweep and custom parts in a Python file, anywhere, and modules beside it.
+"""Sweep files: a user's sweep and custom parts in a Python file, with modules of its folder.
 
 Their text is sent to the workers and runs there as a module named after its hash.
 """

@@ -21,7 +21,8 @@ def new(
         bool, typer.Option("--search", help="Write a search instead of listed arms.")
     ] = False,
     model: Annotated[
-        bool, typer.Option("--model", help="Write a network of your own beside a capsule network.")
+        bool,
+        typer.Option("--model", help="Write a sweep that compares your network with capsules."),
     ] = False,
 ) -> None:
     """Write a commented sweep file that runs as it is."""

@@ -1,4 +1,4 @@
-"""A lab's own folder: a sweep's file imports modules beside and below it, and is launched whole."""
+"""A lab's own folder: a sweep's file imports modules of its folder, and is launched whole."""
 
 import shutil
 import subprocess

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 # --- Your network: any torch.nn.Module. Its arguments are settings of the sweep.
 #     image_shape and num_classes are passed to a constructor that asks for them.
-#     It may be in a file beside this one: from my_networks import SmallNet
+#     It may be in another file of this folder: from my_networks import SmallNet
 
 
 @model
@@ -75,7 +75,7 @@ BASE = TrainingConfig(
 
 SWEEP = Sweep(
     name="my_sweep",
-    description="A network of my own beside a capsule network.",
+    description="A network of my own and a capsule network.",
     parts=(SmallNet,),
     base=BASE,
     plan=ListedArms(
