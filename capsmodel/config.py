@@ -18,7 +18,7 @@ from capsmodel.routing import Routing
 from capsmodel.search_range import Choices
 from capsmodel.settings.measures import own_metrics, parts_in
 from capsmodel.settings.parts import OneOf, Settings, is_built_in, kind_of, later
-from capsmodel.stopping import STOPPINGS, FixedEpochs, Stopping, check_length
+from capsmodel.stopping import STOPPINGS, FixedEpochs, Patience, Stopping, check_length
 from capsmodel.tasks import Task
 
 _SABOUR2017_OPTIMISER = {
@@ -64,6 +64,8 @@ class TrainingConfig(Settings):
         accumulation: Parts in which a batch is computed one after the other, to spare memory. Their
             gradients add up to that of the whole batch, but for layers that look at it as a whole,
             as batch normalisation does.
+        weights: Which weights are tested, evaluated and kept. "last": those after the last epoch.
+            "best": those after the epoch of the lowest validation error, the earliest of equals.
 
     Example:
         >>> config = TrainingConfig(data="mnist", loss="spread", batch_size=64)
@@ -96,6 +98,7 @@ class TrainingConfig(Settings):
     rate_factors: tuple[tuple[str, Positive], ...] = later(())
     clip_norm: Positive | None = later(None)
     accumulation: Annotated[int, Field(ge=1)] = later(1)
+    weights: Literal["last", "best"] = later("last")
 
     if TYPE_CHECKING:  # the fields say what is held, this says what is taken
 
@@ -114,6 +117,7 @@ class TrainingConfig(Settings):
             rate_factors: Sequence[tuple[str, float]] = ...,
             clip_norm: Positive | None = ...,
             accumulation: int = ...,
+            weights: Literal["last", "best"] = ...,
         ) -> None: ...
 
     @classmethod
@@ -124,6 +128,18 @@ class TrainingConfig(Settings):
     @model_validator(mode="after")
     def _check_length(self) -> "TrainingConfig":
         check_length(self.stopping)
+        return self
+
+    @model_validator(mode="after")
+    def _check_patience(self) -> "TrainingConfig":
+        rule = self.stopping
+        is_of_loss = isinstance(rule, Patience) and rule.metric == "validation_loss"
+        if is_of_loss and self.loss.moves:
+            raise ValueError(
+                f"The stopping rule 'patience' cannot wait for a lower validation loss, as that of "
+                f"'{self.loss.kind}' follows a schedule, by which it moves on its own: set "
+                f"stopping.metric=validation_error."
+            )
         return self
 
     @model_validator(mode="after")

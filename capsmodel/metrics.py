@@ -259,7 +259,9 @@ class EpochMetrics:
         validation_loss: Mean loss of the validation images after the epoch.
         validation_error: Share of the validation images that are classified wrongly.
         duration_seconds: Wall-clock time of the epoch, validation included.
-        reaches_target: Whether the stopping rule ends the training with it, as it is good enough.
+        reaches_target: Whether the stopping rule ends the training with it.
+        best_epoch: The epoch whose weights are tested if the training ends with this one; 0 if
+            these are its own.
         health: Name -> number that shows whether the network is sound; `capsmodel.health` says
             what they mean.
         metrics: Name -> value of what the parts themselves have measured.
@@ -274,6 +276,12 @@ class EpochMetrics:
     health: dict[str, float] = field(default_factory=dict[str, float])
     # left out where it is empty, as in the files of an earlier release
     metrics: dict[str, float] = Field(default_factory=dict, exclude_if=lambda metrics: not metrics)
+    best_epoch: Annotated[int, Field(ge=0, exclude_if=lambda epoch: not epoch)] = 0
+
+    @property
+    def tested_epoch(self) -> int:
+        """The epoch whose weights are tested if the training ends with this one."""
+        return self.best_epoch or self.epoch
 
     def numbers(self) -> dict[str, float]:
         """Return all that was measured by the names of its metrics, the built-in ones last."""

@@ -229,4 +229,43 @@ class TargetMetric(Stopping):
             )
 
 
-STOPPINGS = (FixedEpochs, TargetMetric)
+class Patience(Stopping):
+    """The training ends once a validation figure has not fallen for some epochs: early stopping.
+
+    The lowest figure so far counts, so one that rises and falls back to it has not fallen. By
+    default the weights of the last epoch are tested, which has waited in vain: with
+    `TrainingConfig(weights="best")` they are those of the epoch of the lowest validation error.
+    A training whose figure goes on falling ends after `max_epochs`. Learning rates and other
+    schedules run over `max_epochs`, whenever it ends. The test split is not used.
+
+    Attributes:
+        epochs: Epochs in a row without a lower figure that end the training.
+        metric: The metric of the validation images that has to fall.
+        min_delta: By how much it has to fall below the lowest so far, in the metric's unit: .001 of
+            `validation_error` is .1 points.
+        max_epochs: Passes over the training images at most.
+    """
+
+    kind: Literal["patience"] = "patience"
+    length_setting: ClassVar[str] = "max_epochs"
+    epochs: Annotated[int, Field(ge=1, le=MOST_EPOCHS)] = 5
+    metric: Literal["validation_error", "validation_loss"] = "validation_error"
+    min_delta: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    max_epochs: Annotated[int, Field(ge=1, le=MOST_EPOCHS)] = 50
+
+    @property
+    def num_epochs(self) -> int:
+        """The epochs of a training whose figure goes on falling."""
+        return self.max_epochs
+
+    def ends_with(self, history: Sequence[ValidationFigures]) -> bool:
+        """Return whether the last epochs have brought no lower figure."""
+        lowest, last_fall = math.inf, 0
+        for epoch, figures in enumerate(history, start=1):
+            figure = getattr(figures, self.metric)
+            if figure < lowest - self.min_delta:
+                lowest, last_fall = figure, epoch
+        return len(history) - last_fall >= self.epochs
+
+
+STOPPINGS = (FixedEpochs, TargetMetric, Patience)

@@ -19,8 +19,8 @@ from capsmodel.functional.losses import (
 from capsmodel.models.base import Outputs
 from capsmodel.models.outputs_of import as_outputs
 from capsmodel.routing import Routed
-from capsmodel.schedules import Number
-from capsmodel.settings.parts import Part
+from capsmodel.schedules import ConstantSchedule, Number
+from capsmodel.settings.parts import Part, is_built_in
 
 
 class Loss(Part, ABC):
@@ -51,6 +51,15 @@ class Loss(Part, ABC):
             progress: Share of the training that is done, in [0, 1]: what schedules go by. In a
                 step that is captured as a CUDA graph it is a tensor with one number.
         """
+
+    @property
+    def moves(self) -> bool:
+        """Whether it may differ from one moment of a training to another for the same outputs.
+
+        A loss of the user's may, as it is told the progress, unless it says otherwise.
+        """
+        schedule = getattr(self, "schedule", None)
+        return not (is_built_in(type(self)) and isinstance(schedule, ConstantSchedule | None))
 
     @classmethod
     def judges_logits(cls) -> bool:

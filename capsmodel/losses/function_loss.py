@@ -43,6 +43,11 @@ class FunctionLoss(Loss, ABC):
 
         def __init__(self, **settings: Any) -> None: ...
 
+    @property
+    def moves(self) -> bool:
+        """Whether the function asks for the progress."""
+        return "progress" in inspect.signature(self.function).parameters
+
     @classmethod
     def judges_logits(cls) -> bool:
         """Return whether the function asks for logits."""

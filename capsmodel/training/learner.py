@@ -386,15 +386,15 @@ class Learner:
         Raises:
             ValueError: If one is no state of a generator.
         """
-        self.network.load_state_dict(_under_prefix("weights", tensors))
+        self.network.load_state_dict(under_prefix("weights", tensors))
         state: dict[int, dict[str, Tensor]] = {}
-        for name, value in _under_prefix("optimiser", tensors).items():
+        for name, value in under_prefix("optimiser", tensors).items():
             index, _, field = name.partition("/")
             # A copy, as arithmetic on memory of another alignment may round differently.
             state.setdefault(int(index), {})[field] = value.clone()
         groups: Any = self.optimiser.state_dict()["param_groups"]
         self.optimiser.load_state_dict({"state": state, "param_groups": groups})
-        for name, value in _under_prefix("chance", tensors).items():
+        for name, value in under_prefix("chance", tensors).items():
             try:
                 self.chance[name].set_state(value)
             except RuntimeError as error:
@@ -434,6 +434,7 @@ def _taken(images: Images, order: Tensor, size: int) -> Iterator[Images]:
             yield picked.take(slice(start, start + size))
 
 
-def _under_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def under_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors whose name begins with a prefix and a slash, by the rest of it."""
     start = f"{prefix}/"
     return {n.removeprefix(start): value for n, value in tensors.items() if n.startswith(start)}

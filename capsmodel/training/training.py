@@ -2,7 +2,8 @@
 
 import copy
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -30,13 +31,14 @@ from capsmodel.settings.measures import parts_in
 from capsmodel.settings.parts import Part, is_built_in
 from capsmodel.tasks import Task
 from capsmodel.training.captured import CapturedSteps
-from capsmodel.training.learner import Learner, SplitJudged
+from capsmodel.training.learner import Learner, SplitJudged, under_prefix
 from capsmodel.training.origin import Origin, origin_in_epoch
 from capsmodel.training.trained import Trained
 from capsmodel.training.untouched import refuse_writing
 from capsmodel.whole_file import write_whole
 
 _SCHEMA_VERSION = 1
+_BEST = "best"  # prefix of the network's state after its best epoch, in a file
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,7 @@ class Training:
         self._steps_of: CapturedSteps | None = None
         self.history: tuple[EpochMetrics, ...] = ()
         self._validated: Tensor | None = None  # beliefs of the last epoch, if trained here
+        self._best: Mapping[str, Tensor] = {}  # the network's state after the best epoch so far
         self._has_moved = False  # any weight, as far as is known
         self._learner = self._new_learner()
         self._data = data or load_checked(config.data, self.device)
@@ -193,6 +196,11 @@ class Training:
     def epoch(self) -> int:
         """The number of finished epochs."""
         return len(self.history)
+
+    @property
+    def tested_epoch(self) -> int:
+        """The epoch whose weights are tested if no other is trained; 0 before the first."""
+        return self.history[-1].tested_epoch if self.history else 0
 
     @property
     def num_epochs(self) -> int:
@@ -245,13 +253,19 @@ class Training:
         while not self.is_done:
             metrics = self._next_epoch()
             self.history += (metrics,)
+            if metrics.best_epoch == metrics.epoch:
+                self._best = _copied(self._learner.network.state_dict())
             yield metrics
 
     def warnings(self) -> tuple[str, ...]:
-        """Return the problems of the finished epochs, one sentence each; usually none."""
+        """Return the problems of the finished epochs, one sentence each; usually none.
+
+        Those of a training that is done are of the epochs up to the one that is tested.
+        """
+        history = self.history[: self.tested_epoch] if self.is_done else self.history
         self._has_moved = self._has_moved or not self.history or self._differs_from_initial()
         labels = self._data.validation.labels
-        return warnings_of(self.config, labels, self.history, has_moved=self._has_moved)
+        return warnings_of(self.config, labels, history, has_moved=self._has_moved)
 
     def _differs_from_initial(self) -> bool:
         """Return whether any weight has moved from what the seed gave it, beyond rounding."""
@@ -295,35 +309,58 @@ class Training:
 
     def test(self) -> TestResult:
         """Return the results on the test split and the extra tests, which nothing else reads."""
-        test = self._judged(self._data.test, self._progress)
-        return TestResult(
-            **vars(test),
-            extra_tests={
-                name: self._judged(split, self._progress)
-                for name, split in self._data.extra_tests.items()
-            },
-        )
+        with self._tested_weights():
+            test = self._judged(self._data.test, self._progress)
+            return TestResult(
+                **vars(test),
+                extra_tests={
+                    name: self._judged(split, self._progress)
+                    for name, split in self._data.extra_tests.items()
+                },
+            )
 
     def validate(self) -> SplitResult:
-        """Return the result on the validation split after the last epoch."""
+        """Return the result on the validation split, of the weights that are tested."""
         split = self._data.validation
-        if self._validated is not None:
+        if self._validated is not None and self.tested_epoch == self.epoch:
             return self._result(split, self._validated)
-        return self._judged(split, min(1.0, self.epoch / self.num_epochs))
+        with self._tested_weights():
+            return self._judged(split, min(1.0, self.epoch / self.num_epochs))
 
     def trained(self) -> Trained:
-        """Return a copy of the network as it is now, for prediction."""
-        return Trained(self.config, self.seed, self.device, copy.deepcopy(self._learner.network))
+        """Return a copy of the network with the weights that are tested, for prediction."""
+        with self._tested_weights():
+            network = copy.deepcopy(self._learner.network)
+        return Trained(self.config, self.seed, self.device, network)
 
-    def encoded(self) -> bytes:
-        """Return all state needed to resume as a safetensors file."""
-        facts = {
+    @contextmanager
+    def _tested_weights(self) -> Generator[None]:
+        """Give the network the weights that are tested while the block runs."""
+        network = self._learner.network
+        if self.tested_epoch == self.epoch:
+            yield
+            return
+        last = _copied(network.state_dict())
+        network.load_state_dict(self._best)
+        try:
+            yield
+        finally:
+            network.load_state_dict(last)
+
+    def encoded(self, **facts: Any) -> bytes:
+        """Return all state needed to resume as a safetensors file.
+
+        Args:
+            **facts: What else its header says, as JSON.
+        """
+        own_facts = {
             "schema_version": _SCHEMA_VERSION,
             "seed": self.seed,
             "epoch": self.epoch,
             "history": [asdict(metrics) for metrics in self.history],
         }
-        return tensor_file.encoded(self._learner.tensors(), facts)
+        best = {f"{_BEST}/{name}": value for name, value in self._best.items()}
+        return tensor_file.encoded(self._learner.tensors() | best, facts | own_facts)
 
     def save(self, path: Path) -> None:
         """Write all state needed to resume to one safetensors file, atomically."""
@@ -371,8 +408,13 @@ class Training:
         """Restore the learner from what `save` wrote and return the epochs finished then."""
         history = self._with_end(read_history(path, self.seed))  # not stored by earlier releases
         layout = self._learner.layout(with_optimiser=len(history) > 0)
+        if history and history[-1].best_epoch:
+            network = self._learner.network.state_dict()
+            of_best = {f"{_BEST}/{name}": value for name, value in network.items()}
+            layout |= tensor_file.layout_of(of_best)
         tensors, _ = tensor_file.read(path, layout, _SCHEMA_VERSION)
         self._learner.set(path, tensors)
+        self._best = under_prefix(_BEST, tensors)
         return history
 
     @property
@@ -444,11 +486,16 @@ class Training:
         return self._with_end((*self.history, metrics))[-1]
 
     def _with_end(self, history: tuple[EpochMetrics, ...]) -> tuple[EpochMetrics, ...]:
-        """Return a history whose last epoch says whether the stopping rule ends with it."""
+        """Return a history whose last epoch says whether it ends the training, and what is tested.
+
+        Of the epochs with the lowest validation error that is the first.
+        """
         if not history:
             return history
-        reaches_target = self.config.stopping.ends_with(history)
-        return (*history[:-1], replace(history[-1], reaches_target=reaches_target))
+        best = min(history, key=lambda metrics: metrics.validation_error)  # the first of equals
+        facts: dict[str, Any] = {"reaches_target": self.config.stopping.ends_with(history)}
+        facts["best_epoch"] = best.epoch if self.config.weights == "best" else 0
+        return (*history[:-1], replace(history[-1], **facts))
 
     def _judged(self, split: Images, progress: float) -> SplitResult:
         judged: SplitJudged = self._learner.evaluate(split, progress)
@@ -475,6 +522,10 @@ class Training:
             errors=None if torch.equal(errors, is_other.double()) else errors,
             files=split.files,
         )
+
+
+def _copied(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in state.items()}
 
 
 def _check_parts(config: TrainingConfig, train: Images) -> None:

@@ -60,7 +60,7 @@ class TrialView:
             ("arm", record.arm),
             ("seed", str(record.seed)),
             ("outcome", f"{record.outcome}{': ' * bool(record.reason)}{record.reason}"),
-            ("epochs", str(record.epochs)),
+            ("epochs", f"{record.epochs}{tested_text(record)}"),
             *self._errors,
             *(("warning", warning) for warning in record.warnings),
             ("weights", self.weights or "none are kept"),
@@ -89,6 +89,11 @@ class TrialView:
         return [
             (name, value_text(value, metric)) for name, metric, value in values if value is not None
         ]
+
+
+def tested_text(record: TrialRecord) -> str:
+    """Return which epoch's weights were tested, ", tested after 7", "" for those of the last."""
+    return "" if record.tested_epoch is None else f", tested after {record.tested_epoch}"
 
 
 def _texts(

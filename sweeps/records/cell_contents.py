@@ -114,6 +114,14 @@ class FinalRecord(_Frozen):
     fence: Count
     files: dict[str, SealedFile] = later({})
 
+    @property
+    def tested(self) -> EpochMetrics | None:
+        """The epoch whose weights were tested, of any other trial the last; None without epochs."""
+        if not self.curve:
+            return None
+        last = self.curve[-1]
+        return self.curve[last.tested_epoch - 1] if self.outcome is Outcome.FINISHED else last
+
     def test_errors(self) -> dict[str, float]:
         """Return the errors on test splits by the names of their metrics."""
         if self.test_error is None:

@@ -95,8 +95,11 @@ class TrialRecord(_Frozen):
         seed: Its seed.
         reason: Why it did not finish, empty where it did.
         epochs: Epochs recorded so far.
-        metrics: Name -> value, those of an epoch as they were after the last one. Errors are
-            fractions; those of the test split are of finished trials only.
+        metrics: Name -> value, those of an epoch as they were after the one that was tested, which
+            is the last unless the training keeps the best weights. Errors are fractions; those of
+            the test split are of finished trials only.
+        tested_epoch: The epoch whose weights were tested, where the training keeps the best; else
+            None.
         target: Whether it reached what its stopping asks for, None where that is nothing, or not
             known as it has not finished.
         warnings: What was found unsound in it, a sentence each.
@@ -125,6 +128,7 @@ class TrialRecord(_Frozen):
     reason: str = ""
     epochs: Count = 0
     metrics: dict[str, float] = {}
+    tested_epoch: Count | None = None
     target: Target | None = None
     warnings: tuple[str, ...] = ()
     num_images: dict[str, Count] = {}
@@ -158,17 +162,17 @@ class TrialRecord(_Frozen):
 
     @property
     def train_loss(self) -> float | None:
-        """Mean loss of the training images in the last epoch."""
+        """Mean loss of the training images in the epoch that was tested."""
         return self.value(TRAIN_LOSS)
 
     @property
     def validation_loss(self) -> float | None:
-        """Mean loss of the validation images after the last epoch."""
+        """Mean loss of the validation images after the epoch that was tested."""
         return self.value(VALIDATION_LOSS)
 
     @property
     def validation_error(self) -> float | None:
-        """Share of the validation images that are classified wrongly after the last epoch."""
+        """Share of the validation images that are classified wrongly after the same epoch."""
         return self.value(VALIDATION_ERROR)
 
     @property

@@ -34,6 +34,8 @@ TAG_DURATION = "capsweep.duration_seconds"
 TAG_PEAK_MEMORY = "capsweep.peak_memory_bytes"
 TAG_NUM_PARAMETERS = "capsweep.num_parameters"
 TAG_EPOCHS = "capsweep.epochs"
+TESTED = "tested."  # before the names of metrics of the epoch that was tested, if not the last
+TAG_TESTED_EPOCH = "capsweep.tested_epoch"
 TAG_TARGET = "capsweep.target"  # of a trial whose stopping has one: "reached" or "missed"
 TAG_WARNINGS = "capsweep.warnings"  # JSON list of sentences
 TAG_NUM_IMAGES = "capsweep.num_images"  # JSON object: split -> number of its images
@@ -65,6 +67,7 @@ _OF_A_RECORD = {
     "git_revision": TAG_GIT_REVISION,
     "versions": TAG_VERSIONS,
     "target": TAG_TARGET,
+    "tested_epoch": TAG_TESTED_EPOCH,
 }
 
 
@@ -89,7 +92,8 @@ def record_of(
     warned, noted = facts.get(TAG_WARNINGS), facts.get(TAG_DATA_NOTES)
     counted = facts.get(TAG_NUM_IMAGES)
     parsed = {
-        "metrics": dict(metrics),
+        "metrics": {n: value for n, value in metrics.items() if not n.startswith(TESTED)}
+        | {n.removeprefix(TESTED): value for n, value in metrics.items() if n.startswith(TESTED)},
         "warnings": _SENTENCES.validate_json(warned) if warned else (),
         "num_images": _COUNTS.validate_json(counted) if counted else {},
         "data_notes": _SENTENCES.validate_json(noted) if noted else (),
@@ -146,6 +150,8 @@ def facts_of_final(final: FinalRecord) -> dict[str, str]:
     """Return the facts that a final record changes."""
     facts = facts_of_attempt(final.head) | {TAG_DURATION: f"{final.duration_seconds:.3f}"}
     given = {TAG_TARGET: final.target, TAG_PEAK_MEMORY: final.peak_memory_bytes}
+    if final.curve and final.curve[-1].best_epoch and final.tested:
+        given[TAG_TESTED_EPOCH] = final.tested.epoch
     facts |= {name: str(value) for name, value in given.items() if value is not None}
     if text := warnings_text(final.warnings):
         facts[TAG_WARNINGS] = text
@@ -154,6 +160,17 @@ def facts_of_final(final: FinalRecord) -> dict[str, str]:
     if final.num_images:
         facts[TAG_NUM_IMAGES] = json.dumps(final.num_images)
     return facts | facts_of_outcome(final.outcome, final.reason, len(final.curve))
+
+
+def numbers_of_final(final: FinalRecord) -> dict[str, float]:
+    """Return the metrics of a final record: test errors, and those of the epoch that was tested.
+
+    The latter are left out where it is the last one, whose metrics are the last that were recorded.
+    """
+    tested, numbers = final.tested, final.test_errors()
+    if tested is None or tested.epoch == len(final.curve):
+        return numbers
+    return numbers | {TESTED + name: value for name, value in tested.numbers().items()}
 
 
 def facts_of_sweep(sweep: str) -> dict[str, str]:

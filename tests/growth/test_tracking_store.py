@@ -221,7 +221,8 @@ class LinesStore:
         self._add(record_id, facts=facts, time=time)
 
     def set_final(self, record_id: str, final: FinalRecord) -> None:
-        self.log_metrics(record_id, final.test_errors(), final.time, len(final.curve))
+        numbers = record_facts.numbers_of_final(final)
+        self.log_metrics(record_id, numbers, final.time, len(final.curve))
         self._add(record_id, facts=record_facts.facts_of_final(final), time=final.time)
 
     def upload(self, record_id: str, path: Path, name: str = "") -> None:

@@ -25,6 +25,7 @@ from sweeps.aggregation.results.arm_curves import finished_trials
 from sweeps.aggregation.results.arms import ArmResults, arms_as_trained, cell_reason, cell_state
 from sweeps.aggregation.results.departures import departure_sentence
 from sweeps.aggregation.results.sweep_results import Results
+from sweeps.aggregation.results.targets import tested_epoch_text
 from sweeps.aggregation.tables.curves_figure import make_curves
 from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
 from sweeps.records.manifest_plan import ManifestDimension, ManifestSearch
@@ -106,7 +107,7 @@ def _part_metrics(results: Results) -> Iterator[Section]:
 
 
 def _last_values(results: Results, metric: Metric, name: str) -> Table:
-    """Return the mean of a metric after the last epoch over the seeds of each arm."""
+    """Return the mean of a metric after the epoch that was tested over the seeds of each arm."""
     rows: list[tuple[str, ...]] = []
     for arm in arms_as_trained(results.manifest, results.records):
         counted = [trial for trial in arm.trials.values() if cell_state(trial) == "counted"]
@@ -115,7 +116,7 @@ def _last_values(results: Results, metric: Metric, name: str) -> Table:
             spread = f" ({value_text(stdev(values), metric)})" if len(values) > 1 else ""
             text = f"{value_text(mean(values), metric)}{spread}"
             rows.append((arm.arm.name, text, str(len(values))))
-    heading = "After the last epoch (sd)"
+    heading = f"After {tested_epoch_text(arm.config for arm in results.manifest.arms)} (sd)"
     return _texts(name, metric.text, ("Arm", heading, "Seeds"), rows)
 
 

@@ -151,13 +151,14 @@ def _far_apart(manifest: Manifest, trials: Sequence[_Trial]) -> Iterator[str]:
 def _is_comparable(manifest: Manifest, trial: _Trial) -> bool:
     """Return whether a trial's validation images are drawn as its test images are.
 
-    They are not where they chose settings or the last epoch, or where the data set declares other
-    test images. Where it declares nothing, as in stores of earlier releases, extra tests and images
-    that count by object are a sign of those.
+    They are not where they chose settings, the last epoch or the tested one, or where the data set
+    declares other test images. Where it declares nothing, as in stores of earlier releases, extra
+    tests and images that count by object are a sign of those.
     """
     predictions = trial.predictions
     is_chosen_by = manifest.search is not None or bool(manifest.choosing_seeds)
     length = stopping_of(trial.arm.arm.config).get("kind", _FIXED_LENGTH)
+    is_chosen_by = is_chosen_by or trial.record.tested_epoch is not None
     if predictions.validation is None or is_chosen_by or length != _FIXED_LENGTH:
         return False
     if (is_shifted := trial.arm.arm.shifted_test) is not None:

@@ -1,6 +1,6 @@
 """Trainings that stop at a target: what it is, which trials missed it, which arms it matches."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from capsmodel.metrics import Metric, find_metric
@@ -10,6 +10,7 @@ from sweeps.records.plain_text import shortened
 from sweeps.records.trial_record import Json, TrialRecord
 
 _LONGEST_TEXT = 100
+_LAST = "the last epoch"
 
 
 def target_text(config: Json) -> str:
@@ -33,6 +34,13 @@ def target_text(config: Json) -> str:
     )
     text = f"{metric.replace('_', ' ')} {above}at or below {known.shown(value):g}{unit}"
     return shortened(text, _LONGEST_TEXT)
+
+
+def tested_epoch_text(configs: Iterable[Json]) -> str:
+    """Return after which epoch the weights are tested, "the last epoch"."""
+    best = "the epoch of the lowest validation error"
+    texts = {best if config.get("weights") == "best" else _LAST for config in configs} or {_LAST}
+    return f"{_LAST} or, where an arm sets weights=best, {best}" if len(texts) > 1 else texts.pop()
 
 
 def most_epochs(config: Json) -> int | None:

@@ -65,7 +65,7 @@ def ablation_notes(
     yield from notes.target_notes(arms)
     yield from _untuned(manifest)
     yield from _elsewhere(compared, csv)
-    yield notes.LAST_EPOCH_NOTE
+    yield notes.tested_note(arms)
     yield from notes.identical_notes(arms)
     yield from same_row_sentences(manifest)
     yield from left_out_sentences(manifest)

@@ -98,7 +98,7 @@ def effect_notes(manifest: Manifest, arms: Sequence[ArmResults], effects: Effect
     yield from notes.diverged_notes(arms)
     yield from notes.gap_notes(arms)
     yield from notes.machine_notes(arms)
-    yield notes.LAST_EPOCH_NOTE
+    yield notes.tested_note(arms)
     yield from same_row_sentences(manifest)
     yield from left_out_sentences(manifest)
     yield from notes.reason_notes(arms)

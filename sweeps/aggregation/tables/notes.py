@@ -34,6 +34,7 @@ from sweeps.aggregation.results.targets import (
     most_epochs,
     stopping_of,
     target_text,
+    tested_epoch_text,
 )
 from sweeps.aggregation.statistics.added_seeds import fewest_seeds
 from sweeps.aggregation.tables.columns import ILL_MARK, MISSED_MARK, is_alone
@@ -44,10 +45,6 @@ from sweeps.records.trial_record import Outcome, TrialRecord
 OBJECTS_NOTE = (
     "Objects: the data say which test images show one object, or are by one writer or of one "
     "source; these count together."
-)
-LAST_EPOCH_NOTE = (
-    "Test errors are those of the last epoch. Selection never saw the test split: it is given "
-    "validation figures only."
 )
 _REPETITIONS = "8 of 10 repetitions"
 _MOST_NAMED = 5
@@ -63,6 +60,15 @@ _PRECISIONS = {
     "tf32": "in TF32 (10 binary digits) where a GPU has it",
     "bf16": "in bfloat16 (7 binary digits)",
 }
+
+
+def tested_note(arms: Iterable[ArmResults]) -> str:
+    """Return after which epoch weights were tested, and what selection saw."""
+    epoch = tested_epoch_text(arm.arm.config for arm in arms)
+    return (
+        f"Test errors are those of {epoch}. Selection never saw the test split: it is given "
+        f"validation figures only."
+    )
 
 
 def comparison_lead(

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from sweeps.aggregation.rendering.table import PLUS_MINUS, Cell, Column, Needed, Table
 from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.targets import tested_epoch_text
 from sweeps.aggregation.tables import notes
 from sweeps.aggregation.tables.columns import with_departures
 from sweeps.records.manifest import Manifest
@@ -132,11 +133,13 @@ def own_note(manifest: Manifest, arms: Sequence[ArmResults], values: str) -> str
         arms: Those in the table.
         values: What they are, such as "mean test error in percent".
     """
-    epochs = sorted({trial.epochs for arm in arms for trial in arm.counted.values()})
+    trials = [trial for arm in arms for trial in arm.counted.values()]
+    epochs = sorted({trial.tested_epoch or trial.epochs for trial in trials})
     length = f", number {' to '.join(map(str, epochs[:: len(epochs) - 1 or 1]))}" if epochs else ""
+    epoch = tested_epoch_text(arm.arm.config for arm in arms)
     return (
         f"Ours: {values} of n trials, one a seed ({notes.seed_list(manifest.seeds)}), each that of "
-        f"the last epoch{length}. Selection never saw the test split."
+        f"{epoch}{length}. Selection never saw the test split."
     )
 
 

@@ -129,7 +129,7 @@ def _sample(sensitivity: Sensitivity) -> Iterator[str]:
     """Yield which proposals count, and the direction of any bias."""
     results, sample, search = sensitivity.results, sensitivity.sample, sensitivity.results.search
     seeds = f", mean over {len(results.seeds)} seeds" if len(results.seeds) > 1 else ""
-    when = "of the last epoch" if sample.epoch is None else f"after epoch {sample.epoch}"
+    when = "at full length" if sample.epoch is None else f"after epoch {sample.epoch}"
     yield (
         f"Counted: {len(sample.values)} of {len(results.proposals)} proposals, "
         f"{_counted(sensitivity)}. What is explained is their {results.objective.metric.text} "

@@ -46,7 +46,7 @@ _OF_A_RECORD = tuple(
 
 
 def trials_table(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Table:
-    """Return every cell of the sweep with its trial's last-epoch values, errors as fractions.
+    """Return every cell of the sweep with its trial's values, errors as fractions.
 
     Each setting that the sweep varies has a column of its own. Of a trial that a search's scheduler
     stopped it holds what the scheduler saw last, whatever
@@ -89,7 +89,7 @@ def setting_columns(manifest: Manifest) -> dict[str, dict[str, Setting]]:
 
 def setting_column(path: str, manifest: Manifest) -> str:
     """Return a setting's column: its path, after `setting.` where another column has that name."""
-    taken = {*RESULT_COLUMNS, *COST_COLUMNS, SPLIT_COLUMN, "target", "warnings"}
+    taken = {*RESULT_COLUMNS, *COST_COLUMNS, SPLIT_COLUMN, "tested_epoch", "target", "warnings"}
     taken |= {metric.name for metric in manifest.metrics}
     return f"setting.{path}" if path in taken else path
 
@@ -114,6 +114,7 @@ def _more_columns(manifest: Manifest, trials: Sequence[TrialRecord]) -> tuple[st
     return (
         *(metric.name for metric in manifest.metrics),
         *(METRIC_EXTRA_TEST_ERRORS + name for name in extra),
+        *(["tested_epoch"] if any(trial.tested_epoch for trial in trials) else []),
         *(["target"] if any(trial.target for trial in trials) else []),
         *(["warnings"] if any(trial.warnings for trial in trials) else []),
     )
@@ -124,6 +125,7 @@ def _more(cell: ManifestCell, trial: TrialRecord | None, names: Sequence[str]) -
         return dict.fromkeys(names)
     known: dict[str, Value] = {
         **trial.metrics,
+        "tested_epoch": trial.tested_epoch,
         "target": trial.target,
         "warnings": "; ".join(trial.warnings),
     }

@@ -80,21 +80,14 @@ def _answer(view: "TrialView") -> "ShowAnswer":
 
 def print_trial(view: "TrialView") -> None:
     """Print one trial."""
-    from capsmodel.metrics import TEST_ERROR, VALIDATION_ERROR
-    from sweeps.aggregation.results.targets import target_text
+    from capsmodel.metrics import VALIDATION_ERROR
 
     out = console()
     record = view.record
     out.print(f"trial {record.trial_key}: {plain(record.arm)}, seed {record.seed}")
     reason = f": {record.reason}" if record.reason else ""
     out.print(f"outcome: {record.outcome.value}{plain(reason)}")
-    if record.test_error is not None:
-        out.print(f"test error: {TEST_ERROR.written(record.test_error)}")
-    for name, error in record.extra_test_errors.items():
-        out.print(f"test error, {plain(name)}: {TEST_ERROR.written(error)}")
-    if record.target:
-        target = target_text(view.config)
-        out.print(plain(f"target: {record.target}{f' ({target})' if target else ''}"))
+    _print_results(view)
     for warning in record.warnings:
         say(f"warning: {warning}")
     for evaluation in view.evaluations:
@@ -113,6 +106,23 @@ def print_trial(view: "TrialView") -> None:
     out.print(table)
     out.print("config:")
     out.print(escape(json.dumps(view.config, indent=2)), soft_wrap=True)
+
+
+def _print_results(view: "TrialView") -> None:
+    """Print the errors on test splits, whose weights they are of, and the target."""
+    from capsmodel.metrics import TEST_ERROR
+    from sweeps.aggregation.results.targets import target_text
+
+    out, record = console(), view.record
+    if record.test_error is not None:
+        out.print(f"test error: {TEST_ERROR.written(record.test_error)}")
+    for name, error in record.extra_test_errors.items():
+        out.print(f"test error, {plain(name)}: {TEST_ERROR.written(error)}")
+    if record.tested_epoch:
+        out.print(f"tested weights: after epoch {record.tested_epoch} of {record.epochs}")
+    if record.target:
+        target = target_text(view.config)
+        out.print(plain(f"target: {record.target}{f' ({target})' if target else ''}"))
 
 
 def evaluation_lines(evaluation: "RecordedEvaluation") -> Iterator[str]:

@@ -73,7 +73,7 @@ class TrialFacts:
         """Return how a trial has ended, None if it has not, as far as is known."""
         folder = self.folder(trial_key)
         if final := folder.read_final():
-            last: dict[str, Any] = _numbers(final.curve[-1]) if final.curve else {}
+            last: dict[str, Any] = _numbers(final.tested) if final.tested else {}
             return CellEnded(
                 trial_key, cast(CellOutcome, final.outcome.value), len(final.curve), last
             )
@@ -103,7 +103,8 @@ class TrialFacts:
 
 
 def _numbers(line: EpochMetrics) -> dict[str, Any]:
-    return {**line.numbers(), "reaches_target": line.reaches_target}
+    best = {"best_epoch": line.best_epoch} if line.best_epoch else {}
+    return {**line.numbers(), "reaches_target": line.reaches_target, **best}
 
 
 def _may_be_seen(name: str) -> bool:

@@ -14,8 +14,9 @@ class ArmCurves:
     """The objective of each arm at each epoch: the mean over its seeds, once all have reached it.
 
     A seed that reached its target or diverged keeps its last value at all later epochs; otherwise
-    the best arms would be no rivals to those that train on. A failed seed is left out. Adding an
-    epoch costs the same however many arms there are.
+    the best arms would be no rivals to those that train on. A failed seed is left out. Where a
+    trial keeps the weights of its best epoch, an epoch has the objective of the best one until
+    then. Adding an epoch costs the same however many arms there are.
 
     Args:
         objective: The objective of the search.
@@ -26,6 +27,7 @@ class ArmCurves:
         self._objective = objective
         self._scheduler = scheduler
         self._seeds: dict[str, tuple[str, ...]] = {}  # trial key -> trial keys of its arm
+        self._measured: dict[str, dict[int, float]] = {}
         self._curves: dict[str, dict[int, float]] = {}
         self._last_values: dict[str, float] = {}  # last value of trials that train no further
         self._reached: set[str] = set()  # trials that have reached their target
@@ -40,7 +42,10 @@ class ArmCurves:
     def add_epoch(self, trial_key: str, epoch: int, metrics: Mapping[str, Any]) -> None:
         """Add an epoch of a known trial; it may come twice."""
         curve = self._curves.setdefault(trial_key, {})
-        curve[epoch] = self.objective(metrics)
+        measured = self._measured.setdefault(trial_key, {})
+        measured[epoch] = self.objective(metrics)
+        best = measured.get(metrics.get("best_epoch") or epoch, math.nan)
+        curve[epoch] = best if math.isfinite(measured[epoch]) else math.nan
         if metrics.get("reaches_target"):
             self._reached.add(trial_key)
         if trial_key in self._reached:

@@ -25,8 +25,8 @@ def _folder_state(folder: CellFolder) -> FolderState:
             epochs=len(final.curve),
             duration_seconds=final.duration_seconds,
             num_bytes=_num_bytes(folder),
-            validation_error=final.curve[-1].validation_error
-            if final.outcome is Outcome.FINISHED and final.curve
+            validation_error=final.tested.validation_error
+            if final.outcome is Outcome.FINISHED and final.tested
             else None,
         )
     lines, _ = folder.read_outbox()

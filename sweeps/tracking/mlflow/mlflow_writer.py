@@ -263,10 +263,10 @@ class MlflowWriter:
 
     @with_our_errors
     def set_final(self, record_id: str, final: FinalRecord) -> None:
-        """Write a final record as MLflow's status, tags and test errors."""
-        errors = _metrics(final.test_errors(), final.time, len(final.curve))
+        """Write a final record as MLflow's status, tags and metrics."""
+        metrics = _metrics(facts.numbers_of_final(final), final.time, len(final.curve))
         tags = facts.facts_of_final(final)
-        self._end(record_id, final.outcome, tags, time=final.time, metrics=errors)
+        self._end(record_id, final.outcome, tags, time=final.time, metrics=metrics)
 
     def _end(
         self,

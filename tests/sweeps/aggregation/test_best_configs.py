@@ -263,7 +263,7 @@ def test_arms_that_are_not_confirmed_are_printed_as_such(store, capsys):
     out = capsys.readouterr().out
     assert "proposal 1 (not confirmed)" in out
     assert "0.00667" in out
-    assert "Ranked by mean last-epoch validation loss" in out
+    assert "Ranked by mean validation loss of the last epoch" in out
     assert "look better than they are" in out
 
 

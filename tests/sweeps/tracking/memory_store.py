@@ -272,7 +272,7 @@ class MemoryWriter:
         """Write all that a final record says but for its epochs."""
         with self._backend.locked():
             run = self._backend.open(record_id)
-            _log(run, final.test_errors(), final.time, len(final.curve))
+            _log(run, facts.numbers_of_final(final), final.time, len(final.curve))
             run.facts |= facts.facts_of_final(final)
             run.is_running, run.ended = False, final.time
 

@@ -227,6 +227,21 @@ class ContentsContract:
             **known,
         )
 
+    def test_a_record_has_the_figures_of_the_epoch_that_was_tested(
+        self, store: RecordStore
+    ) -> None:
+        record_id, writer = put(store), store.writer()
+        last = replace(epoch(2, 0.75), validation_error=0.5, best_epoch=1)
+        epochs = [*reported_epochs(1), (last, 5)]
+        writer.log_epochs(record_id, epochs)
+        assert read(store).validation_error == 0.5
+        curve = tuple(metrics for metrics, _ in epochs)
+        writer.set_final(record_id, final(curve=curve))
+        record = read(store)
+        assert (record.epochs, record.tested_epoch) == (2, 1)
+        assert (record.train_loss, record.validation_error) == (0.5, 0.25)
+        assert store.histories([record], "validation_error")[KEY] == {1: 0.25, 2: 0.5}
+
     def test_epochs_sent_again_with_their_times_are_dropped(self, store: RecordStore) -> None:
         record_id, writer = put(store), store.writer()
         strange = [(epoch(3, math.nan), 5), (epoch(4, math.inf), 6)]

@@ -85,3 +85,17 @@ def test_only_a_reached_target_stands_for_the_epochs_after_it(
     curves.add_epoch("b", 1, figures | {"validation_error": 0.8})
     curves.add_epoch("b", 2, figures | {"validation_error": 0.7, "reaches_target": False})
     assert list(curves.rivals("c", epoch)) == values
+
+
+def test_a_trial_that_keeps_its_best_weights_is_judged_by_its_best_epoch_so_far() -> None:
+    curves = ArmCurves(Objective(VALIDATION_ERROR), NoScheduler())
+    for key in "abc":
+        curves.add([key])
+    figures = {"train_loss": 1.0, "validation_loss": 1.0}
+    for epoch, error, best in ((1, 0.5, 1), (2, 0.3, 2), (3, 0.4, 2)):
+        told = figures | {"validation_error": error}
+        curves.add_epoch("a", epoch, told | {"best_epoch": best})
+        curves.add_epoch("b", epoch, told)
+    assert list(curves.of("a").values()) == [0.5, 0.3, 0.3]
+    assert list(curves.of("b").values()) == [0.5, 0.3, 0.4]
+    assert list(curves.rivals("c", 3)) == [0.3, 0.4]
