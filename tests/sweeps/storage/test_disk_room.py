@@ -25,6 +25,7 @@ from sweeps.storage.locations import Storage
 from sweeps.storage.sqlite_file import open_sqlite, transaction
 from tests.sweeps.execution.examples import KEY, final, reported, spec, start
 from tests.sweeps.execution.search.examples import proposed, searched
+from tests.waiting import wait_until
 
 SIZE = 8 * 2**20
 FILES = 100
@@ -51,7 +52,8 @@ class SmallDisk:
         disk_room.free_bytes, free_bytes = noted(disk_room.free_bytes, looked), disk_room.free_bytes
         try:
             thread.start()
-            assert looked.wait(600), "it has not looked for room"
+            wait_until(lambda: looked.is_set() or not thread.is_alive())
+            assert looked.is_set(), "it has not looked for room"
             assert thread.is_alive()
             self.free()
             thread.join(600)
