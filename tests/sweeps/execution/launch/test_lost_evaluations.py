@@ -1,5 +1,6 @@
 """Evaluations that the store lacks and folders hold are carried, by a launch and by a repair."""
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,11 @@ import pytest
 
 from capsmodel.evaluation import Confidence
 from sweeps.execution.cells.evaluations import CellEvaluations
+from sweeps.execution.launch.flush_records import queue_evaluations
+from sweeps.execution.launch_options import LaunchOptions
+from sweeps.execution.survey.survey import survey_of
 from sweeps.tracking.record_facts import TAG_OUTCOME
-from tests.sweeps.execution.launch.launches import Launches, RecorderHere, design
+from tests.sweeps.execution.launch.launches import ADDRESS, Launches, RecorderHere, design
 from tests.sweeps.execution.recorder.test_evaluations import evaluation_record
 
 MEASURED = {"mean_belief": 0.5}
@@ -85,3 +89,19 @@ def test_those_that_are_lost_once_carried_are_carried_again(
     assert lost
     assert (result.exit_code, result.complaint) == (0, "")
     expect_evaluated(launches)
+
+
+def num_open_files() -> int:
+    return len([*Path("/proc/self/fd").iterdir()])
+
+
+def test_queueing_them_leaves_no_file_open(launches: Launches) -> None:
+    places = {"storage": launches.storage.root, "tracking_uri": ADDRESS}
+    survey = survey_of(design(), LaunchOptions.model_validate(places))
+    gc.disable()  # it would close the files of a queue that is left open
+    try:
+        before = num_open_files()
+        queue_evaluations(survey, [survey.cells[0].cell.trial_key])
+        assert num_open_files() == before
+    finally:
+        gc.enable()

@@ -22,6 +22,7 @@ from sweeps.execution.recorder.__main__ import WithoutPasswords
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.recorder.recorder_process import Finish, RecorderProcess
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
+from sweeps.execution.sweep_log import SweepLog
 from sweeps.records.errors import StoreRefused
 from sweeps.records.trial_record import Outcome
 from sweeps.storage.locations import Storage
@@ -29,6 +30,8 @@ from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.store import RecordStore
 from tests.sweeps.execution.examples import KEY, final, manifest, reported, start
 from tests.sweeps.execution.recorder.scene import SPEC, START, Scene
+from tests.sweeps.execution.recorder.test_recorder_client import Clock
+from tests.sweeps.execution.search.examples import proposed, searched
 from tests.sweeps.published import publish_manifest
 from tests.sweeps.storage.test_file_lock import end, holding
 from tests.sweeps.tracking.memory_store import MemoryWriter
@@ -281,6 +284,29 @@ def test_the_store_is_opened_for_what_an_epoch_tells_and_not_for_a_start_alone(
     speaking_when(is_carried, session, monkeypatch)
     assert session.process.run() == 0
     assert session.scene.outcome() == "interrupted"
+
+
+def test_a_log_is_published_while_it_grows_less_often_the_longer_that_takes(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, after = Clock(), proposed(searched(), 2)
+    monkeypatch.setattr(recorder_process, "time", clock)
+    for session in session_of(scene, scene.store, monkeypatch):
+        log = SweepLog(session.storage.journals, "example")
+        log.declare(after.declared)
+
+        def num_published(seconds: float, process: RecorderProcess = session.process) -> int:
+            clock.seconds += seconds
+            process._serve()
+            return len(scene.store.sweep_log("example"))
+
+        log.append(after.decisions[0])
+        assert num_published(4) == 1
+        assert num_published(2) == 2
+        assert num_published(1000) == 2
+        log.append(after.decisions[1])
+        assert num_published(45) == 2
+        assert num_published(10) == 3
 
 
 def test_a_store_that_is_away_is_complained_of(session: Session) -> None:

@@ -13,6 +13,7 @@ from search_spaces import Confirm, Limit, PromotionAsha, Search
 from search_spaces.plans.decisions import Pause, ProposeRandom, Select
 from search_spaces.space import limits as limits_module
 from sweeps.execution.plan.definition import SweepDefinition
+from sweeps.execution.search import random_reference
 from sweeps.execution.search.random_reference import RandomPoints
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.manifest import ManifestCell
@@ -241,6 +242,19 @@ def test_points_keep_the_limits_and_hang_on_their_seed_alone(
     counted_points = RandomPoints(few, 0, holds)
     assert counted_points.point(1)
     assert counted_points.point(2) is None, "two of four keep the limit"
+
+
+@pytest.mark.parametrize(("most_listed", "is_listed"), [(3, False), (4, True)])
+def test_after_too_many_misses_the_points_of_a_space_are_listed_if_they_are_few(
+    monkeypatch: pytest.MonkeyPatch, most_listed: int, is_listed: bool
+) -> None:
+    monkeypatch.setattr(random_reference, "_MOST_MISSED", 0)
+    monkeypatch.setattr(random_reference, "_MOST_LISTED", most_listed)
+    plan = with_reference(space=FEW_POINTS).sweep.plan
+    assert isinstance(plan, Search)
+    points = RandomPoints(plan, 0, lambda _: True)
+    drawn = [point for number in range(5) if (point := points.point(number))]
+    assert sorted(drawn, key=str) == (sorted(FEW_POINTS.grid(), key=str) if is_listed else [])
 
 
 def test_a_store_that_was_lost_costs_nothing(world: World, run: Run) -> None:
