@@ -88,6 +88,8 @@ class PlannedDisk(Shape):
 
     kept_bytes: int
     """What the cells to be filled will keep."""
+    state_bytes: int
+    """What will be kept so that longer trainings can go on from these."""
     most_bytes: int
     """The maximum at any time, with checkpoints."""
     free_bytes: int

@@ -54,6 +54,7 @@ SYNTAX: Mapping[str, OptionSyntax] = {
     ),
     "engine": OptionSyntax(metavar="ray|inline", annotation=str),
     "keep_weights": OptionSyntax(metavar="all|best:K|none"),
+    "keep_state": OptionSyntax("--keep-state/--no-keep-state"),
     "warm_start": OptionSyntax(
         metavar="SWEEP", read=lambda _, name: name_of(name), complete=launched_sweeps
     ),
@@ -100,8 +101,14 @@ def launch_arguments(options: Mapping[str, Any]) -> list[str]:
         elif name == "time_limit_seconds":
             arguments.append(f"{flag}={value:.0f}s")
         else:
-            arguments.append(flag if value is True else f"{flag}={value}")
+            is_switch = isinstance(value, bool)
+            arguments.append(_switch(flag, on=value) if is_switch else f"{flag}={value}")
     return arguments
+
+
+def _switch(flag: str, *, on: bool) -> str:
+    """Return how a switch is set, one that is declared as "--a/--no-a" or as "--a"."""
+    return flag.split("/")[0 if on else -1]
 
 
 def _flag(name: str) -> str:

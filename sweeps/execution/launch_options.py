@@ -36,6 +36,8 @@ AUTO_IS_LOCAL = (
     "that shares the GPUs of one machine by memory: on a cluster give a number, such as 0.25 for "
     "four trials on each GPU"
 )
+SMALL_STATE_BYTES = 20 * 10**6
+"""The largest state of a trial that is kept unless a launch says otherwise."""
 _LARGEST_SHARE = 1000
 _LONGEST_SECONDS = 10_000_000_000  # about as long as a timer of the system may run
 
@@ -82,6 +84,10 @@ class LaunchOptions(Changes):
     )
     keep_weights: str = Field(
         default="all", description="Weights to keep when the sweep has ended."
+    )
+    keep_state: bool | None = Field(
+        default=None,
+        description="Keep what a longer training goes on from [default: up to 20 MB a trial].",
     )
     address: str | None = Field(
         default=None, description="Address of a running Ray cluster [default: start Ray here]."
@@ -145,6 +151,11 @@ class LaunchOptions(Changes):
         if engine == "inline" and info.data.get("gpus_per_trial") == "auto":
             raise ValueError("it trains one trial at a time: leave gpus_per_trial out, not auto")
         return engine
+
+    @property
+    def most_state_bytes(self) -> int | None:
+        """The largest state of a trial that is kept for longer trainings; None for any size."""
+        return {True: None, False: 0, None: SMALL_STATE_BYTES}[self.keep_state]
 
     @property
     def trains_here(self) -> bool:

@@ -46,6 +46,11 @@ class Storage:
         return self.root / "replaced"
 
     @property
+    def states(self) -> Path:
+        """Trainings that longer ones go on from."""
+        return self.root / "states"
+
+    @property
     def gpu_memory(self) -> Path:
         """What trainings of each shape need of a GPU's memory."""
         return self.root / "gpu-memory.jsonl"

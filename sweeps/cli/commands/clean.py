@@ -28,6 +28,10 @@ def clean(
         str | None,
         typer.Option(help="Only files not written to for this long: 12h, 30d."),
     ] = None,
+    states: Annotated[
+        bool,
+        typer.Option("--states", help="Also what longer trainings may go on from."),
+    ] = False,
     yes: Annotated[
         bool, typer.Option("--yes", help="Delete them; without --yes, only show them.")
     ] = False,
@@ -41,6 +45,7 @@ def clean(
         sweep,
         older_than_seconds=read_duration("--older-than", older_than) or 0.0,
         is_freeing=yes,
+        with_states=states,
         storage_folder=storage,
         tracking_uri=tracking_uri,
     )

@@ -189,9 +189,11 @@ def _print_disk(survey: "Survey", out: Console) -> None:
     disk = survey.disk
     if not disk.most_bytes:
         return
+    states = f", {size_text(disk.state_bytes)} more for longer trainings" * bool(disk.state_bytes)
     out.print(
-        f"Disk: about {size_text(disk.kept_bytes)} will stay, at most {size_text(disk.most_bytes)} "
-        f"at once with the checkpoints; {size_text(disk.free_bytes)} are free."
+        f"Disk: about {size_text(disk.kept_bytes)} will stay{states}, at most "
+        f"{size_text(disk.most_bytes)} at once with the checkpoints; {size_text(disk.free_bytes)} "
+        f"are free."
     )
     if not disk.fits:
         out.print(
@@ -454,6 +456,7 @@ def _what_is_left(survey: "Survey") -> list[str]:
         (sum(cell.state is state for cell in survey.cells), text) for state, text in lines.items()
     ]
     why = [f"{count} {text if count > 1 else _of_one(text)}." for count, text in counts if count]
+    why += _shorter(survey)
     if kinds := cell_groups_text(survey.definition.manifest):
         why.append(f"In all at most {kinds}.")
     if more := survey.definition.manifest.num_expected - len(survey.cells):
@@ -465,6 +468,20 @@ def _what_is_left(survey: "Survey") -> list[str]:
         if cell.state is CellState.FAILED
     ]
     return why
+
+
+def _shorter(survey: "Survey") -> Iterator[str]:
+    """Say which cells go on from shorter trainings, and why others do not."""
+    from sweeps.execution.survey.surveyed_cells import CellState
+
+    going_on = Counter(cell.epochs for cell in survey.cells if cell.state is CellState.SHORTER)
+    for num_epochs, number in sorted(going_on.items()):
+        go = "goes" if number == 1 else "go"
+        epochs = f"{num_epochs} epoch{'s' * (num_epochs > 1)}"
+        yield f"{number} {go} on from {epochs} of a shorter training, on a machine of its kind."
+    new = (cell.reason for cell in survey.cells if cell.state is CellState.NEW)
+    for reason, number in Counter(filter(None, new)).items():
+        yield f"{number} cannot go on from a shorter training, as {plain(reason)}."
 
 
 def _of_one(text: str) -> str:

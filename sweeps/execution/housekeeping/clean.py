@@ -7,7 +7,7 @@ logs, evaluations. It skips cells that a trial holds and sweeps that are running
 import os
 import stat
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from sweeps.execution.housekeeping.needs import needs_of, sweeps_and_whether_run
 from sweeps.execution.launch_process.launch_lock import existing_places
 from sweeps.records.cell_contents import FinalRecord
 from sweeps.records.errors import BadInput
+from sweeps.storage.disk_room import size_text
 from sweeps.storage.folder import folder_of
 from sweeps.storage.leftover_files import is_left_over
 from sweeps.storage.locations import Storage
@@ -128,6 +129,12 @@ def _as_leftovers(kind: Kind, cell: CellFolder, paths: Iterable[Path]) -> Genera
             yield Leftover(kind, path, status.st_size, status.st_mtime, cell.path)
 
 
+def _states(storage: Storage) -> Generator[Leftover]:
+    """Yield what was kept so that longer trainings go on from it."""
+    for path, status in _files_below(storage.states):
+        yield Leftover(Kind.STATE, path, status.st_size, status.st_mtime)
+
+
 def _replaced(storage: Storage, needs: Needs) -> Generator[Leftover]:
     for folder in _folders(storage.replaced):
         trial_key, _, _ = folder.name.rpartition("-")
@@ -193,6 +200,14 @@ def _status(path: Path) -> os.stat_result | None:
     return status if stat.S_ISREG(status.st_mode) else None
 
 
+def _kept_note(states: Sequence[Leftover]) -> tuple[str, ...]:
+    """Return how large what is kept for longer trainings is, and how to free it."""
+    if not states:
+        return ()
+    size = size_text(sum(state.num_bytes for state in states))
+    return (f"{size} are kept for longer trainings to go on from: --states frees them too.",)
+
+
 @dataclass(frozen=True)
 class Cleaned:
     """What can be freed, or what was.
@@ -215,6 +230,7 @@ def clean(
     *,
     older_than_seconds: float = 0.0,
     is_freeing: bool = False,
+    with_states: bool = False,
     storage_folder: str | Path | None = None,
     tracking_uri: str | None = None,
 ) -> Cleaned:
@@ -224,19 +240,28 @@ def clean(
         sweep: Search the cells of this sweep alone; None searches the whole storage folder.
         older_than_seconds: List only what was not written to for this long.
         is_freeing: Whether to delete. Meanwhile the sweeps cannot be launched.
+        with_states: Whether to list what longer trainings may go on from, too.
         storage_folder: By default `CAPSWEEP_STORAGE` or ./capsweep-store.
         tracking_uri: By default `CAPSWEEP_TRACKING_URI` or in the storage.
 
     Raises:
-        BadInput: If there is no such sweep or storage folder.
+        BadInput: If there is no such sweep or storage folder, or states are asked for of one sweep.
         StoreUnreachable: If the tracking store does not answer.
     """
+    if sweep and with_states:
+        raise BadInput(
+            "--states frees what longer trainings of all sweeps may go on from, as sweeps share "
+            "it: leave the sweep out."
+        )
     storage, address = existing_places(storage_folder, tracking_uri, is_writing=is_freeing)
     store = open_store(address, storage.root)
     with ExitStack() as locks:
         sweeps = sweeps_and_whether_running(sweep, storage, store, locks if is_freeing else None)
         needs, notes = needs_of(sweep, sweeps, storage, store)
         leftovers = find_leftovers(storage, store, needs)
+        states = [] if sweep else [*_states(storage)]
+        leftovers += states if with_states else []
+        notes += _kept_note(states) if not with_states else ()
         leftovers = untouched_since(leftovers, time.time() - older_than_seconds)
         if not is_freeing:
             return Cleaned(tuple(leftovers), is_freed=False, sentences=notes, exit_code=0)

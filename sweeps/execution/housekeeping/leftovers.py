@@ -14,6 +14,7 @@ class Kind(StrEnum):
     """Kinds of leftovers, in words for the user."""
 
     CHECKPOINT = "checkpoints that nothing needs"
+    STATE = "trainings that longer ones may go on from"
     REPLACED = "cells that --retrain archived"
     DAMAGED = "files archived as damaged"
     TEMPORARY = "temporary files of killed writes"

@@ -8,6 +8,7 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.search.beyond_log import trials_beyond_log
+from sweeps.execution.survey.shorter_trainings import remove_states
 from sweeps.execution.survey.survey import Survey
 from sweeps.execution.sweep_log import SweepLog
 from sweeps.records.errors import BadInput
@@ -119,3 +120,4 @@ def _archive_trained(survey: Survey, writer: RecordWriter) -> None:
     lost = trials_beyond_log(survey.definition, survey.earlier, survey.storage.cells)
     keys = list(dict.fromkeys(cell.trial_key for cell in (*cells, *lost)))
     archive(keys, survey.storage, writer, survey.tracking_uri)
+    remove_states(survey.known, survey.definition.sweep.parts, survey.storage)

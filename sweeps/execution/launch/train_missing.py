@@ -234,6 +234,7 @@ class TrialJobs:
         evaluations: Iterable["Evaluation"] = (),
     ) -> None:
         self._cells = str(storage.cells)
+        self._states = str(storage.states)
         self._options = options
         self._folder = folder
         self._room = room or Room(options.resources)
@@ -249,7 +250,13 @@ class TrialJobs:
         share = self._room.share(spec.config)
         placement = {"device": share.device, "threads": share.cpus}
         spec = spec.model_copy(update=self._launch | placement)
-        return TrialJob(cells=self._cells, spec=spec, evaluations=self._evaluations)
+        return TrialJob(
+            cells=self._cells,
+            spec=spec,
+            evaluations=self._evaluations,
+            states=self._states,
+            most_state_bytes=self._options.most_state_bytes,
+        )
 
     @cached_property
     def _launch(self) -> dict[str, Any]:

@@ -17,18 +17,20 @@ class DiskEstimate:
     Attributes:
         kept_bytes: What stays of the cells that are to be filled: weights, predictions and curves
             in their folders, and once more with their records where these lie in the storage too.
+        state_bytes: What stays so that longer trainings can go on from these.
         checkpoint_bytes: Checkpoints of all that train at once, at most.
         free_bytes: Free space on the disk.
     """
 
     kept_bytes: int = 0
+    state_bytes: int = 0
     checkpoint_bytes: int = 0
     free_bytes: int = 0
 
     @property
     def most_bytes(self) -> int:
         """The most bytes that are taken at once."""
-        return self.kept_bytes + self.checkpoint_bytes
+        return self.kept_bytes + self.state_bytes + self.checkpoint_bytes
 
     @property
     def fits(self) -> bool:
@@ -45,12 +47,14 @@ class DiskDemand:
         seen: Arm -> bytes of the folder of each of its filled cells.
         num_copies: How often the files of a cell lie on the disk: twice if the records do too.
         num_concurrent: Trials at once.
+        most_state_bytes: The largest state of a trial that is kept; None for any size.
     """
 
     empty: Sequence[str | None]
     seen: Mapping[str, Sequence[int]]
     num_copies: int
     num_concurrent: int
+    most_state_bytes: int | None = 0
 
 
 def estimate_disk(manifest: Manifest, demand: DiskDemand, free_bytes: int) -> DiskEstimate:
@@ -79,10 +83,13 @@ def estimate_disk(manifest: Manifest, demand: DiskDemand, free_bytes: int) -> Di
     unknown = _mean([*stored.values()])
     trained = sorted((sizes.get(arm or "", mean) for arm in demand.empty), reverse=True)
     at_once = sum(trained[: demand.num_concurrent])
+    states = [_CHECKPOINTED * size for size in trained]
+    most = demand.most_state_bytes
     return DiskEstimate(
         kept_bytes=round(
             demand.num_copies * sum(stored.get(arm or "", unknown) for arm in demand.empty)
         ),
+        state_bytes=round(sum(size for size in states if most is None or size <= most)),
         checkpoint_bytes=round(_CHECKPOINTS * _CHECKPOINTED * at_once),
         free_bytes=free_bytes,
     )

@@ -29,7 +29,9 @@ from sweeps.execution.search.beyond_log import with_lost_decisions
 from sweeps.execution.search.warm_points import warm_started
 from sweeps.execution.survey.disk_estimate import DiskDemand, DiskEstimate, estimate_disk
 from sweeps.execution.survey.folder_states import folder_states
+from sweeps.execution.survey.shorter_trainings import with_shorter
 from sweeps.execution.survey.surveyed_cells import (
+    CellState,
     FolderState,
     SurveyedCell,
     check_dropped_cells,
@@ -193,7 +195,8 @@ class Survey:
         Raises:
             BadInput: In one sentence.
         """
-        check_dropped_cells(self.current, self.known, self.lost)
+        goes_on = any(cell.state is CellState.SHORTER for cell in self.cells)
+        check_dropped_cells(self.current, self.known, self.lost, goes_on=goes_on)
         if self.current:
             check_margin(self.current, self.known)
 
@@ -249,12 +252,15 @@ class Survey:
 Plan = Survey  # as `sweeps.Plan` is promised to users
 
 
-def with_disk(survey: Survey, folders: Mapping[str, FolderState]) -> Survey:
+def with_disk(
+    survey: Survey, folders: Mapping[str, FolderState], most_state_bytes: int | None
+) -> Survey:
     """Return the survey with the disk space that its launch takes.
 
     Args:
         survey: The sweep's survey.
         folders: The states of its cells' folders, by trial key.
+        most_state_bytes: As in `LaunchOptions`.
     """
     seen: dict[str, list[int]] = {}
     for cell in survey.cells:
@@ -270,6 +276,7 @@ def with_disk(survey: Survey, folders: Mapping[str, FolderState]) -> Survey:
         seen=seen,
         num_copies=2 if sqlite_path(survey.tracking_uri) else 1,  # a server has its own disk
         num_concurrent=survey.capacity.num_concurrent,
+        most_state_bytes=most_state_bytes,
     )
     free = free_bytes(survey.storage.root)
     return replace(survey, disk=estimate_disk(manifest, demand, free))
@@ -347,7 +354,7 @@ def survey_of(
     folders = {} if options.retrain else folder_states(storage, keys)
     records = {} if options.retrain or not store.exists() else store.records(keys)
     cells = surveyed(definition.manifest.cells, folders, records, definition.waiting)
-    speed = seconds_per_epoch(definition.manifest, folders, records)
+    cells = with_shorter(cells, definition, options, storage)
     num_to_come, mean_share = _to_come(definition)
     survey = Survey(
         definition=definition,
@@ -360,7 +367,7 @@ def survey_of(
         estimate_seconds=estimate_seconds(
             cells,
             definition.epochs,
-            speed,
+            seconds_per_epoch(definition.manifest, folders, records),
             capacity.num_concurrent,
             num_to_come=num_to_come * mean_share,
         ),
@@ -370,7 +377,7 @@ def survey_of(
         mean_share=mean_share,
         earlier_seeds=seeds,
     )
-    return with_disk(survey, folders)
+    return with_disk(survey, folders, options.most_state_bytes)
 
 
 def _earlier_seeds(sweep: Sweep, options: LaunchOptions, current: Manifest | None) -> EarlierSeeds:

@@ -17,6 +17,7 @@ class CellState(StrEnum):
     TO_RECORD = "to record"
     STOPPED = "stopped early"
     NEW = "new"
+    SHORTER = "trained shorter"
     UNFINISHED = "unfinished"
     WAITING = "waiting"
     FAILED = "failed before"
@@ -49,9 +50,10 @@ class SurveyedCell:
 
     Attributes:
         cell: Its place in the sweep.
-        state: recorded, to record, stopped early, new, unfinished, waiting or failed before.
-        epochs: Epochs trained so far.
-        reason: Why it failed before; "" if it did not.
+        state: recorded, to record, stopped early, new, trained shorter, unfinished, waiting or
+            failed before.
+        epochs: Epochs trained so far, by a shorter training that it goes on from too.
+        reason: Why it failed before, or cannot go on from a shorter training; else "".
         has_record: Whether the tracking store has any record of it.
         validation_error: Of the last epoch of a finished trial, a fraction; None of any other.
     """
@@ -182,7 +184,11 @@ def _not_in(new: Manifest, cells: Iterable[ManifestCell]) -> list[ManifestCell]:
 
 
 def check_dropped_cells(
-    current: Manifest | None, new: Manifest, filled: Set[str] | None = None
+    current: Manifest | None,
+    new: Manifest,
+    filled: Set[str] | None = None,
+    *,
+    goes_on: bool = False,
 ) -> None:
     """Check that a launch drops no cells of the current manifest.
 
@@ -193,6 +199,7 @@ def check_dropped_cells(
         current: The current manifest, None for a new sweep.
         new: The manifest that the launch would make current.
         filled: Trial keys of dropped cells that hold a result; None means all of them.
+        goes_on: Whether the launch would go on from shorter trainings.
 
     Raises:
         BadInput: It names what differs, and what to do.
@@ -213,11 +220,12 @@ def check_dropped_cells(
     confirmed = [cell for cell in current.cells if (cell.arm, cell.seed) not in proposed]
     num_dropped = len(dropped) + len(_not_in(new, confirmed))
     warm = f", which may --warm-start {new.sweep}" if new.search and current.search else ""
+    shorter = " Either goes on from the shorter trainings." * goes_on
     raise BadInput(
         f"The sweep '{new.sweep}' exists already, and this launch would drop {num_dropped} of "
         f"its {len(current.cells)} cells: {_difference(current, new)}. Repeat the options it was "
         f"launched with, give it another name (--name NEW){warm}, or replace the sweep's "
-        f"definition (--replace; its records stay)."
+        f"definition (--replace; its records stay).{shorter}"
     )
 
 

@@ -34,6 +34,7 @@ from sweeps.execution.cells.folder import (
     now_milliseconds,
     reason_of,
 )
+from sweeps.execution.cells.kept_states import KeptStates, machine_of
 from sweeps.execution.cells.sealed_files import sealed
 from sweeps.execution.interruption import Interrupted
 from sweeps.execution.last_line import crashes_to
@@ -58,6 +59,7 @@ from sweeps.records.trial_record import Json, Outcome
 from sweeps.storage.disk_room import is_full, retry_when_full, wait_for_room
 
 if TYPE_CHECKING:
+    from capsmodel.config import TrainingConfig
     from capsmodel.data import DataFacts
     from capsmodel.training.training import Training
 
@@ -166,6 +168,8 @@ class TrialJob(BaseModel):
         spec: What to train.
         evaluations: Kind and settings of those to make once it is trained.
         is_judged: Whether somebody may stop it after any epoch, so that each is saved at once.
+        states: Folder of what longer trainings go on from; "" for none.
+        most_state_bytes: The largest of these that is kept of this trial; None for any size.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -174,6 +178,8 @@ class TrialJob(BaseModel):
     spec: TrialSpec
     evaluations: tuple[Json, ...] = ()
     is_judged: bool = True
+    states: str = ""
+    most_state_bytes: int | None = 0
 
 
 def run_trial(job: TrialJob, report: Report, *, has_own_process: bool = True) -> Outcome:
@@ -204,7 +210,8 @@ def run_trial(job: TrialJob, report: Report, *, has_own_process: bool = True) ->
                 return final.outcome
             warm_up(job.spec)
             spec = _with_worker_facts(job.spec)
-            attempt = _Attempt(cell, spec, fence, report, is_judged=job.is_judged)
+            job = job.model_copy(update={"spec": spec})
+            attempt = _Attempt(cell, job, fence, report)
             return attempt.run(watch)
         except (Exception, SystemExit, KeyboardInterrupt) as error:
             if isinstance(error, (Interrupted, BdbQuit)):
@@ -255,14 +262,12 @@ def _with_worker_facts(spec: TrialSpec) -> TrialSpec:
 class _Attempt:
     """One attempt at a trial, under one lease."""
 
-    def __init__(
-        self, cell: CellFolder, spec: TrialSpec, fence: int, report: Report, *, is_judged: bool
-    ) -> None:
+    def __init__(self, cell: CellFolder, job: TrialJob, fence: int, report: Report) -> None:
         self.cell = cell
-        self.spec = spec
+        self.job = job
+        self.spec = spec = job.spec
         self.fence = fence
         self.report = report
-        self.is_judged = is_judged
         self.started_at = time.perf_counter()
         self.memory = PeakMemory(spec.device)
         self.last_checkpoint = cell.checkpoint  # an earlier attempt's, until this one has its own
@@ -325,7 +330,7 @@ class _Attempt:
     def _is_due(self, metrics: EpochMetrics) -> bool:
         """Return whether an epoch is saved now, because the next one would be too late."""
         seconds = time.monotonic() - self.saved_at + metrics.duration_seconds
-        return self.is_judged or seconds >= _SAVE_SECONDS
+        return self.job.is_judged or seconds >= _SAVE_SECONDS
 
     def _note(self, metrics: EpochMetrics, training: "Training") -> None:
         facts: dict[str, Any] = {"epoch": metrics, "peak_memory_bytes": self.memory.bytes()}
@@ -365,6 +370,8 @@ class _Attempt:
         seed, device = self.spec.seed, self.spec.device
         checkpointing = self.spec.gradient_checkpointing
         if not self.last_checkpoint.exists():
+            self._take_shorter(config)
+        if not self.last_checkpoint.exists():
             return Training(config, seed, device, checkpointing=checkpointing)
         try:
             path = self.last_checkpoint
@@ -376,8 +383,40 @@ class _Attempt:
             sys.stdout.write(f"starting over, as the checkpoint is damaged: {error}\n")
             return training
 
+    def _take_shorter(self, config: "TrainingConfig") -> None:
+        """Begin with the state of a shorter training, as if this one had been killed there."""
+        if not self.job.states:
+            return
+        states = KeptStates(Path(self.job.states), config, self.spec.seed)
+        state, reason = states.to_go_on_from(machine_of(self.spec))
+        if reason:
+            sys.stdout.write(f"not going on from a shorter training: {reason}\n")
+        content = states.read(state) if state else None
+        if content:
+            self._write(self.checkpoint, content)
+            self.last_checkpoint = self.checkpoint
+
+    def _keep_state(self, training: "Training") -> None:
+        """Keep the last checkpoint for longer trainings, where there is room for it."""
+        most = self.job.most_state_bytes
+        size = self.last_checkpoint.stat().st_size if self.last_checkpoint.exists() else 0
+        if not self.job.states or (most is not None and size > most):
+            return
+        steps = math.ceil(len(training.data.train) / training.config.batch_size)
+        states = KeptStates(Path(self.job.states), training.config, self.spec.seed)
+        try:
+            states.keep(
+                training.encoded(), self.spec, num_epochs=training.epoch, steps_per_epoch=steps
+            )
+        except OSError as error:
+            if not is_full(error):
+                raise
+            sys.stdout.write("nothing is kept for a longer training, as the disk is full\n")
+
     def _finish(self, training: "Training", outcome: Outcome, reason: str = "") -> Outcome:
         results = self._results(training) if outcome is Outcome.FINISHED else {}
+        if outcome is Outcome.FINISHED:
+            self._keep_state(training)
         record = FinalRecord(
             head=self.spec,
             outcome=outcome,

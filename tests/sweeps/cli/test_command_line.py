@@ -199,7 +199,9 @@ def test_a_plan_says_what_it_takes_on_the_disk_and_warns_where_that_is_not_there
 ) -> None:
     asked = ("plan", "quickstart", "--max-concurrent", "1")
     output = shell(*asked).out
-    assert re.search(r"Disk: about \d+\.\d MiB will stay, at most \d+\.\d MiB at once", output)
+    assert re.search(
+        r"Disk: about \d+\.\d MiB will stay, \d+\.\d MiB more for longer trainings", output
+    )
     assert "too small" not in output
     monkeypatch.setattr(disk_survey, "free_bytes", a_mebibyte)
     output = shell(*asked).out

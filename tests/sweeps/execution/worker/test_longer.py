@@ -1,0 +1,175 @@
+"""A longer trial goes on where a shorter one ended, as if it had never stopped."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capsmodel.losses.margin import LinearMargins
+from capsmodel.optimisers import OPTIMISERS
+from capsmodel.optimisers.rate_schedule import LEARNING_RATE_SCHEDULES, CosineRate
+from capsmodel.training.training import Training
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.worker.trial import TrialJob, run_trial
+from tests.sweeps.execution.worker.trials import (
+    Killed,
+    files,
+    final_of,
+    folder_of,
+    job_of,
+    stopped_after,
+    timeless,
+    told_epochs,
+)
+
+SHORT, LONG = 2, 4
+ALLOWED = [schedule for schedule in LEARNING_RATE_SCHEDULES if schedule is not CosineRate]
+
+
+def job_in(storage: Path, num_epochs: int, most: int | None = None, **changes: Any) -> TrialJob:
+    stopping = {"kind": "fixed_epochs", "epochs": num_epochs}
+    job = job_of(storage / "cells", **{"stopping": stopping, **changes})
+    kept = {"states": str(storage / "states"), "most_state_bytes": most}
+    return job.model_copy(update=kept)
+
+
+def trained_epochs(job: TrialJob, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Run a trial and return the epochs that were trained, not those that were taken over."""
+    trained: list[int] = []
+    real = Training._next_epoch
+
+    def next_epoch(training: Training) -> Any:
+        trained.append(training.epoch + 1)
+        return real(training)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Training, "_next_epoch", next_epoch)
+        run_trial(job, lambda _: None)
+    return trained
+
+
+def check_equal(folder: CellFolder, unbroken: CellFolder) -> None:
+    assert timeless(final_of(folder)) == timeless(final_of(unbroken))
+    assert files(folder) == files(unbroken)
+    assert told_epochs(folder) == told_epochs(unbroken)
+
+
+@pytest.mark.parametrize("schedule", [schedule().kind for schedule in ALLOWED])
+@pytest.mark.parametrize("optimiser", [optimiser().kind for optimiser in OPTIMISERS])
+def test_it_is_the_unbroken_one_to_the_last_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optimiser: str, schedule: str
+) -> None:
+    changes: dict[str, Any] = {
+        "optimiser": {"kind": optimiser, "schedule": schedule, "warmup_steps": 9},
+        "weights": "best",
+    }
+    unbroken, short, long = (
+        job_in(tmp_path / name, epochs, **changes)
+        for name, epochs in (("alone", LONG), ("both", SHORT), ("both", LONG))
+    )
+    assert trained_epochs(unbroken, monkeypatch) == [1, 2, 3, 4]
+    assert trained_epochs(short, monkeypatch) == [1, 2]
+    before = files(folder_of(short))
+    assert trained_epochs(long, monkeypatch) == [3, 4]
+    check_equal(folder_of(long), folder_of(unbroken))
+    assert files(folder_of(short)) == before
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> CellFolder:
+    job = job_in(tmp_path_factory.mktemp("alone"), LONG, most=0)
+    run_trial(job, lambda _: None)
+    return folder_of(job)
+
+
+def after_short(storage: Path, most: int | None = None, **changes: Any) -> TrialJob:
+    """Train a shorter trial to its end and return the job of the longer one."""
+    run_trial(job_in(storage, SHORT, most, **changes), lambda _: None)
+    return job_in(storage, LONG, most, **changes)
+
+
+def test_killed_after_it_went_on_it_ends_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unbroken: CellFolder
+) -> None:
+    job = after_short(tmp_path)
+    stopped_after(job, SHORT + 1)
+    assert trained_epochs(job, monkeypatch) == [4]
+    check_equal(folder_of(job), unbroken)
+
+
+def test_killed_before_its_record_was_there_the_shorter_one_ends_from_what_it_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: Any) -> None:
+        raise Killed
+
+    job = job_in(tmp_path, SHORT)
+    with monkeypatch.context() as patch:
+        patch.setattr(CellFolder, "write_final", killed)
+        with pytest.raises(Killed):
+            run_trial(job, lambda _: None)
+    assert trained_epochs(job, monkeypatch) == []
+    assert trained_epochs(job_in(tmp_path, LONG), monkeypatch) == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (
+            {"optimiser": {"kind": "adam", "schedule": "cosine"}},
+            "the learning rate follows the length of the training",
+        ),
+        (
+            {"loss": {"kind": "margin", "schedule": LinearMargins().model_dump()}},
+            "the loss 'margin' follows the share of the training that is done",
+        ),
+    ],
+)
+def test_one_that_follows_its_length_starts_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], reason: str
+) -> None:
+    job = after_short(tmp_path, **changes)
+    (kept,) = (tmp_path / "states").glob("*/*")
+    assert not kept.stat().st_size, "as no longer training could go on from it"
+    assert trained_epochs(job, monkeypatch) == [1, 2, 3, 4]
+    assert reason in folder_of(job).log.read_text()
+
+
+def change_kept(storage: Path) -> None:
+    (file,) = (storage / "states").glob("*/*")
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+
+
+def move_elsewhere(storage: Path) -> None:
+    """Have it look as if another machine had trained it."""
+    (file,) = (storage / "states").glob("*/*")
+    parts = file.name.split("-")
+    parts[3] = "0" * 8
+    file.rename(file.with_name("-".join(parts)))
+
+
+@pytest.mark.parametrize("spoil", [change_kept, move_elsewhere])
+def test_what_was_changed_or_is_of_another_machine_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unbroken: CellFolder, spoil: Any
+) -> None:
+    job = after_short(tmp_path)
+    spoil(tmp_path)
+    assert trained_epochs(job, monkeypatch) == [1, 2, 3, 4]
+    check_equal(folder_of(job), unbroken)
+
+
+def test_nothing_larger_than_allowed_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = after_short(tmp_path, most=100)
+    assert not (tmp_path / "states").exists()
+    assert trained_epochs(job, monkeypatch) == [1, 2, 3, 4]
+
+
+def test_a_shorter_one_does_not_go_on_from_a_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_trial(job_in(tmp_path, LONG), lambda _: None)
+    assert trained_epochs(job_in(tmp_path, SHORT), monkeypatch) == [1, 2]
