@@ -40,13 +40,15 @@ from search_spaces.sweep_checks import (
 )
 from search_spaces.tables import CustomTable, FileName, Table, custom_table_classes
 
+LONGEST_DESCRIPTION = 2000
+
 
 class Sweep(Settings):
     """A named set of trials with one purpose: the unit that is launched.
 
     Attributes:
         name: Name of its records, tables and report folder.
-        description: Its purpose, in a sentence or two.
+        description: Its purpose, in a sentence or two; without one, a file's docstring gives it.
         base: The training config that the arms change.
         plan: Which arms it has: a design, a search, or a user's plan.
         seeds: Seeds of every arm of a design; a search holds its seeds itself.
@@ -62,7 +64,7 @@ class Sweep(Settings):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     name: FileName
-    description: Annotated[str, StringConstraints(max_length=2000)] = ""
+    description: Annotated[str, StringConstraints(max_length=LONGEST_DESCRIPTION)] = ""
     base: TrainingConfig
     plan: SerializeAsAny[Plan]
     seeds: tuple[Seed, ...] = ()

@@ -1,7 +1,9 @@
 """The definition of a sweep: from a name, a file or an object to its manifest."""
 
+import ast
 import hashlib
 import json
+import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field, replace
@@ -25,9 +27,9 @@ from search_spaces.part_code import code_in_file
 from search_spaces.plans.base import Arm
 from search_spaces.plans.search import Search
 from search_spaces.plans.unbuildable import check_networks
-from search_spaces.sweep import Sweep
+from search_spaces.sweep import LONGEST_DESCRIPTION, Sweep
 from search_spaces.sweep_file import code_outside, sweep_from_file
-from search_spaces.sweep_source import is_file_name
+from search_spaces.sweep_source import is_file_name, syntax_tree
 from search_spaces.tables import EvaluationsTable
 from search_spaces.trial_key import trial_key, trial_keys
 from search_spaces.user_code import error_text, line_in_sweep_file
@@ -38,11 +40,12 @@ from sweeps.records.errors import BadInput
 from sweeps.records.manifest import VERDICT_RULE, Manifest, ManifestArm, ManifestCell
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.manifest_plan import ManifestSearch, Plain
-from sweeps.records.plain_text import large_batch_text
+from sweeps.records.plain_text import large_batch_text, shortened
 from sweeps.records.sweep_log import Decided, Declared
 
 _ONE_SPLIT: Mapping[int, int] = MappingProxyType({})
 _CHOICES = {"stopping", "stopping.kind"}
+_BLANK_LINES = re.compile(r"\n\s*\n")
 
 
 def manifest_arm(
@@ -392,10 +395,23 @@ def declared_sweep(launchable: Launchable | DeclaredSweep) -> DeclaredSweep:
             return DeclaredSweep(launchable, source, Path.cwd() / FILE if source else package)
         if isinstance(launchable, Path) or is_file_name(launchable) or "/" in launchable:
             path = _existing_file(Path(launchable))
-            return DeclaredSweep(*sweep_from_file(path), path.absolute())
+            sweep, source = sweep_from_file(path)
+            return DeclaredSweep(_with_question(sweep, source, path), source, path.absolute())
         return DeclaredSweep(named_sweep(launchable), None, package)
     except ValueError as error:
         raise BadInput(str(error)) from error
+
+
+def _with_question(sweep: Sweep, source: str, path: Path) -> Sweep:
+    """Return a sweep that says what it asks: where it does not, its file's docstring does.
+
+    Only the first paragraph of the docstring counts. Like any description it is in no key.
+    """
+    if sweep.description:
+        return sweep
+    docstring = ast.get_docstring(syntax_tree(source, path)) or ""
+    question = shortened(_BLANK_LINES.split(docstring, maxsplit=1)[0], LONGEST_DESCRIPTION)
+    return sweep.model_copy(update={"description": question})
 
 
 def _existing_file(path: Path) -> Path:

@@ -267,3 +267,46 @@ def test_multiply_adds_are_counted_where_evaluations_compare_arms() -> None:
 def test_multiply_adds_of_a_network_that_does_not_run_without_numbers_are_not_known() -> None:
     (arm,) = sweep({"mine": {"model.routing": Mine()}}, parts=(Mine,)).arms()
     assert manifest_arm(arm, counts_multiply_adds=True).num_multiply_adds is None
+
+
+DOCSTRING = "Does a loss\n  of    its own help?\n\n    What follows is no question.\n"
+
+
+def file_of(folder: Path, docstring: str, description: str = "") -> Path:
+    """Return the file of a sweep with a docstring, and with a description if it is given."""
+    declared = f"description={description!r}, " if description else ""
+    path = folder / "mine.py"
+    path.write_text(
+        f'"""{docstring}"""\n'
+        "from search_spaces import ListedArms, Sweep\n"
+        "from search_spaces.quickstart import SWEEP as QUICKSTART\n"
+        f"SWEEP = Sweep(name='mine', {declared}base=QUICKSTART.base, seeds=(0, 1),\n"
+        "    plan=ListedArms(baseline='base', arms={'base': {}, 'slow': "
+        "{'optimiser.learning_rate': 0.001}}))\n"
+    )
+    return path
+
+
+def test_the_first_paragraph_of_a_files_docstring_is_the_question(tmp_path: Path) -> None:
+    question = define(file_of(tmp_path, DOCSTRING), Changes(), ()).manifest.description
+    assert question == "Does a loss of its own help?"
+    declared = define(file_of(tmp_path, DOCSTRING, "Declared."), Changes(), ())
+    assert declared.manifest.description == "Declared."
+    assert define(file_of(tmp_path, ""), Changes(), ()).manifest.description == ""
+
+
+@pytest.mark.parametrize(
+    ("docstring", "question"),
+    [("Why? " * 1000, f"{('Why? ' * 400)[:1997].rstrip()}..."), ("\\ud800 \\x1b[31m", "� �[31m")],
+)
+def test_a_docstring_of_any_kind_gives_one_line_that_can_be_stored(
+    tmp_path: Path, docstring: str, question: str
+) -> None:
+    assert define(file_of(tmp_path, docstring), Changes(), ()).manifest.description == question
+
+
+def test_a_docstring_is_in_no_key(tmp_path: Path) -> None:
+    before = define(file_of(tmp_path, DOCSTRING), Changes(), ())
+    after = define(file_of(tmp_path, "Another question."), Changes(), ())
+    assert before.manifest.cells == after.manifest.cells
+    assert before.decided_by == after.decided_by
