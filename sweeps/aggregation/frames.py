@@ -19,6 +19,7 @@ from sweeps.aggregation.tables.trials_table import (
     trial_rows,
 )
 from sweeps.records.errors import BadInput
+from sweeps.records.labels import tags_text
 from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
 from sweeps.records.trial_record import EPOCH_METRICS, Json, Outcome, TrialRecord
 from sweeps.tracking.opening import open_to_read
@@ -86,6 +87,8 @@ Place = Mapping[str, Any]
 _TYPES = {
     "sweep": "str",
     "description": "str",
+    "tags": "str",
+    "note": "str",
     "kind": "str",
     "num_arms": "int64",
     "num_cells": "int64",
@@ -521,8 +524,9 @@ def sweeps(
 ) -> "pd.DataFrame":
     """Return a frame with one row a sweep of the store, by name.
 
-    Its columns: sweep, description, kind ("design" or "search"), numbers of arms, of cells, of
-    cells that there will be in the end, and of those whose trials are finished, diverged or failed;
+    Its columns: sweep, description, tags ("a, b"), note, kind ("design" or "search"), numbers of
+    arms, of cells, of cells that there will be in the end, and of those whose trials are finished,
+    diverged or failed;
     when the last trial ended (UTC), and of the best arm the mean of the metric that ranks, with
     its 95 % interval for new seeds and new images, as `best_configs` has it. A fraction of 0.02 is
     2 %.
@@ -569,6 +573,8 @@ def _row(
     return {
         "sweep": manifest.sweep,
         "description": manifest.description,
+        "tags": tags_text(manifest.tags),
+        "note": manifest.note,
         "kind": "search" if manifest.search else "design",
         "num_arms": len(manifest.arms),
         "num_cells": len(manifest.cells),

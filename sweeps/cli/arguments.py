@@ -38,6 +38,11 @@ def read_seeds(option: str, text: str | None) -> tuple[int, ...] | None:
     return tuple(seeds)
 
 
+def read_tags(tags: list[str] | None) -> tuple[str, ...] | None:
+    """Return the tags that were given; an empty one alone means none, no option no change."""
+    return None if not tags else () if tags == [""] else tuple(tags)
+
+
 def read_settings(assignments: list[str] | None) -> dict[str, Any]:
     """Return path -> value of `path=value` words. A value is JSON, or else a text.
 

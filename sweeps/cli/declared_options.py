@@ -11,7 +11,13 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from sweeps.cli.arguments import read_duration, read_gpus, read_seeds, read_settings
+from sweeps.cli.arguments import (
+    read_duration,
+    read_gpus,
+    read_seeds,
+    read_settings,
+    read_tags,
+)
 from sweeps.cli.completion import launched_sweeps
 from sweeps.cli.options import STORAGE_VARIABLE, TRACKING_VARIABLE, name_of
 from sweeps.execution.launch_options import LaunchOptions
@@ -47,6 +53,10 @@ SYNTAX: Mapping[str, OptionSyntax] = {
         annotation=list[str] | None,
         read=lambda _, texts: read_settings(texts),
     ),
+    "tags": OptionSyntax(
+        "--tag", metavar="TEXT", annotation=list[str] | None, read=lambda _, tags: read_tags(tags)
+    ),
+    "note": OptionSyntax(metavar="TEXT", annotation=str | None),
     "time_limit_seconds": OptionSyntax("--time-limit", annotation=str | None, read=read_duration),
     "gradient_checkpointing": OptionSyntax("--gradient-checkpointing"),
     "gpus_per_trial": OptionSyntax(
@@ -96,6 +106,8 @@ def launch_arguments(options: Mapping[str, Any]) -> list[str]:
         flag = _flag(name)
         if name == "settings":
             arguments += [f"{flag}={path}={json.dumps(setting)}" for path, setting in value.items()]
+        elif name == "tags":
+            arguments += [f"{flag}={tag}" for tag in value or ("",)]
         elif isinstance(value, tuple):
             arguments.append(f"{flag}={','.join(map(str, value))}")
         elif name == "time_limit_seconds":
@@ -118,7 +130,7 @@ def _flag(name: str) -> str:
 def _named_as_typed(error: BadInput, options: Collection[str]) -> BadInput:
     """Return an error that names an option as the command line does, and not as Python."""
     name, _, rest = str(error).partition(" ")
-    is_of_python = type(error) is BadInput and name in options and "_" in name
+    is_of_python = type(error) is BadInput and name in options and _flag(name) != f"--{name}"
     return BadInput(f"{_flag(name)} {rest}") if is_of_python else error
 
 

@@ -20,6 +20,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from capsmodel.spelling import unknown
 from sweeps.execution.plan.changes import Changes
 from sweeps.records.errors import BadInput
+from sweeps.records.plain_text import shortened
 from sweeps.storage.locations import resolve_storage
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ AUTO_IS_LOCAL = (
 SMALL_STATE_BYTES = 20 * 10**6
 """The largest state of a trial that is kept unless a launch says otherwise."""
 _LARGEST_SHARE = 1000
+_LONGEST_INPUT = 100  # that an error repeats
 _LONGEST_SECONDS = 10_000_000_000  # about as long as a timer of the system may run
 
 
@@ -244,7 +246,8 @@ def options_of(arguments: Mapping[str, Any]) -> LaunchOptions:
         if name not in LaunchOptions.model_fields:
             raise BadInput(unknown("option", name, LaunchOptions.model_fields)) from error
         requirement = allowed(LaunchOptions.model_fields[name])
+        given = shortened(repr(detail["input"]), _LONGEST_INPUT)
         if detail["type"] == "value_error":
             requirement = str(detail["msg"]).removeprefix("Value error, ")
-            raise BadInput(f"{name} is {detail['input']!r}, but {requirement}.") from error
-        raise BadInput(f"{name} must be {requirement}, got {detail['input']!r}.") from error
+            raise BadInput(f"{name} is {given}, but {requirement}.") from error
+        raise BadInput(f"{name} must be {requirement}, got {given}.") from error

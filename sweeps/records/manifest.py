@@ -27,6 +27,7 @@ from sweeps.records.bounds import (
     Whole,
 )
 from sweeps.records.errors import BadInput
+from sweeps.records.labels import RecordedNote, RecordedTags
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.manifest_plan import (
     Line,
@@ -127,6 +128,8 @@ class Manifest(_Frozen):
             more by its own as well: one of more than 2 times the others' variance, now 1.8 times.
         not_covered: Lines of the user's code that may change a result without changing a trial key,
             each with the reason.
+        tags: What the last launch that gave any calls it by.
+        note: What the last launch that gave one says of it.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -150,6 +153,8 @@ class Manifest(_Frozen):
     splits: Annotated[dict[Whole, Count], Field(max_length=100_000)] = later({})
     verdict_rule: VerdictRule = later("own seeds")
     not_covered: Annotated[tuple[Line, ...], Field(max_length=10_000)] = later(())
+    tags: RecordedTags = later(())
+    note: RecordedNote = later("")
 
     @model_validator(mode="after")
     def _arms_are_told_apart(self) -> Self:

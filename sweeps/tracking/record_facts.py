@@ -42,6 +42,8 @@ TAG_NUM_IMAGES = "capsweep.num_images"  # JSON object: split -> number of its im
 TAG_DATA_NOTES = "capsweep.data_notes"  # JSON list of sentences
 TAG_EVALUATED = "capsweep.evaluated"  # of a trial: the evaluation that it was noted last
 TAG_LOG_HASH = "capsweep.log_sha256"
+TAG_TAGS = "capsweep.tags"  # of a sweep, for browsing: its manifest has them
+TAG_NOTE = "capsweep.note"  # likewise
 
 _SENTENCES = TypeAdapter(tuple[str, ...])
 _COUNTS = TypeAdapter(dict[str, int])

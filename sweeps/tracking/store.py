@@ -7,6 +7,7 @@ passed to the recorder and to readers needs no more than these protocols.
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from capsmodel.metrics import EpochMetrics
@@ -15,6 +16,8 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.sweep_log import Entry
 from sweeps.records.trial_record import Json, Outcome, TrialRecord
 from sweeps.tracking.sweep_summary import SweepSummary
+
+NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 
 class TrialRef(NamedTuple):
@@ -312,8 +315,16 @@ class RecordWriter(ReportPublisher, Protocol):
         """Return a sweep's own record."""
         ...
 
-    def open_sweep(self, sweep: str, description: str) -> str:
-        """Find or create a sweep's own record and return its id."""
+    def open_sweep(
+        self, sweep: str, description: str, labels: Mapping[str, str] = NO_LABELS
+    ) -> str:
+        """Find or create a sweep's own record and return its id.
+
+        Args:
+            sweep: Its name.
+            description: What it asks, for people.
+            labels: Facts for people, which replace those that the record has.
+        """
         ...
 
     def set_sweep_log(self, sweep_id: str, text: str) -> None:

@@ -3,9 +3,10 @@
 import hashlib
 from collections.abc import Mapping
 
+from sweeps.records.labels import tags_text
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import ARTIFACT_SWEEP_LOG, sweep_log_artifact
-from sweeps.tracking.record_facts import TAG_LOG_HASH
+from sweeps.tracking.record_facts import TAG_LOG_HASH, TAG_NOTE, TAG_TAGS
 from sweeps.tracking.store import RecordWriter
 
 
@@ -17,7 +18,8 @@ def publish_log(writer: RecordWriter, manifest: Manifest, log: bytes) -> str:
         manifest: The sweep's manifest.
         log: The lines with its definition and decisions.
     """
-    sweep_id = writer.open_sweep(manifest.sweep, manifest.description)
+    labels = {TAG_TAGS: tags_text(manifest.tags), TAG_NOTE: manifest.note}
+    sweep_id = writer.open_sweep(manifest.sweep, manifest.description, labels)
     writer.set_sweep_log(sweep_id, log.decode())
     writer.settle_sweep(sweep_id, None)
     return sweep_id

@@ -42,7 +42,7 @@ from sweeps.tracking.record_facts import (
     TAG_SWEEP,
     TAG_TRIAL_KEY,
 )
-from sweeps.tracking.store import FreedWeights, RecordStore, SweepRef, TrialRef
+from sweeps.tracking.store import NO_LABELS, FreedWeights, RecordStore, SweepRef, TrialRef
 from sweeps.tracking.sweep_logs import log_digest, log_name
 from sweeps.tracking.sweep_summary import SweepSummary
 from tests.sweeps.execution.examples import final, manifest, reported, spec, start
@@ -259,7 +259,10 @@ class LinesStore:
         )
         return SweepRef(folded.record_id, folded.facts[IS_RUNNING] == "True") if folded else None
 
-    def open_sweep(self, sweep: str, description: str) -> str:
+    def open_sweep(
+        self, sweep: str, description: str, labels: Mapping[str, str] = NO_LABELS
+    ) -> str:
+        del labels
         if ref := self.find_sweep(sweep):
             return ref.record_id
         facts = record_facts.facts_of_sweep(sweep) | {IS_RUNNING: "True", "lines.is": description}

@@ -83,8 +83,8 @@ class Provenance:
         departures: What its launch changed of it as declared, in a sentence, usually "".
         trial_keys: Trial keys of its cells, each once, in the manifest's order.
         num_records: How many of these have a record.
-        data: Alarms about splits, how many images each has, what is unusual in them, and which
-            code no trial key covers, a sentence each.
+        data: Alarms about splits, how many images each has, what is unusual in them, which code no
+            trial key covers, and the sweep's tags and note, a sentence each.
         digest: SHA-256 of all that the results were made from: manifest, records, curves and
             predictions.
     """

@@ -20,6 +20,7 @@ from sweeps.aggregation.tables.cost_table import cost_table, mixtures
 from sweeps.aggregation.tables.kinds import headlines, left_out, make
 from sweeps.aggregation.tables.trials_table import trials_table
 from sweeps.records.errors import BadInput
+from sweeps.records.labels import label_sentences
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import not_covered_text
 from sweeps.records.trial_record import SLUG, SLUG_WORDS, TrialRecord
@@ -94,7 +95,12 @@ def _alarms_about_splits(results: Results) -> tuple[str, ...]:
 def _notes_of_all_tables(results: Results) -> tuple[str, ...]:
     search = results.manifest.search
     cut = (search.cut_note,) if search and search.cut_note else ()
-    return (*data_sentences(results.arms), *cut, *not_covered_text(results.manifest.not_covered))
+    return (
+        *data_sentences(results.arms),
+        *cut,
+        *not_covered_text(results.manifest.not_covered),
+        *label_sentences(results.manifest.tags, results.manifest.note),
+    )
 
 
 def check_names(manifest: Manifest) -> None:
@@ -142,7 +148,7 @@ def provenance(
         manifest: The sweep's manifest.
         records: Records by trial key.
         digest: Digest of all inputs.
-        data: Alarms about splits, how many images there are, and what no trial key covers.
+        data: Alarms about splits, how many images there are, what no trial key covers, and labels.
     """
     keys = tuple(dict.fromkeys(cell.trial_key for cell in manifest.cells))
     return Provenance(

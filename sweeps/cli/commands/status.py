@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from capsmodel.spelling import unknown
 from sweeps.cli.completion import launched_sweeps
 from sweeps.cli.json_output import JsonOption, print_json
 from sweeps.cli.options import StorageOption, TrackingOption, launched_name
 from sweeps.cli.terminal import console, plain, say, table_of
 from sweeps.cli.verbosity import is_quiet
+from sweeps.records.errors import BadInput
+from sweeps.records.labels import label_sentences, tags_text
 from sweeps.remote.submissions import submitted_only
 
 if TYPE_CHECKING:
@@ -38,20 +41,29 @@ _Launched = Annotated[
 ]
 
 
+_Tag = Annotated[
+    str | None, typer.Option("--tag", metavar="TEXT", help="List only sweeps with this tag.")
+]
+
+
 def status(
     name: _Launched = None,
+    *,
+    tag: _Tag = None,
     as_json: JsonOption = False,
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Show a sweep's progress, arm by arm; without a name, list all launched sweeps."""
+    if name is not None and tag is not None:
+        raise BadInput("--tag chooses sweeps of the list: leave it out, or the name.")
     if name is None:
-        if not as_json and (there := submitted_only(storage, tracking_uri)):
+        if tag is None and not as_json and (there := submitted_only(storage, tracking_uri)):
             _print_submitted(there)
             return
         from sweeps.execution.survey.listing import listed_sweeps
 
-        listed = listed_sweeps(tracking_uri, storage)
+        listed = _with_tag(listed_sweeps(tracking_uri, storage), tag)
         if as_json:
             from sweeps.cli.answers import ListedSweepAnswer, SweepsAnswer
 
@@ -90,6 +102,18 @@ def _answer(status: "SweepStatus") -> "StatusAnswer":
     )
 
 
+def _with_tag(listed: "Sequence[ListedSweep]", tag: str | None) -> "Sequence[ListedSweep]":
+    """Return the sweeps that have a tag, all if none is given.
+
+    Raises:
+        BadInput: If none has it.
+    """
+    chosen = [sweep for sweep in listed if tag is None or tag in sweep.tags]
+    if tag is not None and not chosen:
+        raise BadInput(unknown("tag", tag, sorted({tag for each in listed for tag in each.tags})))
+    return chosen
+
+
 def _print_list(listed: "Sequence[ListedSweep]") -> None:
     """Print one line for each sweep, then why some cannot be read."""
     from sweeps.storage.disk_room import size_text
@@ -99,14 +123,18 @@ def _print_list(listed: "Sequence[ListedSweep]") -> None:
         out.print("No sweep was launched yet.")
         return
     has_failed = any(sweep.num_failed for sweep in listed)
-    headings = ["sweep", "state", "cells", *["failed"] * has_failed, "size", "last update"]
-    giving = ("size", "last update", "failed")
-    table = table_of(*headings, numbers=len(headings) - 2, giving=giving)
+    has_tags = any(sweep.tags for sweep in listed)
+    headings = ["sweep", *["tags"] * has_tags, "state", "cells", *["failed"] * has_failed]
+    headings += ["size", "last update"]
+    giving = ("size", "last update", "failed", "tags")
+    table = table_of(*headings, numbers=len(headings) - 2 - has_tags, giving=giving)
     for sweep in listed:
         failed = [str(sweep.num_failed or "")] * has_failed
         size = "-" if sweep.num_bytes is None else size_text(sweep.num_bytes)
         cells = f"{sweep.num_filled:,} of {sweep.num_cells:,}" if sweep.num_cells else "-"
-        table.add_row(plain(sweep.sweep), sweep.state, cells, *failed, size, ago(sweep.last_at))
+        tags = [plain(tags_text(sweep.tags))] * has_tags
+        name = plain(sweep.sweep)
+        table.add_row(name, *tags, sweep.state, cells, *failed, size, ago(sweep.last_at))
     out.print(table)
     for sweep in listed:
         if sweep.complaint:
@@ -179,8 +207,10 @@ def _print_status(status: "SweepStatus") -> None:
 
 
 def _print_cells(status: "SweepStatus") -> None:
-    """Print which cells wait or run, and why others did not finish."""
+    """Print tags and note, which cells wait or run, and why others did not finish."""
     out = console()
+    for sentence in label_sentences(status.tags, status.note):
+        say(sentence)
     waiting = Counter(cell.epoch for cell in status.cells if cell.state == "waiting")
     for epoch, count in sorted(waiting.items()):
         out.print(f"waiting to be promoted or stopped: {count} at epoch {epoch}")

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sweeps.records.labels import Note, Tags
+
 if TYPE_CHECKING:
     Seeds = Sequence[int]  # what a tuple is made of
 else:
@@ -17,6 +19,8 @@ class Changes(BaseModel):
     The options of the command line are made of these fields and their descriptions.
 
     Attributes:
+        tags: In place of the sweep's.
+        note: Likewise.
         settings: Path -> value, applied to the base before the arms are built.
     """
 
@@ -34,6 +38,13 @@ class Changes(BaseModel):
         default=None,
         description="Epochs of a full training: stopping.epochs, or stopping.max_epochs if a "
         "training ends at a target.",
+    )
+    tags: Tags | None = Field(
+        default=None,
+        description="Tag of the sweep, for status, report and MLflow; repeatable ['': none].",
+    )
+    note: Note | None = Field(
+        default=None, description="Note on the sweep, for status, report and MLflow ['': none]."
     )
     settings: Mapping[str, Any] | None = Field(
         default=None, description="Change a setting of every arm."

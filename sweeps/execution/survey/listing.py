@@ -37,6 +37,8 @@ class ListedSweep:
             them too; None if none of them lie there.
         last_at: Time of its last event, seconds since 1970; None if unknown.
         complaint: Why it cannot be read, "" if it can.
+        tags: Its tags.
+        note: Its note, "" for none.
     """
 
     sweep: str
@@ -47,6 +49,8 @@ class ListedSweep:
     num_bytes: int | None = None
     last_at: float | None = None
     complaint: str = ""
+    tags: tuple[str, ...] = ()
+    note: str = ""
 
 
 def listed_sweeps(
@@ -109,6 +113,8 @@ def _listed(
         num_failed=num_failed,
         num_bytes=_num_bytes(place, keys, recorded),
         last_at=max((time for time in times if time), default=None),
+        tags=manifest.tags,
+        note=manifest.note,
     )
 
 

@@ -45,6 +45,8 @@ class SweepStatus:
         ending: Why a search ended before all proposals were made, "" if it did not.
         is_running: Whether a process runs it now from this storage folder.
         num_deleted: Cells whose record was deleted in the tracking store.
+        tags: Its tags.
+        note: Its note, "" for none.
     """
 
     sweep: str
@@ -57,6 +59,8 @@ class SweepStatus:
     ending: str = ""
     is_running: bool = False
     num_deleted: int = 0
+    tags: tuple[str, ...] = ()
+    note: str = ""
 
     def __repr__(self) -> str:
         counts = (f"{count} {state}" for state, count in self.counts().most_common())
@@ -132,6 +136,8 @@ def sweep_status(
         ending=manifest.search.ending if manifest.search else "",
         is_running=is_running,
         num_deleted=len(store.deleted(key for key in outcomes if key not in records)),
+        tags=manifest.tags,
+        note=manifest.note,
     )
 
 

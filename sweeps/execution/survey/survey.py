@@ -19,6 +19,7 @@ from sweeps.execution.plan.definition import (
     define,
 )
 from sweeps.execution.plan.growing_definition import resumed
+from sweeps.execution.plan.labels import with_labels
 from sweeps.execution.plan.preregistration import (
     added_before,
     check_margin,
@@ -329,7 +330,7 @@ def declared_definition(
     """
     seeds, search = (current.seeds, current.search) if current else ((), None)
     definition = with_first_rule(define(declared, options, seeds, search), current)
-    return with_planned_seeds(definition, current)
+    return with_labels(with_planned_seeds(definition, current), options, current)
 
 
 def survey_of(

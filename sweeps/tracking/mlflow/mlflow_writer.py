@@ -39,9 +39,16 @@ from sweeps.tracking.mlflow.experiment import (
     find_or_create_experiment,
 )
 from sweeps.tracking.mlflow.runs import EXPERIMENT, RUN_STATUS, runs_that, sweep_status, tags_of
-from sweeps.tracking.mlflow.tags import commit_tags, member_tag, run_tags, sweep_note, who_tags
+from sweeps.tracking.mlflow.tags import (
+    changed_labels,
+    commit_tags,
+    member_tag,
+    run_tags,
+    sweep_note,
+    who_tags,
+)
 from sweeps.tracking.proxies import address_and_proxy
-from sweeps.tracking.store import FreedWeights, SweepRef, TrialRef
+from sweeps.tracking.store import NO_LABELS, FreedWeights, SweepRef, TrialRef
 from sweeps.tracking.sweep_logs import log_digest
 from sweeps.tracking.sweep_summary import SweepSummary
 
@@ -118,11 +125,16 @@ class MlflowWriter:
         return SweepRef(run.info.run_id, run.info.status == "RUNNING") if run else None
 
     @with_our_errors
-    def open_sweep(self, sweep: str, description: str) -> str:
+    def open_sweep(
+        self, sweep: str, description: str, labels: Mapping[str, str] = NO_LABELS
+    ) -> str:
         """Find or create a sweep's parent run and return its id."""
         if run := self._sweep_run(sweep):
+            if changed := changed_labels(run, labels):
+                self.client.log_batch(run.info.run_id, tags=changed, synchronous=True)
             return run.info.run_id
         tags = facts.facts_of_sweep(sweep) | who_tags()
+        tags |= {name: text for name, text in labels.items() if text}
         tags |= {MLFLOW_RUN_NAME: sweep, MLFLOW_RUN_NOTE: sweep_note(sweep, description)}
         run = create_once(
             lambda: self.client.create_run(self.experiment_id, tags=tags),

@@ -22,6 +22,12 @@ def changed_tags(run: Run, tags: Mapping[str, str]) -> list[RunTag]:
     return [tag for tag in run_tags(tags) if current.get(tag.key) != tag.value]
 
 
+def changed_labels(run: Run, labels: Mapping[str, str]) -> list[RunTag]:
+    """Return the labels that a run does not have as they are; one that it lacks is like ""."""
+    current = tags_of(run)
+    return run_tags({n: text for n, text in labels.items() if current.get(n, "") != text})
+
+
 _DIRTY = "-dirty"
 _MEMBER = "capsweep.sweep."
 

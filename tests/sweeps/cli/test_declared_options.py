@@ -100,11 +100,15 @@ def test_options_are_written_as_arguments_that_read_as_the_same_options() -> Non
         "gpus_per_trial": 0.25,
         "gradient_checkpointing": True,
         "epochs": 3,
+        "tags": ("for the talk", "-x"),
+        "note": "It's slow.\nWhy?",
     }
     program = typer.Typer()
     program.command()(command)
     CliRunner().invoke(program, launch_arguments(launch_options), catch_exceptions=False)
-    (options,) = received
+    CliRunner().invoke(program, launch_arguments({"tags": ()}), catch_exceptions=False)
+    options, without_tags = received
+    assert without_tags["tags"] == ()
     assert {
         name: value for name, value in options.items() if name in launch_options
     } == launch_options

@@ -93,6 +93,23 @@ def test_the_size_is_that_of_the_files(shell: Shell) -> None:
     assert 9_000_000 < (larger.num_bytes or 0) - listed.num_bytes <= 10_000_000
 
 
+def test_tags_and_note_are_shown_and_a_tag_chooses_sweeps(shell: Shell) -> None:
+    storage = unpacked(shell, "finished_design")
+    store = open_store(None, storage)
+    labels = {"tags": ("the [talk]", "b"), "note": "Slow.\n\x1b[31mRed"}
+    labelled = store.manifest("small_design").model_copy(update=labels)
+    publish_manifest(store.writer(), labelled)
+    assert re.search(r"small_design +the \[talk\], b +complete", shell("status").out)
+    assert "small_design" in shell("status", "--tag", "b").out
+    (answer,) = json.loads(shell("status", "--json", "--tag", "b").out)["sweeps"]
+    assert (answer["tags"], answer["note"]) == (["the [talk]", "b"], "Slow.\n\x1b[31mRed")
+    shown = shell("status", "small_design").out
+    assert "Tags: the [talk], b.\nNote: Slow. \ufffd[31mRed\n" in shown
+    refused = shell("status", "--tag", "c")
+    assert (refused.code, refused.err) == (2, "capsweep: Unknown tag 'c'. Known: b, the [talk].\n")
+    assert shell("status", "small_design", "--tag", "b").code == 2
+
+
 def test_one_that_is_run_is_said_to_be(shell: Shell) -> None:
     storage = interrupted_design(shell)
     with FileLock(Folder(storage, "journals"), "small_design.lock") as lock:

@@ -36,6 +36,7 @@ from sweeps.records.trial_record import (
 from sweeps.storage.folder import read_named_file
 from sweeps.tracking import record_facts as facts
 from sweeps.tracking.store import (
+    NO_LABELS,
     FreedWeights,
     RecordWriter,
     ReportPublisher,
@@ -325,9 +326,11 @@ class MemoryWriter:
             run = self._backend.sweep(sweep)
             return SweepRef(run.record_id, run.is_running) if run else None
 
-    def open_sweep(self, sweep: str, description: str) -> str:
+    def open_sweep(
+        self, sweep: str, description: str, labels: Mapping[str, str] = NO_LABELS
+    ) -> str:
         """Find or create a sweep's own record and return its id."""
-        del description  # which people read elsewhere
+        del description, labels  # which people read elsewhere
         with self._backend.locked():
             run = self._backend.sweep(sweep) or self._backend.add(facts.facts_of_sweep(sweep))
             return run.record_id

@@ -345,10 +345,10 @@ def test_every_filter_that_the_page_of_documentation_names_can_be_asked(sweep: S
     page = (Path(__file__).parents[4] / "docs" / "dashboard.md").read_text(encoding="utf-8")
     lines = [line.strip() for line in page.splitlines() if line.startswith("    ")]
     filters = [line.split("  ")[0] for line in lines if line.startswith(("tags.", "params."))]
-    assert len(filters) == 5
+    assert len(filters) == 6
     for condition in filters:
         sweep.writer.client.search_runs([sweep.writer.experiment_id], condition)
-    (of_sweep,) = [condition for condition in filters if "LIKE" in condition]
+    (of_sweep,) = [condition for condition in filters if "sweep.quickstart` LIKE" in condition]
     trials = sweep.runs("trial", of_sweep.replace("quickstart", "known"))
     assert len(trials) == 4
 

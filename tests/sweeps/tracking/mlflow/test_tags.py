@@ -12,7 +12,8 @@ from sweeps.tracking.mlflow.tags import (
     sweep_note,
     who_tags,
 )
-from tests.sweeps.execution.examples import spec
+from tests.sweeps.execution.examples import manifest, spec
+from tests.sweeps.published import publish_manifest
 
 
 def test_a_new_run_says_who_made_it_and_from_which_commit(
@@ -59,3 +60,21 @@ def test_a_note_that_a_person_wrote_is_told_from_one_of_ours() -> None:
     assert is_written_by_capsweep(sweep_note("example", "another question"), "example")
     assert not is_written_by_capsweep("Which?", "example")
     assert not is_written_by_capsweep(sweep_note("example", "Which?") + " And why?", "example")
+
+
+def test_labels_of_a_sweep_are_tags_that_its_last_launch_decides(mlflow_store: MlflowStore) -> None:
+    writer = mlflow_store.writer()
+    assert isinstance(writer, MlflowWriter)
+    for labels in ({"tags": ("a", "b"), "note": "Why."}, {"note": "How."}, {}):
+        sweep_id = publish_manifest(writer, manifest().model_copy(update=labels))
+        tags = writer.client.get_run(sweep_id).data.tags
+        assert tags.get("capsweep.tags", "") == ", ".join(labels.get("tags", ()))
+        assert tags.get("capsweep.note", "") == labels.get("note", "")
+
+
+def test_a_sweep_without_labels_has_no_tags_of_them(mlflow_store: MlflowStore) -> None:
+    writer = mlflow_store.writer()
+    assert isinstance(writer, MlflowWriter)
+    for _ in range(2):
+        sweep_id = publish_manifest(writer, manifest())
+    assert not {"capsweep.tags", "capsweep.note"} & {*writer.client.get_run(sweep_id).data.tags}
