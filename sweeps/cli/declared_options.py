@@ -72,6 +72,7 @@ SYNTAX: Mapping[str, OptionSyntax] = {
     "retrain": OptionSyntax("--retrain"),
     "replace": OptionSyntax("--replace"),
     "reports": OptionSyntax(metavar="FOLDER", annotation=str),
+    "notify": OptionSyntax(metavar="COMMAND"),
     "storage": OptionSyntax(envvar=STORAGE_VARIABLE),
     "tracking_uri": OptionSyntax(envvar=TRACKING_VARIABLE),
 }
@@ -82,6 +83,7 @@ ONLY_RUN = frozenset(
         "evaluations_only",
         "gradient_checkpointing",
         "keep_weights",
+        "notify",
         "replace",
         "reports",
     }

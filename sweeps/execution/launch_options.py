@@ -54,6 +54,8 @@ class LaunchOptions(Changes):
         time_limit_seconds: Ends the launch after this time, as Ctrl-C does.
         budget_epochs: Ends it too, but running trials train to their end.
         reports: The folder in which reports/<sweep>/ is written.
+        notify: A command that is split as a shell does and run without one, on the machine of the
+            launch. It is stored nowhere.
     """
 
     cpus_per_trial: Annotated[int, Field(ge=1)] = Field(
@@ -120,6 +122,11 @@ class LaunchOptions(Changes):
     )
     reports: str | Path = Field(
         default="reports", description="Folder in which the sweep's report gets its own folder."
+    )
+    notify: str | None = Field(
+        default=None,
+        repr=False,  # it may hold a token
+        description="Command to run once at the end, with a line of JSON on its standard input.",
     )
 
     @field_validator("gpus_per_trial")

@@ -5,6 +5,8 @@ import shlex
 import sys
 from pathlib import Path
 
+from sweeps.records.notify_command import without_notify
+
 RESUME_VARIABLE = "CAPSWEEP_RESUME_COMMAND"
 """Names the command that submits a sweep again, in the environment of its launch."""
 _PROGRAM = "capsweep"
@@ -16,8 +18,8 @@ def command_arguments() -> tuple[str, ...]:
     For a submitted sweep they submit it again. There are none where Python code launches it.
     """
     if submitting := os.environ.get(RESUME_VARIABLE):
-        return tuple(shlex.split(submitting)[1:])
+        return without_notify(shlex.split(submitting)[1:])
     program, *arguments = sys.argv
     if Path(program).name != _PROGRAM or "run" not in arguments:
         return ()
-    return tuple(arguments[arguments.index("run") :])
+    return without_notify(arguments[arguments.index("run") :])

@@ -1,8 +1,10 @@
 """Two different sweeps at once over one storage, and the same one twice."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,7 @@ from tests.waiting import PATIENCE_SECONDS
 pytestmark = pytest.mark.slow
 
 NUM_EPOCHS = 5
+TOKEN = "s3cr3t-t0k3n"
 _OPEN = """\
 import sys, time
 from pathlib import Path
@@ -40,10 +43,14 @@ def test_two_sweeps_share_a_storage_and_their_trials_and_a_third_start_is_refuse
     alike = {"epochs": NUM_EPOCHS, "seconds": 0.3, "gate": str(gate)}
     first = write_sweep(tmp_path / "first.py", **alike)
     second = write_sweep(tmp_path / "second.py", arms=more, **alike)
-    both = [terminal.start("run", str(file)) for file in (first, second)]
+    notify = ("--notify", f"sh -c 'cat >> {tmp_path}/$1' {TOKEN}")
+    both = [
+        terminal.start("run", str(file), *notify[:1], f"{notify[1]} {file.stem}")
+        for file in (first, second)
+    ]
 
     both[0].wait_until(lambda: is_locked(Folder(storage, "journals"), "first.lock"))
-    refused = terminal.run("run", str(first))
+    refused = terminal.run("run", str(first), *notify[:1], f"{notify[1]} first")
     gate.unlink()
     assert refused.code == 2, refused.explained()
     assert "being run already" in refused.errors
@@ -58,6 +65,44 @@ def test_two_sweeps_share_a_storage_and_their_trials_and_a_third_start_is_refuse
         rows = (terminal.folder / "reports" / name / "trials.csv").read_text().splitlines()[1:]
         assert len(rows) == num_rows
         assert all("finished" in row for row in rows), rows
+        assert told(tmp_path / name)["outcome"] == "complete"
+    expect_words_of_a_failed_launch_and_none_of_a_killed_one(tmp_path, terminal, notify[1])
+
+
+def expect_words_of_a_failed_launch_and_none_of_a_killed_one(
+    tmp_path: Path, terminal: Terminal, command: str
+) -> None:
+    """Run two launches at once, of which one trains a failing arm and the other is killed."""
+    gate = tmp_path / "gate"
+    gate.touch()
+    loss = {"loss": {"kind": "troubled", "trouble": "raise", "marker": str(tmp_path / "none")}}
+    arms: dict[str, dict[str, object]] = {"good": {"model.routing": "uniform"}, "raises": loss}
+    failing = write_sweep(tmp_path / "failing.py", arms=arms, seeds=(7,))
+    killed = write_sweep(tmp_path / "killed.py", seeds=(8,), gate=str(gate))
+    options = ("--engine", "inline", "--notify")
+    doomed = terminal.start("run", str(killed), *options, f"{command} killed")
+    ended = terminal.run("run", str(failing), *options, f"{command} failing")
+    assert ended.code == 3, ended.explained()
+    message = told(tmp_path / "failing")
+    assert (message["outcome"], message["num_filled"], message["num_failed"]) == ("failed", 1, 1)
+    assert Path(message["report"]).is_file()
+    assert TOKEN in ended.output, "the command that resumes is as it was typed"
+
+    doomed.wait_until(lambda: is_locked(Folder(terminal.storage, "journals"), "killed.lock"))
+    doomed.wait_until((terminal.storage / "journals" / "killed.jsonl").exists)
+    doomed.kill_all()
+    status = terminal.run("status", "killed").output
+    assert "The last launch was killed." in status
+    assert "--notify" not in status
+    assert not (tmp_path / "killed").exists()
+    files = [path for path in terminal.storage.rglob("*") if path.is_file()]
+    assert [path for path in files if TOKEN.encode() in path.read_bytes()] == []
+
+
+def told(file: Path) -> dict[str, Any]:
+    """Return what the command of the end was told: one line, once."""
+    (line,) = file.read_text().splitlines()
+    return json.loads(line)
 
 
 def test_processes_that_open_a_new_store_at_once_all_find_it_whole(tmp_path: Path) -> None:

@@ -150,6 +150,12 @@ class Report:
         return tuple(dict.fromkeys(table.lead for table in (*tables[:1], *evaluated)))
 
     @property
+    def headline(self) -> str:
+        """The first answer, or what the sweep asks, or that there is none."""
+        no_answer = self.provenance.description or "There is no table with an answer in it."
+        return next(iter(self.answers), no_answer)
+
+    @property
     def html(self) -> str:
         """Return it for a notebook: the tables that a terminal shows, and the files."""
         tables = (table.html for table in self.shown or (self.table,))

@@ -30,6 +30,7 @@ from sweeps.cli.options import SweepArgument
 from sweeps.cli.terminal import say
 from sweeps.cli.verbosity import is_quiet
 from sweeps.records.errors import BadInput
+from sweeps.records.notify_command import without_notify, words_of
 
 if TYPE_CHECKING:
     from sweeps.execution.launch_options import LaunchOptions
@@ -109,18 +110,18 @@ def submit(
 ) -> None:
     """Run a sweep on a cluster; repeated, follow it, or train what is missing."""
     from sweeps.cli.remote_sweeps import follow_to_end
-    from sweeps.execution.launch_options import options_of
     from sweeps.remote.submit import sendable
     from sweeps.remote.submit import submit as submit_sweep
 
     job = {name: options[name] for name in job_fields()}
     options = {name: value for name, value in options.items() if name not in job}
-    launch = options_of(options)
+    launch = _checked(options)
     place = {"on": on, "address": address, "namespace": namespace}
     head = _head(launch, to=to, place=place, job=job, sbatch=sbatch or ())
     where, last = _where(head)
     sent, arguments = sendable(sweep), tuple(launch_arguments(options))
-    again = resume_command(["submit", str(sent.file or sweep), *where, *arguments, *last])
+    words = ["submit", str(sent.file or sweep), *where, *without_notify(arguments), *last]
+    again = resume_command(words)
     _follow_what_runs(head, again, arguments)
     plan = _plan(head, sent, options, launch)
     _end_if_done(head, plan, launch)
@@ -134,6 +135,20 @@ def submit(
     _print_submitted(submission, head.link.name, is_new=is_new)
     if is_followed or not is_new:
         raise typer.Exit(follow_to_end(head, submission))
+
+
+def _checked(options: Mapping[str, Any]) -> "LaunchOptions":
+    """Return the options of a launch; whether there is its command's program is known there.
+
+    Raises:
+        BadInput: If one is not valid.
+    """
+    from sweeps.execution.launch_options import options_of
+
+    launch = options_of(options)
+    if launch.notify is not None:
+        words_of(launch.notify)
+    return launch
 
 
 def _head(

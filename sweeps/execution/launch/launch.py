@@ -13,6 +13,7 @@ from sweeps.execution.engine.cards import cards_here
 from sweeps.execution.engine.policies import BY_DEFAULT, Policies
 from sweeps.execution.interruption import in_main_thread, interruptible
 from sweeps.execution.launch.evaluating.stage import record_made
+from sweeps.execution.launch.notification import notified
 from sweeps.execution.launch.own_parts import try_own_parts
 from sweeps.execution.launch.progress import Progress
 from sweeps.execution.launch.result import SweepResult
@@ -36,6 +37,7 @@ from sweeps.execution.view.disk_watch import bytes_wanted, full_disk
 from sweeps.execution.view.live_view import print_line
 from sweeps.records.errors import BadInput, StoreUnreachable, SweepError
 from sweeps.records.expected_cells import expected_cells_text
+from sweeps.records.notify_command import check_command
 from sweeps.records.plain_text import image_counts_text, one_line
 from sweeps.storage.disk_room import retry_when_full
 from sweeps.tracking.addresses import public, sqlite_path
@@ -80,6 +82,8 @@ def check_options(options: LaunchOptions) -> None:
         )
     if options.evaluations_only and options.retrain:
         raise BadInput("--retrain trains, and --evaluations-only trains nothing: leave one out.")
+    if options.notify is not None:
+        check_command(options.notify)
     check_writable(Path(options.reports), "report")
     weights_to_keep(options.keep_weights)  # checks the words
 
@@ -241,7 +245,7 @@ def launch(
     storage, _ = usable_places(options.storage, options.tracking_uri)
     declared = declared_sweep(launchable)
     name = changed_sweep(declared, options, ()).sweep.name
-    with interruptible(), sole_launch(name, storage):
+    with interruptible(), notified(options.notify) as begins, sole_launch(name, storage):
         survey = surveyed(declared, options, policies)
         if policies.begun and not survey.needs_engine_for(options):
             policies.begun.end()
@@ -249,6 +253,7 @@ def launch(
             definition = survey.definition
             try_own_parts(definition.sweep, definition.source, shows_errors=options.trains_here)
         progress = Progress(survey)
+        begins(progress)
         try:
             _pass_stages(progress, options, policies)
         except KeyboardInterrupt:

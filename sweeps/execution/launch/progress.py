@@ -17,6 +17,8 @@ from sweeps.execution.sweep_log import SweepLog
 from sweeps.records.manifest import ManifestCell
 from sweeps.tracking.store import RecordStore
 
+UNENDED = 1
+
 
 @dataclass
 class Progress:
@@ -24,7 +26,7 @@ class Progress:
 
     Attributes:
         survey: What there was to do at the start.
-        exit_code: 1 until the launch has ended.
+        exit_code: `UNENDED` until the launch has ended, and for good if an error ends it.
         is_recorded: Whether the tracking store has everything.
         error: Why it has not, "" if it has.
         stop_reason: Why training ended early, "" if it did not.
@@ -41,7 +43,7 @@ class Progress:
     """
 
     survey: Survey
-    exit_code: int = 1
+    exit_code: int = UNENDED
     is_recorded: bool = True
     error: str = ""
     stop_reason: str = ""

@@ -102,6 +102,7 @@ def test_options_are_written_as_arguments_that_read_as_the_same_options() -> Non
         "epochs": 3,
         "tags": ("for the talk", "-x"),
         "note": "It's slow.\nWhy?",
+        "notify": "sh -c 'cat | mail -s \"it ended\" me'",
     }
     program = typer.Typer()
     program.command()(command)

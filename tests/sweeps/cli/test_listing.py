@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.cli.commands.status import ago
+from sweeps.cli.hints import resume_command
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.launch_process.launch_lock import sole_launch
 from sweeps.execution.survey.listing import listed_sweeps
@@ -129,9 +130,12 @@ def test_the_status_of_a_killed_launch_names_the_command_that_resumes_it(
     storage = interrupted_design(shell)
     argv = ["/bin/capsweep", "-q", "run", "mine.py", "--seeds", "0-4", "--retrain"]
     argv += ["--tracking-uri", "http://me:secret@there"]
+    argv += ["--notify", "curl -H secret", "--notify=curl -H secret", "--tag", "a b"]
     monkeypatch.setattr(sys, "argv", argv)
     SweepLog(storage / "journals", "small_design").start_launch(6)
-    again = "capsweep run mine.py --seeds 0-4 --tracking-uri http://there"
+    again = "capsweep run mine.py --seeds 0-4 --tracking-uri http://there --tag 'a b'"
+    assert "secret" not in (storage / "journals" / "small_design.jsonl").read_text()
+    assert "--notify 'curl -H secret'" in resume_command(), "as it was typed, to who typed it"
     printed = shell("status", "small_design").out
     assert printed.endswith(f"The last launch was killed.\nGo on with: {again}\n")
     launch = json.loads(shell("status", "small_design", "--json").out)["last_launch"]

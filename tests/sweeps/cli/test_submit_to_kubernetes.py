@@ -204,6 +204,29 @@ def test_a_submitted_sweep_is_a_job_whose_file_stays_here(shell: Shell, cluster:
     assert prepared["call"] == "prepare_data"
 
 
+def test_the_command_of_the_end_goes_to_the_launch_and_into_no_command_that_is_shown(
+    shell: Shell, cluster: Cluster
+) -> None:
+    answer = shell(*SUBMIT, "--notify", "curl 's3cr3t |'", "--tag", "a b", "--tag", "c")
+    assert answer.code == 0, answer.err
+    assert "s3cr3t" not in answer.out
+    file = shell.folder / "capsweep-jobs" / "quickstart-1.yaml"
+    assert file.stat().st_mode & 0o777 == 0o600
+    run = f"capsweep run quickstart --address=auto --storage={STORAGE} '--tag=a b' --tag=c "
+    run += """'--notify=curl '"'"'s3cr3t |'"'"''"""
+    spec = yaml.safe_load(file.read_text())["spec"]
+    shown = [line for line in spec["entrypoint"].splitlines() if "s3cr3t" in line]
+    assert [line[: len(run)] for line in shown] == [run]
+    assert "s3cr3t" not in file.read_text().splitlines()[0]
+    cluster.has_state("Running", "RUNNING")
+    noted = submission_of("quickstart")
+    assert noted
+    assert "s3cr3t" not in noted.resume
+    refused = shell(*SUBMIT, "--notify", "curl 's3cr3t")
+    assert (refused.code, "cannot be split into words" in refused.err) == (2, True)
+    assert "s3cr3t" not in refused.err
+
+
 def test_a_sweep_of_which_all_is_there_is_not_submitted_again(
     shell: Shell, cluster: Cluster
 ) -> None:

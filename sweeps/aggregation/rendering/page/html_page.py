@@ -94,11 +94,10 @@ def results_page(report: Report) -> bytes:
 
     It holds only what trial keys decide, fetches nothing and runs no script.
     """
-    no_answer = report.provenance.description or "There is no table with an answer in it."
     return _page(
         "report.html.jinja",
         report,
-        answers=report.answers or [no_answer],
+        answers=report.answers or [report.headline],
         chapters=[*report.sections, *report.background],
     )
 

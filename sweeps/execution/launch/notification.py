@@ -1,0 +1,116 @@
+"""What `--notify` does: once a launch has ended, a command of the user's reads how it ended."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Literal
+
+from sweeps.execution.interruption import on_forced_exit
+from sweeps.execution.launch.progress import UNENDED, Progress
+from sweeps.execution.launch.result import INTERRUPTED
+from sweeps.execution.view.live_view import print_line
+from sweeps.records.errors import SweepError
+from sweeps.records.notify_command import program_of, words_of
+from sweeps.records.plain_text import one_line
+
+MOST_SECONDS = 60.0
+Outcome = Literal["complete", "incomplete", "failed", "interrupted"]
+
+
+@contextmanager
+def notified(command: str | None) -> Generator[Callable[[Progress], None]]:
+    """Run a command once at the end of the block, however that ends, if a launch began in it.
+
+    The block passes the launch's progress to the function that it gets. A command that fails is
+    named in a line and changes nothing.
+
+    Args:
+        command: None for none.
+    """
+    begun: list[Progress] = []
+    try:
+        yield begun.append
+    finally:
+        for progress in begun if command is not None else ():
+            try:
+                message = message_of(progress)
+            except (OSError, SweepError) as error:  # the storage is gone
+                print_line(f"--notify was not run, as the end cannot be told: {error}")
+            else:
+                _run(words_of(command or ""), message)
+
+
+def message_of(progress: Progress) -> str:
+    """Return the line of JSON that the command reads.
+
+    Raises:
+        OSError: If the cells cannot be counted.
+    """
+    result, report = progress.result(), progress.report
+    paths = report.paths if report else ()
+    page = next((path for path in paths if path.name == "report.html"), None)
+    message = {
+        "sweep": result.sweep,
+        "outcome": outcome_of(progress),
+        "answer": one_line(report.headline) if report else None,
+        "report": str(page.absolute()) if page else None,
+        "num_cells": result.num_cells,
+        "num_filled": result.num_filled,
+        "num_failed": len(result.failures),
+    }
+    return json.dumps(message)
+
+
+def outcome_of(progress: Progress) -> Outcome:
+    """Return how a launch ended, by the words with which `status` lists sweeps."""
+    if progress.exit_code == INTERRUPTED:
+        return "interrupted"
+    if progress.exit_code == 0:
+        return "complete"
+    return "failed" if progress.failures or progress.exit_code == UNENDED else "incomplete"
+
+
+def _run(words: Sequence[str], message: str) -> None:
+    """Run the command with a message on its standard input; print in a line why it failed.
+
+    What it prints goes to standard error, as standard output may be for an answer in JSON.
+    """
+    name = program_of(words)
+    try:
+        process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=2, text=True, start_new_session=True
+        )
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "its words cannot be passed"
+        print_line(f"--notify: '{name}' cannot be run ({reason}). The launch has ended as it says.")
+        return
+    with on_forced_exit(lambda: _kill(process)):
+        try:
+            process.communicate(f"{message}\n", timeout=MOST_SECONDS)
+        except subprocess.TimeoutExpired:
+            why = f"took more than {MOST_SECONDS:.0f} s and was killed"
+        except KeyboardInterrupt:
+            why = "was interrupted and killed"
+        else:
+            why = _failure(process.returncode)
+        if process.returncode is None:
+            _kill(process)
+            process.communicate()  # which also closes the pipe
+    if why:
+        print_line(f"--notify: '{name}' {why}. The launch has ended as it says.")
+
+
+def _failure(exit_code: int) -> str:
+    """Return why a command failed, "" if it did not."""
+    if exit_code < 0:
+        return f"was killed by signal {-exit_code}"
+    return f"ended with exit code {exit_code}" if exit_code else ""
+
+
+def _kill(process: "subprocess.Popen[str]") -> None:
+    """Kill a command with all that it has started in its process group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
