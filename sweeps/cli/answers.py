@@ -216,9 +216,9 @@ class StatusAnswer(Shape):
     """null if there was none from this storage folder."""
     is_running: bool
     """Whether a process is running it now from this storage folder."""
-    tags: tuple[str, ...] = ()
+    tags: tuple[str, ...]
     """The tags of its last launch that gave any."""
-    note: str = ""
+    note: str
     """The note of its last launch that gave one."""
 
 
@@ -244,9 +244,9 @@ class ListedSweepAnswer(Shape):
     """Time of the last update, seconds since 1970; null if not known."""
     complaint: str
     """Why it cannot be read; "" if it can."""
-    tags: tuple[str, ...] = ()
+    tags: tuple[str, ...]
     """The tags of its last launch that gave any."""
-    note: str = ""
+    note: str
     """The note of its last launch that gave one."""
 
 

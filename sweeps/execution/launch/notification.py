@@ -5,18 +5,21 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Literal
 
 from sweeps.execution.interruption import on_forced_exit
 from sweeps.execution.launch.progress import UNENDED, Progress
 from sweeps.execution.launch.result import INTERRUPTED
-from sweeps.execution.view.live_view import print_line
+from sweeps.execution.view.live_view import VIEW_VARIABLE, print_line
 from sweeps.records.errors import SweepError
+from sweeps.records.launch_command import RESUME_VARIABLE
 from sweeps.records.notify_command import program_of, words_of
 from sweeps.records.plain_text import one_line
 
 MOST_SECONDS = 60.0
+_OF_THIS_LAUNCH = {RESUME_VARIABLE, VIEW_VARIABLE}
+"""Variables that a launch which the command starts must not take for its own."""
 Outcome = Literal["complete", "incomplete", "failed", "interrupted"]
 
 
@@ -81,7 +84,12 @@ def _run(words: Sequence[str], message: str) -> None:
     name = program_of(words)
     try:
         process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=2, text=True, start_new_session=True
+            words,
+            stdin=subprocess.PIPE,
+            stdout=2,
+            env={name: text for name, text in os.environ.items() if name not in _OF_THIS_LAUNCH},
+            text=True,
+            start_new_session=True,
         )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "its words cannot be passed"
@@ -96,9 +104,8 @@ def _run(words: Sequence[str], message: str) -> None:
             why = "was interrupted and killed"
         else:
             why = _failure(process.returncode)
-        if process.returncode is None:
-            _kill(process)
-            process.communicate()  # which also closes the pipe
+        _kill(process)
+        process.communicate()  # which also closes the pipe
     if why:
         print_line(f"--notify: '{name}' {why}. The launch has ended as it says.")
 
@@ -112,5 +119,5 @@ def _failure(exit_code: int) -> str:
 
 def _kill(process: "subprocess.Popen[str]") -> None:
     """Kill a command with all that it has started in its process group."""
-    with suppress(ProcessLookupError, PermissionError):
+    if process.returncode is None:  # until then its id is its own
         os.killpg(process.pid, signal.SIGKILL)

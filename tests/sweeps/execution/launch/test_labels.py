@@ -9,7 +9,7 @@ from sweeps.execution.launch_options import LaunchOptions, options_of
 from sweeps.execution.survey.listing import listed_sweeps
 from sweeps.execution.survey.survey import Survey, survey_of
 from sweeps.records.errors import BadInput
-from tests.sweeps.execution.launch.launches import ADDRESS, Launches, design
+from tests.sweeps.execution.launch.launches import ADDRESS, Launches, design, searching
 
 TAGS = ("for the talk", "<b>&_50%</b>")
 NOTE = "Seed 3 was slow.\n# Not a heading; \\input{x} <script>alert(1)</script>"
@@ -51,6 +51,16 @@ def test_labels_are_in_no_key_and_change_no_definition(launches: Launches) -> No
     assert after.model_copy(update={"tags": (), "note": ""}) == before
     assert planned(launches).refusal is None
     assert planned(launches).is_done
+
+
+def test_labels_of_a_search_leave_its_decisions_in_force(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches = Launches(tmp_path, searching(), monkeypatch)
+    launches.run()
+    before = launches.store.manifest("example")
+    assert launches.run(tags=TAGS).num_trained == 0
+    assert launches.store.manifest("example") == before.model_copy(update={"tags": TAGS})
 
 
 def test_labels_are_listed_and_in_the_frame_of_sweeps(launches: Launches) -> None:

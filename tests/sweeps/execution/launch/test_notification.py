@@ -13,9 +13,12 @@ import pytest
 from sweeps.execution.launch import launch as launch_module
 from sweeps.execution.launch import notification
 from sweeps.execution.launch_process.launch_lock import running_sweeps
+from sweeps.execution.view.live_view import VIEW_VARIABLE
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput, StoreUnreachable
+from sweeps.records.launch_command import RESUME_VARIABLE
 from tests.sweeps.execution.launch.launches import Launches, design, falling_with_the_rate
+from tests.waiting import wait_until
 
 TOKEN = "s3cr3t-t0k3n"
 
@@ -168,35 +171,42 @@ def test_a_command_that_fails_is_a_line_and_changes_nothing(
     assert "printed by the command" not in captured.out
 
 
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (subprocess.TimeoutExpired("sh", 60), "took more than 60 s and was killed"),
+        (KeyboardInterrupt(), "was interrupted and killed"),
+    ],
+)
 def test_a_command_that_hangs_is_killed_with_all_that_it_started(
     launches: Launches,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    *,
+    error: BaseException,
+    why: str,
 ) -> None:
-    monkeypatch.setattr(notification, "MOST_SECONDS", 0.5)
     started = tmp_path / "pid"
-    script = f"sleep 600 & echo $! > {started}; wait"
-    assert launches.run(notify=shlex.join(["sh", "-c", script])).exit_code == 0
-    assert "--notify: 'sh' took more than 0 s and was killed." in capsys.readouterr().out
-    pid = int(started.read_text())
-    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
-
-def test_a_command_that_is_interrupted_is_killed(
-    launches: Launches, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    class Interrupted(subprocess.Popen[str]):
+    class Hanging(subprocess.Popen[str]):
         def communicate(self, input: Any = None, timeout: Any = None) -> Any:  # noqa: A002
-            if input:
-                raise KeyboardInterrupt
-            return super().communicate(timeout=timeout)
+            if input is None:
+                return super().communicate()
+            assert timeout == 60
+            wait_until(lambda: started.exists() and started.read_text().endswith("\n"))
+            raise error
 
     names = {"PIPE": subprocess.PIPE, "TimeoutExpired": subprocess.TimeoutExpired}
-    module = SimpleNamespace(Popen=Interrupted, **names)
-    monkeypatch.setattr(notification, "subprocess", module)
-    assert launches.run(notify="sleep 600").exit_code == 0
-    assert "--notify: 'sleep' was interrupted and killed." in capsys.readouterr().out
+    monkeypatch.setattr(notification, "subprocess", SimpleNamespace(Popen=Hanging, **names))
+    script = f"sleep 3600 & echo $! > {started}; wait"
+    assert launches.run(notify=shlex.join(["sh", "-c", script])).exit_code == 0
+    assert f"--notify: 'sh' {why}." in capsys.readouterr().out
+    wait_until(lambda: has_ended(int(started.read_text())))
+
+
+def has_ended(pid: int) -> bool:
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
 @pytest.mark.parametrize(
@@ -223,6 +233,17 @@ def test_a_command_that_cannot_be_run_is_refused_before_anything_is_written(
     assert TOKEN not in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not launches.storage.root.exists()
+
+
+def test_a_launch_that_the_command_starts_is_no_submitted_one(
+    launches: Launches, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(RESUME_VARIABLE, "capsweep submit example --to slurm")
+    monkeypatch.setenv(VIEW_VARIABLE, str(tmp_path / "view"))
+    launches.run(notify=shlex.join(["sh", "-c", f"env > {tmp_path}/env"]))
+    names = {line.partition("=")[0] for line in (tmp_path / "env").read_text().splitlines()}
+    assert "PATH" in names
+    assert not {RESUME_VARIABLE, VIEW_VARIABLE} & names
 
 
 def test_the_command_is_in_no_file_and_in_no_manifest(launches: Launches, tmp_path: Path) -> None:
