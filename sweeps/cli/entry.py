@@ -128,7 +128,7 @@ def _not_understood(error: TyperException) -> int:
     if option and not answer:
         near = getattr(error, "possibilities", None) or ()
         answer = misplaced_option(option, near)
-        if not (answer or near) and (longer := _begun_with(option, error)):
+        if not answer and (longer := _begun_with(option, error)):
             answer = f"No such option: {option}. Did you mean {' or '.join(longer)}?"
     sentence = answer or error.format_message()
     if "\n" in sentence:  # the help

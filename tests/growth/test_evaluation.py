@@ -23,6 +23,7 @@ from search_spaces.quickstart import SWEEP as QUICKSTART
 
 SWEEP = Sweep(
     name="small",
+    description="Two arms of a small network.",
     base=QUICKSTART.base.model_validate(
         {
             "data": {"kind": "digits", "fraction": 0.2},
