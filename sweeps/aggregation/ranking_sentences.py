@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from sweeps.aggregation.best_configs import BestConfig, Ranking
 from sweeps.aggregation.results.arms import gap_text
-from sweeps.aggregation.results.targets import tested_epoch_text
+from sweeps.aggregation.results.targets import epoch_of_test_text
 from sweeps.records.plain_text import listed, one_line
 from sweeps.tracking.validation import deleted_trials_text
 
@@ -29,7 +29,7 @@ def ranking_sentences(name: str, ranking: Ranking) -> Iterator[str]:
 
 
 def _of_places(configs: Sequence[BestConfig]) -> Iterator[str]:
-    epoch = tested_epoch_text(config.config for config in configs)
+    epoch = epoch_of_test_text(config.config for config in configs)
     yield f"Ranked by mean {configs[0].metric.text} of {epoch}; the test split plays no part."
     if configs[0].num_parameters is not None:
         seeds = "the fresh seeds" if configs[0].is_confirmed else "the search's seeds"

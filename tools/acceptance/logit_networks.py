@@ -71,7 +71,7 @@ class LogitGenerator:
         self, chance: np.random.Generator, errors: Sequence[float], shape: tuple[int, int, int]
     ) -> Bool[np.ndarray, "draws arms seeds images"]:
         by_arm, by_seed = self.effects(chance, len(errors), shape)
-        places = [_place(self, error, self.scale(arm)) for arm, error in enumerate(errors)]
+        places = [place_of(self, error, self.scale(arm)) for arm, error in enumerate(errors)]
         logits = (np.array(places)[:, None, None] + by_seed).astype(np.float32) + by_arm
         drawn = chance.random((shape[0], len(errors), *shape[1:]), dtype=np.float32)
         return drawn * (1 + np.exp(np.minimum(-logits, _MOST_LOGIT))) < 1
@@ -99,7 +99,7 @@ class LogitGenerator:
 
 
 @cache
-def _place(generator: LogitGenerator, error: float, scale: float) -> float:
+def place_of(generator: LogitGenerator, error: float, scale: float) -> float:
     """Return the place of an arm with this error over all seeds and images."""
     from scipy.special import expit
 

@@ -12,7 +12,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from sweeps.records.trial_record import Outcome
-from tools.acceptance import best_arms, criteria, lost_trials, planned_seeds, unlike_arms
+from tools.acceptance import (
+    best_arms,
+    best_epochs,
+    criteria,
+    lost_trials,
+    planned_seeds,
+    unlike_arms,
+)
 from tools.acceptance.counting import Job, count_and_print
 from tools.acceptance.criteria import Limits
 from tools.acceptance.logit_networks import (
@@ -166,6 +173,16 @@ def unlike(draws: int) -> Iterator[Job]:
                     yield partial(unlike_arms.unlike_arms, *case)
 
 
+def best_weights(draws: int) -> Iterator[Job]:
+    for spread in best_epochs.SPREADS:
+        for ratio in (1, 5):
+            for seeds in SEEDS:
+                for images in IMAGES[:1] if ratio > 1 else IMAGES:
+                    for compared in (1, 5, 11) if images == IMAGES[0] else (5,):
+                        case = (spread, ratio, seeds, images, draws, compared)
+                        yield partial(best_epochs.best_epochs, *case)
+
+
 PARTS: dict[str, Callable[[int], Iterator[Job]]] = {
     "null": null,
     "means": means,
@@ -179,6 +196,7 @@ PARTS: dict[str, Callable[[int], Iterator[Job]]] = {
     "best": best,
     "planning": planning,
     "unlike": unlike,
+    "best-weights": best_weights,
 }
 
 

@@ -11,7 +11,7 @@ from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.results.coverage import covered, not_covered, span, split_sentence
 from sweeps.aggregation.results.design_sentences import tuning_sentences
 from sweeps.aggregation.results.sweep_results import Results
-from sweeps.aggregation.results.targets import tested_epoch_text
+from sweeps.aggregation.results.targets import epoch_of_test_text
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import points_text
 
@@ -72,7 +72,7 @@ def _varying(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
 
 def _means(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     if arms.arms:
-        epoch = tested_epoch_text(arm.arm.config for arm in arms.arms)
+        epoch = epoch_of_test_text(arm.arm.config for arm in arms.arms)
         yield (
             f"Errors are of {epoch}. Where a mean has {PLUS_MINUS}, that is half of its "
             f"95 % interval, which covers new seeds and new images; else the standard deviation "

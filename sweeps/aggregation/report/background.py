@@ -25,7 +25,7 @@ from sweeps.aggregation.results.arm_curves import finished_trials
 from sweeps.aggregation.results.arms import ArmResults, arms_as_trained, cell_reason, cell_state
 from sweeps.aggregation.results.departures import departure_sentence
 from sweeps.aggregation.results.sweep_results import Results
-from sweeps.aggregation.results.targets import tested_epoch_text
+from sweeps.aggregation.results.targets import epoch_of_test_text
 from sweeps.aggregation.tables.curves_figure import make_curves
 from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
 from sweeps.records.manifest_plan import ManifestDimension, ManifestSearch
@@ -116,7 +116,7 @@ def _last_values(results: Results, metric: Metric, name: str) -> Table:
             spread = f" ({value_text(stdev(values), metric)})" if len(values) > 1 else ""
             text = f"{value_text(mean(values), metric)}{spread}"
             rows.append((arm.arm.name, text, str(len(values))))
-    heading = f"After {tested_epoch_text(arm.config for arm in results.manifest.arms)} (sd)"
+    heading = f"After {epoch_of_test_text(arm.config for arm in results.manifest.arms)} (sd)"
     return _texts(name, metric.text, ("Arm", heading, "Seeds"), rows)
 
 

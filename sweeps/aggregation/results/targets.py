@@ -36,7 +36,7 @@ def target_text(config: Json) -> str:
     return shortened(text, _LONGEST_TEXT)
 
 
-def tested_epoch_text(configs: Iterable[Json]) -> str:
+def epoch_of_test_text(configs: Iterable[Json]) -> str:
     """Return after which epoch the weights are tested, "the last epoch"."""
     best = "the epoch of the lowest validation error"
     texts = {best if config.get("weights") == "best" else _LAST for config in configs} or {_LAST}

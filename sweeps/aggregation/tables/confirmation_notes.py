@@ -6,7 +6,7 @@ from sweeps.aggregation.rendering.table import PLUS_MINUS, Needed
 from sweeps.aggregation.results.arms import cell_state
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.results.confirmation_results import ConfirmationResults
-from sweeps.aggregation.results.targets import tested_epoch_text
+from sweeps.aggregation.results.targets import epoch_of_test_text
 from sweeps.aggregation.tables import notes
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
@@ -108,7 +108,7 @@ def _figures(confirmed: ConfirmationResults) -> Iterator[str]:
     yield (
         f"The {_confirmed_arms(confirmed)} with that of n new trials on "
         f"{notes.seed_list(confirmation.seeds)}, which had no part in choosing them{percent}. All "
-        f"figures are those of {tested_epoch_text(arm.arm.config for arm in rows)}."
+        f"figures are those of {epoch_of_test_text(arm.arm.config for arm in rows)}."
     )
     by_validation = [confirmed.mean(arm) for arm in rows]
     is_by_image = any(mean.errors for mean in by_validation)

@@ -27,6 +27,7 @@ from sweeps.aggregation.results.coverage import covered_text, not_covered_text, 
 from sweeps.aggregation.results.health import alarms_in_short, alarms_of
 from sweeps.aggregation.results.mean_errors import MeanOfArm
 from sweeps.aggregation.results.targets import (
+    epoch_of_test_text,
     extra_tests,
     has_window,
     matched,
@@ -34,7 +35,6 @@ from sweeps.aggregation.results.targets import (
     most_epochs,
     stopping_of,
     target_text,
-    tested_epoch_text,
 )
 from sweeps.aggregation.statistics.added_seeds import fewest_seeds
 from sweeps.aggregation.tables.columns import ILL_MARK, MISSED_MARK, is_alone
@@ -64,7 +64,7 @@ _PRECISIONS = {
 
 def tested_note(arms: Iterable[ArmResults]) -> str:
     """Return after which epoch weights were tested, and what selection saw."""
-    epoch = tested_epoch_text(arm.arm.config for arm in arms)
+    epoch = epoch_of_test_text(arm.arm.config for arm in arms)
     return (
         f"Test errors are those of {epoch}. Selection never saw the test split: it is given "
         f"validation figures only."

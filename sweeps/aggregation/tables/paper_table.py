@@ -18,7 +18,7 @@ from sweeps.aggregation.rendering.table import (
 from sweeps.aggregation.results.compared_arms import ComparedArms
 from sweeps.aggregation.results.coverage import covered, split_sentence
 from sweeps.aggregation.results.design_sentences import tuning_sentences
-from sweeps.aggregation.results.targets import tested_epoch_text
+from sweeps.aggregation.results.targets import epoch_of_test_text
 from sweeps.aggregation.tables import notes
 from sweeps.aggregation.tables.ablation_notes import length_notes, slack_notes
 from sweeps.aggregation.tables.ablation_table import ARM_COLUMN, ArmRow, arm_rows
@@ -127,7 +127,7 @@ def _notes(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     yield from notes.gap_notes(arms.arms)
     yield from notes.machine_notes(arms.arms)
     yield from notes.target_notes(arms.arms)
-    epoch = tested_epoch_text(arm.arm.config for arm in arms.arms)
+    epoch = epoch_of_test_text(arm.arm.config for arm in arms.arms)
     yield f"Of {epoch} of each training. Selection never saw the test split."
 
 

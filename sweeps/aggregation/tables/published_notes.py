@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from sweeps.aggregation.rendering.table import PLUS_MINUS, Cell, Column, Needed, Table
 from sweeps.aggregation.results.arms import ArmResults
-from sweeps.aggregation.results.targets import tested_epoch_text
+from sweeps.aggregation.results.targets import epoch_of_test_text
 from sweeps.aggregation.tables import notes
 from sweeps.aggregation.tables.columns import with_departures
 from sweeps.records.manifest import Manifest
@@ -136,7 +136,7 @@ def own_note(manifest: Manifest, arms: Sequence[ArmResults], values: str) -> str
     trials = [trial for arm in arms for trial in arm.counted.values()]
     epochs = sorted({trial.tested_epoch or trial.epochs for trial in trials})
     length = f", number {' to '.join(map(str, epochs[:: len(epochs) - 1 or 1]))}" if epochs else ""
-    epoch = tested_epoch_text(arm.arm.config for arm in arms)
+    epoch = epoch_of_test_text(arm.arm.config for arm in arms)
     return (
         f"Ours: {values} of n trials, one a seed ({notes.seed_list(manifest.seeds)}), each that of "
         f"{epoch}{length}. Selection never saw the test split."

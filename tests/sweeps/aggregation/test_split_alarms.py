@@ -235,6 +235,11 @@ LEFT_OUT: dict[str, tuple[Sequence[Judged], Manifest, dict[str, Any]]] = {
         manifest_with(config={"stopping": {"kind": "target_metric"}}),
         {},
     ),
+    "tested after the epoch that validation chose": (
+        UNLIKE,
+        manifest_with(config={"weights": "best"}),
+        {"tested_epoch": 3},
+    ),
     "chosen by validation": (
         UNLIKE,
         manifest_with().model_copy(

@@ -14,7 +14,7 @@ from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.arms import arm_results
-from sweeps.aggregation.results.targets import most_epochs, target_text
+from sweeps.aggregation.results.targets import epoch_of_test_text, most_epochs, target_text
 from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.aggregation.tables.notes import health_notes
 from sweeps.aggregation.tables.published_table import published_table
@@ -184,3 +184,35 @@ def test_no_arm_is_matched_by_test_images_of_another_kind() -> None:
     assert "no arm is called matched: compare the errors on 'placed' in trials.csv" in note
     rows = list(csv.DictReader(io.StringIO(to_csv(read_by_programs(table)))))
     assert [row["is_matched"] for row in rows] == ["", "", ""]
+
+
+LAST, BEST = {}, {"weights": "best"}
+OF_BEST = "the epoch of the lowest validation error"
+
+
+@pytest.mark.parametrize(
+    ("configs", "epoch"),
+    [
+        ((LAST, {"weights": "last"}), "the last epoch"),
+        ((BEST, BEST), OF_BEST),
+        ((LAST, BEST), f"the last epoch or, where an arm sets weights=best, {OF_BEST}"),
+        ((), "the last epoch"),
+    ],
+)
+def test_tables_say_after_which_epoch_the_weights_were_tested(
+    configs: tuple[dict[str, Any], ...], epoch: str
+) -> None:
+    assert epoch_of_test_text(configs) == epoch
+    if not configs:
+        return
+    arms = tuple(
+        ManifestArm(name=name, config=config, num_parameters=1)
+        for name, config in zip(("base", "other"), configs, strict=True)
+    )
+    manifest = manifest_of(["base", "other"]).model_copy(update={"arms": arms})
+    tested = {} if configs[1] is LAST or "weights" not in configs[1] else {"tested_epoch": 4}
+    trials = [finished("base", 0, 5), finished("other", 0, 9, **tested)]
+    table = ablation_table(manifest, by_key(*trials), {})
+    assert f"Test errors are those of {epoch}." in " ".join(table.notes)
+    names = to_csv(trials_table(manifest, by_key(*trials))).splitlines()[0].split(",")
+    assert ("tested_epoch" in names) == bool(tested)
