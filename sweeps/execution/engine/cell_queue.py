@@ -8,7 +8,7 @@ import math
 import re
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -423,11 +423,15 @@ class EpochBudget:
     Args:
         queue: Gives the jobs.
         epochs: How many may be trained, None for any number.
+        taken_over: Trial key -> its first epochs that a shorter training has done, so not counted.
     """
 
-    def __init__(self, queue: CellQueue, epochs: int | None) -> None:
+    def __init__(
+        self, queue: CellQueue, epochs: int | None, taken_over: Mapping[str, int] | None = None
+    ) -> None:
         self._queue = queue
         self._epochs = epochs
+        self._taken_over = taken_over or {}
         self._num_trained = 0
         self._running: set[str] = set()
 
@@ -443,7 +447,7 @@ class EpochBudget:
     def tell(self, event: Event) -> Stop | None:
         """Count an epoch and pass the event on to the queue."""
         if isinstance(event, EpochEnded):
-            self._num_trained += 1
+            self._num_trained += event.result.epoch > self._taken_over.get(event.trial_key, 0)
         elif isinstance(event, TrialEnded):
             self._running.discard(event.trial_key)
         return self._queue.tell(event)

@@ -42,6 +42,7 @@ from sweeps.execution.plan.plan_runner import PlanRunner, Specs, TrialFacts
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.search.decider import decider_of
 from sweeps.execution.survey.survey import Survey
+from sweeps.execution.survey.surveyed_cells import epochs_taken_over
 from sweeps.execution.survey.surveyed_evaluations import EvaluationState
 from sweeps.execution.sweep_log import SweepLog
 from sweeps.execution.view.board import Board, empty_cells
@@ -397,7 +398,7 @@ def _jobs(
     board: Board,
 ) -> TrainThenEvaluate:
     return TrainThenEvaluate(
-        EpochBudget(queue, options.budget_epochs),
+        EpochBudget(queue, options.budget_epochs, epochs_taken_over(progress.survey.cells)),
         evaluations,
         lambda: progress.num_left,
         partial(_note_evaluated, progress.survey, board),

@@ -161,6 +161,11 @@ def _surveyed(
     return SurveyedCell(cell, CellState.NEW)
 
 
+def epochs_taken_over(cells: Iterable[SurveyedCell]) -> dict[str, int]:
+    """Return trial key -> epochs of a shorter training, of the cells that go on from one."""
+    return {cell.cell.trial_key: cell.epochs for cell in cells if cell.state is CellState.SHORTER}
+
+
 def dropped_cells(current: Manifest | None, new: Manifest) -> list[ManifestCell]:
     """Return the cells of the current manifest that are not in a new one.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from statistics import fmean
 
-from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
+from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell, epochs_taken_over
 from sweeps.execution.sweep_log import DISPATCHED, SweepLog
 from sweeps.records.manifest import ManifestCell
 from sweeps.records.trial_record import Json, Outcome
@@ -117,6 +117,7 @@ class Board:
             for cell in self.cells
             if cell.state is CellState.WAITING
         }
+        self._taken_over = epochs_taken_over(self.cells)
         self._started: set[str] = set()
         self._started_at = self.clock()
         self._last_epoch_at: float | None = None
@@ -178,7 +179,8 @@ class Board:
     def progressed(self, trial_key: str, epoch: int, validation_error: float) -> None:
         """A trial finished an epoch."""
         with self._lock:
-            self._time_epoch()
+            if epoch > self._taken_over.get(trial_key, 0):
+                self._time_epoch()
             if trial := self.running.get(trial_key):
                 trial.is_pending = False
                 trial.epoch, trial.validation_error = epoch, validation_error

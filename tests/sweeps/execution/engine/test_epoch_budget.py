@@ -48,6 +48,17 @@ def test_no_trial_is_handed_out_once_the_epochs_are_trained(
     assert budget.sentence == f"The budget of {epochs} epochs is spent: {trained} were trained."
 
 
+def test_epochs_of_a_shorter_training_are_not_counted(
+    world: World, definition: SweepDefinition
+) -> None:
+    launch = Launch(world, definition, falling)
+    first = definition.manifest.cells[0].trial_key
+    budget = EpochBudget(launch.queue, EPOCHS, {first: EPOCHS - 1})
+    launch.queue = budget  # type: ignore[assignment]
+    launch.run(1)
+    assert len(launch.started) == 2
+
+
 def test_several_at_once_are_all_trained_to_their_end(spend: Spend, world: World) -> None:
     launch, _ = spend(2, 2)
     assert len(launch.started) == 2
