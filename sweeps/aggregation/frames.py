@@ -39,6 +39,9 @@ _NO_FILTER = (
     "'where' is no longer an option: filter the frame with pandas, as in "
     "sweeps.trials().query(\"`model.routing` == 'em' and test_error < 0.02\")."
 )
+CHOSE_ARMS = "chose_arms"
+"""The column that says whether a trial's seed had a part in choosing the sweep's arms."""
+
 UNITS = "units"
 """The name in `frame.attrs` of a mapping, column -> unit, of the columns that have one."""
 
@@ -61,19 +64,17 @@ _OF_COLUMNS = {
 }
 _WHOLE_NUMBERS = ("epochs", "stopped_epoch", "num_parameters", "peak_memory_bytes", "threads")
 _NUMBERS = ("train_loss", "validation_loss", "validation_error", "test_error", "duration_seconds")
-_OF_AN_EPOCH = {"arm": "str", "seed": "int64", "trial_key": "str", "epoch": "int64"}
+_OF_A_TRIAL = {"arm": "str", "seed": "int64", "trial_key": "str"}
+_OF_A_CELL = _OF_A_TRIAL | {CHOSE_ARMS: "bool"}
+_OF_AN_EPOCH = _OF_A_CELL | {"epoch": "int64"}
 History = Mapping[int, float]
 _BEGINNING_OF_A_KEY = re.compile(r"[0-9a-f]{1,32}")
-_OF_AN_IMAGE = {
-    "arm": "str",
-    "seed": "int64",
-    "trial_key": "str",
+_OF_AN_IMAGE = _OF_A_TRIAL | {
     "image": "int64",
     "label": "uint8",
     "prediction": "uint8",
     "is_wrong": "bool",
 }
-_OF_A_TRIAL = {"arm": "str", "seed": "int64", "trial_key": "str"}
 _OF_AN_EVALUATION = {
     "evaluation": "str",
     "evaluation_key": "str",
@@ -136,10 +137,15 @@ def trials(
     """Return a frame with one row a trial of the sweep, arms and seeds in the sweep's order.
 
     Cells without a record are rows with the outcome "missing". Errors are fractions;
-    `frame.attrs["units"]` gives the unit of each column that has one. Each setting is a column that
-    is called by its path, those that the sweep varies first; a part is its kind, and a list is a
-    text such as `8 x 16`. Of all sweeps together the first column is the sweep, and a trial that
-    several of them hold has a row in each. To select trials, use pandas:
+    `frame.attrs["units"]` gives the unit of each column that has one. `chose_arms` is True where
+    the trial's seed had a part in choosing arms: those of a search's proposals, and those by which
+    a design tunes its arms. Such a trial flatters the arm that it chose, so means leave it out:
+    `trials("mine").query("not chose_arms")`.
+
+    Each setting is a column that is called by its path, those that the sweep varies first; a part
+    is its kind, and a list is a text such as `8 x 16`. Of all sweeps together the first column is
+    the sweep, and a trial that several of them hold has a row in each. To select trials, use
+    pandas:
     `trials().query("`model.routing` == 'em' and test_error < 0.02")`.
 
     Args:
@@ -158,10 +164,11 @@ def trials(
     rows = cell_rows(open_to_read(tracking_uri, storage), name)
     first = [SWEEP] if name is None else []
     columns = dict.fromkeys(column for row in rows for column in row.columns)
+    no_trials = dict.fromkeys((*first, *_OF_A_CELL, *RESULT_COLUMNS, *COST_COLUMNS))
     types = dict.fromkeys(_WHOLE_NUMBERS, "Int64") | dict.fromkeys(_NUMBERS, "float64")
     frame = pd.DataFrame(
         [row.columns for row in rows],
-        columns=[*(columns or (*first, *RESULT_COLUMNS, *COST_COLUMNS))],
+        columns=[*(columns or no_trials)],
     ).astype(types)
     declared = [metric for row in rows for metric in row.manifest.metrics]
     return with_units(frame, declared)
@@ -207,8 +214,11 @@ def _rows(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Iterator[Ce
         place = cell.arm, manifest.splits.get(cell.seed)
         if place not in settings:
             settings[place] = _settings(manifest, arms[cell.arm], cell.seed)
+        first = {name: columns[name] for name in _OF_A_TRIAL}
+        chose = {CHOSE_ARMS: cell.seed in manifest.seeds_that_choose}
         # a search has values for what its arms propose, which come first and are not replaced
-        row = {**columns, **{k: v for k, v in settings[place].items() if k not in columns}}
+        row = first | chose | columns | chose
+        row |= {k: v for k, v in settings[place].items() if k not in columns}
         yield CellRow(manifest, cell, records.get(cell.trial_key), row)
 
 
@@ -267,9 +277,9 @@ def curves(
 ) -> "pd.DataFrame":
     """Return a frame with one row an epoch of each trial, and a column a metric.
 
-    Its columns: sweep, where all are asked for, arm, seed, trial_key, epoch (from 1), and the
-    metrics; what an epoch did not record is NaN. Trials stand in the sweep's order, whatever their
-    outcome; one that a scheduler stopped as far as the sweep saw it.
+    Its columns: sweep, where all are asked for, arm, seed, trial_key, chose_arms (as in `trials`),
+    epoch (from 1), and the metrics; what an epoch did not record is NaN. Trials stand in the
+    sweep's order, whatever their outcome; one that a scheduler stopped as far as the sweep saw it.
 
     Args:
         name: The sweep's name; None for all sweeps.
@@ -344,10 +354,9 @@ def _lines(row: CellRow, histories: Mapping[str, Mapping[str, History]]) -> list
     by_metric = {name: by_key.get(cell.trial_key, {}) for name, by_key in histories.items()}
     epochs = sorted({epoch for history in by_metric.values() for epoch in history})
     last = cell.stopped.epoch if cell.stopped else None
-    place = {SWEEP: row.manifest.sweep, "arm": cell.arm, "seed": cell.seed}
+    place = {name: row.columns[name] for name in _OF_A_CELL}
     return [
-        place
-        | {"trial_key": cell.trial_key, "epoch": epoch}
+        {SWEEP: row.manifest.sweep, **place, "epoch": epoch}
         | {name: history.get(epoch) for name, history in by_metric.items()}
         for epoch in epochs
         if last is None or epoch <= last
@@ -411,10 +420,10 @@ def evaluations(
 ) -> "pd.DataFrame":
     """Return a frame with one row a metric of each evaluated trial, in the sweep's order.
 
-    Its columns: arm, seed, trial_key, evaluation, evaluation_key, metric, curve, unit and split of
-    the metric, value, and a column a coordinate: `epsilon` is 0.1 where a metric was measured at
-    epsilon = 0.1, and NaN where it is at no point of that axis. Fractions are as recorded: 0.02 is
-    2 %. What a sweep's scheduler stopped has no rows.
+    Its columns: arm, seed, trial_key, chose_arms (as in `trials`), evaluation, evaluation_key,
+    metric, curve, unit and split of the metric, value, and a column a coordinate: `epsilon` is 0.1
+    where a metric was measured at epsilon = 0.1, and NaN where it is at no point of that axis.
+    Fractions are as recorded: 0.02 is 2 %. What a sweep's scheduler stopped has no rows.
 
     Args:
         name: The sweep's name.
@@ -439,6 +448,7 @@ def evaluations(
     rows = [
         {
             **place,
+            CHOSE_ARMS: place["seed"] in manifest.seeds_that_choose,
             "evaluation": evaluation.kind,
             "evaluation_key": evaluation.evaluation_key,
             "metric": metric.name,
@@ -456,8 +466,8 @@ def evaluations(
     ]
     split = {SPLIT_COLUMN: "int64"} if manifest.splits else {}
     types = split | _OF_AN_EVALUATION | dict.fromkeys(axes, "float64")
-    frame = pd.DataFrame(rows, columns=[*_OF_A_TRIAL, *split, *_OF_AN_EVALUATION, *axes])
-    return with_units(frame.astype(_OF_A_TRIAL | types), units=axes)
+    frame = pd.DataFrame(rows, columns=[*_OF_A_CELL, *split, *_OF_AN_EVALUATION, *axes])
+    return with_units(frame.astype(_OF_A_CELL | types), units=axes)
 
 
 def _of_images(judged: "SplitPredictions", class_names: Sequence[str]) -> dict[str, Any]:

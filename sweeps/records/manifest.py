@@ -275,6 +275,11 @@ class Manifest(_Frozen):
         """Those of the trials that a plan has only to choose by; none of a search's."""
         return self.plan.choosing_seeds if self.plan else ()
 
+    @property
+    def seeds_that_choose(self) -> frozenset[int]:
+        """Those whose trials choose arms: a search's own, and those that a plan only chooses by."""
+        return frozenset(self.seeds if self.search else self.choosing_seeds)
+
     def compared(self) -> Self:
         """Return it without the trials that a plan has only to choose by, and arms of no others.
 

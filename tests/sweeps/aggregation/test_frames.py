@@ -7,6 +7,7 @@ from safetensors.numpy import save
 
 import sweeps
 from capsmodel.metrics import Metric
+from sweeps.aggregation.best_configs import best_configs
 from sweeps.aggregation.frames import curves, evaluations, predictions, trials
 from sweeps.aggregation.frames import sweeps as all_sweeps
 from sweeps.records.errors import BadInput
@@ -22,6 +23,9 @@ from tests.sweeps.aggregation.known_sweep import (
     put_trial,
     trial_key,
 )
+from tests.sweeps.aggregation.small_search import FRESH, confirmed_search
+from tests.sweeps.aggregation.tables.test_tuned_arms import ARMS, TUNING_SEEDS
+from tests.sweeps.aggregation.tables.test_tuned_arms import manifest_of as tuned_manifest
 
 UNITLESS = {"train_loss", "validation_loss", "seed", "label", "prediction", "image", "is_wrong"}
 
@@ -111,6 +115,28 @@ def test_a_stopped_trial_has_what_its_sweep_saw(store):
     assert [*all_sweeps(store)["num_finished"]] == [0]
 
 
+def test_the_trials_that_chose_arms_are_told_from_those_that_compare_them(store):
+    manifest, records = confirmed_search()
+    put_sweep(store, manifest, records.values())
+    tuned = tuned_manifest().model_copy(update={"sweep": "tuned"})
+    put_sweep(store, tuned, [])
+    put_sweep(store, manifest_of(["a"], [0, 1], sweep="design"), [])
+
+    assert {*trials("known", store).query("chose_arms")["seed"]} == {0}
+    fresh = trials("known", store).query("not chose_arms")
+    assert {*fresh["seed"]} == {*FRESH}
+    means = fresh.groupby("arm")["validation_error"].agg(["mean", "count"])
+    best = best_configs("known", store)[0]
+    assert tuple(means.loc[best.arm]) == pytest.approx((best.value.mean, len(FRESH)))
+    assert {*curves("known", store).query("chose_arms")["seed"]} == {0}
+
+    tunings = trials("tuned", store).query("chose_arms")
+    assert {*tunings["seed"]} == {*TUNING_SEEDS}
+    assert {*trials("tuned", store).query("not chose_arms")["arm"]} == {*ARMS}
+    assert not trials("design", store)["chose_arms"].any(), "nothing is chosen"
+    assert trials(tracking_uri=store)["chose_arms"].dtype == "bool"
+
+
 @pytest.mark.parametrize("frame_of", [trials, curves])
 def test_the_filter_of_earlier_versions_is_refused(frame_of, two_sweeps):
     with pytest.raises(BadInput, match=r"filter the frame with pandas, as in sweeps\.trials\(\)"):
@@ -121,13 +147,13 @@ def test_curves_are_a_row_an_epoch_of_each_recorded_trial(two_sweeps):
     frame = curves("known", two_sweeps)
 
     names = ["train_loss", "validation_loss", "validation_error"]
-    assert [*frame.columns] == ["arm", "seed", "trial_key", "epoch", *names]
+    assert [*frame.columns] == ["arm", "seed", "trial_key", "chose_arms", "epoch", *names]
     assert len(frame) == 13 * 15 + 4 * 4, "of finished trials and of others"
     first = frame[(frame["arm"] == "uniform") & (frame["seed"] == 2)]
     assert [*first["epoch"]] == [*range(1, 16)]
     assert {*first["validation_error"]} == {12 / 600}
     assert {*first["trial_key"]} == {trial_key("uniform", 2)}
-    assert [*curves("known", two_sweeps, metrics="train_loss").columns][4:] == ["train_loss"]
+    assert [*curves("known", two_sweeps, metrics="train_loss").columns][5:] == ["train_loss"]
     assert curves(tracking_uri=two_sweeps).columns[0] == "sweep"
 
 
@@ -220,6 +246,8 @@ def test_evaluations_are_a_row_a_metric_with_a_column_a_coordinate(store):
     assert [*frame["shift"][:3]] == [0, 1, 3]
     assert np.isnan(frame["shift"][3])
     assert frame.attrs["units"]["shift"] == "pixels"
+    assert [*frame.columns][2:4] == ["trial_key", "chose_arms"]
+    assert not frame["chose_arms"].any()
     put_sweep(store, manifest_of(["a"], [0], sweep="none"), [])
     assert evaluations("none", store).empty
 
