@@ -9,6 +9,7 @@ import torch
 
 import sweeps
 from capsmodel import Trained
+from search_spaces.sweep_file import sweep_from_file
 from sweeps.tracking.opening import open_store
 from tests import notebook_cells
 from tests.golden.stores.archive import STORAGE
@@ -17,7 +18,7 @@ from tests.sweeps.published import publish_manifest
 
 PAGE = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-(NETWORK,) = (block for block in BLOCKS if "Training(" in block)
+(NETWORK,) = (block for block in BLOCKS if "CapsNet(" in block)
 LAUNCH, *READ = (block for block in BLOCKS if block is not NETWORK)
 SWEEP = FINISHED_DESIGN.sweep
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
@@ -38,9 +39,12 @@ def kept_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("kept_store")
 def test_its_snippets_on_reading_run_one_after_the_other() -> None:
-    names: dict[str, object] = {"sweeps": sweeps}
+    sweep, _ = sweep_from_file(Path(f"{SWEEP}.py"))
+    names: dict[str, object] = {"sweeps": sweeps, "PARTS": sweep.parts}
     for snippet in READ:
         here = snippet.replace("quickstart_long", "long").replace("quickstart", SWEEP)
+        here = here.replace('"stopping.epochs": 40', '"stopping.epochs": 1')
+        here = here.replace("parts=[]", "parts=PARTS")
         exec(compile(here, "docs/python.md", "exec"), names)
 
     assert names["unit"] == "fraction"
@@ -49,6 +53,7 @@ def test_its_snippets_on_reading_run_one_after_the_other() -> None:
     assert {*names["short"]["outcome"]} == {"diverged"}  # type: ignore[index]
     assert {*names["of_deep"]["trial_key"]} <= {*names["deep"]["trial_key"]}  # type: ignore[index]
     assert names["num_missing"] == 0
+    assert len(names["errors"]) == 1  # type: ignore[arg-type]
 
 
 def test_its_network_is_trained_saved_and_loaded(tmp_path, monkeypatch) -> None:

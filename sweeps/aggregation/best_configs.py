@@ -21,15 +21,17 @@ from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.ranking import RankedArm, ranking, without_place
 from sweeps.aggregation.results.varied_settings import Setting, varied_settings
 from sweeps.aggregation.statistics.intervals import Interval
-from sweeps.aggregation.trained_models import load_trained
+from sweeps.aggregation.trained_models import load_trained, training_config_of
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, on_split
-from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json, Outcome
+from sweeps.records.plain_text import one_line
+from sweeps.records.trial_record import ARTIFACT_SOURCE, ARTIFACT_WEIGHTS, Json, Outcome
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.recorded_weights import warn_of_replaced_weights
 from sweeps.tracking.store import RecordStore
 
 if TYPE_CHECKING:
+    from capsmodel.config import TrainingConfig
     from capsmodel.training.trained import Trained
     from sweeps.aggregation.results.predictions import Predictions
 
@@ -135,6 +137,30 @@ class BestConfig:
             for path, value in self.settings.items()
             if value is not None and path in self.set_apart_by
         )
+
+    def training_config(self, parts: Sequence[type[Any]] = ()) -> "TrainingConfig":
+        """Return its training config, as `Training` and `Sweep` take it.
+
+            config = sweeps.best_configs("mine")[0].training_config(parts=[MyLoss])
+            longer = with_settings(config, {"stopping.epochs": 40}, parts=[MyLoss])
+
+        It imports PyTorch. The split of the data is that in `config`; see `splits`.
+
+        Args:
+            parts: Classes of the user's own parts that the config names.
+
+        Raises:
+            BadInput: If the config names a part that is not given, or is not valid here.
+            StoreUnreachable: If it names one, and the tracking store does not answer.
+        """
+        call = "training_config(parts=[...])"
+        return training_config_of(self.config, parts, call, self._location_of_code)
+
+    def _location_of_code(self) -> str:
+        """Return where a record holds the code of the user's own parts, "" if none does."""
+        records = self.store.records(trial.trial_key for trial in self.trials)
+        held = (r for r in records.values() if self.store.holds(r, ARTIFACT_SOURCE))
+        return next((one_line(self.store.location(r, ARTIFACT_SOURCE)) for r in held), "")
 
     def load_model(
         self, seed: int | None = None, parts: Sequence[type[Any]] = (), device: str = "cpu"

@@ -1,6 +1,6 @@
-"""Trained models of records: the one module of this package that needs capsmodel and torch."""
+"""Configs and trained models of records: the one module here that needs capsmodel and torch."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json, Outcome, TrialRe
 from sweeps.tracking.store import RecordStore
 
 if TYPE_CHECKING:
+    from capsmodel.config import TrainingConfig
     from capsmodel.training.trained import Trained
 
 
@@ -82,31 +83,51 @@ def load_trained(
     Raises:
         BadInput: If the config names an unknown part or is not valid, or the file does not fit.
     """
-    from capsmodel.config import TrainingConfig  # here, as torch comes with them
-    from capsmodel.training.trained import Trained
+    from capsmodel.training.trained import Trained  # here, as torch comes with it
 
-    try:
-        settings = TrainingConfig.model_validate(config, context={"parts": tuple(parts)})
-    except ValidationError as error:
-        raise BadInput(_sentence(error)) from error
+    settings = training_config_of(config, parts, "load_model(parts=[...])")
     try:
         return Trained.load(weights, settings, seed=seed, device=device)
     except ValueError as error:
         raise BadInput(str(error)) from error
 
 
-def _sentence(error: ValidationError) -> str:
+def training_config_of(
+    config: Json, parts: Sequence[type[Any]], call: str, code_of: Callable[[], str] = str
+) -> "TrainingConfig":
+    """Return the training config that plain JSON values describe.
+
+    Args:
+        config: The full training config as plain JSON values.
+        parts: Classes of the user's own parts.
+        call: What takes the class of a part that is missing.
+        code_of: Returns where the code of the user's own parts lies, "" if that is not known.
+
+    Raises:
+        BadInput: If the config names an unknown part or is not valid.
+    """
+    from capsmodel.config import TrainingConfig  # here, as torch comes with it
+
+    try:
+        return TrainingConfig.model_validate(config, context={"parts": tuple(parts)})
+    except ValidationError as error:
+        code = code_of()
+        remedy = f"pass its class, {call}" + f"; its code lies in {code}" * bool(code)
+        raise BadInput(_sentence(error, remedy)) from error
+
+
+def _sentence(error: ValidationError, remedy: str) -> str:
     first = error.errors(include_url=False)[0]
     path = [str(place) for place in first["loc"]]
     if first["type"] == "union_tag_invalid" and path:
-        return _unknown_part(path[-1], first.get("ctx", {}).get("tag"))
+        return _unknown_part(path[-1], first.get("ctx", {}).get("tag"), remedy)
     if first["type"] == "literal_error" and path[-1:] == ["kind"] and len(path) > 1:
-        return _unknown_part(path[-2], first["input"])  # of a family with one built-in member
-    return f"The model's config is not valid here: {'.'.join(path)}: {first['msg']}"
+        return _unknown_part(path[-2], first["input"], remedy)  # of a family with one member
+    return f"The training config is not valid here: {'.'.join(path)}: {first['msg']}"
 
 
-def _unknown_part(family: str, kind: object) -> str:
+def _unknown_part(family: str, kind: object, remedy: str) -> str:
     return (
-        f"This model uses the {family.replace('_', ' ')} '{kind}', which is not part of "
-        "capsmodel: pass its class, load_model(parts=[...])."
+        f"The training config uses the {family.replace('_', ' ')} '{kind}', which is not part of "
+        f"capsmodel: {remedy}."
     )

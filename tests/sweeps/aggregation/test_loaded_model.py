@@ -8,6 +8,8 @@ import torch
 from safetensors.torch import save_file
 
 from capsmodel.training.training import Training
+from search_spaces.sweep_file import sweep_from_file
+from search_spaces.trial_key import trial_key as trial_key_of
 from sweeps.aggregation.best_configs import best_configs
 from sweeps.aggregation.named_models import load_model, named_trial
 from sweeps.aggregation.trial_view import show
@@ -16,6 +18,8 @@ from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome
 from tests.capsmodel.small_config import small_config
+from tests.golden.stores.archive import STORAGE
+from tests.golden.stores.questions import FINISHED_SEARCH
 from tests.sweeps.aggregation.known_sweep import (
     finished,
     manifest_of,
@@ -185,3 +189,32 @@ def test_weights_that_do_not_fit_their_config_are_refused(store, tmp_path):
 
     with pytest.raises(BadInput):
         best_configs("known", store)[0].load_model()
+
+
+def test_the_config_of_a_ranked_arm_is_what_its_trials_were_trained_with(tmp_path):
+    FINISHED_SEARCH.unpacked(tmp_path)
+    sweep, _ = sweep_from_file(tmp_path / f"{FINISHED_SEARCH.sweep}.py")
+    ranked = best_configs(FINISHED_SEARCH.sweep, storage=str(tmp_path / STORAGE))
+    for best in ranked:
+        config = best.training_config(parts=sweep.parts)
+        assert isinstance(best.config, dict), "plain JSON stays"
+        assert [trial_key_of(config, each.seed) for each in best.trials] == [
+            each.trial_key for each in best.trials
+        ]
+
+
+def test_a_config_with_a_part_that_is_missing_names_it_and_its_recorded_code(store, tmp_path):
+    config = json.loads(small_config().model_dump_json()) | {"loss": {"kind": "paced"}}
+    put_sweep(store, one_arm_sweep(config), [])
+    run = put_trial(store, finished("small", 0, 5))
+    (best,) = best_configs("known", store)
+    with pytest.raises(BadInput) as refused:
+        best.training_config()
+    assert str(refused.value) == (
+        "The training config uses the loss 'paced', which is not part of capsmodel: pass its "
+        "class, training_config(parts=[...])."
+    )
+    (tmp_path / names.ARTIFACT_SOURCE).write_text("class Paced(Loss): ...")
+    store.writer().upload(run, tmp_path / names.ARTIFACT_SOURCE)
+    with pytest.raises(BadInput, match=r"parts=\[\.\.\.\]\); its code lies in .*parts\.py\.$"):
+        best.training_config()
