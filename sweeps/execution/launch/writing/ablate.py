@@ -3,21 +3,20 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 from capsmodel.config import TrainingConfig
 from capsmodel.overrides import with_settings
-from search_spaces.neighbours import neighbours_in, with_neighbours
 from search_spaces.plans.path_changes import named_changes, settings_between
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import trial_key
 from sweeps.execution.launch.writing.custom_code import custom_code_of
-from sweeps.execution.launch.writing.launched_search import (
+from sweeps.execution.launch.writing.launched_sweep import (
     LaunchedSearch,
     Winner,
+    fresh_seeds,
     launched_search,
     winner,
 )
@@ -105,7 +104,7 @@ def path_to_arm(
     seeds = _compared_seeds(launched, arm, options.seeds)
     fields: dict[str, Any] = {
         "target": settings_between(base, target),
-        "choosing_seeds": _fresh(_NUM_CHOOSING, (*seeds, *launched.manifest.seeds)),
+        "choosing_seeds": fresh_seeds(_NUM_CHOOSING, (*seeds, *launched.manifest.seeds)),
     }
     name = f"{launched.name[: _LONGEST_NAME - 5]}_path" if options.name is None else options.name
     sweep = Sweep.path_to(
@@ -126,8 +125,7 @@ def path_to_arm(
     docstring = f"{question}\n\n{fill(explanation, _WIDTH)}"
     named = launched.named
     text = sweep_text(sweep, "path_to", fields, docstring=docstring, named=named, code=code)
-    neighbours = neighbours_in(launched.source or "")
-    return sweep, with_neighbours(text, neighbours) if neighbours.are_imported_by(text) else text
+    return sweep, launched.with_neighbours(text)
 
 
 def _num_changes(search: str, arm: str, base: TrainingConfig, target: TrainingConfig) -> int:
@@ -157,7 +155,7 @@ def _compared_seeds(
     """
     confirmation, used = launched.search.confirmation, launched.manifest.seeds
     confirmed = confirmation.seeds if confirmation and confirmation.arms else ()
-    fresh = confirmed or _fresh(_NUM_SEEDS, used)
+    fresh = confirmed or fresh_seeds(_NUM_SEEDS, used)
     if seeds is None:
         return fresh
     if both := sorted({*seeds} & {*used}):
@@ -166,12 +164,6 @@ def _compared_seeds(
             f"such as --seeds {','.join(map(str, fresh))}."
         )
     return seeds
-
-
-def _fresh(num: int, used: Sequence[int]) -> tuple[int, ...]:
-    """Return unused seeds, starting at the first hundred that has enough of them."""
-    blocks = (tuple(range(start, start + num)) for start in count(101, 100))
-    return next(block for block in blocks if not {*block} & {*used})
 
 
 def _keys(base: TrainingConfig, target: TrainingConfig, seeds: Sequence[int]) -> list[str]:

@@ -16,7 +16,7 @@ from search_spaces.sweep import Sweep
 from search_spaces.sweep_file import module_from_text
 from search_spaces.trial_key import trial_key
 from sweeps.execution.launch.writing.ablate import path_to_arm
-from sweeps.execution.launch.writing.launched_search import LaunchedSearch, Winner
+from sweeps.execution.launch.writing.launched_sweep import LaunchedSearch, Winner
 from sweeps.execution.launch.writing.options import AblateOptions
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.records.manifest import Manifest, ManifestArm

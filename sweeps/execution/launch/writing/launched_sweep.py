@@ -1,8 +1,9 @@
-"""A search as it was launched, and the arm of it at which a path ends."""
+"""A sweep as it was launched, and the arm of it that another sweep goes on with."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import count
+from typing import Any, NamedTuple, Never
 
 from pydantic import ValidationError
 
@@ -10,7 +11,9 @@ from capsmodel.config import TrainingConfig
 from capsmodel.settings.profiles import KIND, PROFILE
 from capsmodel.spelling import unknown
 from search_spaces.catalogue import is_named, module_of, named_sweeps
+from search_spaces.neighbours import neighbours_in, with_neighbours
 from search_spaces.plans.path_changes import settings_between
+from search_spaces.plans.search import BASE
 from search_spaces.space.settings_tree import is_at_or_below
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import trial_key
@@ -24,8 +27,8 @@ from sweeps.tracking.store import RecordStore
 
 
 @dataclass(frozen=True)
-class LaunchedSearch:
-    """A search as it was launched.
+class LaunchedSweep:
+    """A sweep as it was launched.
 
     Attributes:
         declared: Its declaration, None if only its records are known.
@@ -40,19 +43,25 @@ class LaunchedSearch:
 
     @property
     def name(self) -> str:
-        """The name of the search."""
+        """The name of the sweep."""
         return self.manifest.sweep
-
-    @property
-    def search(self) -> ManifestSearch:
-        """What its plan has proposed and chosen."""
-        assert self.manifest.search
-        return self.manifest.search
 
     @property
     def named(self) -> tuple[str, TrainingConfig] | None:
         """Module and base of a sweep of the package."""
         return (self.module, self.declared.base) if self.module and self.declared else None
+
+    @property
+    def reference(self) -> str:
+        """The name of the arm that its others are compared with."""
+        return self.manifest.baseline
+
+    @property
+    def used_seeds(self) -> frozenset[int]:
+        """The seeds that it has used, or will use."""
+        manifest = self.manifest
+        cells = (cell.seed for cell in manifest.cells)
+        return frozenset((*manifest.seeds, *manifest.choosing_seeds, *cells))
 
     def config(self, arm: ManifestArm) -> TrainingConfig:
         """Return the configuration that an arm was trained with.
@@ -66,9 +75,76 @@ class LaunchedSearch:
         except ValidationError as error:
             why = "is not what its file declares" if self.declared else "has parts of a file's own"
             raise BadInput(
-                f"'{arm.name}' of '{self.name}' {why}: give the file of the search, as it was "
+                f"'{arm.name}' of '{self.name}' {why}: give the file of the sweep, as it was "
                 f"launched."
             ) from error
+
+    def base(self) -> TrainingConfig:
+        """Return the configuration that its arms are compared with.
+
+        Raises:
+            BadInput: If it has a user's parts that are not declared, or is not there yet.
+        """
+        arms = {arm.name: arm for arm in self.manifest.arms}
+        if self.reference not in arms:
+            raise BadInput(
+                f"The baseline of '{self.name}', '{self.reference}', is still to be chosen: let "
+                f"the sweep end first, capsweep status {self.name}."
+            )
+        return self.config(arms[self.reference])
+
+    def check_keys(self, arm: ManifestArm) -> None:
+        """Check that an arm has the trial keys of its records.
+
+        Raises:
+            BadInput: In one sentence, if not.
+        """
+        parts = self.declared.parts if self.declared else ()
+        for cell in self.manifest.cells:
+            if cell.arm != arm.name:
+                continue
+            of_cell = self.manifest.config_of(arm, cell.seed)
+            config = TrainingConfig.model_validate(of_cell, context={"parts": parts})
+            if trial_key(config, cell.seed) != cell.trial_key:
+                self.reject("its data or the code of a part have changed since")
+
+    def with_neighbours(self, text: str) -> str:
+        """Return the text of a file with the modules of this sweep's folder that it imports."""
+        neighbours = neighbours_in(self.source or "")
+        return with_neighbours(text, neighbours) if neighbours.are_imported_by(text) else text
+
+    def reject(self, why: str) -> None:
+        """Raise the error for records of another definition than the present one.
+
+        Raises:
+            BadInput: In one sentence.
+        """
+        raise BadInput(
+            f"'{self.name}' was trained by another definition than the present one ({why}): run "
+            f"the present one under a name of its own, or give its file as it was."
+        )
+
+
+@dataclass(frozen=True)
+class LaunchedSearch(LaunchedSweep):
+    """A search as it was launched."""
+
+    @property
+    def search(self) -> ManifestSearch:
+        """What its plan has proposed and chosen."""
+        assert self.manifest.search
+        return self.manifest.search
+
+    @property
+    def reference(self) -> str:
+        """The name of the base, whether it was trained or not."""
+        return self.search.base or BASE
+
+    @property
+    def used_seeds(self) -> frozenset[int]:
+        """The seeds of its proposals, and those of its confirmation."""
+        confirmation = self.search.confirmation
+        return super().used_seeds | frozenset(confirmation.seeds if confirmation else ())
 
     def base(self) -> TrainingConfig:
         """Return the configuration that its proposals change.
@@ -97,6 +173,7 @@ class LaunchedSearch:
             BadInput: In one sentence, if not, or if it has other trial keys than its records.
         """
         config = self.config(arm)
+        self.check_keys(arm)
         if self.declared:
             params = {proposal.arm: proposal.params for proposal in self.search.proposals}
             sweep = self.declared.model_copy(update={"base": base})
@@ -106,20 +183,6 @@ class LaunchedSearch:
                 proposed = None
             if proposed != config:
                 self.reject(f"{arm.name} has changed")
-        cells = [cell for cell in self.manifest.cells if cell.arm == arm.name]
-        if any(trial_key(config, cell.seed) != cell.trial_key for cell in cells):
-            self.reject("the code of a part has changed since")
-
-    def reject(self, why: str) -> None:
-        """Raise the error for records of another definition than the present one.
-
-        Raises:
-            BadInput: In one sentence.
-        """
-        raise BadInput(
-            f"'{self.name}' was trained by another definition than the present one ({why}): run "
-            f"the present one under a name of its own, or give its file as it was."
-        )
 
     def _is_departure(self, path: str) -> bool:
         """Return whether a launch changed this setting, not the declaration of the search."""
@@ -130,6 +193,20 @@ class LaunchedSearch:
         )
 
 
+def launched_sweep(sweep: str, store: RecordStore) -> LaunchedSweep:
+    """Return a sweep that was launched, a search as `LaunchedSearch`.
+
+    Args:
+        sweep: Its name, or the path of the file that declares it.
+        store: The store of its records.
+
+    Raises:
+        BadInput: If there is none.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    return _launched(sweep, _declared(sweep), store)
+
+
 def launched_search(search: str, store: RecordStore) -> LaunchedSearch:
     """Return a search that was launched.
 
@@ -138,43 +215,53 @@ def launched_search(search: str, store: RecordStore) -> LaunchedSearch:
         store: The store of its records.
 
     Raises:
-        BadInput: If there is none.
+        BadInput: If there is none, or the sweep is no search.
         StoreUnreachable: If the tracking store does not answer.
     """
     fields = _declared(search)
     declared = fields.get("declared")
     if declared and not declared.plan.is_search:
         _reject_design(declared.name)
-    name = declared.name if declared else search
+    launched = _launched(search, fields, store)
+    return launched if isinstance(launched, LaunchedSearch) else _reject_design(launched.name)
+
+
+def _launched(sweep: str, fields: Mapping[str, Any], store: RecordStore) -> LaunchedSweep:
+    declared = fields.get("declared")
+    name = declared.name if declared else sweep
     launched = store.sweeps() if store.exists() else []
     if name not in launched and declared:
         raise BadInput(
-            f"The search '{name}' was not run here yet, so there is no winner to go to: run it "
-            f"first, capsweep run {search}."
+            f"The sweep '{name}' was not run here yet, so it has no winner: run it first, capsweep "
+            f"run {sweep}."
         )
     if name not in launched:
         named = (entry.name for entry in named_sweeps())
         raise BadInput(unknown("sweep", name, dict.fromkeys((*launched, *named))))
     manifest = store.manifest(name)
-    if manifest.search is None:
-        _reject_design(name)
-    return LaunchedSearch(manifest, **fields)
+    return (LaunchedSearch if manifest.search else LaunchedSweep)(manifest, **fields)
 
 
-def _declared(search: str) -> Mapping[str, Any]:
-    if search.endswith(".py") or "/" in search:
-        sweep, source, _ = declared_sweep(search)
-        return {"declared": sweep, "source": source}
-    if is_named(search):
-        return {"declared": declared_sweep(search)[0], "module": module_of(search)}
+def _declared(sweep: str) -> Mapping[str, Any]:
+    if sweep.endswith(".py") or "/" in sweep:
+        declared, source, _ = declared_sweep(sweep)
+        return {"declared": declared, "source": source}
+    if is_named(sweep):
+        return {"declared": declared_sweep(sweep)[0], "module": module_of(sweep)}
     return {}
 
 
-def _reject_design(name: str) -> None:
+def _reject_design(name: str) -> Never:
     raise BadInput(
         f"'{name}' is not a search, so it has no winner for a path to lead to: name a search, or "
         f"declare Path(changes=...) in a file of your own."
     )
+
+
+def fresh_seeds(num: int, used: Collection[int]) -> tuple[int, ...]:
+    """Return unused seeds, starting at the first hundred that has enough of them."""
+    blocks = (tuple(range(start, start + num)) for start in count(101, 100))
+    return next(block for block in blocks if not {*block} & {*used})
 
 
 class Winner(NamedTuple):
