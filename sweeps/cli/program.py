@@ -45,6 +45,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "new": Command("Ask", "new", "Write a commented sweep file of your own."),
         "grid": Command("Ask", "grid", "Write a sweep file that varies settings of a base."),
         "ablate": Command("Ask", "ablate", "Write a sweep file from a base to a search's winner."),
+        "confirm": Command("Ask", "confirm", "Write a sweep file of a winner on fresh seeds."),
         "plan": Command("Run", "plan", "Show what run would do, and how long it would take."),
         "check": Command("Run", "check", "Try all of a sweep on a few images, in seconds."),
         "run": Command("Run", "run", "Train the empty cells, rebuild the tables."),
@@ -91,7 +92,7 @@ class _Program(TyperGroup):
         self.commands = _Commands(options)  # pyright: ignore[reportAttributeAccessIssue]
 
     def format_help(self, ctx: typer.Context, formatter: Any) -> None:  # pyright: ignore
-        """Write usage and commands, which is all that a screen of 24 lines takes."""
+        """Write usage and commands, which is all that a screen of 25 lines takes."""
         formatter.write(_USAGE)
         for line in _help_lines():
             formatter.write(f"{line}\n")

@@ -23,6 +23,7 @@ COMMANDS = (
     "new",
     "grid",
     "ablate",
+    "confirm",
     "plan",
     "check",
     "run",

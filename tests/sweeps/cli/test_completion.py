@@ -61,6 +61,7 @@ def test_shipped_sweeps_and_files_are_completed(press_tab: PressTab, command: st
         ["repair"],
         ["clean"],
         ["ablate"],
+        ["confirm"],
         ["report", "x", "--compare"],
         ["run", "quickstart", "--warm-start"],
     ],

@@ -63,15 +63,20 @@ class LaunchedSweep:
         cells = (cell.seed for cell in manifest.cells)
         return frozenset((*manifest.seeds, *manifest.choosing_seeds, *cells))
 
-    def config(self, arm: ManifestArm) -> TrainingConfig:
+    def config(self, arm: ManifestArm, seed: int | None = None) -> TrainingConfig:
         """Return the configuration that an arm was trained with.
+
+        Args:
+            arm: The arm.
+            seed: One that may have a split of its own; None for the split that arms share.
 
         Raises:
             BadInput: If it has a user's parts that are not declared, or that have changed.
         """
         parts = self.declared.parts if self.declared else ()
+        json = arm.config if seed is None else self.manifest.config_of(arm, seed)
         try:
-            return TrainingConfig.model_validate(arm.config, context={"parts": parts})
+            return TrainingConfig.model_validate(json, context={"parts": parts})
         except ValidationError as error:
             why = "is not what its file declares" if self.declared else "has parts of a file's own"
             raise BadInput(
@@ -99,14 +104,9 @@ class LaunchedSweep:
         Raises:
             BadInput: In one sentence, if not.
         """
-        parts = self.declared.parts if self.declared else ()
-        for cell in self.manifest.cells:
-            if cell.arm != arm.name:
-                continue
-            of_cell = self.manifest.config_of(arm, cell.seed)
-            config = TrainingConfig.model_validate(of_cell, context={"parts": parts})
-            if trial_key(config, cell.seed) != cell.trial_key:
-                self.reject("its data or the code of a part have changed since")
+        cells = [cell for cell in self.manifest.cells if cell.arm == arm.name]
+        if any(trial_key(self.config(arm, c.seed), c.seed) != c.trial_key for c in cells):
+            self.reject("its data or the code of a part have changed since")
 
     def with_neighbours(self, text: str) -> str:
         """Return the text of a file with the modules of this sweep's folder that it imports."""

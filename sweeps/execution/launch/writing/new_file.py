@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from sweeps.execution.launch.writing.options import AblateOptions, GridOptions
+from sweeps.execution.launch.writing.options import FileOptions
 from sweeps.records.errors import BadInput
 from sweeps.storage.folder import Folder
 
 
-def write_sweep(text: str, name: str, options: AblateOptions | GridOptions) -> Path:
+def write_sweep(text: str, name: str, options: FileOptions) -> Path:
     """Write a sweep's file to `--out`, else to its name in the current folder.
 
     Raises:

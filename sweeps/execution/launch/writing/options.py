@@ -1,11 +1,14 @@
-"""The options of `ablate` and `grid`."""
+"""The options of `ablate`, `confirm` and `grid`."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from capsmodel.stopping import MOST_EPOCHS
+
 _Seeds = tuple[Annotated[int, Field(strict=True)], ...] | None
+_MOST_SEEDS = 1000
 _OUT: Any = Field(default=None, description="File to write [default: NAME.py].")
 _STORAGE: Any = Field(default=None, description="Storage folder [default: ./capsweep-store].")
 _TRACKING_URI: Any = Field(
@@ -28,6 +31,28 @@ class AblateOptions(BaseModel):
         description="List or ranges, 0,1,2 or 0-4 [default: the confirmation's, else fresh ones].",
     )
     name: str | None = Field(default=None, description="Name of the sweep [default: SEARCH_path].")
+    out: str | None = _OUT
+    storage: str | Path | None = _STORAGE
+    tracking_uri: str | None = _TRACKING_URI
+
+
+class ConfirmOptions(BaseModel):
+    """The options of `confirm` besides its sweep."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    arm: str | None = Field(
+        default=None, description="Arm to train [default: the best by validation]."
+    )
+    epochs: Annotated[int, Field(ge=1, le=MOST_EPOCHS)] | None = Field(
+        default=None, description="Epochs of a full training [default: those of the arm]."
+    )
+    seeds: Annotated[int, Field(ge=1, le=_MOST_SEEDS)] = Field(
+        default=5, description="Number of seeds, all fresh."
+    )
+    name: str | None = Field(
+        default=None, description="Name of the new sweep [default: SWEEP_confirm]."
+    )
     out: str | None = _OUT
     storage: str | Path | None = _STORAGE
     tracking_uri: str | None = _TRACKING_URI
@@ -63,3 +88,7 @@ class GridOptions(BaseModel):
     )
     storage: str | Path | None = _STORAGE
     tracking_uri: str | None = _TRACKING_URI
+
+
+FileOptions = AblateOptions | ConfirmOptions | GridOptions
+"""The options of a command that writes a sweep's file."""

@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from capsmodel.settings.parts import Settings
+
 _WIDTH = 88  # of ruff, where nothing else is said
 _STEP = 4
 
@@ -12,7 +14,8 @@ def python_text(value: Any, indent: int = 0, before: int = 0) -> str:
     """Return an expression that evaluates to an equal value, for a line that a comma ends.
 
     Args:
-        value: A JSON value, a tuple, a range or a class of the file; these may be nested.
+        value: A JSON value, a tuple, a range, a class of the file or settings of one; these may be
+            nested.
         indent: Indentation of its line.
         before: Number of characters before it on its line.
 
@@ -20,20 +23,26 @@ def python_text(value: Any, indent: int = 0, before: int = 0) -> str:
         ValueError: If it is another value, or a number that is not finite.
     """
     line = _on_one_line(value)
-    if not isinstance(value, Mapping | tuple | list) or len(line) < _WIDTH - indent - before:
+    if (
+        not isinstance(value, Mapping | tuple | list | Settings)
+        or len(line) < _WIDTH - indent - before
+    ):
         return line
     inner = indent + _STEP
     lines = [
         " " * inner + key + python_text(item, inner, len(key)) + "," for key, item in _items(value)
     ]
-    return "\n".join((line[0], *lines, " " * indent + line[-1]))
+    opening = f"{type(value).__name__}(" if isinstance(value, Settings) else line[0]
+    return "\n".join((opening, *lines, " " * indent + line[-1]))
 
 
 def _on_one_line(value: Any) -> str:
-    if isinstance(value, Mapping | tuple | list):
+    if isinstance(value, Mapping | tuple | list | Settings):
         items = ", ".join(key + _on_one_line(item) for key, item in _items(value))
         if isinstance(value, Mapping):
             return f"{{{items}}}"
+        if isinstance(value, Settings):
+            return f"{type(value).__name__}({items})"
         return f"[{items}]" if isinstance(value, list) else f"({items}{',' * (len(value) == 1)})"
     if isinstance(value, str):
         return _quoted(value)
@@ -49,6 +58,9 @@ def _items(value: Any) -> list[tuple[str, Any]]:
     """Return the items of a collection, each with the text before it."""
     if isinstance(value, Mapping):
         return [(f"{_on_one_line(key)}: ", item) for key, item in value.items()]
+    if isinstance(value, Settings):
+        given = [name for name in type(value).model_fields if name in value.model_fields_set]
+        return [(f"{name}=", getattr(value, name)) for name in given]
     return [("", item) for item in value]
 
 

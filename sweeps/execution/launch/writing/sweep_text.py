@@ -15,11 +15,12 @@ from pydantic import ValidationError
 
 from capsmodel.config import TrainingConfig
 from capsmodel.settings.messages import explain
+from capsmodel.settings.parts import Settings
 from search_spaces.plans.path_changes import settings_between
 from search_spaces.sweep import Sweep
 from sweeps.execution.launch.run import plan
 from sweeps.execution.launch.writing.custom_code import CustomCode
-from sweeps.execution.launch.writing.options import AblateOptions, GridOptions
+from sweeps.execution.launch.writing.options import FileOptions
 from sweeps.execution.launch.writing.python_text import python_text
 from sweeps.execution.survey.survey import Survey
 from sweeps.records.errors import BadInput
@@ -41,7 +42,7 @@ def sweep_text(
 
     Args:
         sweep: The sweep.
-        constructor: The class method of `Sweep` that makes it.
+        constructor: The class method of `Sweep` that makes it; "" for its own.
         fields: The arguments of the constructor besides name, description, base, seeds and parts.
         docstring: Plain words without a backslash or a quote.
         named: Module and base of a named sweep whose base is changed; None for a base that no
@@ -53,6 +54,7 @@ def sweep_text(
     """
     assert not set(docstring) & set("\\\"'")
     classes = [value for value in fields.values() if isinstance(value, type)]
+    classes += [type(value) for value in fields.values() if isinstance(value, Settings)]
     names = dict.fromkeys(("Sweep", *(each.__name__ for each in classes)), "search_spaces")
     names |= dict(code.packages)
     if named:
@@ -78,7 +80,7 @@ def sweep_text(
     )
 
 
-def survey_of_text(text: str, name: str, options: AblateOptions | GridOptions) -> Survey:
+def survey_of_text(text: str, name: str, options: FileOptions) -> Survey:
     """Return what a launch of a sweep's file would do, before the file is there.
 
     A user's parts can be surveyed from a file only.
