@@ -133,6 +133,8 @@ class PlanAnswer(Shape):
     """Number of concurrent trials."""
     estimate_seconds: float | None
     """Estimated duration of the launch; null if nothing similar was trained yet."""
+    estimate_source: str
+    """What the estimate follows from, in words; empty if there is none or nothing to train."""
     disk: PlannedDisk
     """Disk space that it takes."""
     unbuildable: PlannedUnbuildable | None

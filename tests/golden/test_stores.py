@@ -20,7 +20,7 @@ from tests.golden.stores.questions import (
     predicted_classes,
     report_files,
     trials_text,
-    without_the_disk,
+    without_the_machine,
 )
 
 # What the pinned commit changed of a store by running a finished sweep again: MLflow's row of the
@@ -66,7 +66,7 @@ def test_a_store_answers_every_question_as_it_did(
     store: Store, unpacked: Callable[[Store], Path]
 ) -> None:
     for words, then in answers(store, reports=False):
-        assert without_the_disk(answer(unpacked(store), *words)) == then, words
+        assert without_the_machine(answer(unpacked(store), *words)) == then, words
 
 
 @pytest.mark.slow  # figures take seconds, and are drawn where the sweeps are run again

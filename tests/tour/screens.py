@@ -37,6 +37,7 @@ def _dots(key: re.Match[str]) -> str:
 
 
 _MASKS = {
+    r" on cpu: .*, where trials here are on .*(?=\.$)": "",
     r"/tmp/capsweep-tour-\w{8}": "/tmp/capsweep-tour-........",
     r"\b(?=\w*[a-f])(?=\w*\d)[0-9a-f]{6,32}\b": _dots,
     r" *(just now|\d+ \w+ ago)$": "    ... ago",

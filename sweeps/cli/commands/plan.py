@@ -349,11 +349,11 @@ def _estimate(survey: "Survey") -> str:
         return "no estimate, as nothing like it was trained yet"
     if not seconds:
         return "nothing to train"
-    estimate = f"{_about(survey)} {duration_text(seconds)}"
+    estimate, source = f"{_about(survey)} {duration_text(seconds)}", plain(survey.estimate_source)
     if not num_gpus:
-        return estimate
+        return f"{estimate}, {source}"
     hours = f"{seconds * num_gpus / _SECONDS_OF_HOUR:.3g}"
-    return f"{estimate} on {counted(num_gpus, 'GPU')}, {hours} GPU hours"
+    return f"{estimate} on {counted(num_gpus, 'GPU')}, {hours} GPU hours, {source}"
 
 
 def _values(dimension: "ManifestDimension") -> str:

@@ -8,7 +8,7 @@ from sweeps.aggregation.rendering.measured import detectable_text
 from sweeps.aggregation.seed_planning import MOST_SEEDS, SAFE, NeededSeeds, Pilot, SeedsNeeded
 from sweeps.cli.terminal import console, plain, say, table_of
 from sweeps.execution.launch.seed_plan import SeedPlan
-from sweeps.records.plain_text import duration_text, in_ranges, points_text
+from sweeps.records.plain_text import duration_text, in_ranges, one_line, points_text
 
 _MOST_OF_A_NAME = 64
 _MOST_LISTED = 8
@@ -52,11 +52,12 @@ def _print_arms(needed: SeedsNeeded) -> None:
 
 
 def _cost(plan: SeedPlan) -> str:
-    seconds = plan.estimate_seconds
+    seconds = plan.estimate.seconds
     trainings = f"{plan.num_trainings:,} trainings"
     if seconds is None:
         return f"It takes {trainings}; nothing like them was trained yet, so there is no estimate."
-    return f"It takes {trainings}, about {duration_text(seconds)}."
+    source = f", {one_line(plan.estimate.source)}" * bool(plan.estimate.source)
+    return f"It takes {trainings}, about {duration_text(seconds)}{source}."
 
 
 def _what_is_asked(plan: SeedPlan) -> str:

@@ -27,7 +27,7 @@ def plan(sweep: "Launchable", *, options: LaunchOptions) -> "Survey":
     from sweeps.execution.survey.survey import survey_of
 
     forget_loaded_data()
-    return survey_of(sweep, options, capacity_of(options.resources))
+    return survey_of(sweep, options, capacity_of(options.resources), reads_all_sweeps=True)
 
 
 @takes_options(LaunchOptions)

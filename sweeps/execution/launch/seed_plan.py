@@ -15,8 +15,9 @@ from sweeps.aggregation.seed_planning import (
 from sweeps.execution.engine.capacity import capacity_of
 from sweeps.execution.launch_options import LaunchOptions, with_keyword_options
 from sweeps.execution.plan.definition import Launchable, SweepDefinition, define
-from sweeps.execution.survey.survey import survey_of
-from sweeps.execution.survey.surveyed_cells import estimate_seconds, seconds_per_epoch, surveyed
+from sweeps.execution.survey.estimate import Estimate, estimate, timings_of_cells
+from sweeps.execution.survey.survey import Survey, survey_of
+from sweeps.execution.survey.surveyed_cells import surveyed
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.tracking.store import RecordStore
@@ -49,7 +50,7 @@ class SeedPlan:
         seeds: The planned seeds; None if no number is enough, or nothing is known.
         margin_points: The margin that the sweep declares, None if it declares none.
         num_trainings: Trainings that the planned seeds, or the pilot's, take.
-        estimate_seconds: Estimated seconds for those; None if no arm was trained yet.
+        estimate: How long those take.
     """
 
     sweep: str
@@ -65,7 +66,7 @@ class SeedPlan:
     seeds: tuple[int, ...] | None
     margin_points: float | None
     num_trainings: int
-    estimate_seconds: float | None
+    estimate: Estimate
 
     @property
     def is_declared(self) -> bool:
@@ -119,7 +120,7 @@ def plan_seeds(
         sweeps.StoreUnreachable: If the tracking store does not answer.
     """
     _check_aim(effect_points, power)
-    survey = survey_of(sweep, options, capacity_of(options.resources))
+    survey = survey_of(sweep, options, capacity_of(options.resources), reads_all_sweeps=True)
     manifest = survey.definition.manifest
     _check_plan(manifest)
     launched = survey.current.seeds if survey.current else ()
@@ -147,7 +148,7 @@ def plan_seeds(
         seeds=seeds,
         margin_points=manifest.margin_points,
         num_trainings=len(new) * len(manifest.arms),
-        estimate_seconds=_seconds(to_train, arms, survey.capacity.num_concurrent),
+        estimate=_estimate(to_train, arms, survey),
     )
 
 
@@ -164,15 +165,14 @@ def _trained(manifest: Manifest, store: RecordStore) -> TrainedArms:
     return TrainedArms(manifest.model_copy(update=recorded), records, predictions)
 
 
-def _seconds(
-    to_train: SweepDefinition | None, arms: TrainedArms, num_concurrent: int
-) -> float | None:
-    """Return how long some cells take to train, None if unknown."""
+def _estimate(to_train: SweepDefinition | None, arms: TrainedArms, survey: Survey) -> Estimate:
+    """Return how long some cells take to train."""
     if to_train is None:
-        return 0.0
-    speed = seconds_per_epoch(arms.manifest, {}, arms.records)
+        return Estimate(0.0)
+    timings = {**survey.timings, **timings_of_cells(arms.manifest, {}, arms.records)}
     cells = surveyed(to_train.manifest.cells, {}, {})
-    return estimate_seconds(cells, to_train.epochs, speed, num_concurrent)
+    at_once, device = survey.capacity.num_concurrent, survey.estimate.device
+    return estimate(cells, to_train.epochs, timings, at_once, device=device)
 
 
 def _planned(

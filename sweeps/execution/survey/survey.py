@@ -29,7 +29,16 @@ from sweeps.execution.plan.preregistration import (
 from sweeps.execution.search.beyond_log import with_lost_decisions
 from sweeps.execution.search.warm_points import warm_started
 from sweeps.execution.survey.disk_estimate import DiskDemand, DiskEstimate, estimate_disk
+from sweeps.execution.survey.estimate import (
+    Estimate,
+    Timing,
+    Timings,
+    empty_cells,
+    estimate,
+    timings_of_cells,
+)
 from sweeps.execution.survey.folder_states import folder_states
+from sweeps.execution.survey.other_lengths import timings_at_other_lengths
 from sweeps.execution.survey.shorter_trainings import with_shorter
 from sweeps.execution.survey.surveyed_cells import (
     CellState,
@@ -37,8 +46,6 @@ from sweeps.execution.survey.surveyed_cells import (
     SurveyedCell,
     check_dropped_cells,
     dropped_cells,
-    estimate_seconds,
-    seconds_per_epoch,
     surveyed,
 )
 from sweeps.execution.survey.surveyed_evaluations import (
@@ -48,6 +55,7 @@ from sweeps.execution.survey.surveyed_evaluations import (
     survey_evaluations,
 )
 from sweeps.execution.sweep_log import EarlierLog, stored_entries
+from sweeps.execution.worker.provenance import hardware
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.plain_text import duration_text, in_ranges
@@ -84,7 +92,8 @@ class Survey:
         lost: Trial keys of filled cells that the launch would drop.
         cells: Every cell and its state.
         capacity: The resources of each trial, and how many run at once.
-        estimate_seconds: For the empty cells, None if no cell of the sweep was trained yet.
+        estimate: How long the empty cells take.
+        timings: Arm -> how long trainings of its network took.
         evaluations: Every evaluation of the finished trials and its state.
         share_to_come: Share of a full training that a cell still to come takes on average.
         disk: Space that the launch takes on the disk of the storage folder, and free space.
@@ -98,10 +107,11 @@ class Survey:
     lost: frozenset[str]
     cells: tuple[SurveyedCell, ...]
     capacity: Capacity
-    estimate_seconds: float | None
     storage: Storage
     tracking_uri: str
     evaluations: tuple[SurveyedEvaluation, ...] = ()
+    estimate: Estimate = field(default_factory=Estimate)
+    timings: Timings = field(default_factory=dict[str, list[Timing]])
     mean_share: float = 1.0
     disk: DiskEstimate = field(default_factory=DiskEstimate)
     earlier_seeds: EarlierSeeds = field(default_factory=EarlierSeeds)
@@ -123,6 +133,16 @@ class Survey:
             ("would be refused", self.refusal or ""),
         ]
         return block(f"plan of {self.name}", facts(rows), arms.html * bool(manifest.arms))
+
+    @property
+    def estimate_seconds(self) -> float | None:
+        """Estimated seconds of the empty cells, None if nothing like them was trained yet."""
+        return self.estimate.seconds
+
+    @property
+    def estimate_source(self) -> str:
+        """What the estimate follows from, "" if there is none."""
+        return self.estimate.source
 
     @property
     def changes_by_arm(self) -> dict[str, dict[str, Any]]:
@@ -334,9 +354,20 @@ def declared_definition(
 
 
 def survey_of(
-    sweep: Launchable | DeclaredSweep, options: LaunchOptions, capacity: Capacity = ONE_AT_A_TIME
+    sweep: Launchable | DeclaredSweep,
+    options: LaunchOptions,
+    capacity: Capacity = ONE_AT_A_TIME,
+    *,
+    reads_all_sweeps: bool = False,
 ) -> Survey:
     """Return what a launch would do. Writes nothing.
+
+    Args:
+        sweep: The sweep.
+        options: The options of the launch.
+        capacity: What each trial gets, and how many run at once.
+        reads_all_sweeps: Whether arms that were not trained yet are looked for in all sweeps of the
+            store, for the estimate.
 
     Raises:
         BadInput: If the sweep, a change of it or the storage folder is not valid.
@@ -356,7 +387,9 @@ def survey_of(
     records = {} if options.retrain or not store.exists() else store.records(keys)
     cells = surveyed(definition.manifest.cells, folders, records, definition.waiting)
     cells = with_shorter(cells, definition, options, storage)
-    num_to_come, mean_share = _to_come(definition)
+    timings = timings_of_cells(definition.manifest, folders, records)
+    if reads_all_sweeps:
+        timings |= _timings_elsewhere(definition, cells, timings, store)
     survey = Survey(
         definition=definition,
         earlier=earlier,
@@ -365,20 +398,62 @@ def survey_of(
         lost=_lost(dropped_cells(earlier.manifest, known), storage, store),
         cells=cells,
         capacity=capacity,
-        estimate_seconds=estimate_seconds(
-            cells,
-            definition.epochs,
-            seconds_per_epoch(definition.manifest, folders, records),
-            capacity.num_concurrent,
-            num_to_come=num_to_come * mean_share,
-        ),
         storage=storage,
         tracking_uri=tracking_uri,
         evaluations=survey_evaluations(definition.manifest, storage, folders, records, store=store),
-        mean_share=mean_share,
+        timings=timings,
+        mean_share=_to_come(definition)[1],
         earlier_seeds=seeds,
     )
+    survey = _with_estimate(survey, _device_here(capacity, options))
     return with_disk(survey, folders, options.most_state_bytes)
+
+
+def _with_estimate(survey: Survey, device: str) -> Survey:
+    """Return the survey with how long its launch takes.
+
+    Args:
+        survey: The sweep's survey.
+        device: The device of its trials, "" if it is not known.
+    """
+    definition, at_once = survey.definition, survey.capacity.num_concurrent
+    num_to_come, share = _to_come(definition)
+    estimated = estimate(
+        survey.cells,
+        definition.epochs,
+        survey.timings,
+        at_once,
+        num_to_come=num_to_come * share,
+        device=device,
+    )
+    return replace(survey, estimate=estimated)
+
+
+def _timings_elsewhere(
+    definition: SweepDefinition,
+    cells: Sequence[SurveyedCell],
+    known: Timings,
+    store: RecordStore,
+) -> dict[str, list[Timing]]:
+    """Return timings of arms that are still to be trained and have none, from other sweeps."""
+    wanted = {cell.cell.arm for cell in empty_cells(cells)}
+    if definition.manifest.is_growing and not known:
+        wanted |= {arm.name for arm in definition.manifest.arms}
+    configs = {
+        arm.name: arm.config
+        for arm in definition.manifest.arms
+        if arm.name in wanted and arm.name not in known
+    }
+    return timings_at_other_lengths(configs, definition.fingerprints, store)
+
+
+def _device_here(capacity: Capacity, options: LaunchOptions) -> str:
+    """Return the name of the device that trials get, "" if it is not of this machine."""
+    if options.resources.address is not None:
+        return ""
+    if not capacity.gpus_per_trial:
+        return hardware("cpu")
+    return f"cuda: {capacity.cards[0].name}" if capacity.cards else ""
 
 
 def _earlier_seeds(sweep: Sweep, options: LaunchOptions, current: Manifest | None) -> EarlierSeeds:

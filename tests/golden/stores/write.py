@@ -32,7 +32,7 @@ from tests.golden.stores.questions import (
     answer,
     predicted_classes,
     trials_text,
-    without_the_disk,
+    without_the_machine,
 )
 from tests.golden.write import pinned_checkout
 
@@ -66,7 +66,7 @@ def write_answers(store: Store) -> None:
         store.unpacked(folder)
         expected: dict[str, Any] = {
             "answers": [
-                (words, without_the_disk(answer(folder, *words)))
+                (words, without_the_machine(answer(folder, *words)))
                 for words in store.questions(folder)
             ],
             "trials": trials_text(store, folder),

@@ -151,7 +151,7 @@ def confirmation_of(
     listed = {launched.reference: {}, winner.name: changes} if changes else {winner.name: {}}
     plan = ListedArms(arms=listed, baseline=next(iter(listed)))
     seeds = fresh_seeds(options.seeds, launched.used_seeds)
-    fields = {"plan": plan, **_fields_of(launched.manifest, len(seeds))}
+    fields: dict[str, Any] = {"plan": plan, **_fields_of(launched.manifest, len(seeds))}
     name = f"{launched.name[: _LONGEST_NAME - 8]}_confirm" if options.name is None else options.name
     sweep = Sweep(
         name=name,

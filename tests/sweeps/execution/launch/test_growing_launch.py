@@ -48,7 +48,6 @@ class Scene:
             lost=frozenset(),
             cells=(),
             capacity=ONE_AT_A_TIME,
-            estimate_seconds=None,
             storage=self.storage,
             tracking_uri=URI,
         )

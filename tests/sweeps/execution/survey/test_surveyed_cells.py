@@ -9,11 +9,9 @@ from sweeps.execution.survey.surveyed_cells import (
     FolderState,
     SurveyedCell,
     check_dropped_cells,
-    estimate_seconds,
     surveyed,
 )
 from sweeps.records.errors import BadInput
-from sweeps.records.manifest import ManifestCell
 from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.sweeps.execution.examples import KEY, manifest
 
@@ -171,64 +169,3 @@ def test_other_code_is_told_where_no_setting_differs() -> None:
 def test_ten_thousand_cells_are_compared_at_once() -> None:
     current = manifest(seeds=tuple(range(5000)))
     check_dropped_cells(current, current)
-
-
-def cells_of(*epochs: int, arm: str = "base") -> tuple[SurveyedCell, ...]:
-    return tuple(
-        SurveyedCell(
-            ManifestCell(arm=arm, seed=seed, trial_key=KEY), CellState.UNFINISHED, epochs=done
-        )
-        for seed, done in enumerate(epochs)
-    )
-
-
-def test_without_empty_cells_nothing_is_left() -> None:
-    assert estimate_seconds((), {}, {}, 1) == 0.0
-
-
-def test_without_anything_trained_there_is_no_estimate() -> None:
-    assert estimate_seconds(cells_of(0), {"base": 5}, {}, 1) is None
-
-
-def test_the_estimate_counts_the_epochs_that_are_left() -> None:
-    assert estimate_seconds(cells_of(0, 3), {"base": 5}, {"base": 2.0}, 1) == (5 + 2) * 2.0
-
-
-def test_a_trial_that_waits_to_be_promoted_stands_so_and_takes_no_time_in_the_estimate() -> None:
-    declared = manifest(arms=("base",), seeds=(0, 1))
-    first, second = (cell.trial_key for cell in declared.cells)
-    folders = {first: FolderState(epochs=3), second: FolderState(epochs=3)}
-    cells = surveyed(declared.cells, folders, {}, {first})
-    assert [cell.state for cell in cells] == [CellState.WAITING, CellState.UNFINISHED]
-    assert estimate_seconds(cells, {"base": 5}, {"base": 2.0}, 1) == 4.0
-    assert estimate_seconds(cells, {"base": 5}, {"base": 2.0}, 1, num_to_come=0.5) == 4.0 + 5.0
-    done = FolderState(Outcome.FINISHED, 5)
-    assert surveyed(declared.cells, {first: done}, {}, {first})[0].state is CellState.TO_RECORD
-
-
-def test_an_arm_never_trained_takes_the_mean_of_the_others() -> None:
-    cells = cells_of(0, arm="new")
-    assert estimate_seconds(cells, {"new": 5}, {"a": 1.0, "b": 3.0}, 1) == 10.0
-
-
-def test_no_more_trials_run_at_once_than_there_are() -> None:
-    assert estimate_seconds(cells_of(0, 0), {"base": 5}, {"base": 1.0}, 8) == 5.0
-
-
-@given(
-    st.lists(st.integers(0, 20), min_size=1, max_size=6),
-    st.floats(0.01, 100),
-    st.integers(1, 8),
-    st.integers(1, 8),
-)
-def test_more_trials_at_once_never_take_longer(
-    done: list[int], seconds: float, few: int, more: int
-) -> None:
-    few, more = sorted((few, more))
-    slow, fast = (
-        estimate_seconds(cells_of(*done), {"base": 10}, {"base": seconds}, number)
-        for number in (few, more)
-    )
-    assert slow is not None
-    assert fast is not None
-    assert 0 <= fast <= slow
