@@ -227,8 +227,10 @@ def _send_all(
 ) -> None:
     from sweeps.execution.plan.changes import Changes
     from sweeps.execution.plan.definition import declared_sweep
+    from sweeps.execution.survey.checked_speeds import remember_speed
     from sweeps.execution.sweep_check import (
         CheckFailed,
+        Timed,
         Tried,
         check_import,
         check_sweep,
@@ -250,13 +252,20 @@ def _send_all(
     except CheckFailed as failed:
         channel.send(Refused(sentence=str(failed), excerpt=failed.excerpt))
         return
-    for result in check_sweep(loaded):
+    for result in check_sweep(loaded, times=True):
         if isinstance(result, CheckFailed):
             channel.send(Fails(sentence=str(result), excerpt=result.excerpt))
         elif isinstance(result, Tried):
             channel.send(Works(result=result.what, seconds=result.seconds))
+        elif isinstance(result, Timed):
+            remember_speed(result.config, result.seconds_per_epoch)
         else:
             channel.send(Trying(subject=result.subject))
+    _end(source, channel)
+
+
+def _end(source: str | None, channel: Channel) -> None:
+    """Send the remarks on a sweep's file, and that all was tried."""
     for sentence in _remarks(source):
         channel.send(Remark(sentence=sentence))
     channel.send(AllTried())

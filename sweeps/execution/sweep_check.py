@@ -12,7 +12,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from io import StringIO
 from itertools import islice
@@ -52,6 +52,7 @@ from search_spaces.user_code import (
     watched_returns,
 )
 from sweeps.execution.culprit import culprit
+from sweeps.execution.epoch_speed import seconds_per_epoch
 from sweeps.execution.plan.changes import Changes
 from sweeps.execution.plan.definition import Launchable, changed_sweep
 from sweeps.records.errors import BadInput
@@ -60,6 +61,7 @@ from sweeps.records.plain_text import image_counts_text, listed
 _NUM_IMAGES = 8
 _NUM_EVALUATED = 64
 _MOST_NAMES = 3
+_MOST_TIMING_SECONDS = 0.5
 
 
 class CheckFailed(BadInput):
@@ -124,6 +126,14 @@ class Tried:
 
 
 @dataclass(frozen=True)
+class Timed:
+    """How long an epoch of a network that works takes, roughly, on one thread of the CPU."""
+
+    config: TrainingConfig
+    seconds_per_epoch: float
+
+
+@dataclass(frozen=True)
 class Case:
     """Arms whose networks have one shape and the same user parts. The first arm is tried.
 
@@ -173,14 +183,20 @@ def check_import(source: str | None) -> None:
             run_again(source)
 
 
-def check_sweep(sweep: Sweep) -> Iterator[Trying | Tried | CheckFailed]:
+def check_sweep(
+    sweep: Sweep, *, times: bool = False
+) -> Iterator[Trying | Tried | Timed | CheckFailed]:
     """Try everything in a sweep once; yield what is tried, and then whether it works.
 
     Each line of the user's is named once. What needs something that failed before is left out.
     Nothing is written but a checkpoint in a temporary folder.
+
+    Args:
+        sweep: The sweep.
+        times: Whether networks are timed, for about half a second.
     """
     lines: set[UserLine] = set()
-    for result in _results(sweep):
+    for result in _results(sweep, times=times):
         if isinstance(result, CheckFailed) and result.line:
             if result.line in lines:
                 continue
@@ -188,7 +204,7 @@ def check_sweep(sweep: Sweep) -> Iterator[Trying | Tried | CheckFailed]:
         yield result
 
 
-def _results(sweep: Sweep) -> Iterator[Trying | Tried | CheckFailed]:
+def _results(sweep: Sweep, *, times: bool) -> Iterator[Trying | Tried | Timed | CheckFailed]:
     yield Trying("The networks")
     cases, failures = _cases(sweep)
     yield from failures
@@ -203,6 +219,7 @@ def _results(sweep: Sweep) -> Iterator[Trying | Tried | CheckFailed]:
             yield failed
     loaded_at = time.time()
     networks: list[tuple[Case, Trained, DataSplits]] = []
+    working: list[tuple[TrainingConfig, DataSplits]] = []
     for case in cases:
         if (splits := loaded.get(case.config.data)) is None:
             continue
@@ -212,12 +229,27 @@ def _results(sweep: Sweep) -> Iterator[Trying | Tried | CheckFailed]:
             trained = _trained(case, splits)
             if not networks or isinstance(case.config.model, ForeignModel):
                 networks.append((case, trained, splits))
+            working.append((case.config, splits))
             yield Tried(f"{case.title}: a step, a checkpoint, a prediction", _since(started))
         except CheckFailed as failed:
             yield failed
     for evaluation in sweep.evaluations if networks else ():
         yield from _tried(evaluation, networks)
     yield from _changing_data(loaded, loaded_at)
+    yield from _timed(working) if times else ()
+
+
+def _timed(networks: Sequence[tuple[TrainingConfig, DataSplits]]) -> Iterator[Timed]:
+    """Time an epoch of one network after the other, until half a second is over."""
+    started = time.perf_counter()
+    for config, splits in networks:
+        if _since(started) > _MOST_TIMING_SECONDS:
+            return
+        seconds = math.nan
+        with suppress(CheckFailed), _errors(""):  # own code may not take a batch of this size
+            seconds = seconds_per_epoch(config, splits)
+        if math.isfinite(seconds):
+            yield Timed(config, seconds)
 
 
 def _tried(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeps.execution.survey.estimate import FROM_CHECK
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import counted, listed, one_line
 from sweeps.remote.cluster import facts_of_alike
@@ -209,6 +210,8 @@ def plan_of_nodes(
     at_once, gpus = _fit(job, launch)
     answer = _planned(head, sent, ["--gpus-per-trial=0", f"--storage={head.storage}", *arguments])
     num_to_train, seconds = _num_to_train(answer), answer["estimate_seconds"]
+    if answer.get("estimate_source", "").startswith(FROM_CHECK):
+        seconds = None  # its CPU is not that of the nodes
     if seconds is not None and num_to_train:
         of_one = seconds * answer["num_concurrent"] / num_to_train
         seconds = of_one * max(1.0, num_to_train / at_once)

@@ -38,6 +38,7 @@ class Terminal:
         mine = {name: text for name, text in os.environ.items() if "CAPSWEEP" not in name}
         mine["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         mine["PYTHONPATH"] = str(ROOT)
+        mine["XDG_CACHE_HOME"] = str(folder / ".cache")  # without speeds of this user's checks
         size = ("-x", str(width), "-y", str(HEIGHT))
         shell = (sys.executable, "-m", "tests.tour.shell")
         self._tmux(

@@ -311,7 +311,7 @@ class SweepDefinition:
     def large_batches(self) -> tuple[str, ...]:
         """Return a note on each arm with data of capsmodel of which one batch is too large."""
         notes: list[str] = []
-        for name, config in self._configs().items():
+        for name, config in self.configs().items():
             number = None if config.data.is_of_user else config.data.num_training_images
             if number is not None and config.batch_size > number:
                 is_whole = config.data.fraction * config.data.train_fraction == 1
@@ -319,7 +319,7 @@ class SweepDefinition:
                 notes.append(f"{text} (arm '{name}').")
         return tuple(notes)
 
-    def _configs(self) -> dict[str, TrainingConfig]:
+    def configs(self) -> dict[str, TrainingConfig]:
         """Return the config of each arm by its name; of a search that of its base."""
         configs = {arm.name: arm.config for arm in self.sweep.initial_arms()}
         return configs or {"base": self.sweep.base}
@@ -327,7 +327,7 @@ class SweepDefinition:
     def _with_batches(self, data: DataSet, facts: DataFacts) -> DataFacts:
         """Return facts of whole data with a note on arms of too few images for one batch."""
         notes: list[str] = []
-        for name, config in self._configs().items():
+        for name, config in self.configs().items():
             share = config.data.train_fraction
             number = round(share * facts.num_images["training"])
             is_its = config.data.model_copy(update={"train_fraction": 1.0}) == data

@@ -9,6 +9,8 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import counted, listed
 from sweeps.records.trial_record import TrialRecord
 
+FROM_CHECK = "from a few steps of check"
+"""How the source of an estimate begins where nothing was trained."""
 _MOST_DEVICES = 3
 
 
@@ -18,7 +20,7 @@ class Timing:
 
     Attributes:
         seconds_per_epoch: Mean over its epochs.
-        epochs: How many these were.
+        epochs: How many these were, 0 if `check` has only taken steps.
         device: The name of the device, "" if it is not known.
     """
 
@@ -50,7 +52,9 @@ class Estimate:
         """What it follows from: "from 6 trials of 20 epochs". "" if it follows from nothing."""
         if not self.seconds:
             return ""
-        lengths = [timing.epochs for timing in self.timings]
+        lengths = [timing.epochs for timing in self.timings if timing.epochs]
+        if not lengths:
+            return f"{FROM_CHECK} on this machine's CPU, a rough guess"
         fewest, most = min(lengths), max(lengths)
         span = counted(most, "epoch") if fewest == most else f"{fewest} to {most} epochs"
         return f"from {counted(len(lengths), 'trial')} of {span}{self._elsewhere}"

@@ -28,6 +28,7 @@ from sweeps.execution.plan.preregistration import (
 )
 from sweeps.execution.search.beyond_log import with_lost_decisions
 from sweeps.execution.search.warm_points import warm_started
+from sweeps.execution.survey.checked_speeds import checked_timings
 from sweeps.execution.survey.disk_estimate import DiskDemand, DiskEstimate, estimate_disk
 from sweeps.execution.survey.estimate import (
     Estimate,
@@ -387,9 +388,10 @@ def survey_of(
     records = {} if options.retrain or not store.exists() else store.records(keys)
     cells = surveyed(definition.manifest.cells, folders, records, definition.waiting)
     cells = with_shorter(cells, definition, options, storage)
-    timings = timings_of_cells(definition.manifest, folders, records)
+    timings: Timings = timings_of_cells(definition.manifest, folders, records)
+    device = _device_here(capacity, options)
     if reads_all_sweeps:
-        timings |= _timings_elsewhere(definition, cells, timings, store)
+        timings = _with_timings_elsewhere(timings, definition, cells, store, device=device)
     survey = Survey(
         definition=definition,
         earlier=earlier,
@@ -402,10 +404,9 @@ def survey_of(
         tracking_uri=tracking_uri,
         evaluations=survey_evaluations(definition.manifest, storage, folders, records, store=store),
         timings=timings,
-        mean_share=_to_come(definition)[1],
         earlier_seeds=seeds,
     )
-    survey = _with_estimate(survey, _device_here(capacity, options))
+    survey = _with_estimate(survey, device)
     return with_disk(survey, folders, options.most_state_bytes)
 
 
@@ -426,25 +427,32 @@ def _with_estimate(survey: Survey, device: str) -> Survey:
         num_to_come=num_to_come * share,
         device=device,
     )
-    return replace(survey, estimate=estimated)
+    return replace(survey, estimate=estimated, mean_share=share)
 
 
-def _timings_elsewhere(
+def _with_timings_elsewhere(
+    known: Timings,
     definition: SweepDefinition,
     cells: Sequence[SurveyedCell],
-    known: Timings,
     store: RecordStore,
-) -> dict[str, list[Timing]]:
-    """Return timings of arms that are still to be trained and have none, from other sweeps."""
+    *,
+    device: str,
+) -> Timings:
+    """Return timings with those from other sweeps of arms that are to be trained and have none.
+
+    Where there are none at all, and trials are to be on this machine's CPU, they are those of a
+    check.
+    """
+    manifest = definition.manifest
     wanted = {cell.cell.arm for cell in empty_cells(cells)}
-    if definition.manifest.is_growing and not known:
-        wanted |= {arm.name for arm in definition.manifest.arms}
-    configs = {
-        arm.name: arm.config
-        for arm in definition.manifest.arms
-        if arm.name in wanted and arm.name not in known
-    }
-    return timings_at_other_lengths(configs, definition.fingerprints, store)
+    if manifest.is_growing and not known:
+        wanted |= {arm.name for arm in manifest.arms}
+    wanted -= known.keys()
+    configs = {arm.name: arm.config for arm in manifest.arms if arm.name in wanted}
+    timings = {**known, **timings_at_other_lengths(configs, definition.fingerprints, store)}
+    if timings or device != hardware("cpu"):
+        return timings
+    return checked_timings(definition.configs())
 
 
 def _device_here(capacity: Capacity, options: LaunchOptions) -> str:

@@ -6,6 +6,12 @@ from pathlib import Path
 import pytest
 
 from sweeps.cli import entry
+from sweeps.storage.folder import Folder
+
+
+def _no_cache() -> Folder:
+    """Raise the error for a user without a cache, as that of the person who tests is not asked."""
+    raise RuntimeError("Could not determine home directory.")
 
 
 class Answer:
@@ -27,6 +33,7 @@ class Shell:
         monkeypatch.chdir(folder)
         for name in ("CAPSWEEP_STORAGE", "CAPSWEEP_TRACKING_URI"):
             monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr("sweeps.execution.survey.checked_speeds.user_cache", _no_cache)
         monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))  # no submitted sweeps
         # others write to this disk meanwhile: two answers of plan would tell another room
         monkeypatch.setattr("sweeps.execution.survey.survey.free_bytes", lambda folder: 64 * 2**30)

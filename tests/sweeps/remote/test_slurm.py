@@ -12,6 +12,7 @@ import pytest
 from sweeps.cli.commands.submit import _tables_there
 from sweeps.cli.job_options import JOB_SYNTAX, job_arguments, job_fields, slurm_job
 from sweeps.execution.launch_options import options_of
+from sweeps.execution.survey.estimate import Estimate, Timing
 from sweeps.records.errors import BadInput
 from sweeps.remote import slurm, submit
 from sweeps.remote.head import SlurmLogin
@@ -127,6 +128,15 @@ def test_trials_fill_the_nodes_of_a_job_and_the_estimate_is_theirs(login: SlurmL
     assert plan(login, gpus_per_trial=0.25).num_concurrent == 16
     assert plan(login, gpus_per_trial=0.25, cpus_per_trial=4).num_concurrent == 4
     assert plan(login, max_concurrent=3).num_concurrent == 3
+
+
+def test_what_a_check_on_the_login_node_has_measured_is_no_estimate_for_the_nodes(
+    login: SlurmLogin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = submit._planned(login, submit.Sendable("mine", None, {}), [])  # pyright: ignore
+    source = Estimate(1.0, (Timing(1.0, 0),)).source
+    monkeypatch.setattr(submit, "_planned", lambda *_: answer | {"estimate_source": source})
+    assert plan(login).seconds is None
 
 
 def test_a_job_in_which_no_trial_ends_is_refused(login: SlurmLogin) -> None:
