@@ -71,7 +71,9 @@ def best_epochs(
         if is_null.any():
             bold = np.concatenate([table.is_bold for table in tables]) & is_null
             criterion, most = (BOLD, MOST) if compared > 1 else (ALONE, MOST_ALONE)
-            yield Figure(criterion, case, seeds, images, *counted(bold.any(axis=1)), most=most)
+            yield Figure(
+                criterion, case, seeds, images, *counted(np.asarray(bold.any(axis=1))), most=most
+            )
         errors = np.concatenate([part.errors[tested].mean(axis=2) for part in parts]).mean(axis=0)
         true = np.where(is_null, 0.0, errors[1:] - errors[0])
         covers = np.concatenate(
@@ -79,7 +81,7 @@ def best_epochs(
         )
         worst = int(covers.mean(axis=0).argmin())
         context = {"number of that arm": worst + 1, "error of the baseline": float(errors[0])}
-        worst_covered = counted(covers[:, worst])
+        worst_covered = counted(np.asarray(covers[:, worst]))
         yield Figure(COVERED, case, seeds, images, *worst_covered, LEAST, context=context)
 
 

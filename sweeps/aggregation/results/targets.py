@@ -44,7 +44,7 @@ def epoch_of_test_text(configs: Iterable[Json]) -> str:
 
 
 def most_epochs(config: Json) -> int | None:
-    """Return the number of epochs after which a training stops without its target."""
+    """Return the number of epochs after which a training stops at the latest, None if always."""
     epochs = stopping_of(config).get("max_epochs")
     return epochs if isinstance(epochs, int) else None
 

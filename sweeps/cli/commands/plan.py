@@ -205,17 +205,17 @@ def _print_disk(survey: "Survey", out: Console) -> None:
 
 
 def _about(survey: "Survey") -> str:
-    """Return "at most about" where trainings can end early, at a target; else "about"."""
-    from sweeps.aggregation.results.targets import target_text
+    """Return "at most about" where trainings can end early; else "about"."""
+    from sweeps.aggregation.results.targets import most_epochs
 
-    has_target = any(target_text(arm.config) for arm in survey.definition.manifest.arms)
-    return "at most about" if has_target else "about"
+    may_end_early = any(most_epochs(arm.config) for arm in survey.definition.manifest.arms)
+    return "at most about" if may_end_early else "about"
 
 
 def _print_arms(survey: "Survey", out: Console) -> None:
     """Print the arms of a design and where their cells stand."""
     from sweeps.aggregation.results.design_sentences import design_sentences
-    from sweeps.aggregation.results.targets import target_text
+    from sweeps.aggregation.results.targets import most_epochs
 
     manifest = survey.definition.manifest
     crossed = f"{len(manifest.arms)} arms x {len(manifest.seeds)} seeds = {len(survey.cells)} cells"
@@ -236,7 +236,7 @@ def _print_arms(survey: "Survey", out: Console) -> None:
         table.add_row(
             plain(arm.name) + (" (baseline)" if arm.name == manifest.baseline else ""),
             f"{arm.num_parameters:,}",
-            ("up to " * bool(target_text(arm.config))) + str(survey.definition.epochs[arm.name]),
+            ("up to " * bool(most_epochs(arm.config))) + str(survey.definition.epochs[arm.name]),
             _seeds(seeds[arm.name, True]),
             _seeds(seeds[arm.name, False]),
         )

@@ -406,8 +406,7 @@ def survey_of(
         timings=timings,
         earlier_seeds=seeds,
     )
-    survey = _with_estimate(survey, device)
-    return with_disk(survey, folders, options.most_state_bytes)
+    return with_disk(_with_estimate(survey, device), folders, options.most_state_bytes)
 
 
 def _with_estimate(survey: Survey, device: str) -> Survey:
