@@ -46,16 +46,20 @@ from sweeps.records.sweep_log import Decided, Declared
 _ONE_SPLIT: Mapping[int, int] = MappingProxyType({})
 _CHOICES = {"stopping", "stopping.kind"}
 _BLANK_LINES = re.compile(r"\n\s*\n")
+MultiplyAdds = Mapping[str, int | None]
+"""Trial key -> the multiply-adds of its network; None where these cannot be counted."""
+
+_NOT_COUNTED: MultiplyAdds = MappingProxyType({})
 
 
 def manifest_arm(
-    arm: Arm, *, counts_multiply_adds: bool = False, matched_to: str = ""
+    arm: Arm, num_multiply_adds: int | None = None, *, matched_to: str = ""
 ) -> ManifestArm:
     """Return an arm in the form of the manifest.
 
     Args:
         arm: The arm.
-        counts_multiply_adds: Whether to count those of a forward pass, which takes up to a second.
+        num_multiply_adds: Those of a forward pass, None where they are not counted.
         matched_to: The arm to whose number of parameters its width was matched.
 
     Raises:
@@ -66,19 +70,37 @@ def manifest_arm(
         config=arm.config.model_dump(mode="json"),
         changes=arm.changes,
         num_parameters=_num_parameters(arm.name, arm.config),
-        num_multiply_adds=_num_multiply_adds(arm.config) if counts_multiply_adds else None,
+        num_multiply_adds=num_multiply_adds,
         matched_to=matched_to,
         shifted_test=arm.config.data.has_shifted_test,
     )
 
 
-def _manifest_arms(sweep: Sweep, arms: Iterable[Arm]) -> list[ManifestArm]:
-    counts = any(evaluation.primary for evaluation in sweep.evaluations)
+def _manifest_arms(
+    sweep: Sweep, arms: Iterable[Arm], cells: Iterable[ManifestCell], counts: MultiplyAdds
+) -> list[ManifestArm]:
+    """Return arms in the form of the manifest; what an earlier launch counted is not counted again.
+
+    Counting takes seconds, as it loads much of torch that nothing else in a launch needs.
+    """
+    are_counted = any(evaluation.primary for evaluation in sweep.evaluations)
     matched = sweep.plan.matched
-    return [
-        manifest_arm(arm, counts_multiply_adds=counts, matched_to=matched.get(arm.name, ""))
-        for arm in arms
-    ]
+    counted = {cell.arm: counts[cell.trial_key] for cell in cells if cell.trial_key in counts}
+
+    def count(arm: Arm) -> int | None:
+        if not are_counted:
+            return None
+        return counted[arm.name] if arm.name in counted else multiply_adds(arm.config)
+
+    return [manifest_arm(arm, count(arm), matched_to=matched.get(arm.name, "")) for arm in arms]
+
+
+def counts_of(manifest: Manifest | None) -> MultiplyAdds:
+    """Return the multiply-adds that an earlier launch counted; none where it counted none."""
+    if manifest is None or not any(evaluation.primary for evaluation in manifest.evaluations):
+        return {}
+    counts = {arm.name: arm.num_multiply_adds for arm in manifest.arms}
+    return {cell.trial_key: counts[cell.arm] for cell in manifest.cells}
 
 
 def manifest_cells(
@@ -118,8 +140,8 @@ def _num_parameters(arm: str, config: TrainingConfig) -> int:
         raise ValueError(f"Arm '{arm}': {error}") from error
 
 
-def _num_multiply_adds(config: TrainingConfig) -> int | None:
-    """Return None where a user's own part cannot run without numbers."""
+def multiply_adds(config: TrainingConfig) -> int | None:
+    """Return those of a forward pass, None where a user's own part cannot run without numbers."""
     try:
         return num_multiply_adds(config)
     except Exception:  # noqa: BLE001 - whatever a user's own code raises
@@ -427,6 +449,8 @@ def define(
     changes: Changes,
     current_seeds: Sequence[int],
     recorded: ManifestSearch | None = None,
+    *,
+    counts: MultiplyAdds = _NOT_COUNTED,
 ) -> SweepDefinition:
     """Return the definition of a sweep with the changes of a launch.
 
@@ -438,6 +462,7 @@ def define(
         changes: The changes of the launch.
         current_seeds: The seeds of the current manifest, empty if there is none.
         recorded: The search as it was launched before; None if it was not.
+        counts: The multiply-adds that are known already.
 
     Raises:
         BadInput: In one sentence, if a change or an arm is not valid.
@@ -447,10 +472,10 @@ def define(
     with _bad_input():
         settings = _settings(declared.sweep, changes)
         departures = _departures(declared.sweep, changed.sweep, settings)
-        defined = _definition(changed, departures)
+        defined = _definition(changed, departures, counts)
         if (ordered := _in_recorded_order(defined, recorded)) is None:
             return defined
-        in_order = _definition(changed._replace(sweep=ordered), departures)
+        in_order = _definition(changed._replace(sweep=ordered), departures, counts)
         return in_order if recorded and in_order.decided_by == recorded.definition else defined
 
 
@@ -548,20 +573,21 @@ def _at(config: Any, path: str) -> Any:
 
 
 def _definition(
-    changed: DeclaredSweep, departures: Mapping[str, tuple[Any, Any]]
+    changed: DeclaredSweep, departures: Mapping[str, tuple[Any, Any]], counts: MultiplyAdds
 ) -> SweepDefinition:
     sweep, source, path = changed
     arms = sweep.initial_arms()
     check_networks(sweep.plan, arms)
     sweep.plan.check_all(sweep)
-    cells = [(cell.arm, cell.seed) for cell in sweep.plan.initial_cells(sweep)]
+    places = [(cell.arm, cell.seed) for cell in sweep.plan.initial_cells(sweep)]
+    cells = manifest_cells({arm.name: arm for arm in arms}, places, sweep.splits)
     fields = {
         "sweep": sweep.name,
         "description": sweep.description,
         "baseline": sweep.plan.baseline_name(sweep),
-        "arms": _manifest_arms(sweep, arms),
+        "arms": _manifest_arms(sweep, arms, cells, counts),
         "seeds": sweep.arm_seeds,
-        "cells": manifest_cells({arm.name: arm for arm in arms}, cells, sweep.splits),
+        "cells": cells,
         "tables": manifest_tables(sweep),
         "departures": departures,
         **sweep.plan.manifest_fields(sweep),

@@ -15,6 +15,7 @@ from sweeps.execution.plan.definition import (
     DeclaredSweep,
     Launchable,
     SweepDefinition,
+    counts_of,
     declared_sweep,
     define,
 )
@@ -350,7 +351,8 @@ def declared_definition(
         BadInput: If the sweep or a change of it is not valid.
     """
     seeds, search = (current.seeds, current.search) if current else ((), None)
-    definition = with_first_rule(define(declared, options, seeds, search), current)
+    defined = define(declared, options, seeds, search, counts=counts_of(current))
+    definition = with_first_rule(defined, current)
     return with_labels(with_planned_seeds(definition, current), options, current)
 
 

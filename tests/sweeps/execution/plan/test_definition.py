@@ -15,7 +15,8 @@ from search_spaces.trial_key import trial_key
 from sweeps.execution.launch.train_missing import TrialJobs
 from sweeps.execution.launch_options import options_of
 from sweeps.execution.launch_process.launch_lock import check_writable
-from sweeps.execution.plan.definition import Changes, define, manifest_arm
+from sweeps.execution.plan import definition as definition_module
+from sweeps.execution.plan.definition import Changes, counts_of, define, multiply_adds
 from sweeps.records.errors import BadInput
 from sweeps.storage.locations import resolve_storage
 from tests.capsmodel.small_config import small_config
@@ -266,7 +267,7 @@ def test_multiply_adds_are_counted_where_evaluations_compare_arms() -> None:
 
 def test_multiply_adds_of_a_network_that_does_not_run_without_numbers_are_not_known() -> None:
     (arm,) = sweep({"mine": {"model.routing": Mine()}}, parts=(Mine,)).arms()
-    assert manifest_arm(arm, counts_multiply_adds=True).num_multiply_adds is None
+    assert multiply_adds(arm.config) is None
 
 
 DOCSTRING = "Does a loss\n  of    its own help?\n\n    What follows is no question.\n"
@@ -310,3 +311,25 @@ def test_a_docstring_is_in_no_key(tmp_path: Path) -> None:
     after = define(file_of(tmp_path, "Another question."), Changes(), ())
     assert before.manifest.cells == after.manifest.cells
     assert before.decided_by == after.decided_by
+
+
+def test_multiply_adds_that_an_earlier_launch_counted_are_not_counted_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    evaluated = sweep(evaluations=(ShiftedTestError(pixels=1),))
+    earlier = define(evaluated, Changes(), ()).manifest
+    counts = counts_of(earlier)
+    monkeypatch.setattr(definition_module, "num_multiply_adds", pytest.fail)
+    assert define(evaluated, Changes(), (), counts=counts).manifest == earlier
+    plain = define(sweep(), Changes(), (), counts=counts).manifest
+    assert all(arm.num_multiply_adds is None for arm in plain.arms), "nothing compares arms there"
+    assert counts_of(plain) == counts_of(None) == {}
+
+
+def test_multiply_adds_of_a_changed_network_are_counted() -> None:
+    evaluated = sweep(evaluations=(ShiftedTestError(pixels=1),))
+    earlier = define(evaluated, Changes(), ()).manifest
+    doubled = {key: 2 * (count or 0) for key, count in counts_of(earlier).items()}
+    other = Changes(settings={"model.class_dim": 8})
+    changed = define(evaluated, other, (), counts=doubled).manifest
+    assert changed == define(evaluated, other, ()).manifest
