@@ -34,6 +34,22 @@ class SweepRef(NamedTuple):
     is_running: bool
 
 
+class SettledSweep(NamedTuple):
+    """What the own record of a finished sweep says, which a launch may find to be all there is.
+
+    Attributes:
+        record_id: Its id.
+        log_digest: Of its current log, which is there and whole.
+        summary_digest: Of the summary that people browse, "" where there is none.
+        arms: Names of the arms that the summary shows, sorted.
+    """
+
+    record_id: str
+    log_digest: str
+    summary_digest: str
+    arms: tuple[str, ...]
+
+
 class FreedWeights(NamedTuple):
     """The result of deleting recorded weights.
 
@@ -89,6 +105,15 @@ class RecordStore(Protocol):
 
         Raises:
             BadInput: If there is no such sweep; the nearest known name is given.
+        """
+        ...
+
+    def settled(self, sweep: str) -> SettledSweep | None:
+        """Return what the own record of a finished sweep says.
+
+        Returns:
+            None if the last launch has not finished, the record lacks something, or only a writer
+            could tell.
         """
         ...
 

@@ -42,7 +42,14 @@ from sweeps.tracking.record_facts import (
     TAG_SWEEP,
     TAG_TRIAL_KEY,
 )
-from sweeps.tracking.store import NO_LABELS, FreedWeights, RecordStore, SweepRef, TrialRef
+from sweeps.tracking.store import (
+    NO_LABELS,
+    FreedWeights,
+    RecordStore,
+    SettledSweep,
+    SweepRef,
+    TrialRef,
+)
 from sweeps.tracking.sweep_logs import log_digest, log_name
 from sweeps.tracking.sweep_summary import SweepSummary
 from tests.sweeps.execution.examples import final, manifest, reported, spec, start
@@ -91,6 +98,9 @@ class LinesStore:
             raise StoreUnreachable(f"{self.folder} is no folder.")
 
     # reading
+
+    def settled(self, sweep: str) -> SettledSweep | None:
+        return None
 
     def sweeps(self) -> list[str]:
         return validation.valid_names(record.facts[TAG_SWEEP] for record in self._live("sweep"))

@@ -7,5 +7,5 @@ from sweeps.aggregation.report.files import publish_report as publish_report
 from sweeps.aggregation.report.files import report as report
 from sweeps.aggregation.report.files import write_report as write_report
 from sweeps.aggregation.report.making import make_report as make_report
-from sweeps.aggregation.report.summary import publish_summary as publish_summary
 from sweeps.aggregation.report.summary import summarise as summarise
+from sweeps.aggregation.report.summary import summary_of as summary_of

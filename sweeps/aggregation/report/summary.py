@@ -21,35 +21,25 @@ from sweeps.records.trial_record import (
     TrialRecord,
 )
 from sweeps.tracking.record_facts import flat_settings
-from sweeps.tracking.store import RecordStore, RecordWriter
+from sweeps.tracking.store import RecordStore
 from sweeps.tracking.sweep_summary import NUM_TRIALS, ArmSummary, SweepSummary, TrialEntry
 
 DEVIATION = "_sd"
 _FEWEST_SEEDS = 2
 
 
-def publish_summary(
-    store: RecordStore,
-    writer: RecordWriter,
-    manifest: Manifest,
-    sweep_id: str,
-    *,
-    answers: Sequence[str] = (),
-) -> None:
-    """Write a sweep's summary as its records are now, in place of the last one.
+def summary_of(store: RecordStore, manifest: Manifest, answers: Sequence[str] = ()) -> SweepSummary:
+    """Return the summary of a sweep by its records as they are now.
 
     Args:
         store: Where the records are read.
-        writer: Of the same store.
         manifest: Of the sweep.
-        sweep_id: The id of the sweep's own run.
         answers: Those of its report.
 
     Raises:
-        StoreRefused: If some of it could not be written; the same call again writes the rest.
+        StoreUnreachable: If the store does not answer.
     """
-    records = store.records(manifest.cell_keys().values())
-    writer.write_summary(sweep_id, summarise(manifest, records, answers))
+    return summarise(manifest, store.records(manifest.cell_keys().values()), answers)
 
 
 def summarise(

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from capsmodel.data.archive import ROOT_VARIABLE, data_root
-from sweeps.aggregation.report import publish_report, publish_summary, write_report
+from sweeps.aggregation.report import publish_report, summary_of, write_report
 from sweeps.execution.engine.cards import cards_here
 from sweeps.execution.engine.policies import BY_DEFAULT, Policies
 from sweeps.execution.interruption import in_main_thread, interruptible
@@ -166,7 +166,7 @@ def report_cells(progress: Progress, reports: Path) -> None:
             reports,
             waiting=lambda wanted: print_line(full_disk(reports, wanted)) if wanted else None,
         )
-        publish_report(progress.records.writer, progress.records.sweep_id, report)
+        publish_report(progress.records.publisher, progress.records.sweep_id, report)
     except StoreUnreachable as error:
         progress.is_recorded = False
         progress.error = progress.error or str(error)
@@ -186,10 +186,13 @@ def delete_weights(progress: Progress, choice: str) -> None:
     """
     if progress.exit_code == 0 and progress.records:
         manifest, survey = progress.definition.manifest, progress.survey
-        to_keep, writer = weights_to_keep(choice), progress.records.writer
+        to_keep = weights_to_keep(choice)
+        if to_keep.num_best is None:
+            progress.weights = WeightsDeleted()
+            return
         try:
             progress.weights = keep_weights(
-                manifest, to_keep, survey.storage, survey.store, writer=writer
+                manifest, to_keep, survey.storage, survey.store, writer=progress.records.writer
             )
         except StoreUnreachable as error:
             progress.weights = WeightsDeleted(error=f"Weights are still there: {error}")
@@ -205,9 +208,8 @@ def show(progress: Progress) -> None:
         return
     manifest, survey = progress.definition.manifest, progress.survey
     try:
-        records = progress.records
         answers = progress.report.answers if progress.report else ()
-        publish_summary(survey.store, records.writer, manifest, records.sweep_id, answers=answers)
+        progress.records.show(summary_of(survey.store, manifest, answers))
     except (SweepError, OSError) as error:
         print_line(
             f"What MLflow's pages show of {survey.name} is not up to date, which the next launch "
@@ -225,7 +227,7 @@ def settle(progress: Progress) -> None:
     is_file = sqlite_path(progress.survey.tracking_uri) is not None
     if progress.records and (progress.is_recorded or is_file):
         with suppress(StoreUnreachable):
-            progress.records.writer.settle_sweep(progress.records.sweep_id, progress.exit_code)
+            progress.records.settle(progress.exit_code)
 
 
 def launch(

@@ -1,8 +1,8 @@
 """The tracking store opened for a launch, with the sweep's current log in it."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.launch_options import LaunchOptions
@@ -16,8 +16,9 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.sweep_log import decisions_under
 from sweeps.storage.folder import in_storage
 from sweeps.storage.locations import Storage
-from sweeps.tracking.store import RecordWriter
-from sweeps.tracking.sweep_logs import publish_log
+from sweeps.tracking.store import RecordStore, RecordWriter, ReportPublisher, SettledSweep
+from sweeps.tracking.sweep_logs import log_digest, publish_log
+from sweeps.tracking.sweep_summary import SweepSummary
 
 
 def archive(
@@ -54,11 +55,81 @@ def _free_name(path: Path) -> Path:
     return candidate
 
 
-class OpenedRecords(NamedTuple):
-    """The tracking store for writing, and the id of the sweep's record in it."""
+class OpenedRecords:
+    """The sweep's record in the tracking store, which is opened for writing with the first write.
 
-    writer: RecordWriter
-    sweep_id: str
+    Args:
+        store: The tracking store.
+        sweep_id: The id of the sweep's record.
+        writer: The store open for writing, None where it is not yet.
+        settled: What the record says where nothing of it has to be written, as far as is known.
+    """
+
+    def __init__(
+        self,
+        store: RecordStore,
+        sweep_id: str,
+        writer: RecordWriter | None = None,
+        settled: SettledSweep | None = None,
+    ) -> None:
+        self.sweep_id = sweep_id
+        self._store = store
+        self._writer = writer
+        self._settled = settled
+
+    @cached_property
+    def writer(self) -> RecordWriter:
+        """The store, open for writing.
+
+        Raises:
+            StoreUnreachable: If it does not answer.
+        """
+        return self._writer or self._store.writer()
+
+    @property
+    def publisher(self) -> ReportPublisher:
+        """What adds the report's files to the record.
+
+        Raises:
+            StoreUnreachable: If the store does not answer.
+        """
+        return self._store.publisher() if self._settled else self.writer
+
+    def show(self, summary: SweepSummary) -> None:
+        """Write the summary that people browse, unless the record shows it.
+
+        Raises:
+            SweepError: If it could not be written.
+        """
+        arms = tuple(sorted(arm.name for arm in summary.arms))
+        settled = self._settled
+        if not settled or (settled.summary_digest, settled.arms) != (summary.digest, arms):
+            self.writer.write_summary(self.sweep_id, summary)
+
+    def settle(self, exit_code: int) -> None:
+        """Write how the launch ended, unless the record says so.
+
+        Raises:
+            StoreUnreachable: If the store does not answer.
+        """
+        if not self._settled or exit_code:
+            self.writer.settle_sweep(self.sweep_id, exit_code)
+
+
+def settled_records(survey: Survey, options: LaunchOptions, log: SweepLog) -> OpenedRecords | None:
+    """Return the record of a sweep that says all that a launch would write; None if it does not.
+
+    Args:
+        survey: What the launch has to do.
+        options: The options of the launch.
+        log: The log of the sweep.
+    """
+    if not survey.is_done or options.retrain or _lines_to_declare(survey, options, log):
+        return None
+    settled = survey.store.settled(survey.name)
+    if settled is None or settled.log_digest != log_digest(log.shared().decode()):
+        return None
+    return OpenedRecords(survey.store, settled.record_id, settled=settled)
 
 
 def open_records(survey: Survey, options: LaunchOptions, log: SweepLog) -> OpenedRecords:
@@ -86,7 +157,7 @@ def open_records(survey: Survey, options: LaunchOptions, log: SweepLog) -> Opene
             f"The tracking store's artifacts cannot be written to ({error}): have its server "
             f"serve them, or make their folder writable."
         ) from error
-    return OpenedRecords(writer, sweep_id)
+    return OpenedRecords(survey.store, sweep_id, writer)
 
 
 def _lines_to_declare(survey: Survey, options: LaunchOptions, log: SweepLog) -> bytes:
@@ -107,7 +178,8 @@ def reopen_records(survey: Survey, manifest: Manifest, log: SweepLog) -> OpenedR
         StoreUnreachable: If the store does not answer.
     """
     writer = survey.store.writer()
-    return OpenedRecords(writer, publish_log(writer, manifest, log.shared()))
+    sweep_id = publish_log(writer, manifest, log.shared())
+    return OpenedRecords(survey.store, sweep_id, writer)
 
 
 def _archive_trained(survey: Survey, writer: RecordWriter) -> None:

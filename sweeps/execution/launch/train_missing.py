@@ -34,7 +34,7 @@ from sweeps.execution.launch.evaluating.evaluation_queue import EvaluationQueue,
 from sweeps.execution.launch.evaluating.stage import trials_to_evaluate
 from sweeps.execution.launch.flush_records import queue_evaluations, record_rest, start_recorder
 from sweeps.execution.launch.growing_launch import GrowingLaunch
-from sweeps.execution.launch.opened_records import open_records
+from sweeps.execution.launch.opened_records import open_records, settled_records
 from sweeps.execution.launch.progress import Progress
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.periodic import every
@@ -364,7 +364,8 @@ def fill_none(progress: Progress, options: LaunchOptions) -> None:
     """
     survey = progress.survey
     progress.log = SweepLog(survey.storage.journals, survey.name)
-    progress.records = open_records(survey, options, progress.log)
+    settled = settled_records(survey, options, progress.log)
+    progress.records = settled or open_records(survey, options, progress.log)
 
 
 def _evaluations(

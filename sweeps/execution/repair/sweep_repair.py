@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from sweeps.aggregation.report import publish_summary
+from sweeps.aggregation.report import summary_of
 from sweeps.execution.cells.folder import PREDICTIONS, WEIGHTS, CellFolder
 from sweeps.execution.cells.sealed_files import check_files, is_sealed
 from sweeps.execution.launch.unrecorded import unrecorded
@@ -74,7 +74,7 @@ def refresh_shown(store: RecordStore, manifest: Manifest) -> str:
     sweep_record = writer.find_sweep(manifest.sweep)
     assert sweep_record is not None
     try:
-        publish_summary(store, writer, manifest, sweep_record.record_id)
+        writer.write_summary(sweep_record.record_id, summary_of(store, manifest))
     except StoreRefused as error:
         return f"What is shown of '{manifest.sweep}' is not up to date: {error}"
     return ""

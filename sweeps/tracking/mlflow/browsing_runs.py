@@ -23,7 +23,7 @@ from mlflow.utils.mlflow_tags import (
 )
 
 from sweeps.tracking.mlflow.experiment import create_once
-from sweeps.tracking.mlflow.runs import PAGE, runs_that, tags_of
+from sweeps.tracking.mlflow.runs import PAGE, TAG_SHOWN, TYPE_ARM, runs_that, tags_of
 from sweeps.tracking.mlflow.runs_page import keep_view
 from sweeps.tracking.mlflow.tags import (
     changed_tags,
@@ -117,8 +117,6 @@ def _parent(run: Run) -> str:
     return tags_of(run).get(MLFLOW_PARENT_RUN_ID, "")
 
 
-TYPE_ARM = "arm"
-_TAG_SHOWN = "capsweep.shown_sha256"
 _TAG_BEST = "capsweep.best_arm"
 
 
@@ -159,7 +157,7 @@ class _SummaryWriter:
         sweep = self._client.get_run(self._sweep_id)
         arm_runs = [*self._arm_runs()]
         names = [tags_of(run).get(TAG_ARM, "") for run in arm_runs]
-        is_shown = tags_of(sweep).get(_TAG_SHOWN) == self._shown.digest
+        is_shown = tags_of(sweep).get(TAG_SHOWN) == self._shown.digest
         if is_shown and sorted(names) == sorted(arm.name for arm in self._shown.arms):
             return
         runs = dict(zip(reversed(names), reversed(arm_runs), strict=True))  # of two the earlier one
@@ -214,7 +212,7 @@ class _SummaryWriter:
             tags[MLFLOW_RUN_NOTE] = sweep_note(shown.sweep, shown.description, shown.answers)
         old_metrics = [name for name in run.data.metrics if is_summary_metric(name)]
         self._write(run, dict.fromkeys(old_metrics, math.nan) | dict(shown.numbers), tags)
-        self._client.set_tag(run.info.run_id, _TAG_SHOWN, shown.digest)
+        self._client.set_tag(run.info.run_id, TAG_SHOWN, shown.digest)
 
     def _write(self, run: Run, numbers: Mapping[str, float], tags: Mapping[str, str]) -> None:
         """Write what has changed of a run; NaN replaces a number that is no longer known."""

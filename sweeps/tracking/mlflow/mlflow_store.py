@@ -1,5 +1,6 @@
 """MLflow as a tracking store: what readers see of it."""
 
+import hashlib
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +24,7 @@ from sweeps.tracking.mlflow.connection import may_exist
 from sweeps.tracking.mlflow.record_cache import CachedArtifacts, CachedRuns
 from sweeps.tracking.mlflow.runs import RunData, Runs
 from sweeps.tracking.mlflow.sql_runs import EmbeddedRuns
-from sweeps.tracking.store import RecordWriter, ReportPublisher
+from sweeps.tracking.store import RecordWriter, ReportPublisher, SettledSweep
 from sweeps.tracking.sweep_logs import log_name
 from sweeps.tracking.validation import (
     check_artifact_name,
@@ -97,6 +98,15 @@ class MlflowStore:
             BadInput: If there is no such sweep; the nearest known name is given.
         """
         return self._sweep_run(sweep).run_id
+
+    def settled(self, sweep: str) -> SettledSweep | None:
+        """Return what the own run of a finished sweep says; None of a server's."""
+        runs = self._runs
+        settled = runs.settled(sweep) if isinstance(runs, EmbeddedRuns) else None
+        if settled is None:
+            return None
+        digest = hashlib.sha256(self._log_content(sweep)).hexdigest()
+        return settled if digest == settled.log_digest else None
 
     def sweep_log(self, sweep: str) -> list[Entry]:
         """Return the sweep's definition and the decisions of its plan.

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 EXPERIMENT = "capsweep"
+TYPE_ARM = "arm"
+"""Of runs that people browse: they are no records."""
+
+TAG_SHOWN = "capsweep.shown_sha256"
+"""Of a sweep's own run: the digest of its summary, written when all of that is shown."""
+
 PAGE = 1000
 """How many runs are asked for at once."""
 MOST_LETTERS = 100_000

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 _VIEW = "capsweep"
-_VIEW_TAG = f"mlflow.sharedViewState.{_VIEW}"
+VIEW_TAG = f"mlflow.sharedViewState.{_VIEW}"
 _KIND_TAG = "mlflow.experimentKind"
 _KIND = "custom_model_development"
 _ERRORS = (
@@ -58,6 +58,8 @@ _VIEWED = {
     "compareRunCharts": _CHARTS,
     "compareRunSections": [_SECTION],
 }
+VIEW = json.dumps(_VIEWED)
+"""The view, as the experiment's tag holds it."""
 
 
 def runs_page(root: str, experiment_id: str, *, has_view: bool) -> str:
@@ -76,9 +78,8 @@ def runs_page(root: str, experiment_id: str, *, has_view: bool) -> str:
 def keep_view(client: "MlflowClient", experiment_id: str) -> None:
     """Have the experiment hold the view, and be one of training, unless somebody says otherwise."""
     tags = client.get_experiment(experiment_id).tags
-    view = json.dumps(_VIEWED)
-    if tags.get(_VIEW_TAG) != view:
-        client.set_experiment_tag(experiment_id, _VIEW_TAG, view)
+    if tags.get(VIEW_TAG) != VIEW:
+        client.set_experiment_tag(experiment_id, VIEW_TAG, VIEW)
     if _KIND_TAG not in tags:
         client.set_experiment_tag(experiment_id, _KIND_TAG, _KIND)
 
@@ -93,7 +94,7 @@ def page_of_database(root: str, database: Path) -> str:
     )
     try:
         with closing(open_read_only(Folder(database.parent), database.name)) as opened:
-            row = opened.execute(query, (_VIEW_TAG, EXPERIMENT)).fetchone()
+            row = opened.execute(query, (VIEW_TAG, EXPERIMENT)).fetchone()
     except sqlite3.Error:
         return root
     return runs_page(root, str(row[0]), has_view=bool(row[1])) if row else root
@@ -104,4 +105,4 @@ def page_of_server(client: "MlflowClient", root: str) -> str:
     experiment = client.get_experiment_by_name(EXPERIMENT)
     if experiment is None:
         return root
-    return runs_page(root, experiment.experiment_id, has_view=_VIEW_TAG in experiment.tags)
+    return runs_page(root, experiment.experiment_id, has_view=VIEW_TAG in experiment.tags)

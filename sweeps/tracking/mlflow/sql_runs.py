@@ -25,21 +25,28 @@ from sweeps.tracking.mlflow.runs import (
     EXPERIMENT,
     MOST_LETTERS,
     NAMED_BY,
+    TAG_SHOWN,
+    TYPE_ARM,
     History,
     RunData,
     counts,
     history_of,
     read_record,
     seconds,
+    sweep_status,
 )
+from sweeps.tracking.mlflow.runs_page import VIEW, VIEW_TAG
 from sweeps.tracking.record_facts import (
+    TAG_ARM,
     TAG_DATA_FINGERPRINT,
     TAG_DELETED,
+    TAG_LOG_HASH,
     TAG_REPLACED,
     TAG_SWEEP,
     TAG_TRIAL_KEY,
     TAG_TYPE,
 )
+from sweeps.tracking.store import SettledSweep
 from sweeps.tracking.validation import counted_records
 
 TESTED_SCHEMAS = frozenset({"dc11669786a5"})
@@ -95,6 +102,11 @@ select told.run_uuid, timestamp, step, told.value, is_nan from json_each(?) as w
 cross join metrics as told on told.run_uuid = wanted.value and +told.key = ?
 order by timestamp, step, told.value
 """
+_FINISHED = """
+select 1 from runs
+join experiment_tags as view on view.experiment_id = runs.experiment_id
+where runs.run_uuid = ? and runs.status = ? and view.key = ? and view.value = ?
+"""
 Values = Mapping[str, Mapping[str, Any]]
 _NONE: Values = {}
 
@@ -121,6 +133,19 @@ class SqlRuns:
         named = (TAG_SWEEP, name) if name is not None else ()
         ends = self._ends("sweep", _SWEEP if named else "", named)
         return _counted_runs(ends, self._tags(ends))
+
+    def settled(self, sweep: str) -> SettledSweep | None:
+        """Return what the own run of a finished sweep says; None where a page lacks our view."""
+        run = next(iter(self.sweeps(sweep)), None)
+        if run is None:
+            return None
+        wanted = (run.run_id, sweep_status(0), VIEW_TAG, VIEW)
+        if not self._database.execute(_FINISHED, wanted).fetchone():
+            return None
+        arms = self._tags(self._ends(TYPE_ARM, _SWEEP, (TAG_SWEEP, sweep)))
+        names = tuple(sorted(tags.get(TAG_ARM, "") for tags in arms.values()))
+        log, shown = (run.tags.get(name, "") for name in (TAG_LOG_HASH, TAG_SHOWN))
+        return SettledSweep(run.run_id, log, shown, names)
 
     def trials(self, keys: Iterable[str]) -> Sequence[RunData]:
         """Return the trials' runs of some keys, the earliest started first."""
@@ -224,6 +249,11 @@ class EmbeddedRuns:
             if runs:
                 return runs.sweeps(name)
         return self._client.sweeps(name)
+
+    def settled(self, sweep: str) -> SettledSweep | None:
+        """Return what the own run of a finished sweep says; None where SQL cannot tell."""
+        with self._opened() as runs:
+            return runs.settled(sweep) if runs else None
 
     def records(self, keys: Collection[str]) -> dict[str, TrialRecord]:
         """Return the record of each trial key that counts."""

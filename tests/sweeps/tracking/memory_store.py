@@ -40,6 +40,7 @@ from sweeps.tracking.store import (
     FreedWeights,
     RecordWriter,
     ReportPublisher,
+    SettledSweep,
     SweepRef,
     TrialRef,
 )
@@ -393,6 +394,10 @@ class MemoryStore:
     def publisher(self) -> ReportPublisher:
         """Return what adds a report's files to a sweep's own record."""
         return self.writer()
+
+    def settled(self, sweep: str) -> SettledSweep | None:
+        """Return None: its writer costs nothing."""
+        return None
 
     def sweeps(self) -> list[str]:
         """Return the names of all sweeps, sorted."""

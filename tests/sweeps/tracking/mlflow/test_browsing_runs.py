@@ -365,3 +365,41 @@ def test_odd_rows_keep_nobody_from_showing_the_sweep(sweep: Sweep) -> None:
     sweep.show()
     assert sweep.tree()["base"] == {"base, seed 0", "base, seed 1"}
     assert {*sweep.runs("arm")} == {*ARMS}
+
+
+def test_a_store_that_shows_all_of_a_finished_sweep_says_so_without_being_opened(
+    sweep: Sweep,
+) -> None:
+    by_client, by_sql = sweep.readers()
+    assert by_sql.settled("known") is None, "nothing is shown yet"
+    sweep.show()
+    assert by_sql.settled("known") is None, "the launch has not ended"
+    sweep.writer.settle_sweep(sweep.id, 0)
+    shown = sweep.summed_up()
+    settled = by_sql.settled("known")
+    assert settled is not None
+    assert (settled.record_id, settled.summary_digest) == (sweep.id, shown.digest)
+    assert settled.arms == tuple(sorted(arm.name for arm in shown.arms))
+    assert by_client.settled("known") is by_sql.settled("unknown") is None
+
+    (arm, *_) = sweep.runs("arm").values()
+    sweep.writer.client.delete_run(arm.info.run_id)
+    settled = by_sql.settled("known")
+    assert settled is not None
+    assert len(settled.arms) == len(shown.arms) - 1, "the next launch makes it again"
+
+
+@pytest.mark.parametrize("loss", ["log", "view", "interrupted"])
+def test_a_store_that_lacks_something_of_a_sweep_is_opened(sweep: Sweep, loss: str) -> None:
+    sweep.show()
+    sweep.writer.settle_sweep(sweep.id, 0)
+    _, by_sql = sweep.readers()
+    assert by_sql.settled("known") is not None
+    if loss == "log":
+        sweep.writer.client.set_tag(sweep.id, "capsweep.log_sha256", "")
+    elif loss == "view":
+        experiment, key = sweep.writer.experiment_id, "mlflow.sharedViewState.capsweep"
+        sweep.writer.client.set_experiment_tag(experiment, key, "{}")
+    else:
+        sweep.writer.settle_sweep(sweep.id, 130)
+    assert by_sql.settled("known") is None
