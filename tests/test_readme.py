@@ -34,6 +34,14 @@ SHORTENED = {
     "run capsule_search": ("--trials=4", "--epochs=1", *INLINE),
     "run sharpness.py --epochs 3": ("--seeds", "0"),
 }
+LOADED = """
+import contextlib, sys
+from sweeps.cli import main
+sys.argv[:1] = ["capsweep", "run", "quickstart"]
+with contextlib.suppress(SystemExit):
+    main()
+print([name for name in ("torch._dynamo", "mlflow", "matplotlib", "ray") if name in sys.modules])
+"""
 FEWER_SEEDS = {
     "run quickstart": ("--seeds=0-2",),
     "plan shares.py": ("--seeds=0-2",),
@@ -169,6 +177,9 @@ def test_readme_and_then_the_tour_run_in_their_order(
     printed = typed(shell, README, options=options)
     filled = f"{6 * seeds} of {6 * seeds} cells filled."
     assert f"quickstart: 0 trained now, {filled}" in printed["run quickstart"]
+    again = run(folder, sys.executable, "-c", LOADED, *(options.get("run quickstart", ())))
+    assert again.splitlines()[-1] == "[]", "nothing was trained, written or drawn"
+    assert again.splitlines()[:-2] == printed["run quickstart"].splitlines()[:-1]
     assert f"{seeds} are already done" in printed["plan shares.py"]
     assert f"shares: {seeds} trained now, {2 * seeds} of {2 * seeds}" in printed["run shares.py"]
 

@@ -1,6 +1,7 @@
 import linecache
 import shutil
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ import pytest
 from mlflow.tracking import MlflowClient
 
 from sweeps.aggregation.rendering import figure_style
+from sweeps.aggregation.report.drawn_figures import DrawnFigures
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.mlflow.runs import EXPERIMENT
 from tests.sweeps.tracking.memory_store import MemoryStore
@@ -43,6 +45,7 @@ def unpainted_figures() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figure_style, "image_bytes", empty_image)
+        patch.setattr(DrawnFigures, "reused", lambda *_: nullcontext())  # others want painted ones
         yield
 
 

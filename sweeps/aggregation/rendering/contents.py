@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sweeps.aggregation.rendering.figure_style import drawn
+from sweeps.aggregation.rendering.figure_style import ImageFormat, drawn
 from sweeps.aggregation.rendering.notebook_pieces import block, facts, line, summary
 from sweeps.aggregation.rendering.table import Table
 
@@ -18,20 +17,25 @@ _PARTS = ("table", "figure")
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing, made anew for each format.
+    """A drawing.
 
     Attributes:
         name: A slug: the name of its files.
         draw: Draws it, in the house's style where it is called by a renderer.
+        images: Those drawn so far, by format.
     """
 
     name: str
     draw: Callable[[], "Drawing"]
+    images: dict[ImageFormat, bytes] = field(
+        default_factory=dict[ImageFormat, bytes], compare=False, repr=False
+    )
 
-    @cached_property
-    def svg(self) -> bytes:
-        """The figure as SVG, drawn once for all files."""
-        return drawn(self.draw, "svg")
+    def image(self, image_format: ImageFormat) -> bytes:
+        """Return the figure in a format, drawn once for all files."""
+        if image_format not in self.images:
+            self.images[image_format] = drawn(self.draw, image_format)
+        return self.images[image_format]
 
 
 @dataclass(frozen=True)

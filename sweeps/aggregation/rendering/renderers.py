@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 from sweeps.aggregation.rendering.contents import Figure, Report, Section
 from sweeps.aggregation.rendering.csv_text import to_csv
-from sweeps.aggregation.rendering.figure_style import drawn
 from sweeps.aggregation.rendering.latex import to_latex, to_latex_fragment
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.page.html_page import RUNS_PAGE, results_page, runs_page
@@ -82,7 +81,7 @@ FRAGMENT = "-table"
 FRAGMENT_SIGNATURE = "% Table {table} of sweep {sweep}, written by capsweep report."
 """The first words of such a file, by which `verify` recognises it in a paper."""
 
-FIGURE_OF_PAPER = FigureRenderer("pdf", lambda figure: drawn(figure.draw, "pdf"))
+FIGURE_OF_PAPER = FigureRenderer("pdf", lambda figure: figure.image("pdf"))
 """Figures as LaTeX includes them."""
 
 Renderer = TableRenderer | FigureRenderer | ReportRenderer | TerminalRenderer
@@ -97,8 +96,8 @@ RENDERERS: Mapping[str, Renderer] = {
         signature=FRAGMENT_SIGNATURE,
     ),
     "terminal": TerminalRenderer(to_rich),
-    "png": FigureRenderer("png", lambda figure: drawn(figure.draw, "png")),
-    "svg": FigureRenderer("svg", lambda figure: figure.svg),
+    "png": FigureRenderer("png", lambda figure: figure.image("png")),
+    "svg": FigureRenderer("svg", lambda figure: figure.image("svg")),
     "html": ReportRenderer("html", results_page),
     "html of runs": ReportRenderer("html", runs_page, name=RUNS_PAGE),
 }

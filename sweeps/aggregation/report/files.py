@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from sweeps.aggregation.rendering.renderers import (
     render,
 )
 from sweeps.aggregation.rendering.result_files import write_results
+from sweeps.aggregation.report.drawn_figures import DrawnFigures
 from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.results.sweep_results import read_results
 from sweeps.records.errors import BadInput, StoreUnreachable
@@ -108,6 +110,7 @@ def report_files(
     renderers: Mapping[str, Renderer] = RENDERERS,
     tables: Sequence[type[CustomTable]] = (),
     style: Style = "default",
+    drawn: DrawnFigures | None = None,
 ) -> tuple[Report, list[tuple[str, bytes]]]:
     """Return a sweep's report with the name and content of each of its files. Nothing is written.
 
@@ -117,6 +120,7 @@ def report_files(
         renderers: Name of a format -> its renderer.
         tables: As in `make_report`.
         style: As in `make_report`.
+        drawn: Figures of an earlier report, which are not drawn again; None draws all.
 
     Raises:
         BadInput: If there is no such sweep, or a name is no slug.
@@ -125,7 +129,8 @@ def report_files(
     results = read_results(store, sweep)
     manifest = results.manifest
     report = make_report(results, tables, style)
-    files = list(render(report, renderers))
+    with drawn.reused(report) if drawn else nullcontext():
+        files = list(render(report, renderers))
     _check_files(manifest, [name for name, _ in files])
     return report, files
 
@@ -185,6 +190,7 @@ def write_report(
     renderers: Mapping[str, Renderer] = RENDERERS,
     tables: Sequence[type[CustomTable]] = (),
     style: Style | None = None,
+    reuses_figures: bool = False,
 ) -> Report:
     """Rebuild a sweep's tables and figures from manifest and records, under `folder/<sweep>/`.
 
@@ -197,6 +203,7 @@ def write_report(
         renderers: Name of a format -> its renderer.
         tables: As in `make_report`.
         style: The same; None for that of the report that is there.
+        reuses_figures: Whether figures that were drawn from the same inputs are not drawn again.
 
     Returns:
         The report with the paths of its files.
@@ -206,7 +213,10 @@ def write_report(
         StoreUnreachable: If the tracking store does not answer.
     """
     chosen = style_of(folder / str(sweep), style)
-    report, files = report_files(store, sweep, renderers=renderers, tables=tables, style=chosen)
+    drawn = DrawnFigures(folder / str(sweep)) if reuses_figures and not tables else None
+    report, files = report_files(
+        store, sweep, renderers=renderers, tables=tables, style=chosen, drawn=drawn
+    )
     return replace(report, paths=write_results(Folder(folder, report.provenance.sweep), files))
 
 

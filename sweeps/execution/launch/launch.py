@@ -162,7 +162,9 @@ def report_cells(progress: Progress, reports: Path) -> None:
     try:
         custom_tables = survey.definition.sweep.custom_tables
         report = retry_when_full(
-            lambda: write_report(survey.store, survey.name, reports, tables=custom_tables),
+            lambda: write_report(
+                survey.store, survey.name, reports, tables=custom_tables, reuses_figures=True
+            ),
             reports,
             waiting=lambda wanted: print_line(full_disk(reports, wanted)) if wanted else None,
         )

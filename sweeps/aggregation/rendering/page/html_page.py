@@ -85,7 +85,7 @@ class _Drawings:
         """Return the element of a figure."""
         from markupsafe import Markup
 
-        svg = inline_drawing(figure.svg, f"f{next(self._numbers)}-", one_line(label))
+        svg = inline_drawing(figure.image("svg"), f"f{next(self._numbers)}-", one_line(label))
         return Markup(svg)  # of a writer of XML, which escapes
 
 
