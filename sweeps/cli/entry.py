@@ -13,7 +13,7 @@ import typer
 from typer.exceptions import TyperException
 
 from sweeps.cli.completion import VARIABLE, silent_completion
-from sweeps.cli.hints import misplaced_option
+from sweeps.cli.hints import misplaced_option, stray_settings
 from sweeps.cli.json_output import print_error
 from sweeps.cli.program import command_line
 from sweeps.cli.terminal import clean_messages, complain
@@ -130,6 +130,8 @@ def _not_understood(error: TyperException) -> int:
         answer = misplaced_option(option, near)
         if not answer and (longer := _begun_with(option, error)):
             answer = f"No such option: {option}. Did you mean {' or '.join(longer)}?"
+    elif not option and "--set" in _options(error) and "extra argument" in error.format_message():
+        answer = stray_settings()
     sentence = answer or error.format_message()
     if "\n" in sentence:  # the help
         typer.echo(sentence, err=True)
@@ -141,11 +143,14 @@ def _not_understood(error: TyperException) -> int:
 
 def _begun_with(option: str, error: TyperException) -> list[str]:
     """Return the options of the command of which a given one is the beginning."""
+    return sorted(name for name in _options(error) if name.startswith(option))
+
+
+def _options(error: TyperException) -> list[str]:
+    """Return the options of the command that did not take a word."""
     context = getattr(error, "ctx", None)
-    options = (
-        name for parameter in (context.command.params if context else ()) for name in parameter.opts
-    )
-    return sorted(name for name in options if name.startswith(option))
+    parameters = context.command.params if context else ()
+    return [name for parameter in parameters for name in parameter.opts]
 
 
 def _failed(sentence: str, exit_code: int) -> int:

@@ -1,6 +1,7 @@
 """The commands that capsweep suggests: how this one was called, and its places."""
 
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -28,6 +29,7 @@ _OF_SBATCH = {
 }
 """Option of sbatch -> ours in its place."""
 _LIKE = 0.8  # of 1; less, and options of sbatch are taken for slips of ours
+_SETTING = re.compile(r"[A-Za-z_][\w.\[\]]*=.*", re.DOTALL)
 _ONLY_ONCE = {"--retrain", "--replace"}
 _OF_PLANNED_SEEDS = ("--effect", "--power", "--seeds", "--add-seeds", "--name")
 
@@ -87,6 +89,12 @@ def misplaced_option(option: str, near: Sequence[str]) -> str:
         near: Options of the command that may be like it.
     """
     arguments = sys.argv[1:]
+    launching = next((word for word in arguments if word in {"run", "submit"}), None)
+    if option == "--dry-run" and launching:
+        return (
+            f"{launching} has no --dry-run: what it would do is shown, and nothing written, by "
+            f"{program_name()} plan SWEEP."
+        )
     if arguments[:1] == ["run"] and option in _OF_SUBMIT:
         return f"run trains on this machine. To submit the sweep: {_submit_command(arguments[1:])}."
     if {"submit", "slurm"} <= {*" ".join(arguments).replace("=", " ").split()}:
@@ -97,6 +105,18 @@ def misplaced_option(option: str, near: Sequence[str]) -> str:
             f"-- {_with_value(option, arguments)}."
         )
     return ""
+
+
+def stray_settings() -> str:
+    """Return how the settings among the words of this command are given; "" if there are none."""
+    words = zip(["", *sys.argv], sys.argv, strict=False)
+    settings = [
+        word for before, word in words if _SETTING.fullmatch(word) and not before.startswith("-")
+    ]
+    if not settings:
+        return ""
+    given = shlex.join(word for setting in settings for word in ("--set", setting))
+    return f"A setting is given with --set: {one_line(given)}."
 
 
 def _submit_command(arguments: Sequence[str]) -> str:

@@ -40,12 +40,13 @@ from sweeps.records.errors import BadInput
 from sweeps.records.manifest import VERDICT_RULE, Manifest, ManifestArm, ManifestCell
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.manifest_plan import ManifestSearch, Plain
-from sweeps.records.plain_text import large_batch_text, shortened
+from sweeps.records.plain_text import large_batch_text, one_line, shortened
 from sweeps.records.sweep_log import Decided, Declared
 
 _ONE_SPLIT: Mapping[int, int] = MappingProxyType({})
 _CHOICES = {"stopping", "stopping.kind"}
 _BLANK_LINES = re.compile(r"\n\s*\n")
+_OF_YAML = (".yaml", ".yml")
 MultiplyAdds = Mapping[str, int | None]
 """Trial key -> the multiply-adds of its network; None where these cannot be counted."""
 
@@ -411,6 +412,11 @@ def declared_sweep(launchable: Launchable | DeclaredSweep) -> DeclaredSweep:
     package = Path(__file__).parent
     if isinstance(launchable, DeclaredSweep):
         return launchable
+    if isinstance(launchable, str | Path) and str(launchable).lower().endswith(_OF_YAML):
+        raise BadInput(
+            f"A sweep is a Python file, and '{one_line(str(launchable))}' is none: "
+            f"capsweep new NAME writes one to begin with."
+        )
     try:
         if isinstance(launchable, Sweep):
             source = _source_of_parts(launchable)
