@@ -1,7 +1,7 @@
 """The arms of two sweeps that match, and what keeps their results from comparing."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +15,7 @@ from sweeps.tracking.store import RecordStore
 Aspect = Literal["settings", "data", "code protocol", "epochs", "seeds"]
 _MOST_PATHS = 3
 _LONGEST_VALUE = 40
+_NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -39,37 +40,15 @@ class ArmMatch:
         return arm.arm.name
 
     def differences(self) -> dict[Aspect, str]:
-        """Return aspect -> both values, of what differs between the two.
-
-        Another protocol of the code shows as different trial keys of equal settings, seeds and
-        data. Under other settings it cannot be known.
-        """
+        """Return aspect -> both values, of what differs between the two."""
         if self.first is None or self.second is None:
             return {}
-        first, second = self.first, self.second
-        pairs: dict[Aspect, tuple[str, str]] = {
-            "data": (_data(_trials(first)), _data(_trials(second))),
-            "epochs": (_epochs(_trials(first)), _epochs(_trials(second))),
-            "seeds": (_numbers(first.counted), _numbers(second.counted)),
-        }
-        differences: dict[Aspect, str] = {}
-        if paths := _paths(first, second):
-            differences["settings"] = paths
-        elif pairs["data"][0] == pairs["data"][1] and _has_other_keys(first, second):
-            differences["code protocol"] = ""
-        for aspect, (left, right) in pairs.items():
-            if left and right and left != right:
-                differences[aspect] = f"{left} | {right}"
-        return differences
+        return differences_of([self.first, self.second])
 
     @property
     def differences_text(self) -> str:
         """What differs between the two, in one line."""
-        texts = (
-            f"{aspect}: {values}" if values else aspect
-            for aspect, values in self.differences().items()
-        )
-        return "; ".join(texts)
+        return text_of_differences(self.differences())
 
     def num_same_trials(self) -> int:
         """Return the number of counted trials that both sweeps share."""
@@ -79,6 +58,38 @@ class ArmMatch:
             {trial.trial_key for trial in arm.counted.values()} for arm in (self.first, self.second)
         )
         return len(first & second)
+
+
+def differences_of(arms: Sequence[ArmResults]) -> dict[Aspect, str]:
+    """Return in what matching arms of several sweeps differ: aspect -> a value for each sweep.
+
+    Those are settings of their configs, the epochs among them, and the data, the epochs and the
+    seeds of their counted trials. Another protocol of the code shows as different trial keys of
+    equal settings, seeds and data. Under other settings it cannot be known.
+
+    Args:
+        arms: One of each sweep, in the order of the values.
+    """
+    values: dict[Aspect, list[str]] = {
+        "data": [_data(_trials(arm)) for arm in arms],
+        "epochs": [_epochs(_trials(arm)) for arm in arms],
+        "seeds": [_numbers(arm.counted) for arm in arms],
+    }
+    differences: dict[Aspect, str] = {}
+    if paths := _paths(arms):
+        differences["settings"] = paths
+    elif len({*values["data"]}) == 1 and _have_other_keys(arms):
+        differences["code protocol"] = ""
+    for aspect, texts in values.items():
+        if _are_different(texts):
+            differences[aspect] = " | ".join(text or _NONE for text in texts)
+    return differences
+
+
+def text_of_differences(differences: Mapping[Aspect, str]) -> str:
+    """Return differences in one line."""
+    texts = (f"{aspect}: {values}" if values else aspect for aspect, values in differences.items())
+    return "; ".join(texts)
 
 
 def match_arms(first: Sequence[ArmResults], second: Sequence[ArmResults]) -> Iterator[ArmMatch]:
@@ -127,13 +138,25 @@ def _key(arm: ArmResults, by: Literal["config", "name"]) -> str:
     return arm.arm.name if by == "name" else json.dumps(arm.arm.config, sort_keys=True)
 
 
-def _paths(first: ArmResults, second: ArmResults) -> str:
+def _paths(arms: Sequence[ArmResults]) -> str:
     """Return the settings that differ, the first few with their values."""
-    seeds = [seed for seed in first.trials if seed in second.trials]
-    left, right = _settings(first, seeds), _settings(second, seeds)
-    paths = [path for path in dict.fromkeys((*left, *right)) if left.get(path) != right.get(path)]
-    texts = [f"{path} {_value(left.get(path))} | {_value(right.get(path))}" for path in paths]
+    seeds = [seed for seed in arms[0].trials if all(seed in arm.trials for arm in arms)]
+    settings = [_settings(arm, seeds) for arm in arms]
+    by_path = {
+        path: [each.get(path) for each in settings]
+        for path in dict.fromkeys(path for each in settings for path in each)
+    }
+    texts = [
+        f"{path} {' | '.join(map(_value, values))}"
+        for path, values in by_path.items()
+        if len(set(values)) > 1
+    ]
     return listed(texts, _MOST_PATHS)
+
+
+def _are_different(texts: Iterable[str]) -> bool:
+    """Return whether two of some texts differ; an empty one stands for what is not known."""
+    return len({text for text in texts if text}) > 1
 
 
 def _settings(arm: ArmResults, seeds: Sequence[int]) -> dict[str, str]:
@@ -176,7 +199,10 @@ def _numbers(numbers: Collection[int]) -> str:
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
-def _has_other_keys(first: ArmResults, second: ArmResults) -> bool:
-    """Whether a seed of both arms has different trial keys."""
-    left, right = first.counted, second.counted
-    return any(left[seed].trial_key != right[seed].trial_key for seed in left if seed in right)
+def _have_other_keys(arms: Sequence[ArmResults]) -> bool:
+    """Whether a seed of several arms has different trial keys."""
+    keys: dict[int, set[str]] = {}
+    for arm in arms:
+        for seed, trial in arm.counted.items():
+            keys.setdefault(seed, set()).add(trial.trial_key)
+    return any(len(each) > 1 for each in keys.values())

@@ -2,11 +2,17 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from capsmodel.metrics import Metric
-from sweeps.aggregation.comparison.arm_matching import ArmMatch, comparable_records, match_arms
+from sweeps.aggregation.comparison.arm_matching import (
+    ArmMatch,
+    comparable_records,
+    differences_of,
+    match_arms,
+    text_of_differences,
+)
 from sweeps.aggregation.frames import with_units
 from sweeps.aggregation.results.arms import ArmResults, arms_to_their_end
 from sweeps.aggregation.results.mean_errors import mean_of, trials_of_error
@@ -73,10 +79,21 @@ class SweepArms:
 
 @dataclass
 class _ArmGroup:
-    """Arms that match each other, under the name of the first."""
+    """Arms of several sweeps that match the first of them, under its name."""
 
-    first: ArmResults
-    rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    members: list[tuple[ArmMatch, SweepArms]]
+
+    @property
+    def first(self) -> ArmResults:
+        """The first of them."""
+        return _second(self.members[0][0])
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a row for each sweep."""
+        differences = differences_of([_second(match) for match, _ in self.members])
+        for match, sweep in self.members:
+            row = _row(match, sweep)
+            yield row | {"arm": self.first.arm.name, "differs_in": text_of_differences(differences)}
 
 
 def compare(
@@ -92,8 +109,8 @@ def compare(
     or ""), rank in its sweep as `best_configs` has it, num_trials, num_planned, mean of the metric
     with its 95 % interval for new seeds and new images (low, high; NaN for what is no error on
     images, without predictions or below three trials) and its standard deviation over seeds (sd),
-    and differs_in: what keeps
-    it from being compared with the first, "" where nothing does. Nothing is tested across sweeps.
+    and differs_in: in what the arm differs between the sweeps, as `differences_of` defines it, the
+    same in all rows of the arm and "" where nothing does. Nothing is tested across sweeps.
     For one row an arm: `frame.pivot(index="arm", columns="sweep", values="mean")`.
 
     Args:
@@ -113,7 +130,7 @@ def compare(
     manifests = [store.manifest(name) for name in names]
     chosen = metric or manifests[0].objective.metric.name
     compared = [compared_arms(manifest, store, chosen) for manifest in manifests]
-    rows = [row for group in _grouped(compared) for row in group.rows]
+    rows = [row for group in _grouped(compared) for row in group.rows()]
     frame = pd.DataFrame(rows, columns=[*_TYPES]).astype(_TYPES)
     frame.attrs["metric"] = chosen
     unit = compared[0].metric.unit
@@ -141,31 +158,35 @@ def compared_arms(manifest: Manifest, store: RecordStore, metric: str) -> SweepA
     )
 
 
-def _grouped(compared: Sequence[SweepArms]) -> Iterator[_ArmGroup]:
-    """Yield groups of matching arms, in the order of the sweeps."""
+def _grouped(compared: Sequence[SweepArms]) -> list[_ArmGroup]:
+    """Return groups of matching arms, in the order of the sweeps."""
     groups: list[_ArmGroup] = []
     for sweep in compared:
         by_arm = {id(group.first): group for group in groups}
-        for pair in match_arms([group.first for group in groups], sweep.arms):
-            if pair.second is None:
+        for match in match_arms([group.first for group in groups], sweep.arms):
+            if match.second is None:
                 continue
-            group = by_arm[id(pair.first)] if pair.first else _ArmGroup(pair.second)
-            if not pair.first:
-                groups.append(group)
-            group.rows.append(_row(group, pair, sweep))
-    yield from groups
+            if match.first:
+                by_arm[id(match.first)].members.append((match, sweep))
+            else:
+                groups.append(_ArmGroup([(match, sweep)]))
+    return groups
 
 
-def _row(group: _ArmGroup, pair: ArmMatch, sweep: SweepArms) -> dict[str, Any]:
-    arm = pair.second
-    assert arm is not None
+def _second(match: ArmMatch) -> ArmResults:
+    assert match.second is not None
+    return match.second
+
+
+def _row(match: ArmMatch, sweep: SweepArms) -> dict[str, Any]:
+    """Return the row of a sweep's arm, but for what it shares with those of other sweeps."""
+    arm = _second(match)
     values = sweep.values(arm)
     interval = sweep.mean(arm)
     return {
-        "arm": group.first.arm.name,
         "sweep": sweep.manifest.sweep,
         "own_name": arm.arm.name,
-        "matched_by": pair.by,
+        "matched_by": match.by,
         "rank": sweep.ranks.get(arm.arm.name),
         "num_trials": len(values),
         "num_planned": len(arm.trials),
@@ -173,7 +194,6 @@ def _row(group: _ArmGroup, pair: ArmMatch, sweep: SweepArms) -> dict[str, Any]:
         "low": interval.low,
         "high": interval.high,
         "sd": interval.deviation,
-        "differs_in": pair.differences_text,
     }
 
 

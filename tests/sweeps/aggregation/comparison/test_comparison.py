@@ -62,11 +62,21 @@ def test_arms_of_equal_configs_stand_together_then_those_of_equal_names(pair):
         ("own", "one", "own", ""),
     ]
     assert [*frame["rank"]] == [2, 1, 1, 2, 3]
-    assert "epochs" in frame["differs_in"][1]
-    differences = [*frame["differs_in"][[0, 2, 3, 4]]]
-    assert differences == ["", "", "code protocol", ""], (
-        "as equal settings and seeds have other keys"
-    )
+    protocol = "code protocol"  # as equal settings and seeds have other keys
+    assert [*frame["differs_in"]] == [*["settings: epochs 3 | 9"] * 2, protocol, protocol, ""]
+
+
+def test_each_row_of_an_arm_says_in_what_it_differs_between_the_sweeps(store):
+    lengths = {"short": 15, "long": 20, "longest": 30}
+    for name, epochs in lengths.items():
+        put(store, name, {"em": ({**EM, "epochs": epochs}, (6, 9))}, epochs=epochs)
+    put(store, "again", {"em": ({**EM, "epochs": 15}, (6, 9))}, epochs=15, seeds=(0, 2))
+
+    frame = compare("long", "short", tracking_uri=store)
+    assert [*frame["differs_in"]] == ["settings: epochs 20 | 15; epochs: 20 | 15"] * 2
+    frame = compare("short", "longest", "again", tracking_uri=store)
+    text = "settings: epochs 15 | 30 | 15; epochs: 15 | 30 | 15; seeds: 0-1 | 0-1 | 0, 2"
+    assert [*frame["differs_in"]] == [text] * 3
 
 
 def test_means_and_intervals_are_those_of_the_ranking(pair):
