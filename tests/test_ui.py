@@ -58,10 +58,12 @@ def test_the_ui_is_served_on_loopback_alone_and_ends_with_ctrl_c_also_in_the_bac
 def see_the_ui(process: "subprocess.Popen[str]", run_id: str) -> list[psutil.Process]:
     """Look at the UI that a process serves, and at a file; return MLflow's processes."""
     assert process.stdout is not None
-    printed = process.stdout.readline() + process.stdout.readline()
+    printed = process.stdout.readline()
+    assert "is starting" in printed
     address = re.search(r"http://127\.0\.0\.1:(\d+)", printed)
     assert address, printed
     assert f"{address[0]}/#/experiments/1/runs?workflowType=machine_learning" in printed
+    assert "It answers now." in process.stdout.readline()
     with urllib.request.urlopen(address[0], timeout=PATIENCE_SECONDS) as answer:
         assert answer.status == 200
     file = f"{address[0]}/get-artifact?path=report/table.md&run_uuid={run_id}"
@@ -135,6 +137,23 @@ def test_a_signal_that_was_ignored_ends_the_ui_and_stays_ignored_afterwards(
     assert "The UI has ended" in capfd.readouterr().out
     assert len(processes) == 2
     wait_until(lambda: not [child for child in processes if is_alive(child)])
+
+
+def test_the_address_is_there_before_the_server_answers_and_no_more_is_said_of_one_that_ends(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    empty_database: Path,
+) -> None:
+    shutil.copy(empty_database, tmp_path)
+    server = tmp_path / "server"
+    server.write_text("#!/bin/sh\necho it cannot\n")
+    server.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(server))  # in place of Python with MLflow
+    with pytest.raises(BadInput, match=r"^MLflow's UI did not start: it cannot$"):
+        serve(0, None, tmp_path)
+    (line,) = capfd.readouterr().out.splitlines()
+    assert re.fullmatch(r"MLflow's UI is starting, .* It will be at http://127\.0\.0\.1:\d+", line)
 
 
 def test_a_store_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:

@@ -79,12 +79,12 @@ def serve(port: int, tracking_uri: str | None, storage: str | Path | None) -> No
         _check_rows(database, place)
         _check_artifacts(place.artifacts)
     port = _free_port(port)
+    root = f"http://{_LOOPBACK}:{port}"
+    page = page_of_database(root, database) if database else root
     with tempfile.TemporaryFile() as log, _server(uri, place.artifacts, port, log) as process:
-        typer.echo("Starting MLflow's UI ...")
+        typer.echo(f"MLflow's UI is starting, which takes up to a minute. It will be at {page}")
         _await(process, port, log)
-        root = f"http://{_LOOPBACK}:{port}"
-        page = page_of_database(root, database) if database else root
-        typer.echo(f"MLflow's UI: {page} (Ctrl-C ends it)")
+        typer.echo("It answers now. Ctrl-C ends it.")
         process.wait()
 
 
