@@ -175,6 +175,13 @@ def numbers_of_final(final: FinalRecord) -> dict[str, float]:
     return numbers | {TESTED + name: value for name, value in tested.numbers().items()}
 
 
+def final_as_record(final: FinalRecord) -> TrialRecord:
+    """Return the record that a final record will be in a store, without its evaluations."""
+    facts = facts_at_creation(final.head) | facts_of_final(final)
+    last = final.curve[-1].numbers() if final.curve else {}
+    return record_of("", facts, last | numbers_of_final(final), final.time / 1000)
+
+
 def facts_of_sweep(sweep: str) -> dict[str, str]:
     """Return the facts of a sweep's new record."""
     return {TAG_TYPE: "sweep", TAG_SCHEMA: str(SCHEMA_VERSION), TAG_SWEEP: sweep}

@@ -8,7 +8,7 @@ passed to the recorder and to readers needs no more than these protocols.
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from capsmodel.metrics import EpochMetrics
 from sweeps.records.cell_contents import FinalRecord, TrialSpec
@@ -41,13 +41,25 @@ class SettledSweep(NamedTuple):
         record_id: Its id.
         log_digest: Of its current log, which is there and whole.
         summary_digest: Of the summary that people browse, "" where there is none.
+        numbers: The record's numbers, those of the summary among them.
         arms: Names of the arms that the summary shows, sorted.
     """
 
     record_id: str
     log_digest: str
     summary_digest: str
+    numbers: Mapping[str, Any]
     arms: tuple[str, ...]
+
+    def shows(self, summary: SweepSummary) -> bool:
+        """Return whether all of a summary is there."""
+        numbers = {name: self.numbers.get(name) for name in summary.numbers}
+        arms = tuple(sorted(arm.name for arm in summary.arms))
+        return (self.summary_digest, numbers, self.arms) == (
+            summary.digest,
+            dict(summary.numbers),
+            arms,
+        )
 
 
 class FreedWeights(NamedTuple):

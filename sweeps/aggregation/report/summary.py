@@ -54,30 +54,40 @@ def summarise(
         records: By trial key.
         answers: Those of its report.
     """
-    best, numbers = _best(manifest, records)
-    counted = sum(len(arm.counted) for arm in arms_to_their_end(manifest, records))
+    best, numbers = best_so_far(manifest, records)
     shown = arm_results(manifest, records) if manifest.search is None else ()
     return SweepSummary(
         sweep=manifest.sweep,
         description=manifest.description,
         answers=tuple(answers),
-        numbers=numbers | {NUM_TRIALS: counted},
+        numbers=numbers,
         best=best,
         arms=tuple(_shown(arm) for arm in shown if len(arm.trials) >= _FEWEST_SEEDS),
         trials=_trials(manifest, records),
     )
 
 
-def _best(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[str, dict[str, float]]:
-    """Return the name of the first arm of the ranking, and its means over the same seeds."""
+def best_so_far(
+    manifest: Manifest, records: Mapping[str, TrialRecord]
+) -> tuple[str, dict[str, float]]:
+    """Return the best arm with its means over the same seeds, and how many trials count.
+
+    Args:
+        manifest: Of the sweep.
+        records: By trial key.
+
+    Returns:
+        The arm's name, "" where none has a result, and the numbers by name.
+    """
+    counted = sum(len(arm.counted) for arm in arms_to_their_end(manifest, records))
     first = next(iter(ranking(manifest, records)), None)
     if first is None:
-        return "", {}
+        return "", {NUM_TRIALS: counted}
     arm, name = first.arm, first.objective.metric.name
     numbers = {metric: arm.interval(arm.errors(metric)).mean for metric in _metrics(arm)}
     numbers[name] = first.mean
     known = {name: value for name, value in numbers.items() if value is not None}
-    return arm.arm.name, known
+    return arm.arm.name, known | {NUM_TRIALS: counted}
 
 
 def _shown(arm: ArmResults) -> ArmSummary:

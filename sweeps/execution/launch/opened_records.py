@@ -101,9 +101,7 @@ class OpenedRecords:
         Raises:
             SweepError: If it could not be written.
         """
-        arms = tuple(sorted(arm.name for arm in summary.arms))
-        settled = self._settled
-        if not settled or (settled.summary_digest, settled.arms) != (summary.digest, arms):
+        if not (self._settled and self._settled.shows(summary)):
             self.writer.write_summary(self.sweep_id, summary)
 
     def settle(self, exit_code: int) -> None:

@@ -12,16 +12,17 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import takewhile
-from pathlib import Path
 
 from pydantic import BaseModel
 
-from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.cells.folder import CellFolder, now_milliseconds
 from sweeps.execution.channel import Channel
+from sweeps.execution.recorder.live_numbers import LiveNumbers
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.sweep_log import LogReader, is_launching
-from sweeps.records.errors import BadInput
+from sweeps.records.errors import BadInput, SweepError
+from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
 from sweeps.records.sweep_log import entries_of, manifest_of
 from sweeps.storage.locations import Storage
@@ -88,19 +89,22 @@ INTERRUPTED_EXIT_CODE = 130
 
 
 class SweepRecord:
-    """The record of a sweep: keeps its log current and makes both anew if they are lost.
+    """The record of a sweep: keeps log and numbers current, and makes it anew if it is lost.
 
     Args:
         store: Opened when it is first needed.
-        journals: Folder of the log that the driver writes.
+        storage: With the log that the driver writes, and the cells.
         sweep: Name of the sweep.
     """
 
-    def __init__(self, store: RecordStore, journals: Path, sweep: str) -> None:
+    def __init__(self, store: RecordStore, storage: Storage, sweep: str) -> None:
         self._store = store
         self._sweep = sweep
         self._writer: RecordWriter | None = None
-        self._log = LogReader(journals, sweep)
+        self._log = LogReader(storage.journals, sweep)
+        self._numbers = LiveNumbers(storage.cells)
+        self._manifest: Manifest | None = None  # that which the published log comes to
+        self._shown: dict[str, float] = {}
         self._published = b""
         self._started_at = self._published_at = time.monotonic()
 
@@ -126,16 +130,30 @@ class SweepRecord:
         return now > self._published_at + max(LOG_SECONDS, (now - self._started_at) / 20)
 
     def publish(self) -> None:
-        """Publish the definition and the decisions that the driver has written so far."""
+        """Publish what the driver has written so far, and what the trials come to."""
         try:
             log = self._log.shared()
         except BadInput as error:  # trials are recorded all the same
             _LOG.warning("%s", error)
             log = b""
-        if log not in {b"", self._published} and (record := self.writer.find_sweep(self._sweep)):
+        record = self.writer.find_sweep(self._sweep) if log else None
+        if record and log != self._published:
             self.writer.set_sweep_log(record.record_id, log.decode())
-            self._published = log
+            self._published, self._manifest = log, None
+        if record and record.is_running:
+            self._show(record.record_id)
         self._published_at = time.monotonic()
+
+    def _show(self, record_id: str) -> None:
+        """Write the numbers of a sweep that runs, where they have changed."""
+        try:
+            self._manifest = self._manifest or manifest_of(entries_of(self._published))
+            numbers = self._numbers.of(self._manifest) if self._manifest else self._shown
+            if numbers != self._shown:
+                self.writer.log_metrics(record_id, numbers, now_milliseconds(), 0)
+                self._shown = numbers
+        except (SweepError, ValueError) as error:  # trials are recorded all the same
+            _LOG.warning("what runs is not shown: %s", public(str(error)))
 
     def settle(self) -> None:
         """Mark the sweep as interrupted, if it is marked as running."""
@@ -159,11 +177,11 @@ class SweepRecord:
         Raises:
             StoreUnreachable: If it does not answer.
         """
-        self._writer = None
+        self._writer, self._shown = None, {}
         self._published = self._log.shared()
-        manifest = manifest_of(entries_of(self._published))
-        assert manifest
-        return publish_log(self.writer, manifest, self._published)
+        self._manifest = manifest_of(entries_of(self._published))
+        assert self._manifest
+        return publish_log(self.writer, self._manifest, self._published)
 
 
 POLL_SECONDS = 0.25
@@ -216,7 +234,7 @@ class RecorderProcess:
         self._lock = self._queue.lock
         self._is_serving = False
         self._started_at = time.monotonic()
-        self._record = SweepRecord(store, storage.journals, sweep)
+        self._record = SweepRecord(store, storage, sweep)
         self._rest: Rest | None = None
 
     def run(self) -> int:

@@ -157,7 +157,10 @@ class _SummaryWriter:
         sweep = self._client.get_run(self._sweep_id)
         arm_runs = [*self._arm_runs()]
         names = [tags_of(run).get(TAG_ARM, "") for run in arm_runs]
-        is_shown = tags_of(sweep).get(TAG_SHOWN) == self._shown.digest
+        numbers = self._shown.numbers.items()  # the recorder writes others while a sweep runs
+        is_shown = tags_of(sweep).get(TAG_SHOWN) == self._shown.digest and all(
+            _is_same(sweep.data.metrics.get(name), value) for name, value in numbers
+        )
         if is_shown and sorted(names) == sorted(arm.name for arm in self._shown.arms):
             return
         runs = dict(zip(reversed(names), reversed(arm_runs), strict=True))  # of two the earlier one

@@ -39,6 +39,7 @@ from sweeps.tracking.mlflow.experiment import (
     find_or_create_experiment,
 )
 from sweeps.tracking.mlflow.runs import EXPERIMENT, RUN_STATUS, runs_that, sweep_status, tags_of
+from sweeps.tracking.mlflow.runs_page import keep_view
 from sweeps.tracking.mlflow.tags import (
     changed_labels,
     commit_tags,
@@ -133,6 +134,7 @@ class MlflowWriter:
             if changed := changed_labels(run, labels):
                 self.client.log_batch(run.info.run_id, tags=changed, synchronous=True)
             return run.info.run_id
+        keep_view(self.client, self.experiment_id)  # the row of a sweep that runs has numbers too
         tags = facts.facts_of_sweep(sweep) | who_tags()
         tags |= {name: text for name, text in labels.items() if text}
         tags |= {MLFLOW_RUN_NAME: sweep, MLFLOW_RUN_NOTE: sweep_note(sweep, description)}

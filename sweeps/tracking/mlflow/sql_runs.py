@@ -145,7 +145,8 @@ class SqlRuns:
         arms = self._tags(self._ends(TYPE_ARM, _SWEEP, (TAG_SWEEP, sweep)))
         names = tuple(sorted(tags.get(TAG_ARM, "") for tags in arms.values()))
         log, shown = (run.tags.get(name, "") for name in (TAG_LOG_HASH, TAG_SHOWN))
-        return SettledSweep(run.run_id, log, shown, names)
+        numbers = self._metrics([run.run_id]).get(run.run_id, {})
+        return SettledSweep(run.run_id, log, shown, numbers, names)
 
     def trials(self, keys: Iterable[str]) -> Sequence[RunData]:
         """Return the trials' runs of some keys, the earliest started first."""

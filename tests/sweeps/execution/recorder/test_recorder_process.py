@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from sweeps.aggregation.report import summary_of
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.channel import Channel
 from sweeps.execution.recorder import client as recorder_client
@@ -24,15 +25,16 @@ from sweeps.execution.recorder.recorder_process import Finish, RecorderProcess
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.sweep_log import SweepLog
 from sweeps.records.errors import StoreRefused
+from sweeps.records.manifest import ManifestCell
 from sweeps.records.trial_record import Outcome
 from sweeps.storage.locations import Storage
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.store import RecordStore
-from tests.sweeps.execution.examples import KEY, final, manifest, reported, start
+from tests.sweeps.execution.examples import KEY, epoch, final, manifest, reported, spec, start
 from tests.sweeps.execution.recorder.scene import SPEC, START, Scene
 from tests.sweeps.execution.recorder.test_recorder_client import Clock
 from tests.sweeps.execution.search.examples import proposed, searched
-from tests.sweeps.published import publish_manifest
+from tests.sweeps.published import publish_manifest, write_manifest
 from tests.sweeps.storage.test_file_lock import end, holding
 from tests.sweeps.tracking.memory_store import MemoryWriter
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -138,6 +140,58 @@ def test_what_is_told_is_carried_to_the_end(session: Session) -> None:
     assert session.process.error == ""
     assert session.scene.outcome() == "finished"
     assert session.is_running(), "the driver settles it"
+
+
+def fill(session: Session, cell: ManifestCell, error: float) -> None:
+    """Let a trial finish with a validation error."""
+    folder = CellFolder(session.scene.cells, cell.trial_key)
+    folder.path.mkdir(exist_ok=True)
+    head = spec(cell.trial_key, arm=cell.arm, seed=cell.seed)
+    curve = (epoch(1, error=0.9), epoch(2, error=error))
+    folder.write_final(final(key=cell.trial_key, head=head, curve=curve))
+
+
+def numbers_shown(session: Session) -> dict[str, float]:
+    return session.scene.store.backend.open(session.sweep_id).last_values()
+
+
+def test_the_row_of_a_running_sweep_has_its_counts_and_the_best_error_so_far(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_manifest(session.storage.journals, manifest())
+    record = recorder_process.SweepRecord(session.scene.store, session.storage, "example")
+    record.publish()
+    assert numbers_shown(session) == {"num_trials": 0}
+
+    errors = {("base", 0): 0.3, ("base", 1): 0.2, ("other", 0): 0.125, ("other", 1): 0.375}
+    for place, cell in enumerate(manifest().cells):
+        fill(session, cell, errors[cell.arm, cell.seed])
+        if place == 1:  # one seed of each arm
+            record.publish()
+            assert numbers_shown(session) == {"num_trials": 2, "validation_error": 0.125}
+    record.publish()
+    summary = summary_of(session.scene.store, manifest())
+    assert summary.numbers == {"num_trials": 0}, "the store has no record yet"
+    assert numbers_shown(session) == {"num_trials": 4, "validation_error": 0.25}, "of other"
+
+    monkeypatch.setattr(MemoryWriter, "log_metrics", pytest.fail)
+    record.publish()
+    session.records.settle_sweep(session.sweep_id, 130)
+    record.publish()
+
+
+def test_a_store_that_takes_no_numbers_of_a_sweep_gets_its_trials(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise StoreRefused("no numbers", "no numbers")
+
+    monkeypatch.setattr(MemoryWriter, "log_metrics", refuse)
+    write_manifest(session.storage.journals, manifest())
+    session.scene.report(START, reported(1), reported(2))
+    session.scene.finish()
+    assert session.grant() == 0
+    assert session.scene.outcome() == "finished"
 
 
 def test_it_waits_for_a_worker_that_outlives_the_driver(

@@ -2,6 +2,7 @@
 
 import math
 import sqlite3
+import time
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -403,3 +404,20 @@ def test_a_store_that_lacks_something_of_a_sweep_is_opened(sweep: Sweep, loss: s
     else:
         sweep.writer.settle_sweep(sweep.id, 130)
     assert by_sql.settled("known") is None
+
+
+def test_the_numbers_of_a_launch_that_was_broken_off_do_not_stay(sweep: Sweep) -> None:
+    sweep.show()
+    sweep.writer.settle_sweep(sweep.id, 0)
+    _, by_sql = sweep.readers()
+    shown = sweep.summed_up()
+    settled = by_sql.settled("known")
+    assert settled is not None
+    assert settled.shows(shown)
+
+    sweep.writer.log_metrics(sweep.id, {"num_trials": 1.0}, round(1000 * time.time()), 0)
+    settled = by_sql.settled("known")
+    assert settled is not None
+    assert not settled.shows(shown)
+    sweep.show()
+    assert sweep.runs("sweep")["known"].data.metrics == shown.numbers
