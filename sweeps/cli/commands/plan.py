@@ -216,9 +216,11 @@ def _print_arms(survey: "Survey", out: Console) -> None:
     """Print the arms of a design and where their cells stand."""
     from sweeps.aggregation.results.design_sentences import design_sentences
     from sweeps.aggregation.results.targets import most_epochs
+    from sweeps.records.plain_text import counted
 
     manifest = survey.definition.manifest
-    crossed = f"{len(manifest.arms)} arms x {len(manifest.seeds)} seeds = {len(survey.cells)} cells"
+    sides = counted(len(manifest.arms), "arm"), counted(len(manifest.seeds), "seed")
+    crossed = f"{' x '.join(sides)} = {counted(len(survey.cells), 'cell')}"
     if manifest.choosing_seeds:
         crossed = (
             f"{manifest.num_expected} trainings at most, those on the seeds "
