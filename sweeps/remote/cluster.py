@@ -1,6 +1,7 @@
 """Machines of one's own become a cluster, are checked, and are released again."""
 
 import secrets
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from sweeps.records.errors import BadInput
+from sweeps.records.plain_text import counted
 from sweeps.remote.cluster_file import ClusterFile, ClusterMachine
 from sweeps.remote.link import Link, MachineUnreachable, link_to
 from sweeps.remote.messages import (
@@ -34,6 +36,7 @@ _MOST_AT_ONCE = 16
 _LONGEST_SIGHT_SECONDS = 1.0
 _MOST_SKEW_SECONDS = 5.0
 _FEWEST_BYTES = 2**30
+_CORES_OF_SERVICES = 1  # of a head that trains: Ray's own processes, MLflow, drivers, recorders
 _Item = TypeVar("_Item")
 _Value = TypeVar("_Value")
 _Probe = TypeVar("_Probe", Facts, Probed)
@@ -47,7 +50,7 @@ class MachineUp:
         name: As its file calls it.
         address: Under which the others reach it.
         started: What was started on it; nothing where all of it ran.
-        complaint: Why it cannot be reached, "" if it can.
+        complaint: Why it cannot be reached, or does not run as the file says; "" if it does.
     """
 
     name: str
@@ -68,17 +71,23 @@ def start_cluster(
         report: Called with a sentence before each wait.
 
     Raises:
-        BadInput: If the head cannot be reached, a machine differs from it, or something does not
-            start. What was started stays: the same call goes on from there.
+        BadInput: If the head cannot be reached, has too few cores for trials, a machine differs
+            from it, or something does not start. What was started stays: the same call goes on
+            from there.
     """
     report(f"Asking {', '.join(machine.name for machine in cluster.machines)} ...")
     links = [link_to(machine) for machine in cluster.machines]
     facts = facts_of_alike(cluster.machines, links)
+    head_facts = facts[0]
+    assert isinstance(head_facts, Facts)
+    request = _head_request(cluster, head_facts)
     report(f"Starting what does not run on {cluster.head.name} ...")
-    head = links[0].call(_head_request(cluster), ServicesStarted)
+    head = links[0].call(request, ServicesStarted)
     services = ("Ray",) * head.ray + ("MLflow",) * head.mlflow
-    yield MachineUp(cluster.head.name, head.address, services)
-    alive = {node.address for node in cluster_nodes(cluster) if node.is_alive}
+    nodes = cluster_nodes(cluster)
+    complaint = "" if head.ray else _complaint_about_cores(cluster, head_facts, nodes)
+    yield MachineUp(cluster.head.name, head.address, services, complaint)
+    alive = {node.address for node in nodes if node.is_alive}
     workers = list(zip(cluster.workers, links[1:], facts[1:], strict=True))
     missing: list[tuple[ClusterMachine, Link, str]] = []
     for machine, link, has in workers:
@@ -176,16 +185,54 @@ def differences(has: Facts, head: Facts) -> tuple[str, str] | None:
     return None
 
 
-def _head_request(cluster: ClusterFile) -> StartHead:
-    is_alone, head = not cluster.workers, cluster.head
+def _head_request(cluster: ClusterFile, has: Facts) -> StartHead:
+    cpus, gpus = _head_share(cluster, has)
     return StartHead(
         storage=str(cluster.storage),
         data=str(cluster.data),
         mlflow_port=cluster.mlflow_port,
         ray_port=cluster.ray_port,
         dashboard_port=cluster.dashboard_port,
-        cpus=head.cpus if is_alone or head.cpus is not None else 0,
-        gpus=head.gpus if is_alone or head.gpus is not None else 0,
+        cpus=cpus,
+        gpus=gpus,
+    )
+
+
+def _head_share(cluster: ClusterFile, has: Facts) -> tuple[int | None, int | None]:
+    """Return the cores and GPUs of the head that trials may use, None for all of them.
+
+    Raises:
+        BadInput: If no core is left for trials, and the file says that it trains.
+    """
+    cpus, gpus = cluster.head.cpus, cluster.head.gpus
+    if not cluster.workers:
+        return cpus, gpus
+    if not cluster.head_trains:
+        return cpus or 0, gpus or 0
+    if cpus is None and has.cpus <= _CORES_OF_SERVICES:
+        raise BadInput(
+            f"{cluster.path} says 'head = trains', and {cluster.head.name} has a single core, "
+            f"which MLflow and the sweeps' drivers need: leave the line out, or write cpus=1 after "
+            f"the machine's name."
+        )
+    return has.cpus - _CORES_OF_SERVICES if cpus is None else cpus, gpus
+
+
+def _complaint_about_cores(cluster: ClusterFile, has: Facts, nodes: Sequence[Node]) -> str:
+    """Return what is wrong with the cores that Ray has of a head that trains, "" if nothing."""
+    node = _ray_node(has, has, nodes)
+    if node is None or not cluster.head_trains:
+        return ""
+    try:
+        cpus, _ = _head_share(cluster, has)
+    except BadInput as error:
+        return str(error)
+    if cpus is None or node.cpus == cpus:
+        return ""
+    file = shlex.quote(str(cluster.path))
+    return (
+        f"Ray runs there with {counted(node.cpus, 'core')} for trials, and 'head = trains' gives "
+        f"them {cpus}: restart it by capsweep cluster down {file}, and then up."
     )
 
 
@@ -284,9 +331,11 @@ def check_cluster(cluster: ClusterFile) -> Iterator[CheckedMachine]:
             checked.wrong.append(str(has if isinstance(has, BadInput) else shared))
             checked.not_checked.append("all else")
         else:
-            _check_facts(
-                checked, has, head if isinstance(head, Facts) else None, nodes, start=start
-            )
+            reference = head if isinstance(head, Facts) else None
+            trains = has is not head or cluster.head_trains
+            _check_facts(checked, has, reference, nodes, start=start, trains=trains)
+            if has is head and (cores := _complaint_about_cores(cluster, has, nodes or ())):
+                checked.wrong.append(cores)
             _check_shares(checked, shared, probed[0], window, start=start)
         yield checked
 
@@ -315,6 +364,7 @@ def _check_facts(
     nodes: Sequence[Node] | None,
     *,
     start: str,
+    trains: bool,
 ) -> None:
     difference = differences(has, head) if head else None
     checked.add(
@@ -329,7 +379,7 @@ def _check_facts(
         node is not None if nodes is not None else (None if head is not has else False),
         f"it is not in the cluster: run {start}, which starts what is missing.",
     )
-    if node is not None and not node.is_head:
+    if node is not None and trains:
         checked.add(
             f"{has.gpus} GPU{'s' * (has.gpus != 1)}",
             node.gpus == has.gpus,

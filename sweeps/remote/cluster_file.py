@@ -4,6 +4,7 @@ A file of machines has a name or address as `ssh` takes it on each line, the hea
 settings:
 
     storage = /shared/capsweep      # a folder that all machines see
+    head = trains                   # the head takes trials too [default: only if it is alone]
     head.example.org
     worker1 cpus=8 gpus=2           # what Ray may use of it [default: all that it has]
     worker2
@@ -27,6 +28,7 @@ from sweeps.records.plain_text import one_line
 
 _FOLDERS = ("storage", "data")
 _PORTS = ("mlflow_port", "ray_port", "dashboard_port")
+_SETTINGS = (*_FOLDERS, *_PORTS, "head")
 _NUMBERS = ("cpus", "gpus")
 _SETTING = re.compile(r"([A-Za-z_]+)\s*=\s*(.*)")
 _HEAD_IP_SECONDS = 120.0
@@ -57,6 +59,7 @@ class ClusterFile:
         path: The file, absolute.
         head: The machine with Ray's head, MLflow and the drivers of the sweeps.
         workers: The other machines; none where Ray starts and ends them.
+        head_trains: Whether the file lets the head take trials beside its workers.
         storage: The storage folder that all machines see; None where the machines know it.
         data: The folder of the data sets; None likewise.
         mlflow_port: Port of MLflow's server on the head, on the loopback.
@@ -70,6 +73,7 @@ class ClusterFile:
     path: Path
     head: ClusterMachine
     workers: tuple[ClusterMachine, ...] = ()
+    head_trains: bool = False
     storage: str | None = None
     data: str | None = None
     mlflow_port: int = 5000
@@ -89,6 +93,11 @@ class ClusterFile:
     def down(self) -> str:
         """The error if Ray does not run on the head."""
         return f"Ray does not run on {self.head.name}: start it with {self.start_command}."
+
+    @property
+    def head_takes_trials(self) -> bool:
+        """Whether trials run on the head of a file of machines."""
+        return self.head_trains or not self.workers or bool(self.head.cpus)
 
     @property
     def machines(self) -> tuple[ClusterMachine, ...]:
@@ -112,7 +121,8 @@ def read_machines(path: Path) -> ClusterFile:
     """Return the cluster of a file of machines.
 
     Raises:
-        BadInput: If there is no such file, or a line of it cannot be understood.
+        BadInput: If there is no such file, a line of it cannot be understood, or two contradict
+            each other.
     """
     settings: dict[str, str] = {}
     machines: dict[str, ClusterMachine] = {}
@@ -132,10 +142,16 @@ def read_machines(path: Path) -> ClusterFile:
             f"folder that all of its machines see."
         )
     head, *workers = machines.values()
+    if "head" in settings and head.cpus == 0:
+        raise BadInput(
+            f"{path} says 'head = trains' and gives trials no core of {head.name} (cpus=0): leave "
+            f"one of them out."
+        )
     return ClusterFile(
         path,
         head,
         tuple(workers),
+        head_trains="head" in settings,
         storage=settings["storage"],
         data=settings.get("data", f"{settings['storage']}/data"),
         mlflow_port=int(settings.get("mlflow_port", 5000)),
@@ -150,8 +166,8 @@ def _add_setting(settings: dict[str, str], place: str, name: str, value: str) ->
     Raises:
         BadInput: If no setting has that name, it is set already, or the value cannot be.
     """
-    if name not in (*_FOLDERS, *_PORTS):
-        raise BadInput(f"{place}: {unknown('setting', name, (*_FOLDERS, *_PORTS))}")
+    if name not in _SETTINGS:
+        raise BadInput(f"{place}: {unknown('setting', name, _SETTINGS)}")
     if name in settings:
         raise BadInput(f"{place}: '{name}' is set twice: set it once.")
     if name in _FOLDERS and not value.startswith("/"):
@@ -159,6 +175,11 @@ def _add_setting(settings: dict[str, str], place: str, name: str, value: str) ->
     is_number = re.fullmatch(r"\d{1,5}", value)
     if name in _PORTS and not (is_number and 0 < int(value) < 2**16):
         raise BadInput(f"{place}: '{name}' is '{one_line(value)}': give a port, 1 to 65535.")
+    if name == "head" and value != "trains":
+        raise BadInput(
+            f"{place}: 'head' is '{one_line(value)}': write 'head = trains' to let the first "
+            f"machine take trials too, or leave the line out."
+        )
     settings[name] = value
 
 

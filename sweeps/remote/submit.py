@@ -131,7 +131,7 @@ class RemotePlan:
 
     @property
     def machine_hours(self) -> float | None:
-        """Hours of machines, without the head; None if that is not known."""
+        """Hours of the machines that train; None if that is not known."""
         return None if self.seconds is None else self.seconds / 3600 * self.num_machines
 
     def check_costs(self, price: float | None, most: float, limit: float | None) -> None:
@@ -313,7 +313,7 @@ def check_machines(
     machines = head.cluster.machines
     facts = facts_of_alike(machines, [link_to(machine) for machine in machines])
     lost = tuple(has for has in facts if not isinstance(has, Facts))
-    if lost and len(lost) == len(head.cluster.workers) and not head.cluster.head.cpus:
+    if lost and len(lost) == len(head.cluster.workers) and not head.cluster.head_takes_trials:
         raise lost[0]  # no machine for trials is left
     request = PrepareData(sweep=sent.argument, files=sent.files, settings=settings)
 

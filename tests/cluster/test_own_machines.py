@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from sweeps.execution.engine.cgroup import num_cores
 from sweeps.execution.sweep_log import stored_entries
+from sweeps.records.plain_text import counted
 from sweeps.records.sweep_log import TrialNoted
 from tests.cluster.held_sweep import (
     HELD_ARMS,
@@ -39,6 +41,7 @@ pytestmark = [
 _WORKERS = ("w1", "w2")
 _MACHINES = {
     "machines": ("head  # runs no trials", "w1 cpus=1", "w2 cpus=1 gpus=0"),
+    "trains": ("head = trains", "head", "w1 cpus=1"),
     "stranger": ("nobody@head",),
     "newkey": ("newkey",),
     "port": ("ray_port = 22", "dashboard_port = 18999", "head"),
@@ -84,16 +87,16 @@ class Cluster:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def up(self) -> str:
-        """Start what does not run, and return what is printed.
+    def up(self, file: str = "machines.txt", code: int = 0) -> str:
+        """Start what does not run until that ends with a code, and return what is printed.
 
         Ray gives up on a machine after 30 seconds, which is little on a busy one: then again.
         """
         printed = ""
         for _ in range(_ATTEMPTS):
-            ended = self.ended("cluster", "up", "machines.txt")
+            ended = self.ended("cluster", "up", file)
             printed += ended.stdout
-            if ended.returncode == 0:
+            if ended.returncode == code:
                 return printed
             assert "Ray does not start on " in ended.stderr, ended.stderr
         raise AssertionError(printed)
@@ -115,6 +118,12 @@ def give_other_ray(home: Path) -> None:
     metadata.parent.mkdir(parents=True)
     metadata.write_text("Metadata-Version: 2.1\nName: ray\nVersion: 2.49.0\n")
     (home / ".profile").write_text("export PYTHONPATH=/root/packages\n")
+
+
+def cores_for_trials() -> str:
+    """Return what `up` says of the cores of a head that trains, and of a worker's only one."""
+    on_head = counted(num_cores() - 1, "core")
+    return f"For trials: {num_cores()} cores and 0 GPUs, {on_head} of them on head."
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +202,8 @@ def test_a_cluster_that_loses_a_worker_a_connection_and_its_head_gives_the_same_
     release(hosts, _WORKERS, HELD_ARMS[1])
     wait_until(lambda: num_filled(storage) > 1)
 
-    hosts.kill("head")
+    for name in ("head", "w2"):
+        hosts.kill(name)
     lost = cluster.ended("status", "lossy")
     assert lost.returncode == 2
     assert "head cannot be reached by ssh" in lost.stderr
@@ -202,11 +212,17 @@ def test_a_cluster_that_loses_a_worker_a_connection_and_its_head_gives_the_same_
     assert checked.returncode == 1
     start = "capsweep cluster up /root/machines.txt"
     assert f"WRONG: Ray does not run on head: start it with {start}." in checked.stdout
-    cluster.up()
-    assert num_filled(storage) < NUM_CELLS
+    assert cores_for_trials() in cluster.up("trains.txt")
+    assert num_filled(storage) < NUM_CELLS - 1
 
-    release(hosts, _WORKERS, HELD_ARMS[0])
-    followed = cluster(*_SUBMIT, "--follow", "--price=3")
+    with ThreadPoolExecutor() as pool:
+        again = ("submit", "lossy.py", "--on=trains.txt", "--yes", "--follow", "--price=3")
+        following = pool.submit(cluster, *again)
+        # w1, the only worker now, fills no cell of the arm with a brake: the head fills one
+        wait_until(lambda: num_filled(storage) >= NUM_CELLS - 1)
+        release(hosts, _WORKERS, HELD_ARMS[0])
+        followed = following.result()
+    hosts.boot("w2")
     assert re.search(r"Estimate: about .* on 2 machines, .* machine hours, which cost ", followed)
     assert f"{NUM_CELLS} of {NUM_CELLS} cells filled" in followed
     database = storage / "mlflow" / "mlflow.db"
@@ -243,8 +259,10 @@ def test_a_cluster_without_workers_takes_no_sweep_and_down_ends_all_that_was_sta
 ) -> None:
     for name in _WORKERS:
         cluster.hosts.kill(name)
+    cluster.ended("cluster", "down", "trains.txt")
+    assert "For trials: 0 cores and 0 GPUs." in cluster.up(code=1)
     alone = Wrong(f"{_QUICKSTART} --on machines.txt", "The cluster has no machine for trials now")
-    wait_until(lambda: not complaint(partial(cluster.hosts.run, "laptop"), alone))
+    assert not complaint(partial(cluster.hosts.run, "laptop"), alone)
     for name in _WORKERS:
         cluster.hosts.boot(name)
     cluster("cluster", "down", "machines.txt")

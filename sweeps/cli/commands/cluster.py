@@ -27,8 +27,9 @@ def cluster(
     """Start Ray and MLflow on your machines, check all that sweeps need there, or end them.
 
     The file has a setting, storage = FOLDER (which all machines see), and a machine a line as ssh
-    takes it, the head first: worker1, or user@10.0.0.7 cpus=8 gpus=2. `up` starts what does not
-    run, so that it also mends a cluster that has lost machines.
+    takes it, the head first: worker1, or user@10.0.0.7 cpus=8 gpus=2. With head = trains the head
+    takes trials too. `up` starts what does not run, so that it also mends a cluster that has lost
+    machines.
     """
     from sweeps.remote.cluster_file import read_cluster_file
 
@@ -89,7 +90,9 @@ def _up(cluster: "ClusterFile") -> None:
         typer.echo(f"{machine.name:{width}}  {machine.address:15}  {started}")
     alive = [node for node in cluster_nodes(cluster) if node.is_alive]
     cpus, gpus = sum(node.cpus for node in alive), sum(node.gpus for node in alive)
-    say(f"For trials: {counted(cpus, 'core')} and {counted(gpus, 'GPU')}.")
+    of_head = sum(node.cpus for node in alive if node.is_head) if cluster.workers else 0
+    on_head = f", {counted(of_head, 'core')} of them on {cluster.head.name}" if of_head else ""
+    say(f"For trials: {counted(cpus, 'core')} and {counted(gpus, 'GPU')}{on_head}.")
     if num_left_out:
         raise typer.Exit(1)
     if not is_quiet():

@@ -12,7 +12,15 @@ from sweeps.remote import cluster, head, submit
 from sweeps.remote.cluster import check_cluster, start_cluster
 from sweeps.remote.cluster_file import ClusterFile, ClusterMachine
 from sweeps.remote.link import MachineUnreachable
-from sweeps.remote.messages import DataReady, Facts, Node, Nodes, Probed, ServicesStarted
+from sweeps.remote.messages import (
+    DataReady,
+    Facts,
+    Node,
+    Nodes,
+    Probed,
+    ServicesStarted,
+    StartHead,
+)
 
 HEAD = Facts(
     host="head",
@@ -53,6 +61,8 @@ class Machines:
         self.nodes: Nodes | BadInput = NODES
         self.ready: DataReady | BadInput = DataReady()
         self.asked: list[tuple[str, str]] = []
+        self.requests: list[Any] = []
+        self.ray_runs = False
         worker = {"host": "w1", "address": "10.0.0.2", "gpus": 2, **facts}
         self.facts: dict[str, Facts | BadInput] = {
             "head": HEAD,
@@ -70,7 +80,7 @@ class Machines:
                     Probed: lambda: machines.shared[machine.name],
                     Nodes: lambda: machines.nodes,
                     ServicesStarted: lambda: ServicesStarted(
-                        address="10.0.0.1", ray=machine.name == "head"
+                        address="10.0.0.1", ray=machine.name == "head" and not machines.ray_runs
                     ),
                     DataReady: lambda: machines.ready,
                 }
@@ -78,6 +88,7 @@ class Machines:
                 if isinstance(answer, BaseException):
                     raise answer
                 machines.asked.append((machine.name, request.call))
+                machines.requests.append(request)
                 return answer
 
             def opened(self, request: Any) -> Any:
@@ -189,6 +200,80 @@ def test_up_starts_the_machines_that_it_reaches_and_names_the_others() -> None:
     assert reported[0] == "Asking head, w1, w2 ..."
 
 
+@pytest.mark.parametrize(
+    ("trains", "machine", "share"),
+    [
+        (False, ClusterMachine("head"), (0, 0)),
+        (False, ClusterMachine("head", cpus=2), (2, 0)),
+        (True, ClusterMachine("head"), (HEAD.cpus - 1, None)),
+        (True, ClusterMachine("head", cpus=4, gpus=1), (4, 1)),
+    ],
+    ids=["default", "cores named", "trains", "trains on what is named"],
+)
+@pytest.mark.parametrize("is_alone", [False, True], ids=["with a worker", "alone"])
+def test_ray_gets_of_the_head_what_the_file_gives_trials(
+    trains: bool,
+    machine: ClusterMachine,
+    share: tuple[int | None, int | None],
+    is_alone: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machines = Machines({}, {})
+    monkeypatch.setattr(cluster, "link_to", machines)
+    workers = () if is_alone else FILE.workers
+    file = replace(FILE, head=machine, head_trains=trains, workers=workers)
+    list(start_cluster(file))
+    (request,) = (asked for asked in machines.requests if isinstance(asked, StartHead))
+    assert (request.cpus, request.gpus) == ((machine.cpus, machine.gpus) if is_alone else share)
+
+
+TRAINS = replace(FILE, head_trains=True)
+
+
+def test_a_head_without_a_core_to_spare_is_not_started_to_train(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machines = Machines({}, {})
+    machines.facts["head"] = HEAD.model_copy(update={"cpus": 1})
+    monkeypatch.setattr(cluster, "link_to", machines)
+    with pytest.raises(
+        BadInput, match=r"^/m\.txt says 'head = trains', and head has a single core"
+    ):
+        list(start_cluster(TRAINS))
+    assert {call for _, call in machines.asked} == {"facts"}
+    named = replace(TRAINS, head=ClusterMachine("head", cpus=1))
+    assert next(start_cluster(named)).started == ("Ray",)
+
+
+@pytest.mark.usefixtures("answering")  # for the clock
+def test_a_head_whose_ray_was_started_without_cores_for_trials_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machines = Machines({}, {})
+    machines.ray_runs = True  # with one core for trials
+    monkeypatch.setattr(cluster, "link_to", machines)
+    sentence = (
+        "Ray runs there with 1 core for trials, and 'head = trains' gives them 3: restart it by "
+        "capsweep cluster down /m.txt, and then up."
+    )
+    assert [machine.complaint for machine in start_cluster(TRAINS)] == [sentence, ""]
+    assert [machine.wrong for machine in check_cluster(TRAINS)] == [[sentence], []]
+    fits = replace(TRAINS, head=ClusterMachine("head", cpus=1))
+    assert [machine.complaint for machine in start_cluster(fits)] == ["", ""]
+    assert [machine.wrong for machine in check_cluster(fits)] == [[], []]
+
+
+@pytest.mark.usefixtures("answering")  # for the clock
+def test_a_check_compares_the_gpus_of_a_head_that_trains(monkeypatch: pytest.MonkeyPatch) -> None:
+    machines = Machines({}, {})
+    machines.facts["head"] = HEAD.model_copy(update={"gpus": 1})
+    monkeypatch.setattr(cluster, "link_to", machines)
+    trains = replace(TRAINS, head=ClusterMachine("head", cpus=1))
+    (of_head, _), (of_default, _) = check_cluster(trains), check_cluster(FILE)
+    assert "torch sees 1 GPUs there and Ray has 0" in of_head.wrong[0]
+    assert of_default.wrong == []
+
+
 def test_a_head_that_is_not_reached_is_not_left_out(one_lost: Machines) -> None:
     one_lost.facts["head"] = MachineUnreachable("head cannot be reached by ssh.")
     with pytest.raises(MachineUnreachable, match="head cannot be reached"):
@@ -219,6 +304,14 @@ def test_a_sweep_is_not_submitted_where_no_worker_is_reached(
     with pytest.raises(MachineUnreachable, match="w1 cannot be reached"):
         machines_for_submit(tmp_path, "head", "w1")
     assert [call for _, call in one_lost.asked] == ["facts"]
+
+
+def test_a_sweep_is_submitted_to_a_head_that_trains_without_any_worker(
+    one_lost: Machines, tmp_path: Path
+) -> None:
+    (unreachable,) = machines_for_submit(tmp_path, "head = trains", "head", "w1")
+    assert str(unreachable) == "w1 cannot be reached by ssh."
+    assert [name for name, call in one_lost.asked if call == "prepare_data"] == ["head"]
 
 
 def test_no_sweep_is_submitted_to_machines_that_differ(

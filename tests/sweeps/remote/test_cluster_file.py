@@ -25,6 +25,28 @@ def test_a_file_of_machines_has_settings_and_a_machine_a_line(tmp_path: Path) ->
     )
     assert (cluster.storage, cluster.data) == ("/shared/my sweeps", "/shared/my sweeps/data")
     assert (cluster.mlflow_port, cluster.ray_port, cluster.dashboard_port) == (5050, 6379, 8265)
+    assert not cluster.head_takes_trials
+
+
+@pytest.mark.parametrize(
+    ("lines", "takes_trials"),
+    [
+        ("head\nw1\n", False),
+        ("head cpus=0\nw1\n", False),
+        ("head = trains\nhead\nw1\n", True),
+        ("head cpus=2\nw1\n", True),
+        ("head\n", True),
+    ],
+    ids=["with a worker", "without a core", "by the setting", "by its cores", "alone"],
+)
+def test_the_head_takes_trials_if_its_file_says_so_or_it_is_alone(
+    lines: str, takes_trials: bool, tmp_path: Path
+) -> None:
+    file = tmp_path / "machines.txt"
+    file.write_text(f"storage = /s\n{lines}")
+    cluster = read_cluster_file(file)
+    assert cluster.head_takes_trials == takes_trials
+    assert cluster.head_trains == lines.startswith("head = trains")
 
 
 @pytest.mark.parametrize(
@@ -40,6 +62,10 @@ def test_a_file_of_machines_has_settings_and_a_machine_a_line(tmp_path: Path) ->
         ("storge = /s\nhead\n", "Did you mean 'storage'?"),
         ("storage = /s\nray_port = 99999\nhead\n", "give a port, 1 to 65535"),
         ("storage = /s\nray_port = many\nhead\n", "give a port, 1 to 65535"),
+        ("storage = /s\nhead = w1\nw1\n", "line 2: 'head' is 'w1': write 'head = trains' to let"),
+        ("storage = /s\nhead = \nw1\n", "'head' is '': write 'head = trains'"),
+        ("head = trains\nhead = trains\nw1\n", "line 2: 'head' is set twice"),
+        ("storage = /s\nhead = trains\nw1 cpus=0\nw2\n", "gives trials no core of w1 (cpus=0)"),
         ("storage = /s\nhead cpus=two\n", "cpus=NUMBER and gpus=NUMBER may stand, got 'cpus=two'"),
         ("storage = /s\nhead memory=3\n", "got 'memory=3'"),
         ("storage = /s\n-oProxyCommand=x\n", "'-oProxyCommand=x' is no name of a machine"),
