@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from capsmodel.spelling import unknown
+from capsmodel.spelling import hint, unknown
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
 
@@ -208,7 +208,7 @@ def _machine(place: str, line: str) -> ClusterMachine:
         if key not in _NUMBERS or not re.fullmatch(r"\d{1,5}", value):
             raise BadInput(
                 f"{place}: after a machine's name, cpus=NUMBER and gpus=NUMBER may stand, got "
-                f"'{one_line(word)}'."
+                f"'{one_line(word)}'.{hint(key, _NUMBERS) * (key not in _NUMBERS)}"
             )
         numbers[key] = int(value)
     return ClusterMachine(name, numbers.get("cpus"), numbers.get("gpus"))

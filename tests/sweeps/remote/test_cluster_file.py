@@ -68,6 +68,8 @@ def test_the_head_takes_trials_if_its_file_says_so_or_it_is_alone(
         ("storage = /s\nhead = trains\nw1 cpus=0\nw2\n", "gives trials no core of w1 (cpus=0)"),
         ("storage = /s\nhead cpus=two\n", "cpus=NUMBER and gpus=NUMBER may stand, got 'cpus=two'"),
         ("storage = /s\nhead memory=3\n", "got 'memory=3'"),
+        ("storage = /s\nhead cpu=3\n", "got 'cpu=3'. Did you mean 'cpus'?"),
+        ("storage = /s\nhead gpus\n", "got 'gpus'."),
         ("storage = /s\n-oProxyCommand=x\n", "'-oProxyCommand=x' is no name of a machine"),
     ],
     ids=lambda value: value[-40:].strip().replace("\n", "; "),
