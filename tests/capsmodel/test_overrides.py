@@ -77,7 +77,7 @@ def test_an_unknown_setting_gets_the_nearest_name() -> None:
     assert refusal({"batch_sise": 3}) == (
         "Unknown setting 'batch_sise'. Did you mean 'batch_size'? Known: data, augmentation, "
         "model, loss, optimiser, stopping, batch_size, precision, frozen, rate_factors, clip_norm, "
-        "accumulation."
+        "accumulation, weights."
     )
 
 

@@ -176,7 +176,7 @@ def test_the_curve_of_an_evaluation_is_drawn_once_and_always_alike() -> None:
     assert section(tables=tables).figures == ()
     own = section(table=declared, tables=tables)
     assert [figure.name for figure in own.figures] == ["curve-shift"]
-    assert own.figures[0].svg == drawn(section(table=declared).figures[0].draw, "svg")
+    assert own.figures[0].image("svg") == drawn(section(table=declared).figures[0].draw, "svg")
 
 
 def test_a_figure_over_a_coordinate_that_no_evaluation_has_is_refused() -> None:

@@ -91,7 +91,7 @@ def test_a_report_has_a_figure_for_each_arm_and_its_digest_knows_them() -> None:
         "evaluations-confusion-1",
         "evaluations-confusion-2",
     ]
-    page = inline_drawing(section.figures[0].svg, "f1-", "a picture")
+    page = inline_drawing(section.figures[0].image("svg"), "f1-", "a picture")
     assert "data:image/png;base64," in page
 
     def other(trials: Any, key: str) -> Any:

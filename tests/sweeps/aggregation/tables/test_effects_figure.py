@@ -37,9 +37,9 @@ def texts_of(figure: Figure) -> str:
 def test_equal_results_give_equal_bytes():
     first, second = (figures(crossed_results(crossed_manifest(), planted)) for _ in range(2))
     assert [*first] == ["effects-levels", "effects-pairs"]
-    assert first["effects-levels"].svg == second["effects-levels"].svg
+    assert first["effects-levels"].image("svg") == second["effects-levels"].image("svg")
     other = figures(crossed_results(crossed_manifest(), lambda changes: 0.2))
-    assert other["effects-levels"].svg != first["effects-levels"].svg
+    assert other["effects-levels"].image("svg") != first["effects-levels"].image("svg")
 
 
 def test_each_panel_says_what_may_be_concluded():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from capsmodel.whole_file import this_machine
-from sweeps.aggregation.rendering import renderers
+from sweeps.aggregation.rendering import contents
 from sweeps.execution.cells.folder import PREDICTIONS, WEIGHTS, CellFolder
 from sweeps.execution.cells.sealed_files import sealed
 from sweeps.execution.housekeeping.clean import Cleaned
@@ -17,6 +17,7 @@ from sweeps.execution.housekeeping.leftovers import Kind
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.folder import Folder
+from tests.sweeps.execution.housekeeping.figures import undrawn
 from tests.sweeps.execution.launch.launches import Launches, design
 
 DAY_SECONDS = 86_400
@@ -25,16 +26,10 @@ UNNAMED = "0" * 64
 
 @pytest.fixture
 def launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launches:
-    monkeypatch.setattr(renderers, "drawn", undrawn)
+    monkeypatch.setattr(contents, "drawn", undrawn)
     launches = Launches(tmp_path, design(), monkeypatch)
     assert launches.run().exit_code == 0
     return launches
-
-
-def undrawn(*arguments: object) -> bytes:
-    """Stand in for a figure, which takes its time to draw."""
-    del arguments
-    return b""
 
 
 def some_cell(launches: Launches) -> CellFolder:

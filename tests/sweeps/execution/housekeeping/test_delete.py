@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sweeps.aggregation.rendering import renderers
+from sweeps.aggregation.rendering import contents
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.housekeeping import delete as delete_module
 from sweeps.execution.housekeeping import delete as removing
@@ -17,6 +17,7 @@ from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.folder import Folder
 from sweeps.tracking.store import RecordStore
+from tests.sweeps.execution.housekeeping.figures import undrawn
 from tests.sweeps.execution.launch.launches import ADDRESS, Launches, design
 from tests.sweeps.published import write_manifest
 
@@ -27,13 +28,10 @@ class Killed(BaseException):
 
 @pytest.fixture
 def launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launches:
-    def undrawn(*_: object) -> bytes:
-        return b""
-
     def the_store(*_: object) -> RecordStore:
         return launches.store
 
-    monkeypatch.setattr(renderers, "drawn", undrawn)
+    monkeypatch.setattr(contents, "drawn", undrawn)
     launches = Launches(tmp_path, design(), monkeypatch)
     monkeypatch.setattr(delete_module, "open_store", the_store)
     assert launches.run().exit_code == 0
