@@ -7,6 +7,7 @@ from sweeps.aggregation.best_configs import best_configs
 from sweeps.aggregation.frames import subject_of
 from sweeps.aggregation.trained_models import check_finished, trained_of
 from sweeps.records.errors import BadInput
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.records.trial_record import TrialRecord
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
@@ -72,7 +73,7 @@ def named_trial(name: str, store: RecordStore) -> NamedTrial:
     if not configs:
         raise BadInput(
             f"No trial of the sweep '{name}' has finished, so that it has no network yet: "
-            f"capsweep status {name} shows its progress."
+            f"{SuggestedCommand('status', name)} shows its progress."
         )
     (best,) = configs
     trial, is_found = best.trials[0], " (not confirmed)" * (not best.is_confirmed)

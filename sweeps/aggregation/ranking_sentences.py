@@ -21,7 +21,7 @@ def ranking_sentences(name: str, ranking: Ranking) -> Iterator[str]:
     else:
         yield f"No trial of {name} has finished."
     if deleted := deleted_trials_text(ranking.num_deleted, name):
-        yield deleted
+        yield deleted.here
     others = ranking.without_place
     if others and (configs or any(arm.count("diverged") + arm.count("failed") for arm in others)):
         arms = [f"{arm.arm.name} ({gap_text(arm)})" for arm in others]

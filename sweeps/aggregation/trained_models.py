@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from sweeps.records.errors import BadInput
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json, Outcome, TrialRecord
 from sweeps.tracking.store import RecordStore
 
@@ -28,8 +29,9 @@ def trial_of(name: str, store: RecordStore) -> TrialRecord:
         if name not in store.sweeps():
             raise
         raise BadInput(
-            f"'{name}' is a sweep, not a trial: capsweep status {name} shows its progress, and "
-            f"capsweep best {name} its arms with the keys of their trials."
+            f"'{name}' is a sweep, not a trial: "
+            f"{SuggestedCommand('status', name)} shows its progress, and "
+            f"{SuggestedCommand('best', name)} its arms with the keys of their trials."
         ) from error
 
 

@@ -5,13 +5,15 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from sweeps.cli.options import STORAGE_VARIABLE, TRACKING_VARIABLE
+from typer import Context
+
 from sweeps.records.launch_command import RESUME_VARIABLE
 from sweeps.records.plain_text import one_line
+from sweeps.records.suggested_command import PLAIN_VARIABLE, SuggestedCommand
 from sweeps.tracking.addresses import public
 
 _OF_SUBMIT = {"--to", "--on", "--follow", "--nodes", "--gpus-per-node", "--cpus-per-node"}
@@ -31,6 +33,9 @@ _OF_SBATCH = {
 _LIKE = 0.8  # of 1; less, and options of sbatch are taken for slips of ours
 _SETTING = re.compile(r"[A-Za-z_][\w.\[\]]*=.*", re.DOTALL)
 _ONLY_ONCE = {"--retrain", "--replace"}
+_WITHOUT_RECORDS = {"check", "cluster", "list", "new", "parts"}
+WITHOUT_PLACE = {"storage": _WITHOUT_RECORDS, "tracking_uri": {*_WITHOUT_RECORDS, "stop"}}
+"""Option for a place -> the commands that do not take it."""
 _OF_PLANNED_SEEDS = ("--effect", "--power", "--seeds", "--add-seeds", "--name")
 
 
@@ -149,15 +154,25 @@ def launch_command() -> str:
     return shlex.join([program_name(), *arguments])
 
 
-def place_options(storage: str | Path | None, tracking_uri: str | None) -> str:
-    """Return the options that lead to this command's records, "" where the environment does."""
-    places = {
-        "--storage": (str(storage or ""), STORAGE_VARIABLE),
-        "--tracking-uri": (tracking_uri and public(tracking_uri), TRACKING_VARIABLE),
+def places_given(context: Context) -> dict[str, str]:
+    """Return which places of the records a command was given by its options: option -> value.
+
+    What `submit` is given is a place elsewhere, where the commands that follow find it.
+    """
+    if context.info_name == "submit" or is_submitted() or PLAIN_VARIABLE in os.environ:
+        return {}
+    sources = {name: context.get_parameter_source(name) for name in WITHOUT_PLACE}
+    return {
+        name: public(str(context.params[name]))
+        for name, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE"
     }
-    options = [
-        f" {option} {shlex.quote(value)}"
-        for option, (value, variable) in places.items()
-        if value and variable not in os.environ
-    ]
-    return "".join(options)
+
+
+def suggested(command: SuggestedCommand, places: Mapping[str, str]) -> str:
+    """Return a suggested command as it is typed here, with those places that it takes."""
+    words = [program_name(), command.verb, *command.arguments]
+    for name, value in places.items():
+        if command.verb not in WITHOUT_PLACE[name]:
+            words += [f"--{name.replace('_', '-')}", value]
+    return shlex.join(words)

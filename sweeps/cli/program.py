@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from itertools import groupby
@@ -12,7 +13,9 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from sweeps.cli.hints import places_given, suggested
 from sweeps.cli.verbosity import QuietOption, VerboseOption, verbosity
+from sweeps.records.suggested_command import commands_written_by
 
 _WIDEST = 100
 _USAGE = "Usage: capsweep [-q|-v] COMMAND [--help]; also --version, --install-completion\n"
@@ -146,7 +149,11 @@ class _Command(TyperCommand):
         """Run the command as verbosely as was asked, before the command or behind it."""
         before = ctx.parent.params if ctx.parent else {}
         asked = {name: ctx.params.pop(name) or before.get(name, False) for name in _VERBOSITY}
-        with verbosity(is_quiet=asked["quiet"], is_verbose=asked["verbose"]):
+        write = partial(suggested, places=places_given(ctx))
+        with (
+            verbosity(is_quiet=asked["quiet"], is_verbose=asked["verbose"]),
+            commands_written_by(write),
+        ):
             return super().invoke(ctx)
 
 

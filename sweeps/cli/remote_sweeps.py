@@ -13,12 +13,13 @@ import typer
 from rich.live import Live
 from rich.text import Text as Lines
 
-from sweeps.cli.hints import followed, program_name
+from sweeps.cli.hints import followed
 from sweeps.cli.json_output import is_json_requested
 from sweeps.cli.terminal import complain, console, print_place, print_tables, say
 from sweeps.cli.verbosity import is_quiet
 from sweeps.records.errors import BadInput, SweepError
 from sweeps.records.plain_text import showable
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.remote.submissions import Submission, check_known, submission_of
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def follow_to_end(head: "Head", submission: Submission, *, is_live: bool = True)
     except KeyboardInterrupt:
         if not (ended := _ended_state(head, submission)):
             again = f" Follow it again: {followed(submission.resume)}." * bool(submission.resume)
-            stop = f"{program_name()} stop {submission.sweep}"
+            stop = SuggestedCommand("stop", submission.sweep)
             say(f"'{submission.sweep}' goes on.{again} Stop it: {stop}.")
             return _INTERRUPTED
         state = ended

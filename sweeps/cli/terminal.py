@@ -21,6 +21,7 @@ from rich.markup import escape
 from rich.segment import Segment
 
 from sweeps.records.plain_text import one_line, showable
+from sweeps.records.suggested_command import Advice
 
 if TYPE_CHECKING:
     from sweeps.aggregation.rendering.fitted_table import FittedTable
@@ -86,7 +87,7 @@ def print_tables(report: "Report") -> None:
     for part in for_terminal(report.shown):
         out.print(part)
     for sentence in (*report.mixtures, *report.left_out):
-        out.print(plain(sentence))
+        out.print(plain(sentence.here if isinstance(sentence, Advice) else sentence))
 
 
 def print_place(report: "Report") -> None:

@@ -24,6 +24,7 @@ from search_spaces.plans.known import known_after
 from sweeps.records.errors import BadInput
 from sweeps.records.launch_command import command_arguments
 from sweeps.records.manifest import Manifest
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.records.sweep_log import (
     Decided,
     Declared,
@@ -481,8 +482,8 @@ def _valid(lines: LogLines, path: Path, sweep: str, *types: str) -> list[Entry]:
 
 def _damaged(path: Path, sweep: str, error: Exception) -> BadInput:
     return BadInput(
-        f"The log {path} is damaged ({_reason(error)}). `capsweep repair {sweep}` archives it; its "
-        f"content is restored from the tracking store and from the lines before."
+        f"The log {path} is damaged ({_reason(error)}). `{SuggestedCommand('repair', sweep)}` "
+        f"archives it; its content is restored from the tracking store and from the lines before."
     )
 
 

@@ -25,6 +25,7 @@ import yaml
 from capsmodel.spelling import hint, unknown
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
+from sweeps.records.suggested_command import SuggestedCommand
 
 _FOLDERS = ("storage", "data")
 _PORTS = ("mlflow_port", "ray_port", "dashboard_port")
@@ -86,8 +87,9 @@ class ClusterFile:
     @property
     def start_command(self) -> str:
         """The command that starts it, or what it lacks."""
-        program = "capsweep cluster up" if self.storage else "ray up"
-        return f"{program} {shlex.quote(str(self.path))}"
+        path = str(self.path)
+        ours, of_ray = SuggestedCommand("cluster", "up", path), shlex.join(["ray", "up", path])
+        return str(ours) if self.storage else of_ray
 
     @property
     def down(self) -> str:

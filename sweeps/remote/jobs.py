@@ -13,6 +13,7 @@ from sweeps.execution.view.live_view import VIEW_VARIABLE
 from sweeps.records.errors import BadInput
 from sweeps.records.launch_command import RESUME_VARIABLE
 from sweeps.records.plain_text import one_line, shortened
+from sweeps.records.suggested_command import PLAIN_VARIABLE
 from sweeps.remote.messages import (
     CommandEnded,
     FollowJob,
@@ -108,7 +109,7 @@ def run_job(request: RunJob, send: Send) -> CommandEnded:
     """Run capsweep as a job and send what it prints."""
     with _client(request.dashboard) as client:
         width = f"COLUMNS={request.columns} " if request.columns else ""
-        line = f"{width}exec capsweep {shlex.join(request.arguments)}"
+        line = f"{PLAIN_VARIABLE}=1 {width}exec capsweep {shlex.join(request.arguments)}"
         job_id = _submit(client, line, request.files)
         state = asyncio.run(_followed(client, FollowJob(dashboard="", job_id=job_id), send, None))
         with suppress(RuntimeError):

@@ -20,6 +20,7 @@ from sweeps.execution.engine.cgroup import num_cores
 from sweeps.execution.sweep_log import is_launching
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
+from sweeps.records.suggested_command import PLAIN_VARIABLE
 from sweeps.remote.messages import (
     MOST_BYTES,
     MOST_FILES,
@@ -83,7 +84,7 @@ def run_command(request: RunCommand, send: Send) -> CommandEnded:
         process = subprocess.Popen(
             [program("capsweep"), *request.arguments],
             cwd=folder,
-            env={**os.environ, "RAY_AUTH_MODE": "token", **width},
+            env={**os.environ, "RAY_AUTH_MODE": "token", PLAIN_VARIABLE: "1", **width},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

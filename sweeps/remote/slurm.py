@@ -22,6 +22,7 @@ from sweeps.execution.view.live_view import VIEW_VARIABLE
 from sweeps.records.errors import BadInput
 from sweeps.records.launch_command import RESUME_VARIABLE
 from sweeps.records.plain_text import counted, duration_text, one_line
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.remote.messages import (
     FollowSlurmJob,
     Frame,
@@ -217,7 +218,8 @@ def _check_same_job(folder: Folder, text: str, request: SubmitToSlurm) -> None:
     has, asks = (_as_typed(options) or "no such option" for options in differences)
     raise BadInput(
         f"'{request.sweep}' is there already as job {_job_id(folder)}, with {has}, and this asks "
-        f"for {asks}: give the same options, or stop it first (capsweep stop {request.sweep})."
+        f"for {asks}: give the same options, or stop it first "
+        f"({SuggestedCommand('stop', request.sweep)})."
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sweeps.execution.survey.estimate import FROM_CHECK
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import counted, listed, one_line
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.remote.cluster import facts_of_alike
 from sweeps.remote.cluster_file import ClusterMachine
 from sweeps.remote.head import Head, RayHead, Show, SlurmLogin
@@ -272,8 +273,8 @@ def _planned(head: Head, sent: Sendable, arguments: Sequence[str]) -> Mapping[st
     if disk["most_bytes"] > disk["free_bytes"]:
         raise BadInput(
             f"The storage folder there has {size_text(disk['free_bytes'])} free, and the sweep "
-            f"takes {size_text(disk['most_bytes'])} at most: make room there, such as by capsweep "
-            f"clean, or give another --storage."
+            f"takes {size_text(disk['most_bytes'])} at most: make room there, such as by "
+            f"{SuggestedCommand('clean')}, or give another --storage."
         )
     return answer
 
@@ -399,7 +400,7 @@ def submit(
     if not answer.is_new and answer.arguments != request["arguments"]:
         raise BadInput(
             f"'{sweep}' is there already as job {answer.job_id} with other options: stop it first "
-            f"(capsweep stop {sweep}), or give this one a --name."
+            f"({SuggestedCommand('stop', sweep)}), or give this one a --name."
         )
     fields: dict[str, Any] = {
         "sweep": sweep,
@@ -431,7 +432,8 @@ def _check_not_elsewhere(head: Head, sweep: str) -> None:
         if noted.sweep == sweep and is_elsewhere and goes_on(head_of(noted), noted):
             raise BadInput(
                 f"'{sweep}' was submitted to {noted.storage} as job {noted.job_id}, which has not "
-                f"ended: give --storage {noted.storage}, or stop it first (capsweep stop {sweep})."
+                f"ended: give --storage {noted.storage}, or stop it first "
+                f"({SuggestedCommand('stop', sweep)})."
             )
 
 

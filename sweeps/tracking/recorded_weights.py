@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Iterable
 
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome, TrialRecord
 from sweeps.tracking.addresses import is_server
 from sweeps.tracking.store import RecordStore
@@ -20,10 +21,9 @@ def warn_of_replaced_weights(
     """
     for key in trials_with_replaced_weights(store, records):
         _LOG.warning(
-            "The weights of trial %s are damaged or were replaced, and are not used: capsweep "
-            "repair %s.",
+            "The weights of trial %s are damaged or were replaced, and are not used: %s.",
             key,
-            sweep,
+            SuggestedCommand("repair", sweep),
         )
 
 

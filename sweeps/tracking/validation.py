@@ -12,6 +12,7 @@ from sweeps.records.errors import BadInput, UnknownSweep
 from sweeps.records.evaluation_names import EVALUATION_FILE
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import shortened
+from sweeps.records.suggested_command import Advice, SuggestedCommand
 from sweeps.records.sweep_log import Entry, declared_last, entries_of, manifest_of
 from sweeps.records.trial_record import ConfigDocument, Json, TrialRecord
 from sweeps.tracking.addresses import place_words
@@ -53,10 +54,11 @@ def warn_invalid(record_id: str, error: ValidationError) -> None:
 def warn_long(record_id: str, name: str) -> None:
     """Log a warning about a record with a text that none of ours is as long as."""
     _logger.warning(
-        "Run %s is left out: its %s is longer than any text of a record. capsweep repair records "
-        "the trial again.",
+        "Run %s is left out: its %s is longer than any text of a record. %s records the "
+        "trial again.",
         record_id,
         shortened(name, 80),
+        SuggestedCommand("repair"),
     )
 
 
@@ -91,23 +93,24 @@ def unknown_sweep(sweep: str, known: Sequence[str], address: str) -> UnknownSwee
 def deleted_sweep(sweep: str, address: str) -> BadInput:
     """Return the error for a sweep whose own record somebody has deleted."""
     return BadInput(
-        f"The sweep '{sweep}' was deleted in MLflow, in {place_words(address)}: `capsweep repair "
-        f"{sweep}` records it again, from the storage folder that trained it."
+        f"The sweep '{sweep}' was deleted in MLflow, in {place_words(address)}: "
+        f"`{SuggestedCommand('repair', sweep)}` records it again, from the storage folder that "
+        f"trained it."
     )
 
 
 def deleted_trial(prefix: str, address: str) -> BadInput:
     """Return the error for a trial whose record somebody has deleted."""
     return BadInput(
-        f"The run of trial '{prefix}' was deleted in MLflow, in {place_words(address)}: `capsweep "
-        f"repair` records it again, from the storage folder that trained it."
+        f"The run of trial '{prefix}' was deleted in MLflow, in {place_words(address)}: "
+        f"`{SuggestedCommand('repair')}` records it again, from the storage folder that trained it."
     )
 
 
-def deleted_trials_text(num_deleted: int, sweep: str) -> str:
-    """Return the sentence for trials of a sweep whose records somebody has deleted, "" for none."""
+def deleted_trials_text(num_deleted: int, sweep: str) -> Advice | None:
+    """Return the sentence for trials of a sweep whose records somebody has deleted."""
     if not num_deleted:
-        return ""
+        return None
     if num_deleted == 1:
         subject, them = f"1 trial of '{sweep}' has no record, as its run was", "it"
     else:
@@ -115,7 +118,8 @@ def deleted_trials_text(num_deleted: int, sweep: str) -> str:
             f"{num_deleted} trials of '{sweep}' have no record, as their runs were",
             "them",
         )
-    return f"{subject} deleted in MLflow: `capsweep repair {sweep}` records {them} again."
+    repair = SuggestedCommand("repair", sweep)
+    return Advice(f"{subject} deleted in MLflow: `", repair, f"` records {them} again.")
 
 
 def unknown_name(name: str, known: Sequence[str]) -> UnknownSweep:

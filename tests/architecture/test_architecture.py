@@ -1,6 +1,7 @@
 """The rules of the code that no other tool checks."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -263,6 +264,47 @@ def test_a_package_is_imported_without_torch_ray_and_mlflow(package: str) -> Non
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert done.stdout.strip() == "set()"
+
+
+def texts_outside_docstrings(tree: ast.Module) -> Iterator[str]:
+    """Yield each text of the code; in place of each value in it stands a zero."""
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(
+                str(part.value) if isinstance(part, ast.Constant) else "0" for part in node.values
+            )
+        elif isinstance(node, ast.Constant) and id(node) not in docstrings:
+            yield str(node.value)
+
+
+def test_only_commands_that_read_no_records_are_suggested_as_text() -> None:
+    from sweeps.cli.program import COMMANDS
+
+    command = re.compile(rf"\bcapsweep ({'|'.join(COMMANDS)}|0)\b")
+    suggesting = {
+        str(path.relative_to(ROOT))
+        for path, tree in TREES.items()
+        if any(command.search(text) for text in texts_outside_docstrings(tree))
+    }
+    in_files = {  # which do not depend on where the records are
+        "sweeps/aggregation/paper/macros.py",
+        "sweeps/aggregation/rendering/renderers.py",
+        "sweeps/aggregation/tables/confirmation_notes.py",
+        "sweeps/execution/launch/writing/grid.py",
+    }
+    names_of_commands = {
+        "capsmodel/evaluation/transfer_error.py",  # a library that knows no records
+        "search_spaces/plans/base.py",  # likewise
+        "sweeps/aggregation/verification/checks.py",
+        "sweeps/cli/commands/report.py",
+        "sweeps/cli/entry.py",
+        "sweeps/execution/launch_process/launch_lock.py",  # "capsweep 0.1.0"
+        "sweeps/cli/program.py",  # likewise
+        "sweeps/remote/agent.py",  # likewise
+        "sweeps/remote/jobs.py",  # what a job runs
+    }
+    assert suggesting == in_files | names_of_commands
 
 
 def test_nothing_prints_past_the_console() -> None:

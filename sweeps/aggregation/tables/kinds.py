@@ -23,6 +23,7 @@ from sweeps.aggregation.tables.grid_table import make_grid
 from sweeps.aggregation.tables.published_table import make_published
 from sweeps.aggregation.tables.sensitivity_table import make_sensitivity, sensitivity_headline
 from sweeps.records.errors import BadInput
+from sweeps.records.suggested_command import Advice, SuggestedCommand
 
 
 def make_user_kind(kind: type[CustomTable], declared: DeclaredTable, results: Results) -> Section:
@@ -50,12 +51,13 @@ def make_user_kind(kind: type[CustomTable], declared: DeclaredTable, results: Re
     return section
 
 
-def left_out(declared: DeclaredTable, sweep: str) -> str:
+def left_out(declared: DeclaredTable, sweep: str) -> Advice:
     """Return a sentence that names a table that is not made here, and how to get it."""
-    return (
+    return Advice(
         f"The table '{declared.name}' is left out, as its kind '{declared.kind}' is one of the "
-        f"sweep's own file: give that, capsweep report FILE.py"
-        f" (from Python sweeps.report('{sweep}', tables=[ITS CLASS]))."
+        f"sweep's own file: give that, ",
+        SuggestedCommand("report", "FILE.py"),
+        f" (from Python sweeps.report('{sweep}', tables=[ITS CLASS])).",
     )
 
 

@@ -22,6 +22,7 @@ from sweeps.aggregation.results.sweep_results import Results, read_results
 from sweeps.aggregation.verification.tex_files import Macro, Paper, TexFile
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import not_covered_text
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.records.trial_record import SLUG, SLUG_WORDS
 from sweeps.tracking.store import RecordStore
 
@@ -187,7 +188,7 @@ def _now(value: Macro, truth: SweepTruth) -> str | None:
 
 
 def _command(sweep: str) -> str:
-    return f"copy what capsweep report {sweep} writes"
+    return f"copy what {SuggestedCommand('report', sweep)} writes"
 
 
 def stale_style(file: TexFile) -> Iterator[Finding]:

@@ -37,4 +37,4 @@ def ablate(
             f"{written.num_finished} trainings of base and {arm} on these seeds are already done "
             f"and will be reused."
         )
-    print_run_command(written.path, options)
+    print_run_command(written.path)

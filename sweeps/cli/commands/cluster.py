@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from capsmodel.spelling import unknown
-from sweeps.cli.hints import program_name
 from sweeps.cli.terminal import say
 from sweeps.cli.verbosity import is_quiet
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import counted, one_line
+from sweeps.records.suggested_command import SuggestedCommand
 
 if TYPE_CHECKING:
     from sweeps.remote.cluster import CheckedMachine
@@ -96,7 +96,7 @@ def _up(cluster: "ClusterFile") -> None:
     if num_left_out:
         raise typer.Exit(1)
     if not is_quiet():
-        say(f"Next: {program_name()} submit SWEEP --on {cluster.path}")
+        say(f"Next: {SuggestedCommand('submit', 'SWEEP', '--on', str(cluster.path))}")
 
 
 def _check(cluster: "ClusterFile") -> None:

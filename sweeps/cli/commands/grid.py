@@ -1,6 +1,5 @@
 """`capsweep grid`."""
 
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,10 +9,10 @@ import typer
 from sweeps.cli.arguments import read_factors
 from sweeps.cli.completion import known_sweeps
 from sweeps.cli.declared_options import SYNTAX, OptionSyntax, with_options
-from sweeps.cli.hints import place_options, program_name
 from sweeps.cli.verbosity import is_quiet
 from sweeps.execution.launch.writing.options import GridOptions
 from sweeps.records.plain_text import one_line
+from sweeps.records.suggested_command import SuggestedCommand
 
 FILE_SYNTAX: Mapping[str, OptionSyntax] = {
     **SYNTAX,
@@ -45,12 +44,10 @@ def grid(
     path, survey = write_grid(base, read_factors(factors), options)
     typer.echo(f"The sweep is in {one_line(str(path))}.")
     print_plan(survey)
-    print_run_command(path, options)
+    print_run_command(path)
 
 
-def print_run_command(path: Path, options: Mapping[str, Any]) -> None:
+def print_run_command(path: Path) -> None:
     """Print the command that runs a written file."""
     if not is_quiet():
-        place = place_options(options.get("storage"), options.get("tracking_uri"))
-        file = one_line(shlex.quote(str(path)))
-        typer.echo(f"Run it: {program_name()} run {file}{place}")
+        typer.echo(f"Run it: {one_line(str(SuggestedCommand('run', str(path))))}")

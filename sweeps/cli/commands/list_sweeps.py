@@ -3,6 +3,7 @@
 from sweeps.cli.json_output import JsonOption, print_json
 from sweeps.cli.terminal import console, plain, table_of
 from sweeps.cli.verbosity import is_quiet
+from sweeps.records.suggested_command import SuggestedCommand
 
 
 def list_sweeps(as_json: JsonOption = False) -> None:
@@ -22,4 +23,7 @@ def list_sweeps(as_json: JsonOption = False) -> None:
     out = console()
     out.print(table)
     if not is_quiet():
-        out.print("\nRun one: capsweep run NAME. See what it would do first: capsweep plan NAME.")
+        out.print(
+            f"\nRun one: {SuggestedCommand('run', 'NAME')}. "
+            f"See what it would do first: {SuggestedCommand('plan', 'NAME')}."
+        )

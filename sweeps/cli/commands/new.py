@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sweeps.cli.hints import program_name
+from sweeps.records.suggested_command import SuggestedCommand
 
 _CONTENTS = {
     "design": "a base, arms, a routing, a loss and data of your own",
@@ -34,5 +34,5 @@ def new(
     example: Example = "search" if search else "model" if model else "design"
     path = new_sweep(name, example)
     typer.echo(f"The sweep is in {path}: {_CONTENTS[example]}.")
-    typer.echo(f"See what it would do: {program_name()} plan {path}")
-    typer.echo(f"Run it, about a minute on two cores: {program_name()} run {path}")
+    typer.echo(f"See what it would do: {SuggestedCommand('plan', str(path))}")
+    typer.echo(f"Run it, about a minute on two cores: {SuggestedCommand('run', str(path))}")

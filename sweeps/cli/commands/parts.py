@@ -8,6 +8,7 @@ import typer
 
 from sweeps.cli.terminal import console, plain, table_of
 from sweeps.records.errors import BadInput
+from sweeps.records.suggested_command import SuggestedCommand
 
 if TYPE_CHECKING:
     from capsmodel.part_descriptions import Description
@@ -43,7 +44,9 @@ def _print_list(descriptions: "Sequence[Description]", profiles: Mapping[str, st
     out.print("\nA whole training at once:")
     for name, sets in profiles.items():
         out.print(f"  --set profile={name}  ({plain(sets)})", soft_wrap=True)
-    out.print("\nMore of one, with its settings and profiles: capsweep parts KIND.")
+    out.print(
+        f"\nMore of one, with its settings and profiles: {SuggestedCommand('parts', 'KIND')}."
+    )
 
 
 def _print_in_full(part: "Description") -> None:

@@ -12,6 +12,7 @@ from sweeps.cli.json_output import JsonOption, print_json
 from sweeps.cli.options import SweepArgument
 from sweeps.cli.terminal import console, plain, table_of
 from sweeps.records.errors import BadInput
+from sweeps.records.suggested_command import SuggestedCommand
 
 if TYPE_CHECKING:
     from sweeps.cli.answers import PlanAnswer, PlannedArm, PlannedUnbuildable
@@ -199,7 +200,7 @@ def _print_disk(survey: "Survey", out: Console) -> None:
         out.print(
             f"The disk is too small: about {size_text(disk.most_bytes - disk.free_bytes)} are "
             f"missing in {plain(str(survey.storage.root))}, so that training would wait for room. "
-            f"See what capsweep clean would free, or choose another --storage.",
+            f"See what {SuggestedCommand('clean')} would free, or choose another --storage.",
             soft_wrap=True,
         )
 

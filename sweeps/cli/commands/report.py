@@ -1,6 +1,5 @@
 """`capsweep report`."""
 
-import shlex
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -11,6 +10,7 @@ from sweeps.cli.completion import launched_sweeps
 from sweeps.cli.options import StorageOption, TrackingOption, launched_name
 from sweeps.cli.terminal import console, plain, print_place, print_tables, say
 from sweeps.records.errors import BadInput
+from sweeps.records.suggested_command import SuggestedCommand
 
 if TYPE_CHECKING:
     from sweeps.aggregation.comparison.side_by_side import ComparedSweeps
@@ -170,10 +170,10 @@ def _print_checked(checked: "CheckedReport", reports: str) -> None:
         console().print(plain(sentence))
     if checked.exit_code:
         wrong = len(checked.stale) + len(checked.missing)
-        place = "" if reports == REPORTS else f" --reports {shlex.quote(reports)}"
+        folder = () if reports == REPORTS else ("--reports", reports)
         say(
             f"{wrong} of {checked.num_files} files do not follow from the records: make them "
-            f"again: capsweep report {checked.sweep}{place}."
+            f"again: {SuggestedCommand('report', checked.sweep, *folder)}."
         )
     else:
         say(f"All {checked.num_files} files of the report follow from the records.")

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from sweeps.cli.declared_options import launch_fields, with_options
-from sweeps.cli.hints import is_submitted, place_options, program_name, resume_command
+from sweeps.cli.hints import is_submitted, resume_command
 from sweeps.cli.json_output import JsonOption, print_error, print_json, write_error_at_once
 from sweeps.cli.options import SweepArgument
 from sweeps.cli.terminal import console, plain, print_place, print_tables, say
 from sweeps.cli.verbosity import is_quiet, progress_output
+from sweeps.records.suggested_command import SuggestedCommand
 
 if TYPE_CHECKING:
     from sweeps.cli.answers import RunAnswer
@@ -28,7 +29,7 @@ def run(sweep: SweepArgument, options: Mapping[str, Any], as_json: JsonOption = 
     if as_json:
         print_json(run_answer(result, resume_command()))
     else:
-        print_result(result, place_options(options.get("storage"), options.get("tracking_uri")))
+        print_result(result)
     _exit(result.exit_code)
 
 
@@ -77,13 +78,8 @@ def run_answer(result: "SweepResult", resume: str) -> "RunAnswer":
     )
 
 
-def print_result(result: "SweepResult", place: str) -> None:
-    """Print a launch's table, how it ended, and what to do next.
-
-    Args:
-        result: How it ended.
-        place: The options that lead to its records, "" for the default places.
-    """
+def print_result(result: "SweepResult") -> None:
+    """Print a launch's table, how it ended, and what to do next."""
     if result.report and not is_submitted():  # who follows it prints them, as wide as it can
         print_tables(result.report)
     console().print(
@@ -96,8 +92,8 @@ def print_result(result: "SweepResult", place: str) -> None:
     if result.exit_code:
         say(f"Go on with: {resume_command()}")
     elif not is_quiet() and not is_submitted():
-        nexts = (f"best {result.sweep}", "show TRIAL", "ui")
-        say(f"Next: {' | '.join(f'{program_name()} {command}{place}' for command in nexts)}")
+        nexts = (("best", result.sweep), ("show", "TRIAL"), ("ui",))
+        say(f"Next: {' | '.join(str(SuggestedCommand(*words)) for words in nexts)}")
 
 
 def _print_problems(result: "SweepResult") -> None:

@@ -16,6 +16,7 @@ from sweeps.cli.terminal import console, plain, say, table_of
 from sweeps.cli.verbosity import is_quiet
 from sweeps.records.errors import BadInput
 from sweeps.records.labels import label_sentences, tags_text
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.remote.submissions import submitted_only
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def _print_list(listed: "Sequence[ListedSweep]") -> None:
         if sweep.complaint:
             say(f"{sweep.sweep}: {sweep.complaint}")
     if not is_quiet():
-        out.print("\nHow far one of them is: capsweep status NAME.")
+        out.print(f"\nHow far one of them is: {SuggestedCommand('status', 'NAME')}.")
 
 
 def _print_submitted(submissions: "Sequence[Submission]") -> None:
@@ -155,7 +156,7 @@ def _print_submitted(submissions: "Sequence[Submission]") -> None:
         )
     out.print(table)
     if not is_quiet():
-        out.print("\nHow far one of them is: capsweep status NAME.")
+        out.print(f"\nHow far one of them is: {SuggestedCommand('status', 'NAME')}.")
 
 
 def ago(moment: float | None, now: float | None = None) -> str:
@@ -197,7 +198,7 @@ def _print_status(status: "SweepStatus") -> None:
     print_alarms(status)
     print_evaluations(status)
     if deleted := deleted_trials_text(status.num_deleted, status.sweep):
-        say(deleted)
+        say(deleted.here)
     elif not status.is_recorded:
         out.print("Some finished trials are not yet in MLflow: run the sweep again to carry them.")
     if status.last_launch or status.is_running:

@@ -1,6 +1,5 @@
 """`capsweep submit`: a sweep goes to a cluster, and this machine may be switched off."""
 
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -17,7 +16,7 @@ from sweeps.cli.declared_options import (
     launch_fields,
     with_options,
 )
-from sweeps.cli.hints import followed, program_name, resume_command
+from sweeps.cli.hints import followed, resume_command
 from sweeps.cli.job_options import (
     JOB_SYNTAX,
     job_arguments,
@@ -31,6 +30,7 @@ from sweeps.cli.terminal import say
 from sweeps.cli.verbosity import is_quiet
 from sweeps.records.errors import BadInput
 from sweeps.records.notify_command import without_notify, words_of
+from sweeps.records.suggested_command import SuggestedCommand
 
 if TYPE_CHECKING:
     from sweeps.execution.launch_options import LaunchOptions
@@ -241,7 +241,6 @@ def _tables_there(head: "Head", plan: "RemotePlan", launch: "LaunchOptions") -> 
 
     if not plan.is_done or launch.keep_weights != "all":
         return ""
-    report = f"{program_name()} report {plan.sweep}"
     place = {
         "storage": str(launch.storage) if launch.storage else None,
         "tracking_uri": launch.tracking_uri,
@@ -249,10 +248,10 @@ def _tables_there(head: "Head", plan: "RemotePlan", launch: "LaunchOptions") -> 
     }
     noted = submission_of(plan.sweep)
     if noted and place.items() <= noted.model_dump().items():
-        return report
+        return str(SuggestedCommand("report", plan.sweep))
     if not isinstance(head, SlurmLogin) or head.on or launch.tracking_uri:
         return ""
-    return f"{report} --storage {shlex.quote(head.storage)}"
+    return str(SuggestedCommand("report", plan.sweep, "--storage", head.storage))
 
 
 def _added_arguments(to: str, plan: "RemotePlan", launch: "LaunchOptions") -> tuple[str, ...]:
@@ -365,15 +364,15 @@ def _print_submitted(submission: "Submission", place: str, *, is_new: bool) -> N
     say(f"Submitted to {place} as job {submission.job_id}; {may}.")
     if is_quiet():
         return
-    name, program = submission.sweep, program_name()
+    name = submission.sweep
     if submission.to == "k8s":
         from sweeps.remote.kube import JOBS
 
         typer.echo(f"  {'file:':8}{JOBS}/{submission.job_id}.yaml")
     for label, command in (
-        ("look:", f"{program} status {name}"),
+        ("look:", SuggestedCommand("status", name)),
         ("follow:", followed(submission.resume)),
-        ("stop:", f"{program} stop {name}"),
-        ("tables:", f"{program} report {name}"),
+        ("stop:", SuggestedCommand("stop", name)),
+        ("tables:", SuggestedCommand("report", name)),
     ):
         typer.echo(f"  {label:8}{command}")

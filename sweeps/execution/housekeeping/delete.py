@@ -24,6 +24,7 @@ from sweeps.execution.launch_process.launch_lock import existing_places, make_fo
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.sweep_log import locked_names, log_path, stored_manifest, write_log
 from sweeps.records.errors import BadInput
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.records.sweep_log import Declared
 from sweeps.storage.folder import in_storage
 from sweeps.storage.locations import Storage
@@ -197,7 +198,7 @@ def _check_not_running(sweep: str, storage: Storage, running: Sequence[str]) -> 
     if sweep in running:
         raise BadInput(
             f"'{sweep}' is being run over {storage.root}, so nothing was deleted: wait for it to "
-            f"end, or end it by capsweep stop {sweep}."
+            f"end, or end it by {SuggestedCommand('stop', sweep)}."
         )
     if running:
         raise BadInput(

@@ -8,6 +8,7 @@ from sweeps.execution.housekeeping.needs import trial_keys_of
 from sweeps.execution.sweep_log import log_path, stored_manifest
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.storage.locations import Storage, bytes_below
 from sweeps.tracking.store import RecordStore
 
@@ -63,7 +64,8 @@ def plan_deletion(
         if keys is None:
             raise BadInput(
                 f"The log of '{other}' cannot be read, so it is not known which trials of "
-                f"'{sweep}' it holds, and nothing was deleted: capsweep repair {other}."
+                f"'{sweep}' it holds, and nothing was deleted: "
+                f"{SuggestedCommand('repair', other)}."
             )
         if shared := trial_keys & keys:
             in_others |= shared
@@ -117,7 +119,8 @@ def _manifests(sweep: str, storage: Storage, store: RecordStore) -> tuple[Manife
         if copy is None:
             raise BadInput(
                 f"The log of '{sweep}' is damaged and the store has none, so its cells "
-                f"are not known, and nothing was deleted: capsweep clean frees what nothing needs."
+                f"are not known, and nothing was deleted: {SuggestedCommand('clean')} frees "
+                f"what nothing needs."
             )
         return (copy,)
     try:

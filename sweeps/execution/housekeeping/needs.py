@@ -11,6 +11,7 @@ from sweeps.execution.sweep_log import (
     stored_manifest,
 )
 from sweeps.records.errors import BadInput
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.folder import in_storage
 from sweeps.storage.locations import Storage
@@ -66,11 +67,10 @@ def needs_of(
         is_certain=is_quiet and not unknown and store.exists(),
     )
     sentences = [f"'{name}' is being run, and was left alone." for name in launched]
-    sentences += [f"The log of '{name}' cannot be read: capsweep repair." for name in unknown]
+    repair = SuggestedCommand("repair")
+    sentences += [f"The log of '{name}' cannot be read: {repair}." for name in unknown]
     if not store.exists():
-        sentences.append(
-            "The tracking store is missing: capsweep repair fills it from the folders."
-        )
+        sentences.append(f"The tracking store is missing: {repair} fills it from the folders.")
     if sweep is None and not needs.is_certain:
         sentences.append(
             "So unfinished cells of no known sweep were left alone, and what lies outside the "

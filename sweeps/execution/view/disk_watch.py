@@ -4,6 +4,7 @@ from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.view.board import Board
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.storage.disk_room import RESERVE_BYTES, free_bytes, is_out_of_files
 from sweeps.storage.locations import Storage
 
@@ -50,9 +51,9 @@ def full_disk(folder: Path, wanted_bytes: int) -> str:
     if is_out_of_files(folder):
         return (
             f"The disk of {folder} holds as many files as it can: this waits until some are "
-            f"deleted, and then continues. capsweep clean says what can be deleted."
+            f"deleted, and then continues. {SuggestedCommand('clean')} says what can be deleted."
         )
     return (
         f"The disk of {folder} is full: this waits until {max(1, wanted_bytes >> 20)} MiB are "
-        f"free, and then continues. capsweep clean says what can be deleted."
+        f"free, and then continues. {SuggestedCommand('clean')} says what can be deleted."
     )

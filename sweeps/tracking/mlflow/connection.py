@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.storage.folder import Folder
 from sweeps.storage.sqlite_file import open_read_only
 from sweeps.tracking.addresses import public, sqlite_path
@@ -232,8 +233,8 @@ def _check_version(version: str, path: Path) -> None:
         raise OlderSchema(
             f"The tracking store at {path} was written by an older MLflow than "
             f"{installed('mlflow')}, which is installed here (its schema is '{version}'), and the "
-            f"older one cannot read it once it is brought up to date: `capsweep repair` does that, "
-            f"and keeps a copy.",
+            f"older one cannot read it once it is brought up to date: "
+            f"`{SuggestedCommand('repair')}` does that, and keeps a copy.",
             version,
         )
     if known and version not in known.values():

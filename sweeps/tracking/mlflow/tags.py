@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from mlflow.entities import Run, RunTag
 from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT, MLFLOW_USER
 
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.tracking.mlflow.runs import tags_of
 
 _LONGEST = 5000  # the store refuses more
@@ -63,8 +64,9 @@ def is_written_by_capsweep(note: str, sweep: str) -> bool:
 
 
 def _how_to(sweep: str) -> str:
+    report = SuggestedCommand("report", sweep).plain
     return (
-        f"Its table is made from these records by `capsweep report {sweep}`. The filter "
+        f"Its table is made from these records by `{report}`. The filter "
         f"``tags.`{member_tag(sweep)}` LIKE '%'`` finds its trials, also those that another sweep "
         f"trained."
     )

@@ -18,6 +18,7 @@ import psutil
 import typer
 
 from sweeps.records.errors import BadInput, SweepError
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.storage.folder import Folder
 from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
 from sweeps.storage.sqlite_file import open_read_only
@@ -201,7 +202,8 @@ def _check_artifacts(artifacts: Path) -> None:
             if path.exists() and not path.is_file():
                 raise BadInput(
                     f"{path} is a pipe, a socket or a device, and MLflow's UI would wait for it "
-                    f"for ever: remove it, then see whether `capsweep repair` finds something lost."
+                    f"for ever: remove it, then see whether `{SuggestedCommand('repair')}` finds "
+                    f"something lost."
                 )
 
 

@@ -187,10 +187,10 @@ def test_a_submitted_launch_names_no_file_of_its_head_and_no_command_for_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = SweepResult("mine", num_cells=5, num_filled=5, num_trained=5, exit_code=0)
-    run.print_result(result, "")
+    run.print_result(result)
     assert "Next: " in capsys.readouterr().out
     monkeypatch.setenv(RESUME_VARIABLE, "capsweep submit mine --on m.txt")
-    run.print_result(result, "")
+    run.print_result(result)
     assert "Next: " not in capsys.readouterr().out
 
 

@@ -23,6 +23,7 @@ from sweeps.execution.plan.definition import declared_sweep
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestArm
 from sweeps.records.manifest_plan import ManifestSearch
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.tracking.store import RecordStore
 
 
@@ -232,8 +233,8 @@ def _launched(sweep: str, fields: Mapping[str, Any], store: RecordStore) -> Laun
     launched = store.sweeps() if store.exists() else []
     if name not in launched and declared:
         raise BadInput(
-            f"The sweep '{name}' was not run here yet, so it has no winner: run it first, capsweep "
-            f"run {sweep}."
+            f"The sweep '{name}' was not run here yet, so it has no winner: run it first, "
+            f"{SuggestedCommand('run', sweep)}."
         )
     if name not in launched:
         named = (entry.name for entry in named_sweeps())
@@ -299,8 +300,8 @@ def winner(launched: LaunchedSearch, store: RecordStore, name: str | None) -> Wi
     if not finished and not chosen:
         raise BadInput(
             f"The search '{manifest.sweep}' has no winner yet: of {len(search.proposals)} proposals"
-            f" none has finished at full length with each seed. See its progress: capsweep status "
-            f"{manifest.sweep}."
+            f" none has finished at full length with each seed. See its progress: "
+            f"{SuggestedCommand('status', manifest.sweep)}."
         )
     of_all = f"of {len(search.proposals)} proposals{' so far' * manifest.is_growing}"
     if name is not None:
