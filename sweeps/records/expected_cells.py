@@ -1,5 +1,6 @@
 """How many cells a sweep will have in the end, by what they are for."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from sweeps.records.manifest import Manifest
@@ -48,6 +49,48 @@ def expected_cells_text(manifest: Manifest) -> str:
 def cell_groups_text(manifest: Manifest) -> str:
     """Return the same, "" where all cells are of one kind."""
     return expected_cells_text(manifest) if len(expected_cells(manifest)) > 1 else ""
+
+
+def fewer_cells_text(manifest: Manifest) -> str:
+    """Return why a search has fewer cells than were planned, "" where it has not.
+
+    A plan says the most that there may be. What is known of the end changes that number twice:
+    when no more is proposed, and when the arms to confirm are selected.
+    """
+    if manifest.search is None:
+        return ""
+    begun = manifest.search.model_copy(update={"proposals": (), "ended": None})
+    if begun.confirmation:
+        declared = {"arms": None, "reference": None}
+        begun = begun.model_copy(
+            update={"confirmation": begun.confirmation.model_copy(update=declared)}
+        )
+    planned = sum(kind.number for kind in _of_search(begun, len(manifest.seeds)))
+    reasons = [*_why_fewer(manifest.search)]
+    if manifest.num_expected >= planned or not reasons:
+        return ""
+    cells = CellGroup("cell", manifest.num_expected)
+    return f"{cells.words} instead of {planned:,}: {'; '.join(reasons)}."
+
+
+def _why_fewer(search: ManifestSearch) -> Iterator[str]:
+    """Yield why a search has fewer cells than were planned, a clause each."""
+    if search.num_asked < search.num_trials:
+        yield f"{search.num_asked} of {search.num_trials} proposals were made"
+    confirmation = search.confirmation
+    if confirmation is None or confirmation.arms is None:
+        return
+    if len(confirmation.arms) < confirmation.best:
+        front = " and lie on the front" * bool(search.cost)
+        yield (
+            f"{len(confirmation.arms)} of the best {confirmation.best} can be confirmed, as no "
+            f"more proposals of different settings ran to full length{front}"
+        )
+    if random := confirmation.random:
+        if random.best is None:
+            yield "no random point ran to full length"
+        if len(random.draws) < search.num_asked + bool(search.base):
+            yield f"{len(random.draws)} random points took as many epochs as the search"
 
 
 def _of_search(search: ManifestSearch, num_seeds: int) -> tuple[CellGroup, ...]:

@@ -444,7 +444,7 @@ def _few_seeds(manifest: "Manifest") -> Iterator[str]:
 def _what_is_left(survey: "Survey") -> list[str]:
     """Say what is there, and what a launch will train, carry, or make, a line each."""
     from sweeps.execution.survey.surveyed_cells import CellState
-    from sweeps.records.expected_cells import cell_groups_text
+    from sweeps.records.expected_cells import cell_groups_text, fewer_cells_text
 
     lines = {
         CellState.RECORDED: "are already done",
@@ -462,6 +462,8 @@ def _what_is_left(survey: "Survey") -> list[str]:
     why += _shorter(survey)
     if kinds := cell_groups_text(survey.definition.manifest):
         why.append(f"In all at most {kinds}.")
+    if fewer := fewer_cells_text(survey.definition.manifest):
+        why.append(fewer)
     if more := survey.definition.manifest.num_expected - len(survey.cells):
         why.append(f"Up to {more} more will be proposed or chosen, and trained.")
     why += _evaluations(survey)

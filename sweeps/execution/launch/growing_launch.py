@@ -8,6 +8,7 @@ from sweeps.execution.survey.folder_states import folder_states
 from sweeps.execution.survey.survey import Survey
 from sweeps.execution.survey.surveyed_cells import surveyed
 from sweeps.execution.view.board import Board
+from sweeps.records.expected_cells import fewer_cells_text
 from sweeps.records.sweep_log import Decided
 
 
@@ -47,9 +48,14 @@ class GrowingLaunch:
                 self._board.pruned(decision.trial_key)
             case EndSearch():
                 self._board.num_expected = self.growing.manifest.num_expected
-                self._board.say(f"no more is proposed: {decision.reason}")
+                self._board.say(
+                    f"no more is proposed: {decision.reason}; there will be at most "
+                    f"{self._board.num_expected:,} cells"
+                )
             case Select():
                 self._board.num_expected = self.growing.manifest.num_expected
+                if fewer := fewer_cells_text(self.definition.manifest):
+                    self._board.say(fewer)
             case ProposeRandom() if self.growing.manifest.num_drawn == 1:
                 self._board.say(
                     "random points at equal compute are trained, to compare the search with"

@@ -36,7 +36,7 @@ from sweeps.execution.survey.survey import Survey, survey_of
 from sweeps.execution.view.disk_watch import bytes_wanted, full_disk
 from sweeps.execution.view.live_view import print_line
 from sweeps.records.errors import BadInput, StoreUnreachable, SweepError
-from sweeps.records.expected_cells import expected_cells_text
+from sweeps.records.expected_cells import expected_cells_text, fewer_cells_text
 from sweeps.records.notify_command import check_command
 from sweeps.records.plain_text import image_counts_text, one_line
 from sweeps.storage.disk_room import retry_when_full
@@ -114,6 +114,8 @@ def print_num_cells(survey: Survey) -> None:
     num_filled = sum(cell.is_filled for cell in survey.cells)
     expected = f"{survey.name}: {expected_cells_text(survey.definition.manifest)}"
     print_line(f"{expected}, {num_filled:,} of them there." if num_filled else f"{expected}.")
+    if fewer := fewer_cells_text(survey.definition.manifest):
+        print_line(fewer)
 
 
 def print_own_data(definition: SweepDefinition) -> None:

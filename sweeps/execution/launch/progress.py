@@ -14,6 +14,7 @@ from sweeps.execution.launch.weights import WeightsDeleted
 from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.survey.survey import Survey
 from sweeps.execution.sweep_log import SweepLog
+from sweeps.records.expected_cells import fewer_cells_text
 from sweeps.records.manifest import ManifestCell
 from sweeps.tracking.store import RecordStore
 
@@ -113,6 +114,7 @@ class Progress:
             is_recorded=self.is_recorded,
             complaint=self.error,
             stop_reason=self.stop_reason,
+            fewer_cells=fewer_cells_text(self.definition.manifest),
             failures=self.failures,
             report=self.report,
             weights=self.weights,

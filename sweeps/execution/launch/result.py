@@ -90,6 +90,7 @@ class SweepResult:
         is_recorded: Whether the tracking store has everything.
         complaint: Why it has not, "" if it has; so called in the JSON answers too.
         stop_reason: Why training ended early, "" if it did not.
+        fewer_cells: Why a search came to fewer cells than were planned, "" if it did not.
         weights: The deleted weights, None if the sweep has not ended.
         evaluations: Those that the sweep declares, None if it declares none.
         report: Tables and files, None if the launch was interrupted or the store is unreachable.
@@ -105,6 +106,7 @@ class SweepResult:
     is_recorded: bool = True
     complaint: str = ""
     stop_reason: str = ""
+    fewer_cells: str = ""
     failures: tuple[FailedTrial, ...] = ()
     report: Report | None = None
     weights: WeightsDeleted | None = None
@@ -145,7 +147,7 @@ class SweepResult:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Sentences for the user about training, evaluations, weights and health."""
-        sentences = (self.stop_reason,) if self.stop_reason else ()
+        sentences = tuple(filter(None, (self.fewer_cells, self.stop_reason)))
         sentences += self.evaluations.sentences if self.evaluations else ()
         sentences += self.weights.sentences if self.weights else ()
         return sentences + (self.report.health if self.report else ())

@@ -6,11 +6,15 @@ from pathlib import Path
 import pytest
 
 from search_spaces.catalogue import named_sweep, named_sweeps
+from search_spaces.plans.decisions import EndSearch
+from search_spaces.plans.search import BASE
 from sweeps.execution.plan.definition import Changes, define
-from sweeps.records.expected_cells import expected_cells, expected_cells_text
+from sweeps.records.expected_cells import expected_cells, expected_cells_text, fewer_cells_text
 from sweeps.records.manifest import Manifest
 from sweeps.records.sweep_log import Declared, ManifestFold, decisions_under, entries_of
 from tests.golden.stores.archive import files_of
+from tests.sweeps.execution.search.examples import confirm, proposed, searched
+from tests.sweeps.execution.search.grown import with_confirmation, with_decisions
 
 STORES = Path(__file__).parents[2] / "golden" / "stores"
 
@@ -61,6 +65,33 @@ def test_confirmation_is_told_apart_from_proposals() -> None:
     assert expected_cells_text(manifest) == (
         f"8 proposals + 1 base training + {confirmed} confirmation trainings = "
         f"{8 + 1 + confirmed} cells"
+    )
+
+
+def test_a_search_with_less_to_confirm_than_was_planned_says_why_it_has_fewer_cells() -> None:
+    plan = {"trials": 6, "confirm": confirm(best=3, seeds=(101, 102))}
+    begun = searched(**plan)
+    planned = begun.manifest.num_expected
+    assert fewer_cells_text(begun.manifest) == ""
+    all_made = proposed(begun, 6)
+    assert fewer_cells_text(all_made.manifest) == ""
+    as_planned = with_confirmation(all_made, ["proposal 1", "proposal 2", "proposal 3"], BASE)
+    assert as_planned.manifest.num_expected == planned
+    assert fewer_cells_text(as_planned.manifest) == ""
+    fewer = with_confirmation(all_made, ["proposal 1"], BASE).manifest
+    assert fewer.num_expected == planned - 4
+    assert fewer_cells_text(fewer) == (
+        f"{planned - 4} cells instead of {planned}: 1 of the best 3 can be confirmed, as no more "
+        f"proposals of different settings ran to full length."
+    )
+
+
+def test_a_search_that_ended_early_says_why_it_has_fewer_cells() -> None:
+    begun = searched(trials=6)
+    ended = with_decisions(proposed(begun, 2), EndSearch("no other point", "", 2)).manifest
+    planned = begun.manifest.num_expected
+    assert fewer_cells_text(ended) == (
+        f"{planned - 4} cells instead of {planned}: 2 of 6 proposals were made."
     )
 
 

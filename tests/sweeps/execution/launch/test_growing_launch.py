@@ -2,10 +2,11 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from search_spaces.plans.decisions import Propose, Stop
+from search_spaces.plans.decisions import Propose, Select, Stop
 from search_spaces.plans.search import BASE
 from sweeps.execution.engine.capacity import ONE_AT_A_TIME
 from sweeps.execution.launch.growing_launch import GrowingLaunch
@@ -25,7 +26,7 @@ from sweeps.records.manifest import Manifest, Stopped
 from sweeps.records.sweep_log import Decided, Declared, LogLines, entries_of, manifest_of, text_of
 from sweeps.storage.locations import Storage
 from tests.sweeps.execution.examples import manifest
-from tests.sweeps.execution.search.examples import params, proposed, searched
+from tests.sweeps.execution.search.examples import confirm, params, proposed, searched
 from tests.sweeps.execution.search.grown import cells_of, with_stopped
 
 URI = "sqlite:///x"
@@ -34,9 +35,9 @@ URI = "sqlite:///x"
 class Scene:
     """A launch of a search that has proposed nothing yet."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **plan: Any) -> None:
         self.storage = Storage(folder)
-        self.definition = searched(seeds=(0, 1))
+        self.definition = searched(seeds=(0, 1), **plan)
         self.log = SweepLog(self.storage.journals, "example")
         self.path = log_path(self.storage.journals, "example")
         self.board = Board([], {}, self.log, num_expected=12)
@@ -54,7 +55,7 @@ class Scene:
         self.log.declare(self.definition.declared)
         self.launch = GrowingLaunch(survey, self.board, "parent")
 
-    def decide(self, decision: Propose | Stop) -> Decided:
+    def decide(self, decision: Propose | Stop | Select) -> Decided:
         """Take a decision as a plan's runner does."""
         entry = self.launch.growing.resolved(decision)
         self.log.append(entry)
@@ -114,6 +115,17 @@ def test_a_cell_that_is_shown_already_is_counted_once(scene: Scene) -> None:
     assert len(scene.board.cells) == 4
     assert len(scene.queued()) == 4
     assert scene.recorded() == proposed(scene.definition, 2).manifest
+
+
+def test_a_count_of_cells_that_falls_is_explained(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, trials=3, confirm=confirm(best=2))
+    scene.grow(3)
+    assert scene.board.said == []
+    scene.decide(Select(("proposal 1",), BASE, scene.definition.declared.question))
+    (sentence,) = scene.board.said
+    assert sentence.startswith(
+        f"{len(scene.launch.definition.manifest.cells)} cells instead of 11:"
+    )
 
 
 def test_a_stop_is_recorded_and_queues_nothing(scene: Scene) -> None:
