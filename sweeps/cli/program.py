@@ -52,7 +52,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "plan": Command("Run", "plan", "Show what run would do, and how long it would take."),
         "check": Command("Run", "check", "Try all of a sweep on a few images, in seconds."),
         "run": Command("Run", "run", "Train the empty cells, rebuild the tables."),
-        "stop": Command("Run", "stop", "End a running launch from another shell."),
+        "stop": Command("Run", "stop", "End a running launch, or set how many trials run at once."),
         "submit": Command("Run", "submit", "Run a sweep on a cluster, and leave it there."),
         "cluster": Command("Run", "cluster", "Start, check or end Ray on machines of your own."),
         "status": Command("Look", "status", "List the launched sweeps, or show one's progress."),

@@ -250,6 +250,19 @@ def exit_code_of(state: "JobState") -> int:
     return {"SUCCEEDED": 0, "STOPPED": _INTERRUPTED}.get(state.status, 3)
 
 
+def set_concurrency_there(submission: Submission, number: str) -> None:
+    """Change how many trials the launch of a submitted sweep trains at once.
+
+    Raises:
+        Exit: With the exit code of the command there, unless that is 0.
+    """
+    arguments = ["stop", submission.sweep, f"--max-concurrent={number}"]
+    arguments += ["--quiet"] * is_quiet()
+    arguments += [f"--storage={submission.storage}"] if submission.storage else []
+    if code := _head_of(submission).run(arguments, _print):
+        raise typer.Exit(code)
+
+
 def shown_by(live: Live, sweep: str) -> "Show":
     """Return what shows replies in a terminal: the live view in place, other lines above it."""
     rest = ""

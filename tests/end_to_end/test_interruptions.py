@@ -11,7 +11,7 @@ from tests.end_to_end.expectations import (
     expect_each_cell_finished_once,
     expect_no_run_left_running,
 )
-from tests.end_to_end.storage_view import num_reported_epochs, parent_runs, trial_runs
+from tests.end_to_end.storage_view import num_reported_epochs, num_starts, parent_runs, trial_runs
 from tests.end_to_end.sweep_file import write_sweep
 
 pytestmark = pytest.mark.slow
@@ -24,13 +24,21 @@ TWO: dict[str, dict[str, object]] = {"routing": {}, "uniform": {"model.routing":
 def test_an_interrupted_sweep_ends_soon_says_what_is_kept_and_goes_on(
     tmp_path: Path, terminal: Terminal
 ) -> None:
-    file = write_sweep(
-        tmp_path / "interrupted.py", arms=TWO, seeds=(0,), epochs=NUM_EPOCHS, seconds=0.4
-    )
+    alike = {"arms": TWO, "seeds": (0,), "epochs": NUM_EPOCHS, "seconds": 0.4}
+    gate = tmp_path / "gate"
+    file = write_sweep(tmp_path / "interrupted.py", **alike, gate=str(gate))
     storage = terminal.storage
     arguments = ("run", str(file))
 
-    ended = interrupted_after(5, terminal.start(*arguments), storage, group=False)
+    command = terminal.start(*arguments, "--max-concurrent", "1", "--cpus-per-trial", "1")
+    command.wait_until(lambda: num_reported_epochs(storage) > 1)
+    assert num_starts(storage) == 1
+    gate.touch()  # the first trial cannot end
+    raised = terminal.run("stop", "interrupted", "--max-concurrent", "2")
+    assert raised.code == 0, raised.explained()
+    command.wait_until(lambda: num_starts(storage) == 2)
+    gate.unlink()
+    ended = interrupted_after(5, command, storage, group=False)
     expect_interrupted(ended, storage, file)
     ended = interrupted_after(3, terminal.start(*arguments), storage, group=True)
     expect_interrupted(ended, storage, file)

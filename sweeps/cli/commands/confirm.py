@@ -62,4 +62,4 @@ def confirm(
             f"become its best."
         )
     print_plan(written.survey)
-    print_run_command(written.path, options)
+    print_run_command(written.path)

@@ -289,7 +289,10 @@ def _last_launch(status: "SweepStatus") -> str:
 
     launch = status.last_launch
     if status.is_running:
-        return "A launch runs now."
+        if (asked := status.concurrency) is None:
+            return "A launch runs now."
+        most = f"{asked.max_concurrent:,} at most" if asked.max_concurrent else "as many as fit"
+        return f"A launch runs now; trials at once, as asked meanwhile: {most}."
     if launch is None or launch.ended is None:
         return "The last launch was killed."
     took = duration_text(launch.ended - launch.started)

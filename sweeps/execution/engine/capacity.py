@@ -139,6 +139,20 @@ class Room:
             return Capacity("auto", placed.num_concurrent, self.cards)
         return Capacity(gpus, placed.num_concurrent)
 
+    def num_fitting(self, configs: Iterable[Json] = ()) -> int:
+        """Return how many trials fit at once, whatever the options of the launch allow.
+
+        A cluster that may grow has no such number: the options' own stands for it.
+
+        Args:
+            configs: As in `capacity`.
+        """
+        if self._resources.address is not None:
+            return self.capacity(configs).num_concurrent
+        unlimited = replace(self._resources, max_concurrent=None)
+        room = Room(unlimited, self._placement, lambda: self._machines, self._ask_cards)
+        return room.capacity(configs).num_concurrent
+
     @cached_property
     def packer(self) -> CardPacker | None:
         """Binds trials to the GPUs of this machine; None where Ray does.

@@ -10,6 +10,7 @@ TrialEnded             ->     nothing
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -124,6 +125,17 @@ class Events(Protocol):
         ...
 
 
+@dataclass
+class ConcurrencyLimit:
+    """How many jobs of a launch run at once, which another thread may change while it runs.
+
+    Attributes:
+        most: Jobs at once at most; None for as many as fit.
+    """
+
+    most: int | None = None
+
+
 class EngineSetting(NamedTuple):
     """What a launch gives the engine that it chooses.
 
@@ -132,7 +144,7 @@ class EngineSetting(NamedTuple):
         say: Shows a sentence in the live view.
         address: Of machines that run already; None starts here.
         num_ready: Jobs that will run at once from the beginning; None if that is not known.
-        max_concurrent: Jobs at once at most, by the options of the launch; None for any number.
+        limit: Jobs at once at most, which may change; None for any number.
         share: Weight of the launch's share of machines that run already.
     """
 
@@ -140,7 +152,7 @@ class EngineSetting(NamedTuple):
     say: Callable[[str], None]
     address: str | None = None
     num_ready: int | None = None
-    max_concurrent: int | None = None
+    limit: ConcurrencyLimit | None = None
     share: float = 1.0
 
 

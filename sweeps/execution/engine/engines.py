@@ -15,7 +15,7 @@ def _ray_engine(setting: EngineSetting) -> RayEngine:
         setting.log,
         setting.say,
         num_ready=setting.num_ready,
-        max_concurrent=setting.max_concurrent,
+        limit=setting.limit,
         share=setting.share,
     )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.execution.housekeeping.needs import trial_keys_of
+from sweeps.execution.launch_process.concurrency import concurrency_file
 from sweeps.execution.sweep_log import log_path, stored_manifest
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
@@ -105,6 +106,7 @@ def files_of(sweep: str, storage: Storage) -> tuple[Path, ...]:
     return (
         storage.logs / f"{sweep}.log",
         storage.logs / f"recorder-{sweep}.log",
+        storage.journals / concurrency_file(sweep),
         log_path(storage.journals, sweep),
     )
 

@@ -19,6 +19,7 @@ from sweeps.execution.engine.cell_queue import CellQueue, EpochBudget
 from sweeps.execution.engine.cell_source import CellSource, ListedCells
 from sweeps.execution.engine.engine import (
     CannotGoOn,
+    ConcurrencyLimit,
     Engine,
     EngineSetting,
     Event,
@@ -28,6 +29,7 @@ from sweeps.execution.engine.engine import (
     TrialEnded,
 )
 from sweeps.execution.engine.engines import ENGINES
+from sweeps.execution.engine.limited_jobs import LimitedJobs
 from sweeps.execution.engine.policies import Policies
 from sweeps.execution.interruption import Interrupted, clear_time_limit, set_time_limit
 from sweeps.execution.launch.evaluating.evaluation_queue import EvaluationQueue, TrialToEvaluate
@@ -37,6 +39,7 @@ from sweeps.execution.launch.growing_launch import GrowingLaunch
 from sweeps.execution.launch.opened_records import open_records, settled_records
 from sweeps.execution.launch.progress import Progress
 from sweeps.execution.launch_options import LaunchOptions
+from sweeps.execution.launch_process.concurrency import requested_concurrency, withdraw_request
 from sweeps.execution.periodic import every
 from sweeps.execution.plan.plan_runner import PlanRunner, Specs, TrialFacts
 from sweeps.execution.recorder.client import RecorderClient
@@ -127,11 +130,45 @@ def _num_evaluations(trial: TrialJob) -> int:
 
 
 class StartedEngine(NamedTuple):
-    """A running engine, the room on its machines, and how many jobs run there at once."""
+    """A running engine.
+
+    Attributes:
+        room: On its machines.
+        num_fitting: Jobs that fit there at once.
+        limit: Jobs that may run at once.
+    """
 
     engine: Engine
     room: Room
-    num_concurrent: int
+    num_fitting: int
+    limit: ConcurrencyLimit
+
+
+class ConcurrencyWatch:
+    """Sets a launch's limit of trials at once to what it is asked for from another shell.
+
+    Args:
+        survey: Of the launch.
+        started: Its engine, with the limit.
+        board: Is told of a change.
+    """
+
+    def __init__(self, survey: Survey, started: StartedEngine, board: Board) -> None:
+        self._journals = survey.storage.journals
+        self._sweep = survey.name
+        self._started = started
+        self._board = board
+
+    def look(self) -> None:
+        """Look for a request now."""
+        request = requested_concurrency(self._journals, self._sweep)
+        limit, num_fitting = self._started.limit, self._started.num_fitting
+        if request is None or request.max_concurrent == limit.most:
+            return
+        limit.most = request.max_concurrent
+        self._board.num_concurrent = min(limit.most or num_fitting, num_fitting)
+        trials = "as many as fit" if limit.most is None else f"{limit.most:,} at most"
+        self._board.say(f"trials at once from now on, as asked: {trials}")
 
 
 def train(
@@ -164,9 +201,11 @@ def train(
         keys = _keys_with_training(progress.survey)
         evaluations = EvaluationWatch(progress.survey.storage, board, keys)
         stalls = StallWatch(progress.survey.storage, board)
-        looks = (evaluations.look, stalls.look, lambda: load_for_report(board))
+        concurrency = ConcurrencyWatch(progress.survey, started, board)
+        looks = (evaluations.look, stalls.look, concurrency.look, lambda: load_for_report(board))
+        limited = LimitedJobs(jobs, started.limit)
         with watching(recorder.keep_alive, *looks):
-            started.engine.run(jobs, jobs, started.num_concurrent)
+            started.engine.run(limited, limited, started.num_fitting)
     except CannotGoOn as error:
         progress.stop_reason = str(error)
         return
@@ -177,6 +216,7 @@ def train(
         raise
     finally:
         clear_time_limit()
+        withdraw_request(progress.survey.storage.journals, progress.survey.name)
     if budget.is_spent and progress.num_left:
         progress.stop_reason = budget.sentence
         raise Interrupted
@@ -314,6 +354,7 @@ def start_engine(
         running.enter_context(show_progress(board, survey.name, terminal))
         board.say_now("starting Ray")
     load_writer(survey.store)  # while Ray starts
+    limit = ConcurrencyLimit(options.max_concurrent)
     empty, manifest = empty_cells(survey.cells), survey.definition.manifest
     arms = {cell.cell.arm for cell in empty}
     configs = [arm.config for arm in manifest.arms if arm.name in arms or not arms]
@@ -331,7 +372,7 @@ def start_engine(
                 board.say,
                 options.address,
                 num_ready,
-                max_concurrent=options.max_concurrent,
+                limit=limit,
                 share=options.share,
             )
         )
@@ -341,7 +382,7 @@ def start_engine(
     board.num_concurrent = room.capacity(configs).num_concurrent
     for card in room.packer.cards if room.packer else ():
         board.say(f"GPU {card.label}: {card.described()}")
-    return StartedEngine(engine, room, board.num_concurrent)
+    return StartedEngine(engine, room, room.num_fitting(configs), limit)
 
 
 def _num_jobs(survey: Survey, options: LaunchOptions) -> int:

@@ -72,14 +72,8 @@ def running_launch(sweep: str, storage_folder: str | Path | None = None) -> Runn
         BadInput: If there is none, or it cannot be stopped from here.
     """
     storage = resolve_storage(storage_folder)
-    if not storage.root.is_dir():
-        raise BadInput(f"There is no storage folder {storage.root}: name it with --storage.")
+    check_runs(sweep, storage, "nothing was stopped")
     journals = storage.journals
-    if not valid_names([sweep]) or not is_launching(journals, sweep):
-        raise BadInput(
-            f"No launch of '{sweep}' runs over {storage.root}, so nothing was stopped. "
-            f"{_running_in(storage)}"
-        )
     noted = process_of(journals, sweep)
     process = noted.find() if noted and noted.is_of_this_host else None
     if noted is None or process is None or not noted.hears_signals:
@@ -90,6 +84,21 @@ def running_launch(sweep: str, storage_folder: str | Path | None = None) -> Runn
             return RunningLaunch(sweep, journals, process, command, folder)
     except psutil.Error:
         return RunningLaunch(sweep, journals, process)
+
+
+def check_runs(sweep: str, storage: Storage, consequence: str) -> None:
+    """Check that a launch of a sweep runs over a storage folder.
+
+    Raises:
+        BadInput: If there is none; says so, with the consequence.
+    """
+    if not storage.root.is_dir():
+        raise BadInput(f"There is no storage folder {storage.root}: name it with --storage.")
+    if not valid_names([sweep]) or not is_launching(storage.journals, sweep):
+        raise BadInput(
+            f"No launch of '{sweep}' runs over {storage.root}, so {consequence}. "
+            f"{_running_in(storage)}"
+        )
 
 
 def _running_in(storage: Storage) -> str:

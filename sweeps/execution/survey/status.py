@@ -8,6 +8,10 @@ from pathlib import Path
 
 from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, summary
 from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.launch_process.concurrency import (
+    ConcurrencyRequest,
+    requested_concurrency,
+)
 from sweeps.execution.launch_process.launch_lock import running_sweeps
 from sweeps.execution.survey.surveyed_cells import CellStatus
 from sweeps.execution.survey.surveyed_evaluations import (
@@ -43,6 +47,7 @@ class SweepStatus:
         declared: The evaluations that the sweep declares.
         evaluations: Every evaluation of every finished trial, and its state.
         ending: Why a search ended before all proposals were made, "" if it did not.
+        concurrency: What its running launch was asked for meanwhile; None for nothing.
         is_running: Whether a process runs it now from this storage folder.
         num_deleted: Cells whose record was deleted in the tracking store.
         tags: Its tags.
@@ -57,6 +62,7 @@ class SweepStatus:
     declared: tuple[ManifestEvaluation, ...] = ()
     evaluations: tuple[SurveyedEvaluation, ...] = ()
     ending: str = ""
+    concurrency: ConcurrencyRequest | None = None
     is_running: bool = False
     num_deleted: int = 0
     tags: tuple[str, ...] = ()
@@ -127,14 +133,12 @@ def sweep_status(
         cells=_with_evaluating(cells, evaluations, place) if is_running else cells,
         arms=tuple(arm.name for arm in manifest.arms),
         last_launch=last_launch(place.journals, name),
-        is_recorded=all(
-            (record := records.get(cell.cell.trial_key)) is not None and record.outcome.is_final
-            for cell in filled
-        ),
+        is_recorded=all(_is_final(records.get(cell.cell.trial_key)) for cell in filled),
         declared=manifest.evaluations,
         evaluations=evaluations,
         ending=manifest.search.ending if manifest.search else "",
         is_running=is_running,
+        concurrency=requested_concurrency(place.journals, name) if is_running else None,
         num_deleted=len(store.deleted(key for key in outcomes if key not in records)),
         tags=manifest.tags,
         note=manifest.note,
@@ -142,6 +146,10 @@ def sweep_status(
 
 
 status = sweep_status  # as `sweeps.status`
+
+
+def _is_final(record: TrialRecord | None) -> bool:
+    return record is not None and record.outcome.is_final
 
 
 def _cell_status(

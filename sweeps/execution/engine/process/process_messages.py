@@ -76,6 +76,17 @@ class Train(Message):
     share: float = 1.0
 
 
+class LimitChanged(Message):
+    """Run at most so many jobs at once from now on, in any cluster; no answer.
+
+    Attributes:
+        max_concurrent: How many; None for any number.
+    """
+
+    type: Literal["limit changed"] = "limit changed"
+    max_concurrent: int | None
+
+
 class JobRequest(Message):
     """Ask for a job.
 
@@ -137,7 +148,7 @@ FromEngine = (
 FROM_ENGINE: TypeAdapter[FromEngine] = TypeAdapter(
     Annotated[FromEngine, Field(discriminator="type")]
 )
-FromDriver = Begin | Print | Train | Job | NoJob | Stop | Proceed
+FromDriver = Begin | Print | Train | LimitChanged | Job | NoJob | Stop | Proceed
 FROM_DRIVER: TypeAdapter[FromDriver] = TypeAdapter(
     Annotated[FromDriver, Field(discriminator="type")]
 )

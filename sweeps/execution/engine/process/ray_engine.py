@@ -18,6 +18,7 @@ from typing import Self
 from sweeps.execution.child_process import ChildLostError
 from sweeps.execution.engine.engine import (
     CannotGoOn,
+    ConcurrencyLimit,
     EpochEnded,
     Events,
     Job,
@@ -32,6 +33,7 @@ from sweeps.execution.engine.process.engine_session import EngineSession
 from sweeps.execution.engine.process.process_messages import (
     Finished,
     JobRequest,
+    LimitChanged,
     NoJob,
     Notice,
     Proceed,
@@ -66,7 +68,7 @@ class RayEngine:
         notify: Called with a sentence when the process is lost.
         num_ready: Processes that are started with Ray, each with what trains loaded already; None
             starts none before there is a job, and a cluster that is joined has its own.
-        max_concurrent: Jobs at once in any cluster; None for any number.
+        limit: Jobs at once in any cluster, which may change; None for any number.
         share: Weight of the launch's share of a cluster.
         open_session: Starts a process, from its environment and log.
     """
@@ -78,7 +80,7 @@ class RayEngine:
         notify: Callable[[str], None] = lambda _: None,
         *,
         num_ready: int | None = None,
-        max_concurrent: int | None = None,
+        limit: ConcurrencyLimit | None = None,
         share: float = 1.0,
         open_session: Callable[[dict[str, str], Path], EngineSession] = EngineSession,
     ) -> None:
@@ -86,7 +88,8 @@ class RayEngine:
         self._log = log
         self._notify = notify
         self._num_ready = num_ready
-        self._max_concurrent = max_concurrent
+        self._limit = limit or ConcurrencyLimit()
+        self._most: int | None = None  # as the process knows it
         self._share = share
         self._open_session = open_session
         self._session: EngineSession | None = None
@@ -219,16 +222,17 @@ class RayEngine:
 
     def _serve(self, first: Job | Next, jobs: Jobs, events: Events, num_concurrent: int) -> None:
         """Answer the process until all of its jobs have ended."""
-        session, num_handed_out = self._live, 0
+        session, num_handed_out, self._most = self._live, 0, self._limit.most
         answers = chain([first], iter(jobs.next, None))
         session.send(
             Train(
                 num_concurrent=num_concurrent,
-                max_concurrent=self._max_concurrent,
+                max_concurrent=self._most,
                 share=self._share,
             )
         )
         while not isinstance(message := session.receive_message(), Finished):
+            self._send_limit(session)
             if isinstance(message, JobRequest):
                 self._machines = message.machines or self._machines
                 is_spent = num_handed_out == JOBS_A_PROCESS
@@ -248,6 +252,12 @@ class RayEngine:
                 if message.trial_key in self._running:  # or its end has been reported before
                     del self._running[message.trial_key]
                     events.tell(message)
+
+    def _send_limit(self, session: EngineSession) -> None:
+        """Send the limit if it has changed. The process reads it with the answer that follows."""
+        if self._limit.most != self._most:
+            self._most = self._limit.most
+            session.send(LimitChanged(max_concurrent=self._most))
 
     def _add_running(self, answer: Job | Next) -> None:
         if isinstance(answer, Job):

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from sweeps.execution.engine.process.process_messages import (
     Finished,
     FromDriver,
     JobRequest,
+    LimitChanged,
     NoJob,
     Notice,
     Print,
@@ -46,18 +48,25 @@ class Driver:
 
     Attributes:
         machines: Called with each request for a job, as a cluster changes; None if they stay.
+        limit: Called with the number of jobs at once, at most, when that changes.
     """
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self.machines: Callable[[], tuple[Machine, ...]] | None = None
+        self.limit: Callable[[int | None], None] = lambda _: None
 
     def receive(self) -> FromDriver:
-        """Return the next message of the driver.
+        """Return the next message of the driver that is no change of the limit.
 
         Raises:
             EOFError: If the driver has ended.
         """
+        while isinstance(message := self._receive(), LimitChanged):
+            self.limit(message.max_concurrent)
+        return message
+
+    def _receive(self) -> FromDriver:
         line = self._channel.receive()
         assert line is not None
         return FROM_DRIVER.validate_json(line)
@@ -147,6 +156,7 @@ def _serve(
     for train in train_messages(driver):
         if share:
             share.weight, share.most = train.share, train.max_concurrent
+            driver.limit = partial(setattr, share, "most")
         TuneEngine(train.num_concurrent, scratch, share).run(jobs=driver, events=driver)
         channel.send(Finished())
 

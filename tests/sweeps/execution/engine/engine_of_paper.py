@@ -26,6 +26,7 @@ def main() -> None:
     die_with_parent(int(sys.argv[2]))
     channel = channel_to_parent()
     driver = Driver(channel)
+    driver.limit = lambda most: os.write(2, f"at most {most} at once\n".encode())
     driver.receive()
     os.write(2, b"it starts\n")
     if TROUBLE == "refuses":

@@ -15,6 +15,7 @@ import pytest
 from sweeps.execution.child_process import is_alive
 from sweeps.execution.engine.engine import (
     CannotGoOn,
+    ConcurrencyLimit,
     EpochEnded,
     Event,
     Job,
@@ -120,6 +121,25 @@ def test_every_job_ends_once(tmp_path: Path) -> None:
     driver = Driver("abc")
     Paper(tmp_path).run(driver)
     assert driver.ends == [("a", "", ""), ("b", "", ""), ("c", "", "")]
+
+
+def test_a_limit_that_changes_is_told_the_process_once(tmp_path: Path) -> None:
+    paper, limit = Paper(tmp_path), ConcurrencyLimit(5)
+
+    class Changing(Driver):
+        def next(self) -> Job | Next:
+            limit.most = {"c": 2, "d": None}.get(
+                self.waiting[0] if self.waiting else "", limit.most
+            )
+            return super().next()
+
+    driver = Changing("abcde")
+    engine = RayEngine(None, paper.log, open_session=paper.open, limit=limit)
+    with engine:
+        engine.run(driver, driver, num_concurrent=1)
+    assert driver.ended == "abcde"
+    told = [line for line in paper.log.read_text().splitlines() if line.startswith("at most")]
+    assert told == ["at most 2 at once", "at most None at once"]
 
 
 def test_an_end_that_the_process_reports_twice_is_told_once(tmp_path: Path) -> None:

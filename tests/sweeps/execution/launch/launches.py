@@ -16,6 +16,7 @@ import pytest
 from search_spaces import ListedArms, Sweep
 from sweeps.execution.channel import Channel
 from sweeps.execution.engine.capacity import Resources, Room
+from sweeps.execution.engine.engine import ConcurrencyLimit
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.housekeeping import clean as clean_module
 from sweeps.execution.housekeeping.clean import Cleaned
@@ -176,7 +177,8 @@ class Launches:
         return self.recorder
 
     def _started(self) -> StartedEngine:
-        return StartedEngine(self._engine(), Room(Resources()), self.num_concurrent)
+        room, limit = Room(Resources()), ConcurrencyLimit()
+        return StartedEngine(self._engine(), room, self.num_concurrent, limit)
 
     def _engine(self) -> SimulatedEngine:
         trainer = Trainer(self._world, self.score, unkilled)
