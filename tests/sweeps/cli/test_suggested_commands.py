@@ -1,19 +1,30 @@
 """Each suggested command leads to the records that the command before it was given."""
 
+import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from sweeps.aggregation.named_models import named_trial
 from sweeps.aggregation.paper.macros import values_name
 from sweeps.cli.hints import WITHOUT_PLACE
 from sweeps.cli.program import COMMANDS, command_line
-from sweeps.records.suggested_command import PLAIN_VARIABLE, SuggestedCommand
-from sweeps.storage.locations import resolve_storage
+from sweeps.execution.housekeeping.delete import _check_not_running
+from sweeps.execution.launch.writing.launched_search import launched_search
+from sweeps.execution.plan.definition import Changes, define
+from sweeps.execution.view.disk_watch import full_disk
+from sweeps.records.errors import BadInput
+from sweeps.records.suggested_command import PLAIN_VARIABLE, SuggestedCommand, commands_written_by
+from sweeps.storage.locations import Storage, resolve_storage
+from sweeps.tracking.mlflow.connection import _check_version, _earlier_schemas
+from sweeps.tracking.mlflow.ui import _check_artifacts
 from sweeps.tracking.opening import open_store
 from tests.golden.stores.archive import unpack
 from tests.sweeps.cli.shell import Shell
+from tests.sweeps.published import publish_manifest
+from tests.sweeps.tracking.memory_store import MemoryStore
 
 ARCHIVE = Path(__file__).parents[2] / "golden" / "stores" / "finished_design.tar.xz"
 SWEEP = "small_design"
@@ -101,6 +112,51 @@ def test_a_suggested_command_names_the_storage_folder_that_was_given(
     answer = shell(*command, "--storage", PLACE)
     printed = " ".join((answer.out + answer.err).split())
     assert f"capsweep {suggested} {OPTION}" in printed
+
+
+def refusal(function: Callable[..., object], *arguments: object) -> str:
+    with pytest.raises(BadInput) as refused:
+        function(*arguments)
+    return str(refused.value)
+
+
+def pipe_in(folder: Path) -> Path:
+    os.mkfifo(folder / "pipe")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("sentence", "suggested"),
+    [
+        (lambda folder: full_disk(folder, 1), "clean"),
+        (
+            lambda folder: refusal(_check_not_running, "mine", Storage(folder), ["mine"]),
+            "stop mine",
+        ),
+        (lambda folder: refusal(_check_artifacts, pipe_in(folder)), "repair"),
+        (lambda folder: refusal(_check_version, next(iter(_earlier_schemas())), folder), "repair"),
+        (
+            lambda folder: refusal(launched_search, "capsule_search", MemoryStore()),
+            "run capsule_search",
+        ),
+        (lambda folder: refusal(named_trial, "quickstart", launched()), "status quickstart"),
+    ],
+    ids=["full disk", "delete", "ui", "older store", "ablate", "predict"],
+)
+def test_a_sentence_that_is_hard_to_come_by_takes_its_command_from_the_command_line(
+    tmp_path: Path, sentence: Callable[[Path], str], suggested: str
+) -> None:
+    def write(command: SuggestedCommand) -> str:
+        return f"<{' '.join([command.verb, *command.arguments])}>"
+
+    with commands_written_by(write):
+        assert f"<{suggested}>" in sentence(tmp_path)
+
+
+def launched() -> MemoryStore:
+    store = MemoryStore()
+    publish_manifest(store.writer(), define("quickstart", Changes(), ()).manifest)
+    return store
 
 
 def test_places_of_the_environment_are_not_repeated(
