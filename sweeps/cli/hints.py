@@ -34,7 +34,7 @@ _LIKE = 0.8  # of 1; less, and options of sbatch are taken for slips of ours
 _SETTING = re.compile(r"[A-Za-z_][\w.\[\]]*=.*", re.DOTALL)
 _ONLY_ONCE = {"--retrain", "--replace"}
 _WITHOUT_RECORDS = {"check", "cluster", "list", "new", "parts"}
-WITHOUT_PLACE = {"storage": _WITHOUT_RECORDS, "tracking_uri": {*_WITHOUT_RECORDS, "stop"}}
+WITHOUT_PLACE = {"storage": _WITHOUT_RECORDS, "tracking_uri": {*_WITHOUT_RECORDS, "stop", "limit"}}
 """Option for a place -> the commands that do not take it."""
 _OF_PLANNED_SEEDS = ("--effect", "--power", "--seeds", "--add-seeds", "--name")
 

@@ -119,7 +119,7 @@ def stop_there(submission: Submission, *, is_now: bool) -> bool:
     head = _head_of(submission)
     if not isinstance(head, RayHead):
         return _stop_job(head, submission, is_now=is_now)
-    arguments = ["stop", submission.sweep, *["--now"] * is_now, "--quiet", *_places(submission)]
+    arguments = ["stop", submission.sweep, *["--now"] * is_now, "--quiet", *_storage(submission)]
     started_at = time.monotonic()
     is_starting = False
     while True:
@@ -256,9 +256,9 @@ def set_concurrency_there(submission: Submission, number: str) -> None:
     Raises:
         Exit: With the exit code of the command there, unless that is 0.
     """
-    arguments = ["stop", submission.sweep, f"--max-concurrent={number}"]
+    arguments = ["limit", submission.sweep, number]
     arguments += ["--quiet"] * is_quiet()
-    arguments += [f"--storage={submission.storage}"] if submission.storage else []
+    arguments += _storage(submission)
     if code := _head_of(submission).run(arguments, _print):
         raise typer.Exit(code)
 
@@ -360,5 +360,9 @@ def _head_of(submission: Submission) -> "Head":
 
 
 def _places(submission: Submission) -> list[str]:
-    places = {"--storage": submission.storage, "--tracking-uri": submission.tracking_uri}
-    return [f"{flag}={value}" for flag, value in places.items() if value]
+    uri = submission.tracking_uri
+    return [*_storage(submission), *[f"--tracking-uri={uri}"] * bool(uri)]
+
+
+def _storage(submission: Submission) -> list[str]:
+    return [f"--storage={submission.storage}"] * bool(submission.storage)

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import counted
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.remote.cluster_file import ClusterFile, ClusterMachine
 from sweeps.remote.link import Link, MachineUnreachable, link_to
 from sweeps.remote.messages import (
@@ -232,7 +233,7 @@ def _complaint_about_cores(cluster: ClusterFile, has: Facts, nodes: Sequence[Nod
     file = shlex.quote(str(cluster.path))
     return (
         f"Ray runs there with {counted(node.cpus, 'core')} for trials, and 'head = trains' gives "
-        f"them {cpus}: restart it by capsweep cluster down {file}, and then up."
+        f"them {cpus}: restart it by {SuggestedCommand('cluster', 'down', str(file))}, and then up."
     )
 
 

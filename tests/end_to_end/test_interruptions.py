@@ -34,7 +34,7 @@ def test_an_interrupted_sweep_ends_soon_says_what_is_kept_and_goes_on(
     command.wait_until(lambda: num_reported_epochs(storage) > 1)
     assert num_starts(storage) == 1
     gate.touch()  # the first trial cannot end
-    raised = terminal.run("stop", "interrupted", "--max-concurrent", "2")
+    raised = terminal.run("limit", "interrupted", "2")
     assert raised.code == 0, raised.explained()
     command.wait_until(lambda: num_starts(storage) == 2)
     gate.unlink()

@@ -194,7 +194,8 @@ def _print_disk(survey: "Survey", out: Console) -> None:
     out.print(
         f"Disk: about {size_text(disk.kept_bytes)} will stay{states}, at most "
         f"{size_text(disk.most_bytes)} at once with the checkpoints; {size_text(disk.free_bytes)} "
-        f"are free."
+        f"are free.",
+        soft_wrap=True,
     )
     if not disk.fits:
         out.print(

@@ -41,6 +41,7 @@ from sweeps.records.manifest import VERDICT_RULE, Manifest, ManifestArm, Manifes
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.manifest_plan import ManifestSearch, Plain
 from sweeps.records.plain_text import large_batch_text, one_line, shortened
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.records.sweep_log import Decided, Declared
 
 _ONE_SPLIT: Mapping[int, int] = MappingProxyType({})
@@ -415,7 +416,7 @@ def declared_sweep(launchable: Launchable | DeclaredSweep) -> DeclaredSweep:
     if isinstance(launchable, str | Path) and str(launchable).lower().endswith(_OF_YAML):
         raise BadInput(
             f"A sweep is a Python file, and '{one_line(str(launchable))}' is none: "
-            f"capsweep new NAME writes one to begin with."
+            f"{SuggestedCommand('new', 'NAME')} writes one to begin with."
         )
     try:
         if isinstance(launchable, Sweep):

@@ -79,7 +79,7 @@ def test_settings_judge_what_a_layer_returns(loss: type[Loss]) -> None:
         (torch.zeros(4, 3, 2), r"must be of shape \[batch, classes\], got \[4, 3, 2\]"),
         (torch.zeros(4), r"must be of shape \[batch, classes\], got \[4\]"),
     ],
-    ids=str,
+    ids=["a pair", "nothing", "a list", "three axes", "one axis"],
 )
 def test_a_function_refuses_anything_else(
     loss: Callable[..., Tensor], given: object, sentence: str

@@ -46,16 +46,16 @@ def test_a_running_launch_takes_another_number_and_none(shell: Shell, storage: S
         watch = watch_of(storage, limit, board)
         watch.look()
         assert (limit.most, board.said) == (2, [])
-        answer = shell("stop", "example", "--max-concurrent", "1")
+        answer = shell("limit", "example", "1")
         assert (answer.code, answer.err) == (0, "")
         assert "runs 1 trial at once from now on" in answer.out
         for _ in range(2):
             watch.look()
         assert (limit.most, board.num_concurrent) == (1, 1)
-        assert shell("stop", "example", "--max-concurrent", "none", "-q").out == ""
+        assert shell("limit", "example", "none", "-q").out == ""
         watch.look()
         assert (limit.most, board.num_concurrent) == (None, 4)
-        shell("stop", "example", "--max-concurrent", "9")
+        shell("limit", "example", "9")
         watch.look()
         assert (limit.most, board.num_concurrent) == (9, 4), "no more than fit"
         assert len(board.said) == 3, "each change is told once"
@@ -90,14 +90,12 @@ def test_what_is_no_request_is_passed_over(storage: Storage, content: bytes) -> 
 
 
 def test_bad_input_is_refused_and_changes_nothing(shell: Shell, storage: Storage) -> None:
-    assert "There is no storage folder" in shell.refused("stop", "example", "--max-concurrent", "2")
+    assert "There is no storage folder" in shell.refused("limit", "example", "2")
     for number in ("0", "-1", "x", "1.5", "", "1" * 99):
-        sentence = shell.refused("stop", "example", f"--max-concurrent={number}")
+        sentence = shell.refused("limit", "example", "--", number)
         assert "whole number of at least 1, or 'none'" in sentence
-    refused = shell.refused("stop", "example", "--now", "--max-concurrent=2")
-    assert refused.endswith("give one of them.")
     with sole_launch("other", storage):
-        sentence = shell.refused("stop", "example", "--max-concurrent", "2")
+        sentence = shell.refused("limit", "example", "2")
         assert "No launch of 'example' runs over" in sentence
         assert "nothing was changed" in sentence
         assert sentence.endswith("Running there: other.")
@@ -107,9 +105,7 @@ def test_bad_input_is_refused_and_changes_nothing(shell: Shell, storage: Storage
 
     with FileLock(in_storage(storage.journals), lock.name) as held:
         assert held.acquire()
-        assert "does not identify itself" in shell.refused(
-            "stop", "example", "--max-concurrent", "2"
-        )
+        assert "does not identify itself" in shell.refused("limit", "example", "2")
 
 
 def test_without_a_limit_all_fit_that_the_machine_has_cores_for() -> None:

@@ -120,13 +120,13 @@ def test_how_many_trials_run_at_once_is_changed_where_the_launch_runs(
 ) -> None:
     note(cluster, storage="/s", tracking_uri="http://there")
     cluster.answers["run"] = [("It runs 3.\n", CommandEnded(exit_code=0))]
-    answer = shell("stop", "mine", "--max-concurrent", "3")
+    answer = shell("limit", "mine", "3")
     assert answer.code == 0
     assert "It runs 3." in answer.out
     (request,) = cluster.asked
-    assert request.arguments == ("stop", "mine", "--max-concurrent=3", "--storage=/s")
+    assert request.arguments == ("limit", "mine", "3", "--storage=/s")
     cluster.answers["run"] = [(NO_LAUNCH, CommandEnded(exit_code=2))]
-    assert shell("stop", "mine", "--max-concurrent", "3").code == 2
+    assert shell("limit", "mine", "3").code == 2
 
 
 def test_the_same_submit_follows_a_running_launch_without_a_plan_and_a_question(

@@ -12,7 +12,7 @@ from sweeps.aggregation.paper.macros import values_name
 from sweeps.cli.hints import WITHOUT_PLACE
 from sweeps.cli.program import COMMANDS, command_line
 from sweeps.execution.housekeeping.delete import _check_not_running
-from sweeps.execution.launch.writing.launched_search import launched_search
+from sweeps.execution.launch.writing.launched_sweep import launched_search
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.execution.view.disk_watch import full_disk
 from sweeps.records.errors import BadInput

@@ -27,6 +27,7 @@ from sweeps.execution.launch.writing.sweep_text import refusing, survey_of_text,
 from sweeps.execution.survey.survey import Survey
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
+from sweeps.records.suggested_command import SuggestedCommand
 from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import RecordStore
 
@@ -108,7 +109,7 @@ def winner_of(launched: LaunchedSweep, store: RecordStore, name: str | None) -> 
     if not ranked:
         raise BadInput(
             f"No arm of '{launched.name}' has finished yet, so that it has no winner: see its "
-            f"progress, capsweep status {launched.name}."
+            f"progress, {SuggestedCommand('status', launched.name)}."
         )
     chosen = next(iter(ranked)) if name is None else name
     if chosen not in ranked:

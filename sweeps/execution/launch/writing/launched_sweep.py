@@ -95,7 +95,7 @@ class LaunchedSweep:
         if self.reference not in arms:
             raise BadInput(
                 f"The baseline of '{self.name}', '{self.reference}', is still to be chosen: let "
-                f"the sweep end first, capsweep status {self.name}."
+                f"the sweep end first, {SuggestedCommand('status', self.name)}."
             )
         return self.config(arms[self.reference])
 

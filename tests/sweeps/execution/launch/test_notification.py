@@ -220,7 +220,7 @@ def has_ended(pid: int) -> bool:
         ("/no/such/program", "--notify: 'program' is no program on this machine"),
         (f"KEY={TOKEN} curl x", "--notify: 'KEY' is no program on this machine"),
         ("cat > file", "--notify has > among its words. No shell reads it: for a pipe"),
-        ("cat \0", "--notify has a zero byte"),
+        pytest.param("cat \0", "--notify has a zero byte", id="zero byte"),
         ("x" * 10_000, f"--notify: '{'x' * 97}...' is no program"),
     ],
 )

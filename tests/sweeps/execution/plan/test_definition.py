@@ -299,6 +299,7 @@ def test_the_first_paragraph_of_a_files_docstring_is_the_question(tmp_path: Path
 @pytest.mark.parametrize(
     ("docstring", "question"),
     [("Why? " * 1000, f"{('Why? ' * 400)[:1997].rstrip()}..."), ("\\ud800 \\x1b[31m", "� �[31m")],
+    ids=["long", "control characters"],
 )
 def test_a_docstring_of_any_kind_gives_one_line_that_can_be_stored(
     tmp_path: Path, docstring: str, question: str
