@@ -75,6 +75,28 @@ def test_it_is_the_unbroken_one_to_the_last_bit(
     assert files(folder_of(short)) == before
 
 
+@pytest.mark.parametrize(
+    ("rule", "num_trained"),
+    [
+        ({"kind": "patience", "epochs": 9}, 2),
+        ({"kind": "patience", "epochs": 1, "min_delta": 0.9}, 0),  # the shorter one has ended
+        ({"kind": "target_metric", "at_or_below": 0.0}, 2),
+        ({"kind": "target_metric", "at_or_below": 1.0}, 0),
+    ],
+)
+def test_one_that_may_end_early_ends_where_the_unbroken_one_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: dict[str, Any], num_trained: int
+) -> None:
+    unbroken, short, long = (
+        job_in(tmp_path / name, epochs, stopping=rule | {"max_epochs": epochs})
+        for name, epochs in (("alone", LONG), ("both", SHORT), ("both", LONG))
+    )
+    run_trial(unbroken, lambda _: None)
+    run_trial(short, lambda _: None)
+    assert len(trained_epochs(long, monkeypatch)) == num_trained
+    check_equal(folder_of(long), folder_of(unbroken))
+
+
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory: pytest.TempPathFactory) -> CellFolder:
     job = job_in(tmp_path_factory.mktemp("alone"), LONG, most=0)
