@@ -143,6 +143,16 @@ class TrainingConfig(Settings):
         return self
 
     @model_validator(mode="after")
+    def _check_weights(self) -> "TrainingConfig":
+        if self.weights == "best" and self.stopping.has_target:
+            raise ValueError(
+                f"The stopping rule '{self.stopping.kind}' ends a training with the epoch that "
+                f"reaches its target, and weights=best would test another: set weights=last, or "
+                f"stopping=patience."
+            )
+        return self
+
+    @model_validator(mode="after")
     def _check_classes(self) -> "TrainingConfig":
         self.loss.check_classes(self.data.num_classes)
         return self

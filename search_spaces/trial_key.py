@@ -23,13 +23,17 @@ def trial_key(config: TrainingConfig, seed: int) -> str:
     return trial_keys(config)(seed)
 
 
-def trial_keys(config: TrainingConfig) -> Callable[[int], str]:
+def trial_keys(config: TrainingConfig, fingerprint: str = "") -> Callable[[int], str]:
     """Return a function from seeds to trial keys. The rest of the config is read once.
+
+    Args:
+        config: The training's settings.
+        fingerprint: Of the data where that is known; "" to read it.
 
     Raises:
         ValueError: As `trial_key` does.
     """
-    of_any_seed = identity(config, 0)
+    of_any_seed = identity(config, 0, fingerprint)
 
     def key(seed: int) -> str:
         fields = of_any_seed | {"seed": seed}
@@ -39,12 +43,12 @@ def trial_keys(config: TrainingConfig) -> Callable[[int], str]:
     return key
 
 
-def identity(config: TrainingConfig, seed: int) -> dict[str, Any]:
+def identity(config: TrainingConfig, seed: int, fingerprint: str = "") -> dict[str, Any]:
     """Return the plain JSON values that a trial key hashes."""
     fields: dict[str, Any] = {
         "settings": differences(config),
         "seed": seed,
-        "data": data_fingerprint(config.data),
+        "data": fingerprint or data_fingerprint(config.data),
     }
     if versions := protocol_versions(config):
         fields["versions"] = versions

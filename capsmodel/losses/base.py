@@ -59,7 +59,8 @@ class Loss(Part, ABC):
         A loss of the user's may, as it is told the progress, unless it says otherwise.
         """
         schedule = getattr(self, "schedule", None)
-        return not (is_built_in(type(self)) and isinstance(schedule, ConstantSchedule | None))
+        stays = schedule is None or type(schedule).at is ConstantSchedule.at
+        return not (is_built_in(type(self)) and stays)
 
     @classmethod
     def judges_logits(cls) -> bool:

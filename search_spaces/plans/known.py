@@ -59,6 +59,14 @@ class KnownTrial:
             case _:
                 pass
 
+    def at(self, epoch: int) -> Mapping[str, Any] | None:
+        """Return the metrics of the epoch that is tested if it ends with this one, None if unknown.
+
+        That is another one where a trial keeps the weights of its best epoch.
+        """
+        told = self.epochs.get(epoch)
+        return self.epochs.get(told.get("best_epoch") or epoch) if told else None
+
     def go_on(self) -> None:
         """Reopen a trial that was stopped."""
         if self.stopped:

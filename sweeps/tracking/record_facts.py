@@ -152,7 +152,8 @@ def facts_of_final(final: FinalRecord) -> dict[str, str]:
     """Return the facts that a final record changes."""
     facts = facts_of_attempt(final.head) | {TAG_DURATION: f"{final.duration_seconds:.3f}"}
     given = {TAG_TARGET: final.target, TAG_PEAK_MEMORY: final.peak_memory_bytes}
-    if final.curve and final.curve[-1].best_epoch and final.tested:
+    is_finished = final.outcome is Outcome.FINISHED
+    if is_finished and final.tested and final.curve[-1].best_epoch:
         given[TAG_TESTED_EPOCH] = final.tested.epoch
     facts |= {name: str(value) for name, value in given.items() if value is not None}
     if text := warnings_text(final.warnings):

@@ -62,14 +62,15 @@ class KeptStates:
         states: The folder of all states.
         config: Settings of one of them.
         seed: Their seed.
+        fingerprint: Of the data that it was or will be trained on.
     """
 
-    def __init__(self, states: Path, config: "TrainingConfig", seed: int) -> None:
+    def __init__(self, states: Path, config: "TrainingConfig", seed: int, fingerprint: str) -> None:
         from capsmodel.training.longer import of_length  # here: torch, which launches load late
         from search_spaces.trial_key import trial_keys
 
         self._config = config
-        self._files = in_storage(states) / trial_keys(of_length(config, 1))(seed)
+        self._files = in_storage(states) / trial_keys(of_length(config, 1), fingerprint)(seed)
 
     def keep(
         self, content: bytes, spec: TrialSpec, *, num_epochs: int, steps_per_epoch: int
@@ -91,6 +92,9 @@ class KeptStates:
         machine = machine_of(spec)
         state = KeptState(num_epochs, length, steps_per_epoch, machine, _digest(content))
         self._files.make().write(state.file_name, content)
+        for other in self.all():
+            if other[:-1] == state[:-1] and other != state:
+                self._files.remove(other.file_name)  # of an attempt that was killed at its end
 
     def all(self) -> list[KeptState]:
         """Return all that are kept, the shortest training first."""

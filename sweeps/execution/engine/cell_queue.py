@@ -99,7 +99,7 @@ class ProgressListener(Protocol):
         ...
 
     def progressed(self, trial_key: str, epoch: int, validation_error: float) -> None:
-        """A trial finished an epoch."""
+        """A trial finished an epoch. The error is that of the epoch that would be tested now."""
         ...
 
     def restarted(self, trial_key: str, why: str) -> None:
@@ -172,6 +172,7 @@ class CellQueue:
         oom_kills: Callable[[], int] = num_oom_kills,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
+        self._tested_errors: dict[str, float] = {}  # validation errors by trial key
         self._source = source
         self._onlooker = onlooker
         self._failure_policy = failure_policy
@@ -219,7 +220,10 @@ class CellQueue:
             self._packer.observe_peak(key, _folder(running.waited.job).stats.peak_gpu_bytes())
         is_stopped = self._source.judge(key, result)
         self._stopped |= {key} if is_stopped else set()
-        self._onlooker.progressed(key, result.epoch, result.validation_error)
+        if result.tested_epoch == result.epoch:
+            self._tested_errors[key] = result.validation_error
+        error = self._tested_errors.get(key, result.validation_error)
+        self._onlooker.progressed(key, result.epoch, error)
         return Stop(trial_key=key) if is_stopped else None
 
     def _dispatched(self) -> Job | None:

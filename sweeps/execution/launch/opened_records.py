@@ -189,5 +189,5 @@ def _archive_trained(survey: Survey, writer: RecordWriter) -> None:
     cells += [cell for entry in decided for cell in entry.cells]
     lost = trials_beyond_log(survey.definition, survey.earlier, survey.storage.cells)
     keys = list(dict.fromkeys(cell.trial_key for cell in (*cells, *lost)))
+    remove_states(survey.definition, survey.known, survey.storage)  # first: none may outlive them
     archive(keys, survey.storage, writer, survey.tracking_uri)
-    remove_states(survey.known, survey.definition.sweep.parts, survey.storage)

@@ -296,6 +296,7 @@ class TrialJobs:
             spec=spec,
             evaluations=self._evaluations,
             states=self._states,
+            takes_shorter=not self._options.retrain,
             most_state_bytes=self._options.most_state_bytes,
         )
 

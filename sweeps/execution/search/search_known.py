@@ -128,7 +128,7 @@ class SearchKnown(Known):
         rungs = self._rungs_of_pauses and self._rungs_of_pauses(self.num_epochs.get(BASE, 1))
         if not rungs or not self._is_ranked_by_rungs or self.base == self._unwanted:
             return self.base
-        epochs = [self.by_key(key).epochs.get(rungs[0]) for key in self._base_keys]
+        epochs = [self.by_key(key).at(rungs[0]) for key in self._base_keys]
         values = [self.curves.objective(metrics) for metrics in epochs if metrics]
         if not values or len(values) < len(epochs) or not all(map(math.isfinite, values)):
             return Observation("open")

@@ -1,12 +1,11 @@
 """Which cells to be trained go on from a shorter training that was kept."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 
 from capsmodel.config import TrainingConfig
-from capsmodel.settings.parts import Part
 from sweeps.execution.cells.kept_states import KeptStates
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.plan.definition import SweepDefinition
@@ -33,7 +32,7 @@ def with_shorter(
     """
     if options.retrain or not storage.states.is_dir():
         return tuple(cells)
-    states_of = _states_in(storage, definition.manifest, definition.sweep.parts)
+    states_of = _states_in(storage, definition, definition.manifest)
 
     def shorter(cell: SurveyedCell) -> SurveyedCell:
         state, reason = states_of(cell.cell).to_go_on_from()
@@ -44,26 +43,29 @@ def with_shorter(
     return tuple(shorter(cell) if cell.state is CellState.NEW else cell for cell in cells)
 
 
-def remove_states(manifest: Manifest, parts: Sequence[type[Part]], storage: Storage) -> None:
+def remove_states(definition: SweepDefinition, manifest: Manifest, storage: Storage) -> None:
     """Remove what was kept of the trainings of a manifest, and of theirs of other lengths."""
     if storage.states.is_dir():
-        states_of = _states_in(storage, manifest, parts)
+        states_of = _states_in(storage, definition, manifest)
         for cell in manifest.cells:
             states_of(cell).remove()
 
 
 def _states_in(
-    storage: Storage, manifest: Manifest, parts: Sequence[type[Part]]
+    storage: Storage, definition: SweepDefinition, manifest: Manifest
 ) -> Callable[[ManifestCell], KeptStates]:
     """Return what returns the states that were kept for a cell."""
     arms = {arm.name: arm for arm in manifest.arms}
 
     @cache
     def config_of(text: str) -> TrainingConfig:
-        return TrainingConfig.model_validate(json.loads(text), context={"parts": parts})
+        return TrainingConfig.model_validate(
+            json.loads(text), context={"parts": definition.sweep.parts}
+        )
 
     def states_of(cell: ManifestCell) -> KeptStates:
         settings = manifest.config_of(arms[cell.arm], cell.seed)
-        return KeptStates(storage.states, config_of(json.dumps(settings)), cell.seed)
+        fingerprint = definition.fingerprints.get(cell.arm, "")
+        return KeptStates(storage.states, config_of(json.dumps(settings)), cell.seed, fingerprint)
 
     return states_of

@@ -56,7 +56,13 @@ from sweeps.execution.worker.worker_process import (
 from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialSpec
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Json, Outcome
-from sweeps.storage.disk_room import is_full, retry_when_full, wait_for_room
+from sweeps.storage.disk_room import (
+    RESERVE_BYTES,
+    free_bytes,
+    is_full,
+    retry_when_full,
+    wait_for_room,
+)
 
 if TYPE_CHECKING:
     from capsmodel.config import TrainingConfig
@@ -169,6 +175,7 @@ class TrialJob(BaseModel):
         evaluations: Kind and settings of those to make once it is trained.
         is_judged: Whether somebody may stop it after any epoch, so that each is saved at once.
         states: Folder of what longer trainings go on from; "" for none.
+        takes_shorter: Whether it may go on from one of them.
         most_state_bytes: The largest of these that is kept of this trial; None for any size.
     """
 
@@ -179,6 +186,7 @@ class TrialJob(BaseModel):
     evaluations: tuple[Json, ...] = ()
     is_judged: bool = True
     states: str = ""
+    takes_shorter: bool = True
     most_state_bytes: int | None = 0
 
 
@@ -279,6 +287,7 @@ class _Attempt:
         )
         self.saved_at = -math.inf
         self.data_facts: DataFacts
+        self.num_taken_over = 0  # epochs of a shorter training
         self.waiting: list[tuple[EpochMetrics, OutboxLine]] = []  # trained and not saved yet
 
     def run(self, watch: StackWatch) -> Outcome:
@@ -385,33 +394,47 @@ class _Attempt:
 
     def _take_shorter(self, config: "TrainingConfig") -> None:
         """Begin with the state of a shorter training, as if this one had been killed there."""
-        if not self.job.states:
+        if not (self.job.states and self.job.takes_shorter):
             return
-        states = KeptStates(Path(self.job.states), config, self.spec.seed)
-        state, reason = states.to_go_on_from(machine_of(self.spec))
+        states = self._states(config)
+        try:
+            state, reason = states.to_go_on_from(machine_of(self.spec))
+            content = states.read(state) if state else None
+        except (OSError, BadInput) as error:
+            state, reason, content = None, str(error), None
         if reason:
             sys.stdout.write(f"not going on from a shorter training: {reason}\n")
-        content = states.read(state) if state else None
-        if content:
+        if state and content:
             self._write(self.checkpoint, content)
-            self.last_checkpoint = self.checkpoint
+            self.last_checkpoint, self.num_taken_over = self.checkpoint, state.num_epochs
+
+    def _states(self, config: "TrainingConfig") -> KeptStates:
+        states, fingerprint = Path(self.job.states), self.spec.data_fingerprint
+        return KeptStates(states, config, self.spec.seed, fingerprint)
 
     def _keep_state(self, training: "Training") -> None:
-        """Keep the last checkpoint for longer trainings, where there is room for it."""
+        """Keep the last checkpoint for longer trainings, unless nothing new or no room is there.
+
+        It is not kept where attempts on machines of several kinds have trained, as no longer
+        training would be that of one machine. A fault costs nothing but the state.
+        """
         most = self.job.most_state_bytes
         size = self.last_checkpoint.stat().st_size if self.last_checkpoint.exists() else 0
         if not self.job.states or (most is not None and size > most):
             return
+        heads = (line.head for line in self.outbox if line.type == "start" and line.head)
+        is_of_one_machine = {machine_of(head) for head in heads} <= {machine_of(self.spec)}
+        if training.epoch == self.num_taken_over or not is_of_one_machine:
+            return
+        if free_bytes(self.cell.path) < 3 * size + RESERVE_BYTES:  # the results come first
+            sys.stdout.write("nothing is kept for a longer training, as the disk is nearly full\n")
+            return
         steps = math.ceil(len(training.data.train) / training.config.batch_size)
-        states = KeptStates(Path(self.job.states), training.config, self.spec.seed)
+        facts = {"num_epochs": training.epoch, "steps_per_epoch": steps}
         try:
-            states.keep(
-                training.encoded(), self.spec, num_epochs=training.epoch, steps_per_epoch=steps
-            )
-        except OSError as error:
-            if not is_full(error):
-                raise
-            sys.stdout.write("nothing is kept for a longer training, as the disk is full\n")
+            self._states(training.config).keep(training.encoded(), self.spec, **facts)
+        except (OSError, BadInput) as error:
+            sys.stdout.write(f"nothing is kept for a longer training: {error}\n")
 
     def _finish(self, training: "Training", outcome: Outcome, reason: str = "") -> Outcome:
         results = self._results(training) if outcome is Outcome.FINISHED else {}
@@ -426,7 +449,7 @@ class _Attempt:
             num_images=dict(self.data_facts.num_images),
             data_notes=self.data_facts.notes,
             duration_seconds=time.perf_counter() - self.started_at,
-            peak_memory_bytes=self._peak_memory(),
+            peak_memory_bytes=self._peak_memory(training.epoch),
             time=now_milliseconds(),
             fence=self.fence,
         )
@@ -442,8 +465,10 @@ class _Attempt:
         origin = training.find_origin(before)
         return f"{reason}, {origin}" if origin else reason
 
-    def _peak_memory(self) -> int | None:
-        """Return the largest of all attempts."""
+    def _peak_memory(self, num_epochs: int) -> int | None:
+        """Return the largest of all attempts; None where a shorter training did all epochs."""
+        if num_epochs and num_epochs == self.num_taken_over:
+            return None
         peaks = [line.peak_memory_bytes for line in self.outbox] + [self.memory.bytes()]
         return max((peak for peak in peaks if peak is not None), default=None)
 

@@ -1,6 +1,6 @@
 """A training ends once its validation figure has not fallen for some epochs."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from capsmodel.losses import MarginLoss
-from capsmodel.losses.margin import LinearMargins
+from capsmodel.losses.margin import ConstantMargins, LinearMargins, Margins
 from capsmodel.metrics import EpochMetrics
-from capsmodel.stopping import Patience
+from capsmodel.stopping import Patience, TargetMetric
 from capsmodel.training.training import Training
 from tests.capsmodel.small_config import small_config
 
@@ -89,3 +89,22 @@ def test_it_does_not_wait_for_a_loss_that_moves_by_itself() -> None:
     with pytest.raises(ValueError, match=r"set stopping\.metric=validation_error"):
         small_config(loss=MarginLoss(schedule=LinearMargins()), stopping=waiting)
     assert small_config(loss=MarginLoss(), stopping=waiting).stopping == waiting
+
+
+class Creeping(ConstantMargins):
+    """Margins of one's own that move, derived from those that do not."""
+
+    kind: Literal["creeping"] = "creeping"
+
+    def at(self, setting: Margins, when: Any) -> Margins:
+        return Margins(setting.positive * (1 - 0.1 * when), *setting[1:])
+
+
+def test_a_schedule_of_ones_own_moves_whatever_it_derives_from() -> None:
+    assert MarginLoss(schedule=Creeping()).moves
+    assert not MarginLoss(schedule=ConstantMargins()).moves
+
+
+def test_the_best_weights_are_not_tested_where_a_target_ends_the_training() -> None:
+    with pytest.raises(ValueError, match="set weights=last, or stopping=patience"):
+        small_config(weights="best", stopping=TargetMetric())

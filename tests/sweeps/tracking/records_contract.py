@@ -242,6 +242,12 @@ class ContentsContract:
         assert (record.train_loss, record.validation_error) == (0.5, 0.25)
         assert store.histories([record], "validation_error")[KEY] == {1: 0.25, 2: 0.5}
 
+    def test_of_a_trial_that_diverged_no_epoch_was_tested(self, store: RecordStore) -> None:
+        record_id, writer = put(store), store.writer()
+        curve = (epoch(1), replace(epoch(2, math.nan), best_epoch=1))
+        writer.set_final(record_id, final(curve=curve, outcome=Outcome.DIVERGED, test_error=None))
+        assert read(store).tested_epoch is None
+
     def test_epochs_sent_again_with_their_times_are_dropped(self, store: RecordStore) -> None:
         record_id, writer = put(store), store.writer()
         strange = [(epoch(3, math.nan), 5), (epoch(4, math.inf), 6)]

@@ -7,6 +7,8 @@ import pytest
 from capsmodel.metrics import VALIDATION_ERROR, Objective
 from capsmodel.stopping import TargetMetric
 from search_spaces import NoScheduler
+from search_spaces.plans.decisions import EpochTold
+from search_spaces.plans.known import KnownTrial
 from sweeps.execution.plan.definition import Changes, SweepDefinition, define
 from sweeps.execution.search.curves import ArmCurves
 from tests.capsmodel.small_config import small_config
@@ -99,3 +101,13 @@ def test_a_trial_that_keeps_its_best_weights_is_judged_by_its_best_epoch_so_far(
     assert list(curves.of("a").values()) == [0.5, 0.3, 0.3]
     assert list(curves.of("b").values()) == [0.5, 0.3, 0.4]
     assert list(curves.rivals("c", 3)) == [0.3, 0.4]
+
+
+def test_a_known_trial_has_the_metrics_of_the_epoch_that_would_be_tested() -> None:
+    trial = KnownTrial()
+    for epoch, error, best in ((1, 0.1, 1), (2, 0.3, 1)):
+        trial.take(EpochTold("a", epoch, {"validation_error": error, "best_epoch": best}))
+    assert trial.at(2) == {"validation_error": 0.1, "best_epoch": 1}
+    assert trial.at(3) is None
+    plain = KnownTrial(epochs={1: {"validation_error": 0.1}, 2: {"validation_error": 0.3}})
+    assert plain.at(2) == {"validation_error": 0.3}

@@ -35,7 +35,7 @@ def surveyed(launches: Launches, **changes: Any) -> Survey:
 def keep(launches: Launches, seed: int) -> None:
     """Keep the state of a training of an arm, as its worker does."""
     (config,) = [arm.config for arm in launches._sweep.initial_arms() if arm.name == "rate 1"]
-    states = KeptStates(launches.storage.states, config, seed)
+    states = KeptStates(launches.storage.states, config, seed, "")
     states.keep(b"all of it", spec(), num_epochs=SHORT, steps_per_epoch=2)
 
 

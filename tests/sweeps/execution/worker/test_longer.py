@@ -5,11 +5,17 @@ from typing import Any
 
 import pytest
 
+from capsmodel import TrainingConfig
+from capsmodel.data import Digits
 from capsmodel.losses.margin import LinearMargins
 from capsmodel.optimisers import OPTIMISERS
 from capsmodel.optimisers.rate_schedule import LEARNING_RATE_SCHEDULES, CosineRate
+from capsmodel.training.longer import of_length
 from capsmodel.training.training import Training
+from search_spaces.data_fingerprint import data_fingerprint
+from search_spaces.trial_key import trial_keys
 from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.worker import trial
 from sweeps.execution.worker.trial import TrialJob, run_trial
 from tests.sweeps.execution.worker.trials import (
     Killed,
@@ -23,6 +29,7 @@ from tests.sweeps.execution.worker.trials import (
 )
 
 SHORT, LONG = 2, 4
+DIGITS = data_fingerprint(Digits())
 ALLOWED = [schedule for schedule in LEARNING_RATE_SCHEDULES if schedule is not CosineRate]
 
 
@@ -170,6 +177,59 @@ def move_elsewhere(storage: Path) -> None:
     parts = file.name.split("-")
     parts[3] = "0" * 8
     file.rename(file.with_name("-".join(parts)))
+
+
+def test_of_attempts_on_several_kinds_of_machine_nothing_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = job_in(tmp_path, SHORT)
+    stopped_after(job, 1)
+    other = job.spec.model_copy(update={"threads": 2})
+    run_trial(job.model_copy(update={"spec": other}), lambda _: None)
+    assert not (tmp_path / "states").exists()
+
+
+def test_a_launch_that_trains_all_again_takes_nothing_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = after_short(tmp_path).model_copy(update={"takes_shorter": False})
+    assert trained_epochs(job, monkeypatch) == [1, 2, 3, 4]
+
+
+def test_it_is_filed_under_the_data_that_it_was_trained_on(tmp_path: Path) -> None:
+    job = job_in(tmp_path, SHORT)
+    spec = job.spec.model_copy(update={"data_fingerprint": DIGITS})
+    run_trial(job.model_copy(update={"spec": spec}), lambda _: None)
+    (kept,) = (tmp_path / "states").iterdir()
+    config = TrainingConfig.model_validate(spec.config)
+    assert kept.name == trial_keys(of_length(config, 1), DIGITS)(0)
+    assert kept.name != trial_keys(of_length(config, 1), "other data")(0)
+
+
+def test_a_fault_in_keeping_costs_nothing_but_the_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "states").write_text("no folder")
+    job = after_short(tmp_path)
+    assert final_of(folder_of(job_in(tmp_path, SHORT))).test_error is not None
+    assert trained_epochs(job, monkeypatch) == [1, 2, 3, 4]
+
+
+def test_nothing_is_kept_on_a_disk_that_is_nearly_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "free_bytes", lambda _: trial.RESERVE_BYTES)
+    run_trial(job_in(tmp_path, SHORT), lambda _: None)
+    assert not (tmp_path / "states").exists()
+
+
+def test_where_all_is_taken_over_no_peak_of_memory_is_told(tmp_path: Path) -> None:
+    rule = {"kind": "target_metric", "at_or_below": 1.0}
+    for num_epochs in (SHORT, LONG):
+        job = job_in(tmp_path, num_epochs, stopping=rule | {"max_epochs": num_epochs})
+        run_trial(job, lambda _: None)
+    assert final_of(folder_of(job)).peak_memory_bytes is None
+    assert len([*(tmp_path / "states").glob("*/*")]) == 1
 
 
 @pytest.mark.parametrize("spoil", [change_kept, move_elsewhere])
