@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from capsmodel.metrics import VALIDATION_ERROR
 from sweeps.aggregation.results.search_results import ProposalResult, SearchResults
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -80,10 +81,30 @@ def sample_of(
         cells = _cells(manifest, reaching, records)
         trials = [records[cell.trial_key] for of_proposal in cells.values() for cell in of_proposal]
         curves = find_histories(trials, results.objective.metric.name)
+        if any(arm.config.get("weights") == "best" for arm in manifest.arms):
+            errors = find_histories(trials, VALIDATION_ERROR.name)
+            curves = {key: best_so_far(curve, errors[key]) for key, curve in curves.items()}
         values = _values_at(epoch, cells, records, curves)
     diverged = {result.number for result in candidates if result.state == "diverged"}
     diverged |= {number for number, value in values.items() if not math.isfinite(value)}
     return _as_proposed(_with_worst(Sample(values, epoch, frozenset(diverged)), results), results)
+
+
+def best_so_far(curve: Mapping[int, float], errors: Mapping[int, float]) -> dict[int, float]:
+    """Return a curve of which each epoch has the value of the best one until then.
+
+    Args:
+        curve: Epoch -> value.
+        errors: Epoch -> validation error, the lowest of which is the best, the earliest of equals.
+    """
+    best: dict[int, float] = {}
+    lowest = math.inf
+    value = math.nan
+    for epoch in sorted(curve):
+        if (error := errors.get(epoch, math.inf)) < lowest:
+            lowest, value = error, curve[epoch]
+        best[epoch] = value if math.isfinite(curve[epoch]) else curve[epoch]
+    return best
 
 
 def _values_at(

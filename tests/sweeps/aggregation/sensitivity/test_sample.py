@@ -7,7 +7,7 @@ import pytest
 from sweeps.aggregation.report.input_recorder import InputRecorder
 from sweeps.aggregation.results.search_results import search_results
 from sweeps.aggregation.results.sweep_results import Results
-from sweeps.aggregation.sensitivity.sample import FEWEST_TRIALS, sample_of
+from sweeps.aggregation.sensitivity.sample import FEWEST_TRIALS, best_so_far, sample_of
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_search import broken, ended, floats, search_of
 from tests.sweeps.aggregation.known_sweep import by_key, with_metrics
@@ -141,3 +141,11 @@ def test_where_others_took_a_stopped_trial_changes_neither_sample_nor_digest():
 
     assert sample_and_digest({}) == sample_and_digest({3: 0.7, 5: 0.01})
     assert sample_and_digest({})[0].values == {0: 0.5, 1: 0.75}
+
+
+def test_a_search_that_keeps_best_weights_is_compared_by_the_best_epochs_so_far() -> None:
+    losses, errors = {1: 0.7, 2: 0.4, 3: 0.5}, {1: 0.3, 2: 0.2, 3: 0.2}
+    assert best_so_far(losses, errors) == {1: 0.7, 2: 0.4, 3: 0.4}
+    assert best_so_far(errors, errors) == {1: 0.3, 2: 0.2, 3: 0.2}
+    assert best_so_far({1: 0.5, 2: math.nan}, {1: 0.5, 2: 0.1})[1] == 0.5
+    assert math.isnan(best_so_far({1: 0.5, 2: math.nan}, {1: 0.5, 2: 0.1})[2])
