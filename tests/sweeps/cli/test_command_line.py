@@ -28,6 +28,7 @@ COMMANDS = (
     "check",
     "run",
     "stop",
+    "limit",
     "submit",
     "cluster",
     "status",
