@@ -482,9 +482,10 @@ def _shorter(survey: "Survey") -> Iterator[str]:
 
     going_on = Counter(cell.epochs for cell in survey.cells if cell.state is CellState.SHORTER)
     for num_epochs, number in sorted(going_on.items()):
-        go = "goes" if number == 1 else "go"
         epochs = f"{num_epochs} epoch{'s' * (num_epochs > 1)}"
-        yield f"{number} {go} on from {epochs} of a shorter training, on a machine of its kind."
+        several = f"{number} go on from {epochs} of shorter trainings"
+        single = f"{number} goes on from {epochs} of a shorter training"
+        yield f"{single if number == 1 else several}, on the same kind of machine."
     new = (cell.reason for cell in survey.cells if cell.state is CellState.NEW)
     for reason, number in Counter(filter(None, new)).items():
         yield f"{number} cannot go on from a shorter training, as {plain(reason)}."

@@ -49,7 +49,7 @@ def test_a_cell_whose_shorter_training_was_kept_has_its_epochs(launches: Launche
         CellState.NEW
     }
     assert [*_shorter(survey)] == [
-        "1 goes on from 3 epochs of a shorter training, on a machine of its kind."
+        "1 goes on from 3 epochs of a shorter training, on the same kind of machine."
     ]
 
 
