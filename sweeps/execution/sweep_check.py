@@ -55,6 +55,7 @@ from sweeps.execution.culprit import culprit
 from sweeps.execution.epoch_speed import seconds_per_epoch
 from sweeps.execution.plan.changes import Changes
 from sweeps.execution.plan.definition import Launchable, changed_sweep
+from sweeps.execution.survey.checked_speeds import checked_timings
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import image_counts_text, listed
 
@@ -240,11 +241,13 @@ def _results(sweep: Sweep, *, times: bool) -> Iterator[Trying | Tried | Timed | 
 
 
 def _timed(networks: Sequence[tuple[TrainingConfig, DataSplits]]) -> Iterator[Timed]:
-    """Time an epoch of one network after the other, until half a second is over."""
+    """Time an epoch of each network that was not timed before, until half a second is over."""
     started = time.perf_counter()
     for config, splits in networks:
         if _since(started) > _MOST_TIMING_SECONDS:
             return
+        if checked_timings({"": config}):
+            continue
         seconds = math.nan
         with suppress(CheckFailed), _errors(""):  # own code may not take a batch of this size
             seconds = seconds_per_epoch(config, splits)
