@@ -350,10 +350,10 @@ def _num_machines(
 
 
 def _answer(printed: str) -> dict[str, Any] | None:
-    """Return the JSON object at the end of what a command has printed."""
+    """Return the JSON object in what a command, and libraries around it, have printed."""
     start = printed.find("{\n") if not printed.startswith("{") else 0
     try:
-        return json.loads(printed[start:])
+        return json.JSONDecoder().raw_decode(printed, max(start, 0))[0]
     except ValueError:
         return None
 

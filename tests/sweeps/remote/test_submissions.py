@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sweeps.remote import submit
 from sweeps.remote.submissions import Submission, submission_of, submissions
 from sweeps.remote.submit import sendable
 
@@ -92,3 +93,11 @@ def test_files_that_a_sweep_names_are_said_not_to_be_sent(tmp_path: Path) -> Non
     )
     file.write_text("WEIGHTS = 'body.pt'\n")
     assert sendable(str(file)).note == sendable("quickstart").note == ""
+
+
+@pytest.mark.parametrize(
+    "printed", ['{\n "a": 1\n}\n', '(pid=1) a note\n{\n "a": 1\n}\nnanobind: leaked 2 types!\n']
+)
+def test_an_answer_is_read_whatever_libraries_print_around_it(printed: str) -> None:
+    assert submit._answer(printed) == {"a": 1}
+    assert submit._answer("nanobind: leaked 2 types!\n") is None
