@@ -134,7 +134,7 @@ class TrainingConfig(Settings):
     def _check_patience(self) -> "TrainingConfig":
         rule = self.stopping
         is_of_loss = isinstance(rule, Patience) and rule.metric == "validation_loss"
-        if is_of_loss and self.loss.moves:
+        if is_of_loss and self.loss.follows_progress:
             raise ValueError(
                 f"The stopping rule 'patience' cannot wait for a lower validation loss, as that of "
                 f"'{self.loss.kind}' follows a schedule, by which it moves on its own: set "

@@ -53,10 +53,10 @@ class Loss(Part, ABC):
         """
 
     @property
-    def moves(self) -> bool:
+    def follows_progress(self) -> bool:
         """Whether it may differ from one moment of a training to another for the same outputs.
 
-        A loss of the user's may, as it is told the progress, unless it says otherwise.
+        A loss of the user's may, as it is given the progress, unless it says otherwise.
         """
         schedule = getattr(self, "schedule", None)
         stays = schedule is None or type(schedule).at is ConstantSchedule.at

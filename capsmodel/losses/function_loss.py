@@ -44,7 +44,7 @@ class FunctionLoss(Loss, ABC):
         def __init__(self, **settings: Any) -> None: ...
 
     @property
-    def moves(self) -> bool:
+    def follows_progress(self) -> bool:
         """Whether the function asks for the progress."""
         return "progress" in inspect.signature(self.function).parameters
 

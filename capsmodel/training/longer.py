@@ -5,7 +5,7 @@ from capsmodel.optimisers import Moment
 from capsmodel.settings.parts import is_built_in
 from capsmodel.training.learning_rates import own_rates
 
-_SOME = 100
+_NUM_SAMPLED = 100
 
 
 def of_length(config: TrainingConfig, num_epochs: int) -> TrainingConfig:
@@ -35,7 +35,7 @@ def what_follows_length(config: TrainingConfig, shorter: int, steps_per_epoch: i
         return (
             f"the stopping rule '{config.stopping.kind}' may decide otherwise in a longer training"
         )
-    if config.loss.moves:
+    if config.loss.follows_progress:
         return f"the loss '{config.loss.kind}' follows the share of the training that is done"
     if not _has_same_rates(config, shorter, steps_per_epoch):
         return "the learning rate follows the length of the training"
@@ -49,7 +49,7 @@ def _has_same_rates(config: TrainingConfig, shorter: int, steps_per_epoch: int) 
     """
     longer, rate_at = config.stopping.num_epochs, config.optimiser.learning_rate_at
     num_steps = steps_per_epoch * min(shorter, longer)
-    stride = 1 if own_rates(config) else max(1, num_steps // _SOME)
+    stride = 1 if own_rates(config) else max(1, num_steps // _NUM_SAMPLED)
     return all(
         rate_at(Moment(step, steps_per_epoch, shorter))
         == rate_at(Moment(step, steps_per_epoch, longer))

@@ -64,8 +64,8 @@ class KnownTrial:
 
         That is another one where a trial keeps the weights of its best epoch.
         """
-        told = self.epochs.get(epoch)
-        return self.epochs.get(told.get("best_epoch") or epoch) if told else None
+        metrics = self.epochs.get(epoch)
+        return self.epochs.get(metrics.get("best_epoch") or epoch) if metrics else None
 
     def go_on(self) -> None:
         """Reopen a trial that was stopped."""

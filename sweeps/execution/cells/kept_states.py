@@ -1,4 +1,4 @@
-"""What is kept of finished trainings so that longer ones go on from there.
+"""The states of finished trainings, from which longer trainings go on.
 
 A state is the whole of a training after its last epoch, as its checkpoint holds it. It lies outside
 of the cell's folder, below a key that trainings of all lengths share, where a longer one finds it:
@@ -56,7 +56,7 @@ class KeptState(NamedTuple):
 
 
 class KeptStates:
-    """The states of the trainings of all lengths that share their other settings and their seed.
+    """The states of trainings that differ in their length alone.
 
     Args:
         states: The folder of all states.
@@ -75,7 +75,7 @@ class KeptStates:
     def keep(
         self, content: bytes, spec: TrialSpec, *, num_epochs: int, steps_per_epoch: int
     ) -> None:
-        """Keep the state of a training; only that there is one if no longer one can go on from it.
+        """Keep the state of a training; an empty file where no longer training can go on from it.
 
         Args:
             content: Of its checkpoint.

@@ -130,7 +130,7 @@ def _as_leftovers(kind: Kind, cell: CellFolder, paths: Iterable[Path]) -> Genera
 
 
 def _states(storage: Storage) -> Generator[Leftover]:
-    """Yield what was kept so that longer trainings go on from it."""
+    """Yield the states from which longer trainings may go on."""
     for path, status in _files_below(storage.states):
         yield Leftover(Kind.STATE, path, status.st_size, status.st_mtime)
 
@@ -201,7 +201,7 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def _kept_note(states: Sequence[Leftover]) -> tuple[str, ...]:
-    """Return how large what is kept for longer trainings is, and how to free it."""
+    """Return the size of the states that are kept for longer trainings, and how to free it."""
     if not states:
         return ()
     size = size_text(sum(state.num_bytes for state in states))

@@ -28,7 +28,7 @@ def with_shorter(
         cells: Those of the sweep.
         definition: Has their settings.
         options: Of the launch; one that trains all again takes nothing over.
-        storage: Holds what was kept.
+        storage: Has the states that were kept.
     """
     if options.retrain or not storage.states.is_dir():
         return tuple(cells)
@@ -44,7 +44,7 @@ def with_shorter(
 
 
 def remove_states(definition: SweepDefinition, manifest: Manifest, storage: Storage) -> None:
-    """Remove what was kept of the trainings of a manifest, and of theirs of other lengths."""
+    """Remove the kept states of a manifest's trainings, and those of other lengths."""
     if storage.states.is_dir():
         states_of = _states_in(storage, definition, manifest)
         for cell in manifest.cells:

@@ -100,9 +100,9 @@ class Creeping(ConstantMargins):
         return Margins(setting.positive * (1 - 0.1 * when), *setting[1:])
 
 
-def test_a_schedule_of_ones_own_moves_whatever_it_derives_from() -> None:
-    assert MarginLoss(schedule=Creeping()).moves
-    assert not MarginLoss(schedule=ConstantMargins()).moves
+def test_a_schedule_of_ones_own_may_follow_the_progress_whatever_it_derives_from() -> None:
+    assert MarginLoss(schedule=Creeping()).follows_progress
+    assert not MarginLoss(schedule=ConstantMargins()).follows_progress
 
 
 def test_the_best_weights_are_not_tested_where_a_target_ends_the_training() -> None:
