@@ -6,15 +6,12 @@ from typing import Any
 import pytest
 
 from capsmodel import TrainingConfig
-from capsmodel.data import Digits
 from capsmodel.losses.margin import LinearMargins
 from capsmodel.optimisers import OPTIMISERS
 from capsmodel.optimisers.rate_schedule import LEARNING_RATE_SCHEDULES, CosineRate
-from capsmodel.training.longer import of_length
 from capsmodel.training.training import Training
-from search_spaces.data_fingerprint import data_fingerprint
-from search_spaces.trial_key import trial_keys
 from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.cells.kept_states import KeptStates
 from sweeps.execution.worker import trial
 from sweeps.execution.worker.trial import TrialJob, run_trial
 from tests.sweeps.execution.worker.trials import (
@@ -29,7 +26,6 @@ from tests.sweeps.execution.worker.trials import (
 )
 
 SHORT, LONG = 2, 4
-DIGITS = data_fingerprint(Digits())
 ALLOWED = [schedule for schedule in LEARNING_RATE_SCHEDULES if schedule is not CosineRate]
 
 
@@ -196,14 +192,13 @@ def test_a_launch_that_trains_all_again_takes_nothing_over(
     assert trained_epochs(job, monkeypatch) == [1, 2, 3, 4]
 
 
-def test_it_is_filed_under_the_data_that_it_was_trained_on(tmp_path: Path) -> None:
+def test_it_is_found_by_trainings_on_the_data_that_it_was_trained_on_alone(tmp_path: Path) -> None:
     job = job_in(tmp_path, SHORT)
-    spec = job.spec.model_copy(update={"data_fingerprint": DIGITS})
-    run_trial(job.model_copy(update={"spec": spec}), lambda _: None)
-    (kept,) = (tmp_path / "states").iterdir()
-    config = TrainingConfig.model_validate(spec.config)
-    assert kept.name == trial_keys(of_length(config, 1), DIGITS)(0)
-    assert kept.name != trial_keys(of_length(config, 1), "other data")(0)
+    config = TrainingConfig.model_validate(job.spec.config)
+    then, now = (KeptStates(tmp_path / "states", config, 0, data) for data in ("then", "now"))
+    then.keep(b"all of it", job.spec, num_epochs=SHORT, steps_per_epoch=2)
+    assert [state.num_epochs for state in then.all()] == [SHORT]
+    assert not now.all()
 
 
 def test_a_fault_in_keeping_costs_nothing_but_the_state(
