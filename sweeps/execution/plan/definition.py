@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
 
 from capsmodel.config import TrainingConfig, num_multiply_adds, num_parameters
 from capsmodel.data import DataFacts, DataSet
@@ -558,8 +559,7 @@ def _departures(
     declared: Sweep, sweep: Sweep, settings: Mapping[str, Any]
 ) -> dict[str, tuple[Any, Any]]:
     """Return the differences from the declared sweep: path -> (declared, launched)."""
-    before, after = declared.base.model_dump(mode="json"), sweep.base.model_dump(mode="json")
-    pairs = {path: (_at(before, path), _at(after, path)) for path in settings}
+    pairs = {path: (_at(declared.base, path), _at(sweep.base, path)) for path in settings}
     launched = stoppings_of_arms(sweep)
     for name, stopping in stoppings_of_arms(declared).items():
         pairs[f"of {name} stopping.{stopping.length_setting}"] = (
@@ -572,11 +572,15 @@ def _departures(
     return {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
 
 
-def _at(config: Any, path: str) -> Any:
-    """Return the value at a path, None if the config has no such path."""
+def _at(config: TrainingConfig, path: str) -> Any:
+    """Return the value at a path as JSON, None if the config has no such path.
+
+    The settings themselves are asked, as their JSON leaves out some that have their defaults.
+    """
+    value: Any = config
     for name in path.split("."):
-        config = config.get(name) if isinstance(config, dict) else None
-    return config
+        value = getattr(value, name, None)
+    return to_jsonable_python(value)
 
 
 def _definition(

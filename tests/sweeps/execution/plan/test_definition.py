@@ -152,6 +152,15 @@ def test_what_epochs_change_of_an_arm_is_a_departure() -> None:
     }
 
 
+def test_a_setting_that_is_stored_only_where_it_is_no_default_departs_from_its_default() -> None:
+    changes = Changes(settings={"weights": "best", "frozen": ["primary"], "data.split_seed": 4})
+    assert define(sweep(), changes, ()).manifest.departures == {
+        "weights": ("last", "best"),
+        "frozen": ([], ["primary"]),
+        "data.split_seed": (0, 4),
+    }
+
+
 def test_an_arm_that_varies_its_epochs_keeps_them_to_itself() -> None:
     assert "varied by the sweep itself" in refusal(
         sweep({"base": {}, "long": {"stopping.epochs": 30}}), epochs=2
