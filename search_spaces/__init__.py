@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from search_spaces.plans.search import Confirm as Confirm
     from search_spaces.plans.search import Search as Search
     from search_spaces.plans.tuned_arms import TunedArms as TunedArms
+    from search_spaces.plans.until_decided import UntilDecided as UntilDecided
     from search_spaces.space.dimensions import Dimension as Dimension
     from search_spaces.space.limits import Limit as Limit
     from search_spaces.space.space import Space as Space
@@ -91,6 +92,7 @@ _HOMES = {
     "Space": "search_spaces.space.space",
     "Sweep": "search_spaces.sweep",
     "TunedArms": "search_spaces.plans.tuned_arms",
+    "UntilDecided": "search_spaces.plans.until_decided",
 }
 _RENAMED = {"OwnTable": "CustomTable"}
 

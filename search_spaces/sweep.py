@@ -28,11 +28,14 @@ from search_spaces.plans.path import Path
 from search_spaces.plans.path_changes import named_changes
 from search_spaces.plans.scheduler import Scheduler
 from search_spaces.plans.selection import CHOOSING_SEEDS
+from search_spaces.plans.until_decided import SeedsOrLooks, UntilDecided
 from search_spaces.sweep_checks import (
     changed_base,
     check_arms_with_splits,
     check_curves,
     check_evaluations,
+    check_looks,
+    check_margins,
     check_parts,
     check_plan_with_splits,
     check_splits,
@@ -51,7 +54,7 @@ class Sweep(Settings):
         description: Its purpose, in a sentence or two; without one, a file's docstring gives it.
         base: The training config that the arms change.
         plan: Which arms it has: a design, a search, or a user's plan.
-        seeds: Seeds of every arm of a design; a search holds its seeds itself.
+        seeds: Seeds of every arm of a design, or `UntilDecided`; a search holds its seeds itself.
         parts: Classes of the custom parts that the arms and evaluations use.
         tables: Its tables and figures; without any, the default tables of its plan.
         evaluations: Evaluations of every finished trial's network, after its training.
@@ -67,7 +70,7 @@ class Sweep(Settings):
     description: Annotated[str, StringConstraints(max_length=LONGEST_DESCRIPTION)] = ""
     base: TrainingConfig
     plan: SerializeAsAny[Plan]
-    seeds: tuple[Seed, ...] = ()
+    seeds: Annotated[tuple[Seed, ...] | UntilDecided, SeedsOrLooks()] = ()
     parts: tuple[type[Part], ...] = ()
     tables: tuple[Table, ...] = ()
     evaluations: tuple[Annotated[Evaluation, OneOf(EVALUATIONS)], ...] = ()
@@ -141,8 +144,8 @@ class Sweep(Settings):
 
     @field_validator("seeds")
     @classmethod
-    def _each_seed_once(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        return each_seed_once(seeds)
+    def _each_seed_once(cls, seeds: tuple[int, ...] | UntilDecided) -> object:
+        return seeds if isinstance(seeds, UntilDecided) else each_seed_once(seeds)
 
     @field_validator("parts")
     @classmethod
@@ -158,7 +161,10 @@ class Sweep(Settings):
 
     @model_validator(mode="after")
     def _seeds_are_given_once(self) -> Self:
-        self.plan.seeds_given(self.seeds)
+        if looks := self.until_decided:
+            check_looks(self, self.plan, self.tables)
+            check_margins(looks.margin_points, self.margin_points)
+        self.plan.seeds_given(self._declared_seeds)
         return self
 
     @model_validator(mode="after")
@@ -186,8 +192,23 @@ class Sweep(Settings):
 
     @property
     def arm_seeds(self) -> tuple[int, ...]:
-        """The seeds of every arm: those listed, or those of the plan."""
-        return self.plan.seeds_given(self.seeds)
+        """The seeds of every arm: those listed, or those of the plan; with looks, those at most."""
+        return self.plan.seeds_given(self._declared_seeds)
+
+    @property
+    def _declared_seeds(self) -> tuple[int, ...]:
+        return tuple(range(seeds.most)) if isinstance(seeds := self.seeds, UntilDecided) else seeds
+
+    @property
+    def until_decided(self) -> UntilDecided | None:
+        """Its plan of looks; None where every arm is trained with every seed."""
+        return self.seeds if isinstance(self.seeds, UntilDecided) else None
+
+    @property
+    def margin(self) -> float | None:
+        """The margin of equivalence in percentage points, wherever it is declared."""
+        looks = self.until_decided
+        return looks.margin_points if looks and looks.margin_points else self.margin_points
 
     @property
     def splits(self) -> dict[int, int]:

@@ -22,13 +22,14 @@ from search_spaces.plans.base import (
     Varied,
     check_declared_part,
 )
+from search_spaces.plans.until_decided import UntilDecided
 from search_spaces.tables import Curve, Table, custom_table_classes
 
 SPLIT_SEED = "data.split_seed"
 
 _FEWEST_SPLITS = 2
 
-_OF_ONE_SPLIT = ("effects", "grid", "published")
+_OF_ONE_SPLIT = _OF_EQUAL_SEEDS = ("effects", "grid", "published")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class _Changed:
     base: TrainingConfig
     parts: Parts
     arm_seeds: tuple[int, ...]
+    until_decided: UntilDecided | None = None
 
 
 def check_parts(parts: Parts) -> None:
@@ -211,6 +213,11 @@ def check_plan_with_splits(definition: Definition, plan: Plan, tables: Sequence[
         ValueError: If the plan selects by validation images, a table assumes one split, or the base
             sets a split.
     """
+    if definition.until_decided:
+        raise ValueError(
+            "split_seeds deals a fixed number of seeds to splits, and UntilDecided stops as it "
+            "decides: give one of them."
+        )
     if plan.is_search or not plan.is_complete_at_start(definition):
         raise ValueError(
             f"The plan '{plan.kind}' chooses as it runs, by the validation images of one split: "
@@ -232,6 +239,41 @@ def check_plan_with_splits(definition: Definition, plan: Plan, tables: Sequence[
         raise ValueError(
             f"The base sets {SPLIT_SEED} to {data.split_seed} and the sweep lists split_seeds: "
             f"give one of them."
+        )
+
+
+def check_looks(definition: Definition, plan: Plan, tables: Sequence[Table]) -> None:
+    """Check that plan and tables of a sweep allow a plan of looks.
+
+    Raises:
+        ValueError: If the plan selects, or is the user's own, or a table assumes equal seeds.
+    """
+    is_of_user = not type(plan).__module__.startswith("search_spaces.")
+    if plan.has_own_seeds or type(plan).decide is not Plan.decide or is_of_user:
+        raise ValueError(
+            f"UntilDecided is for the built-in designs, whose arms are known from the start, and "
+            f"the plan '{plan.kind}' is none: list its seeds, and compare what it finds in a "
+            f"design with seeds=UntilDecided(...)."
+        )
+    for table in tables or plan.default_tables():
+        if table.kind in _OF_EQUAL_SEEDS:
+            raise ValueError(
+                f"A table of the kind '{table.kind}' needs every arm on every seed, and "
+                f"UntilDecided gives decided arms no more of them: list the seeds, or declare "
+                f"tables=[AblationTable()]."
+            )
+
+
+def check_margins(in_looks: float | None, of_sweep: float | None) -> None:
+    """Check that the margin of equivalence is declared once.
+
+    Raises:
+        ValueError: If it is declared twice.
+    """
+    if in_looks is not None and of_sweep is not None:
+        raise ValueError(
+            f"margin_points is given twice, {in_looks:g} in UntilDecided and {of_sweep:g} in the "
+            f"sweep: leave one out."
         )
 
 

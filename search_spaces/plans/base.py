@@ -4,9 +4,9 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 from pydantic_core import to_jsonable_python
 
 from capsmodel.config import TrainingConfig
@@ -15,6 +15,8 @@ from capsmodel.settings.parts import Part, Settings, is_built_in
 from search_spaces.plans.decisions import Cell, Decision, Done, Event, Propose, SlotFree, Wait
 from search_spaces.plans.known import Known, known_after
 from search_spaces.plans.plan_end import check_end
+from search_spaces.plans.until_decided import Seed as Seed
+from search_spaces.plans.until_decided import UntilDecided, decide_by_looks
 from search_spaces.space.settings_tree import is_at_or_below
 from search_spaces.tables import AblationTable, Table
 
@@ -44,8 +46,6 @@ RENAMED = {
 """Former names of a plan's methods, which a class must not define: nobody would call them."""
 
 Parts = tuple[type[Part], ...]
-
-Seed = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
 
 _OF_A_SEARCH = {"sensitivity", "confirmation", "front"}
 
@@ -88,6 +88,11 @@ class Definition(Protocol):
     @property
     def arm_seeds(self) -> tuple[int, ...]:
         """The seeds; every arm is trained once with each."""
+        ...
+
+    @property
+    def until_decided(self) -> UntilDecided | None:
+        """Its plan of looks; None where every arm is trained with every seed."""
         ...
 
 
@@ -184,6 +189,11 @@ class Plan(Settings):
         """
         if not isinstance(event, SlotFree):
             return ()
+        if looks := definition.until_decided:
+            every = self.next_cells(definition, Known())
+            assert not isinstance(every, Wait | Done)
+            baseline = self.baseline_name(definition)
+            return decide_by_looks(every, baseline, looks.seeds_at_looks, journal)
         answer = self.next_cells(definition, journal)
         return (answer,) if isinstance(answer, Wait | Done) else (Propose(tuple(answer)),)
 

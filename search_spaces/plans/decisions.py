@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from capsmodel.settings.plain import plain
+from search_spaces.looks import Look, Looked
 
 CellOutcome = Literal["finished", "diverged", "failed", "pruned"]
 """How a trial ended, as its record says."""
@@ -208,6 +209,8 @@ Decision = (
     | Select
     | Unselect
     | LogCut
+    | Look
+    | Looked
     | Wait
     | Done
 )

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from search_spaces.looks import Looked
 from search_spaces.plans.decisions import (
     Cell,
     CellEnded,
@@ -99,6 +100,7 @@ class Known:
         is_over: Whether the plan has returned `DONE`.
         stops: Trial key -> the decision that stopped the trial.
         num_epochs: As it was given.
+        looked: The looks so far.
     """
 
     def __init__(
@@ -110,6 +112,7 @@ class Known:
         self.chosen: Select | None = None
         self.is_over = False
         self.stops: dict[str, Stop] = {}
+        self.looked: list[Looked] = []
         self.num_epochs = {} if num_epochs is None else num_epochs
         self._keys = {} if keys is None else keys
         self._trials: dict[str, KnownTrial] = {}
@@ -123,6 +126,8 @@ class Known:
                 self.chosen = entry
             case Done():
                 self.is_over = True
+            case Looked():
+                self.looked.append(entry)
             case EpochTold() | CellEnded() | Stop() | Pause() | Continue():
                 self.by_key(entry.trial_key).take(entry)
                 if isinstance(entry, Stop):
@@ -158,8 +163,8 @@ class Known:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Known) and (
-            (self.cells, self.chosen, self.is_over, self._trials)
-            == (other.cells, other.chosen, other.is_over, other._trials)
+            (self.cells, self.chosen, self.is_over, self.looked, self._trials)
+            == (other.cells, other.chosen, other.is_over, other.looked, other._trials)
         )
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]

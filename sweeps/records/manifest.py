@@ -228,7 +228,8 @@ class Manifest(_Frozen):
     def is_growing(self) -> bool:
         """Whether cells may follow: proposals to make, arms to confirm, a plan that is not over."""
         if self.search is None:
-            return self.plan is not None and not self.plan.is_over
+            compared = [arm.name for arm in self.arms if arm.name != self.baseline]
+            return self.plan is not None and not self.plan.ends_with(compared)
         again = self.search.confirmation
         is_unconfirmed = again is not None and again.arms is None
         return len(self.search.proposals) < self.search.num_asked or is_unconfirmed

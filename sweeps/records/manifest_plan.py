@@ -1,5 +1,6 @@
 """How a sweep's manifest says what its plan varies, and what it has proposed or chosen so far."""
 
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 from pydantic import (
@@ -12,6 +13,7 @@ from pydantic import (
 )
 
 from capsmodel.settings.parts import later
+from search_spaces.looks import Looked, next_looks
 from sweeps.records.bounds import MOST_ARMS, Bounded, Count, Finite, Json, Whole
 from sweeps.records.bounds import Plain as Plain
 from sweeps.records.trial_record import Text
@@ -276,6 +278,9 @@ class ManifestPlan(_Frozen):
         tuned: Arm that is compared -> arms of which one is chosen to be it; empty where none are.
         adds_up: Whether each arm that it has chosen has one change more than that before it.
         num_cells: How many there will be in the end, at most; 0 where that is not known.
+        seeds_at_looks: Numbers of seeds at which verdicts are taken, and decided arms get no more;
+            empty where all arms have all seeds.
+        looked: The looks so far.
     """
 
     kind: Text
@@ -288,6 +293,18 @@ class ManifestPlan(_Frozen):
     tuned: Annotated[dict[Line, tuple[Line, ...]], Field(max_length=MOST_ARMS)] = later({})
     adds_up: bool = later(False)
     num_cells: Count = later(0)
+    seeds_at_looks: Annotated[tuple[Count, ...], Field(max_length=1000)] = later(())
+    looked: Annotated[tuple[Looked, ...], Field(max_length=MOST_ARMS)] = later(())
+
+    def ends_with(self, arms: Collection[str]) -> bool:
+        """Return whether no cells follow those that are there.
+
+        Args:
+            arms: All but the baseline.
+        """
+        if self.seeds_at_looks:
+            return not next_looks(arms, self.seeds_at_looks, self.looked)
+        return self.is_over
 
 
 class ManifestDesign(_Frozen):

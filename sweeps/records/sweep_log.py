@@ -25,6 +25,7 @@ from pydantic import (
 )
 
 from capsmodel.settings.parts import later
+from search_spaces.looks import Looked
 from search_spaces.plans.decisions import (
     Continue,
     Decision,
@@ -62,6 +63,7 @@ _KINDS: dict[type[Decision], str] = {
     Select: "select",
     Unselect: "unselect",
     LogCut: "log_cut",
+    Looked: "looked",
     Done: "done",
 }
 _ADAPTERS = {kind: TypeAdapter[Any](decision) for decision, kind in _KINDS.items()}
@@ -134,10 +136,10 @@ class Decided(_Entry):
                 return self.kind, self.decision.trial_key, self.decision.epoch
             case EndSearch():
                 return self.kind, self.decision.until, self.decision.num_proposals
-            case LogCut():
-                return self.kind, self.decision.num_proposals
-            case Select():
+            case LogCut() | Select():
                 return self.kind, self.decision
+            case Looked():
+                return self.kind, self.decision.num_seeds, *sorted(self.decision.verdicts)
             case _:
                 return self.kind
 
@@ -364,6 +366,7 @@ class ManifestFold:
             Select: self._select,
             Unselect: self._unselect,
             LogCut: self._log_cut,
+            Looked: self._looked,
             Done: self._done,
         }
 
@@ -382,7 +385,7 @@ class ManifestFold:
         """How many cells there will be in the end, at most, as far as it is known."""
         confirmation = self._confirmation
         if self._search is None:
-            is_growing = self._plan is not None and not self._plan.is_over
+            is_growing = self._plan is not None and not self._plan.ends_with(self._compared)
             most = self._plan.num_cells if self._plan and is_growing else 0
             return max(len(self.cells), most)
         num_asked = len(self._proposals) if self.ended else self._search.num_trials
@@ -393,6 +396,10 @@ class ManifestFold:
         num_points, num_seeds = num_asked + bool(self._search.base), len(self._seeds)
         confirmed = confirmation.num_cells(num_points, num_seeds) if confirmation else 0
         return max(len(self.cells), num_points * num_seeds + confirmed)
+
+    @property
+    def _compared(self) -> list[str]:
+        return [name for name in self.arms if name != self._declared.baseline]
 
     def cells_of(self, trial_key: str) -> list[ManifestCell]:
         """Return the cells that a trial fills."""
@@ -523,6 +530,12 @@ class ManifestFold:
         del entry
         if self._plan:
             self._plan = self._plan.model_copy(update={"is_over": True})
+        return True
+
+    def _looked(self, entry: Decided) -> bool:
+        if self._plan:
+            looked = (*self._plan.looked, entry.decision)
+            self._plan = self._plan.model_copy(update={"looked": looked})
         return True
 
     def _select(self, entry: Decided) -> bool:

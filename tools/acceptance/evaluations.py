@@ -18,7 +18,7 @@ from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from tools.acceptance.counting import Job, count_and_print
 from tools.acceptance.curve_networks import CurveNetworks
 from tools.acceptance.figures import Figure, counted
-from tools.acceptance.judged_tables import JudgedTables, holm_rows, joined, judged_tables
+from tools.acceptance.judged_tables import JudgedTables, joined, judged_tables
 from tools.acceptance.logit_networks import HEAVY, PAIRED, SKEWED
 from tools.acceptance.networks import BOTH_MATTER, HEAVY_TAILS, VIEWS, Generator
 

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from sweeps.aggregation.statistics.arm_spread import ArmSpread, reaches
 from sweeps.aggregation.statistics.equivalence import beyond_margin
-from sweeps.aggregation.statistics.families import SIGNIFICANCE
+from sweeps.aggregation.statistics.families import SIGNIFICANCE, holm_rows
 from sweeps.aggregation.statistics.power import FEWEST_ERRORS, Requirement
 from sweeps.aggregation.statistics.shared_seeds import own_variances, share_seeds
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay, two_way
@@ -154,17 +154,6 @@ def minus_first(
     wrong: Bool[np.ndarray, "draws arms seeds images"],
 ) -> Float[np.ndarray, "draws others seeds images"]:
     return wrong[:, 1:].astype(float) - wrong[:, :1]
-
-
-def holm_rows(p_values: Float[np.ndarray, "draws arms"]) -> Float[np.ndarray, "draws arms"]:
-    """Return the result of `holm` for each row."""
-    order = np.argsort(p_values, axis=-1, kind="stable")
-    steps = np.arange(p_values.shape[-1], 0, -1)
-    stepped = np.take_along_axis(p_values, order, axis=-1) * steps
-    adjusted = np.minimum(np.maximum.accumulate(stepped, axis=-1), 1.0)
-    unsorted = np.empty_like(adjusted)
-    np.put_along_axis(unsorted, order, adjusted, axis=-1)
-    return unsorted
 
 
 def log_e_rows(by_seed: Float[np.ndarray, "draws arms seeds"]) -> Float[np.ndarray, "draws arms"]:

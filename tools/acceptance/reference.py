@@ -17,7 +17,7 @@ from jaxtyping import Bool, Int
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from tools.acceptance import networks
 from tools.acceptance.figures import Figure, counted
-from tools.acceptance.judged_tables import JudgedTables, holm_rows, judged_tables
+from tools.acceptance.judged_tables import JudgedTables, judged_tables
 from tools.acceptance.networks import Generator
 from tools.acceptance.null_search import BEST, FRESH, PROPOSALS
 

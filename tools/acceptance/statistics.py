@@ -16,6 +16,7 @@ from tools.acceptance import (
     best_arms,
     best_epochs,
     criteria,
+    looks,
     lost_trials,
     planned_seeds,
     unlike_arms,
@@ -197,6 +198,7 @@ PARTS: dict[str, Callable[[int], Iterator[Job]]] = {
     "planning": planning,
     "unlike": unlike,
     "best-weights": best_weights,
+    "looks": looks.jobs,
 }
 
 

@@ -15,13 +15,9 @@ from sweeps.aggregation.statistics.added_seeds import log_e_value
 from sweeps.aggregation.statistics.arm_spread import ArmSpread, reaches
 from sweeps.aggregation.statistics.equivalence import beyond_margin
 from sweeps.aggregation.statistics.exact_tests import Proportion, more_often_p, share
-from sweeps.aggregation.statistics.families import (
-    SIGNIFICANCE,
-    Verdict,
-    holm,
-    simultaneous_confidence,
-)
+from sweeps.aggregation.statistics.families import SIGNIFICANCE, Verdict, holm_rows
 from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.aggregation.statistics.looks import ONLY_LOOK, LookLevel
 from sweeps.aggregation.statistics.power import (
     FEWEST_ERRORS,
     Requirement,
@@ -76,8 +72,11 @@ class Comparison:
         adjusted_equivalent_p: Adjusted for all comparisons of the table.
         num_together: Number of comparisons in the table.
         log_e: Logarithm of evidence that looking does not inflate, where seeds were added.
+        look: The level of its verdict, where it is one of several looks.
         slack: How far the arm and the baseline may lie above their best, as tuning was limited.
         verdict: "different" is what stands in bold.
+        is_as_logged: Whether the verdict of a look, which the log holds, still follows from the
+            records.
         errors: Of the arm, by seed.
     """
 
@@ -98,8 +97,10 @@ class Comparison:
     adjusted_equivalent_p: float | None = None
     num_together: int = 1
     log_e: float | None = None
+    look: LookLevel = ONLY_LOOK
     slack: tuple[float, float] = (0.0, 0.0)
     verdict: Verdict = "undecided"
+    is_as_logged: bool = True
     errors: Mapping[int, float] = field(default_factory=dict[int, float])
 
     @property
@@ -126,17 +127,6 @@ class Comparison:
     def is_different(self) -> bool:
         """Whether it stands in bold."""
         return self.verdict == "different"
-
-
-def ablation_comparisons(
-    manifest: Manifest, arms: Sequence[ArmResults], predictions: Mapping[str, Predictions]
-) -> list[Comparison]:
-    """Return how each arm compares with the baseline, by the sweep's own margin and seeds."""
-    margin = None if manifest.margin_points is None else manifest.margin_points / 100
-    slacks = tuning_slacks(manifest, predictions)
-    return comparisons(
-        arms, predictions, margin=margin, planned_seeds=manifest.planned_seeds, slacks=slacks
-    )
 
 
 def comparisons(
@@ -177,6 +167,7 @@ def comparisons_together(
     slacks: Mapping[str, float] = _UNTUNED,
     judges_divergence: bool = True,
     finds_reach: bool = True,
+    look: LookLevel = ONLY_LOOK,
 ) -> list[list[Comparison]]:
     """Return the comparisons of each of several tables, whose verdicts hold for all together.
 
@@ -190,25 +181,26 @@ def comparisons_together(
             often they diverge.
         finds_reach: Whether to find what difference each table would show, which takes most of the
             time.
+        look: The level of these verdicts, where they are one of several looks.
     """
     baselines = [next(arm for arm in table if arm.arm.is_baseline) for table in tables]
     compared = [
         [
             _with_slack(comparison, baseline.arm, slacks)
-            for comparison in _compared_together(table, baseline, judges_divergence)
+            for comparison in _compared_together(table, baseline, judges_divergence, look)
         ]
         for baseline, table in zip(baselines, tables, strict=True)
     ]
-    num_tested = sum(comparison.p_value is not None for table in compared for comparison in table)
-    compared = _adjusted(compared, "p_value", "adjusted_p")
+    p_values = [comparison.p_value for table in compared for comparison in table]
+    num_tested = look.num_equivalent + sum(p_value is not None for p_value in p_values)
+    compared = _adjusted(compared, "p_value", look, look.num_equivalent)
     for place, baseline in enumerate(baselines):
         shown = [
             _with_evidence(comparison, baseline.errors, planned_seeds)
             for comparison in compared[place]
         ]
-        reaches = [math.inf] * len(shown)
-        if finds_reach:
-            reaches = reaches_of(shown, baseline.errors, num_tested)
+        none = [math.inf] * len(shown)
+        reaches = reaches_of(shown, baseline.errors, num_tested) if finds_reach else none
         why = TOO_FEW_ERRORS if _has_few_errors(shown, baseline.errors) else ""
         compared[place] = [
             _with_margin(_with_reason(_in_family(comparison, num_tested, reach), why), margin)
@@ -216,7 +208,7 @@ def comparisons_together(
             else comparison
             for comparison, reach in zip(shown, reaches, strict=True)
         ]
-    compared = _adjusted(compared, "equivalent_p", "adjusted_equivalent_p")
+    compared = _adjusted(compared, "equivalent_p", look, look.num_different)
     return [
         [_judged(comparison, baseline.arm) for comparison in table]
         for baseline, table in zip(baselines, compared, strict=True)
@@ -224,11 +216,16 @@ def comparisons_together(
 
 
 def _adjusted(
-    tables: Sequence[Sequence[Comparison]], name: str, adjusted_name: str
+    tables: Sequence[Sequence[Comparison]],
+    name: str,
+    look: LookLevel,
+    num_settled: int,
 ) -> list[list[Comparison]]:
     """Return comparisons with one of their p values adjusted for all of the tables."""
-    p_values = [getattr(comparison, name) for table in tables for comparison in table]
-    adjusted = iter(holm([p_value for p_value in p_values if p_value is not None]))
+    adjusted_name = f"adjusted_{name.removesuffix('_value')}"
+    every = [getattr(comparison, name) for table in tables for comparison in table]
+    p_values = np.asarray([p_value for p_value in every if p_value is not None], dtype=float)
+    adjusted = iter(holm_rows(p_values, look.share, num_settled).tolist())
     return [
         [
             comparison
@@ -247,10 +244,13 @@ def _against(table: Sequence[MeasuredArm]) -> list[list[MeasuredArm]]:
 
 
 def _compared_together(
-    table: Sequence[MeasuredArm], baseline: MeasuredArm, judges_divergence: bool
+    table: Sequence[MeasuredArm],
+    baseline: MeasuredArm,
+    judges_divergence: bool,
+    look: LookLevel,
 ) -> list[Comparison]:
     """Return the comparisons of one table, without verdicts."""
-    compared = [_compared(group, baseline) for group in _against(table)]
+    compared = [replace(_compared(group, baseline), look=look) for group in _against(table)]
     sharing = [
         place
         for place, comparison in enumerate(compared)
@@ -305,7 +305,7 @@ def _with_p_value(
         p_value = 1.0 if is_reversed else max(p_value, float(comparison.harsh.p_value))
     return replace(
         comparison,
-        difference=comparison.way.interval(comparison.difference.n, 0.95),
+        difference=comparison.way.interval(comparison.difference.n, comparison.look.confidence(1)),
         p_value=p_value,
     )
 
@@ -349,7 +349,9 @@ def _in_family(comparison: Comparison, num: int, reach: float) -> Comparison:
     return replace(
         comparison,
         num_together=num,
-        simultaneous=comparison.way.interval(comparison.difference.n, simultaneous_confidence(num)),
+        simultaneous=comparison.way.interval(
+            comparison.difference.n, comparison.look.confidence(num)
+        ),
         detectable=smallest if math.isfinite(smallest) else None,
         why_no_reach=why,
     )
@@ -397,7 +399,7 @@ def reaches_of(
     has_splits = any(comparison.num_splits > 1 for comparison, _ in known)
     has_added = any(comparison.log_e is not None for comparison, _ in known)
     asked = Requirement(
-        SIGNIFICANCE / num_together / (2 if has_added else 1),
+        known[0][0].look.of_each(num_together) / (2 if has_added else 1),
         evidence_needed(num_together) if has_added else None,
         num_sharing=1 if has_splits else len(known),
     )
@@ -442,7 +444,7 @@ def _judged(comparison: Comparison, baseline: ArmResults) -> Comparison:
     if is_rare and is_shown:
         return replace(comparison, verdict="different")
     alone, together = comparison.equivalent_p, comparison.adjusted_equivalent_p
-    is_within = alone is not None and alone < SIGNIFICANCE / 2
+    is_within = alone is not None and alone < comparison.look.of_each(1) / 2
     holds_for_all = together is not None and together < SIGNIFICANCE
     has_diverged = comparison.arm.count("diverged") or baseline.count("diverged")
     if is_within and holds_for_all and not has_diverged:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -30,11 +31,18 @@ def read_predictions(store: RecordStore, records: Iterable[TrialRecord]) -> dict
     by_key = {record.trial_key: record for record in records}
     predictions: dict[str, Predictions] = {}
     for key, path in store.artifacts(by_key.values(), ARTIFACT_PREDICTIONS).items():
-        try:
-            predictions[key] = _predictions(read_named_file(path, _MOST_BYTES), by_key[key])
-        except (BadInput, ValueError, OSError) as error:
-            _LOG.debug("no predictions of trial %s: %s", key, error)
+        if predicted := predictions_in(path, by_key[key]):
+            predictions[key] = predicted
     return predictions
+
+
+def predictions_in(path: Path, record: TrialRecord) -> Predictions | None:
+    """Return what a file says that a trial predicted; None if it is damaged or of another trial."""
+    try:
+        return _predictions(read_named_file(path, _MOST_BYTES), record)
+    except (BadInput, ValueError, OSError) as error:
+        _LOG.debug("no predictions of trial %s: %s", record.trial_key, error)
+        return None
 
 
 def read_wrong_images(

@@ -27,8 +27,9 @@ from sweeps.aggregation.results.arms import (
     gap_text,
     identical_groups,
 )
-from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons, diverged_p
+from sweeps.aggregation.results.comparisons import Comparison, diverged_p
 from sweeps.aggregation.results.health import num_ill
+from sweeps.aggregation.results.planned_looks import ablation_comparisons
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.results.targets import missed

@@ -36,6 +36,7 @@ from sweeps.execution.launch.evaluating.evaluation_queue import EvaluationQueue,
 from sweeps.execution.launch.evaluating.stage import trials_to_evaluate
 from sweeps.execution.launch.flush_records import queue_evaluations, record_rest, start_recorder
 from sweeps.execution.launch.growing_launch import GrowingLaunch
+from sweeps.execution.launch.look_taker import LookTaker
 from sweeps.execution.launch.opened_records import open_records, settled_records
 from sweeps.execution.launch.progress import Progress
 from sweeps.execution.launch_options import LaunchOptions
@@ -329,7 +330,10 @@ def cells_to_train(
         return ListedCells(jobs.of(definition, empty.cell) for empty in empty_cells(survey.cells))
     facts = TrialFacts(storage.cells, survey.store.record)
     decider = decider_of(definition.sweep, definition.lost)
-    return PlanRunner(growth.growing, decider, log, jobs.of, facts=facts, listener=growth)
+    look = LookTaker(storage.cells, survey.store).take
+    return PlanRunner(
+        growth.growing, decider, log, jobs.of, facts=facts, listener=growth, look=look
+    )
 
 
 def start_engine(

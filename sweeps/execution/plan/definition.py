@@ -48,6 +48,7 @@ from sweeps.records.sweep_log import Decided, Declared
 _ONE_SPLIT: Mapping[int, int] = MappingProxyType({})
 _CHOICES = {"stopping", "stopping.kind"}
 _BLANK_LINES = re.compile(r"\n\s*\n")
+_RULES_OF_LOOKS = 1  # raised when a plan of the same looks would decide differently
 _OF_YAML = (".yaml", ".yml")
 MultiplyAdds = Mapping[str, int | None]
 """Trial key -> the multiply-adds of its network; None where these cannot be counted."""
@@ -206,6 +207,26 @@ def own_plan_fields(sweep: Sweep, source: str | None) -> dict[str, Any]:
             "objectives": plan.objective_names(),
         }
     }
+
+
+def looks_fields(sweep: Sweep) -> dict[str, Any]:
+    """Return the manifest's fields for a plan of looks, none for a sweep without one.
+
+    Arms may be added between looks, so that they are not part of its definition.
+    """
+    if not (looks := sweep.until_decided):
+        return {}
+    arms = {arm.name: arm for arm in sweep.initial_arms()}
+    baseline = arms[sweep.plan.baseline_name(sweep)]
+    decisive = ["until decided", _RULES_OF_LOOKS, looks.seeds_at_looks]
+    decisive += [baseline.name, trial_key(baseline.config, 0)]
+    plan = {
+        "kind": sweep.plan.kind,
+        "definition": hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:20],
+        "num_cells": len(arms) * looks.most,
+        "seeds_at_looks": looks.seeds_at_looks,
+    }
+    return {"plan": plan}
 
 
 def epochs_path(sweep: Sweep, settings: Mapping[str, Any]) -> str:
@@ -539,13 +560,17 @@ def _settings(declared: Sweep, changes: Changes) -> dict[str, Any]:
     return settings | {path: changes.epochs} if is_seen else settings
 
 
-def _seeds(sweep: Sweep, changes: Changes, current: Sequence[int]) -> tuple[int, ...]:
+def _seeds(sweep: Sweep, changes: Changes, current: Sequence[int]) -> tuple[int, ...] | None:
+    """Return the seeds of a launch, None for those that a plan of looks decides."""
     if changes.seeds is not None and not changes.seeds:
         raise ValueError("No seed is given: give a list or ranges, such as 0,1,2 or 0-4.")
     if changes.seeds is not None and changes.add_seeds is not None:
         raise ValueError("--seeds replaces the list of seeds and --add-seeds extends it: give one.")
     if changes.add_seeds is not None:
         sweep.plan.check_more_seeds()
+        _check_no_looks(sweep)
+    if sweep.until_decided and changes.seeds is None:
+        return None
     seeds = tuple(changes.seeds or sweep.arm_seeds)
     if changes.add_seeds is None:
         return seeds
@@ -553,6 +578,15 @@ def _seeds(sweep: Sweep, changes: Changes, current: Sequence[int]) -> tuple[int,
         raise ValueError("No seed to add is given: give a list or ranges, such as 3,4 or 3-9.")
     base = tuple(current) or seeds
     return base + tuple(seed for seed in changes.add_seeds if seed not in base)
+
+
+def _check_no_looks(sweep: Sweep) -> None:
+    if looks := sweep.until_decided:
+        raise ValueError(
+            f"The sweep '{sweep.name}' gets seeds until its verdicts are decided, {looks.most} at "
+            f"most, and none beside them: leave --add-seeds out, or launch fixed seeds under "
+            f"another name (--seeds 0-{looks.most - 1} --name NEW)."
+        )
 
 
 def _departures(
@@ -604,11 +638,12 @@ def _definition(
         **sweep.plan.manifest_fields(sweep),
         "metrics": sweep.metrics,
         "evaluations": manifest_evaluations(sweep),
-        "margin_points": sweep.margin_points,
+        "margin_points": sweep.margin,
         "splits": sweep.splits,
         "verdict_rule": VERDICT_RULE,
         "not_covered": tuple(code_outside(source).not_covered),
         **own_plan_fields(sweep, source),
+        **looks_fields(sweep),
     }
     manifest = Manifest.model_validate(fields)
     return SweepDefinition(

@@ -103,6 +103,8 @@ class GrowingDefinition:
 
     def _arm(self, name: str, settings: Mapping[str, Any]) -> Arm:
         sweep = self.declared.sweep
+        if sweep.until_decided:
+            return next(arm for arm in sweep.initial_arms() if arm.name == name)
         try:
             return sweep.plan.arm(sweep, name, settings)
         except ValueError as error:

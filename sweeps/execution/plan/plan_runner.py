@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from capsmodel.metrics import EpochMetrics, find_metric, why_unseen
+from search_spaces.looks import Look, Looked
 from search_spaces.plans.decisions import (
     CellEnded,
     CellOutcome,
@@ -35,7 +36,7 @@ from sweeps.execution.plan.definition import Specs
 from sweeps.execution.plan.growing_definition import GrowingDefinition, GrowthListener
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.errors import BadInput, SweepError
-from sweeps.records.manifest import ManifestCell
+from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.sweep_log import Decided, entries_of, line_of
 from sweeps.records.trial_record import Outcome, TrialRecord
 
@@ -134,6 +135,10 @@ class Decider(Protocol):
         ...
 
 
+Looker = Callable[[Look, Manifest], Looked]
+"""Takes the verdicts of a look, given the manifest with those before it."""
+
+
 class DecisionLog(Protocol):
     """Where decisions are written before they take effect."""
 
@@ -173,6 +178,7 @@ class PlanRunner:
         job_of: Returns what a worker needs to train a cell of a definition.
         facts: The results in the cells' folders and the tracking store.
         listener: Hears of everything that the plan adds.
+        look: Takes the verdicts of a look.
 
     Attributes:
         known: The state that results from all decisions and results.
@@ -187,6 +193,7 @@ class PlanRunner:
         *,
         facts: TrialFacts,
         listener: GrowthListener,
+        look: Looker,
     ) -> None:
         self.definition = definition
         self.known: Known = decider.nothing_known(definition.manifest.keys, definition.epochs)
@@ -195,6 +202,7 @@ class PlanRunner:
         self._job_of = job_of
         self._facts = facts
         self._listener = listener
+        self._look = look
         self._dispatched: set[str] = set()
         self._running: set[str] = set()
         self._searched: dict[str, None] = {}  # trial keys of what was proposed, in order
@@ -295,6 +303,8 @@ class PlanRunner:
                 return self._judged(decision)
             case EndSearch() | Select():
                 self._waiting.extend(self._note(decision).cells)
+            case Look():
+                self._note(self._look(decision, self.definition.manifest.manifest()))
             case Done() if not self.known.is_over:
                 self._note(decision)
                 return False

@@ -1,5 +1,7 @@
 """Preregistration: seeds, margin and rule that a sweep fixes before its results are known."""
 
+from collections.abc import Sequence
+
 from search_spaces.sweep import Sweep
 from sweeps.execution.plan.changes import Changes
 from sweeps.execution.plan.definition import SweepDefinition
@@ -83,6 +85,31 @@ def check_margin(current: Manifest, new: Manifest) -> None:
         f"equivalent is declared before the results. Put the margin back, give it another name "
         f"(--name NEW; what is trained is found again), or replace the definition (--replace)."
     )
+
+
+def check_looks_kept(current: Manifest, new: Manifest) -> None:
+    """Check that a plan of looks is the one declared before the first of them.
+
+    Raises:
+        BadInput: If verdicts were taken under other looks, or without any.
+    """
+    before, after = (_looks_of(manifest) for manifest in (current, new))
+    is_begun = not before or not after or bool(current.plan and current.plan.looked)
+    if before == after or not is_begun:
+        return
+    raise BadInput(
+        f"The sweep '{new.sweep}' was launched with {_looks_text(before)} and is given "
+        f"{_looks_text(after)}: when verdicts are taken is declared before the first of them. Put "
+        f"the seeds back, or give it another name (--name NEW; what is trained is found again)."
+    )
+
+
+def _looks_of(manifest: Manifest) -> tuple[int, ...]:
+    return manifest.plan.seeds_at_looks if manifest.plan else ()
+
+
+def _looks_text(looks: Sequence[int]) -> str:
+    return f"looks at {', '.join(map(str, looks))} seeds" if looks else "a list of seeds"
 
 
 def _margin_text(margin: float | None) -> str:

@@ -23,6 +23,7 @@ from sweeps.execution.plan.growing_definition import resumed
 from sweeps.execution.plan.labels import with_labels
 from sweeps.execution.plan.preregistration import (
     added_before,
+    check_looks_kept,
     check_margin,
     with_first_rule,
     with_planned_seeds,
@@ -219,6 +220,8 @@ class Survey:
             BadInput: In one sentence.
         """
         goes_on = any(cell.state is CellState.SHORTER for cell in self.cells)
+        if self.current:
+            check_looks_kept(self.current, self.known)
         check_dropped_cells(self.current, self.known, self.lost, goes_on=goes_on)
         if self.current:
             check_margin(self.current, self.known)

@@ -68,8 +68,10 @@ def ablate(search: str, fields: Mapping[str, Any]) -> WrittenPath:
         sweep, text = path_to_arm(launched, best, options, base=base, target=target)
     survey = survey_of_text(text, sweep.name, options)
     written, settings = survey.definition.sweep, settings_between(base, target)
-    keys = _keys(written.base, with_settings(written.base, settings, written.parts), sweep.seeds)
-    if keys != _keys(base, target, sweep.seeds):
+    keys = _keys(
+        written.base, with_settings(written.base, settings, written.parts), sweep.arm_seeds
+    )
+    if keys != _keys(base, target, sweep.arm_seeds):
         raise BadInput(
             f"The code of the parts of '{search}' cannot be copied into another file so that its "
             f"trainings stay the same: put the parts into a package, and import them."

@@ -9,12 +9,13 @@ import pytest
 from capsmodel.metrics import Metric
 from sweeps.aggregation.report.input_recorder import InputRecorder
 from sweeps.aggregation.results.arms import arm_results
-from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
+from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.results.evaluation_comparisons import (
     ComparedEvaluation,
     difference_from_clean,
     evaluation_comparisons,
 )
+from sweeps.aggregation.results.planned_looks import ablation_comparisons
 from sweeps.aggregation.results.sweep_results import Results
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation

@@ -7,13 +7,13 @@ from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import comparisons
 from sweeps.aggregation.statistics.added_seeds import log_e_value
 from sweeps.aggregation.statistics.best import indistinguishable_from
-from sweeps.aggregation.statistics.families import holm
+from sweeps.aggregation.statistics.families import holm, holm_rows
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import IMAGES, by_key, manifest_of, trial_key, unfinished
 from tests.sweeps.aggregation.predicted import predictions_of, trials_of
 from tools.acceptance.best_arms import not_told_from_rows
 from tools.acceptance.criteria import diverged_tables
-from tools.acceptance.judged_tables import holm_rows, judged_tables, log_e_rows
+from tools.acceptance.judged_tables import judged_tables, log_e_rows
 from tools.acceptance.networks import FEW_ERRORS, GENERATORS, SEEDS_MATTER, Generator, images_of
 
 EXACT = 1e-10

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from capsmodel.metrics import EpochMetrics
+from search_spaces.looks import Look, Looked
 from search_spaces.plans.decisions import Continue, Decision, Stop
 from sweeps.execution.cells.folder import CellFolder, reason_of
 from sweeps.execution.engine.cell_queue import CellQueue
@@ -24,7 +25,7 @@ from sweeps.execution.engine.engine import Stop as StopMessage
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.plan.growing_definition import GrowingDefinition, resumed
-from sweeps.execution.plan.plan_runner import PlanRunner, Specs, TrialFacts
+from sweeps.execution.plan.plan_runner import Looker, PlanRunner, Specs, TrialFacts
 from sweeps.execution.search.beyond_log import with_lost_decisions
 from sweeps.execution.search.decider import decider_of
 from sweeps.execution.search.observation import Observation
@@ -153,6 +154,11 @@ def verdicts_of(decisions: Iterable[Decision]) -> list[Verdict]:
     ]
 
 
+def no_look(look: Look, manifest: Manifest) -> Looked:
+    """Fail, as no plan of looks is launched."""
+    raise AssertionError(f"nobody looks: {look} of {manifest.sweep}")
+
+
 class Launch:
     """One launch over a world, from what earlier ones left there.
 
@@ -163,6 +169,7 @@ class Launch:
         step: Called wherever the launch may be killed.
         trainer_step: Called with a trial's key wherever its process may be killed alone.
         record_of: What the tracking store knows of a trial.
+        look: Takes the verdicts of a look.
     """
 
     def __init__(
@@ -174,6 +181,7 @@ class Launch:
         step: Callable[[], None] = no_step,
         trainer_step: Callable[[str], None] = unkilled,
         record_of: Callable[[str], TrialRecord | None] = lambda key: None,
+        look: Looker = no_look,
     ) -> None:
         self._world = world
         self._step = step
@@ -190,7 +198,13 @@ class Launch:
         facts = TrialFacts(world.cells, record_of)
         decider = decider_of(grown.sweep, grown.lost)
         self.plan = PlanRunner(
-            self.growing, decider, self.log, self._order, facts=facts, listener=self
+            self.growing,
+            decider,
+            self.log,
+            self._order,
+            facts=facts,
+            listener=self,
+            look=look,
         )
         self.queue = CellQueue(self.plan, self.board)
 
