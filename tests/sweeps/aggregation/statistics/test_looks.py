@@ -1,0 +1,93 @@
+"""The levels of looks hold together, and single tables are judged as those that are simulated."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal, norm
+
+from search_spaces.looks import Look, Looked
+from sweeps.aggregation.results.arms import arm_results
+from sweeps.aggregation.results.planned_looks import ablation_comparisons, looked_at
+from sweeps.aggregation.statistics.families import holm, holm_rows
+from sweeps.aggregation.statistics.looks import ONLY_LOOK, LookLevel, levels_of
+from sweeps.records.manifest import Manifest
+from tests.sweeps.aggregation.known_sweep import IMAGES, by_key, manifest_of
+from tests.sweeps.aggregation.predicted import predictions_of, trials_of
+from tools.acceptance.logit_networks import SEEDS
+from tools.acceptance.looks import looked_at as looked_at_all
+
+LOOKS = (3, 5, 8, 12, 20)
+EXACT = 1e-10
+
+
+@pytest.mark.parametrize("looks", [LOOKS, (3, 20), (4, 8, 12)])
+def test_all_looks_together_keep_the_level(looks: tuple[int, ...]) -> None:
+    numbers = np.asarray(looks)
+    correlation = np.sqrt(np.minimum.outer(numbers, numbers) / np.maximum.outer(numbers, numbers))
+    bounds = norm.isf(np.asarray(levels_of(looks)) / 2)
+    for num in range(1, len(looks) + 1):
+        within = multivariate_normal(cov=correlation[:num, :num]).cdf(
+            bounds[:num], lower_limit=-bounds[:num]
+        )
+        assert 1 - within == pytest.approx(0.05 * (looks[num - 1] / looks[-1]) ** 2, abs=2e-5)
+
+
+def test_the_first_look_has_what_is_spent_by_then_and_an_early_end_has_the_rest() -> None:
+    first = LookLevel((3,), 20, is_last=False)
+    assert first.of_each(1) == pytest.approx(0.05 * (3 / 20) ** 2)
+    assert LookLevel((3,), 20, is_last=True).of_each(4) == 0.05 / 4
+    early = LookLevel((3, 5), 20, is_last=True).of_each(1)
+    assert LookLevel((3, 5), 20, is_last=False).of_each(1) < early < 0.05
+
+
+def test_with_one_look_p_values_are_adjusted_as_ever() -> None:
+    p_values = [0.01, 0.04, 0.03, 0.2]
+    assert holm_rows(np.asarray(p_values), ONLY_LOOK.share).tolist() == holm(p_values)
+
+
+def test_comparisons_that_are_settled_as_equivalent_keep_their_part() -> None:
+    assert holm_rows(np.asarray([0.01, 0.04]), num_settled=1).tolist() == [0.03, 0.08]
+
+
+def with_looks(num_arms: int) -> Manifest:
+    names = ["base", *(f"arm {arm}" for arm in range(num_arms))]
+    plan = {"kind": "listed", "definition": "looks", "seeds_at_looks": LOOKS}
+    return manifest_of(names, range(LOOKS[-1]), plan=plan, margin_points=20.0)
+
+
+@pytest.mark.parametrize("draw", range(6))
+def test_single_tables_are_judged_as_those_that_are_simulated(draw: int) -> None:
+    differs = (0.0, 0.25, 0.0, 0.1, 0.3)
+    errors = [SEEDS.error, *(SEEDS.error + by for by in differs)]
+    wrong = next(SEEDS.parts(f"looks {draw}", errors, (1, LOOKS[-1], IMAGES)))
+    simulated = looked_at_all(wrong, LOOKS, margin=0.2)
+    manifest = with_looks(len(differs))
+    names = [arm.name for arm in manifest.arms]
+    places = {
+        name: [np.flatnonzero(of_seed) for of_seed in wrong[0, arm]]
+        for arm, name in enumerate(names)
+    }
+    records, predictions = by_key(*trials_of(places)), predictions_of(places)
+    plan = manifest.plan
+    assert plan is not None
+    waiting, looked = list(names[1:]), list[Looked]()
+    for number in LOOKS:
+        if waiting:
+            look = Look(number, tuple(waiting))
+            so_far = manifest.model_copy(
+                update={"plan": plan.model_copy(update={"looked": tuple(looked)})}
+            )
+            looked.append(looked_at(so_far, look, records, predictions))
+            over = looked[-1].is_last
+            verdicts = looked[-1].verdicts
+            waiting = [arm for arm in waiting if verdicts[arm] == "undecided" and not over]
+    ended = manifest.model_copy(update={"plan": plan.model_copy(update={"looked": tuple(looked)})})
+    compared = ablation_comparisons(ended, arm_results(ended, records), predictions)
+    assert all(comparison.is_as_logged for comparison in compared)
+    for place, comparison in enumerate(compared):
+        seeds = int(simulated.seeds[0, place])
+        assert comparison.difference.n == seeds
+        assert comparison.difference.mean == pytest.approx(simulated.mean[0, place], abs=EXACT)
+        half = comparison.difference.half_width
+        assert half == pytest.approx(simulated.half_width[0, place], abs=EXACT)
+        assert (comparison.verdict == "different") == simulated.is_different[0, place]
+        assert (comparison.verdict == "equivalent") == simulated.is_equivalent[0, place]
