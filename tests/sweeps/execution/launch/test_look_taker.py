@@ -1,0 +1,84 @@
+"""Looks of real trainings: by the folders of a launch, and by the store alone. It takes seconds."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sweeps
+from capsmodel import TrainingConfig
+from capsmodel.data import Digits
+from capsmodel.models import ConvNet
+from capsmodel.optimisers import Adam
+from capsmodel.stopping import FixedEpochs
+from search_spaces import ListedArms, Sweep, UntilDecided
+from search_spaces.looks import Look
+from sweeps.execution.engine.engine import CannotGoOn
+from sweeps.execution.launch.look_taker import LookTaker
+from sweeps.execution.launch.result import SweepResult
+from sweeps.tracking.opening import open_store
+from tests.sweeps.tracking.memory_store import MemoryStore
+
+SWEEP = Sweep(
+    name="until",
+    base=TrainingConfig(
+        model=ConvNet(conv_channels=(16,), conv_kernel=3, pooling=2, hidden=(64,)),
+        loss="cross_entropy",
+        data=Digits(),
+        optimiser=Adam(learning_rate=0.005),
+        stopping=FixedEpochs(epochs=3),
+        batch_size=32,
+    ),
+    plan=ListedArms(
+        baseline="base",
+        arms={
+            "base": {},
+            "not trained": {"optimiser.learning_rate": 1e-7},
+            "alike": {"optimiser.learning_rate": 0.0055},
+        },
+    ),
+    seeds=UntilDecided(first=3, most=4),
+)
+
+
+def launched(folder: Path, name: str, **options: Any) -> SweepResult:
+    places = {"storage": folder / name, "reports": folder / "reports", "engine": "inline"}
+    return sweeps.run(SWEEP, **(places | options))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a store of two storages."""
+    monkeypatch.delenv("CAPSWEEP_TRACKING_URI", raising=False)
+    shutil.copy(empty_database, tmp_path / "mlflow.db")
+    return tmp_path
+
+
+def test_a_decided_arm_gets_no_more_and_the_log_has_the_verdicts(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = f"sqlite:///{folder / 'mlflow.db'}"
+    result = launched(folder, "first", tracking_uri=uri)
+    assert (result.exit_code, result.num_trained) == (0, 3 + 4 + 4)
+    store = open_store(uri, folder / "first")
+    manifest = store.manifest("until")
+    assert manifest.plan
+    looks = [(look.num_seeds, dict(look.verdicts)) for look in manifest.plan.looked]
+    assert looks[0] == (3, {"not trained": "different", "alike": "undecided"})
+    assert looks[1][0] == 4
+    assert [*looks[1][1]] == ["alike"]
+
+    before = manifest.model_copy(update={"plan": manifest.plan.model_copy(update={"looked": ()})})
+    nowhere = LookTaker(folder / "empty" / "cells", store)
+    again = nowhere.take(Look(3, ("not trained", "alike")), before)
+    assert again == manifest.plan.looked[0], "the store tells the same as the folders"
+    silent = MemoryStore()
+    monkeypatch.setattr(silent, "exists", _silent)
+    taker = LookTaker(folder / "empty" / "cells", silent)
+    with pytest.raises(CannotGoOn, match="the look at 3 seeds needs trials that"):
+        taker.take(Look(3, ("alike",)), before)
+
+
+def _silent() -> bool:
+    raise sweeps.StoreUnreachable("nobody answers")
