@@ -149,3 +149,20 @@ def are_images_the_limit(ways: TwoWay, most: int) -> Bool[np.ndarray, "..."]:
     images = np.maximum(ways.over_images - ways.residual, 0.0).mean(axis=-1)
     gain = seeds * (1 - ways.num_seeds / most)
     return np.asarray(gain <= _LEAST_GAIN * (seeds + images))
+
+
+def images_as_certain_as_seeds(ways: TwoWay, most: int) -> int:
+    """Return how many test images would add as little to the variance as so many seeds do.
+
+    Args:
+        ways: The comparisons, the last axis those of one table.
+        most: The number of seeds.
+
+    Returns:
+        A number with two digits that count.
+    """
+    images = float(np.maximum(ways.over_images - ways.residual, 0.0).mean())
+    seeds = float(ways.over_seeds.mean()) * ways.num_seeds / most
+    number = ways.num_clusters * images / seeds if seeds else float(ways.num_clusters)
+    digits = max(math.floor(math.log10(max(number, 1.0))) - 1, 0)
+    return int(round(number, -digits))

@@ -19,6 +19,7 @@ from sweeps.aggregation.results.design_sentences import (
 )
 from sweeps.aggregation.tables import notes
 from sweeps.aggregation.tables.columns import is_of_objects
+from sweeps.aggregation.tables.look_notes import look_notes
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line, shortened
 from sweeps.tracking.record_facts import flat_settings
@@ -40,6 +41,7 @@ def ablation_notes(
     """
     yield from notes.ill_notes(arms)
     yield from _covered(manifest, arms, compared)
+    yield from look_notes(manifest, compared)
     yield from notes.matched_notes(manifest, arms, compared)
     if any(is_of_objects(comparison) for comparison in compared):
         yield notes.OBJECTS_NOTE

@@ -218,19 +218,9 @@ def _print_arms(survey: "Survey", out: Console) -> None:
     """Print the arms of a design and where their cells stand."""
     from sweeps.aggregation.results.design_sentences import design_sentences
     from sweeps.aggregation.results.targets import most_epochs
-    from sweeps.records.plain_text import counted
 
     manifest = survey.definition.manifest
-    sides = counted(len(manifest.arms), "arm"), counted(len(manifest.seeds), "seed")
-    crossed = f"{' x '.join(sides)} = {counted(len(survey.cells), 'cell')}"
-    if manifest.choosing_seeds:
-        crossed = (
-            f"{manifest.num_expected} trainings at most, those on the seeds "
-            f"{_seeds(manifest.choosing_seeds)} only to choose by"
-        )
-    if manifest.splits:
-        crossed += f", each seed on one of {manifest.num_splits} splits"
-    out.print(f"{survey.name}: {crossed}")
+    out.print(f"{survey.name}: {_size_text(survey)}")
     giving = ("parameters", "epochs", "seeds there")
     table = table_of("arm", *giving, "seeds to train", numbers=4, giving=giving)
     seeds = {(arm.name, is_filled): list[int]() for arm in manifest.arms for is_filled in (0, 1)}
@@ -255,6 +245,28 @@ def _print_arms(survey: "Survey", out: Console) -> None:
             f"Seeds added after looking: {_seeds(added)}. What is bold then needs half the level, "
             f"and evidence that repeated looks do not inflate (an e-process over seeds)."
         )
+
+
+def _size_text(survey: "Survey") -> str:
+    """Return how many arms, seeds and cells a design has."""
+    from sweeps.records.plain_text import counted
+
+    manifest = survey.definition.manifest
+    sides = counted(len(manifest.arms), "arm"), counted(len(manifest.seeds), "seed")
+    crossed = f"{' x '.join(sides)} = {counted(len(survey.cells), 'cell')}"
+    if manifest.choosing_seeds:
+        crossed = (
+            f"{manifest.num_expected} trainings at most, those on the seeds "
+            f"{_seeds(manifest.choosing_seeds)} only to choose by"
+        )
+    if manifest.plan and (looks := manifest.plan.seeds_at_looks):
+        crossed = (
+            f"{sides[0]}, looks at {', '.join(map(str, looks))} seeds = "
+            f"{len(manifest.arms) * looks[0]:,} to {manifest.num_expected:,} cells"
+        )
+    if manifest.splits:
+        crossed += f", each seed on one of {manifest.num_splits} splits"
+    return crossed
 
 
 def _print_search(survey: "Survey", search: "ManifestSearch", out: Console) -> None:

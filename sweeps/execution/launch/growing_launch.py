@@ -1,6 +1,7 @@
 """What follows in a launch when its sweep grows: who is told of the new cells."""
 
-from search_spaces.plans.decisions import EndSearch, ProposeRandom, Select, Stop
+from search_spaces.looks import Looked
+from search_spaces.plans.decisions import Decision, EndSearch, ProposeRandom, Select, Stop
 from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.plan.growing_definition import GrowingDefinition
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
@@ -9,7 +10,10 @@ from sweeps.execution.survey.survey import Survey
 from sweeps.execution.survey.surveyed_cells import surveyed
 from sweeps.execution.view.board import Board
 from sweeps.records.expected_cells import fewer_cells_text
+from sweeps.records.plain_text import listed, one_line
 from sweeps.records.sweep_log import Decided
+
+_MOST_NAMED = 5
 
 
 class GrowingLaunch:
@@ -43,22 +47,37 @@ class GrowingLaunch:
             queue.close()
             epochs = {cell.arm: self.growing.epochs[cell.arm] for cell in entry.cells}
             self._board.add(surveyed(entry.cells, folder_states(storage, keys), {}), epochs)
+        if isinstance(decision, EndSearch | Select | Looked):
+            self._board.num_expected = self.growing.manifest.num_expected
+        if isinstance(decision, Stop):
+            self._board.pruned(decision.trial_key)
+        elif sentence := self._sentence(decision):
+            self._board.say(sentence)
+
+    def _sentence(self, decision: Decision) -> str:
+        """Return what users are told of a decision, "" for nothing."""
         match decision:
-            case Stop():
-                self._board.pruned(decision.trial_key)
             case EndSearch():
-                self._board.num_expected = self.growing.manifest.num_expected
-                self._board.say(
+                return (
                     f"no more is proposed: {decision.reason}; there will be at most "
                     f"{self._board.num_expected:,} cells"
                 )
             case Select():
-                self._board.num_expected = self.growing.manifest.num_expected
-                if fewer := fewer_cells_text(self.definition.manifest):
-                    self._board.say(fewer)
+                return fewer_cells_text(self.definition.manifest)
+            case Looked():
+                return _look_sentence(decision)
             case ProposeRandom() if self.growing.manifest.num_drawn == 1:
-                self._board.say(
-                    "random points at equal compute are trained, to compare the search with"
-                )
+                return "random points at equal compute are trained, to compare the search with"
             case _:
-                pass
+                return ""
+
+
+def _look_sentence(looked: Looked) -> str:
+    """Return what a look has decided, as one line."""
+    decided = [
+        f"{arm} {verdict}" for arm, verdict in looked.verdicts.items() if verdict != "undecided"
+    ]
+    texts = [listed(decided, _MOST_NAMED)] if decided else []
+    if num_open := len(looked.verdicts) - len(decided):
+        texts.append(f"{num_open} undecided{', without more seeds' * looked.is_last}")
+    return one_line(f"look at {looked.num_seeds} seeds: {'; '.join(texts)}")

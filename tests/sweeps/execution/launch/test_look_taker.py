@@ -43,7 +43,11 @@ SWEEP = Sweep(
 
 
 def launched(folder: Path, name: str, **options: Any) -> SweepResult:
-    places = {"storage": folder / name, "reports": folder / "reports", "engine": "inline"}
+    places: dict[str, Any] = {
+        "storage": folder / name,
+        "reports": folder / "reports",
+        "engine": "inline",
+    }
     return sweeps.run(SWEEP, **(places | options))
 
 
