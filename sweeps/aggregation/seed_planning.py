@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import count, islice
 
@@ -23,9 +23,9 @@ from sweeps.aggregation.statistics.arm_spread import (
     ArmSpread,
     joined_degrees,
     pooled,
-    set_apart,
     with_errors,
     with_others,
+    with_tails,
 )
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.power import (
@@ -41,9 +41,16 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 
 MOST_SEEDS = 10_000
+FEWEST_IF_LESS = 5
+"""Seeds that are planned at least to find arms that err less, see `VarianceParts.erring_less`."""
 MOST_PILOT_SEEDS = 10
 """Seeds 0 to 9 are where pilots are looked for."""
-LIKELY, SAFE = 0.5, 0.8  # confidence of the spread that is reckoned with
+PLANNED, SAFE = 0.6, 0.8
+"""Confidence that the spread which a number follows from is no smaller than the true one.
+
+By `tools/acceptance/planned_seeds.py`: at .5 the mean power is below that asked for, and .8 takes
+more than twice the seeds that are needed.
+"""
 _WITHOUT_END = 10**9
 
 
@@ -52,32 +59,34 @@ class NeededSeeds:
     """The number of seeds needed; None if `MOST_SEEDS` are not enough.
 
     Attributes:
-        likely: By a spread that is as often too large as too small.
-        safe: By a spread that is large enough with 80 % confidence: the number to plan.
+        planned: By a spread that is large enough with 60 % confidence: the number to plan.
+        safe: The same with 80 % confidence.
     """
 
-    likely: int | None
+    planned: int | None
     safe: int | None
 
 
 @dataclass(frozen=True)
 class Pilot:
-    """The trials before planning. Only their spread is used, never which arm was better.
+    """The trials before planning.
 
-    The spread over seeds is pooled over arms, as three seeds of one arm say little. An arm that is
-    apart has its own. The spread over images is each arm's own.
+    Used are their spread and, as arms that err more vary more, how much they err; never which arm
+    was better. The spread over seeds is pooled over arms, as three seeds of one arm say little. An
+    arm that is apart has its own. The spread over images is each arm's own.
 
     Attributes:
         arms: Compared arms with three seeds and predictions.
         num_compared: Number of comparisons in the sweep's table.
         num_images: Number of test images.
-        without: Names of arms without a spread yet, which are assumed to be like the others.
+        without: Arms without a spread yet, which are assumed to be like the others, each with the
+            reason.
     """
 
     arms: tuple[ArmSpread, ...]
     num_compared: int
     num_images: int
-    without: tuple[str, ...] = ()
+    without: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def num_clusters(self) -> int:
@@ -94,14 +103,35 @@ class Pilot:
         """Degrees of freedom of the pooled spread over seeds; the arms share the baseline."""
         return joined_degrees(pooled(self.arms))
 
-    def parts(self, confidence: float) -> dict[str, VarianceParts]:
-        """Return upper limits of the variance parts, by arm.
+    @property
+    def baseline_error(self) -> float:
+        """Mean error of the baseline, a fraction."""
+        return float(np.mean([*self.arms[0].baseline.values()]))
+
+    def allows(self, effect: float) -> bool:
+        """Return whether an arm can differ so much: none errs on fewer than no images.
+
+        Args:
+            effect: By how much it errs more than the baseline, a fraction; below 0 if it errs less.
+        """
+        return 0 <= self.baseline_error + effect <= 1
+
+    def parts(
+        self, confidence: float, effect: float
+    ) -> dict[str, tuple[VarianceParts, VarianceParts]]:
+        """Return upper limits of the variance parts of each arm, and of the others of its table.
 
         The confidence says how often they are no smaller than the true parts. With 0.5 they are as
         often too large as too small.
 
         Source: upper limits of variances for sample sizes: Browne 1995, On the use of a pilot
         sample for sample size determination.
+
+        Args:
+            confidence: Between 0 and 1.
+            effect: By how much the arms to be found err more than the baseline, a fraction; below 0
+                if they err less. Arms that err more vary more. What an arm of the pilot already
+                differs by, its spread has in it.
         """
         together = pooled(self.arms)
         of_all = float(np.mean([arm.of_seeds for arm in together]))
@@ -113,102 +143,113 @@ class Pilot:
             alone = _limit(arm.of_seeds, arm.degrees, confidence) - arm.of_rest
             images = _limit(float(arm.way.over_images), clusters - 1.0, confidence)
             residual = float(arm.way.residual)
-            seen = with_errors(VarianceParts.of(arm.way), self.arms, clusters)
-            return replace(
-                seen,
+            seen = replace(
+                VarianceParts.of(arm.way),
                 of_seeds=max(alone if arm.is_apart else of_seeds, 0.0),
                 of_images=max(images - residual, 0.0) * clusters,
             )
+            differs_by = float(np.mean([*arm.differences.values()]))
+            excess = max(differs_by, 0.0) if effect > 0 else min(differs_by, 0.0)
+            return with_errors(seen, self.arms, clusters).seen_at(excess)
 
-        return {arm.arm: parts_of(arm) for arm in self.arms}
+        by_arm = with_others({arm.arm: parts_of(arm) for arm in self.arms})
+        if effect > 0:
+            return by_arm
+        return {
+            name: (parts.erring_less(-effect), replace(others, seeds=None))
+            for name, (parts, others) in by_arm.items()
+        }
 
 
 @dataclass(frozen=True)
 class SeedsNeeded:
-    """How many seeds and images it takes to find a difference.
+    """How many seeds and images it takes to find arms that err more, or arms that err less.
 
     Attributes:
         pilot: What they were computed from.
-        each_arm: Fresh seeds for each arm alone, by name.
+        effect: By how much the arms err more than the baseline, a fraction; below 0 if they err
+            less.
+        each_arm: Fresh seeds to plan for each arm alone, by name; None if `MOST_SEEDS` are not
+            enough.
+        all_arms: Fresh seeds, for all arms together.
         with_pilot_seeds: All seeds, if those of the pilot stay in the table. They were looked at,
             so more evidence is needed.
-        at_best: The smallest difference that any number of seeds can find with these images.
+        at_best: The smallest difference in each arm that any number of seeds can find with these
+            images; 0 where images count for nothing.
         images: With so many images, seeds and images limit the result about equally; None where
             the present images do not limit it.
         with_images: Fresh seeds needed with that many images.
     """
 
     pilot: Pilot
-    each_arm: dict[str, NeededSeeds]
+    effect: float
+    each_arm: Mapping[str, int | None]
+    all_arms: NeededSeeds
     with_pilot_seeds: NeededSeeds
-    at_best: float
+    at_best: Mapping[str, float]
     images: int | None = None
     with_images: NeededSeeds | None = None
-
-    @property
-    def all_arms(self) -> NeededSeeds:
-        """Fresh seeds, for all arms together."""
-        each = self.each_arm.values()
-        return NeededSeeds(
-            _most([needed.likely for needed in each]), _most([needed.safe for needed in each])
-        )
 
 
 def seeds_needed(pilot: Pilot, effect: float, power: float = POWER) -> SeedsNeeded:
     """Return how many seeds and images it takes to find a difference in each arm of a table.
 
     It uses the rule of tables: Holm's first step over all comparisons, by seeds and images. An arm
-    that errs more varies more than those of the pilot did.
+    that errs more varies more than the baseline does.
 
     Args:
         pilot: The trials so far.
-        effect: The true difference of test errors that is to be found, a fraction.
+        effect: The true difference of test errors that is to be found, a fraction: above 0 of arms
+            that err more than the baseline, below 0 of arms that err less.
         power: How often an arm that differs by it is to be found different.
     """
-    num, clusters = pilot.num_compared, pilot.num_clusters
+    num, clusters, distance = pilot.num_compared, pilot.num_clusters, abs(effect)
     fresh = Requirement(SIGNIFICANCE / num, num_sharing=num)
     after_looking = Requirement(fresh.level / 2, evidence_needed(num), num)
-    likely, safe = (with_others(pilot.parts(sure)) for sure in (LIKELY, SAFE))
+    planned, safe = (pilot.parts(sure, effect) for sure in (PLANNED, SAFE))
+    fewest = FEWEST_SEEDS if effect > 0 else FEWEST_IF_LESS
+    find = partial(num_seeds_to_find, effect=distance, power=power, fewest=fewest)
 
-    def needed(
-        names: Collection[str], asked: Requirement, num_clusters: int = clusters
-    ) -> NeededSeeds:
-        find = partial(num_seeds_to_find, requirement=asked, power=power)
-        num_likely, num_safe = (
-            find([arms[name] for name in names], num_clusters, effect) for arms in (likely, safe)
+    def needed(asked: Requirement, num_clusters: int = clusters) -> NeededSeeds:
+        numbers = (
+            find([*arms.values()], num_clusters, requirement=asked) for arms in (planned, safe)
         )
-        return NeededSeeds(num_likely, num_safe)
+        return NeededSeeds(*numbers)
 
     def without_end(parts: VarianceParts, num_clusters: int, effect: float) -> float:
         return power_of_rule(parts, _WITHOUT_END, num_clusters, effect, requirement=fresh)
 
     def are_found(num_clusters: int) -> bool:
-        return all(without_end(parts, num_clusters, effect) >= power for parts in alone)
+        return all(without_end(parts, num_clusters, distance) >= power for parts, _ in every)
 
-    alone = [parts for parts, _ in likely.values()]
-    at_best = max(
-        detectable(partial(without_end, parts, clusters), power) if parts.of_images else 0.0
-        for parts in alone
-    )
-    images = _first(range(clusters, _WITHOUT_END), are_found) if at_best > effect else None
+    every = [*planned.values()]
+    at_best = {
+        name: detectable(partial(without_end, parts, clusters), power) if parts.of_images else 0.0
+        for name, (parts, _) in planned.items()
+    }
+    is_limited = max(at_best.values()) > distance
+    images = _first(range(clusters, _WITHOUT_END), are_found) if is_limited else None
     twice = 2 * (images or 0)  # which then cause half of the variance that is allowed
     return SeedsNeeded(
         pilot=pilot,
-        each_arm={name: needed([name], fresh) for name in likely},
-        with_pilot_seeds=needed(likely, after_looking),
+        effect=effect,
+        each_arm={name: find([arm], clusters, requirement=fresh) for name, arm in planned.items()},
+        all_arms=needed(fresh),
+        with_pilot_seeds=needed(after_looking),
         at_best=at_best,
         images=math.ceil(twice * pilot.num_images / clusters) if twice else None,
-        with_images=needed(likely, fresh, twice) if twice else None,
+        with_images=needed(fresh, twice) if twice else None,
     )
 
 
 def num_seeds_to_find(
     arms: Collection[tuple[VarianceParts, VarianceParts]],
     num_clusters: int,
-    effect: float,
     *,
+    effect: float,
     requirement: Requirement,
     power: float = POWER,
+    fewest: int = FEWEST_SEEDS,
 ) -> int | None:
     """Return how many seeds find the difference in each arm; None if `MOST_SEEDS` do not.
 
@@ -218,27 +259,32 @@ def num_seeds_to_find(
         effect: The true difference, a fraction.
         requirement: What the verdict requires.
         power: How often it is to be found.
+        fewest: Seeds that are planned in any case.
     """
 
-    def are_found(num: int) -> bool:
-        powers = (
-            power_of_rule(parts, num, num_clusters, effect, requirement=requirement, others=others)
-            for parts, others in arms
+    def is_found(parts: VarianceParts, others: VarianceParts, num: int) -> bool:
+        achieved = power_of_rule(
+            parts, num, num_clusters, effect, requirement=requirement, others=others
         )
-        return all(achieved >= power for achieved in powers)
+        return achieved >= power
 
-    return _first(range(FEWEST_SEEDS, MOST_SEEDS + 1), are_found)
-
-
-def _most(numbers: Collection[int | None]) -> int | None:
-    """Return the largest, None where one is unknown."""
-    known = [number for number in numbers if number is not None]
-    return max(known) if len(known) == len(numbers) else None
+    number: int | None = fewest
+    for parts, others in arms:
+        if number is None:
+            break
+        number = _first(range(number, MOST_SEEDS + 1), partial(is_found, parts, others))
+    return number
 
 
 def _first(numbers: range, is_enough: Callable[[int], bool]) -> int | None:
-    """Return the first number that is enough; all after it are enough too."""
-    place = bisect_left(numbers, True, key=is_enough)
+    """Return the first number that is enough; all after it are enough too, and it is mostly early.
+
+    Source: Bentley and Yao 1976, An almost optimal algorithm for unbounded searching.
+    """
+    most = 1
+    while most <= len(numbers) and not is_enough(numbers[most - 1]):
+        most *= 2
+    place = bisect_left(numbers, True, lo=most // 2, hi=min(most - 1, len(numbers)), key=is_enough)
     return numbers[place] if place < len(numbers) else None
 
 
@@ -331,9 +377,13 @@ def pilot_of(compared: Sequence[Comparison], baseline: Mapping[int, float]) -> P
     images = max(comparison.num_images for comparison in compared if comparison.way is not None)
     if few_errors(images, baseline.values()):
         return TOO_FEW_ERRORS
-    without = tuple(comparison.arm.arm.name for comparison in compared if comparison.way is None)
+    without = {
+        comparison.arm.arm.name: comparison.why_seeds_alone
+        for comparison in compared
+        if comparison.way is None
+    }
     return Pilot(
-        arms=set_apart(spread),
+        arms=with_tails(spread),
         num_compared=len(compared),
         num_images=images,
         without=without,

@@ -2,18 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from sweeps.aggregation.results.comparisons import few_errors
 from sweeps.aggregation.seed_planning import (
-    LIKELY,
-    SAFE,
+    FEWEST_IF_LESS,
+    MOST_SEEDS,
+    PLANNED,
     Pilot,
     num_seeds_to_find,
 )
-from sweeps.aggregation.statistics.arm_spread import set_apart, with_others
+from sweeps.aggregation.statistics.arm_spread import with_tails
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.power import (
     FEWEST_ERRORS,
@@ -22,7 +25,7 @@ from sweeps.aggregation.statistics.power import (
     VarianceParts,
     power_of_rule,
 )
-from sweeps.aggregation.statistics.two_way import two_way
+from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, two_way
 from tools.acceptance.criteria import AnyGenerator
 from tools.acceptance.figures import Figure, counted
 from tools.acceptance.judged_tables import judged_tables, minus_first, part_of
@@ -32,6 +35,10 @@ _MANY_SEEDS = 40
 _TRUE_DRAWS = 60
 _ROUNDS = 4
 _MOST_PLANNED = 30
+_SIZES = (3, 4, 5, 6, 8, 10, 12, 15, 20, 28, 40)
+_TABLES = 400
+_SEEDS_NEEDED = 8
+_CLOSE_POWER = 0.65
 
 
 def true_plans(
@@ -62,59 +69,103 @@ def true_plans(
 
 
 def pilot_plans(
-    generator: AnyGenerator, seeds: int, compared: int, images: int, draws: int
+    generator: AnyGenerator, compared: int, images: int, draws: int, *, errs_more: bool
 ) -> Iterator[Figure]:
-    """Count pilots of three seeds by which enough seeds are planned, or none are said to be."""
-    effect = findable(generator, seeds, compared, images)
-    parts, others = _parts(generator, effect, compared, images)
-    truly = planned_by([(parts, others)], generator, effect, compared, images)
-    assert truly is not None
-    errors = [generator.error, generator.error + effect] + [generator.error] * (compared - 1)
-    plans: dict[float, list[float]] = {LIKELY: [], SAFE: []}
-    case = f"pilots {seeds} {compared}"
-    for wrong in generator.parts(case, errors, (draws, PILOT, images)):
+    """Count pilots by which as many seeds are planned as find a difference with power .8.
+
+    How many are needed is counted in tables that are drawn, and so is the power of those planned.
+    One arm of some pilots is the arm that is to be found; in the others all arms err alike.
+    """
+    distance = findable(generator, _SEEDS_NEEDED, compared, images, errs_more=errs_more)
+    effect = distance if errs_more else -distance
+    error = generator.error + effect
+    if not 0.1 * generator.error < error < 1:
+        return
+    found = _found(generator, effect, compared, images)
+    direction = "more" if errs_more else "less"
+    label = f"{generator.name}, {100 * distance:.1f} points {direction}, {compared} compared"
+    for seeds, of_arm in product((PILOT, 5), (generator.error, error)):
+        errors = [generator.error, of_arm] + [generator.error] * (compared - 1)
+        planned, tails = _planned(generator, errors, effect, (draws, seeds, images))
+        reached = power_with(found, planned)
+        truly = fewest_that_find(found)
+        context = {
+            "needed": truly,
+            "median planned / needed": float(np.median(planned)) / truly,
+            "mean power": float(reached.mean()),
+            "power .65 or more": float((reached >= _CLOSE_POWER).mean()),
+            "with a tail": float(np.mean(tails)),
+        }
+        criterion = "pilots by which the power of the seeds planned is .8 or more, reported"
+        case = label + ", pilot with it" * (of_arm == error)
+        is_enough = reached >= POWER
+        yield Figure(criterion, case, seeds, images, *counted(is_enough), context=context)
+
+
+def _planned(
+    generator: AnyGenerator, errors: Sequence[float], effect: float, shape: tuple[int, int, int]
+) -> tuple[list[float], list[bool]]:
+    """Return how many seeds are planned by each of many pilots, and whether it shows a tail."""
+    planned, tails = list[float](), list[bool]()
+    fewest = FEWEST_SEEDS if effect > 0 else FEWEST_IF_LESS
+    compared, images = len(errors) - 1, shape[-1]
+    for wrong in generator.parts(f"pilots {shape[1]} {compared}", errors, shape):
         for of_pilot in wrong:  # the product's own functions are of one pilot
             pilot = pilot_from(of_pilot, generator)
-            for sure, numbers in plans.items():
-                every = pilot.parts(sure) if has_spread(pilot) else {}
-                pilot_parts = with_others(every)
-                planned = (
-                    planned_by([*pilot_parts.values()], generator, effect, compared, images)
-                    if pilot_parts
-                    else None
-                )
-                numbers.append(np.inf if planned is None else planned)
-    likely, safe = (np.array(numbers) for numbers in plans.values())
-    clusters, asked = generator.num_objects or images, _asked(compared)
-    reached = [
-        power_of_rule(parts, int(num), clusters, effect, requirement=asked, others=others)
-        for num in safe[np.isfinite(safe)]
-    ]
-    context = {
-        "likely is enough": (likely >= truly).mean(),
-        "median likely": float(np.median(likely)),
-        "median planned": float(np.median(safe)),
-        "none suffices": np.isinf(safe).mean(),
-        "mean power else": float(np.mean(reached)),
-    }
-    criterion = "pilots of three seeds by which enough seeds are planned, reported"
-    label = f"{generator.name}, {100 * effect:.1f} points, {compared} compared"
-    yield Figure(criterion, label, truly, images, *counted(safe >= truly), context=context)
+            if not has_spread(pilot) or few_errors(images, pilot.arms[0].baseline.values()):
+                continue
+            arms = [*pilot.parts(PLANNED, effect).values()]
+            number = num_seeds_to_find(
+                arms,
+                generator.num_objects or images,
+                effect=abs(effect),
+                requirement=_asked(compared),
+                fewest=fewest,
+            )
+            planned.append(MOST_SEEDS if number is None else number)
+            tails.append(any(arm.is_apart for arm in pilot.arms))
+    return planned, tails
 
 
-def findable(generator: AnyGenerator, seeds: int, compared: int, images: int) -> float:
+@cache
+def _found(
+    generator: AnyGenerator, effect: float, compared: int, images: int
+) -> Float[np.ndarray, " sizes"]:
+    """Return how often tables of `_SIZES` seeds find an arm that differs by an effect."""
+    found = [_bold(generator, effect, (num, images), compared, _TABLES).mean() for num in _SIZES]
+    return np.maximum.accumulate(np.asarray(found))
+
+
+def power_with(
+    found: Float[np.ndarray, " sizes"], seeds: Sequence[float]
+) -> Float[np.ndarray, " pilots"]:
+    """Return the power of some numbers of seeds, between those of `_SIZES` in logarithms."""
+    return np.interp(np.log(seeds), np.log(_SIZES), found)
+
+
+def fewest_that_find(found: Float[np.ndarray, " sizes"]) -> float:
+    """Return the fewest seeds that find the difference with power .8, the last of `_SIZES` else."""
+    numbers = np.arange(_SIZES[0], _SIZES[-1] + 1)
+    is_enough = power_with(found, numbers.tolist()) >= POWER
+    return float(numbers[is_enough.argmax()] if is_enough.any() else numbers[-1])
+
+
+def findable(
+    generator: AnyGenerator, seeds: int, compared: int, images: int, *, errs_more: bool = True
+) -> float:
     """Return a difference that so many seeds find about four times of five."""
     from scipy.optimize import brentq
 
     clusters, effect = generator.num_objects or images, 0.0
-    for _ in range(_ROUNDS):  # an arm that differs more varies more
+    for _ in range(_ROUNDS if errs_more else 1):  # an arm that errs more varies more
         parts, others = _parts(generator, effect, compared, images)
 
         def missing(
             trial: float, parts: VarianceParts = parts, others: VarianceParts = others
         ) -> float:
             asked = _asked(compared)
-            power = power_of_rule(parts, seeds, clusters, trial, requirement=asked, others=others)
+            true = parts if errs_more else parts.erring_less(trial)
+            power = power_of_rule(true, seeds, clusters, trial, requirement=asked, others=others)
             return power - POWER
 
         root: Any = brentq(missing, 1e-5, 1.0, xtol=1e-5)
@@ -131,7 +182,7 @@ def planned_by(
 ) -> int | None:
     """Return the number of seeds that is planned by some variance parts."""
     clusters = generator.num_objects or images
-    return num_seeds_to_find(parts, clusters, effect, requirement=_asked(compared))
+    return num_seeds_to_find(parts, clusters, effect=effect, requirement=_asked(compared))
 
 
 def has_spread(pilot: Pilot) -> bool:
@@ -142,7 +193,7 @@ def has_spread(pilot: Pilot) -> bool:
 def pilot_from(wrong: Bool[np.ndarray, "arms seeds images"], generator: AnyGenerator) -> Pilot:
     """Return the pilot that drawn networks are, the first arm as the baseline."""
     tables = judged_tables(wrong[None], generator.objects(wrong.shape[-1]))
-    arms = set_apart(tables.spreads(0))
+    arms = with_tails(tables.spreads(0))
     return Pilot(arms, len(arms), wrong.shape[-1])
 
 

@@ -28,11 +28,16 @@ from tools.acceptance.logit_networks import (
     FEW,
     LOGIT_GENERATORS,
     ONE_WIDE,
+    PAIRED,
+    SKEWED,
+    UNEQUAL,
     LogitGenerator,
 )
 from tools.acceptance.networks import (
+    BOTH_MATTER,
     FEW_ERRORS,
     GENERATORS,
+    HEAVY_TAILS,
     IMAGES_DOMINATE,
     SEEDS_DOMINATE,
     SEEDS_MATTER,
@@ -159,10 +164,17 @@ def planning(draws: int) -> Iterator[Job]:
             for compared in (1, criteria.COMPARED):
                 case = (generator, seeds, compared, images_of(generator))
                 yield partial(planned_seeds.true_plans, *case, draws)
-                yield partial(planned_seeds.pilot_plans, *case, max(draws // 20, 20))
     for generator in LOGIT_GENERATORS:
         for images in IMAGES:
             yield partial(planned_seeds.true_plans, generator, 5, 5, images, draws)
+
+
+def pilots(draws: int) -> Iterator[Job]:
+    for generator in (SEEDS_MATTER, BOTH_MATTER, HEAVY_TAILS, SKEWED, UNEQUAL, PAIRED, ASTRAY):
+        for compared in (1, 5, 11):
+            for errs_more in (True, False):
+                case = (generator, compared, IMAGES[0], max(draws // 20, 20))
+                yield partial(planned_seeds.pilot_plans, *case, errs_more=errs_more)
 
 
 def unlike(draws: int) -> Iterator[Job]:
@@ -196,6 +208,7 @@ PARTS: dict[str, Callable[[int], Iterator[Job]]] = {
     "peeking": peeking,
     "best": best,
     "planning": planning,
+    "pilots": pilots,
     "unlike": unlike,
     "best-weights": best_weights,
     "looks": looks.jobs,

@@ -22,6 +22,9 @@ from sweeps.aggregation.statistics.shared_seeds import (
 )
 from sweeps.aggregation.statistics.two_way import TwoWay
 
+TAIL = 0.01
+"""How often a pilot of arms that vary alike seems to have a tail."""
+
 
 @dataclass(frozen=True)
 class ArmSpread:
@@ -70,6 +73,35 @@ def set_apart(arms: Sequence[ArmSpread]) -> tuple[ArmSpread, ...]:
     are_apart = varies_more(*variances_of([arm.errors for arm in arms], arms[0].baseline))
     marked = zip(arms, are_apart.tolist(), strict=True)
     return tuple(replace(arm, is_apart=is_apart) for arm, is_apart in marked)
+
+
+def with_tails(arms: Sequence[ArmSpread]) -> tuple[ArmSpread, ...]:
+    """Mark the arm whose seeds show a tail: they vary more than chance lets the others' vary.
+
+    Errors are taken on the normal scale, where arms that err more do not vary more by that. A table
+    of arms that vary alike has a tail in at most `TAIL` of cases, where seeds are normal.
+
+    Source: Cochran 1941, The distribution of the largest of a set of estimated variances as a
+    fraction of their total, with the bound of Bonferroni.
+    """
+    from scipy.special import fdtrc, ndtri
+
+    least = 0.5 / arms[0].way.num_clusters
+
+    def variance(errors: Mapping[int, float]) -> float:
+        return float(np.var(ndtri(np.clip([*errors.values()], least, 1 - least)), ddof=1))
+
+    of_baseline, *of_arms = (
+        variance(errors) for errors in (arms[0].baseline, *(arm.errors for arm in arms))
+    )
+    place = int(np.argmax(of_arms))
+    largest, num, degrees = of_arms[place], len(of_arms), min(arm.degrees for arm in arms)
+    others = (sum(of_arms) - largest + of_baseline) / num
+    ratio = largest / others if others else np.inf
+    is_tail = (num + 1) * float(fdtrc(degrees, num * degrees, ratio)) < TAIL
+    return tuple(
+        replace(arm, is_apart=is_tail and index == place) for index, arm in enumerate(arms)
+    )
 
 
 def pooled(arms: Sequence[ArmSpread]) -> list[ArmSpread]:

@@ -50,7 +50,7 @@ def plan(
             "--effect",
             metavar="POINTS",
             help="Show how many seeds and test images it takes to find a difference of so many "
-            "points of test error in every arm.",
+            "points of test error in every arm; below 0, in arms that err less alone.",
         ),
     ] = None,
     power: Annotated[

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 
 from capsmodel.metrics import TEST_ERROR
 from sweeps.aggregation.rendering.measured import detectable_text
-from sweeps.aggregation.seed_planning import MOST_SEEDS, SAFE, NeededSeeds, Pilot, SeedsNeeded
-from sweeps.cli.terminal import console, plain, say, table_of
+from sweeps.aggregation.seed_planning import MOST_SEEDS, PLANNED, SAFE, Pilot, SeedsNeeded
+from sweeps.aggregation.statistics.arm_spread import TAIL
+from sweeps.cli.terminal import console, plain, say
 from sweeps.execution.launch.seed_plan import SeedPlan
 from sweeps.records.plain_text import duration_text, in_ranges, one_line, points_text
 
 _MOST_OF_A_NAME = 64
 _MOST_LISTED = 8
-_SURE = f"{SAFE:.0%}".replace("%", " %")
 
 
 def print_seed_plan(plan: SeedPlan, launch: str) -> None:
@@ -25,7 +25,7 @@ def print_seed_plan(plan: SeedPlan, launch: str) -> None:
     out = console()
     say(_what_is_asked(plan))
     if plan.needed:
-        _print_arms(plan.needed)
+        _print_arms(plan)
     for sentence in (*_what_it_takes(plan), *_which_seeds(plan)):
         say(sentence)
     command = _next_command(plan, launch)
@@ -41,14 +41,48 @@ def print_seed_plan(plan: SeedPlan, launch: str) -> None:
             out.print(f"    {line}", soft_wrap=True)
 
 
-def _print_arms(needed: SeedsNeeded) -> None:
-    table = table_of("arm", "seeds, likely", "seeds, to be safe", numbers=2)
-    for arm, seeds in needed.each_arm.items():
-        table.add_row(plain(arm), _seeds_cell(seeds.likely), _seeds_cell(seeds.safe))
-    if len(needed.each_arm) > 1:
-        together = needed.all_arms
-        table.add_row("all arms", _seeds_cell(together.likely), _seeds_cell(together.safe))
+def _print_arms(plan: SeedPlan) -> None:
+    """Print how many seeds each arm takes alone, and why where no number is enough."""
+    from sweeps.aggregation.rendering.fitted_table import FittedColumn, FittedTable
+
+    directions = _directions(plan)
+    pilot = next(iter(directions.values())).pilot
+    names = [arm.arm for arm in pilot.arms]
+    why = {name: _why_no_number(name, [*directions.values()]) for name in names}
+    why |= {name: f"taken to be as the others: {reason}" for name, reason in pilot.without.items()}
+    columns = [FittedColumn("arm"), *(FittedColumn(title, "right") for title in directions)]
+    notes = [FittedColumn("note")] if any(why.values()) else []
+    table = FittedTable([*columns, *notes])
+    for name, note in why.items():
+        cells = [
+            _seeds_cell(needed.each_arm[name]) if name in names else "-"
+            for needed in directions.values()
+        ]
+        table.add_row(*map(plain, (name, *cells, *([note] if notes else []))))
+    if len(why) > 1:
+        cells = [_seeds_cell(needed.all_arms.planned) for needed in directions.values()]
+        table.add_row("all arms", *cells, *([""] if notes else []))
     console().print(table)
+
+
+def _directions(plan: SeedPlan) -> dict[str, SeedsNeeded]:
+    """Return what is needed by the heading of its column."""
+    both = (("seeds if it errs more", plan.if_more), ("seeds if it errs less", plan.if_less))
+    return {heading: needed for heading, needed in both if needed}
+
+
+def _why_no_number(arm: str, directions: Sequence[SeedsNeeded]) -> str:
+    """Return why no number of seeds is enough to find a difference of an arm; "" where one is."""
+    for needed in directions:
+        if needed.each_arm[arm] is None:
+            best = needed.at_best[arm]
+            if best <= abs(needed.effect):
+                return f"more than {MOST_SEEDS:,} seeds"
+            if needed.effect < 0 and best > needed.pilot.baseline_error:
+                return "the images limit it: no arm that errs less is sure to be found"
+            shown = detectable_text(TEST_ERROR.shown(best))
+            return f"the images limit it: {shown} points at best"
+    return ""
 
 
 def _cost(plan: SeedPlan) -> str:
@@ -63,11 +97,17 @@ def _cost(plan: SeedPlan) -> str:
 def _what_is_asked(plan: SeedPlan) -> str:
     """Return what is to be found."""
     compared = plan.num_arms - 1
-    each = "the arm that is" if compared == 1 else f"each of the {compared} arms that are"
+    arms = "the arm" if compared == 1 else f"each of the {compared} arms"
+    errs = "it errs" if compared == 1 else "these err"
+    direction = f"{errs} less" if plan.effect_points < 0 else f"{errs} more or less"
     return (
-        f"{plan.sweep}: to find a difference of {points_text(plan.effect_points)} of test error "
-        f"with power {plan.power:g}, in {each} compared with '{plan.baseline}':"
+        f"{plan.sweep}: to find with power {plan.power:g} that {arms} compared with "
+        f"'{plan.baseline}' differs by {_distance(plan)} of test error, if {direction}:"
     )
+
+
+def _distance(plan: SeedPlan) -> str:
+    return points_text(abs(plan.effect_points))
 
 
 def _what_it_takes(plan: SeedPlan) -> Iterator[str]:
@@ -75,14 +115,30 @@ def _what_it_takes(plan: SeedPlan) -> Iterator[str]:
     if plan.needed is None:
         yield f"It is not known how far seeds and images move it: {plan.why_no_spread}."
         return
-    yield _answer(plan.needed, plan.effect_points)
-    pilot = plan.needed.pilot
-    if pilot.without:
-        yield f"No spread yet, and taken to be as the others: {', '.join(pilot.without)}."
-    if apart := [arm.arm for arm in pilot.arms if arm.is_apart]:
+    yield _answer(plan.needed, abs(plan.effect_points))
+    yield from _of_one_direction(plan)
+    if apart := [arm.arm for arm in plan.needed.pilot.arms if arm.is_apart]:
         yield (
-            f"As a precaution, these arms must also hold by their own seeds, and are planned by "
-            f"them: {', '.join(apart)}."
+            f"The seeds of this arm vary more than those of the others (Cochran's test, p < "
+            f"{TAIL:g}), so it is planned by its own: {', '.join(apart)}."
+        )
+
+
+def _of_one_direction(plan: SeedPlan) -> Iterator[str]:
+    """Yield what arms that err less alone take, or that no arm can err so much less, or more."""
+    more, less = plan.if_more, plan.if_less
+    if plan.effect_points < 0 or plan.baseline_error is None:
+        return
+    if more is None or less is None:
+        yield (
+            f"No arm can err {_distance(plan)} {'less' if less is None else 'more'}: "
+            f"'{plan.baseline}' errs on {TEST_ERROR.shown(plan.baseline_error):.2f} % of the test "
+            f"images."
+        )
+    elif less.all_arms.planned and less.all_arms.planned != more.all_arms.planned:
+        yield (
+            f"To find only arms that err less takes {_count(less.all_arms.planned)}: "
+            f"--effect {-plan.effect_points:g} plans these."
         )
 
 
@@ -98,12 +154,12 @@ def _which_seeds(plan: SeedPlan) -> Iterator[str]:
         f"from ({in_ranges(plan.needed.pilot.seeds)}) stay out of the table, which is then as sure "
         f"as if the number had been known from the beginning."
     )
-    num_safe = plan.needed.with_pilot_seeds.safe
-    if plan.launched_seeds and num_safe is not None and num_safe > len(plan.launched_seeds):
+    num_in_all = plan.needed.with_pilot_seeds.planned
+    if plan.launched_seeds and num_in_all is not None and num_in_all > len(plan.launched_seeds):
         first = max(plan.launched_seeds) + 1
-        added = range(first, first + num_safe - len(plan.launched_seeds))
+        added = range(first, first + num_in_all - len(plan.launched_seeds))
         yield (
-            f"To keep the {len(plan.launched_seeds)} that exist takes {num_safe} in all "
+            f"To keep the {len(plan.launched_seeds)} that exist takes {num_in_all} in all "
             f"(--add-seeds {in_ranges(added)}): after a possible look at results more evidence is "
             f"needed."
         )
@@ -144,42 +200,45 @@ def _in_python(seeds: Sequence[int]) -> str:
     return f"list(range({seeds[0]}, {seeds[-1] + 1}))"
 
 
-def _answer(needed: SeedsNeeded, effect_points: float) -> str:
+def _answer(needed: SeedsNeeded, distance_points: float) -> str:
     pilot, seeds = needed.pilot, needed.all_arms
     images = _images(pilot)
-    best = TEST_ERROR.shown(needed.at_best)
-    if seeds.likely is None and best > effect_points:
-        return (
-            f"No number of seeds suffices: with {images} only differences of at least about "
-            f"{detectable_text(best)} points are detectable. {_more_images(needed)}"
-        )
-    if seeds.likely is None:
-        return f"It takes more than {MOST_SEEDS:,} seeds with {images}: plan for a larger effect."
-    rough = f"The spread of {len(pilot.seeds)} seeds is a rough guess"
+    if seeds.planned is None:
+        return _no_number(needed, distance_points)
+    rough = (
+        f"The spread of {len(pilot.seeds)} seeds is a rough guess: as many are enough in about "
+        f"{10 * PLANNED:.0f} of 10 such plans"
+    )
+    takes = f"It takes {_count(seeds.planned)} with {images}."
     if seeds.safe is None:
-        return (
-            f"It likely takes {_count(seeds.likely)} with {images}. {rough}: that {_SURE} sure, no "
-            f"number suffices. Train more seeds first, or plan for a larger effect."
-        )
+        return f"{takes} {rough}, and no number is in {10 * SAFE:.0f} of 10."
+    return f"{takes} {rough}, and {seeds.safe:,} in about {10 * SAFE:.0f} of 10."
+
+
+def _no_number(needed: SeedsNeeded, distance_points: float) -> str:
+    """Return why no number of seeds is enough for all arms, and what would do."""
+    images, best = _images(needed.pilot), TEST_ERROR.shown(max(needed.at_best.values()))
+    known = [number for number in needed.each_arm.values() if number is not None]
+    without = [arm for arm, number in needed.each_arm.items() if number is None]
+    arms = f" for {', '.join(without)}" if known else ""
+    others = f" The other arms take {_count(max(known))}." if known else ""
+    if best <= distance_points:
+        more = f"It takes more than {MOST_SEEDS:,} seeds with {images}{arms}"
+        return f"{more}: plan for a larger effect.{others}"
     return (
-        f"It takes {_count(seeds.safe)} with {images}. {rough}: likely {_count(seeds.likely)} "
-        f"would do, and {seeds.safe:,} do with {_SURE} confidence."
+        f"No number of seeds suffices{arms}: with {images} only differences of at least about "
+        f"{detectable_text(best)} points are detectable. {_more_images(needed)}{others}"
     )
 
 
 def _more_images(needed: SeedsNeeded) -> str:
-    if needed.images is None or needed.with_images is None or needed.with_images.likely is None:
+    then = needed.with_images
+    if needed.images is None or then is None or then.planned is None:
         return "Plan for a larger effect."
     return (
         f"It takes about {_rounded(needed.images):,} images like these, and "
-        f"{_either(needed.with_images)} then."
+        f"{_count(then.planned)} then."
     )
-
-
-def _either(needed: NeededSeeds) -> str:
-    if needed.safe is None or needed.safe == needed.likely:
-        return _count(needed.likely or 0)
-    return f"{needed.likely:,} to {_count(needed.safe)}"
 
 
 def _rounded(number: int) -> int:

@@ -1,13 +1,14 @@
 """How many seeds a sweep needs to find a difference, which ones, and what they cost."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ParamSpec, Protocol
 
 from sweeps.aggregation.results.prediction_files import read_predictions
 from sweeps.aggregation.seed_planning import (
     MOST_PILOT_SEEDS,
+    Pilot,
     SeedsNeeded,
     TrainedArms,
     seeds_needed,
@@ -20,6 +21,7 @@ from sweeps.execution.survey.survey import Survey, survey_of
 from sweeps.execution.survey.surveyed_cells import surveyed
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
+from sweeps.records.plain_text import points_text
 from sweeps.tracking.store import RecordStore
 
 _Options = ParamSpec("_Options")
@@ -40,9 +42,13 @@ class SeedPlan:
         sweep: Its name.
         baseline: The arm that the others are compared with.
         num_arms: Number of arms, with the baseline.
-        effect_points: The difference of test errors, in percentage points.
+        effect_points: The difference of test errors, in percentage points; below 0 if only arms
+            that err less are to be found.
         power: Probability that an arm with this difference is found to differ.
-        needed: None if the store has no spread to compute it from.
+        if_more: What finds arms that err more; None if the store has no spread to compute it from,
+            none is to be found, or none can err so much more.
+        if_less: The same of arms that err less.
+        baseline_error: Mean test error of the baseline, a fraction; None without a spread.
         why_no_spread: Why it has none, "" if it has.
         pilot_seeds: Seeds that would give a spread; empty if it is known.
         declared_seeds: The sweep's seeds, with the changes of the launch.
@@ -58,7 +64,9 @@ class SeedPlan:
     num_arms: int
     effect_points: float
     power: float
-    needed: SeedsNeeded | None
+    if_more: SeedsNeeded | None
+    if_less: SeedsNeeded | None
+    baseline_error: float | None
     why_no_spread: str
     pilot_seeds: tuple[int, ...]
     declared_seeds: tuple[int, ...]
@@ -69,6 +77,11 @@ class SeedPlan:
     estimate: Estimate
 
     @property
+    def needed(self) -> SeedsNeeded | None:
+        """What finds arms of the direction that takes more seeds; None if nothing is known."""
+        return _larger([needed for needed in (self.if_more, self.if_less) if needed])
+
+    @property
     def is_declared(self) -> bool:
         """Whether the declared seeds are the planned ones."""
         return self.seeds == self.declared_seeds
@@ -77,7 +90,7 @@ class SeedPlan:
     def new_margin(self) -> float | None:
         """The effect as a margin of equivalence; None if one is declared, or it is too late."""
         is_too_late = self.is_declared and self.launched_seeds
-        return None if self.margin_points is not None or is_too_late else self.effect_points
+        return None if self.margin_points is not None or is_too_late else abs(self.effect_points)
 
 
 class SeedPlanner(Protocol[_Options]):
@@ -112,8 +125,9 @@ def plan_seeds(
     sweep's seeds, or those of `seeds`, and of the first ten. Which arm was better is not used.
 
     `sweep` is a design, `effect_points` the difference of test errors in percentage points, and
-    `power` how often each arm that differs so much is found to be different. The options are those
-    of `plan`.
+    `power` how often each arm that differs so much is found to be different. Planned are the seeds
+    that find arms that err so much more and arms that err so much less; below 0, such as -0.5, only
+    those that find arms that err half a point less. The options are those of `plan`.
 
     Raises:
         sweeps.BadInput: In one sentence, if it cannot be planned.
@@ -128,8 +142,8 @@ def plan_seeds(
     wide = options.model_copy(update={"seeds": tuple(every), "add_seeds": None})
     arms = _trained(define(sweep, wide, ()).manifest, survey.store)
     spread = arms.spread
-    effect = effect_points / _PERCENT
-    needed = None if isinstance(spread, str) else seeds_needed(spread, effect, power)
+    if_more, if_less = _both_directions(spread, effect_points, power, manifest.baseline)
+    needed = _larger([direction for direction in (if_more, if_less) if direction])
     seeds = _planned(needed, manifest, {*arms.seeds, *launched})
     pilot_seeds = arms.pilot_seeds if needed is None else ()
     new = tuple(seed for seed in (*(seeds or ()), *pilot_seeds) if seed not in arms.seeds)
@@ -140,7 +154,9 @@ def plan_seeds(
         num_arms=len(manifest.arms),
         effect_points=effect_points,
         power=power,
-        needed=needed,
+        if_more=if_more,
+        if_less=if_less,
+        baseline_error=None if isinstance(spread, str) else spread.baseline_error,
         why_no_spread=spread if isinstance(spread, str) else "",
         pilot_seeds=pilot_seeds,
         declared_seeds=manifest.seeds,
@@ -150,6 +166,42 @@ def plan_seeds(
         num_trainings=len(new) * len(manifest.arms),
         estimate=_estimate(to_train, arms, survey),
     )
+
+
+def _both_directions(
+    spread: Pilot | str, effect_points: float, power: float, baseline: str
+) -> tuple[SeedsNeeded | None, SeedsNeeded | None]:
+    """Return what finds arms that err more and arms that err less, as far as these are asked for.
+
+    Raises:
+        sweeps.BadInput: If no arm can differ so much.
+    """
+    if isinstance(spread, str):
+        return None, None
+    distance = abs(effect_points) / _PERCENT
+    asked = (None if effect_points < 0 else distance, -distance)
+    if_more, if_less = (
+        seeds_needed(spread, effect, power) if effect and spread.allows(effect) else None
+        for effect in asked
+    )
+    if if_more is None and if_less is None:
+        error = _PERCENT * spread.baseline_error
+        direction = "less" if effect_points < 0 else "more or less"
+        raise BadInput(
+            f"No arm can err {points_text(abs(effect_points))} {direction} than '{baseline}', "
+            f"which errs on {error:.2f} % of the test images: give a smaller difference, such as "
+            f"{math.copysign(error / 2, effect_points):.2g}."
+        )
+    return if_more, if_less
+
+
+def _larger(needed: Sequence[SeedsNeeded]) -> SeedsNeeded | None:
+    """Return what takes more seeds, the first of equals; None for nothing."""
+    return max(needed, key=lambda one: _number(one.all_arms.planned), default=None)
+
+
+def _number(seeds: int | None) -> float:
+    return math.inf if seeds is None else seeds
 
 
 def _trained(manifest: Manifest, store: RecordStore) -> TrainedArms:
@@ -182,19 +234,19 @@ def _planned(
     if needed is None:
         return None
     num_seeds = needed.with_pilot_seeds if manifest.planned_seeds else needed.all_arms
-    if num_seeds.safe is not None and len(manifest.seeds) >= num_seeds.safe:
+    if num_seeds.planned is not None and len(manifest.seeds) >= num_seeds.planned:
         return manifest.seeds
-    if needed.all_arms.safe is None:
+    if needed.all_arms.planned is None:
         return None
     first = max(seen, default=-1) + 1
-    return tuple(range(first, first + needed.all_arms.safe))
+    return tuple(range(first, first + needed.all_arms.planned))
 
 
 def _check_aim(effect_points: float, power: float) -> None:
-    if not (math.isfinite(effect_points) and 0 < effect_points <= _MOST_POINTS):
+    if not (math.isfinite(effect_points) and 0 < abs(effect_points) <= _MOST_POINTS):
         raise BadInput(
-            f"An effect is a difference of test errors above 0 and up to {_MOST_POINTS} points, "
-            f"given was {effect_points:g}: try 0.5."
+            f"An effect is a difference of test errors of up to {_MOST_POINTS} points, and not 0; "
+            f"given was {effect_points:g}: try 0.5, or -0.5 for arms that err half a point less."
         )
     if not _LEAST_POWER <= power <= _MOST_POWER:
         raise BadInput(

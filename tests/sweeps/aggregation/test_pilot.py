@@ -9,9 +9,8 @@ import pytest
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import comparisons
 from sweeps.aggregation.seed_planning import Pilot, pilot_of
-from sweeps.aggregation.statistics.arm_spread import ArmSpread, reaches, set_apart
+from sweeps.aggregation.statistics.arm_spread import ArmSpread, reaches, set_apart, with_tails
 from sweeps.aggregation.statistics.power import Requirement
-from sweeps.aggregation.statistics.shared_seeds import shared_between
 from sweeps.aggregation.statistics.two_way import two_way
 from tests.sweeps.aggregation.known_sweep import by_key, manifest_of
 from tests.sweeps.aggregation.predicted import Wrong, predictions_of, trials_of
@@ -38,7 +37,7 @@ def drawn(
         )
         for place, row in enumerate(of_seeds[1:] - of_seeds[:1] + images + pairs)
     ]
-    return Pilot(set_apart(arms), len(arms), IMAGES)
+    return Pilot(with_tails(arms), len(arms), IMAGES)
 
 
 def test_the_limit_of_many_pilots_is_large_enough_as_often_as_it_says():
@@ -46,7 +45,7 @@ def test_the_limit_of_many_pilots_is_large_enough_as_often_as_it_says():
     pilots = [drawn(chance, (1,)) for _ in range(600)]
 
     for sure in (0.5, 0.8):
-        parts = [pilot.parts(sure)["0"] for pilot in pilots]
+        parts = [pilot.parts(sure, 0.01)["0"][0] for pilot in pilots]
         enough = [part.of_seeds + part.of_pairs / IMAGES for part in parts]
         rate = np.mean(np.array(enough) > OF_SEEDS + OF_PAIRS / IMAGES)
         assert rate == pytest.approx(sure, abs=0.06)
@@ -68,26 +67,34 @@ def test_arms_together_say_more_than_one_and_less_than_if_they_had_no_common_bas
 def test_an_arm_whose_seeds_vary_far_more_counts_by_itself():
     chance = np.random.default_rng(2)
     pilot = drawn(chance, (1, 1, 12, 1), seeds=8)
-    parts = pilot.parts(0.5)
+    parts = {name: parts for name, (parts, _) in pilot.parts(0.5, 0.01).items()}
 
     assert [arm.arm for arm in pilot.arms if arm.is_apart] == ["2"]
     assert parts["2"].of_seeds > 10 * parts["0"].of_seeds
     assert parts["0"].of_seeds == parts["1"].of_seeds
 
 
-def test_the_arms_that_a_table_holds_to_their_own_seeds_are_set_apart():
+def has_tail(chance: np.random.Generator, scales: Sequence[float]) -> list[bool]:
+    """Return which compared arms show a tail, of those whose seeds vary with these scales."""
+    drawn_errors = 0.1 + 0.01 * np.array(scales)[:, None] * chance.normal(size=(len(scales), SEEDS))
+    baseline, *arms = (dict(enumerate(row.tolist())) for row in drawn_errors)
+    way = two_way(chance.normal(size=(SEEDS, IMAGES)))
+    spread = [ArmSpread(str(place), arm, baseline, way) for place, arm in enumerate(arms)]
+    return [arm.is_apart for arm in with_tails(spread)]
+
+
+def test_arms_that_vary_alike_seldom_show_a_tail_and_a_wild_one_mostly_does():
     chance = np.random.default_rng(3)
-    for _ in range(20):
-        arms = drawn(chance).arms
-        shared = shared_between(
-            [arm.way for arm in arms], [arm.errors for arm in arms], arms[0].baseline
-        )
-        in_table = [bool(way.shared and way.shared.is_apart) for way in shared]
-        assert [arm.is_apart for arm in arms] == in_table
+    alike = [has_tail(chance, (1,) * 7) for _ in range(300)]
+    wild = np.array([has_tail(chance, (1, 1, 9, 1, 1, 1, 1)) for _ in range(60)])
+
+    assert np.mean([any(arms) for arms in alike]) < 0.02
+    assert wild[:, 1].mean() > 0.7
+    assert np.delete(wild, 1, axis=1).sum() <= 1
 
 
 def test_reaches_are_in_the_order_of_the_arms_also_where_one_is_set_apart():
-    arms = drawn(np.random.default_rng(2), (12, 1, 1, 1), seeds=8).arms
+    arms = set_apart(drawn(np.random.default_rng(2), (12, 1, 1, 1), seeds=8).arms)
     assert [arm.is_apart for arm in arms] == [True, False, False, False]
 
     by_arm = reaches(arms, Requirement(0.05, num_sharing=4))
@@ -113,7 +120,7 @@ def test_it_has_the_seeds_and_images_of_the_arms_and_names_those_without_a_sprea
     assert isinstance(result, Pilot)
     assert result.seeds == (0, 1, 2)
     assert [arm.arm for arm in result.arms] == ["other"]
-    assert result.without == ("young",)
+    assert result.without == {"young": "there are fewer than three seeds"}
     assert result.num_compared == 2
 
 

@@ -124,7 +124,7 @@ def test_a_pilot_gives_seeds_and_the_lines_that_declare_them(
     (planned,) = plans
     assert planned.seeds is not None
     assert planned.needed is not None
-    num = planned.needed.all_arms.safe
+    num = planned.needed.all_arms.planned
     assert planned.seeds == tuple(range(3, 3 + (num or 0))), "seeds that the pilot did not have"
     last = planned.seeds[-1]
     assert f"It takes {num} seeds with the 360 existing test images." in answer.out
@@ -149,7 +149,7 @@ def test_what_was_launched_by_this_name_takes_another_name_or_more_evidence(
     (planned,) = plans
     assert planned.seeds is not None
     assert planned.needed is not None
-    num_needed = planned.needed.with_pilot_seeds.safe or 0
+    num_needed = planned.needed.with_pilot_seeds.planned or 0
     assert num_needed > len(planned.seeds)
     assert f"To keep the 3 that exist takes {num_needed} in all (--add-seeds 3-" in answer.out
     assert f" --seeds 3-{planned.seeds[-1]} --name mine-planned\n" in answer.out
@@ -158,7 +158,7 @@ def test_what_was_launched_by_this_name_takes_another_name_or_more_evidence(
     assert sweeps.plan_seeds(file, 2.0, seeds=range(num_needed)).is_declared
 
 
-def test_an_arm_that_is_held_to_its_own_seeds_is_named(
+def test_an_arm_that_is_planned_by_its_own_seeds_is_named(
     shell: Shell, storage: Path, file: Path
 ) -> None:
     two = '"two": {"model.routing.iterations": 2}}'
@@ -167,7 +167,7 @@ def test_an_arm_that_is_held_to_its_own_seeds_is_named(
     put_pilot(storage, file, wrong, is_steady=True)
     answer = shell("plan", "mine.py", "--effect", "5")
     assert answer.code == 0
-    said = "must also hold by their own seeds, and are planned by them: two."
+    said = "(Cochran's test, p < 0.01), so it is planned by its own: two."
     assert said in answer.out
 
 
@@ -243,3 +243,46 @@ def test_seeds_of_a_sweep_over_splits_are_not_planned(shell: Shell, file: Path) 
     file.write_text(FILE.replace("    seeds=[0, 1],", "    split_seeds=[0, 1],\n    seeds=[0, 1],"))
     refused = shell.refused("plan", "mine.py", "--effect", "1")
     assert "'mine' runs over splits, and how far these spread is not planned for" in refused
+
+
+def test_numbers_are_for_arms_that_err_more_and_less_or_less_alone(
+    shell: Shell, storage: Path, file: Path, plans: list[SeedPlan]
+) -> None:
+    put_pilot(storage, file, {"three": (20, 30, 24), "one": (24, 16, 34)})
+    both = shell("plan", "mine.py", "--effect", "2").out
+    less = shell("plan", "mine.py", "--effect", "-2").out
+    of_both, of_less = plans
+    assert of_both.if_more is not None
+    assert of_both.if_less == of_less.if_less == of_less.needed
+    assert of_both.needed is of_both.if_more
+    assert of_less.seeds is not None
+    assert "differs by 2 points of test error, if it errs more or less:" in both
+    assert "differs by 2 points of test error, if it errs less:" in less
+    assert "seeds if it errs more" in both
+    assert "seeds if it errs more" not in less
+    said = f"To find only arms that err less takes {len(of_less.seeds)} seeds: --effect -2 plans"
+    assert said in both
+    assert "margin_points=2.0," in less
+
+
+def test_no_arm_errs_less_by_more_than_the_whole_error_of_the_baseline(
+    shell: Shell, pilot: Path
+) -> None:
+    assert pilot.exists()
+    both = shell("plan", "mine.py", "--effect", "9").out
+    assert "No arm can err 9 points less: 'three' errs on 6.02 % of the test images." in both
+    assert "seeds if it errs less" not in both
+    refused = shell.refused("plan", "mine.py", "--effect", "-9")
+    assert "No arm can err 9 points less than 'three', which errs on 6.02 %" in refused
+    assert refused.rstrip().endswith("give a smaller difference, such as -3.")
+
+
+def test_an_arm_without_a_number_says_why(shell: Shell, storage: Path, file: Path) -> None:
+    more = '"two": {"model.routing.iterations": 2}, "four": {"model.routing.iterations": 4}}'
+    file.write_text(FILE.replace('iterations": 1}}', f'iterations": 1}}, {more}'))
+    wrong = {"three": (20, 24, 21), "one": (26, 33, 31), "two": (59, 60, 60), "four": (20, 22, 21)}
+    put_pilot(storage, file, wrong)
+    said = " ".join(shell("plan", "mine.py", "--effect", "-2").out.split())
+    assert "two no number the images limit it: " in said
+    assert "No number of seeds suffices for two: with the 360 existing test images" in said
+    assert "The other arms take 9 seeds." in said
