@@ -48,8 +48,8 @@ MOST_PILOT_SEEDS = 10
 PLANNED, SAFE = 0.6, 0.8
 """Confidence that the spread which a number follows from is no smaller than the true one.
 
-By `tools/acceptance/planned_seeds.py`: at .5 the mean power is below that asked for, and .8 takes
-more than twice the seeds that are needed.
+By `tools/acceptance/planned_seeds.py`, for a power of .8: at .5 the mean power is too often
+below it, and .8 takes more than twice the seeds that are needed.
 """
 _WITHOUT_END = 10**9
 

@@ -38,6 +38,7 @@ _MOST_PLANNED = 30
 _SIZES = (3, 4, 5, 6, 8, 10, 12, 15, 20, 28, 40)
 _TABLES = 400
 _SEEDS_NEEDED = 8
+_MOST_FRESH = 15
 _CLOSE_POWER = 0.65
 
 
@@ -86,7 +87,7 @@ def pilot_plans(
     label = f"{generator.name}, {100 * distance:.1f} points {direction}, {compared} compared"
     for seeds, of_arm in product((PILOT, 5), (generator.error, error)):
         errors = [generator.error, of_arm] + [generator.error] * (compared - 1)
-        planned, tails = _planned(generator, errors, effect, (draws, seeds, images))
+        planned, tails = numbers_planned(generator, errors, effect, (draws, seeds, images))
         reached = power_with(found, planned)
         truly = fewest_that_find(found)
         context = {
@@ -102,7 +103,30 @@ def pilot_plans(
         yield Figure(criterion, case, seeds, images, *counted(is_enough), context=context)
 
 
-def _planned(
+def fresh_tables(
+    generator: AnyGenerator, effect: float, compared: int, images: int, draws: int
+) -> Iterator[Figure]:
+    """Count bold in tables of as many fresh seeds as a pilot on the same images asks for.
+
+    All arms err alike. The number depends on what the pilot's arms err on these images.
+    """
+    bold, case = list[bool](), f"fresh {compared}"
+    errors, shape = [generator.error] * (compared + 1), (draws, PILOT + _MOST_FRESH, images)
+    for wrong in generator.parts(case, errors, shape):
+        for one in wrong:
+            pilot = pilot_from(one[:, :PILOT], generator)
+            if not has_spread(pilot):
+                continue
+            arms = [*pilot.parts(PLANNED, effect).values()]
+            planned = planned_by(arms, generator, effect, compared, images) or _MOST_FRESH
+            fresh = one[None, :, PILOT : PILOT + min(planned, _MOST_FRESH)]
+            bold.append(bool(judged_tables(fresh).is_bold.any()))
+    criterion = "any bold in tables of fresh seeds, as many as a pilot plans, at most .06"
+    label = f"{generator.name}, planned for {100 * effect:.1f} points, {compared} compared"
+    yield Figure(criterion, label, PILOT, images, *counted(np.asarray(bold)), most=0.06)
+
+
+def numbers_planned(
     generator: AnyGenerator, errors: Sequence[float], effect: float, shape: tuple[int, int, int]
 ) -> tuple[list[float], list[bool]]:
     """Return how many seeds are planned by each of many pilots, and whether it shows a tail."""

@@ -177,6 +177,12 @@ def pilots(draws: int) -> Iterator[Job]:
                 yield partial(planned_seeds.pilot_plans, *case, errs_more=errs_more)
 
 
+def fresh(draws: int) -> Iterator[Job]:
+    for generator, effect in ((IMAGES_DOMINATE, 0.035), (SEEDS_MATTER, 0.08)):
+        case = (generator, effect, 1, IMAGES[0], max(draws // 10, 20))
+        yield partial(planned_seeds.fresh_tables, *case)
+
+
 def unlike(draws: int) -> Iterator[Job]:
     for spread in unlike_arms.SPREADS:
         for ratio in unlike_arms.RATIOS:
@@ -209,6 +215,7 @@ PARTS: dict[str, Callable[[int], Iterator[Job]]] = {
     "best": best,
     "planning": planning,
     "pilots": pilots,
+    "fresh": fresh,
     "unlike": unlike,
     "best-weights": best_weights,
     "looks": looks.jobs,

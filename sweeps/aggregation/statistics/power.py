@@ -196,8 +196,8 @@ class VarianceParts:
     def erring_less(self, distance: float) -> "VarianceParts":
         """Return the parts of arms that err less than the baseline, none above those seen.
 
-        They hold from five seeds on. Where a seed moves all arms alike, fewer seeds found .45 to
-        .74 of the arms that they were to find with power .8 (`FEWEST_IF_LESS` of seed plans).
+        They hold from five seeds on. Where a seed moves all arms alike, three or four found .45 to
+        .80 of the arms that they were to find with power .8 (`FEWEST_IF_LESS` of seed plans).
 
         Args:
             distance: By how much they err less, a fraction.

@@ -206,13 +206,12 @@ def _answer(needed: SeedsNeeded, distance_points: float) -> str:
     if seeds.planned is None:
         return _no_number(needed, distance_points)
     rough = (
-        f"The spread of {len(pilot.seeds)} seeds is a rough guess: as many are enough in about "
-        f"{10 * PLANNED:.0f} of 10 such plans"
+        f"The spread of {len(pilot.seeds)} seeds is a rough guess: about {10 * PLANNED:.0f} of 10 "
+        f"such numbers are large enough"
     )
+    safe = "no number is" if seeds.safe is None else f"{seeds.safe:,} would be"
     takes = f"It takes {_count(seeds.planned)} with {images}."
-    if seeds.safe is None:
-        return f"{takes} {rough}, and no number is in {10 * SAFE:.0f} of 10."
-    return f"{takes} {rough}, and {seeds.safe:,} in about {10 * SAFE:.0f} of 10."
+    return f"{takes} {rough}; {safe} in about {10 * SAFE:.0f} of 10."
 
 
 def _no_number(needed: SeedsNeeded, distance_points: float) -> str:

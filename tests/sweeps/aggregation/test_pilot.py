@@ -14,6 +14,8 @@ from sweeps.aggregation.statistics.power import Requirement
 from sweeps.aggregation.statistics.two_way import two_way
 from tests.sweeps.aggregation.known_sweep import by_key, manifest_of
 from tests.sweeps.aggregation.predicted import Wrong, predictions_of, trials_of
+from tools.acceptance.networks import SEEDS_MATTER
+from tools.acceptance.planned_seeds import numbers_planned
 
 SEEDS, IMAGES = 3, 40
 OF_SEEDS, OF_IMAGES, OF_PAIRS = 0.04, 1.0, 0.5
@@ -72,6 +74,14 @@ def test_an_arm_whose_seeds_vary_far_more_counts_by_itself():
     assert [arm.arm for arm in pilot.arms if arm.is_apart] == ["2"]
     assert parts["2"].of_seeds > 10 * parts["0"].of_seeds
     assert parts["0"].of_seeds == parts["1"].of_seeds
+
+
+@pytest.mark.parametrize(("effect", "needed"), [(0.0795, 8), (-0.0519, 8)])
+def test_pilots_of_six_arms_plan_about_as_many_seeds_as_are_needed(effect: float, needed: int):
+    planned, tails = numbers_planned(SEEDS_MATTER, [0.1] * 6, effect, (9, SEEDS, 360))
+
+    assert needed / 1.5 <= np.median(planned) <= 1.5 * needed, "1.3, and nine pilots scatter"
+    assert not any(tails)
 
 
 def has_tail(chance: np.random.Generator, scales: Sequence[float]) -> list[bool]:

@@ -129,9 +129,8 @@ def test_as_many_seeds_as_are_planned_find_the_difference_and_two_fewer_hardly_d
     assert figure.context["2 fewer"] < 0.82
 
 
-@pytest.mark.parametrize("errs_more", [True, False])
-def test_pilots_plan_about_as_many_seeds_as_are_needed(errs_more: bool):
-    figures = planned_seeds.pilot_plans(SEEDS_MATTER, 5, 360, 40, errs_more=errs_more)
+def test_pilots_plan_about_as_many_seeds_as_are_needed():
+    figures = planned_seeds.pilot_plans(SEEDS_MATTER, 5, 360, 40, errs_more=False)
     for figure in figures:
         assert 1 / 1.4 <= figure.context["median planned / needed"] <= 1.4
         assert figure.context["mean power"] > 0.75
