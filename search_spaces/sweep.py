@@ -34,6 +34,7 @@ from search_spaces.sweep_checks import (
     check_arms_with_splits,
     check_curves,
     check_evaluations,
+    check_judged_evaluation,
     check_looks,
     check_margins,
     check_parts,
@@ -176,6 +177,8 @@ class Sweep(Settings):
     def _evaluations_can_be_made(self) -> Self:
         check_evaluations(self.evaluations, self.parts, self.base.data.task)
         check_curves(self.tables, self.evaluations)
+        if looks := self.until_decided:
+            check_judged_evaluation(looks.primary_of, self.evaluations)
         return self
 
     @model_validator(mode="after")

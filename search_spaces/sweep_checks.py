@@ -264,6 +264,34 @@ def check_looks(definition: Definition, plan: Plan, tables: Sequence[Table]) -> 
             )
 
 
+def check_judged_evaluation(kind: str, evaluations: Sequence[Evaluation]) -> None:
+    """Check that a sweep has the evaluation that its looks judge.
+
+    Args:
+        kind: Of the evaluation; "" for the test error.
+        evaluations: Of the sweep.
+
+    Raises:
+        ValueError: If there is none or several of that kind, or it has no primary figure, or is
+            made once all trainings have ended.
+    """
+    if not kind:
+        return
+    named = [evaluation.kind for evaluation in evaluations if evaluation.primary]
+    if kind not in named:
+        raise ValueError(unknown("evaluation with a primary figure in primary_of", kind, named))
+    if named.count(kind) > 1:
+        raise ValueError(
+            f"The sweep has {named.count(kind)} evaluations of the kind '{kind}', and primary_of "
+            f"names one: leave the others out, or judge the test error."
+        )
+    if any(evaluation.kind == kind and evaluation.other_trials for evaluation in evaluations):
+        raise ValueError(
+            f"The evaluation '{kind}' is made once all trainings have ended, and a look needs it "
+            f"between them: judge the test error, or another evaluation."
+        )
+
+
 def check_margins(in_looks: float | None, of_sweep: float | None) -> None:
     """Check that the margin of equivalence is declared once.
 

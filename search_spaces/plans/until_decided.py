@@ -41,12 +41,15 @@ class UntilDecided(Settings):
         looks: Seeds at all looks, from `first` to `most`; by default each has about 1.6 times as
             many as the one before: 3, 5, 8, 12, 20.
         margin_points: As `Sweep.margin_points`: without it no arm is decided by being equivalent.
+        primary_of: Kind of the sweep's evaluation whose primary figure is judged, in place of the
+            test error.
     """
 
     first: Annotated[Count, Field(ge=FEWEST_SEEDS)] = FEWEST_SEEDS
     most: Count = 20
     looks: tuple[Count, ...] = ()
     margin_points: Annotated[float, Field(gt=0, le=100, strict=True)] | None = None
+    primary_of: str = ""
 
     @model_validator(mode="after")
     def _looks_rise(self) -> Self:

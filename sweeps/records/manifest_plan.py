@@ -281,6 +281,7 @@ class ManifestPlan(_Frozen):
         seeds_at_looks: Numbers of seeds at which verdicts are taken, and decided arms get no more;
             empty where all arms have all seeds.
         looked: The looks so far.
+        judged_by: Key of the evaluation whose primary figure looks judge; "" for the test error.
     """
 
     kind: Text
@@ -295,6 +296,7 @@ class ManifestPlan(_Frozen):
     num_cells: Count = later(0)
     seeds_at_looks: Annotated[tuple[Count, ...], Field(max_length=1000)] = later(())
     looked: Annotated[tuple[Looked, ...], Field(max_length=MOST_ARMS)] = later(())
+    judged_by: str = later("")
 
     def ends_with(self, arms: Collection[str]) -> bool:
         """Return whether no cells follow those that are there.

@@ -39,6 +39,7 @@ TOO_FEW_ERRORS = "the baseline errs too seldom"
 NO_SPREAD = "the differences of all seeds are equal"
 _UNKNOWN_SLACK = "validation predictions of the tunings are missing"
 _FEWEST_SEEDS = 2
+_ONE_LOOK: Mapping[str, LookLevel] = MappingProxyType({})
 _UNTUNED: Mapping[str, float] = MappingProxyType({})
 
 
@@ -167,7 +168,7 @@ def comparisons_together(
     slacks: Mapping[str, float] = _UNTUNED,
     judges_divergence: bool = True,
     finds_reach: bool = True,
-    look: LookLevel = ONLY_LOOK,
+    looks: Mapping[str, LookLevel] = _ONE_LOOK,
 ) -> list[list[Comparison]]:
     """Return the comparisons of each of several tables, whose verdicts hold for all together.
 
@@ -181,13 +182,14 @@ def comparisons_together(
             often they diverge.
         finds_reach: Whether to find what difference each table would show, which takes most of the
             time.
-        look: The level of these verdicts, where they are one of several looks.
+        looks: Arm -> the level of its verdict, where that is of one of several looks.
     """
+    look = next(iter(looks.values()), ONLY_LOOK)
     baselines = [next(arm for arm in table if arm.arm.is_baseline) for table in tables]
     compared = [
         [
             _with_slack(comparison, baseline.arm, slacks)
-            for comparison in _compared_together(table, baseline, judges_divergence, look)
+            for comparison in _compared_together(table, baseline, judges_divergence, looks)
         ]
         for baseline, table in zip(baselines, tables, strict=True)
     ]
@@ -221,10 +223,27 @@ def _adjusted(
     look: LookLevel,
     num_settled: int,
 ) -> list[list[Comparison]]:
-    """Return comparisons with one of their p values adjusted for all of the tables."""
+    """Return comparisons with one of their p values adjusted for all of the tables.
+
+    One at a look with less of the level has a p value that is larger in proportion.
+
+    Args:
+        tables: The comparisons.
+        name: Of the p value.
+        look: That of the first one.
+        num_settled: Comparisons that earlier looks have settled.
+    """
     adjusted_name = f"adjusted_{name.removesuffix('_value')}"
-    every = [getattr(comparison, name) for table in tables for comparison in table]
-    p_values = np.asarray([p_value for p_value in every if p_value is not None], dtype=float)
+    tested = [
+        (getattr(comparison, name), comparison.look)
+        for table in tables
+        for comparison in table
+        if getattr(comparison, name) is not None
+    ]
+    num = max(len(tested) + num_settled, 1)
+    p_values = np.asarray(
+        [p_value * (look.share(num) / own.share(num)) for p_value, own in tested], dtype=float
+    )
     adjusted = iter(holm_rows(p_values, look.share, num_settled).tolist())
     return [
         [
@@ -247,10 +266,13 @@ def _compared_together(
     table: Sequence[MeasuredArm],
     baseline: MeasuredArm,
     judges_divergence: bool,
-    look: LookLevel,
+    looks: Mapping[str, LookLevel],
 ) -> list[Comparison]:
     """Return the comparisons of one table, without verdicts."""
-    compared = [replace(_compared(group, baseline), look=look) for group in _against(table)]
+    compared = [
+        replace(_compared(group, baseline), look=looks.get(group[0].arm.arm.name, ONLY_LOOK))
+        for group in _against(table)
+    ]
     sharing = [
         place
         for place, comparison in enumerate(compared)

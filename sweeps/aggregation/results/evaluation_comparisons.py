@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -11,6 +12,11 @@ from sweeps.aggregation.results.comparisons import Comparison, comparisons_toget
 from sweeps.aggregation.results.mean_errors import MeanOfArm, mean_by_image
 from sweeps.aggregation.results.measured_arms import ImageErrors, MeasuredArm
 from sweeps.aggregation.results.paired_errors import PairedErrors, why_not_by_image
+from sweeps.aggregation.results.planned_looks import (
+    comparisons_at_looks,
+    comparisons_beside_looks,
+    margin_of,
+)
 from sweeps.aggregation.results.predictions import Predictions, SplitPredictions, WrongImages
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.records.manifest import Manifest
@@ -112,7 +118,7 @@ def evaluation_comparisons(
     stopped = {(cell.arm, cell.seed) for cell in manifest.cells if cell.stopped}
 
     def by_image(figure: EvaluatedFigure) -> FindImages:
-        return lambda trial: _by_image(figure, trial, wrong, predictions)
+        return partial(_by_image, figure, wrong, predictions)
 
     def compared(
         figures: Sequence[EvaluatedFigure], *, finds_reach: bool = True
@@ -244,9 +250,9 @@ def _value(figure: EvaluatedFigure, trial: TrialRecord) -> float | None:
 
 def _by_image(
     figure: EvaluatedFigure,
-    trial: TrialRecord,
     wrong: WrongImages,
     predictions: Mapping[str, Predictions],
+    trial: TrialRecord,
 ) -> ImageErrors | None:
     """Return a trial's figure on each image; None where some of it is not recorded."""
     by_name = wrong.get(trial.trial_key, {}).get(figure.evaluation.evaluation_key, {})
@@ -275,28 +281,80 @@ def _shown(
     return shown.first(num_images) if shown else None
 
 
+def judged_table(
+    manifest: Manifest,
+    arms: Sequence[ArmResults],
+    wrong: WrongImages,
+    predictions: Mapping[str, Predictions],
+) -> list[MeasuredArm]:
+    """Return arms with the primary figure that a plan of looks judges, as a cost.
+
+    Args:
+        manifest: Its plan names the evaluation.
+        arms: With their trials.
+        wrong: Values by image of the evaluations' metrics.
+        predictions: Predictions by trial key, which say what each image shows.
+    """
+    assert manifest.plan is not None
+    judged = [
+        primary_figure(evaluation)
+        for evaluation in manifest.evaluations
+        if evaluation.evaluation_key == manifest.plan.judged_by
+    ]
+    return [
+        _as_cost(
+            figure,
+            _measured(figure, arm, set(), partial(_by_image, figure, wrong, predictions)),
+        )
+        for figure in judged
+        if figure
+        for arm in arms
+    ]
+
+
 def _compared(
     manifest: Manifest, figures: Sequence[ComparedFigure], *, finds_reach: bool
 ) -> list[ComparedFigure]:
-    """Return figures with their comparisons, whose verdicts hold for all of them together."""
+    """Return figures with their comparisons, whose verdicts hold for all of them together.
+
+    The primary figure that looks have judged is a family of its own.
+    """
     places = [
         place
         for place, figure in enumerate(figures)
         if figure.is_by_image and any(arm.arm.is_baseline for arm in figure.arms)
     ]
-    tables = comparisons_together(
-        [[_as_cost(figures[n].figure, arm) for arm in figures[n].arms] for n in places],
-        margin=None if manifest.margin_points is None else manifest.margin_points / 100,
-        planned_seeds=manifest.planned_seeds,
-        judges_divergence=False,
-        finds_reach=finds_reach,
-    )
+    costs = {n: [_as_cost(figures[n].figure, arm) for arm in figures[n].arms] for n in places}
+    by_place = dict[int, list[Comparison]]()
+    for n in [n for n in places if _is_judged(manifest, figures[n].figure)]:
+        by_place[n] = comparisons_at_looks(manifest, costs.pop(n), judges_divergence=False)
+    if manifest.plan and manifest.plan.seeds_at_looks:
+        tables = comparisons_beside_looks(
+            manifest, [*costs.values()], judges_divergence=False, finds_reach=finds_reach
+        )
+    else:
+        tables = comparisons_together(
+            [*costs.values()],
+            margin=margin_of(manifest),
+            planned_seeds=manifest.planned_seeds,
+            judges_divergence=False,
+            finds_reach=finds_reach,
+        )
+    by_place |= dict(zip(costs, tables, strict=True))
     shown = list(figures)
-    for place, table in zip(places, tables, strict=True):
+    for place, table in by_place.items():
         figure = figures[place]
         turned = (_as_measured(figure.figure, comparison) for comparison in table)
         shown[place] = replace(figure, compared=tuple(turned))
     return shown
+
+
+def _is_judged(manifest: Manifest, figure: EvaluatedFigure) -> bool:
+    """Return whether looks have judged a figure: the primary one of their evaluation."""
+    key = figure.evaluation.evaluation_key
+    is_of_looks = manifest.plan is not None and manifest.plan.judged_by == key
+    primary = primary_figure(figure.evaluation)
+    return is_of_looks and primary is not None and primary.weights == figure.weights
 
 
 def _as_cost(figure: EvaluatedFigure, arm: MeasuredArm) -> MeasuredArm:

@@ -1,4 +1,4 @@
-"""The comparisons of an ablation; under a plan of looks each arm is judged at its own look."""
+"""Comparisons of a plan of looks: each arm is judged at its own look, by the level of that."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -6,64 +6,45 @@ from dataclasses import replace
 import numpy as np
 
 from search_spaces.looks import Look, Looked, LookVerdict
-from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.results.comparisons import (
-    Comparison,
-    comparisons,
-    comparisons_together,
-    tuning_slacks,
-)
-from sweeps.aggregation.results.measured_arms import tested_arms
-from sweeps.aggregation.results.predictions import Predictions
+from sweeps.aggregation.results.comparisons import Comparison, comparisons_together
+from sweeps.aggregation.results.measured_arms import MeasuredArm
 from sweeps.aggregation.statistics.looks import LookLevel, are_images_the_limit
 from sweeps.aggregation.statistics.shared_seeds import stacked
 from sweeps.records.manifest import Manifest
-from sweeps.records.trial_record import TrialRecord
 
 NOT_YET = "its first look is still to come"
 
 
-def ablation_comparisons(
-    manifest: Manifest, arms: Sequence[ArmResults], predictions: Mapping[str, Predictions]
-) -> list[Comparison]:
-    """Return how each arm compares with the baseline, by its margin, seeds and looks."""
-    if manifest.plan and manifest.plan.seeds_at_looks:
-        return looked_comparisons(manifest, arms, predictions)
-    slacks = tuning_slacks(manifest, predictions)
-    return comparisons(
-        arms,
-        predictions,
-        margin=_margin(manifest),
-        planned_seeds=manifest.planned_seeds,
-        slacks=slacks,
-    )
-
-
 def looked_at(
-    manifest: Manifest,
-    look: Look,
-    records: Mapping[str, TrialRecord],
-    predictions: Mapping[str, Predictions],
+    manifest: Manifest, look: Look, table: Sequence[MeasuredArm], *, judges_divergence: bool = True
 ) -> Looked:
     """Return the verdicts of a look.
 
     Args:
         manifest: With all looks before it.
         look: Which arms, at how many seeds.
-        records: By trial key, of all cells up to that seed that have one.
-        predictions: By trial key, of those that have any.
+        table: All arms, with the errors that they are compared by.
+        judges_divergence: As in `comparisons_together`.
     """
-    arms = arm_results(manifest, records)
-    before = () if manifest.plan is None else manifest.plan.looked
-    compared, is_last = _compared(arms, predictions, look, manifest=manifest, before=before)
-    judged: dict[str, LookVerdict] = {
+    before = _looked(manifest)
+    level = _level(manifest, look.num_seeds, before)
+
+    def judged(at: LookLevel) -> list[Comparison]:
+        return _judged(manifest, look, table, at, judges_divergence=judges_divergence)
+
+    compared = judged(level)
+    if not level.is_last and _are_images_the_limit(compared, level.most):
+        level = replace(level, is_last=True)
+        compared = judged(level)
+    verdicts: dict[str, LookVerdict] = {
         arm.arm.name: comparison.verdict for comparison in compared for arm in comparison.arms
     }
-    return Looked(look.num_seeds, {arm: judged.get(arm, "identical") for arm in look.arms}, is_last)
+    every: dict[str, LookVerdict] = {arm: verdicts.get(arm, "identical") for arm in look.arms}
+    return Looked(look.num_seeds, every, level.is_last)
 
 
-def looked_comparisons(
-    manifest: Manifest, arms: Sequence[ArmResults], predictions: Mapping[str, Predictions]
+def comparisons_at_looks(
+    manifest: Manifest, table: Sequence[MeasuredArm], *, judges_divergence: bool = True
 ) -> list[Comparison]:
     """Return how each arm compares with the baseline at its last look, in the order of the arms.
 
@@ -71,88 +52,133 @@ def looked_comparisons(
 
     Args:
         manifest: With the looks so far.
-        arms: With their trials.
-        predictions: By trial key.
+        table: All arms, with the errors that the looks judged.
+        judges_divergence: As in `comparisons_together`.
     """
-    looked = () if manifest.plan is None else manifest.plan.looked
-    last = {arm: place for place, look in enumerate(looked) for arm in look.verdicts}
-    found = list[Comparison]()
+    looked, last = _looked(manifest), _last_looks(manifest)
+    compared = list[Comparison]()
     for place, look in enumerate(looked):
-        compared, _ = _compared(
-            arms,
-            predictions,
-            Look(look.num_seeds, tuple(look.verdicts)),
-            manifest=manifest,
-            before=looked[:place],
-            is_last=look.is_last,
-        )
-        for comparison in compared:
-            verdict = look.verdicts[comparison.arm.arm.name]
-            if last[comparison.arm.arm.name] == place and verdict != "identical":
+        arms = Look(look.num_seeds, tuple(look.verdicts))
+        level = _level(manifest, look.num_seeds, looked[:place], is_last=look.is_last)
+        for comparison in _judged(
+            manifest, arms, table, level, judges_divergence=judges_divergence
+        ):
+            name = comparison.arm.arm.name
+            if last[name] is look and (verdict := look.verdicts[name]) != "identical":
                 is_same = comparison.verdict == verdict
-                found.append(replace(comparison, verdict=verdict, is_as_logged=is_same))
-    places = {arm.arm.name: place for place, arm in enumerate(arms)}
-    waiting = [arm for arm in arms if not arm.is_baseline and arm.arm.name not in last]
-    baseline = [arm for arm in arms if arm.is_baseline]
-    if waiting and baseline:
-        table = [baseline[0], *waiting]
-        (open_ones,) = comparisons_together([tested_arms(table, {})], judges_divergence=False)
-        found += [replace(comparison, why_seeds_alone=NOT_YET) for comparison in open_ones]
-    return sorted(found, key=lambda comparison: places[comparison.arm.arm.name])
+                compared.append(replace(comparison, verdict=verdict, is_as_logged=is_same))
+    if waiting := [arm for arm in table if arm.arm.is_baseline or arm.arm.arm.name not in last]:
+        without = [replace(arm, by_image={}, missing=NOT_YET) for arm in waiting]
+        compared += comparisons_together([without], judges_divergence=False)[0]
+    places = {arm.arm.arm.name: place for place, arm in enumerate(table)}
+    return sorted(compared, key=lambda comparison: places[comparison.arm.arm.name])
 
 
-def _compared(
-    arms: Sequence[ArmResults],
-    predictions: Mapping[str, Predictions],
-    look: Look,
-    *,
+def comparisons_beside_looks(
     manifest: Manifest,
-    before: Sequence[Looked],
-    is_last: bool | None = None,
-) -> tuple[list[Comparison], bool]:
-    """Return the comparisons of a look, and whether its arms get no more seeds.
+    tables: Sequence[Sequence[MeasuredArm]],
+    *,
+    judges_divergence: bool = True,
+    finds_reach: bool = True,
+) -> list[list[Comparison]]:
+    """Return comparisons by errors that no look judged, each arm at its last look.
+
+    Whatever stopped an arm, its p value at any look is below the level of that look in no more
+    tables than the level of all looks.
 
     Args:
-        arms: With their trials.
-        predictions: By trial key.
-        look: Which arms, at how many seeds.
-        manifest: With seeds, margin and plan.
+        manifest: With the looks so far.
+        tables: As in `comparisons_together`.
+        judges_divergence: The same.
+        finds_reach: The same.
+    """
+    looked, last = _looked(manifest), _last_looks(manifest)
+    levels = {
+        arm: replace(
+            _level(manifest, look.num_seeds, looked[: looked.index(look)], is_last=look.is_last),
+            num_different=0,
+            num_equivalent=0,
+        )
+        for arm, look in last.items()
+    }
+
+    def at_its_look(arm: MeasuredArm) -> MeasuredArm:
+        look = last.get(arm.arm.arm.name)
+        return arm if arm.arm.is_baseline else _on(manifest, arm, look.num_seeds if look else 0)
+
+    return comparisons_together(
+        [[at_its_look(arm) for arm in table] for table in tables],
+        margin=margin_of(manifest),
+        judges_divergence=judges_divergence,
+        finds_reach=finds_reach,
+        looks=levels,
+    )
+
+
+def margin_of(manifest: Manifest) -> float | None:
+    """Return the margin of equivalence as a fraction, None where none is declared."""
+    return None if manifest.margin_points is None else manifest.margin_points / 100
+
+
+def _looked(manifest: Manifest) -> tuple[Looked, ...]:
+    return manifest.plan.looked if manifest.plan else ()
+
+
+def _last_looks(manifest: Manifest) -> Mapping[str, Looked]:
+    return {arm: look for look in _looked(manifest) for arm in look.verdicts}
+
+
+def _level(
+    manifest: Manifest, num_seeds: int, before: Sequence[Looked], *, is_last: bool = False
+) -> LookLevel:
+    """Return the level of a look after some others.
+
+    Args:
+        manifest: With the plan of looks.
+        num_seeds: At the look.
         before: The looks before it.
-        is_last: Where that is in the log; None to find it.
+        is_last: Whether it is the last of its arms though they have not the most seeds.
     """
     assert manifest.plan is not None
     seeds_at_looks = manifest.plan.seeds_at_looks
-    seeds = {*manifest.seeds[: look.num_seeds]}
-    table = tested_arms(
-        [_on(arm, seeds) for arm in arms if arm.is_baseline or arm.arm.name in look.arms],
-        predictions,
-    )
-    settled = [verdict for earlier in before for verdict in earlier.verdicts.values()]
-    level = LookLevel(
-        seeds=tuple(number for number in seeds_at_looks if number <= look.num_seeds),
+    settled = [verdict for look in before for verdict in look.verdicts.values()]
+    return LookLevel(
+        seeds=tuple(number for number in seeds_at_looks if number <= num_seeds),
         most=seeds_at_looks[-1],
-        is_last=look.num_seeds == seeds_at_looks[-1] if is_last is None else is_last,
+        is_last=is_last or num_seeds == seeds_at_looks[-1],
         num_different=settled.count("different"),
         num_equivalent=settled.count("equivalent"),
     )
 
-    def judged(at: LookLevel) -> list[Comparison]:
-        return comparisons_together([table], margin=_margin(manifest), look=at)[0]
 
-    compared = judged(level)
-    if is_last is None and not level.is_last and _are_images_the_limit(compared, level.most):
-        level = replace(level, is_last=True)
-        compared = judged(level)
-    return compared, level.is_last
+def _judged(
+    manifest: Manifest,
+    look: Look,
+    table: Sequence[MeasuredArm],
+    level: LookLevel,
+    *,
+    judges_divergence: bool,
+) -> list[Comparison]:
+    arms = [arm for arm in table if arm.arm.is_baseline or arm.arm.arm.name in look.arms]
+    return comparisons_together(
+        [[_on(manifest, arm, look.num_seeds) for arm in arms]],
+        margin=margin_of(manifest),
+        judges_divergence=judges_divergence,
+        finds_reach=False,
+        looks=dict.fromkeys(look.arms, level),
+    )[0]
 
 
-def _margin(manifest: Manifest) -> float | None:
-    return None if manifest.margin_points is None else manifest.margin_points / 100
-
-
-def _on(arm: ArmResults, seeds: set[int]) -> ArmResults:
-    trials = {seed: trial for seed, trial in arm.trials.items() if seed in seeds}
-    return replace(arm, trials=trials)
+def _on(manifest: Manifest, arm: MeasuredArm, num_seeds: int) -> MeasuredArm:
+    """Return an arm with the first seeds alone."""
+    seeds = {*manifest.seeds[:num_seeds]}
+    trials = {seed: trial for seed, trial in arm.arm.trials.items() if seed in seeds}
+    return replace(
+        arm,
+        arm=replace(arm.arm, trials=trials),
+        errors={seed: error for seed, error in arm.errors.items() if seed in seeds},
+        by_image={seed: values for seed, values in arm.by_image.items() if seed in seeds},
+    )
 
 
 def _are_images_the_limit(compared: Sequence[Comparison], most: int) -> bool:

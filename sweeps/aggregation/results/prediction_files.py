@@ -66,17 +66,33 @@ def read_wrong_images(
             by_key[trial] for trial in by_key if any(name in values[trial] for name in names)
         ]
         for trial, path in store.artifacts(evaluated, f"{key}.safetensors").items():
-            try:
-                tensors = _tensors(read_named_file(path))
-            except (BadInput, ValueError, OSError) as error:
-                _LOG.debug("no values by image of %s of %s: %s", key, trial, error)
-                continue
-            wrong.setdefault(trial, {})[key] = {
-                name: tensors[name]
-                for name in names
-                if name in values[trial] and _is_share(tensors.get(name), values[trial][name])
-            }
+            if (images := images_in(path, evaluation, values[trial])) is not None:
+                wrong.setdefault(trial, {})[key] = images
     return wrong
+
+
+def images_in(
+    path: Path, evaluation: ManifestEvaluation, values: Mapping[str, float]
+) -> dict[str, np.ndarray] | None:
+    """Return the values by image of an evaluation's shares; None if the file is damaged.
+
+    Args:
+        path: The evaluation's file.
+        evaluation: Its metrics.
+        values: The metrics of the trial, which the values have to give as their means.
+    """
+    try:
+        tensors = _tensors(read_named_file(path))
+    except (BadInput, ValueError, OSError) as error:
+        _LOG.debug("no values by image in %s: %s", path, error)
+        return None
+    return {
+        metric.name: tensors[metric.name]
+        for metric in evaluation.metrics
+        if metric.is_fraction
+        and metric.name in values
+        and _is_share(tensors.get(metric.name), values[metric.name])
+    }
 
 
 def read_arrays(

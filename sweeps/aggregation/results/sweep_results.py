@@ -6,13 +6,13 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from sweeps.aggregation.results.ablation_comparisons import ablation_comparisons
 from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.results.evaluation_comparisons import (
     ComparedEvaluation,
     evaluation_comparisons,
 )
-from sweeps.aggregation.results.planned_looks import ablation_comparisons
 from sweeps.aggregation.results.prediction_files import (
     read_arrays,
     read_predictions,

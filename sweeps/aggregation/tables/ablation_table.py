@@ -20,6 +20,7 @@ from sweeps.aggregation.rendering.table import (
     rows_of,
     values_table,
 )
+from sweeps.aggregation.results.ablation_comparisons import ablation_comparisons
 from sweeps.aggregation.results.arms import (
     ArmResults,
     CellState,
@@ -29,7 +30,6 @@ from sweeps.aggregation.results.arms import (
 )
 from sweeps.aggregation.results.comparisons import Comparison, diverged_p
 from sweeps.aggregation.results.health import num_ill
-from sweeps.aggregation.results.planned_looks import ablation_comparisons
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.results.targets import missed

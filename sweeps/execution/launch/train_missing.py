@@ -80,6 +80,8 @@ class TrainThenEvaluate:
         num_left: Returns how many cells are empty.
         evaluated: Called with the key of each trial that has got evaluations.
         is_trained: Whether no training is to be done.
+        waits_for_evaluations: Whether trainings follow once evaluations are made: a plan of looks
+            may judge them.
     """
 
     def __init__(
@@ -90,12 +92,15 @@ class TrainThenEvaluate:
         evaluated: Callable[[str], None] = lambda _: None,
         *,
         is_trained: bool = False,
+        waits_for_evaluations: Callable[[], bool] = lambda: False,
     ) -> None:
         self.training = training
         self.evaluations = evaluations
         self._num_left = num_left
         self._evaluated = evaluated
         self._is_trained = is_trained
+        self._waits_for_evaluations = waits_for_evaluations
+        self._num_awaited = 0
         self._running: dict[str, tuple[TrialJob, int]] = {}  # and how many evaluations it had
 
     def next(self) -> Job | Next:
@@ -107,7 +112,13 @@ class TrainThenEvaluate:
         if self.training.is_spent and self._num_left():
             return Next.DONE
         self._is_trained = True
-        return self.evaluations.next()
+        answer = self.evaluations.next()
+        is_new = self.evaluations.num_made > self._num_awaited
+        if answer is not Next.DONE or not is_new or not self._waits_for_evaluations():
+            return answer
+        self._is_trained, self._num_awaited = False, self.evaluations.num_made
+        self.evaluations.find_again()
+        return self.next()
 
     def tell(self, event: Event) -> Stop | None:
         """Pass an event on; count the evaluations that a training's process has made."""
@@ -443,6 +454,7 @@ def _jobs(
     options: LaunchOptions,
     *,
     board: Board,
+    cells: CellSource,
 ) -> TrainThenEvaluate:
     return TrainThenEvaluate(
         EpochBudget(queue, options.budget_epochs, epochs_taken_over(progress.survey.cells)),
@@ -450,6 +462,7 @@ def _jobs(
         lambda: progress.num_left,
         partial(_note_evaluated, progress.survey, board),
         is_trained=options.evaluations_only,
+        waits_for_evaluations=lambda: isinstance(cells, PlanRunner) and cells.is_look_due,
     )
 
 
@@ -531,7 +544,7 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> Eval
                     say=board.say,
                 )
                 evaluations = _evaluations(progress, board, room, policies)
-                jobs = _jobs(queue, evaluations, progress, options, board=board)
+                jobs = _jobs(queue, evaluations, progress, options, board=board, cells=cells)
                 train(jobs, started, board, recorder, progress=progress, options=options)
             is_interrupted = False
         finally:

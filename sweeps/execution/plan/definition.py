@@ -220,11 +220,15 @@ def looks_fields(sweep: Sweep) -> dict[str, Any]:
     baseline = arms[sweep.plan.baseline_name(sweep)]
     decisive = ["until decided", _RULES_OF_LOOKS, looks.seeds_at_looks]
     decisive += [baseline.name, trial_key(baseline.config, 0)]
+    judged = [each for each in sweep.evaluations if each.kind == looks.primary_of]
+    judged_by = evaluation_key(judged[0]) if judged else ""
+    decisive += [judged_by]
     plan = {
         "kind": sweep.plan.kind,
         "definition": hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:20],
         "num_cells": len(arms) * looks.most,
         "seeds_at_looks": looks.seeds_at_looks,
+        "judged_by": judged_by,
     }
     return {"plan": plan}
 

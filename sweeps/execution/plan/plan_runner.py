@@ -135,8 +135,11 @@ class Decider(Protocol):
         ...
 
 
-Looker = Callable[[Look, Manifest], Looked]
-"""Takes the verdicts of a look, given the manifest with those before it."""
+Looker = Callable[[Look, Manifest], Looked | None]
+"""Takes the verdicts of a look, given the manifest with those before it.
+
+None where trials lack the evaluations that it judges.
+"""
 
 
 class DecisionLog(Protocol):
@@ -182,6 +185,7 @@ class PlanRunner:
 
     Attributes:
         known: The state that results from all decisions and results.
+        is_look_due: Whether a look waits for evaluations.
     """
 
     def __init__(
@@ -203,6 +207,7 @@ class PlanRunner:
         self._facts = facts
         self._listener = listener
         self._look = look
+        self.is_look_due = False
         self._dispatched: set[str] = set()
         self._running: set[str] = set()
         self._searched: dict[str, None] = {}  # trial keys of what was proposed, in order
@@ -304,7 +309,7 @@ class PlanRunner:
             case EndSearch() | Select():
                 self._waiting.extend(self._note(decision).cells)
             case Look():
-                self._note(self._look(decision, self.definition.manifest.manifest()))
+                return self._take_look(decision)
             case Done() if not self.known.is_over:
                 self._note(decision)
                 return False
@@ -326,6 +331,14 @@ class PlanRunner:
         self._take(decision)
         self._listener.grown(entry)
         return entry
+
+    def _take_look(self, look: Look) -> bool:
+        """Take verdicts and log them, unless trials lack the evaluations that they rest on."""
+        looked = self._look(look, self.definition.manifest.manifest())
+        self.is_look_due = looked is None
+        if looked is not None:
+            self._note(looked)
+        return looked is not None
 
     def _judged(self, verdict: Stop | Pause | Continue) -> bool:
         """Log a verdict, then apply it; return whether its trial was waiting for it."""

@@ -1,13 +1,13 @@
 """Preregistration: seeds, margin and rule that a sweep fixes before its results are known."""
 
-from collections.abc import Sequence
-
 from search_spaces.sweep import Sweep
 from sweeps.execution.plan.changes import Changes
 from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import points_text
+
+_NO_LOOKS = "a list of seeds"
 
 
 def added_before(sweep: Sweep, changes: Changes, earlier: Manifest | None) -> tuple[int, ...]:
@@ -93,23 +93,24 @@ def check_looks_kept(current: Manifest, new: Manifest) -> None:
     Raises:
         BadInput: If verdicts were taken under other looks, or without any.
     """
-    before, after = (_looks_of(manifest) for manifest in (current, new))
-    is_begun = not before or not after or bool(current.plan and current.plan.looked)
+    before, after = (_looks_text(manifest) for manifest in (current, new))
+    is_begun = _NO_LOOKS in (before, after) or bool(current.plan and current.plan.looked)
     if before == after or not is_begun:
         return
     raise BadInput(
-        f"The sweep '{new.sweep}' was launched with {_looks_text(before)} and is given "
-        f"{_looks_text(after)}: when verdicts are taken is declared before the first of them. Put "
-        f"the seeds back, or give it another name (--name NEW; what is trained is found again)."
+        f"The sweep '{new.sweep}' was launched with {before} and is given {after}: when verdicts "
+        f"are taken, and on what, is declared before the first of them. Put the seeds back, or "
+        f"give it another name (--name NEW; what is trained is found again)."
     )
 
 
-def _looks_of(manifest: Manifest) -> tuple[int, ...]:
-    return manifest.plan.seeds_at_looks if manifest.plan else ()
-
-
-def _looks_text(looks: Sequence[int]) -> str:
-    return f"looks at {', '.join(map(str, looks))} seeds" if looks else "a list of seeds"
+def _looks_text(manifest: Manifest) -> str:
+    if not manifest.plan or not manifest.plan.seeds_at_looks:
+        return _NO_LOOKS
+    judged_by = manifest.plan.judged_by
+    names = {each.evaluation_key: each.kind for each in manifest.evaluations}
+    of_evaluation = f" on '{names.get(judged_by, judged_by)}'" if judged_by else ""
+    return f"looks at {', '.join(map(str, manifest.plan.seeds_at_looks))} seeds{of_evaluation}"
 
 
 def _margin_text(margin: float | None) -> str:

@@ -77,8 +77,7 @@ class EvaluationQueue:
     those after it.
 
     Args:
-        find: Returns the trials that lack evaluations; called once, when the first job is asked
-            for.
+        find: Returns the trials that lack evaluations; called when the first job is asked for.
         share_of: Returns what share of a machine a job gets.
         packer: Binds jobs to GPUs; None leaves that to the engine.
         failure_policy: Decides what follows an attempt that left an evaluation unmade.
@@ -132,6 +131,10 @@ class EvaluationQueue:
                     return job
                 self._waiting.append(remainder)
         return Next.WAIT if self._waiting or self._running else Next.DONE
+
+    def find_again(self) -> None:
+        """Look for trials that lack evaluations when the next job is asked for."""
+        self._waiting = None
 
     def _dispatched(self, trial: TrialToEvaluate) -> Job | None:
         """Dispatch the evaluations of a trial, or return None if no GPU has room for them."""

@@ -8,6 +8,7 @@ import pytest
 
 from capsmodel.metrics import Metric
 from sweeps.aggregation.report.input_recorder import InputRecorder
+from sweeps.aggregation.results.ablation_comparisons import ablation_comparisons
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.results.evaluation_comparisons import (
@@ -15,7 +16,6 @@ from sweeps.aggregation.results.evaluation_comparisons import (
     difference_from_clean,
     evaluation_comparisons,
 )
-from sweeps.aggregation.results.planned_looks import ablation_comparisons
 from sweeps.aggregation.results.sweep_results import Results
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation

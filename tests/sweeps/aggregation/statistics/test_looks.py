@@ -5,8 +5,10 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from search_spaces.looks import Look, Looked
+from sweeps.aggregation.results import measured_arms
+from sweeps.aggregation.results.ablation_comparisons import ablation_comparisons
 from sweeps.aggregation.results.arms import arm_results
-from sweeps.aggregation.results.planned_looks import ablation_comparisons, looked_at
+from sweeps.aggregation.results.planned_looks import looked_at
 from sweeps.aggregation.statistics.families import holm, holm_rows
 from sweeps.aggregation.statistics.looks import ONLY_LOOK, LookLevel, levels_of
 from sweeps.records.manifest import Manifest
@@ -67,7 +69,7 @@ def test_single_tables_are_judged_as_those_that_are_simulated(draw: int) -> None
         for arm, name in enumerate(names)
     }
     records, predictions = by_key(*trials_of(places)), predictions_of(places)
-    plan = manifest.plan
+    plan, arms = manifest.plan, arm_results(manifest, records)
     assert plan is not None
     waiting, looked = list(names[1:]), list[Looked]()
     for number in LOOKS:
@@ -76,12 +78,12 @@ def test_single_tables_are_judged_as_those_that_are_simulated(draw: int) -> None
             so_far = manifest.model_copy(
                 update={"plan": plan.model_copy(update={"looked": tuple(looked)})}
             )
-            looked.append(looked_at(so_far, look, records, predictions))
+            looked.append(looked_at(so_far, look, measured_arms.tested_arms(arms, predictions)))
             over = looked[-1].is_last
             verdicts = looked[-1].verdicts
             waiting = [arm for arm in waiting if verdicts[arm] == "undecided" and not over]
     ended = manifest.model_copy(update={"plan": plan.model_copy(update={"looked": tuple(looked)})})
-    compared = ablation_comparisons(ended, arm_results(ended, records), predictions)
+    compared = ablation_comparisons(ended, arms, predictions)
     assert all(comparison.is_as_logged for comparison in compared)
     for place, comparison in enumerate(compared):
         seeds = int(simulated.seeds[0, place])

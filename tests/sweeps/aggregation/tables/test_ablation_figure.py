@@ -3,9 +3,9 @@
 import pytest
 
 from sweeps.aggregation.rendering.figure_style import drawn
+from sweeps.aggregation.results.ablation_comparisons import ablation_comparisons
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.departures import departure_sentence
-from sweeps.aggregation.results.planned_looks import ablation_comparisons
 from sweeps.aggregation.tables import ablation_figure as ablation
 from tests.sweeps.aggregation.known_predictions import predictions_of
 from tests.sweeps.aggregation.known_sweep import by_key, finished, known_sweep, manifest_of

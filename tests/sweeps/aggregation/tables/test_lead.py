@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from sweeps.aggregation.rendering.table import Table
+from sweeps.aggregation.results.ablation_comparisons import ablation_comparisons
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import evidence_needed
-from sweeps.aggregation.results.planned_looks import ablation_comparisons
 from sweeps.aggregation.statistics.added_seeds import level_of_evidence
 from sweeps.aggregation.statistics.power import POWER
 from sweeps.aggregation.tables.ablation_table import ablation_table

@@ -7,10 +7,10 @@ import pytest
 
 from sweeps.aggregation.comparison.arm_matching import ArmMatch
 from sweeps.aggregation.rendering.table import Table
+from sweeps.aggregation.results.ablation_comparisons import ablation_comparisons
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.results.design_sentences import design_sentences
-from sweeps.aggregation.results.planned_looks import ablation_comparisons
 from sweeps.aggregation.results.rank_confidence import may_be_best
 from sweeps.aggregation.results.ranking import ranking
 from sweeps.aggregation.statistics.two_way import over_splits

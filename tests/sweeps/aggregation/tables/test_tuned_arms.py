@@ -9,10 +9,10 @@ import pytest
 from search_spaces.tables import AblationTable
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.report.making import make_report
+from sweeps.aggregation.results.ablation_comparisons import ablation_comparisons
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import tuning_slacks
 from sweeps.aggregation.results.design_sentences import tuning_sentences
-from sweeps.aggregation.results.planned_looks import ablation_comparisons
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.results.ranking import ranking
 from sweeps.aggregation.results.sweep_results import Results

@@ -11,9 +11,9 @@ from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import escape_latex, to_latex
 from sweeps.aggregation.rendering.measured import detectable_text
 from sweeps.aggregation.rendering.table import ALONE_MARK, Table
+from sweeps.aggregation.results.ablation_comparisons import ablation_comparisons
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison
-from sweeps.aggregation.results.planned_looks import ablation_comparisons
 from sweeps.aggregation.statistics.two_way import two_way
 from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.aggregation.tables.notes import OBJECTS_NOTE, failed_notes, reach_text

@@ -9,6 +9,7 @@ import pytest
 import sweeps
 from capsmodel import TrainingConfig
 from capsmodel.data import Digits
+from capsmodel.evaluation import ShiftedTestError
 from capsmodel.models import ConvNet
 from capsmodel.optimisers import Adam
 from capsmodel.stopping import FixedEpochs
@@ -42,13 +43,13 @@ SWEEP = Sweep(
 )
 
 
-def launched(folder: Path, name: str, **options: Any) -> SweepResult:
+def launched(folder: Path, storage: str, sweep: Sweep = SWEEP, **options: Any) -> SweepResult:
     places: dict[str, Any] = {
-        "storage": folder / name,
+        "storage": folder / storage,
         "reports": folder / "reports",
         "engine": "inline",
     }
-    return sweeps.run(SWEEP, **(places | options))
+    return sweeps.run(sweep, **(places | options))
 
 
 @pytest.fixture
@@ -82,6 +83,26 @@ def test_a_decided_arm_gets_no_more_and_the_log_has_the_verdicts(
     taker = LookTaker(folder / "empty" / "cells", silent)
     with pytest.raises(CannotGoOn, match="the look at 3 seeds needs trials that"):
         taker.take(Look(3, ("alike",)), before)
+
+
+def test_the_primary_figure_of_an_evaluation_may_be_judged(folder: Path) -> None:
+    uri = f"sqlite:///{folder / 'mlflow.db'}"
+    fields = {name: getattr(SWEEP, name) for name in type(SWEEP).model_fields}
+    looks = UntilDecided(first=3, most=4, primary_of="shifted_test_error")
+    sweep = Sweep(**{**fields, "seeds": looks, "evaluations": (ShiftedTestError(pixels=1),)})
+    trained = launched(folder, "first", SWEEP, tracking_uri=uri, name="before")
+    assert trained.num_trained == 3 + 4 + 4
+    evaluated = launched(folder, "first", sweep, tracking_uri=uri)
+    assert evaluated.exit_code == 0
+    assert evaluated.evaluations is not None
+    assert evaluated.evaluations.num_made == 11, "of trials that were there before"
+    manifest = open_store(uri, folder / "first").manifest("until")
+    assert manifest.plan
+    assert manifest.plan.judged_by == manifest.evaluations[0].evaluation_key
+    assert [look.num_seeds for look in manifest.plan.looked] == [3, 4]
+    assert manifest.plan.looked[0].verdicts["not trained"] == "different"
+    table = (folder / "reports" / "until" / "evaluations-shifted_test_error.md").read_text()
+    assert "different" in table
 
 
 def _silent() -> bool:
