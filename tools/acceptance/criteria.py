@@ -145,10 +145,11 @@ def power(
     equal = [generator.error] * (compared + 1)
     shape = (num_printed, seeds, images)
     printed = [
-        _printed(tables.reaches(draw)[-1])
+        _printed(reach.more.middle if reach else np.inf)
         for wrong in generator.parts(f"printed {seeds} {compared}", equal, shape)
         for tables in [judged_tables(wrong, generator.objects(images))]
         for draw in range(len(wrong))
+        for reach in [tables.reaches(draw)[-1]]
     ]
     true = float(np.median(printed))
     if not true < MOST_PRINTED:

@@ -128,8 +128,8 @@ def power(
     num = compared * evaluations
     case = f"power {seeds} {compared} {evaluations}"
     printed = _tables(networks, f"{case} printed", equal, (PRINTED, seeds, images))
-    reaches = [_shown(printed.reaches(draw, num)[compared - 1]) for draw in range(PRINTED)]
-    true = float(np.median(reaches))
+    reaches = [printed.reaches(draw, num)[compared - 1] for draw in range(PRINTED)]
+    true = float(np.median([_shown(reach.more.middle if reach else np.inf) for reach in reaches]))
     if not true < 0.5:
         return
     places = [*equal[1:], networks.worse_by(true)]

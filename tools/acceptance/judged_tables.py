@@ -11,6 +11,7 @@ from sweeps.aggregation.statistics.arm_spread import ArmSpread, reaches
 from sweeps.aggregation.statistics.equivalence import beyond_margin
 from sweeps.aggregation.statistics.families import SIGNIFICANCE, holm_rows
 from sweeps.aggregation.statistics.power import FEWEST_ERRORS, Requirement
+from sweeps.aggregation.statistics.reach import Reach
 from sweeps.aggregation.statistics.shared_seeds import own_variances, share_seeds
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay, two_way
 
@@ -81,8 +82,8 @@ class JudgedTables:
             for place, arm in enumerate(arms)
         ]
 
-    def reaches(self, draw: int, num_together: int = 0) -> list[float]:
-        """Return what the product prints above one of the tables, fractions, not rounded.
+    def reaches(self, draw: int, num_together: int = 0) -> list[Reach | None]:
+        """Return what the product prints above one of the tables.
 
         Args:
             draw: Which one.
@@ -93,7 +94,7 @@ class JudgedTables:
         """
         num = self.p_value.shape[1]
         if self.num_images * self.errors[draw, 0].sum() < FEWEST_ERRORS:
-            return [np.inf] * num
+            return [None] * num
         asked = Requirement(SIGNIFICANCE / (num_together or num), num_sharing=num)
         return [*reaches(self.spreads(draw), asked).values()]
 

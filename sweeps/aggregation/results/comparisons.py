@@ -22,6 +22,7 @@ from sweeps.aggregation.statistics.power import (
     FEWEST_ERRORS,
     Requirement,
 )
+from sweeps.aggregation.statistics.reach import Reach
 from sweeps.aggregation.statistics.shared_seeds import shared_between
 from sweeps.aggregation.statistics.tuning_slack import p_with_slack, tuning_slack
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay
@@ -65,8 +66,8 @@ class Comparison:
             often.
         adjusted_p: Adjusted for all comparisons of the table.
         simultaneous: The interval that holds for all comparisons at once.
-        detectable: The smallest true difference that is found four times out of five, by the
-            spread of all arms that vary alike; None where unknown.
+        reach: The true differences that a next table finds, by the spread of all arms that vary
+            alike; None where unknown.
         why_no_reach: Why it is not known what would be found, though it can be tested; else "".
         equivalent_p: p of a difference outside the declared margin; None without a margin.
             Below .025 the 95 % interval lies within it.
@@ -92,7 +93,7 @@ class Comparison:
     p_value: float | None = None
     adjusted_p: float | None = None
     simultaneous: Interval | None = None
-    detectable: float | None = None
+    reach: Reach | None = None
     why_no_reach: str = ""
     equivalent_p: float | None = None
     adjusted_equivalent_p: float | None = None
@@ -123,6 +124,12 @@ class Comparison:
     def has_spread(self) -> bool:
         """Whether the differences of the seeds are not all equal."""
         return self.way is not None and float(self.way.over_seeds) > 0
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it is held to its own seeds as well as to those of all arms."""
+        shared = self.way.shared if self.way else None
+        return shared is not None and bool(shared.is_apart)
 
     @property
     def is_different(self) -> bool:
@@ -201,7 +208,7 @@ def comparisons_together(
             _with_evidence(comparison, baseline.errors, planned_seeds)
             for comparison in compared[place]
         ]
-        none = [math.inf] * len(shown)
+        none: list[Reach | None] = [None] * len(shown)
         reaches = reaches_of(shown, baseline.errors, num_tested) if finds_reach else none
         why = TOO_FEW_ERRORS if _has_few_errors(shown, baseline.errors) else ""
         compared[place] = [
@@ -363,18 +370,18 @@ def diverged_p(arm: ArmResults, baseline: ArmResults) -> float:
     return more_often_p(int(ours.count), ours.total, int(theirs.count), theirs.total)
 
 
-def _in_family(comparison: Comparison, num: int, reach: float) -> Comparison:
+def _in_family(comparison: Comparison, num: int, reach: Reach | None) -> Comparison:
     if comparison.way is None:
         return replace(comparison, num_together=num)
-    smallest = reach + max(comparison.slack)
-    why = _UNKNOWN_SLACK * (math.isinf(max(comparison.slack)) and math.isfinite(reach))
+    slack = max(comparison.slack)
+    why = _UNKNOWN_SLACK * (math.isinf(slack) and reach is not None)
     return replace(
         comparison,
         num_together=num,
         simultaneous=comparison.way.interval(
             comparison.difference.n, comparison.look.confidence(num)
         ),
-        detectable=smallest if math.isfinite(smallest) else None,
+        reach=reach.beyond(slack) if reach and math.isfinite(slack) else None,
         why_no_reach=why,
     )
 
@@ -404,8 +411,8 @@ def few_errors(num_images: int, errors: Iterable[float]) -> bool:
 
 def reaches_of(
     compared: Sequence[Comparison], of_baseline: Mapping[int, float], num_together: int
-) -> list[float]:
-    """Return the smallest true difference of each arm that a table finds four times out of five.
+) -> list[Reach | None]:
+    """Return the true differences of each arm that a next table finds.
 
     Args:
         compared: The comparisons of the table.
@@ -413,11 +420,11 @@ def reaches_of(
         num_together: Of this and other tables whose verdicts hold together.
 
     Returns:
-        Fractions, one a comparison; infinity where nothing can be found, or too little is known.
+        One a comparison; None where nothing can be found, or too little is known.
     """
     known = [(comparison, comparison.way) for comparison in compared if comparison.way is not None]
     if not any(float(way.over_seeds) for _, way in known) or _has_few_errors(compared, of_baseline):
-        return [math.inf] * len(compared)
+        return [None] * len(compared)
     has_splits = any(comparison.num_splits > 1 for comparison, _ in known)
     has_added = any(comparison.log_e is not None for comparison, _ in known)
     asked = Requirement(
@@ -430,7 +437,7 @@ def reaches_of(
         for comparison, way in known
     ]
     by_arm = reaches(arms, asked)
-    return [by_arm.get(comparison.arm.arm.name, math.inf) for comparison in compared]
+    return [by_arm.get(comparison.arm.arm.name) for comparison in compared]
 
 
 def evidence_needed(num_comparisons: int) -> float:

@@ -1,10 +1,13 @@
 """What intervals cover and what not, in words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS
 from sweeps.records.manifest import Manifest
+
+_HANDWRITTEN = ("digits", "mnist")  # kinds of data that do not say who wrote an image
 
 
 def span(numbers: Sequence[int]) -> str:
@@ -21,7 +24,14 @@ def covered(compared: Sequence[Comparison], split: str = "test") -> str:
         for comparison in tested
     )
     numbers = sorted({comparison.num_splits for comparison in tested}) or [1]
-    return covered_text(numbers, f"{split} {'objects' if is_of_views else 'images'}")
+    arms = [arm for comparison in tested for arm in comparison.arms]
+    return covered_text(numbers, f"{split} {'objects' if is_of_views else images_text(arms)}")
+
+
+def images_text(arms: Iterable[ArmResults]) -> str:
+    """Return what images that count one by one are called, with what is assumed of them."""
+    is_by_hand = any(arm.tested_on.get("kind") in _HANDWRITTEN for arm in arms)
+    return f"images{', taken as independent (who wrote them is not known)' * is_by_hand}"
 
 
 def covered_text(num_splits: Sequence[int], images: str) -> str:

@@ -22,9 +22,9 @@ from sweeps.aggregation.statistics.joint_test import joint_test
 from sweeps.aggregation.statistics.power import (
     GridParts,
     Requirement,
-    detectable,
     power_of_rule,
 )
+from sweeps.aggregation.statistics.reach import LIMITS, Case, Reach, reach_of
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay, two_way
 from sweeps.records.manifest import Manifest
 
@@ -134,7 +134,7 @@ def effects_of(
     is_enough = crossed.wrong is not None and len(crossed.seeds) >= FEWEST_SEEDS and num > 0
     if not is_enough or crossed.wrong is None or crossed.has_few_errors:
         return effects
-    parts = GridParts.of(crossed.wrong, crossed.objects)
+    parts = {limit: GridParts.of(crossed.wrong, crossed.objects, limit) for limit in LIMITS}
     return replace(effects, effects=tuple(_with_reach(o, parts, effects) for o in effects.effects))
 
 
@@ -192,8 +192,8 @@ class EffectTest:
         simultaneous: The interval that holds for all effects at once.
         p_value: p of no effect; None where it cannot be computed.
         way: Its parts over seeds and images; None where images are not known or seeds too few.
-        detectable: The smallest true effect that is found four times out of five; None where
-            unknown.
+        reach: The true effects that a next table finds, more of them being a second level that errs
+            more than the first; None where unknown.
         log_e: Logarithm of evidence that looking does not inflate, where seeds were added.
         num_together: Number of effects that the table tests.
         has_spread: Whether the seeds differ.
@@ -203,7 +203,7 @@ class EffectTest:
     simultaneous: Interval | None = None
     p_value: float | None = None
     way: TwoWay | None = None
-    detectable: float | None = None
+    reach: Reach | None = None
     log_e: float | None = None
     num_together: int = 1
     has_spread: bool = False
@@ -310,7 +310,7 @@ def _log_e(by_seed: Float[np.ndarray, "degrees seeds"]) -> float:
     return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
 
 
-def _with_reach(effect: Effect, parts: GridParts, effects: Effects) -> Effect:
+def _with_reach(effect: Effect, parts: Mapping[float, GridParts], effects: Effects) -> Effect:
     """Return an effect with the smallest one that the table would find in its place."""
     test, num_seeds = effect.test, len(effects.crossed.seeds)
     if test is None or test.way is None or not test.has_spread:
@@ -325,11 +325,12 @@ def _with_reach(effect: Effect, parts: GridParts, effects: Effects) -> Effect:
     )
     sizes = (num_seeds, test.way.num_clusters)
 
-    def power_at(difference: float) -> float:
-        return power_of_rule(parts.at(difference), *sizes, difference / length, requirement=asked)
+    def power_at(case: Case, difference: float) -> float:
+        of_grid = parts[case.confidence].at(difference if case.sign > 0 else 0.0)
+        size = difference / length
+        return power_of_rule(of_grid, *sizes, size, requirement=asked, nodes=case.nodes)
 
-    smallest = detectable(power_at)
-    return replace(effect, test=replace(test, detectable=smallest if smallest < math.inf else None))
+    return replace(effect, test=replace(test, reach=reach_of(power_at, parts[LIMITS[0]].error)))
 
 
 def _have_one_sign(first: Interval | None, second: Interval | None) -> bool:

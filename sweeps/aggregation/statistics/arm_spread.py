@@ -10,9 +10,9 @@ from jaxtyping import Float
 from sweeps.aggregation.statistics.power import (
     Requirement,
     VarianceParts,
-    detectable,
     power_of_rule,
 )
+from sweeps.aggregation.statistics.reach import LIMITS, Case, Reach, reach_of
 from sweeps.aggregation.statistics.shared_seeds import (
     APART,
     pool_degrees,
@@ -170,44 +170,53 @@ def with_errors(
     return parts.with_errors(baseline, errors, num_clusters)
 
 
-def reaches(arms: Sequence[ArmSpread], asked: Requirement) -> dict[str, float]:
-    """Return the smallest true difference of each arm that a table finds four times out of five.
+def reaches(arms: Sequence[ArmSpread], asked: Requirement) -> dict[str, Reach | None]:
+    """Return what a next table finds of each arm; None where it finds nothing.
 
-    The variances are those of all its arms together, that over seeds taken as often too large as
-    too small; the seeds are those of the arm with the fewest. An arm that is held to its own seeds
-    has its own, and counts among those of the others as far as `pooled` says.
+    The variances are those of all its arms together, that over seeds at its limits; the seeds are
+    those of the arm with the fewest. An arm that is held to its own seeds has its own, and counts
+    among those of the others as far as `pooled` says.
 
     Args:
         arms: Those of the table that have a spread.
         asked: What a verdict requires.
-
-    Returns:
-        Fractions, 1 for all beyond `power.LARGEST`; infinity where nothing can be found.
     """
     num_seeds, num_clusters = (
         min(getattr(arm.way, name) for arm in arms) for name in ("num_seeds", "num_clusters")
     )
-
-    def parts(group: Sequence[ArmSpread]) -> VarianceParts:
-        together = stacked([arm.way for arm in pooled(group)], num_seeds, num_clusters)
-        degrees = pool_degrees(min(asked.num_sharing, len(group)), num_seeds, np.asarray(1.0))
-        alike = [arm for arm in group if not arm.is_apart] or group
-        seen = with_errors(VarianceParts.of(together), alike, num_clusters)
-        return seen.with_middle_seeds(float(degrees), num_clusters)
-
     marked = set_apart(arms)
-    apart = [arm for arm in marked if arm.is_apart]
     alike = [arm for arm in marked if not arm.is_apart]
-    together = parts(marked)
-    by_arm = {arm.arm: parts([arm]) if arm.is_apart else together for arm in marked}
-    groups = [group for group in (alike, *([arm] for arm in apart)) if group]
-    reach_by_arm = dict[str, float]()
-    for group in groups:
-        name = group[0].arm
-        others = None if len(groups) == 1 else with_others(by_arm)[name][1]
-        sizes = (num_seeds, num_clusters)
-        reach = detectable(
-            partial(power_of_rule, by_arm[name], *sizes, requirement=asked, others=others)
+    groups = [group for group in (alike, *([arm] for arm in marked if arm.is_apart)) if group]
+    sizes = (num_seeds, num_clusters)
+
+    def parts(group: Sequence[ArmSpread], confidence: float) -> VarianceParts:
+        together = stacked([arm.way for arm in pooled(group)], *sizes)
+        degrees = pool_degrees(min(asked.num_sharing, len(group)), num_seeds, np.asarray(1.0))
+        usual = [arm for arm in group if not arm.is_apart] or group
+        seen = with_errors(VarianceParts.of(together), usual, num_clusters)
+        return seen.with_seeds_at(confidence, float(degrees), num_clusters)
+
+    def with_all(confidence: float) -> dict[str, tuple[VarianceParts, VarianceParts]]:
+        of_all = parts(marked, confidence)
+        return with_others(
+            {arm.arm: parts([arm], confidence) if arm.is_apart else of_all for arm in marked}
         )
+
+    by_limit = {confidence: with_all(confidence) for confidence in LIMITS}
+
+    def power_at(name: str, case: Case, difference: float) -> float:
+        of_arm, others = by_limit[case.confidence][name]
+        return power_of_rule(
+            of_arm,
+            *(*sizes, case.sign * difference),
+            requirement=asked,
+            others=others if len(groups) > 1 else None,
+            nodes=case.nodes,
+        )
+
+    error = float(np.mean([*arms[0].baseline.values()]))
+    reach_by_arm = dict[str, Reach | None]()
+    for group in groups:
+        reach = reach_of(partial(power_at, group[0].arm), error)
         reach_by_arm |= dict.fromkeys([arm.arm for arm in group], reach)
     return {arm.arm: reach_by_arm[arm.arm] for arm in arms}

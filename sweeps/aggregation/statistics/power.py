@@ -7,8 +7,8 @@ and not at random. The table's own rule then says what a mean has to pass.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -25,10 +25,6 @@ from sweeps.aggregation.statistics.two_way import TwoWay, two_way
 
 POWER = 0.8
 """That is asked for."""
-_NODES_OF_SEEDS = 32
-_NODES_OF_OTHERS = 6
-_NODES_OF_IMAGES = 6
-_NODES_OF_IMAGES_OF_EFFECTS = 8
 _STEPS = 5
 _MOST_GROWTH = 4.0  # by `tools/acceptance/statistics.py`: images are not all equally hard
 _MOST_GROWTH_OF_EFFECT = 6.0  # the same, by `tools/acceptance/effects.py`
@@ -44,6 +40,26 @@ LARGEST = 0.5
 """Differences beyond it are not reckoned: arms that differ so much do not vary as others do."""
 
 
+class Nodes(NamedTuple):
+    """How many values of each estimated variance stand for all that may be seen.
+
+    Attributes:
+        own: Of the variance over seeds of the compared arm.
+        others: Of that of the other arms.
+        images: Of the variance over images.
+        images_of_effect: The same where an effect is tested.
+    """
+
+    own: int
+    others: int
+    images: int
+    images_of_effect: int
+
+
+FINE, COARSE = Nodes(32, 6, 6, 8), Nodes(14, 4, 3, 4)
+"""Coarse ones take a sixth of the time, and move what is found by some percent."""
+
+
 @dataclass(frozen=True)
 class SeedErrors:
     """How the mean errors of seeds vary, and how they would if an arm erred more.
@@ -57,7 +73,8 @@ class SeedErrors:
         places: Of all arms' seeds along the normal scale, about their arm's mean; what few images
             add by chance taken off.
         excess: By how much `error` exceeds the mean of the baseline.
-        least_growth: Of seeds and images, where an arm errs less: 1 if it is to vary no less.
+        shrinking: How far to believe that an arm which errs less varies less: 0 not at all, 0.5 by
+            halves, 1 as far as the law goes.
     """
 
     error: float
@@ -65,7 +82,7 @@ class SeedErrors:
     of_baseline: float
     places: Float[np.ndarray, " seeds"]
     excess: float = 0.0
-    least_growth: float = 1.0
+    shrinking: float = 0.5
 
     @classmethod
     def of(
@@ -104,14 +121,14 @@ class SeedErrors:
         much already, and are moved less than their arm's usual ones.
 
         Args:
-            difference: By how much the arm errs more, a fraction.
+            difference: By how much the arm errs more, a fraction; below 0 where it errs less.
         """
         errors, spreads = self._moved
         usual = float(np.interp(self.error, errors, spreads))
         if usual < _LEAST_ERROR:
-            return _growth(difference, self.error, self.least_growth)
+            return _growth(difference, self.error, self.shrinking)
         growth = np.interp(self.error + difference, errors, spreads) / usual
-        return np.asarray(np.clip(growth, self.least_growth, _MOST_GROWTH))
+        return _believed(growth, difference, self.shrinking)
 
     @cached_property
     def _moved(self) -> tuple[Float[np.ndarray, " steps"], Float[np.ndarray, " steps"]]:
@@ -191,7 +208,7 @@ class VarianceParts:
         """
         assert self.seeds is not None
         error = self.seeds.error + excess
-        return replace(self, seeds=replace(self.seeds, error=error, excess=excess))
+        return replace(self, seeds=replace(self.seeds, error=error, excess=excess, shrinking=0.0))
 
     def erring_less(self, distance: float) -> "VarianceParts":
         """Return the parts of arms that err less than the baseline, none above those seen.
@@ -203,7 +220,7 @@ class VarianceParts:
             distance: By how much they err less, a fraction.
         """
         assert self.seeds is not None
-        shrinking = replace(self, seeds=replace(self.seeds, least_growth=0.0))
+        shrinking = replace(self, seeds=replace(self.seeds, shrinking=1.0))
         of_seeds, of_images, of_pairs = map(float, shrinking._at(np.asarray(-distance)))
         return replace(
             self,
@@ -213,18 +230,23 @@ class VarianceParts:
             seeds=None,
         )
 
-    def with_middle_seeds(self, degrees: float, num_clusters: int) -> "VarianceParts":
-        """Return the parts where the variance over seeds is as often too large as too small.
+    def with_seeds_at(
+        self, confidence: float, degrees: float, num_clusters: int
+    ) -> "VarianceParts":
+        """Return the parts with the upper limit of the variance over seeds.
 
         By itself an estimated variance is too small in 63 of 100 cases at two degrees of freedom.
 
         Args:
+            confidence: How often the limit is no smaller than the true variance; with .5 it is as
+                often too large as too small.
             degrees: Degrees of freedom of the variance over seeds.
             num_clusters: Images or objects that it was seen on.
         """
         from scipy.special import chdtri
 
-        of_pairs, factor = self.of_pairs / num_clusters, degrees / float(chdtri(degrees, 0.5))
+        of_pairs = self.of_pairs / num_clusters
+        factor = degrees / float(chdtri(degrees, confidence))
         of_seeds = max((self.of_seeds + of_pairs) * factor - of_pairs, 0.0)
         return replace(self, of_seeds=of_seeds)
 
@@ -239,7 +261,8 @@ class VarianceParts:
         Args:
             num_seeds: S.
             num_clusters: Images or objects.
-            difference: By how much the arm errs more than the baseline, a fraction.
+            difference: By how much the arm errs more than the baseline, a fraction; below 0 where
+                it errs less.
         """
         of_seeds, of_images, of_pairs = self._at(np.asarray(difference, dtype=float))
         pairs = np.asarray(of_pairs / (num_seeds * num_clusters))
@@ -254,19 +277,21 @@ class VarianceParts:
         An arm that errs more has more images that are undecided. Its seeds differ more often on an
         image, in proportion to `_growth`, and move its mean error further, see `SeedErrors`. The
         rest of its p (1 - p) is what images differ by over all seeds. How far images that are hard
-        for the baseline are hard for the arm stays as it is.
+        for the baseline are hard for the arm stays as it is. Where an arm errs less, all of this is
+        believed by halves, see `_believed`.
         """
         if self.seeds is None:
             every = (self.of_seeds, self.of_images, self.of_pairs)
             return [np.full_like(difference, part) for part in every]
         error, of_baseline = self.seeds.error, self.seeds.of_baseline
         difference = np.asarray(difference - self.seeds.excess)
-        growth = _growth(difference, error, self.seeds.least_growth)
+        shrinking = self.seeds.shrinking
+        growth = _growth(difference, error, shrinking)
         of_one_seed = self.seeds.growth(difference)
         of_arm = max(self.seeds.of_arms, self.of_seeds - of_baseline)
         more = (of_one_seed - 1) * (of_one_seed * of_arm - of_baseline)
         of_images, of_one = self.of_images / self.clustering, self.of_pairs / self.clustering / 2
-        worse = np.clip(error + difference, 0.0, 1.0)
+        worse = np.clip(error + np.maximum(difference, shrinking * difference), 0.0, 1.0)
         usual = max(error * (1 - error) - of_one, of_images / 2)
         hard = np.maximum(worse * (1 - worse) - growth * of_one, 0.0)
         ratio = np.sqrt(hard / usual) if usual else np.ones_like(hard)
@@ -279,7 +304,7 @@ class VarianceParts:
 
 
 def _growth(
-    difference: Float[np.ndarray, "..."] | float, error: float, least: float
+    difference: Float[np.ndarray, "..."] | float, error: float, shrinking: float
 ) -> Float[np.ndarray, "..."]:
     """Return by what factor seeds move an arm's error more than they move the baseline's.
 
@@ -287,9 +312,9 @@ def _growth(
     all else is a sum of many parts: an error p moves as far as the density at its quantile.
 
     Args:
-        difference: By how much the arm errs more, a fraction.
+        difference: By how much the arm errs more, a fraction; below 0 where it errs less.
         error: That of the baseline.
-        least: No factor is smaller.
+        shrinking: See `SeedErrors`.
     """
     from scipy.special import ndtri
 
@@ -297,6 +322,21 @@ def _growth(
         np.clip(rate, _LEAST_ERROR, 1 - _LEAST_ERROR) for rate in (error + difference, error)
     )
     growth = np.exp((ndtri(usual) ** 2 - ndtri(worse) ** 2) / 2)
+    return _believed(growth, difference, shrinking)
+
+
+def _believed(
+    growth: Float[np.ndarray, "..."] | float,
+    difference: Float[np.ndarray, "..."] | float,
+    shrinking: float,
+) -> Float[np.ndarray, "..."]:
+    """Return a growth within its bounds: seeds that would move an arm less do so by halves.
+
+    By `tools/acceptance/statistics.py`: an arm that errs less is found too often at the reach where
+    its seeds are taken to move it as far as the baseline, and too seldom where the whole law holds.
+    An arm that errs more never varies less.
+    """
+    least = np.where(np.asarray(difference) < 0, np.asarray(growth) ** shrinking, 1.0)
     return np.asarray(np.clip(growth, least, _MOST_GROWTH))
 
 
@@ -323,14 +363,14 @@ class GridParts:
         cls,
         wrong: Float[np.ndarray, "arms seeds images"],
         objects: Int[np.ndarray, " images"] | None = None,
+        confidence: float = 0.5,
     ) -> "GridParts":
         """Return the parts of all contrasts together, as they were seen.
-
-        The variance over seeds is taken as often too large as too small.
 
         Args:
             wrong: 1 where an arm errs on an image.
             objects: Which object each image shows; None where each image is its own.
+            confidence: How often the variance over seeds is no smaller than the true one.
         """
         num_arms, num_seeds, _ = wrong.shape
         middle = wrong.mean(axis=0)
@@ -340,7 +380,7 @@ class GridParts:
             VarianceParts.of(replace(way, **_summed(way, over)))
             for way, over in ((apart, num_arms - 1), (together, 1))
         )
-        of_one = of_one.with_middle_seeds(degrees, apart.num_clusters)
+        of_one = of_one.with_seeds_at(confidence, degrees, apart.num_clusters)
         return cls(
             of_one=of_one,
             common_seeds=max(of_middle.of_seeds - of_one.of_seeds / num_arms, 0.0),
@@ -416,6 +456,7 @@ def power_of_rule(
     *,
     requirement: Requirement,
     others: VarianceParts | None = None,
+    nodes: Nodes = FINE,
 ) -> float:
     """Return how often a table would call a true difference different, or find a true effect.
 
@@ -436,18 +477,20 @@ def power_of_rule(
         parts: The true ones; of an effect see `GridParts.at`.
         num_seeds: 2 at least.
         num_clusters: Images or objects, 2 at least.
-        effect: The true difference, in the unit of the parts' roots.
+        effect: The true difference, in the unit of the parts' roots; below 0 where an arm errs
+            less.
         requirement: What the verdict requires.
         others: The true ones of the other comparisons of the table, whose arms err as the baseline
             does; None where they have the same.
+        nodes: Of the quadrature.
     """
     if requirement.level_over_seeds(num_seeds) == 0:
         return 0.0
-    weights, drawn = _drawn(num_seeds, num_clusters, requirement)
+    weights, drawn = _drawn(num_seeds, num_clusters, requirement, nodes)
     of_others = float((others or parts).way(num_seeds, num_clusters).over_seeds)
-    bar = np.full_like(weights, effect)
+    bar = np.full_like(weights, abs(effect))
     for _ in range(1 if parts.seeds is None else _STEPS):
-        way = parts.way(num_seeds, num_clusters, bar)
+        way = parts.way(num_seeds, num_clusters, np.copysign(bar, effect))
         seen = _seen(way, of_others, drawn, requirement.num_sharing)
         is_joint = requirement.num_contrasts > 0
         bar = _joint_bar(seen, way, requirement) if is_joint else _bar(seen, requirement)
@@ -457,12 +500,15 @@ def power_of_rule(
     return float((weights * passing).sum())
 
 
-def detectable(power_at: Callable[[float], float], power: float = POWER) -> float:
+def detectable(
+    power_at: Callable[[float], float], power: float = POWER, within: float = 1e-6
+) -> float:
     """Return the smallest true difference that a table finds with some power.
 
     Args:
         power_at: How often it finds a difference.
         power: How often it is to be found.
+        within: How far off the result may be.
 
     Returns:
         A fraction, 1 for all beyond `LARGEST`; infinity where no difference can be found, as so few
@@ -476,12 +522,12 @@ def detectable(power_at: Callable[[float], float], power: float = POWER) -> floa
     at_largest = power_at(LARGEST)
     if at_largest < power:
         return 1.0 if at_largest else math.inf
-    root: Any = brentq(missing, 0.0, LARGEST, xtol=1e-6)
+    root: Any = brentq(missing, 0.0, LARGEST, xtol=within)
     return float(root)
 
 
 def _drawn(
-    num_seeds: int, num_clusters: int, requirement: Requirement
+    num_seeds: int, num_clusters: int, requirement: Requirement, nodes: Nodes
 ) -> tuple[Float[np.ndarray, "own others images"], Sequence[Float[np.ndarray, "..."]]]:
     """Return what may be seen of variances whose true value is 1, with its weights.
 
@@ -491,14 +537,14 @@ def _drawn(
     """
     num_sharing, num_contrasts = requirement.num_sharing, max(requirement.num_contrasts, 1)
     degrees = num_contrasts * (num_seeds - 1.0)
-    nodes = _NODES_OF_IMAGES_OF_EFFECTS if requirement.num_contrasts else _NODES_OF_IMAGES
-    of_own, own = drawn_variance(degrees, _NODES_OF_SEEDS)
-    of_images, images = drawn_variance(num_contrasts * (num_clusters - 1.0), nodes)
+    num_images = nodes.images_of_effect if requirement.num_contrasts else nodes.images
+    of_own, own = drawn_variance(degrees, nodes.own)
+    of_images, images = drawn_variance(num_contrasts * (num_clusters - 1.0), num_images)
     of_others, others = np.ones(1), np.ones(1)
     if num_sharing > 1:
         pooled = float(pool_degrees(num_sharing, num_seeds, np.asarray(1.0)))
         beyond = 1 / pooled - 1 / (num_sharing**2 * degrees)
-        of_others, others = drawn_variance((1 - 1 / num_sharing) ** 2 / beyond, _NODES_OF_OTHERS)
+        of_others, others = drawn_variance((1 - 1 / num_sharing) ** 2 / beyond, nodes.others)
     weights = of_own[:, None, None] * of_others[:, None] * of_images
     return weights, (own[:, None, None], others[:, None], images[None, None])
 
@@ -575,6 +621,7 @@ def _passing(
     return np.asarray(ndtr((effect - bar) / error) + ndtr((-effect - bar) / error))
 
 
+@lru_cache(maxsize=64)
 def drawn_variance(
     degrees: float, num_nodes: int
 ) -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:

@@ -42,14 +42,18 @@ def ablation_notes(
     yield from notes.ill_notes(arms)
     yield from _covered(manifest, arms, compared)
     yield from look_notes(manifest, compared)
+    yield from notes.alone_notes(compared)
+    yield from notes.near_limit_notes(compared)
+    yield from _untuned(manifest)
+    yield from tuning_sentences(manifest)
+    yield from slack_notes(manifest, compared)
+    yield notes.tested_note(arms)
+    yield from _spread(manifest, compared)
     yield from notes.matched_notes(manifest, arms, compared)
     if any(is_of_objects(comparison) for comparison in compared):
         yield notes.OBJECTS_NOTE
-    yield from notes.alone_notes(compared)
     yield from path_sentences(manifest)
     yield from size_sentences(manifest)
-    yield from tuning_sentences(manifest)
-    yield from slack_notes(manifest, compared)
     yield from length_notes(arms)
     yield from notes.seeds_alone_notes(compared)
     yield from notes.added_notes(manifest, compared)
@@ -65,9 +69,7 @@ def ablation_notes(
     yield from notes.gap_notes(arms)
     yield from notes.machine_notes(arms)
     yield from notes.target_notes(arms)
-    yield from _untuned(manifest)
     yield from _elsewhere(compared, csv)
-    yield notes.tested_note(arms)
     yield from notes.identical_notes(arms)
     yield from same_row_sentences(manifest)
     yield from left_out_sentences(manifest)
@@ -82,20 +84,28 @@ def _covered(
     counts = [len(arm.counted) for arm in arms if len(arm.counted) > 1]
     if counts:
         on = f" on {manifest.num_splits} splits" * bool(manifest.splits)
-        yield f"sd: the standard deviation over {span(counts)} seeds{on}; it is not a test."
+        yield f"sd: the standard deviation over {span(counts)} seeds{on}, a description."
     elif len(manifest.seeds) == 1:
         yield "Each arm has one seed, so there is no spread over seeds."
     else:
         yield "No arm has two finished trials, so there is no spread."
     if any(comparison.way for comparison in compared):
         yield Needed(
-            f"{PLUS_MINUS}: half of the 95 % interval, for {covered(compared)}; "
+            f"{PLUS_MINUS}: half of the 95 % interval of this row alone, for {covered(compared)}; "
             f"{not_covered(compared)}."
         )
+        yield Needed(
+            f"{notes.bold_text(compared, 'all comparisons of this table')}; "
+            f"{notes.margin_text(manifest)}"
+        )
+
+
+def _spread(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
+    """Yield from what the spread over seeds is estimated."""
+    if any(comparison.way for comparison in compared):
         yield from notes.shared_notes(manifest, compared)
         if sentence := split_sentence(manifest):
             yield sentence
-        yield Needed(f"Bold: holds for all comparisons together; {notes.margin_text(manifest)}")
 
 
 def slack_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:

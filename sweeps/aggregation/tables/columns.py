@@ -26,6 +26,7 @@ from sweeps.aggregation.results.health import num_ill
 from sweeps.aggregation.results.targets import extra_tests, has_window, matched, missed
 from sweeps.aggregation.sensitivity.setting_axis import value_text
 from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.aggregation.statistics.reach import Reach
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_plan import ManifestSearch, Plain
 from sweeps.records.plain_text import one_line
@@ -210,7 +211,7 @@ def difference_values(comparison: Comparison | None) -> dict[str, Value]:
         "shared_seed_part_points": points(np.sqrt(shared.over_seeds) if shared else None),
         "holds_by_own_seeds": bool(shared.is_apart) if shared else None,
         "image_part_points": points(np.sqrt(way.over_images) if way else None),
-        "detectable_points": points(comparison.detectable if comparison else None),
+        **reach_values(comparison.reach if comparison else None),
         "equivalence_p": comparison.equivalent_p if comparison else None,
         "log_e_value": comparison.log_e if comparison else None,
     }
@@ -220,6 +221,22 @@ def interval_values(name: str, interval: Interval | None) -> dict[str, Value]:
     """Return an interval's mean and ends in points. All are None without one."""
     ends = (interval.mean, interval.low, interval.high) if interval else (None,) * 3
     return {f"{name}{end}": points(v) for end, v in zip(("", "_low", "_high"), ends, strict=True)}
+
+
+def reach_values(reach: Reach | None) -> dict[str, Value]:
+    """Return what a next table finds, in points; None where it is not known, or cannot be."""
+    columns = {
+        "detectable_points": "more",
+        "detectable_less_points": "less",
+        "half_detectable_points": "half_more",
+        "half_detectable_less_points": "half_less",
+    }
+    return {
+        f"{column}{end}": points(getattr(sizes, size)) if sizes else None
+        for column, direction in columns.items()
+        for sizes in [getattr(reach, direction) if reach else None]
+        for end, size in (("", "middle"), ("_low", "low"), ("_high", "high"))
+    }
 
 
 def points(value: Any) -> float | None:

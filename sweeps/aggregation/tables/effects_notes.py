@@ -7,6 +7,7 @@ from sweeps.aggregation.rendering.measured import shown_value
 from sweeps.aggregation.rendering.table import PLUS_MINUS, Needed, number_text
 from sweeps.aggregation.results.arms import ArmResults, gap_text
 from sweeps.aggregation.results.comparisons import evidence_needed
+from sweeps.aggregation.results.coverage import images_text
 from sweeps.aggregation.results.design_sentences import left_out_sentences, same_row_sentences
 from sweeps.aggregation.results.factor_effects import Effect, Effects
 from sweeps.aggregation.results.factors import TIMES, level_places
@@ -14,6 +15,7 @@ from sweeps.aggregation.statistics.added_seeds import fewest_seeds
 from sweeps.aggregation.statistics.contrasts import ABSENT, Term
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 from sweeps.aggregation.tables import notes
+from sweeps.aggregation.tables.reach_sentences import EFFECTS, is_found, next_table_sentences
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import listed, one_line, shortened
 
@@ -23,7 +25,7 @@ _FIT_LONGEST = 400
 
 
 def effect_lead(effects: Effects) -> str:
-    """Return what was found, and how small an effect could have been."""
+    """Return what was found, what is left open, and what a next table would find."""
     if not effects.crossed.arms:
         return "No trial has finished: there is nothing to fit."
     if not effects.estimated:
@@ -38,7 +40,13 @@ def _verdicts(effects: Effects) -> Iterator[str]:
         yield f"Found: {_named(clear, effects)}."
     if undecided:
         count = f"{len(undecided)} effect{'s' * (len(undecided) > 1)}"
-        yield f"Undecided ({count}): {_reach(undecided, effects)}."
+        tests = [effect.test for effect in undecided if effect.test]
+        yield from notes.open_sentences(
+            f"Undecided ({count})",
+            [test.simultaneous if test.way else None for test in tests if test.effect],
+            list(_next_table(undecided, effects)),
+            num_together=max(test.num_together for test in tests),
+        )
     if lost := [effect for effect in effects.effects if not effect.test]:
         yield f"Not estimated: {_named(lost, effects)}."
 
@@ -64,25 +72,26 @@ def _name(term: Term, effects: Effects) -> str:
     return one_line(TIMES.join(effects.factors[place].name for place in term))
 
 
-def _reach(undecided: Sequence[Effect], effects: Effects) -> str:
-    points = [
-        (shown, shortened(_name(effect.term, effects), 60))
-        for effect in undecided
-        if effect.test and (shown := shown_value(effect.test.detectable, TEST_ERROR)) is not None
-    ]
+def _next_table(undecided: Sequence[Effect], effects: Effects) -> Iterator[str]:
+    """Yield what a next table would find of these effects, or why it is not known."""
+    reaches = [o.test.reach for o in undecided if o.test and o.test.reach]
     crossed = effects.crossed
     data = f"{crossed.num_images:,} images and {len(crossed.seeds)} seeds"
     is_enough = crossed.wrong is not None and len(crossed.seeds) >= FEWEST_SEEDS
-    if not points and is_enough and crossed.has_few_errors:
-        return f"with {data}, it is not known which effects would be found, as arms err too seldom"
-    if not points and is_enough and effects.has_added_seeds:
+    if reaches:
+        yield from next_table_sentences(reaches, data, EFFECTS)
+    elif is_enough and crossed.has_few_errors:
+        yield (
+            f"It is not known what a next table like this one ({data}) would find, as arms err "
+            f"too seldom."
+        )
+    elif is_enough and effects.has_added_seeds:
         num = max(effect.test.num_together for effect in undecided if effect.test)
         fewest = fewest_seeds(evidence_needed(num))
-        return f"no effect can be tested, as after seeds were added it takes {fewest} at least"
-    if not points:
+        yield f"No effect can be tested, as after seeds were added it takes {fewest} at least."
+    else:
         why = crossed.why_seeds_alone or "there are fewer than three seeds that differ"
-        return f"no effect can be tested, as {why}"
-    return f"with {data}, {notes.reach_text(points, 'an effect', 'effect')}"
+        yield f"No effect can be tested, as {why}."
 
 
 def effect_notes(manifest: Manifest, arms: Sequence[ArmResults], effects: Effects) -> Iterator[str]:
@@ -134,12 +143,21 @@ def _covered(manifest: Manifest, effects: Effects) -> Iterator[str]:
             f"as {crossed.why_seeds_alone}."
         )
     elif any(effect.test and effect.test.way for effect in effects.estimated):
-        images = "objects" if crossed.objects is not None else "images"
+        images = "objects" if crossed.objects is not None else images_text(crossed.arms)
         yield Needed(
             f"{PLUS_MINUS} (half of the 95 % interval) and p are for new seeds and new test "
-            f"{images}, on one split; not for new training images or other data. Bold: holds for "
-            f"all effects of the table together (Holm)."
+            f"{images}, on one split; not for new training images or other data. Bold: p < .05 "
+            f"over all effects of the table together (Holm)."
         )
+        near = [
+            effect_name(effect, effects)
+            for effect in effects.estimated
+            if effect.is_significant and effect.test and effect.test.reach
+            for shown in [effect.test.effect]
+            if shown and shown.mean and not is_found(effect.test.reach, shown.mean)
+        ]
+        if near:
+            yield notes.near_limit_note(listed(near, _MOST_NAMED))
         if crossed.objects is not None:
             yield notes.OBJECTS_NOTE
     else:
@@ -202,7 +220,6 @@ def _lost(effects: Effects) -> Iterator[str]:
     ]
     if alike:
         yield shortened(
-            f"{', '.join(alike)}: all seeds give exactly the same, which proves nothing: there is "
-            f"no verdict.",
+            f"{', '.join(alike)}: all seeds give exactly the same: no effect can be shown.",
             _FIT_LONGEST,
         )

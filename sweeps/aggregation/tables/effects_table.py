@@ -45,7 +45,12 @@ from sweeps.aggregation.results.variance_shares import (
 )
 from sweeps.aggregation.statistics.contrasts import Term
 from sweeps.aggregation.statistics.intervals import Interval
-from sweeps.aggregation.tables.columns import interval_values, points, with_departures
+from sweeps.aggregation.tables.columns import (
+    interval_values,
+    points,
+    reach_values,
+    with_departures,
+)
 from sweeps.aggregation.tables.effects_figure import effect_figures
 from sweeps.aggregation.tables.effects_notes import effect_lead, effect_name, effect_notes
 from sweeps.records.manifest import Manifest
@@ -203,7 +208,7 @@ def _tested(effect: Effect, effects: Effects) -> dict[str, Value]:
         "degrees_of_freedom": float(np.ravel(way.degrees)[0]) if way else None,
         "seed_part_points": points(np.sqrt(way.over_seeds) if way else None),
         "image_part_points": points(np.sqrt(way.over_images) if way else None),
-        "detectable_points": points(term.detectable if term else None),
+        **reach_values(term.reach if term else None),
         "log_e_value": term.log_e if term else None,
         "num_arms": len(crossed.arms),
         "num_arms_left_out": len(crossed.left_out),

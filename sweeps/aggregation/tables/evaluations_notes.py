@@ -14,6 +14,7 @@ from sweeps.aggregation.results.evaluation_comparisons import (
 from sweeps.aggregation.results.mean_errors import MeanOfArm
 from sweeps.aggregation.results.targets import has_window, missed
 from sweeps.aggregation.tables import notes
+from sweeps.aggregation.tables.reach_sentences import ERRORS, FIGURES
 from sweeps.records.evaluation_names import evaluation_title
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation
@@ -30,9 +31,10 @@ def axis_text(at: Coordinate) -> str:
 
 
 def evaluation_lead(manifest: Manifest, evaluated: ComparedEvaluation) -> str:
-    """Return the verdicts on the primary figure, and the smallest difference to be shown."""
+    """Return the verdicts on the primary figure, and what a next table would find."""
     compared, split = evaluated.primary.compared, evaluated.evaluation.looks_at
-    sentences = [*notes.verdicts(manifest, compared, split)] if compared else []
+    words = ERRORS if evaluated.primary.figure.is_error else FIGURES
+    sentences = [*notes.verdicts(manifest, compared, split, words)] if compared else []
     if sentences:  # of several answers on a page each begins with its figure
         answer = sentences[0]
         sentences[0] = f"By {_figure_name(evaluated)}, {answer[0].lower()}{answer[1:]}"
@@ -70,6 +72,7 @@ def compared_notes(
     yield from _points(evaluated, csv)
     yield from _costs(arms)
     yield from notes.alone_notes(compared)
+    yield from notes.near_limit_notes(compared)
     yield from notes.seeds_alone_notes(compared)
     yield from notes.shared_notes(manifest, compared)
     if sentence := split_sentence(manifest):
@@ -133,15 +136,14 @@ def _covered(manifest: Manifest, evaluated: ComparedEvaluation) -> Iterator[str]
             f" A point in bold differs from the baseline's: only where its arm does, and for all "
             f"{of_points} comparisons of points together."
         )
-        together = (
-            f"all {num} comparisons of arms and evaluations together" if num > 1 else "this arm"
-        )
+        together = f"all {num} comparisons of arms and evaluations" * (num > 1)
         yield Needed(
-            f"{PLUS_MINUS}: half of the 95 % interval, each by itself, for "
+            f"{PLUS_MINUS}: half of the 95 % interval of this row alone, for "
             f"{covered(compared, split)}; {not_covered(compared)}."
         )
         yield Needed(
-            f"Bold: holds for {together}; {notes.margin_text(manifest)}{marked * bool(of_points)}"
+            f"{notes.bold_text(compared, together)}; {notes.margin_text(manifest)}"
+            f"{marked * bool(of_points)}"
         )
     means = [mean_of_measured(measured) for measured in evaluated.primary.arms]
     of_means = [*notes.mean_notes(means, split)]

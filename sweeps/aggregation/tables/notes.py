@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from capsmodel.metrics import TEST_ERROR, non_finite_words, percent
-from sweeps.aggregation.rendering.measured import MOST_POINTS, detectable_text, shown_value
-from sweeps.aggregation.rendering.table import ALONE_MARK, MINUS, PLUS_MINUS, Needed
+from sweeps.aggregation.rendering.measured import shown_interval, shown_value
+from sweeps.aggregation.rendering.table import ALONE_MARK, MINUS, PLUS_MINUS, Needed, number_text
 from sweeps.aggregation.results.arms import (
     ArmResults,
     cell_reason,
@@ -37,7 +37,14 @@ from sweeps.aggregation.results.targets import (
     target_text,
 )
 from sweeps.aggregation.statistics.added_seeds import fewest_seeds
+from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.tables.columns import ILL_MARK, MISSED_MARK, is_alone
+from sweeps.aggregation.tables.reach_sentences import (
+    ERRORS,
+    Wording,
+    is_found,
+    next_table_sentences,
+)
 from sweeps.records.manifest import Manifest, VerdictRule
 from sweeps.records.plain_text import listed, points_text, shortened
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -46,11 +53,9 @@ OBJECTS_NOTE = (
     "Objects: the data say which test images show one object, or are by one writer or of one "
     "source; these count together."
 )
-_REPETITIONS = "8 of 10 repetitions"
 _MOST_NAMED = 5
 _MOST_REASONS = 50
 _MOST_WARNINGS = 5
-_ALIKE = 1.5  # figures of which the largest is at most so many times the smallest are one
 _EARLIER_RULES: Mapping[VerdictRule, str] = {
     "own seeds": "each arm was judged by its own seeds alone",
     "shared seeds": "arms were held to their own seeds only beyond twice the others' variance",
@@ -64,17 +69,21 @@ _PRECISIONS = {
 
 def tested_note(arms: Iterable[ArmResults]) -> str:
     """Return after which epoch weights were tested, and what selection saw."""
-    epoch = epoch_of_test_text(arm.arm.config for arm in arms)
+    shown = [*arms]
+    epoch = epoch_of_test_text(arm.arm.config for arm in shown)
+    trials = [trial for arm in shown for trial in arm.counted.values()]
+    numbers = {trial.num_images["test"] for trial in trials if "test" in trial.num_images}
+    images = f"{span([*numbers])} test images" if numbers else "test images"
     return (
-        f"Test errors are those of {epoch}. Selection never saw the test split: it is given "
-        f"validation figures only."
+        f"Test errors are those of {epoch}, on {images} that chose nothing: selection is given "
+        f"validation figures only. Earlier sweeps that looked at these images are not allowed for."
     )
 
 
 def comparison_lead(
     manifest: Manifest, compared: Sequence[Comparison], arms: Sequence[ArmResults]
 ) -> str:
-    """Return the verdicts, and the smallest difference that the trials could show."""
+    """Return the verdicts, what is left open, and what a next table would find."""
     if len(arms) == 1:
         return "There is one arm: nothing to compare it with."
     if not any(arm.counted for arm in arms):
@@ -86,14 +95,18 @@ def comparison_lead(
 
 
 def verdicts(
-    manifest: Manifest, compared: Sequence[Comparison], split: str = "test"
+    manifest: Manifest,
+    compared: Sequence[Comparison],
+    split: str = "test",
+    words: Wording = ERRORS,
 ) -> Iterator[str]:
-    """Yield which arms differ, which are equivalent, and what is detectable in the others.
+    """Yield which arms differ, which are equivalent, and what is left open of the others.
 
     Args:
         manifest: The sweep's margin.
         compared: Each group of arms with the baseline.
         split: The split whose images the errors are of.
+        words: How the table speaks of differences.
     """
     paired = [comparison for comparison in compared if comparison.difference.n]
     different = [comparison for comparison in compared if comparison.is_different]
@@ -107,10 +120,49 @@ def verdicts(
     if undecided:
         num_arms = sum(len(comparison.arms) for comparison in undecided)
         count = f" ({num_arms} arm{'s' * (num_arms > 1)})" if different or equivalent else ""
-        yield f"Undecided{count}: {_reach(undecided, split)}."
-    elif any(comparison.detectable for comparison in paired):
-        reach = _reach(paired, split)
-        yield f"{reach[0].upper()}{reach[1:]}."
+        yield from open_sentences(
+            f"Undecided{count}",
+            [comparison.simultaneous for comparison in undecided],
+            list(_next_table(undecided, split, words)),
+            num_together=max(comparison.num_together for comparison in undecided),
+        )
+    elif any(comparison.reach for comparison in paired):
+        yield from _next_table(paired, split, words)
+
+
+def open_sentences(
+    start: str,
+    intervals: Sequence[Interval | None],
+    of_next: Sequence[str],
+    *,
+    num_together: int,
+) -> Iterator[str]:
+    """Yield what the intervals of undecided rows leave open, and what a next table would find.
+
+    Args:
+        start: What is undecided.
+        intervals: Of each such row, for all rows of the table at once; None where there is none.
+        of_next: The sentences about a next table.
+        num_together: Rows for which the intervals hold at once.
+    """
+    ends = [(shown.low, shown.high) for shown in map(_in_points, intervals)]
+    known = [(low, high) for low, high in ends if low is not None and high is not None]
+    if not known:
+        first, *others = of_next
+        yield f"{start}: {first[0].lower()}{first[1:]}"
+        yield from others
+        return
+    low, high = min(low for low, _ in known), max(high for _, high in known)
+    of_some = f" of {len(known)}" * (len(known) < len(ends))
+    their = f"their differences{of_some} lie" if len(ends) > 1 else "its difference lies"
+    at_once = ", all at once" * (num_together > 1)
+    between = f"{number_text(low, sign='+')} and {number_text(high, sign='+')} points"
+    yield f"{start}: {their} between {between} (95 %{at_once})."
+    yield from of_next
+
+
+def _in_points(interval: Interval | None) -> Interval:
+    return shown_interval(interval or Interval(0, None, None, None), TEST_ERROR)
 
 
 def named(compared: Sequence[Comparison], *, with_means: bool = False, longest: int = 120) -> str:
@@ -127,45 +179,24 @@ def named(compared: Sequence[Comparison], *, with_means: bool = False, longest: 
     return listed(names, _MOST_NAMED)
 
 
-def _reach(compared: Sequence[Comparison], split: str) -> str:
-    """Return the smallest difference that these can detect at the printed power."""
-    detectable = [
-        (points, named([comparison], longest=60))
-        for comparison in compared
-        if (points := shown_value(comparison.detectable, TEST_ERROR)) is not None
-    ]
+def _next_table(compared: Sequence[Comparison], split: str, words: Wording) -> Iterator[str]:
+    """Yield what a next table would find of these arms, or why it is not known."""
+    reaches = [(o.reach, o) for o in compared if o.reach]
     data = _data(compared, split) if any(comparison.way for comparison in compared) else ""
     unknown = dict.fromkeys(o.why_no_reach for o in compared if o.why_no_reach and o.has_spread)
-    if not detectable and unknown:
-        return (
-            f"with {data}, it is not known which differences would be found, as "
-            f"{'; '.join(unknown)}"
+    if reaches:
+        usual = [reach for reach, comparison in reaches if not comparison.is_apart]
+        apart = [(reach, named([o], longest=60)) for reach, o in reaches if o.is_apart]
+        yield from next_table_sentences(usual, data, words, apart)
+    elif unknown:
+        yield (
+            f"It is not known what a next table like this one ({data}) would find, as "
+            f"{'; '.join(unknown)}."
         )
-    if not detectable:
+    else:
         reasons = dict.fromkeys(_why_none(comparison) for comparison in compared)
         why = f", as {'; '.join(reasons)}" if reasons else ""
-        return f"no difference can be tested{why}"
-    return f"with {data}, {reach_text(detectable, 'a difference', 'arm')}"
-
-
-def reach_text(detectable: Sequence[tuple[float, str]], size: str, unit: str) -> str:
-    """Return the detectable sizes in a clause: one number if all agree, else their range.
-
-    Args:
-        detectable: The smallest detectable size of each comparison, in points, and its name.
-        size: What has this size, with its article: "a difference".
-        unit: What has these names, in one word: "arm".
-    """
-    (least, first), (most, last) = min(detectable), max(detectable)
-    smallest, largest = detectable_text(least), detectable_text(most)
-    if least > MOST_POINTS or (most > MOST_POINTS and most <= _ALIKE * least):
-        return f"only {size} {largest} points would be found in {_REPETITIONS}"
-    points = (
-        f"{largest} points"
-        if most <= _ALIKE * least
-        else f"{smallest} points ({first}) to {largest} points ({last}), depending on the {unit},"
-    )
-    return f"{size} of about {points} would be found in {_REPETITIONS}; smaller ones mostly not"
+        yield f"No difference can be tested{why}."
 
 
 def _why_none(comparison: Comparison) -> str:
@@ -220,6 +251,17 @@ def margin_text(manifest: Manifest) -> str:
     return f"equivalent: shown to differ by less than {points_text(within)}, the margin declared."
 
 
+def bold_text(compared: Sequence[Comparison], together: str) -> str:
+    """Return how small p has to be for bold.
+
+    Args:
+        compared: The comparisons of a table.
+        together: Over what p is adjusted; "" for nothing.
+    """
+    level = f"{min(comparison.level for comparison in compared):g}".removeprefix("0")
+    return f"Bold: p < {level}{f' over {together} together (Holm)' if together else ''}"
+
+
 def alone_notes(compared: Iterable[Comparison]) -> Iterator[str]:
     """Yield what the mark behind an interval means, if any interval has it."""
     if num := max(
@@ -227,8 +269,28 @@ def alone_notes(compared: Iterable[Comparison]) -> Iterator[str]:
     ):
         yield Needed(
             f"{ALONE_MARK} The interval of this arm alone leaves out 0, but not the simultaneous "
-            f"one for all {num} comparisons."
+            f"one for all {num} comparisons: by itself it is no finding."
         )
+
+
+def near_limit_notes(compared: Iterable[Comparison]) -> Iterator[str]:
+    """Yield which differences in bold are so small that they are mostly exaggerated, if any."""
+    near = [
+        comparison
+        for comparison in compared
+        if comparison.is_different and comparison.reach and comparison.difference.mean
+        if not is_found(comparison.reach, comparison.difference.mean)
+    ]
+    if near:
+        yield near_limit_note(named(near))
+
+
+def near_limit_note(names: str) -> str:
+    """Return how to read what is in bold though a next table might well not find it."""
+    return (
+        f"Near the limit of what this table can show, the sign of a figure in bold stands, and its "
+        f"size is mostly too large: {names}."
+    )
 
 
 def shared_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
@@ -236,13 +298,9 @@ def shared_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator
     shared = [comparison for comparison in compared if comparison.way and comparison.way.shared]
     if not shared:
         return
-    apart = [
-        comparison
-        for comparison in shared
-        if comparison.way and comparison.way.shared and comparison.way.shared.is_apart
-    ]
+    apart = [comparison for comparison in shared if comparison.is_apart]
     seeds = [comparison.difference.n for comparison in shared]
-    own = f" As a precaution, these arms must also hold by their own seeds: {named(apart)}."
+    own = f" Held to their own seeds as well, as a precaution: {named(apart)}."
     yield (
         f"The spread over seeds is estimated from all arms together, as {span(seeds)} seeds of one "
         f"arm say little.{own * bool(apart)}"
@@ -255,7 +313,7 @@ def shared_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator
 
 
 def seeds_alone_notes(compared: Sequence[Comparison]) -> Iterator[str]:
-    """Yield which differences rest on seeds alone or prove nothing, grouped by reason."""
+    """Yield which differences rest on seeds alone or are equal on all, grouped by reason."""
     reasons: dict[str, list[Comparison]] = {}
     for comparison in compared:
         if not comparison.way and comparison.difference.mean is not None:
@@ -266,7 +324,8 @@ def seeds_alone_notes(compared: Sequence[Comparison]) -> Iterator[str]:
         yield Needed(f"{named(alone)}: {cover} and nothing is bold, as {reason}.")
     alike = [comparison for comparison in compared if comparison.way and not comparison.has_spread]
     if undecided := [comparison for comparison in alike if comparison.verdict == "undecided"]:
-        yield f"{named(undecided)}: {NO_SPREAD}, which proves nothing: no verdict is given."
+        it = "it" if len(undecided) == 1 else "they"
+        yield f"{named(undecided)}: {NO_SPREAD}: {it} cannot be called different."
 
 
 def added_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:

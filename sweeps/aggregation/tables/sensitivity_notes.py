@@ -40,7 +40,8 @@ def _columns(sensitivity: Sensitivity) -> Iterator[str]:
         "Importance: the share of the differences between trials (their variance, as a random "
         "forest models it) that is due to this setting alone, by fANOVA, minus what its shadows "
         f"get: copies whose values are shuffled among the trials, {NUM_SHUFFLES} times. In "
-        "brackets a 95 % band: the spread of the shadows, and what the share varies among "
+        "brackets a 95 % band of the forest's share, not of the true one: the spread of the "
+        "shadows, and what the share varies among "
         f"{NUM_HALVES} random halves of the trials beyond that. Bold: above the shadows, by Holm "
         "over all settings (p < .05). A setting whose band touches 0 is indistinguishable from one "
         "without effect. Weak effects appear smaller than they are."
@@ -83,9 +84,10 @@ def pair_notes(sensitivity: Sensitivity, most_rows: int) -> Iterator[str]:
         "Together: the share of the differences between trials that goes back to both settings and "
         "to neither alone, by the functional ANOVA of a forest of random splits on what is left "
         "once each setting has explained what it can by itself, less what pairs with a setting "
-        f"shuffled among the trials get ({NUM_PAIR_SHUFFLES} shuffles). In brackets a 95 % band. "
-        "Bold: above such pairs, by Holm over all pairs (p < .05). A forest smooths, so shares are "
-        "smaller than the truth, and a pair that is not bold may still act together."
+        f"shuffled among the trials get ({NUM_PAIR_SHUFFLES} shuffles). In brackets a 95 % band "
+        "of the forest's share, not of the true one. "
+        "Bold: above such pairs, by Holm over all pairs (p < .05). A forest smooths: it shows 3 to "
+        "10 of 20 %, and a pair that is not bold may still act together."
     )
     yield from _few_for_pairs(sensitivity)
     if (more := len(sensitivity.pairs) - most_rows) > 0:

@@ -318,7 +318,7 @@ def test_a_setting_that_changes_nothing_at_all_has_neither_a_verdict_nor_a_reach
         assert effect.test is not None
         assert not effect.test.has_spread
         assert effect.test.p_value == 1
-        assert effect.test.detectable is None
+        assert effect.test.reach is None
 
 
 def test_seeds_added_after_looking_ask_for_evidence():
@@ -335,8 +335,12 @@ def test_seeds_added_after_looking_ask_for_evidence():
 def test_every_effect_has_the_smallest_that_would_be_found():
     factors = {WIDTH: (4, 8, 16), ROUTING: ("dynamic", "uniform")}
     estimated = effects(crossed_results(crossed_manifest(factors), nothing)).estimated
-    reach = [effect.test.detectable for effect in estimated if effect.test]
-    assert all(value is not None and 0.001 < value < 0.2 for value in reach)
+    reaches = [effect.test.reach for effect in estimated if effect.test]
+    for reach in reaches:
+        assert reach
+        assert 0.001 < reach.more.low < reach.more.middle < reach.more.high < 0.2
+        assert reach.half_more.middle < reach.more.middle
+        assert reach.half_less.middle < reach.less.middle <= reach.more.middle + 1e-3
 
 
 def test_shares_of_a_whole_grid_are_those_of_its_law():

@@ -77,9 +77,12 @@ def test_many_tables_are_judged_as_the_product_judges_each(planned: tuple[int, .
         p = [comparison.p_value for comparison in compared]
         assert p == pytest.approx(tables.p_value[draw].tolist(), abs=EXACT)
         if not planned:  # nor evidence of added seeds
-            assert [comparison.detectable for comparison in compared] == pytest.approx(
-                tables.reaches(draw)
-            )
+            reaches = zip(compared, tables.reaches(draw), strict=True)
+            for comparison, reach in reaches:
+                assert comparison.reach
+                assert reach
+                assert comparison.reach.more == pytest.approx(reach.more)
+                assert comparison.reach.half_less == pytest.approx(reach.half_less)
 
 
 @pytest.mark.parametrize("base", [0.2, 0.9])

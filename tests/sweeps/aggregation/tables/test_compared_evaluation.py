@@ -120,7 +120,7 @@ def test_what_could_be_shown_stands_above_a_table_of_undecided_arms() -> None:
     arms = {row["arm"]: row for row in rows if row["figure"] == "primary"}
     assert float(arms["worse"]["detectable_points"]) > 0
     note = next(
-        note for note in section().tables[0].notes if note.startswith("Bold: holds for all")
+        note for note in section().tables[0].notes if note.startswith("Bold: p < .05 over all")
     )
     assert "comparisons of arms and evaluations together" in note
     assert "A point in bold differs from the baseline's: only where its arm does" in note

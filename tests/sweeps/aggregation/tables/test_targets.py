@@ -213,6 +213,8 @@ def test_tables_say_after_which_epoch_the_weights_were_tested(
     tested = {} if configs[1] is LAST or "weights" not in configs[1] else {"tested_epoch": 4}
     trials = [finished("base", 0, 5), finished("other", 0, 9, **tested)]
     table = ablation_table(manifest, by_key(*trials), {})
-    assert f"Test errors are those of {epoch}." in " ".join(table.notes)
+    assert f"Test errors are those of {epoch}, on test images that chose nothing" in " ".join(
+        table.notes
+    )
     names = to_csv(trials_table(manifest, by_key(*trials))).splitlines()[0].split(",")
     assert ("tested_epoch" in names) == bool(tested)

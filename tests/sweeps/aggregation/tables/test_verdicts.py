@@ -10,13 +10,13 @@ from capsmodel.metrics import percent
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import escape_latex, to_latex
 from sweeps.aggregation.rendering.measured import detectable_text
-from sweeps.aggregation.rendering.table import ALONE_MARK, Table
+from sweeps.aggregation.rendering.table import ALONE_MARK, Table, number_text
 from sweeps.aggregation.results.ablation_comparisons import ablation_comparisons
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.statistics.two_way import two_way
 from sweeps.aggregation.tables.ablation_table import ablation_table
-from sweeps.aggregation.tables.notes import OBJECTS_NOTE, failed_notes, reach_text
+from sweeps.aggregation.tables.notes import OBJECTS_NOTE, failed_notes
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Json, Outcome
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished
@@ -49,30 +49,7 @@ def test_a_clear_difference_is_bold_and_named_above_the_table() -> None:
     assert [len(cells) for cells in bold] == [0, 2, 0]
     assert bold[1][1] == "different"
     assert table.lead.startswith("Different from the baseline: clear (+9.91 points).")
-    assert "Undecided (1 arm): with 360 test images and 3 seeds, a difference of" in table.lead
-
-
-@pytest.mark.parametrize(
-    ("spread", "reach"),
-    [
-        (
-            (0, 2, 4),
-            "3 seeds, a difference of about 7.4 points would be found in 8 of 10 repetitions; "
-            "smaller ones mostly not.",
-        ),
-        (
-            (0, 60, 120),
-            "3 seeds, only a difference over 50 points would be found in 8 of 10 repetitions.",
-        ),
-    ],
-    ids=["a number", "none"],
-)
-def test_how_small_a_difference_is_shown_stands_above_the_table(
-    spread: tuple[int, int, int], reach: str
-) -> None:
-    base = range(300, 306)
-    undecided = {"base": [base] * 3, "arm": [[*base, *range(wrong)] for wrong in spread]}
-    assert table_of(undecided).lead.endswith(reach)
+    assert "Undecided (1 arm): its difference lies between " in table.lead
 
 
 BASE = range(300, 306)
@@ -87,52 +64,50 @@ ALIKE: Wrong = {
 def test_an_arm_whose_seeds_vary_more_has_its_own_figure_above_the_table() -> None:
     table = table_of(ALIKE, manifest_of([*ALIKE], range(5)))
     reach = {
-        name: comparison.detectable for name, comparison in compared(ALIKE, num_seeds=5).items()
+        name: comparison.reach.more.middle if comparison.reach else 0.0
+        for name, comparison in compared(ALIKE, num_seeds=5).items()
     }
     assert reach["near"] == reach["close"]
     without = {name: ALIKE[name] for name in ("base", "near", "close")}
     (alone, _) = compared(without, num_seeds=5).values()
-    assert alone.detectable
-    assert reach["near"]
-    assert reach["wild"]
-    assert alone.detectable < reach["near"] < reach["wild"] / 5
-    near, wild = (detectable_text(percent(reach[name] or 0)) for name in ("near", "wild"))
-    assert table.lead == (
-        f"Undecided: with 360 test images and 5 seeds, a difference of about {near} points (close) "
-        f"to {wild} points (wild), depending on the arm, would be found in 8 of 10 repetitions; "
-        f"smaller ones mostly not."
-    )
-    apart = "As a precaution, these arms must also hold by their own seeds: wild."
+    assert alone.reach
+    assert alone.reach.more.middle < reach["near"] < reach["wild"] / 5
+    assert "Of arms held to their own seeds (wild) it would find 8 of 10 that err " in table.lead
+    apart = "Held to their own seeds as well, as a precaution: wild."
     assert any(note.endswith(apart) for note in table.notes)
     caption = escape_latex(table.lead.removesuffix("."))
     assert caption in to_latex(table)
     assert table.for_programs is not None
     rows = csv.DictReader(io.StringIO(to_csv(table.for_programs)))
-    shown = {row["arm"]: row["detectable_points"] for row in rows}
-    assert float(shown["wild"]) == pytest.approx(percent(reach["wild"]))
+    wild = next(row for row in rows if row["arm"] == "wild")
+    assert float(wild["detectable_points"]) == pytest.approx(percent(reach["wild"]))
+    low, middle, high = (
+        float(wild[f"half_detectable_points{end}"]) for end in ("_low", "", "_high")
+    )
+    assert low < middle < high
+    assert middle < float(wild["detectable_points"])
 
 
-@pytest.mark.parametrize(
-    ("figures", "text"),
-    [
-        ([(4.0, "a"), (6.0, "b")], "a difference of about 6.0 points would be found in"),
-        ([(4.0, "a"), (6.1, "b")], "a difference of about 4.0 points (a) to 6.1 points (b), "),
-        ([(4.0, "a"), (60.0, "b")], "of about 4.0 points (a) to over 50 points (b), depending on"),
-        ([(45.0, "a"), (60.0, "b")], "only a difference over 50 points would be found in"),
-        ([(51.0, "a"), (99.0, "b")], "only a difference over 50 points would be found in"),
-    ],
-)
-def test_figures_that_agree_are_one_and_others_have_the_names_of_their_arms(
-    figures: list[tuple[float, str]], text: str
-) -> None:
-    assert text in reach_text(figures, "a difference", "arm")
+def test_what_is_undecided_lies_between_the_ends_of_all_intervals_at_once() -> None:
+    comparisons = [*compared(ALIKE, num_seeds=5).values()]
+    together = [comparison.simultaneous for comparison in comparisons]
+    assert {comparison.verdict for comparison in comparisons} == {"undecided"}
+    low = min(percent(interval.low or 0) for interval in together if interval)
+    high = max(percent(interval.high or 0) for interval in together if interval)
+    assert table_of(ALIKE, manifest_of([*ALIKE], range(5))).lead.startswith(
+        f"Undecided: their differences lie between {number_text(low)} and +{high:.2f} points "
+        f"(95 %, all at once). A next table like this one (360 test images and 5 seeds) would find "
+    )
+    alone: Wrong = {name: ALIKE[name] for name in ("base", "close")}
+    lead = table_of(alone, manifest_of([*alone], range(5))).lead
+    assert " points (95 %). A next" in lead
 
 
 def test_where_the_baseline_hardly_errs_no_difference_stands_above_the_table() -> None:
     seldom = {"base": [[0], [1], [2, 3]], "arm": [[0], [1, 2], [4, 5, 6]]}
-    assert table_of(seldom).lead == (
-        "Undecided: with 360 test images and 3 seeds, it is not known which differences would be "
-        "found, as the baseline errs too seldom."
+    assert table_of(seldom).lead.endswith(
+        "(95 %). It is not known what a next table like this one (360 test images and 3 seeds) "
+        "would find, as the baseline errs too seldom."
     )
 
 
@@ -190,7 +165,7 @@ def test_what_holds_alone_need_not_hold_for_all_together() -> None:
     assert marked == ["arm"]
     assert (
         "‡ The interval of this arm alone leaves out 0, but not the simultaneous one for all 2 "
-        "comparisons."
+        "comparisons: by itself it is no finding."
     ) in table.notes
     assert ALONE_MARK not in str(table_of(alone))
 
