@@ -43,8 +43,9 @@ def _verdicts(effects: Effects) -> Iterator[str]:
         tests = [effect.test for effect in undecided if effect.test]
         yield from notes.open_sentences(
             f"Undecided ({count})",
-            [test.simultaneous if test.way else None for test in tests if test.effect],
+            [test.simultaneous if test.way else None for test in tests],
             list(_next_table(undecided, effects)),
+            EFFECTS,
             num_together=max(test.num_together for test in tests),
         )
     if lost := [effect for effect in effects.effects if not effect.test]:

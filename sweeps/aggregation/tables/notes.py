@@ -124,6 +124,7 @@ def verdicts(
             f"Undecided{count}",
             [comparison.simultaneous for comparison in undecided],
             list(_next_table(undecided, split, words)),
+            words,
             num_together=max(comparison.num_together for comparison in undecided),
         )
     elif any(comparison.reach for comparison in paired):
@@ -134,6 +135,7 @@ def open_sentences(
     start: str,
     intervals: Sequence[Interval | None],
     of_next: Sequence[str],
+    words: Wording,
     *,
     num_together: int,
 ) -> Iterator[str]:
@@ -143,6 +145,7 @@ def open_sentences(
         start: What is undecided.
         intervals: Of each such row, for all rows of the table at once; None where there is none.
         of_next: The sentences about a next table.
+        words: How the table speaks of differences.
         num_together: Rows for which the intervals hold at once.
     """
     ends = [(shown.low, shown.high) for shown in map(_in_points, intervals)]
@@ -153,11 +156,11 @@ def open_sentences(
         yield from others
         return
     low, high = min(low for low, _ in known), max(high for _, high in known)
-    of_some = f" of {len(known)}" * (len(known) < len(ends))
-    their = f"their differences{of_some} lie" if len(ends) > 1 else "its difference lies"
+    of_some = f"; of {len(known)} of them" * (len(known) < len(ends))
+    lies = words.they_lie if len(ends) > 1 else words.it_lies
     at_once = ", all at once" * (num_together > 1)
     between = f"{number_text(low, sign='+')} and {number_text(high, sign='+')} points"
-    yield f"{start}: {their} between {between} (95 %{at_once})."
+    yield f"{start}: {lies} between {between} (95 %{at_once}{of_some})."
     yield from of_next
 
 

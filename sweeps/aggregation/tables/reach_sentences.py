@@ -17,6 +17,8 @@ class Wording(NamedTuple):
 
     Attributes:
         one: What is compared.
+        it_lies: Where the difference of one is, without its ends.
+        they_lie: The same of several.
         less: What those do that lie below the baseline.
         more: What those do that lie above it.
         also: The same behind the first.
@@ -25,6 +27,8 @@ class Wording(NamedTuple):
     """
 
     one: str
+    it_lies: str
+    they_lie: str
     less: str
     more: str
     also: str
@@ -34,14 +38,15 @@ class Wording(NamedTuple):
 
 ERRORS = Wording(
     one="arm",
+    it_lies="its difference lies",
+    they_lie="their differences lie",
     less="err {} less",
     more="err {} more",
     also="{} more",
     none_less="no arm that errs less",
     none_more="no arm that errs more",
 )
-FIGURES = Wording(
-    one="arm",
+FIGURES = ERRORS._replace(
     less="lie {} lower",
     more="lie {} higher",
     also="{} higher",
@@ -50,6 +55,8 @@ FIGURES = Wording(
 )
 EFFECTS = Wording(
     one="effect",
+    it_lies="it lies",
+    they_lie="they lie",
     less="lower errors by {}",
     more="raise errors by {}",
     also="raise them by {}",

@@ -61,7 +61,7 @@ def test_the_first_sentence_says_what_was_found_and_what_is_undecided():
     table = made(crossed_results(crossed_manifest(), planted)).tables[0]
 
     assert table.lead.startswith("Found: routing (+12.")
-    assert "Undecided (5 effects): their differences lie between" in table.lead
+    assert "Undecided (5 effects): they lie between " in table.lead
     assert "(400 images and 4 seeds) would find 8 of 10 effects that lower errors by" in table.lead
     assert "no effect" not in " ".join([table.lead, *table.notes])
     bold = [row[0].text for row in table.rows if row[-1].is_bold]

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.statistics.two_way import two_way
 from sweeps.aggregation.tables.ablation_table import ablation_table
-from sweeps.aggregation.tables.notes import OBJECTS_NOTE, failed_notes
+from sweeps.aggregation.tables.notes import OBJECTS_NOTE, failed_notes, near_limit_notes
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Json, Outcome
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished
@@ -103,6 +104,36 @@ def test_what_is_undecided_lies_between_the_ends_of_all_intervals_at_once() -> N
     assert " points (95 %). A next" in lead
 
 
+@pytest.mark.parametrize(("share", "is_near"), [(0.99, True), (1.01, False)])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_bold_below_what_is_found_in_8_of_10_is_said_to_be_exaggerated(
+    share: float, is_near: bool, sign: int
+) -> None:
+    clear = compared(CLEAR)["clear"]
+    assert clear.reach
+    size = (clear.reach.more if sign > 0 else clear.reach.less).middle
+    shown = replace(clear, difference=replace(clear.difference, mean=sign * share * size))
+    notes = [*near_limit_notes([shown, compared(CLEAR)["near"]])]
+    assert [note.endswith("mostly too large: clear.") for note in notes] == [True] * is_near
+
+
+def test_images_of_handwriting_are_taken_as_independent_and_that_is_said() -> None:
+    manifest = manifest_of([*CLEAR])
+    of_digits = {"config": {"data": {"kind": "digits"}}}
+    arms = tuple(arm.model_copy(update=of_digits) for arm in manifest.arms)
+    said = "new test images, taken as independent (who wrote them is not known), on one split"
+    assert said in " ".join(table_of(CLEAR, manifest.model_copy(update={"arms": arms})).notes)
+    assert "new test images, on one split" in " ".join(table_of(CLEAR).notes)
+
+
+def test_the_notes_begin_with_the_six_that_matter() -> None:
+    starts = ("sd: ", "±: ", "Bold: p < .05 ", "Near the limit", "No arm is tuned", "Test errors ")
+    for note, start in zip(table_of(CLEAR).notes, starts, strict=False):
+        assert note.startswith(start)
+    planned = manifest_of([*CLEAR], planned_seeds=(0,))
+    assert any(note.startswith("Bold: p < .025 ") for note in table_of(CLEAR, planned).notes)
+
+
 def test_where_the_baseline_hardly_errs_no_difference_stands_above_the_table() -> None:
     seldom = {"base": [[0], [1], [2, 3]], "arm": [[0], [1, 2], [4, 5, 6]]}
     assert table_of(seldom).lead.endswith(
@@ -148,7 +179,9 @@ def test_equal_differences_of_all_seeds_are_never_bold() -> None:
     assert arm.verdict == "undecided"
     table = table_of(wrong)
     assert table.lead.endswith("as the differences of all seeds are equal.")
-    assert [note for note in table.notes if note.startswith("arm: the differences of all seeds")]
+    assert (
+        "arm: the differences of all seeds are equal: it cannot be called different." in table.notes
+    )
 
 
 def test_what_holds_alone_need_not_hold_for_all_together() -> None:
