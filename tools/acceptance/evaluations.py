@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sweeps.aggregation.statistics.families import SIGNIFICANCE
+from sweeps.aggregation.statistics.families import SIGNIFICANCE, holm_rows
 from tools.acceptance.counting import Job, count_and_print
 from tools.acceptance.curve_networks import CurveNetworks
 from tools.acceptance.figures import Figure, counted

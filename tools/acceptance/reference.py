@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from sweeps.aggregation.statistics.families import SIGNIFICANCE
+from sweeps.aggregation.statistics.families import SIGNIFICANCE, holm_rows
 from tools.acceptance import networks
 from tools.acceptance.figures import Figure, counted
 from tools.acceptance.judged_tables import JudgedTables, judged_tables

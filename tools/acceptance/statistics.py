@@ -19,6 +19,7 @@ from tools.acceptance import (
     looks,
     lost_trials,
     planned_seeds,
+    reaches,
     unlike_arms,
 )
 from tools.acceptance.counting import Job, count_and_print
@@ -192,6 +193,16 @@ def unlike(draws: int) -> Iterator[Job]:
                     yield partial(unlike_arms.unlike_arms, *case)
 
 
+def reach(draws: int) -> Iterator[Job]:
+    for generator in (*LOGIT_GENERATORS, *GENERATORS):
+        for seeds in SEEDS:
+            for compared in (1, 5):
+                sizes = (images_of(generator),) if isinstance(generator, Generator) else IMAGES
+                for images in sizes if compared > 1 else sizes[:1]:
+                    case = (generator, seeds, images, draws, compared)
+                    yield partial(reaches.both_directions, *case)
+
+
 def best_weights(draws: int) -> Iterator[Job]:
     for spread in best_epochs.SPREADS:
         for ratio in (1, 5):
@@ -219,6 +230,7 @@ PARTS: dict[str, Callable[[int], Iterator[Job]]] = {
     "unlike": unlike,
     "best-weights": best_weights,
     "looks": looks.jobs,
+    "reach": reach,
 }
 
 

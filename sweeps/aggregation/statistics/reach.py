@@ -34,9 +34,10 @@ class Sizes(NamedTuple):
     Each is 1 for all beyond `power.LARGEST`, and infinity where nothing can be found.
 
     Attributes:
-        low: By a variance over seeds at its lower limit: too low in one table of ten.
+        low: By a variance over seeds at its lower limit, which the true one passes in one of ten.
         middle: By one that is as often too large as too small.
-        high: By one at its upper limit: too high in one table of ten.
+        high: By one at its upper limit; `benchmarks/reports/2026-11-30_reach_acceptance.md` counts
+            how often the true size lies between both.
     """
 
     low: float
