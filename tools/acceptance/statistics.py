@@ -13,6 +13,7 @@ from functools import partial
 
 from sweeps.records.trial_record import Outcome
 from tools.acceptance import (
+    all_pairs,
     best_arms,
     best_epochs,
     criteria,
@@ -50,6 +51,7 @@ from tools.acceptance.networks import (
 SEEDS = (3, 5, 10)
 IMAGES = (360, 2_000)
 MANY = 10_000
+NUM_ARMS = (3, 5, 8)
 
 
 def null(draws: int) -> Iterator[Job]:
@@ -213,6 +215,44 @@ def best_weights(draws: int) -> Iterator[Job]:
                         yield partial(best_epochs.best_epochs, *case)
 
 
+def pairs(draws: int) -> Iterator[Job]:
+    for generator in LOGIT_GENERATORS:
+        for seeds in SEEDS:
+            for images in (*IMAGES, MANY):
+                for arms in NUM_ARMS if images in IMAGES else NUM_ARMS[:1]:
+                    errors, shape = [generator.error] * arms, (draws, seeds, images)
+                    wild = {"is_wild": generator is ONE_WIDE}
+                    yield partial(all_pairs.under_null, generator, errors, shape, **wild)
+
+
+def pairs_unlike(draws: int) -> Iterator[Job]:
+    for spread, generator in unlike_arms.SPREADS.items():
+        for ratio in unlike_arms.RATIOS[1:]:
+            for seeds in SEEDS:
+                for arms in NUM_ARMS:
+                    levels = [generator.error * (ratio if arm % 2 else 1) for arm in range(arms)]
+                    shape = (draws, seeds, IMAGES[0])
+                    more = {"case": f", levels 1 : {ratio}", "is_wild": spread == "one wild"}
+                    yield partial(all_pairs.under_null, generator, levels, shape, **more)
+
+
+def pairs_found(draws: int) -> Iterator[Job]:
+    for generator in LOGIT_GENERATORS:
+        for seeds in SEEDS:
+            for arms in NUM_ARMS:
+                yield partial(all_pairs.power, generator, arms, seeds, IMAGES[0], draws)
+
+
+def pairs_more(draws: int) -> Iterator[Job]:
+    for generator in LOGIT_GENERATORS:
+        for arms in NUM_ARMS[:2]:
+            for planned, step in ((3, 1), (5, 5)):
+                looks = tuple(range(planned, planned + 10 * step, step))
+                yield partial(all_pairs.peeking, generator, arms, looks, IMAGES[0], draws)
+            for seeds in SEEDS:
+                yield partial(all_pairs.equivalence, generator, arms, seeds, IMAGES[0], draws, 0.02)
+
+
 PARTS: dict[str, Callable[[int], Iterator[Job]]] = {
     "null": null,
     "means": means,
@@ -231,6 +271,10 @@ PARTS: dict[str, Callable[[int], Iterator[Job]]] = {
     "best-weights": best_weights,
     "looks": looks.jobs,
     "reach": reach,
+    "pairs": pairs,
+    "pairs-unlike": pairs_unlike,
+    "pairs-power": pairs_found,
+    "pairs-more": pairs_more,
 }
 
 

@@ -1,7 +1,7 @@
 """Each arm compared with the baseline: the difference, its uncertainty, and the verdict."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -24,7 +24,7 @@ from sweeps.aggregation.statistics.power import (
 )
 from sweeps.aggregation.statistics.reach import Reach
 from sweeps.aggregation.statistics.shared_seeds import shared_between
-from sweeps.aggregation.statistics.tuning_slack import p_with_slack, tuning_slack
+from sweeps.aggregation.statistics.tuning_slack import less_slack, tuning_slack
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay
 from sweeps.records.manifest import Manifest
 
@@ -175,7 +175,7 @@ def comparisons_together(
     slacks: Mapping[str, float] = _UNTUNED,
     judges_divergence: bool = True,
     finds_reach: bool = True,
-    looks: Mapping[str, LookLevel] = _ONE_LOOK,
+    family: "Family | None" = None,
 ) -> list[list[Comparison]]:
     """Return the comparisons of each of several tables, whose verdicts hold for all together.
 
@@ -189,46 +189,127 @@ def comparisons_together(
             often they diverge.
         finds_reach: Whether to find what difference each table would show, which takes most of the
             time.
-        looks: Arm -> the level of its verdict, where that is of one of several looks.
+        family: How comparisons share what they know, and hold together; by default each table
+            shares, and Holm's holds.
     """
-    look = next(iter(looks.values()), ONLY_LOOK)
+    family = family or Family()
     baselines = [next(arm for arm in table if arm.arm.is_baseline) for table in tables]
-    compared = [
-        [
-            _with_slack(comparison, baseline.arm, slacks)
-            for comparison in _compared_together(table, baseline, judges_divergence, looks)
-        ]
+    alone = [
+        [family.at_its_look(_compared(group, baseline)) for group in _against(table)]
         for baseline, table in zip(baselines, tables, strict=True)
     ]
-    p_values = [comparison.p_value for table in compared for comparison in table]
-    num_tested = look.num_equivalent + sum(p_value is not None for p_value in p_values)
-    compared = _adjusted(compared, "p_value", look, look.num_equivalent)
+    compared = [
+        [_tested(comparison, baseline.arm, slacks, judges_divergence) for comparison in table]
+        for baseline, table in zip(baselines, family.shared(alone, baselines), strict=True)
+    ]
+    compared = family.together(compared)
     for place, baseline in enumerate(baselines):
         shown = [
             _with_evidence(comparison, baseline.errors, planned_seeds)
             for comparison in compared[place]
         ]
         none: list[Reach | None] = [None] * len(shown)
-        reaches = reaches_of(shown, baseline.errors, num_tested) if finds_reach else none
+        num = max((comparison.num_together for comparison in shown), default=1)
+        reaches = reaches_of(shown, baseline.errors, num) if finds_reach else none
         why = TOO_FEW_ERRORS if _has_few_errors(shown, baseline.errors) else ""
         compared[place] = [
-            _with_margin(_with_reason(_in_family(comparison, num_tested, reach), why), margin)
+            _with_margin(_with_reason(_with_reach(comparison, reach), why), margin)
             if comparison.p_value is not None
             else comparison
             for comparison, reach in zip(shown, reaches, strict=True)
         ]
-    compared = _adjusted(compared, "equivalent_p", look, look.num_different)
+    compared = adjusted(compared, "equivalent_p", family.look, family.look.num_different)
     return [
         [_judged(comparison, baseline.arm) for comparison in table]
         for baseline, table in zip(baselines, compared, strict=True)
     ]
 
 
-def _adjusted(
+Compared = list[list[Comparison]]
+"""Comparisons of several tables."""
+
+
+class Family:
+    """Comparisons that hold together: each table shares its spread, and Holm's holds for all.
+
+    Args:
+        looks: Arm -> the level of its verdict, where that is of one of several looks.
+
+    Attributes:
+        look: That of the first arm.
+    """
+
+    def __init__(self, looks: Mapping[str, LookLevel] = _ONE_LOOK) -> None:
+        self._looks = looks
+        self.look = next(iter(looks.values()), ONLY_LOOK)
+
+    def at_its_look(self, comparison: Comparison) -> Comparison:
+        """Return a comparison with the level of its arm."""
+        return replace(comparison, look=self._looks.get(comparison.arm.arm.name, ONLY_LOOK))
+
+    def shared(self, tables: Compared, baselines: Sequence[MeasuredArm]) -> Compared:
+        """Return comparisons that share their variances over seeds, without p values.
+
+        Args:
+            tables: Those of each table, each by its own seeds.
+            baselines: The arm that each table is compared with.
+        """
+        ways = ways_that_share(tables)
+        for number, baseline in enumerate(baselines):
+            of_table = {place: way for place, way in ways.items() if place[0] == number}
+            errors = [tables[number][place].errors for _, place in of_table]
+            shared = shared_between([*of_table.values()], errors, baseline.errors)
+            ways |= zip(of_table, shared, strict=True)
+        return with_ways(tables, ways)
+
+    def together(self, tables: Compared) -> Compared:
+        """Return comparisons with their adjusted p and simultaneous interval, where tested."""
+        p_values = [comparison.p_value for table in tables for comparison in table]
+        num = self.look.num_equivalent + sum(p_value is not None for p_value in p_values)
+        return [
+            [
+                replace(
+                    comparison,
+                    num_together=num,
+                    simultaneous=comparison.way
+                    and comparison.way.interval(
+                        comparison.difference.n, comparison.look.confidence(num)
+                    ),
+                )
+                if comparison.p_value is not None
+                else comparison
+                for comparison in table
+            ]
+            for table in adjusted(tables, "p_value", self.look, self.look.num_equivalent)
+        ]
+
+
+def ways_that_share(tables: Compared) -> dict[tuple[int, int], TwoWay]:
+    """Return what can share its variance over seeds, by table and place: not over splits."""
+    return {
+        (number, place): comparison.way
+        for number, table in enumerate(tables)
+        for place, comparison in enumerate(table)
+        if comparison.way is not None and comparison.num_splits == 1
+    }
+
+
+def with_ways(tables: Compared, ways: Mapping[tuple[int, int], TwoWay]) -> Compared:
+    """Return comparisons, some with another `way`, by table and place."""
+    return [
+        [
+            replace(comparison, way=ways.get((number, place), comparison.way))
+            for place, comparison in enumerate(table)
+        ]
+        for number, table in enumerate(tables)
+    ]
+
+
+def adjusted(
     tables: Sequence[Sequence[Comparison]],
     name: str,
-    look: LookLevel,
-    num_settled: int,
+    look: LookLevel = ONLY_LOOK,
+    num_settled: int = 0,
 ) -> list[list[Comparison]]:
     """Return comparisons with one of their p values adjusted for all of the tables.
 
@@ -269,29 +350,6 @@ def _against(table: Sequence[MeasuredArm]) -> list[list[MeasuredArm]]:
     return [group for group in groups if not any(arm.arm.is_baseline for arm in group)]
 
 
-def _compared_together(
-    table: Sequence[MeasuredArm],
-    baseline: MeasuredArm,
-    judges_divergence: bool,
-    looks: Mapping[str, LookLevel],
-) -> list[Comparison]:
-    """Return the comparisons of one table, without verdicts."""
-    compared = [
-        replace(_compared(group, baseline), look=looks.get(group[0].arm.arm.name, ONLY_LOOK))
-        for group in _against(table)
-    ]
-    sharing = [
-        place
-        for place, comparison in enumerate(compared)
-        if comparison.way is not None and comparison.num_splits == 1
-    ]
-    ways = [way for way in (compared[place].way for place in sharing) if way is not None]
-    errors = [compared[place].errors for place in sharing]
-    for place, way in zip(sharing, shared_between(ways, errors, baseline.errors), strict=True):
-        compared[place] = replace(compared[place], way=way)
-    return [_with_p_value(comparison, baseline.arm, judges_divergence) for comparison in compared]
-
-
 def _compared(group: Sequence[MeasuredArm], baseline: MeasuredArm) -> Comparison:
     arm, arms = group[0], tuple(measured.arm for measured in group)
     alone = over_seeds_alone(arm, baseline)
@@ -316,41 +374,58 @@ def _compared(group: Sequence[MeasuredArm], baseline: MeasuredArm) -> Comparison
     )
 
 
-def _with_p_value(
-    comparison: Comparison, baseline: ArmResults, judges_divergence: bool
+def _tested(
+    comparison: Comparison,
+    baseline: ArmResults,
+    slacks: Mapping[str, float],
+    judges_divergence: bool,
 ) -> Comparison:
-    """Return a comparison with its interval and p, the larger one with or without the lost."""
+    """Return a comparison with its slack and p, if it can be tested."""
     if comparison.way is None and not judges_divergence:
         return comparison
+    return _with_p_value(_with_slack(comparison, baseline, slacks), baseline)
+
+
+def _with_p_value(comparison: Comparison, baseline: ArmResults) -> Comparison:
+    """Return a comparison with its interval and p."""
     if comparison.way is None:
         is_lost = min(len(comparison.arm.counted), len(baseline.counted)) < FEWEST_SEEDS
         has_diverged = comparison.arm.count("diverged") or baseline.count("diverged")
         if not is_lost or not has_diverged:
             return comparison
         return replace(comparison, p_value=diverged_p(comparison.arm, baseline))
-    p_value = float(comparison.way.p_value)
-    if comparison.harsh is not None:
-        is_reversed = np.sign(comparison.harsh.mean) != np.sign(comparison.way.mean)
-        p_value = 1.0 if is_reversed else max(p_value, float(comparison.harsh.p_value))
     return replace(
         comparison,
         difference=comparison.way.interval(comparison.difference.n, comparison.look.confidence(1)),
-        p_value=p_value,
+        p_value=largest_p(comparison, lambda way: float(way.p_value)),
     )
+
+
+def largest_p(comparison: Comparison, p_of: Callable[[TwoWay], float]) -> float:
+    """Return the largest p by a rule: as it is, with lost trials as guesses, and less slack.
+
+    Args:
+        comparison: One with a `way`.
+        p_of: The rule: the p value of a difference over seeds and images.
+    """
+    way, harsh = comparison.way, comparison.harsh
+    assert way is not None
+    if harsh is not None and np.sign(harsh.mean) != np.sign(way.mean):
+        return 1.0
+    ways = [way] if harsh is None else [way, harsh]
+    if any(comparison.slack):
+        ways.append(less_slack(way, *map(np.asarray, comparison.slack)))
+    return max(map(p_of, ways))
 
 
 def _with_slack(
     comparison: Comparison, baseline: ArmResults, slacks: Mapping[str, float]
 ) -> Comparison:
     """Return a comparison that allows for the limited tuning of the arm that came out worse."""
-    of_arm, of_baseline = (slacks.get(arm.arm.name, 0.0) for arm in (comparison.arm, baseline))
-    if comparison.way is None or comparison.p_value is None or not slacks:
+    if comparison.way is None or not slacks:
         return comparison
-    p_value = max(
-        comparison.p_value,
-        float(p_with_slack(comparison.way, np.asarray(of_arm), np.asarray(of_baseline))),
-    )
-    return replace(comparison, p_value=p_value, slack=(of_arm, of_baseline))
+    slack = (slacks.get(comparison.arm.arm.name, 0.0), slacks.get(baseline.arm.name, 0.0))
+    return replace(comparison, slack=slack)
 
 
 def _without_ends(alone: Interval) -> Interval:
@@ -370,17 +445,13 @@ def diverged_p(arm: ArmResults, baseline: ArmResults) -> float:
     return more_often_p(int(ours.count), ours.total, int(theirs.count), theirs.total)
 
 
-def _in_family(comparison: Comparison, num: int, reach: Reach | None) -> Comparison:
+def _with_reach(comparison: Comparison, reach: Reach | None) -> Comparison:
     if comparison.way is None:
-        return replace(comparison, num_together=num)
+        return comparison
     slack = max(comparison.slack)
     why = _UNKNOWN_SLACK * (math.isinf(slack) and reach is not None)
     return replace(
         comparison,
-        num_together=num,
-        simultaneous=comparison.way.interval(
-            comparison.difference.n, comparison.look.confidence(num)
-        ),
         reach=reach.beyond(slack) if reach and math.isfinite(slack) else None,
         why_no_reach=why,
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from search_spaces.looks import Look, Looked, LookVerdict
-from sweeps.aggregation.results.comparisons import Comparison, comparisons_together
+from sweeps.aggregation.results.comparisons import Comparison, Family, comparisons_together
 from sweeps.aggregation.results.measured_arms import MeasuredArm
 from sweeps.aggregation.statistics.looks import LookLevel, are_images_the_limit
 from sweeps.aggregation.statistics.shared_seeds import stacked
@@ -111,7 +111,7 @@ def comparisons_beside_looks(
         margin=margin_of(manifest),
         judges_divergence=judges_divergence,
         finds_reach=finds_reach,
-        looks=levels,
+        family=Family(levels),
     )
 
 
@@ -165,7 +165,7 @@ def _judged(
         margin=margin_of(manifest),
         judges_divergence=judges_divergence,
         finds_reach=False,
-        looks=dict.fromkeys(look.arms, level),
+        family=Family(dict.fromkeys(look.arms, level)),
     )[0]
 
 

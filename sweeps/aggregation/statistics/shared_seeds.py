@@ -1,6 +1,6 @@
 """Variances over seeds that the comparisons of a table share: three seeds of one arm say little."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -77,7 +77,20 @@ def varies_more(
         of_baseline: The same of the baseline.
     """
     total = own.sum(axis=-1, keepdims=True) + of_baseline[..., None]
-    return own > APART * (total - own) / own.shape[-1]
+    return beyond_others(own, total, own.shape[-1])
+
+
+def beyond_others(
+    own: Float[np.ndarray, "... arms"], total: Float[np.ndarray, "... 1"], num_others: int
+) -> Bool[np.ndarray, "... arms"]:
+    """Return which arms vary more than `APART` times as much as the others on average.
+
+    Args:
+        own: How much the seeds of each arm vary.
+        total: Sum over all arms.
+        num_others: Number of arms besides each.
+    """
+    return own > APART * (total - own) / num_others
 
 
 def variances_of(
@@ -89,10 +102,18 @@ def variances_of(
         errors: Mean error of each arm by seed.
         of_baseline: The same of the baseline.
     """
-    seeds = sorted({*of_baseline}.union(*errors))
-    rows = [[by_seed.get(seed, np.nan) for seed in seeds] for by_seed in (of_baseline, *errors)]
-    baseline, *own = own_variances(np.asarray(rows))
+    baseline, *own = own_variances(by_seed([of_baseline, *errors]))
     return np.asarray(own), np.asarray(baseline)
+
+
+def by_seed(errors: Sequence[Mapping[int, float]]) -> Float[np.ndarray, "arms seeds"]:
+    """Return errors side by side, NaN where an arm has not a seed that others have.
+
+    Args:
+        errors: Mean error of each arm by seed.
+    """
+    seeds = sorted(set[int]().union(*errors))
+    return np.asarray([[of_arm.get(seed, np.nan) for seed in seeds] for of_arm in errors])
 
 
 def share_seeds(
@@ -156,10 +177,7 @@ def shared_between(
     errors: Sequence[Mapping[int, float]],
     of_baseline: Mapping[int, float],
 ) -> list[TwoWay]:
-    """Return the comparisons of one table, their variances over seeds shared.
-
-    Where trials are missing, the comparisons have different numbers of seeds: to each one the
-    others are what they would be with as many.
+    """Return the comparisons of one table with its baseline, their variances over seeds shared.
 
     Args:
         ways: Each of one comparison.
@@ -169,8 +187,21 @@ def shared_between(
     if len(ways) < 2:
         return list(ways)
     own, baseline = variances_of(errors, of_baseline)
+    return shared_among(ways, lambda stacked: share_seeds(stacked, own, baseline))
+
+
+def shared_among(ways: Sequence[TwoWay], share: Callable[[TwoWay], TwoWay]) -> list[TwoWay]:
+    """Return comparisons that share their variances over seeds by a rule.
+
+    Where trials are missing, the comparisons have different numbers of seeds: to each one the
+    others are what they would be with as many.
+
+    Args:
+        ways: Each of one comparison.
+        share: Gives comparisons side by side, all with the same seeds, their shared variances.
+    """
     by_count = {
-        num: share_seeds(stacked(ways, num, ways[0].num_clusters), own, baseline)
+        num: share(stacked(ways, num, ways[0].num_clusters))
         for num in {way.num_seeds for way in ways}
     }
     return [

@@ -61,8 +61,20 @@ def p_with_slack(
 ) -> Float[np.ndarray, "..."]:
     """Return the p value of a difference that tuning may have made larger than it is.
 
-    It is that of the mean less what is left open of the arm that came out worse: had that been
-    tuned better, so much less would be between them.
+    Args:
+        way: As in `less_slack`.
+        of_arm: The same.
+        of_baseline: The same.
+    """
+    return less_slack(way, of_arm, of_baseline).p_value
+
+
+def less_slack(
+    way: TwoWay, of_arm: Float[np.ndarray, "..."], of_baseline: Float[np.ndarray, "..."]
+) -> TwoWay:
+    """Return a difference less what tuning has left open of the arm that came out worse.
+
+    Had that been tuned better, so much less would be between them. The sign is lost.
 
     Args:
         way: Arm minus baseline.
@@ -71,4 +83,4 @@ def p_with_slack(
     """
     of_worse = np.where(way.mean > 0, of_arm, of_baseline)
     remaining = np.asarray(np.maximum(np.abs(way.mean) - of_worse, 0.0))
-    return replace(way, mean=remaining).p_value
+    return replace(way, mean=remaining)
