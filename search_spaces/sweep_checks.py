@@ -23,7 +23,13 @@ from search_spaces.plans.base import (
     check_declared_part,
 )
 from search_spaces.plans.until_decided import UntilDecided
-from search_spaces.tables import Curve, Table, custom_table_classes
+from search_spaces.tables import (
+    MOST_ARMS_IN_PAIRS,
+    AblationTable,
+    Curve,
+    Table,
+    custom_table_classes,
+)
 
 SPLIT_SEED = "data.split_seed"
 
@@ -82,6 +88,17 @@ def check_tables(tables: Sequence[Table], plan: Plan, definition: Definition) ->
             if arm not in arms:
                 raise ValueError(unknown(f"arm in the table '{table.name}'", arm, arms))
         check_table_metrics(table, metrics)
+        _check_all_pairs(table, plan, definition)
+
+
+def _check_all_pairs(table: Table, plan: Plan, definition: Definition) -> None:
+    if not (isinstance(table, AblationTable) and table.all_pairs):
+        return
+    if (num := len(plan.arm_names(definition))) > MOST_ARMS_IN_PAIRS:
+        raise ValueError(
+            f"The table '{table.name}' compares all pairs of at most {MOST_ARMS_IN_PAIRS} arms, "
+            f"and the sweep has {num}: leave all_pairs out, or declare a sweep of fewer arms."
+        )
 
 
 def check_table_metrics(table: Table, metrics: Sequence[Metric]) -> None:
@@ -256,6 +273,11 @@ def check_looks(definition: Definition, plan: Plan, tables: Sequence[Table]) -> 
             f"design with seeds=UntilDecided(...)."
         )
     for table in tables or plan.default_tables():
+        if isinstance(table, AblationTable) and table.all_pairs:
+            raise ValueError(
+                f"All pairs need every arm on every seed, and UntilDecided gives decided arms no "
+                f"more of them: leave all_pairs out of the table '{table.name}', or list the seeds."
+            )
         if table.kind in _OF_EQUAL_SEEDS:
             raise ValueError(
                 f"A table of the kind '{table.kind}' needs every arm on every seed, and "

@@ -83,11 +83,21 @@ class DeclaredTable(FrozenValue):
         return ()
 
 
+MOST_ARMS_IN_PAIRS = 8
+"""Arms of which all pairs are compared: more have so many pairs that little would be found."""
+
+
 class AblationTable(DeclaredTable):
-    """The test error of each arm, and its difference from the baseline."""
+    """The test error of each arm, and its difference from the baseline.
+
+    Attributes:
+        all_pairs: Whether a second table compares each arm with each other one, at most
+            `MOST_ARMS_IN_PAIRS` of them. Verdicts of the first table are the same with and without.
+    """
 
     kind: Literal["ablation"] = "ablation"
     name: FileName = "ablation"
+    all_pairs: bool = later(False)
 
 
 class SensitivityTable(DeclaredTable):

@@ -171,6 +171,14 @@ def test_tables_of_one_name_are_refused() -> None:
     assert refusal(tables=tables) == "Two tables are called 'x': give one another name."
 
 
+def test_all_pairs_are_compared_of_at_most_eight_arms() -> None:
+    tables = (AblationTable(all_pairs=True),)
+    eight = {f"arm {size}": {"batch_size": size} for size in range(1, 9)}
+    assert sweep(eight, tables=tables).tables == tables
+    with pytest.raises(ValueError, match="of at most 8 arms, and the sweep has 9: leave all_pairs"):
+        sweep({**eight, "one more": {"batch_size": 9}}, tables=tables)
+
+
 def test_the_rows_of_a_published_table_are_arms() -> None:
     row = PublishedRow(labels=("a",), arm="on")
     table = PublishedTable(name="t", title="T", headings=("A",), rows=(row,))

@@ -58,13 +58,7 @@ def ablation_notes(
     yield from notes.seeds_alone_notes(compared)
     yield from notes.added_notes(manifest, compared)
     yield from notes.diverged_notes(arms)
-    if judged := [
-        comparison for comparison in compared if comparison.way is None and comparison.is_different
-    ]:
-        yield Needed(
-            f"{notes.named(judged)}: as divergence leaves fewer than three seeds, the verdict is "
-            f"on how often both arms diverge (Boschloo)."
-        )
+    yield from notes.judged_notes(compared)
     yield from notes.failed_notes(arms)
     yield from notes.gap_notes(arms)
     yield from notes.machine_notes(arms)

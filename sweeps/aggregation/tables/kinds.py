@@ -11,7 +11,7 @@ from search_spaces.tables import CustomTable, DeclaredTable, kind_of
 from sweeps.aggregation.rendering.contents import Section
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.sweep_results import Results
-from sweeps.aggregation.tables.ablation_table import make_ablation
+from sweeps.aggregation.tables.all_pairs_table import make_ablation_with_pairs
 from sweeps.aggregation.tables.components_table import make_components
 from sweeps.aggregation.tables.confirmation_table import make_confirmation
 from sweeps.aggregation.tables.coordinate_figure import make_curve
@@ -83,7 +83,7 @@ class Maker:
 
 
 MAKERS: Mapping[str, Maker] = {
-    "ablation": Maker(make_ablation),
+    "ablation": Maker(make_ablation_with_pairs),
     "front": Maker(make_front, headline=_whole),
     "confirmation": Maker(make_confirmation, headline=_whole),
     "sensitivity": Maker(make_sensitivity, headline=sensitivity_headline),

@@ -360,6 +360,17 @@ def diverged_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
         )
 
 
+def judged_notes(compared: Sequence[Comparison]) -> Iterator[str]:
+    """Yield which verdicts are on how often arms diverge."""
+    if judged := [
+        comparison for comparison in compared if comparison.way is None and comparison.is_different
+    ]:
+        yield Needed(
+            f"{named(judged)}: as divergence leaves fewer than three seeds, the verdict is "
+            f"on how often both arms diverge (Boschloo)."
+        )
+
+
 def _diverged_losses(arms: Sequence[ArmResults]) -> str:
     """Return what the losses of diverged trials became: "NaN", "infinite or NaN"."""
     losses = [
