@@ -124,7 +124,8 @@ def make(
 def headlines(sections: Sequence[Section]) -> tuple[Table, ...]:
     """Return the tables of a report that a terminal shows.
 
-    They are its headlines, else its first table, and then the first evaluation that compares arms.
+    They are its headlines, else its first table, then those of all pairs of arms, which a sweep
+    asks for, and the first evaluation that compares arms.
     """
     first = {section.kind: section.tables[0] for section in reversed(sections) if section.tables}
     shown = (
@@ -133,6 +134,9 @@ def headlines(sections: Sequence[Section]) -> tuple[Table, ...]:
         if maker.headline and kind in first
     )
     tables = tuple(shown) or tuple(table for section in sections for table in section.tables)[:1]
+    ablations = (section for section in sections if section.kind == "ablation")
+    more = [table for section in ablations for table in section.tables[1:]]
     evaluated = first.get("evaluations")
-    is_new = evaluated is not None and evaluated.lead and evaluated not in tables
-    return (*tables, evaluated) if evaluated and is_new else tables
+    if evaluated is not None and evaluated.lead:
+        more.append(evaluated)
+    return (*tables, *(table for table in more if table not in tables))

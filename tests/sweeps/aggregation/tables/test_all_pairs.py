@@ -16,7 +16,7 @@ from sweeps.aggregation.rendering.table import PLUS_MINUS, Table
 from sweeps.aggregation.report import write_report
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.results.sweep_results import Results
-from sweeps.aggregation.tables.kinds import make
+from sweeps.aggregation.tables.kinds import headlines, make
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.sweeps.aggregation.known_sweep import (
@@ -121,6 +121,12 @@ def test_the_ablation_table_is_the_same_with_and_without():
     assert with_pairs.tables[0] == without.tables[0]
     assert len(without.tables) == 1
     assert AblationTable().model_dump() == {"kind": "ablation", "name": "ablation"}
+
+
+def test_a_terminal_shows_both_tables():
+    section = section_of(FOUR)
+    assert headlines([section]) == section.tables
+    assert headlines([section_of(FOUR, declared=AblationTable())]) == section.tables[:1]
 
 
 def test_two_arms_are_judged_as_the_ablation_table_judges_them():
