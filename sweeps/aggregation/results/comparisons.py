@@ -332,12 +332,12 @@ def adjusted(
     p_values = np.asarray(
         [p_value * (look.share(num) / own.share(num)) for p_value, own in tested], dtype=float
     )
-    adjusted = iter(holm_rows(p_values, look.share, num_settled).tolist())
+    of_holm = iter(holm_rows(p_values, look.share, num_settled).tolist())
     return [
         [
             comparison
             if getattr(comparison, name) is None
-            else replace(comparison, **{adjusted_name: next(adjusted)})
+            else replace(comparison, **{adjusted_name: next(of_holm)})
             for comparison in table
         ]
         for table in tables

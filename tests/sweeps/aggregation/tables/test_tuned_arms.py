@@ -13,6 +13,7 @@ from sweeps.aggregation.results.ablation_comparisons import ablation_comparisons
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import tuning_slacks
 from sweeps.aggregation.results.design_sentences import tuning_sentences
+from sweeps.aggregation.results.pair_comparisons import pair_comparisons
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.results.ranking import ranking
 from sweeps.aggregation.results.sweep_results import Results
@@ -165,6 +166,11 @@ def test_nothing_is_bold_where_nobody_knows_what_tuning_left_open() -> None:
     assert comparison.verdict == "undecided"
     table = ablation_table(manifest, records_of(manifest), predictions=predictions)
     assert any("is not known for uniform" in note for note in table.notes)
+    assert [*pair_comparisons(manifest, arms, predictions).letters] == ["a", "a"]
+    assert [*pair_comparisons(manifest, arms, predictions_of(manifest, CLEAR)).letters] == [
+        "a",
+        "b",
+    ]
 
 
 def test_slack_is_the_upper_end_by_which_another_point_may_be_better() -> None:
