@@ -23,13 +23,13 @@ _KNOTS = 16
 _FEWEST_DEGREES = 2.0
 
 BOLD = "any pair bold where no arm differs, at most .055 (.079 with one wild arm)"
-COVERAGE = "coverage of a pair's difference, mean of all pairs, .94 to .99"
+COVERAGE = "coverage of a pair's difference, mean of all pairs, at least .94"
 WORST = "coverage of the pair where it is least, reported"
-AT_ONCE = "all differences of a table within their simultaneous intervals, at least .94"
+AT_ONCE = "all simultaneous intervals of a table hold, at least .94 (.92 with one wild arm)"
 POWER = "bold of a pair that differs, reported"
 PEEKING = "any pair bold at any of ten looks, at most .1"
 EQUIVALENT = '"equivalent" of any pair that differs by the margin, at most .05'
-MOST, MOST_WILD, LEAST, MOST_COVERED, MOST_PEEKING = 0.055, 0.079, 0.94, 0.99, 0.1
+MOST, MOST_WILD, LEAST, LEAST_WILD, MOST_PEEKING = 0.055, 0.079, 0.94, 0.92, 0.1
 
 
 @dataclass(frozen=True)
@@ -156,9 +156,10 @@ def under_null(
     )
     covered = found["covered"]
     mean = (round(covered.mean() * draws), draws)
-    yield Figure(COVERAGE, *of, *mean, LEAST, MOST_COVERED)
+    yield Figure(COVERAGE, *of, *mean, LEAST)
     yield Figure(WORST, *of, *counted(covered[:, covered.mean(axis=0).argmin()]))
-    yield Figure(AT_ONCE, *of, *counted(np.asarray(found["at once"].all(axis=1))), LEAST)
+    all_hold = counted(np.asarray(found["at once"].all(axis=1)))
+    yield Figure(AT_ONCE, *of, *all_hold, LEAST_WILD if is_wild else LEAST)
 
 
 def power(

@@ -33,8 +33,10 @@ from tools.acceptance.logit_networks import (
     PAIRED,
     SKEWED,
     UNEQUAL,
+    WIDE_BASELINE,
     LogitGenerator,
 )
+from tools.acceptance.logit_networks import SEEDS as LOGIT_SEEDS
 from tools.acceptance.networks import (
     BOTH_MATTER,
     FEW_ERRORS,
@@ -216,10 +218,10 @@ def best_weights(draws: int) -> Iterator[Job]:
 
 
 def pairs(draws: int) -> Iterator[Job]:
-    for generator in LOGIT_GENERATORS:
-        for seeds in SEEDS:
-            for images in (*IMAGES, MANY):
-                for arms in NUM_ARMS if images in IMAGES else NUM_ARMS[:1]:
+    for images in (*IMAGES, MANY):
+        for arms in NUM_ARMS if images in IMAGES else NUM_ARMS[:1]:
+            for generator in LOGIT_GENERATORS:
+                for seeds in SEEDS:
                     errors, shape = [generator.error] * arms, (draws, seeds, images)
                     wild = {"is_wild": generator is ONE_WIDE}
                     yield partial(all_pairs.under_null, generator, errors, shape, **wild)
@@ -244,13 +246,14 @@ def pairs_found(draws: int) -> Iterator[Job]:
 
 
 def pairs_more(draws: int) -> Iterator[Job]:
-    for generator in LOGIT_GENERATORS:
+    for generator in (FEW, LOGIT_SEEDS, UNEQUAL, WIDE_BASELINE):
         for arms in NUM_ARMS[:2]:
+            for seeds in SEEDS:
+                case = (generator, arms, seeds, IMAGES[0], draws, 0.02)
+                yield partial(all_pairs.equivalence, *case)
             for planned, step in ((3, 1), (5, 5)):
                 looks = tuple(range(planned, planned + 10 * step, step))
                 yield partial(all_pairs.peeking, generator, arms, looks, IMAGES[0], draws)
-            for seeds in SEEDS:
-                yield partial(all_pairs.equivalence, generator, arms, seeds, IMAGES[0], draws, 0.02)
 
 
 PARTS: dict[str, Callable[[int], Iterator[Job]]] = {
