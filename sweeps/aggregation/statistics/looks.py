@@ -19,6 +19,7 @@ from sweeps.aggregation.statistics.shared_seeds import pool_degrees
 from sweeps.aggregation.statistics.two_way import TwoWay
 
 _POWER_OF_SPENDING = 2
+_DRAWS = 1_000
 _NODES = 200
 _MOST_STANDARD_ERRORS = 12.0
 _SURE = 0.2  # the lower tail of the variance over seeds: its limit is exceeded in one of five
@@ -166,3 +167,41 @@ def images_as_certain_as_seeds(ways: TwoWay, most: int) -> int:
     number = ways.num_clusters * images / seeds if seeds else float(ways.num_clusters)
     digits = max(math.floor(math.log10(max(number, 1.0))) - 1, 0)
     return int(round(number, -digits))
+
+
+def mean_trainings(
+    ways: Sequence[TwoWay], num_compared: int, difference: float, margin: float | None
+) -> float:
+    """Return how many trainings a plan of looks takes on average, the baseline's among them.
+
+    Normal differences with known variances are drawn, the same for each call. Every look is held to
+    Bonferroni's bound over all arms, so that it is rather somewhat too many.
+
+    Args:
+        ways: The variance of a difference at each look, in order.
+        num_compared: Arms besides the baseline.
+        difference: By how much each of them truly differs, a fraction.
+        margin: Of equivalence, a fraction; None for none.
+    """
+    from scipy.special import ndtri
+
+    seeds = tuple(way.num_seeds for way in ways)
+    chance = np.random.default_rng(0)
+    size = (_DRAWS, num_compared + 1, seeds[-1])
+    of_seed = np.sqrt(float(ways[0].over_seeds) * seeds[0] / 2) * chance.standard_normal(size)
+    images = max(float(ways[-1].over_images - ways[-1].residual), 0.0)
+    of_images = np.sqrt(images) * chance.standard_normal((_DRAWS, num_compared))
+    used = np.zeros((_DRAWS, num_compared), dtype=int)
+    is_open = np.ones_like(used, dtype=bool)
+    for place, way in enumerate(ways):
+        means = of_seed[..., : seeds[place]].mean(axis=-1)
+        mean = np.abs(means[:, 1:] - means[:, :1] + of_images + difference)
+        error = float(way.standard_error)
+        level = LookLevel(seeds[: place + 1], seeds[-1], is_last=place == len(ways) - 1)
+        bound = -float(ndtri(level.of_each(num_compared) / 2)) * error
+        is_decided = mean > bound
+        if margin is not None:
+            is_decided |= mean + bound < margin
+        used[is_open] = seeds[place]
+        is_open &= ~is_decided
+    return float((used.sum(axis=1) + used.max(axis=1)).mean())

@@ -167,7 +167,7 @@ def print_plan(survey: "Survey") -> None:
         _print_tuned(survey, plan, out)
     else:
         _print_arms(survey, out)
-    few_seeds = _few_seeds(survey.definition.manifest)
+    few_seeds = [*_few_seeds(survey.definition.manifest), *_looks(survey)]
     sizes = size_sentences(survey.definition.manifest)
     for line in (*_own_data(survey), *sizes, *_what_is_left(survey), *few_seeds):
         out.print(line)
@@ -245,6 +245,31 @@ def _print_arms(survey: "Survey", out: Console) -> None:
             f"Seeds added after looking: {_seeds(added)}. What is bold then needs half the level, "
             f"and evidence that repeated looks do not inflate (an e-process over seeds)."
         )
+
+
+def _looks(survey: "Survey") -> Iterator[str]:
+    """Yield how many trainings to expect of a plan of looks that has not ended."""
+    from sweeps.execution.launch.expected_trainings import expected_trainings
+    from sweeps.records.plain_text import points_text
+
+    manifest = survey.definition.manifest
+    if not (manifest.plan and manifest.plan.seeds_at_looks and manifest.is_growing):
+        return
+    yield (
+        "After each look, arms that are different from the baseline, or equivalent to it, get no "
+        "more seeds."
+    )
+    expected = expected_trainings(survey)
+    if expected is None:
+        yield "How many trainings to expect is known once three seeds of each arm are trained."
+        return
+    difference = points_text(round(expected.difference_points, 2))
+    why = "the margin" if expected.is_margin else "two standard deviations of a seed"
+    yield (
+        f"Trainings to expect in all, by the spread of the trained seeds: about "
+        f"{expected.if_none_differs:,} if no arm differs, about {expected.if_all_differ:,} if all "
+        f"differ by {difference} ({why})."
+    )
 
 
 def _size_text(survey: "Survey") -> str:
@@ -477,7 +502,9 @@ def _what_is_left(survey: "Survey") -> list[str]:
         why.append(f"In all at most {kinds}.")
     if fewer := fewer_cells_text(survey.definition.manifest):
         why.append(fewer)
-    if more := survey.definition.manifest.num_expected - len(survey.cells):
+    manifest = survey.definition.manifest
+    is_of_looks = manifest.plan is not None and bool(manifest.plan.seeds_at_looks)
+    if (more := manifest.num_expected - len(survey.cells)) and not is_of_looks:
         why.append(f"Up to {more} more will be proposed or chosen, and trained.")
     why += _evaluations(survey)
     why += [

@@ -140,7 +140,7 @@ def plan_seeds(
     launched = survey.current.seeds if survey.current else ()
     every = dict.fromkeys([*manifest.seeds, *launched, *_LOOKED_FOR])
     wide = options.model_copy(update={"seeds": tuple(every), "add_seeds": None})
-    arms = _trained(define(sweep, wide, ()).manifest, survey.store)
+    arms = trained_arms(define(sweep, wide, ()).manifest, survey.store)
     spread = arms.spread
     if_more, if_less = _both_directions(spread, effect_points, power, manifest.baseline)
     needed = _larger([direction for direction in (if_more, if_less) if direction])
@@ -204,7 +204,7 @@ def _number(seeds: int | None) -> float:
     return math.inf if seeds is None else seeds
 
 
-def _trained(manifest: Manifest, store: RecordStore) -> TrainedArms:
+def trained_arms(manifest: Manifest, store: RecordStore) -> TrainedArms:
     """Return the finished trainings of a manifest, for the seeds that any arm has finished."""
     keys = [cell.trial_key for cell in manifest.cells]
     records = store.records(keys) if store.exists() else {}
@@ -256,6 +256,11 @@ def _check_aim(effect_points: float, power: float) -> None:
 
 
 def _check_plan(manifest: Manifest) -> None:
+    if manifest.plan and manifest.plan.seeds_at_looks:
+        raise BadInput(
+            f"The sweep '{manifest.sweep}' gets seeds until its verdicts are decided, so that none "
+            f"are to be planned: leave --effect out, and see how many trainings to expect."
+        )
     if manifest.search or manifest.is_growing:
         raise BadInput(
             f"The sweep '{manifest.sweep}' chooses its arms as it runs, so that no number of seeds "

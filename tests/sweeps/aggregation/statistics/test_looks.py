@@ -10,7 +10,8 @@ from sweeps.aggregation.results.ablation_comparisons import ablation_comparisons
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.planned_looks import looked_at
 from sweeps.aggregation.statistics.families import holm, holm_rows
-from sweeps.aggregation.statistics.looks import ONLY_LOOK, LookLevel, levels_of
+from sweeps.aggregation.statistics.looks import ONLY_LOOK, LookLevel, levels_of, mean_trainings
+from sweeps.aggregation.statistics.power import VarianceParts
 from sweeps.records.manifest import Manifest
 from tests.sweeps.aggregation.known_sweep import IMAGES, by_key, manifest_of
 from tests.sweeps.aggregation.predicted import predictions_of, trials_of
@@ -48,6 +49,19 @@ def test_with_one_look_p_values_are_adjusted_as_ever() -> None:
 
 def test_comparisons_that_are_settled_as_equivalent_keep_their_part() -> None:
     assert holm_rows(np.asarray([0.01, 0.04]), num_settled=1).tolist() == [0.03, 0.08]
+
+
+@pytest.mark.parametrize(
+    ("difference", "margin", "least", "most"),
+    [(0.0, None, 119, 120), (0.5, None, 18, 18.1), (0.0, 0.05, 40, 90), (0.05, None, 60, 100)],
+    ids=["none differs", "all differ much", "equivalent", "some differ"],
+)
+def test_trainings_to_expect_lie_between_the_first_look_and_the_last(
+    difference: float, margin: float | None, least: float, most: float
+) -> None:
+    parts = VarianceParts(of_seeds=0.0016, of_images=0.02, of_pairs=0.05)
+    ways = [parts.way(number, 2_000) for number in LOOKS]
+    assert least <= mean_trainings(ways, 5, difference, margin) <= most
 
 
 def with_looks(num_arms: int) -> Manifest:

@@ -16,6 +16,7 @@ from capsmodel.stopping import FixedEpochs
 from search_spaces import ListedArms, Sweep, UntilDecided
 from search_spaces.looks import Look
 from sweeps.execution.engine.engine import CannotGoOn
+from sweeps.execution.launch.expected_trainings import expected_trainings
 from sweeps.execution.launch.look_taker import LookTaker
 from sweeps.execution.launch.result import SweepResult
 from sweeps.tracking.opening import open_store
@@ -73,6 +74,14 @@ def test_a_decided_arm_gets_no_more_and_the_log_has_the_verdicts(
     assert looks[0] == (3, {"not trained": "different", "alike": "undecided"})
     assert looks[1][0] == 4
     assert [*looks[1][1]] == ["alike"]
+
+    fields = {name: getattr(SWEEP, name) for name in type(SWEEP).model_fields}
+    wider = Sweep(**{**fields, "name": "wider", "seeds": UntilDecided(most=12, margin_points=2.0)})
+    survey = sweeps.plan(wider, storage=folder / "first", tracking_uri=uri)
+    expected = expected_trainings(survey)
+    assert expected
+    assert (expected.difference_points, expected.is_margin) == (2.0, True)
+    assert 9 <= expected.if_all_differ <= expected.if_none_differs <= 36
 
     before = manifest.model_copy(update={"plan": manifest.plan.model_copy(update={"looked": ()})})
     nowhere = LookTaker(folder / "empty" / "cells", store)
