@@ -330,7 +330,8 @@ def _with_reach(effect: Effect, parts: Mapping[float, GridParts], effects: Effec
         size = difference / length
         return power_of_rule(of_grid, *sizes, size, requirement=asked, nodes=case.nodes)
 
-    return replace(effect, test=replace(test, reach=reach_of(power_at, parts[LIMITS[0]].error)))
+    reach = reach_of(power_at, parts[LIMITS[0]].error, num_seeds)
+    return replace(effect, test=replace(test, reach=reach))
 
 
 def _have_one_sign(first: Interval | None, second: Interval | None) -> bool:

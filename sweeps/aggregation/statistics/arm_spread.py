@@ -217,6 +217,6 @@ def reaches(arms: Sequence[ArmSpread], asked: Requirement) -> dict[str, Reach | 
     error = float(np.mean([*arms[0].baseline.values()]))
     reach_by_arm = dict[str, Reach | None]()
     for group in groups:
-        reach = reach_of(partial(power_at, group[0].arm), error)
+        reach = reach_of(partial(power_at, group[0].arm), error, num_seeds)
         reach_by_arm |= dict.fromkeys([arm.arm for arm in group], reach)
     return {arm.arm: reach_by_arm[arm.arm] for arm in arms}

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -55,6 +55,8 @@ class Reach:
         half_more: Found every second time in an arm that errs more.
         half_less: The same in one that errs less.
         error: Of the baseline, a fraction: no arm errs less by more than that.
+        num_seeds: Of the table. With fewer than five, half the power is not foretold well: see
+            `benchmarks/reports/2026-11-30_reach_acceptance.md`.
     """
 
     more: Sizes
@@ -62,6 +64,7 @@ class Reach:
     half_more: Sizes
     half_less: Sizes
     error: float
+    num_seeds: int
 
     def beyond(self, slack: float) -> "Reach":
         """Return it for arms of which a part of the difference, a fraction, does not count."""
@@ -69,15 +72,18 @@ class Reach:
             Sizes(*(size + slack for size in sizes))
             for sizes in (self.more, self.less, self.half_more, self.half_less)
         )
-        return Reach(more, less, half_more, half_less, self.error)
+        return replace(self, more=more, less=less, half_more=half_more, half_less=half_less)
 
 
-def reach_of(power_at: Callable[[Case, float], float], error: float) -> Reach | None:
+def reach_of(
+    power_at: Callable[[Case, float], float], error: float, num_seeds: int
+) -> Reach | None:
     """Return what a next table finds; None where it finds no difference, however large.
 
     Args:
         power_at: The power of the table's rule at a difference, a fraction.
         error: Of the baseline, a fraction.
+        num_seeds: Of the table.
     """
 
     def sizes(power: float, sign: int) -> Sizes:
@@ -100,4 +106,5 @@ def reach_of(power_at: Callable[[Case, float], float], error: float) -> Reach | 
         half_more=sizes(HALF_POWER, 1),
         half_less=sizes(HALF_POWER, -1),
         error=error,
+        num_seeds=num_seeds,
     )

@@ -12,6 +12,10 @@ ALIKE = 1.5
 """Figures of which the largest is at most so many times the smallest are one."""
 
 
+_FEWEST_SEEDS_FOR_HALF = 5
+_MOST_OF_ERROR = 0.8  # the law is not known of an arm that hardly errs at all
+
+
 class Wording(NamedTuple):
     """How a kind of table speaks of differences; a number of points stands for {}.
 
@@ -79,7 +83,8 @@ def next_table_sentences(
     start = f"A next table like this one ({data})"
     usual = [*reaches, *(reach for reach, _ in apart if not _is_far(reach, reaches))]
     sure = _sizes(usual, "more", "less", words)
-    half = _sizes(usual, "half_more", "half_less", words)
+    has_seeds = min(reach.num_seeds for reach in usual) >= _FEWEST_SEEDS_FOR_HALF
+    half = _sizes(usual, "half_more", "half_less", words) if has_seeds else ""
     if sure:
         of_half = f", and half of those that {half.replace(' points', '')}" if half else ""
         found = f"would find 8 of 10 {words.one}s that {sure}{of_half}"
@@ -135,7 +140,10 @@ def _size(reaches: Sequence[Reach], name: str) -> str | None:
         name: The attribute.
     """
     sizes: list[Sizes] = [getattr(reach, name) for reach in reaches]
-    rooms = [1 - reach.error if name.endswith("more") else reach.error for reach in reaches]
+    rooms = [
+        1 - reach.error if name.endswith("more") else _MOST_OF_ERROR * reach.error
+        for reach in reaches
+    ]
     are_possible = [size.middle <= room for size, room in zip(sizes, rooms, strict=True)]
     if not any(are_possible):
         return None

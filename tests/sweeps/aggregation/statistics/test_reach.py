@@ -26,7 +26,7 @@ def power_at(case: Case, difference: float) -> float:
 
 
 def test_it_is_where_the_power_is_what_is_asked_for_at_each_limit() -> None:
-    reach = reach_of(power_at, 0.1)
+    reach = reach_of(power_at, 0.1, 5)
     assert reach
     assert reach.more == pytest.approx([2.8416 * spread for spread in SPREADS.values()], abs=1e-4)
     assert reach.half_more == pytest.approx([2 * spread for spread in SPREADS.values()], abs=1e-4)
@@ -42,14 +42,14 @@ def test_the_middle_lies_between_the_limits_also_where_less_variance_is_found_le
     def unlike(case: Case, difference: float) -> float:
         return float(ndtr(difference / spreads[case.confidence] - 2))
 
-    reach = reach_of(unlike, 0.1)
+    reach = reach_of(unlike, 0.1, 5)
     assert reach
     assert reach.more.low == reach.more.middle
     assert reach.more.middle == pytest.approx(2.8416 * 0.02, abs=1e-4)
 
 
 def test_where_no_difference_is_ever_found_there_is_none() -> None:
-    assert reach_of(lambda _case, _difference: 0.0, 0.1) is None
+    assert reach_of(lambda _case, _difference: 0.0, 0.1, 5) is None
 
 
 @pytest.mark.parametrize("confidence", LIMITS)

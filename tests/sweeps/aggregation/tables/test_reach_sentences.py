@@ -12,13 +12,15 @@ from sweeps.aggregation.tables.reach_sentences import (
 )
 
 
-def reach(*, more: float = 0.03, less: float = 0.02, error: float = 0.05) -> Reach:
+def reach(
+    *, more: float = 0.03, less: float = 0.02, error: float = 0.05, num_seeds: int = 5
+) -> Reach:
     """Return figures whose limits are half and twice the middle, those of half power half of it."""
 
     def sizes(middle: float) -> Sizes:
         return Sizes(middle / 2, middle, 2 * middle)
 
-    return Reach(sizes(more), sizes(less), sizes(more / 2), sizes(less / 2), error)
+    return Reach(sizes(more), sizes(less), sizes(more / 2), sizes(less / 2), error, num_seeds)
 
 
 FOUND = "would find 8 of 10 arms that err"
@@ -53,11 +55,29 @@ FOUND = "would find 8 of 10 arms that err"
             "less and no arm that errs more is sure to be found.",
         ),
         (
+            reach(num_seeds=3),
+            f"{FOUND} 1.0 to 4.0 points less or 1.5 to 6.0 more.",
+        ),
+        (
+            reach(error=0.024),
+            f"{FOUND} 1.5 to 6.0 points more, and half of those that err at least 0.5 less or 0.8 "
+            "to 3.0 more; no arm that errs less is sure to be found.",
+        ),
+        (
             reach(more=2.0, less=2.0, error=0.1),
             "is sure to find no arm, however much it differs.",
         ),
     ],
-    ids=["both", "at best", "only more", "far", "half alone", "none"],
+    ids=[
+        "both",
+        "at best",
+        "only more",
+        "far",
+        "half alone",
+        "three seeds",
+        "hardly any error left",
+        "none",
+    ],
 )
 def test_it_says_what_is_found_in_both_directions(figures: Reach, text: str) -> None:
     (sentence,) = next_table_sentences([figures], "9 images", ERRORS)
