@@ -122,7 +122,7 @@ def own_file(tmp_path: Path, statement: str) -> Path:
         ),
         (
             "AblationTable(nam='x')",
-            "Unknown setting 'nam' of AblationTable. Did you mean 'name'? Known: name.",
+            "Unknown setting 'nam' of AblationTable. Did you mean 'name'? Known: name, all_pairs.",
         ),
         (
             "CurvesFigure(metric=3)",

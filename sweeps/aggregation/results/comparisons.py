@@ -209,8 +209,7 @@ def comparisons_together(
             for comparison in compared[place]
         ]
         none: list[Reach | None] = [None] * len(shown)
-        num = max((comparison.num_together for comparison in shown), default=1)
-        reaches = reaches_of(shown, baseline.errors, num) if finds_reach else none
+        reaches = reaches_of(shown, baseline.errors) if finds_reach else none
         why = TOO_FEW_ERRORS if _has_few_errors(shown, baseline.errors) else ""
         compared[place] = [
             _with_margin(_with_reason(_with_reach(comparison, reach), why), margin)
@@ -481,14 +480,13 @@ def few_errors(num_images: int, errors: Iterable[float]) -> bool:
 
 
 def reaches_of(
-    compared: Sequence[Comparison], of_baseline: Mapping[int, float], num_together: int
+    compared: Sequence[Comparison], of_baseline: Mapping[int, float]
 ) -> list[Reach | None]:
     """Return the true differences of each arm that a next table finds.
 
     Args:
         compared: The comparisons of the table.
         of_baseline: Errors of the arm that they are with, by seed.
-        num_together: Of this and other tables whose verdicts hold together.
 
     Returns:
         One a comparison; None where nothing can be found, or too little is known.
@@ -496,6 +494,7 @@ def reaches_of(
     known = [(comparison, comparison.way) for comparison in compared if comparison.way is not None]
     if not any(float(way.over_seeds) for _, way in known) or _has_few_errors(compared, of_baseline):
         return [None] * len(compared)
+    num_together = max(comparison.num_together for comparison, _ in known)
     has_splits = any(comparison.num_splits > 1 for comparison, _ in known)
     has_added = any(comparison.log_e is not None for comparison, _ in known)
     asked = Requirement(

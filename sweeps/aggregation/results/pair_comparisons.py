@@ -81,7 +81,6 @@ class ArmPairs:
         return bool(group[0].test_errors) or differs
 
 
-@dataclass(frozen=True)
 class AllPairs(Family):
     """The pairs of one table's arms, in a table for each arm that stands first in a pair."""
 

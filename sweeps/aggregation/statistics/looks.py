@@ -22,7 +22,7 @@ _POWER_OF_SPENDING = 2
 _DRAWS = 1_000
 _NODES = 200
 _MOST_STANDARD_ERRORS = 12.0
-_SURE = 0.2  # the lower tail of the variance over seeds: its limit is exceeded in one of five
+_SURE = 0.05  # the lower tail of the variance over seeds: its limit is exceeded in one of twenty
 _LEAST_GAIN = 0.1  # of the variance
 
 
@@ -135,7 +135,7 @@ def are_images_the_limit(ways: TwoWay, most: int) -> Bool[np.ndarray, "..."]:
     """Return whether the seeds to come would hardly make the comparisons of a table more certain.
 
     With all of them the standard errors would shrink by 5 % at most, even if seeds vary more than
-    these show (upper limit of 80 %). It looks at no difference, so that stopping by it favours
+    these show (upper limit of 95 %). It looks at no difference, so that stopping by it favours
     none.
 
     Args:
