@@ -78,7 +78,7 @@ def _covered(
     counts = [len(arm.counted) for arm in arms if len(arm.counted) > 1]
     if counts:
         on = f" on {manifest.num_splits} splits" * bool(manifest.splits)
-        yield f"sd: the standard deviation over {span(counts)} seeds{on}, a description."
+        yield Needed(f"sd: the standard deviation over {span(counts)} seeds{on}, a description.")
     elif len(manifest.seeds) == 1:
         yield "Each arm has one seed, so there is no spread over seeds."
     else:

@@ -5,7 +5,7 @@ from functools import partial
 
 from search_spaces.tables import ComponentsTable
 from sweeps.aggregation.rendering.contents import Section
-from sweeps.aggregation.rendering.table import Cell, Column, Table, rows_of
+from sweeps.aggregation.rendering.table import Cell, Column, Needed, Table, rows_of
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.results.factors import Factor, factors_of, is_off, level_texts
@@ -125,6 +125,6 @@ def _mark_cell(marks: Marks, row: ArmRow, *, place: int) -> Cell:
 def _mark_notes(marks: Marks) -> Iterator[str]:
     used = {mark for row in marks.values() for mark in row}
     if used & {CHECK, NONE}:
-        yield f"{CHECK}: present; {NONE}: absent."
+        yield Needed(f"{CHECK}: present; {NONE}: absent.")
     if "" in used:
-        yield "A cell is empty if the setting does not exist."
+        yield Needed("A cell is empty if the setting does not exist.")

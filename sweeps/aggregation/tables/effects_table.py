@@ -19,6 +19,7 @@ from sweeps.aggregation.rendering.table import (
     PLUS_MINUS,
     Cell,
     Column,
+    Needed,
     Table,
     Value,
     difference_cell,
@@ -248,9 +249,11 @@ def means_table(manifest: Manifest, effects: Effects, name: str) -> Table:
         notes=(
             "Error: mean over the n trials of all arms with this level and the seeds that all arms "
             "have.",
-            f"From the first level: in points, as the model of the effects has it. {PLUS_MINUS}: "
-            f"95 %, for {covered}, of each alone, which decides nothing: the table of effects has "
-            f"the verdicts.",
+            Needed(
+                f"From the first level: in points, as the model of the effects has it. "
+                f"{PLUS_MINUS}: 95 %, for {covered}, of each alone, which decides nothing: the "
+                f"table of effects has the verdicts."
+            ),
         ),
     )
     return with_departures(manifest, table)
@@ -294,8 +297,11 @@ def shares_table(manifest: Manifest, effects: Effects, shares: VarianceShares, n
             "Alone: of a setting, what it explains whatever the others are; of two (x), what only "
             "both together explain, with an equal part of what three or more do. All of these are "
             "100 % too: a setting's share is its own and half of those of its pairs.",
-            f"{PLUS_MINUS}: 95 % over new seeds, each left out once (jackknife). Noise is taken "
-            f"off without stopping at 0, so a share of nothing is as often below 0 as above.",
+            Needed(
+                f"{PLUS_MINUS}: 95 % over new seeds, each left out once (jackknife). Noise is "
+                f"taken off without stopping at 0, so a share of nothing is as often below 0 as "
+                f"above."
+            ),
         ),
     )
     return with_departures(manifest, table)

@@ -353,7 +353,7 @@ def added_text(manifest: Manifest) -> str:
 def diverged_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
     """Yield what the count means where any trial diverged."""
     if wild := [arm.shown_name for arm in arms if arm.count("diverged")]:
-        yield (
+        yield Needed(
             f"Diverged: trials of {', '.join(wild)} whose loss became {_diverged_losses(arms)}, "
             f"with the exact 95 % interval of that share. They are left out of the means; bold "
             f"also holds if they count as networks that guess."
@@ -431,7 +431,7 @@ def mean_notes(means: Iterable[MeanOfArm], images: str = "test") -> Iterator[str
         if is_of_views:
             yield OBJECTS_NOTE
     if any(mean.errors is None and mean.interval.deviation is not None for mean in shown):
-        yield (
+        yield Needed(
             "Without it, in brackets: the standard deviation over seeds (sd), not an interval."
             if by_image
             else f"In brackets: the standard deviation over seeds (sd), not an interval. "

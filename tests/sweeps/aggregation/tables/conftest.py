@@ -7,12 +7,14 @@ import pytest
 from sweeps.aggregation.rendering.table import ALONE_MARK, PLUS_MINUS, Needed, Table
 from sweeps.aggregation.tables.columns import ILL_MARK, MISSED_MARK
 
-MARKS = {**{mark: mark for mark in (PLUS_MINUS, ALONE_MARK, MISSED_MARK, ILL_MARK)}, "bold": "old"}
+CHECK = "\N{CHECK MARK}"
+SIGNS = (PLUS_MINUS, ALONE_MARK, MISSED_MARK, ILL_MARK, CHECK)
+MARKS = {**{mark: mark for mark in SIGNS}, "bold": "old"}
 
 
 @pytest.fixture(autouse=True)
-def the_main_notes_explain_every_mark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Check of each table that the six notes shown speak of what its cells have."""
+def the_needed_notes_explain_every_mark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Check of each table that its needed notes, six at most, speak of what its cells have."""
     made: list[Table] = []
     checked = Table.__post_init__
 
@@ -25,7 +27,7 @@ def the_main_notes_explain_every_mark(monkeypatch: pytest.MonkeyPatch) -> Iterat
     for table in made:
         cells = [cell for row in table.rows for cell in row]
         texts = " ".join([*(cell.text for cell in cells), "bold" * any(c.is_bold for c in cells)])
-        main = " ".join(table.main_notes)
-        unexplained = [mark for mark, word in MARKS.items() if mark in texts and word not in main]
-        assert not table.notes or not unexplained, (table.title, unexplained, table.main_notes)
+        needed = " ".join(note for note in table.notes if isinstance(note, Needed))
+        unexplained = [mark for mark, word in MARKS.items() if mark in texts and word not in needed]
+        assert not table.notes or not unexplained, (table.title, unexplained, needed)
         assert sum(isinstance(note, Needed) for note in table.notes) <= 6, table.notes
