@@ -1,15 +1,18 @@
-r"""Numbers as LaTeX macros: `\capsweep{SWEEP}{ARM}{METRIC}` expands to how a number is printed.
+r"""Numbers and notes as LaTeX macros.
 
-The style file knows the macros, a file of each sweep has its numbers. Names pass through
-`\detokenize`, so that what babel or another package makes of a character changes nothing, and
-`\capsweep` expands fully: it works in text, math, tables, captions, headings and in arguments.
+`\capsweep{SWEEP}{ARM}{METRIC}` expands to how a number is printed, `\capsweepnote{SWEEP}{TABLE}` to
+what the caption of a table has to explain. The style file knows the macros, a file of each sweep
+has its numbers and notes. Names pass through `\detokenize`, so that what babel or another package
+makes of a character changes nothing. `\capsweep` expands fully: it works in text, math, tables,
+captions, headings and in arguments. `\capsweepnote` is protected: what moves is its name.
 """
 
 import re
+from collections.abc import Iterable
 
 from sweeps.aggregation.paper.numbers import Numbers
-from sweeps.aggregation.rendering.latex import escape_latex
-from sweeps.aggregation.rendering.table import MINUS
+from sweeps.aggregation.rendering.latex import caption_text, escape_latex
+from sweeps.aggregation.rendering.table import MINUS, Table
 
 STYLE_NAME = "capsweep.sty"
 _SAFE = re.compile(r"[A-Za-z0-9.,:;!?'()\[\]/+=*<>|_-]")
@@ -17,9 +20,12 @@ _LAST_CHARACTER = 0x10FFFF
 _ENCODED = re.compile(r"@([0-9A-F]{2,6})@")
 _STYLE = r"""% Written by capsweep report. \usepackage{capsweep} in the preamble, and after it
 % \input of the file of numbers of each sweep: capsweep-SWEEP.tex beside this file.
-% \capsweep{SWEEP}{ARM}{METRIC} then expands to a number; capsweep verify PAPER.tex checks them all.
+% \capsweep{SWEEP}{ARM}{METRIC} then expands to a number, and \capsweepnote{SWEEP}{TABLE} to what a
+% table's caption has to explain; capsweep verify PAPER.tex checks them all.
 \NeedsTeXFormat{LaTeX2e}
 \ProvidesPackage{capsweep}[2026/01/01 numbers of sweeps by their names]
+\RequirePackage{textcomp}
+\ProvideTextCommandDefault{\textquotedbl}{\textquotedblright}
 \newcommand*{\capsweep}[3]{%
   \ifcsname capsweep/\detokenize{#1}/\detokenize{#2}/\detokenize{#3}\endcsname
     \csname capsweep/\detokenize{#1}/\detokenize{#2}/\detokenize{#3}\expandafter\endcsname
@@ -31,6 +37,16 @@ _STYLE = r"""% Written by capsweep report. \usepackage{capsweep} in the preamble
   \textbf{??}}
 \newcommand*{\capsweepvalue}[4]{%
   \expandafter\gdef\csname capsweep/\detokenize{#1}/\detokenize{#2}/\detokenize{#3}\endcsname{#4}}
+\protected\def\capsweepnote#1#2{%
+  \ifcsname capsweepnote/\detokenize{#1}/\detokenize{#2}\endcsname
+    \csname capsweepnote/\detokenize{#1}/\detokenize{#2}\endcsname
+  \else
+    \PackageWarning{capsweep}{There is no note on table `\detokenize{#2}' of sweep
+      `\detokenize{#1}'}%
+    \textbf{??}%
+  \fi}
+\newcommand*{\capsweepnotetext}[3]{%
+  \expandafter\gdef\csname capsweepnote/\detokenize{#1}/\detokenize{#2}\endcsname{#3}}
 \endinput
 """
 
@@ -45,8 +61,8 @@ def values_name(sweep: str) -> str:
     return f"capsweep-{sweep}.tex"
 
 
-def values_file(sweep: str, numbers: Numbers) -> str:
-    """Return the file of a sweep's numbers: one macro a line, in ASCII."""
+def values_file(sweep: str, numbers: Numbers, tables: Iterable[Table] = ()) -> str:
+    """Return the file of a sweep's numbers and its tables' notes: one macro a line, in ASCII."""
     lines = [
         f"% Numbers of the sweep {escape_latex(sweep)}, written by capsweep report. Not to be",
         "% edited: capsweep verify PAPER.tex tells where they no longer follow from the records.",
@@ -59,6 +75,10 @@ def values_file(sweep: str, numbers: Numbers) -> str:
             rf"\capsweepvalue{{{sweep}}}{{{key}}}{{{metric}}}{{{macro_text(text)}}}"
             for metric, text in metrics.items()
         ]
+    lines += [
+        rf"\capsweepnotetext{{{sweep}}}{{{macro_key(table.name)}}}{{{caption_text(table)}}}"
+        for table in tables
+    ]
     return "\n".join([*lines, ""])
 
 

@@ -1,5 +1,6 @@
 """A report's parts for a paper: macros, checklist, and a table in a paper's style."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -8,24 +9,33 @@ from sweeps.aggregation.paper.checklist import checklist
 from sweeps.aggregation.paper.macros import STYLE_NAME, style_file, values_file, values_name
 from sweeps.aggregation.paper.numbers import numbers_of
 from sweeps.aggregation.rendering.contents import Section, TextFile
+from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.compared_arms import compared_arms
 from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.paper_table import paper_table
 from sweeps.records.errors import BadInput
 
 Style = Literal["default", "paper"]
-_FORMATS = ("markdown", "latex", "latex-table")
+_FRAGMENT = "latex-table"
+_FORMATS = ("markdown", "latex", _FRAGMENT)
 _TABLE = "ablation-paper"
 
 
-def paper_texts(results: Results) -> tuple[TextFile, ...]:
-    """Return the macros of a sweep's numbers, and its checklist."""
+def paper_texts(results: Results, sections: Sequence[Section]) -> tuple[TextFile, ...]:
+    """Return the macros of a sweep's numbers and of its tables' notes, and its checklist."""
     arms, sweep = compared_arms(results), results.manifest.sweep
     return (
         TextFile(STYLE_NAME, style_file()),
-        TextFile(values_name(sweep), values_file(sweep, numbers_of(arms))),
+        TextFile(values_name(sweep), values_file(sweep, numbers_of(arms), paper_tables(sections))),
         TextFile("checklist.md", checklist(results, arms)),
     )
+
+
+def paper_tables(sections: Sequence[Section]) -> Iterator[Table]:
+    """Yield the tables that a paper can input."""
+    for section in sections:
+        if not section.formats or _FRAGMENT in section.formats:
+            yield from section.tables
 
 
 def style_of(folder: Path, style: Style | None) -> Style:

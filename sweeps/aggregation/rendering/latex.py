@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from sweeps.aggregation.rendering.table import Cell, Column, Table, shown
+from sweeps.aggregation.rendering.table import Cell, Column, Needed, Table, shown
 from sweeps.records.plain_text import one_line
 
 _SPECIAL = {
@@ -112,7 +112,7 @@ def to_latex(table: Table) -> str:
 def to_latex_fragment(table: Table) -> str:
     r"""Return the tabular alone, for `\input` into a paper: no document class, caption or float.
 
-    Title, lead and notes stand above it as comments, to be written into the paper's own caption.
+    Title, lead and notes stand above it as comments. `caption_text` has those that a caption needs.
     """
     table = shown(table)
     comments = (table.title, table.lead, *table.notes)
@@ -125,11 +125,19 @@ def to_latex_fragment(table: Table) -> str:
     return "\n".join(
         [
             *(f"% {escape_latex(comment)}" for comment in comments if comment),
+            rf"% \capsweepnote{{SWEEP}}{{{table.name}}} prints what its caption has to explain.",
             f"% It needs {' and '.join(needs)}.",
             *tabular,
             "",
         ]
     )
+
+
+def caption_text(table: Table) -> str:
+    """Return what a caption has to explain of a table: its needed lead and notes, in one line."""
+    needed = [text for text in (table.lead, *table.notes) if isinstance(text, Needed)]
+    sentences = " ".join(f"{escape_latex(text.removesuffix('.'))}." for text in needed)
+    return " ".join(sentences.split())  # an accent without a letter becomes a blank
 
 
 def escape_latex(text: str) -> str:

@@ -68,7 +68,7 @@ class Cell:
 
 
 class Needed(str):
-    """A note without which a reader misreads ±, bold or a mark: it is never folded."""
+    """A note or lead without which a reader misreads ±, bold or a mark: it is never folded."""
 
     __slots__ = ()
 

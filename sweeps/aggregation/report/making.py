@@ -81,7 +81,7 @@ def make_report(
         ),
         background=behind,
         runs=runs_section(manifest, records),
-        texts=paper_texts(results),
+        texts=paper_texts(results, [*sections, *in_style]),
     )
 
 

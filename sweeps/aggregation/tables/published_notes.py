@@ -47,7 +47,7 @@ def with_data(table: Table, arms: Sequence[ArmResults], published_data: str) -> 
     return replace(
         table,
         title=f"{other} {table.title}" if other else table.title,
-        lead=sentence,
+        lead=Needed(sentence),
         columns=(*table.columns, Column("Data", ("data",), align="left", hide_if_empty=True)),
         rows=tuple((*row, Cell("", (sentence,))) for row in table.rows),
     )

@@ -16,6 +16,9 @@ from sweeps.aggregation.paper.macros import (
     values_name,
 )
 from sweeps.aggregation.paper.numbers import METRICS, Numbers, paper_numbers
+from sweeps.aggregation.paper.style import paper_tables
+from sweeps.aggregation.rendering.contents import Report
+from sweeps.aggregation.rendering.latex import caption_text
 from sweeps.aggregation.rendering.renderers import FRAGMENT, FRAGMENT_SIGNATURE, RENDERERS, render
 from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.results.sweep_results import Results, read_results
@@ -55,11 +58,20 @@ class SweepTruth:
         }
 
     @cached_property
+    def report(self) -> Report:
+        """Its report, with the tables of any style."""
+        return make_report(self.results, style="paper")
+
+    @cached_property
+    def notes(self) -> Mapping[str, str]:
+        """Name of each table -> what its caption has to explain."""
+        return {table.name: caption_text(table) for table in paper_tables(self.report.sections)}
+
+    @cached_property
     def fragments(self) -> Mapping[str, str]:
-        """Name of each table -> its LaTeX alone, in any style."""
-        report = make_report(self.results, style="paper")
+        """Name of each table -> its LaTeX alone."""
         ending = f"{FRAGMENT}.tex"
-        files = render(report, {"latex-table": RENDERERS["latex-table"]})
+        files = render(self.report, {"latex-table": RENDERERS["latex-table"]})
         return {
             name.removesuffix(ending): content.decode()
             for name, content in files
@@ -69,6 +81,9 @@ class SweepTruth:
 
 Truths = Mapping[str, SweepTruth]
 Place = tuple[str, str, str]
+NoteTexts = Mapping[tuple[str, str], Sequence[tuple[str, str]]]
+"""Sweep and table -> file and line of each text that is defined as its note, and the text."""
+
 _MOST_STALE = 5
 _MOST_NAMED = 20
 _SIGNATURE = re.compile(
@@ -100,7 +115,8 @@ class Verified:
 
     Attributes:
         findings: The stale first, then the missing, then warnings.
-        num_macros: How many macros were looked at.
+        num_macros: How many macros of numbers were looked at.
+        num_notes: How many of notes.
         num_tables: How many tables that a report wrote.
         num_files: Files of the papers.
         sweeps: Those whose records were asked.
@@ -108,6 +124,7 @@ class Verified:
 
     findings: tuple[Finding, ...]
     num_macros: int
+    num_notes: int
     num_tables: int
     num_files: int
     sweeps: tuple[str, ...]
@@ -132,9 +149,11 @@ class Verified:
             kind: sum(finding.kind == kind for finding in self.findings)
             for kind in ("stale", "missing", "warning")
         }
-        tables = f" and {_number(self.num_tables, 'table')}" if self.num_tables else ""
-        files = _number(self.num_files, "file")
-        asked = f"{_number(self.num_macros, 'number')}{tables} in {files}"
+        further = {"note": self.num_notes, "table": self.num_tables}
+        others = [_number(count, noun) for noun, count in further.items() if count]
+        *firsts, last = _number(self.num_macros, "number"), *others
+        looked_at = f"{', '.join(firsts)} and {last}" if firsts else last
+        asked = f"{looked_at} in {_number(self.num_files, 'file')}"
         warned = f", {_number(counts['warning'], 'warning')}" if counts["warning"] else ""
         if not self.exit_code:
             return f"{asked}: all follow from the records of {', '.join(self.sweeps)}{warned}."
@@ -206,12 +225,7 @@ def stale_fragment(file: TexFile, truths: Truths) -> Iterator[Finding]:
         return
     table, truth = signed[0], truths[signed[1]]
     if table not in truth.fragments:
-        yield Finding(
-            "missing",
-            file.shown,
-            f"{unknown(f'table of {truth.sweep}', table, truth.fragments)} A sweep's own kinds of "
-            f"tables cannot be derived here.",
-        )
+        yield Finding("missing", file.shown, _why_no_table(truth, table))
     elif truth.fragments[table] != file.source:
         yield Finding(
             "stale",
@@ -251,26 +265,81 @@ def _why_missing(use: Macro, truths: Truths, absent: Mapping[str, str], defined:
     """Return why a macro prints no number, "" where it prints one."""
     if not use.is_whole:
         return r"\capsweep takes three arguments in braces: {SWEEP}{ARM}{METRIC}."
+    if why := _why_not_derived(use, absent):
+        return why
+    sweep, key, metric = use.arguments
+    if (key, metric) not in truths[sweep].values:
+        return f"{_written(use)}: {_why_unknown(truths[sweep], key, metric)}"
+    if (sweep, key, metric) not in defined:
+        return _undefined(use)
+    return ""
+
+
+def wrong_notes(
+    file: TexFile, truths: Truths, absent: Mapping[str, str], texts: NoteTexts
+) -> Iterator[Finding]:
+    """Yield each macro of a file that prints no note of a table, or an old one, once.
+
+    Args:
+        file: A file of the paper.
+        truths: By sweep.
+        absent: Sweep -> why there is none.
+        texts: What the files of numbers define.
+    """
+    seen = set[tuple[str, ...]]()
+    for use in file.macros.notes:
+        if use.is_whole and use.arguments in seen:
+            continue
+        seen.add(use.arguments)
+        if why := _why_no_note(use, truths, absent, texts):
+            kind = "warning" if use.has_parameters else "missing"
+            yield Finding(kind, file.place(use.start), why)
+            continue
+        sweep, table = use.arguments
+        for place, text in texts[sweep, table]:
+            if text != truths[sweep].notes[table]:
+                sentence = f"The note on table {table} of {sweep} differs from the records"
+                yield Finding("stale", place, f"{sentence}: {_command(sweep)}.")
+
+
+def _why_no_note(use: Macro, truths: Truths, absent: Mapping[str, str], texts: NoteTexts) -> str:
+    """Return why a macro prints no note of a table, "" where it prints one."""
+    if not use.is_whole:
+        return r"\capsweepnote takes two arguments in braces: {SWEEP}{TABLE}."
+    if why := _why_not_derived(use, absent):
+        return why
+    sweep, table = use.arguments
+    if table not in truths[sweep].notes:
+        return f"{_written(use)}: {_why_no_table(truths[sweep], table)}"
+    return "" if (sweep, table) in texts else _undefined(use)
+
+
+def _why_no_table(truth: SweepTruth, table: str) -> str:
+    return (
+        f"{unknown(f'table of {truth.sweep}', table, truth.notes)} A sweep's own kinds of tables "
+        f"cannot be derived here."
+    )
+
+
+def _why_not_derived(use: Macro, absent: Mapping[str, str]) -> str:
     if use.has_parameters:
         return (
             f"{_written(use)} is filled by another macro, so that it cannot be verified: write it "
             f"out where it is used."
         )
-    sweep, key, metric = use.arguments
-    if sweep in absent:
-        return f"{_written(use)}: {absent[sweep]}"
-    if (key, metric) not in truths[sweep].values:
-        return f"{_written(use)}: {_why_unknown(truths[sweep], key, metric)}"
-    if (sweep, key, metric) not in defined:
-        return (
-            f"{_written(use)}: no file of the paper defines it: copy {values_name(sweep)} of the "
-            f"report into the paper's folder, or below, and \\input it."
-        )
-    return ""
+    sweep = use.arguments[0]
+    return f"{_written(use)}: {absent[sweep]}" if sweep in absent else ""
+
+
+def _undefined(use: Macro) -> str:
+    return (
+        f"{_written(use)}: no file of the paper defines it: copy {values_name(use.arguments[0])} "
+        f"of the report into the paper's folder, or below, and \\input it."
+    )
 
 
 def _written(use: Macro) -> str:
-    return "\\capsweep" + "".join(f"{{{argument}}}" for argument in use.arguments)
+    return f"\\{use.name}" + "".join(f"{{{argument}}}" for argument in use.arguments)
 
 
 def _why_unknown(truth: SweepTruth, key: str, metric: str) -> str:
@@ -286,7 +355,8 @@ def _why_unknown(truth: SweepTruth, key: str, metric: str) -> str:
 
 def absent_sweeps(file: TexFile, absent: Mapping[str, str]) -> Iterator[Finding]:
     """Yield why a file of a report cannot be checked against records, once a sweep."""
-    names = dict.fromkeys(value.arguments[0] for value in file.macros.values if value.is_whole)
+    defined = (*file.macros.values, *file.macros.note_texts)
+    names = dict.fromkeys(value.arguments[0] for value in defined if value.is_whole)
     if signed := signature(file):
         names[signed[1]] = None
     for name in names:

@@ -27,7 +27,9 @@ _CONDITIONAL = re.compile(r"\\(if[A-Za-z@]*|else|fi)(?![A-Za-z@])")
 _NO_CONDITIONALS = {"iff", "ifthenelse"}
 _END = re.compile(r"\\end[ \t]*\{document\}|\\endinput(?![A-Za-z@])[^\n]*")
 _LONGEST_ARGUMENT = 2000  # an arm's name has 200 characters at most
-_OURS = re.compile(r"\\(capsweep(?:value)?)(?![A-Za-z@])")
+_LONGEST_NOTE = 20_000
+_NUM_ARGUMENTS = {"capsweep": 3, "capsweepvalue": 4, "capsweepnote": 2, "capsweepnotetext": 3}
+_OURS = re.compile(r"\\(capsweep(?:value|notetext|note)?)(?![A-Za-z@])")
 _INPUT = re.compile(
     r"\\(input|include|subfile)(?![A-Za-z@])[ \t\0]*(?:\{([^{}]*)\}|([^\s{}\\\0]+))"
 )
@@ -48,11 +50,13 @@ class Macro:
     """One of our macros in a source.
 
     Attributes:
+        name: Without the backslash.
         arguments: With blanks as LaTeX sees them; none where they are not all there in braces.
         start: Where it begins.
         end: Where its last argument ends.
     """
 
+    name: str
     arguments: tuple[str, ...]
     start: int
     end: int
@@ -75,14 +79,24 @@ class Macros:
     Attributes:
         uses: Uses of `\capsweep`, with three arguments.
         values: Uses of `\capsweepvalue`, with four.
-        redefined: Places where either is defined anew.
+        notes: Uses of `\capsweepnote`, with two.
+        note_texts: Uses of `\capsweepnotetext`, with three.
+        redefined: Places where one of them is defined anew.
         inputs: Name and place of each file that the source inputs.
     """
 
     uses: list[Macro] = field(default_factory=list[Macro])
     values: list[Macro] = field(default_factory=list[Macro])
+    notes: list[Macro] = field(default_factory=list[Macro])
+    note_texts: list[Macro] = field(default_factory=list[Macro])
     redefined: list[int] = field(default_factory=list[int])
     inputs: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+
+    @property
+    def all(self) -> list[Macro]:
+        """All of them, in the order of the source."""
+        macros = (*self.uses, *self.values, *self.notes, *self.note_texts)
+        return sorted(macros, key=lambda macro: macro.start)
 
 
 @dataclass(frozen=True)
@@ -262,37 +276,42 @@ def line_of(source: str, place: int) -> int:
 def find_macros(text: str) -> Macros:
     """Return the macros of a source from which comments and verbatim text were taken out."""
     document_macros = Macros()
+    by_name = {
+        "capsweep": document_macros.uses,
+        "capsweepvalue": document_macros.values,
+        "capsweepnote": document_macros.notes,
+        "capsweepnotetext": document_macros.note_texts,
+    }
     for match in _OURS.finditer(text):
         before = text[max(0, match.start() - 60) : match.start()]
         if _DEFINING.search(before):
             document_macros.redefined.append(match.start())
         elif not _NAMING.search(before):
-            is_value = match[1] == "capsweepvalue"
-            macros = document_macros.values if is_value else document_macros.uses
-            macros.append(_macro(text, match, num_arguments=4 if is_value else 3))
+            by_name[match[1]].append(_macro(text, match))
     document_macros.inputs.extend(_inputs(text))
     return document_macros
 
 
-def _macro(text: str, match: re.Match[str], num_arguments: int) -> Macro:
+def _macro(text: str, match: re.Match[str]) -> Macro:
     arguments, place = list[str](), match.end()
-    for _ in range(num_arguments):
-        group = _group(text, place)
+    longest = _LONGEST_NOTE if match[1] == "capsweepnotetext" else _LONGEST_ARGUMENT
+    for _ in range(_NUM_ARGUMENTS[match[1]]):
+        group = _group(text, place, longest)
         if group is None:
-            return Macro((), match.start(), match.end())
+            return Macro(match[1], (), match.start(), match.end())
         argument, place = group
         arguments.append(argument)
-    return Macro(tuple(arguments), match.start(), place)
+    return Macro(match[1], tuple(arguments), match.start(), place)
 
 
-def _group(text: str, place: int) -> tuple[str, int] | None:
+def _group(text: str, place: int, longest: int) -> tuple[str, int] | None:
     """Return the text in the next braces, and the position after them."""
     blanks = _BLANKS.match(text, place)
     start = blanks.end() if blanks else place
     if text[start : start + 1] != "{":
         return None
     depth = 0
-    for match in _BRACES.finditer(text, start, start + _LONGEST_ARGUMENT):
+    for match in _BRACES.finditer(text, start, start + longest):
         depth += {"{": 1, "}": -1}.get(match[0], 0)
         if depth == 0:
             return _as_latex_reads(text[start + 1 : match.start()]), match.end()

@@ -110,8 +110,7 @@ def _warning(
 def _prose(file: TexFile) -> str:
     """Return a file's text with all but prose blanked out, so that positions stay."""
     parts, place = list[str](), 0
-    macros = sorted((*file.macros.uses, *file.macros.values), key=lambda macro: macro.start)
-    for macro in macros:
+    for macro in file.macros.all:
         parts += [file.text[place : macro.start], " " * (macro.end - max(place, macro.start))]
         place = max(place, macro.end)
     text = "".join([*parts, file.text[place:]])

@@ -1,12 +1,13 @@
 """Checks the numbers in papers against the records."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 from sweeps.aggregation.paper.macros import STYLE_NAME, values_name
 from sweeps.aggregation.verification.checks import (
     Finding,
+    NoteTexts,
     Place,
     SweepTruth,
     Truths,
@@ -20,6 +21,7 @@ from sweeps.aggregation.verification.checks import (
     stale_style,
     stale_values,
     warnings_of,
+    wrong_notes,
 )
 from sweeps.aggregation.verification.tex_files import Paper, TexFile, read_paper
 from sweeps.aggregation.verification.typed_numbers import KnownNumbers, typed_numbers
@@ -36,11 +38,12 @@ def verify(
     tracking_uri: str | RecordStore | None = None,
     storage: str | None = None,
 ) -> Verified:
-    r"""Derive each number of papers anew from the records, and write nothing.
+    r"""Derive each number and note of papers anew from the records, and write nothing.
 
-    A paper's numbers are its `\capsweep{SWEEP}{ARM}{METRIC}`, the files of numbers that define
-    them, and tables alone that a report wrote. Files that it inputs are looked at where they lie
-    in its folder or below. A sweep that is not in the store makes its numbers missing.
+    They are `\capsweep{SWEEP}{ARM}{METRIC}`, `\capsweepnote{SWEEP}{TABLE}`, the files that define
+    what these print, and tables alone that a report wrote. Files that a paper inputs are looked at
+    where they lie in its folder or below. A sweep that is not in the store makes its numbers
+    missing.
 
     Args:
         papers: LaTeX files, or one.
@@ -71,6 +74,7 @@ def verify(
             sorted(dict.fromkeys(findings), key=lambda finding: _ORDER.index(finding.kind))
         ),
         num_macros=sum(len(file.macros.uses) for file in files),
+        num_notes=sum(len(file.macros.notes) for file in files),
         num_tables=sum(signature(file) is not None for file in files),
         num_files=len(files),
         sweeps=tuple(truths),
@@ -78,9 +82,9 @@ def verify(
 
 
 def _sweeps(paper: Paper) -> Iterator[str]:
-    """Yield the sweep of each macro, each number that is defined and each table of a report."""
+    """Yield the sweep of each macro, used or defined, and of each table of a report."""
     for file in paper.files.values():
-        for macro in (*file.macros.uses, *file.macros.values):
+        for macro in file.macros.all:
             if macro.is_whole and not macro.has_parameters:
                 yield macro.arguments[0]
         if signed := signature(file):
@@ -110,6 +114,7 @@ def _findings(paper: Paper, truths: Truths, absent: dict[str, str]) -> Iterator[
         for value in file.macros.values
         if value.is_whole
     }
+    texts = _note_texts(files.values())
     known = KnownNumbers({name: truth.numbers for name, truth in truths.items()})
     if style := paper.sibling(STYLE_NAME):
         yield from stale_style(style)
@@ -118,9 +123,21 @@ def _findings(paper: Paper, truths: Truths, absent: dict[str, str]) -> Iterator[
         yield from stale_fragment(file, truths)
         yield from absent_sweeps(file, absent)
         yield from _few(file, missing_numbers(file, truths, absent, defined))
+        yield from _few(file, wrong_notes(file, truths, absent, texts))
         yield from _few(file, warnings_of(paper, file))
         if not signature(file):
             yield from _few(file, typed_numbers(file, known))
+
+
+def _note_texts(files: Iterable[TexFile]) -> NoteTexts:
+    """Return the notes that files define."""
+    texts: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for file in files:
+        for macro in file.macros.note_texts:
+            if macro.is_whole:
+                sweep, table, text = macro.arguments
+                texts.setdefault((sweep, table), []).append((file.place(macro.start), text))
+    return texts
 
 
 def _few(file: TexFile, findings: Iterator[Finding]) -> Iterator[Finding]:

@@ -145,8 +145,9 @@ def test_the_style_file_expands_fully_and_warns_of_what_is_missing() -> None:
     code = re.sub(r"%.*", "", style)
     assert style.isascii()
     assert code.count("{") == code.count("}")
-    for macro in ("capsweep", "capsweepvalue"):
+    for macro in ("capsweep", "capsweepvalue", "capsweepnotetext"):
         assert rf"\newcommand*{{\{macro}}}" in style
     assert r"\protected\def\capsweepmissing" in style, "what cannot be expanded waits"
+    assert r"\protected\def\capsweepnote#1#2" in style, "a caption moves its name alone"
     names = r"/\detokenize{#1}/\detokenize{#2}/\detokenize{#3}"
     assert style.count(f"capsweep{names}") == 3, "asked, printed and defined by the same name"

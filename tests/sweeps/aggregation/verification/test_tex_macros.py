@@ -71,6 +71,22 @@ def test_a_value_has_the_text_that_stands_there() -> None:
     assert value.arguments == ("a", "b", "c", r"\ensuremath{-}0.19")
 
 
+def test_notes_and_their_texts_are_no_numbers() -> None:
+    macros = macros_in(
+        r"\capsweepnote{a}{b} \capsweepnotetext{a}{b}{50 \% \{c} \capsweepnotes{a}{b}"
+    )
+    (note,), (text,) = macros.notes, macros.note_texts
+    assert (note.arguments, text.arguments) == (("a", "b"), ("a", "b", r"50 \% \{c"))
+    assert not macros.uses
+    assert not macros.values
+    assert macros_in(r"\renewcommand{\capsweepnote}[2]{}").redefined
+
+
+def test_a_note_is_longer_than_any_name() -> None:
+    (text,) = macros_in(rf"\capsweepnotetext{{a}}{{b}}{{{'c ' * 5000}}}").note_texts
+    assert text.is_whole
+
+
 def test_inputs_are_found_in_every_form() -> None:
     source = '\\input{a} \\input b \\include{c} \\input{"d e"}% \\input{f}\n\\inputs{g} \\input{}'
     assert [name for name, _ in macros_in(source).inputs] == ["a", "b", "c.tex", "d e"]

@@ -40,8 +40,9 @@ def test_the_same_digits_are_told_beside_a_macro_alone(number: str) -> None:
         r"\hspace{1.67cm} 1.67\textwidth \begin{tabular}{p{1.67cm}} \cmidrule(lr){1-2}",
         "% 1.67\n\\verb|1.67|",
         r"\capsweep{known}{1.67}{p} \capsweepvalue{known}{a}{test_error}{1.67}",
+        r"\capsweepnote{known}{1.67} \capsweepnotetext{known}{1.67}{1.67}",
     ],
-    ids=["other numbers", "names", "lengths", "comments", "macros"],
+    ids=["other numbers", "names", "lengths", "comments", "macros", "notes"],
 )
 def test_other_numbers_are_let_be(source: str) -> None:
     assert typed(source) == []

@@ -177,6 +177,65 @@ def test_a_sweep_that_is_not_there_is_missing_beside_one_that_is(
     assert all("There is no sweep 'other'" in line for line in lines_of(result))
 
 
+NOTE = r"\caption{Errors. \capsweepnote{known}{ablation}}"
+
+
+def test_a_note_in_a_caption_follows_from_the_records_until_they_change(
+    paper: Path, known: MemoryStore
+) -> None:
+    change(paper, r"\input{ablation-table}", rf"{NOTE}\input{{ablation-table}}{NOTE}")
+    result = sweeps.verify(paper, known)
+    assert lines_of(result) == []
+    assert result.sentence.startswith("2 numbers, 2 notes and 1 table in 3 files: all follow")
+    change(paper.parent / "capsweep-known.tex", "nothing is bold", "all is bold")
+    (finding,) = sweeps.verify(paper, known).findings
+    assert finding.kind == "stale"
+    assert finding.place.startswith(f"{paper.parent}/capsweep-known.tex, line ")
+    assert finding.sentence.startswith(
+        "The note on table ablation of known differs from the records: copy what "
+    )
+
+
+@pytest.mark.parametrize(
+    ("note", "why"),
+    [
+        (r"\capsweepnote{known}{ablatoin}", "Did you mean 'ablation'?"),
+        (r"\capsweepnote{knwon}{ablation}", "Did you mean 'known'?"),
+        (r"\capsweepnote{known}", "takes two arguments in braces"),
+    ],
+    ids=["table", "sweep", "too few"],
+)
+def test_a_macro_that_prints_no_note_is_missing_with_the_reason(
+    note: str, why: str, paper: Path, known: MemoryStore
+) -> None:
+    change(paper, r"\input{ablation-table}", note)
+    (line,) = lines_of(sweeps.verify(paper, known))
+    assert line.startswith("missing: ")
+    assert why in line
+
+
+def test_a_note_that_no_file_defines_is_missing(paper: Path, known: MemoryStore) -> None:
+    path = paper.parent / "capsweep-known.tex"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if "notetext" not in line))
+    assert lines_of(sweeps.verify(paper, known)) == [], "it is not used"
+    change(paper, r"\input{ablation-table}", NOTE)
+    (line,) = lines_of(sweeps.verify(paper, known))
+    assert line.startswith(
+        r"missing: \capsweepnote{known}{ablation}: no file of the paper defines it: copy "
+    )
+
+
+def test_a_note_whose_table_another_macro_fills_in_is_a_warning(
+    paper: Path, known: MemoryStore
+) -> None:
+    change(paper, r"\input{ablation-table}", r"\newcommand{\n}[1]{\capsweepnote{known}{#1}}")
+    result = sweeps.verify(paper, known)
+    assert result.exit_code == 0
+    (line,) = lines_of(result)
+    assert r"\capsweepnote{known}{#1} is filled by another macro" in line
+
+
 def test_where_nothing_can_be_verified_one_sentence_says_so(
     known: MemoryStore, tmp_path: Path
 ) -> None:
@@ -234,7 +293,9 @@ def test_a_hostile_arm_is_verified_by_its_key(store: MemoryStore, tmp_path: Path
     put_sweep(store, manifest_of(["base", *HOSTILE], [0]), records.values())
     put_report(store, tmp_path)
     uses = "".join(rf"\capsweep{{known}}{{{macro_key(arm)}}}{{n}}" for arm in HOSTILE)
-    (tmp_path / "paper.tex").write_text(rf"\input{{capsweep-known}}{uses}\input{{ablation-table}}")
+    (tmp_path / "paper.tex").write_text(
+        rf"\input{{capsweep-known}}{uses}{NOTE}\input{{ablation-table}}"
+    )
     result = sweeps.verify(tmp_path / "paper.tex", store)
     assert lines_of(result) == []
-    assert result.num_macros == len(HOSTILE)
+    assert (result.num_macros, result.num_notes) == (len(HOSTILE), 1)
