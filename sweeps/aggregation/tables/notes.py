@@ -38,6 +38,7 @@ from sweeps.aggregation.results.targets import (
 )
 from sweeps.aggregation.statistics.added_seeds import fewest_seeds
 from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.aggregation.statistics.looks import ONLY_LOOK
 from sweeps.aggregation.tables.columns import ILL_MARK, MISSED_MARK, is_alone
 from sweeps.aggregation.tables.reach_sentences import (
     ERRORS,
@@ -196,10 +197,16 @@ def _next_table(compared: Sequence[Comparison], split: str, words: Wording) -> I
             f"It is not known what a next table like this one ({data}) would find, as "
             f"{'; '.join(unknown)}."
         )
-    else:
-        reasons = dict.fromkeys(_why_none(comparison) for comparison in compared)
-        why = f", as {'; '.join(reasons)}" if reasons else ""
-        yield f"No difference can be tested{why}."
+    elif untested := [comparison for comparison in compared if not _is_of_look(comparison)]:
+        reasons = dict.fromkeys(map(_why_none, untested))
+        of_some = f" of {named(untested)}" * (len(untested) < len(compared))
+        yield f"No difference{of_some} can be tested, as {'; '.join(reasons)}."
+
+
+def _is_of_look(comparison: Comparison) -> bool:
+    """Return whether a difference was tested at a look, where a next table is not foretold."""
+    is_tested = comparison.has_spread and comparison.simultaneous is not None
+    return is_tested and comparison.look != ONLY_LOOK
 
 
 def _why_none(comparison: Comparison) -> str:
