@@ -84,9 +84,10 @@ def _covered(
     else:
         yield "No arm has two finished trials, so there is no spread."
     if any(comparison.way for comparison in compared):
+        at_looks = ", at all looks together" * bool(manifest.plan and manifest.plan.seeds_at_looks)
         yield Needed(
-            f"{PLUS_MINUS}: half of the 95 % interval of this row alone, for {covered(compared)}; "
-            f"{not_covered(compared)}."
+            f"{PLUS_MINUS}: half of the 95 % interval of this row alone{at_looks}, for "
+            f"{covered(compared)}; {not_covered(compared)}."
         )
         yield Needed(
             f"{notes.bold_text(compared, 'all comparisons of this table')}; "

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from sweeps.aggregation.rendering.table import PLUS_MINUS, Needed
+from sweeps.aggregation.rendering.table import Needed
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.statistics.looks import images_as_certain_as_seeds
 from sweeps.aggregation.statistics.shared_seeds import stacked
@@ -26,8 +26,8 @@ def look_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[s
     looks = ", ".join(map(str, plan.seeds_at_looks))
     decided = "; ".join(_decided(plan)) or "none so far"
     yield Needed(
-        f"Looks at {looks} seeds, planned before the first; a decided arm got no more. Decided: "
-        f"{decided}. {PLUS_MINUS} and bold hold at all looks together."
+        f"Looks at {looks} seeds, planned before the first; a decided arm got no more, and its "
+        f"difference is over the seeds of its look. Decided: {decided}."
     )
     yield from _images(plan, compared)
     if changed := [comparison.shown_name for comparison in compared if not comparison.is_as_logged]:
