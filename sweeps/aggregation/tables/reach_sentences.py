@@ -20,53 +20,58 @@ class Wording(NamedTuple):
     """How a kind of table speaks of differences; a number of points stands for {}.
 
     Attributes:
-        one: What is compared.
+        kind: What is compared.
         it_lies: Where the difference of one is, without its ends.
         they_lie: The same of several.
-        less: What those do that lie below the baseline.
-        more: What those do that lie above it.
+        less: What one does that lies below the baseline.
+        more: What one does that lies above it.
         also: The same behind the first.
-        none_less: None of those that lie below.
-        none_more: None of those that lie above.
+        than: What it is compared with.
+        missed_below: That one below may not be found.
+        missed_above: The same of one above.
     """
 
-    one: str
+    kind: str
     it_lies: str
     they_lie: str
     less: str
     more: str
     also: str
-    none_less: str
-    none_more: str
+    than: str
+    missed_below: str
+    missed_above: str
 
 
 ERRORS = Wording(
-    one="arm",
+    kind="arm",
     it_lies="its difference lies",
     they_lie="their differences lie",
-    less="err {} less",
-    more="err {} more",
+    less="errs {} less",
+    more="errs {} more",
     also="{} more",
-    none_less="no arm that errs less",
-    none_more="no arm that errs more",
+    than=" than the baseline",
+    missed_below="one that errs less than the baseline may be missed, however much less",
+    missed_above="one that errs more may be missed, however much more",
 )
 FIGURES = ERRORS._replace(
-    less="lie {} lower",
-    more="lie {} higher",
+    less="lies {} lower",
+    more="lies {} higher",
     also="{} higher",
-    none_less="no arm that lies lower",
-    none_more="no arm that lies higher",
+    missed_below="one that lies lower than the baseline may be missed, however much lower",
+    missed_above="one that lies higher may be missed, however much higher",
 )
 EFFECTS = Wording(
-    one="effect",
+    kind="effect",
     it_lies="it lies",
     they_lie="they lie",
-    less="lower errors by {}",
-    more="raise errors by {}",
-    also="raise them by {}",
-    none_less="no effect that lowers errors",
-    none_more="no effect that raises errors",
+    less="lowers errors by {}",
+    more="raises errors by {}",
+    also="raises them by {}",
+    than="",
+    missed_below="one that lowers errors may be missed, however much",
+    missed_above="one that raises errors may be missed, however much",
 )
+_ROUGHLY = "these seeds do not tell how much exactly"
 
 
 def next_table_sentences(
@@ -85,22 +90,25 @@ def next_table_sentences(
     sure = _sizes(usual, "more", "less", words)
     has_seeds = min(reach.num_seeds for reach in usual) >= _FEWEST_SEEDS_FOR_HALF
     half = _sizes(usual, "half_more", "half_less", words) if has_seeds else ""
-    if sure:
-        of_half = f", and half of those that {half.replace(' points', '')}" if half else ""
-        found = f"would find 8 of 10 {words.one}s that {sure}{of_half}"
-    elif half:
-        found = f"would find half of the {words.one}s that {half}"
-    else:
-        found = f"is sure to find no {words.one}, however much it differs"
     middles = [reach.more.middle for reach in usual]
-    depends = f", depending on the {words.one}" * (max(middles) > ALIKE * min(middles))
-    unsure = [
-        none
-        for none, size in ((words.none_less, "less"), (words.none_more, "more"))
-        if (sure or half) and _size(usual, size) is None
+    depends = f", and it depends on the {words.kind}" * (max(middles) > ALIKE * min(middles))
+    roughly = f" ({_ROUGHLY}{depends})" if " to " in f"{sure}{half}" else ""
+    often = [
+        f"in {times} if it {sizes}"
+        for times, sizes in (("8 of 10 cases", sure), ("half of them", half))
+        if sizes
     ]
-    never = f"; {' and '.join(unsure)} is sure to be found" if unsure else ""
-    yield f"{start} {found}{depends}{never}."
+    if not often:
+        yield f"{start} may miss any {words.kind}, however much it differs."
+        return
+    often[0] = f"{often[0]}{words.than}{roughly}".replace("half of them", "half of the cases")
+    missed = [
+        text
+        for text, size in ((words.missed_below, "less"), (words.missed_above, "more"))
+        if _size(usual, size) is None
+    ]
+    found = f"{start} would show an {words.kind} in bold {', and '.join(often)}"
+    yield "; ".join([found, *missed]) + "."
     if far := [(reach, name) for reach, name in apart if _is_far(reach, reaches)]:
         yield _of_apart(far, words)
 
@@ -118,8 +126,8 @@ def _is_far(reach: Reach, reaches: Sequence[Reach]) -> bool:
 def _of_apart(apart: Sequence[tuple[Reach, str]], words: Wording) -> str:
     names = ", ".join(name for _, name in apart)
     sure = _sizes([reach for reach, _ in apart], "more", "less", words)
-    of_those = f"Of {words.one}s held to their own seeds ({names})"
-    return f"{of_those} it {f'would find 8 of 10 that {sure}' if sure else 'is sure to find none'}."
+    found = f"would show one in bold in 8 of 10 cases if it {sure}" if sure else "may miss any"
+    return f"Of {words.kind}s held to their own seeds ({names}) it {found}."
 
 
 def _sizes(reaches: Sequence[Reach], more: str, less: str, words: Wording) -> str:

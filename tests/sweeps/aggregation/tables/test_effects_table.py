@@ -62,7 +62,7 @@ def test_the_first_sentence_says_what_was_found_and_what_is_undecided():
 
     assert table.lead.startswith("Found: routing (+12.")
     assert "Undecided (5 effects): they lie between " in table.lead
-    assert "(400 images and 4 seeds) would find 8 of 10 effects that lower errors by" in table.lead
+    assert "(400 images and 4 seeds) would show an effect in bold in 8 of 10 cases" in table.lead
     assert "no effect" not in " ".join([table.lead, *table.notes])
     bold = [row[0].text for row in table.rows if row[-1].is_bold]
     assert bold == ["routing"]

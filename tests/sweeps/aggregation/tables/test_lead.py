@@ -46,7 +46,10 @@ def test_arms_without_a_result_are_not_undecided_but_named() -> None:
     manifest = manifest_of(["base", "near", "wild"])
     lead = table_of(wrong, manifest, diverged("wild", range(3))).lead
     assert lead.startswith("Undecided: its difference lies between ")
-    assert "A next table like this one (360 test images and 3 seeds) would find " in lead
+    assert (
+        "A next table like this one (360 test images and 3 seeds) would show an arm in bold "
+        in lead
+    )
     assert lead.endswith(" No result: wild (3 diverged).")
 
 
@@ -136,7 +139,7 @@ def test_after_seeds_were_added_too_few_of_them_can_show_nothing() -> None:
         ". No difference can be tested, as after seeds were added it takes 5 of them at least."
     )
     assert "4 images" not in added(6).lead
-    assert "would find 8 of 10 arms that err " in added(6).lead
+    assert "would show an arm in bold in 8 of 10 cases if it errs " in added(6).lead
 
 
 @pytest.mark.parametrize("num_seeds", [6, 10])

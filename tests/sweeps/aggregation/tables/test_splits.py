@@ -66,7 +66,7 @@ def test_a_difference_on_every_split_is_bold() -> None:
     table = table_of(manifest, wrong)
     assert table.lead.startswith(
         "Different from the baseline: arm (+7.19 points). A next table like this one (360 test "
-        "images and 10 seeds on 5 splits) would find "
+        "images and 10 seeds on 5 splits) would show an arm in bold "
     )
     assert "sd: the standard deviation over 10 seeds on 5 splits, a description." in table.notes
     assert any("for new seeds, new splits of these training images and" in n for n in table.notes)
