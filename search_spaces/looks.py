@@ -29,11 +29,13 @@ class Looked:
         verdicts: Arm -> its verdict: "undecided" arms get more seeds.
         is_last: Whether these arms get none: they have the most, or images and not seeds are the
             limit.
+        num_compared: Arms of the sweep besides the baseline, by whose number levels are divided.
     """
 
     num_seeds: int
     verdicts: Mapping[str, LookVerdict]
     is_last: bool
+    num_compared: int
 
 
 def next_looks(

@@ -302,6 +302,7 @@ class Sweep(Settings):
             "name": self.name if name is None else name,
             "plan": self.plan.with_options(seeds, options_set),
             "seeds": () if self.plan.has_own_seeds else seeds or self.seeds,
+            "margin_points": self.margin if seeds else self.margin_points,
             "base": base,
         }
         fields = {field: getattr(self, field) for field in type(self).model_fields}

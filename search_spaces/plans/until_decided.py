@@ -99,6 +99,9 @@ def decide_by_looks(
 ) -> Sequence[Decision]:
     """Return what follows in a plan of looks: cells of the next look, or the look itself.
 
+    An arm of which a trial has failed waits, as the next launch tries that again; where one of the
+    baseline has, all do.
+
     Args:
         cells: Every arm with every seed, up to the most.
         baseline: The arm that all others are compared with.
@@ -116,9 +119,11 @@ def decide_by_looks(
         return (Propose(_named(missing) if known.cells else missing),)
     if any(known.trial(*cell.place).is_open for cell in wanted):
         return (WAIT,)
+    failed = {cell.arm for cell in wanted if known.trial(*cell.place).ended == "failed"}
+    ready = {arm: due[arm] for arm in due if not {arm, baseline} & failed}
     return tuple(
-        Look(number, tuple(arm for arm in due if due[arm] == number))
-        for number in sorted({*due.values()})
+        Look(number, tuple(arm for arm in ready if ready[arm] == number))
+        for number in sorted({*ready.values()})
     )
 
 

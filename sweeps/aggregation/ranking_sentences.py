@@ -58,7 +58,7 @@ def _of_the_first(configs: Sequence[BestConfig]) -> Iterator[str]:
         yield f"The first can be distinguished from all {others}, for all together at 95 %."
     if untested:
         yield (
-            f"Not compared with the first (a trial did not finish or has no record, there are no "
+            f"Not compared with the first (a trial did not finish or is missing, there are no "
             f"predictions of the same validation images, or fifty others stand before): "
             f"{_named(untested)}."
         )

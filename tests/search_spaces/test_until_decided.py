@@ -77,3 +77,10 @@ def test_a_sweep_has_the_seeds_at_most_and_the_margin_of_its_looks() -> None:
 )
 def test_a_sweep_that_cannot_have_looks_says_so(fields: dict[str, Any], said: str) -> None:
     assert said in refusal(**{"seeds": UntilDecided(margin_points=0.5), **fields})
+
+
+def test_a_list_of_seeds_in_place_of_looks_keeps_their_margin() -> None:
+    looks = UntilDecided(margin_points=0.5)
+    sweep = Sweep(name="example", base=small_config(), plan=ARMS, seeds=looks)
+    assert sweep.changed(seeds=(0, 1, 2)).margin == 0.5
+    assert sweep.changed(name="other").seeds == looks

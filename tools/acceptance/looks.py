@@ -108,8 +108,8 @@ def looked_at(
                     tuple(looks[: place + 1]),
                     looks[-1],
                     bool(is_last),
-                    num_different=int(different[rows[0]].sum()),
-                    num_equivalent=int(equivalent[rows[0]].sum()),
+                    num_others=int(equivalent[rows[0]].sum()),
+                    num_others_apart=int(different[rows[0]].sum()),
                 )
                 cut = np.ix_(rows[some], arms)
                 part = _rows(way, some)
@@ -154,13 +154,13 @@ def _rows(way: TwoWay, rows: Int[np.ndarray, " rows"]) -> TwoWay:
 def _verdicts(
     way: TwoWay, level: LookLevel, margin: float | None
 ) -> tuple[Bool[np.ndarray, "rows arms"], Bool[np.ndarray, "rows arms"]]:
-    adjusted = holm_rows(way.p_value, level.share, level.num_equivalent)
+    adjusted = holm_rows(way.p_value, level.share, level.num_others)
     is_different = adjusted < SIGNIFICANCE
     if margin is None:
         return is_different, np.zeros_like(is_different)
     beyond = beyond_margin(way, margin)
     is_within = beyond < level.of_each(1) / 2
-    is_within &= holm_rows(beyond, level.share, level.num_different) < SIGNIFICANCE
+    is_within &= holm_rows(beyond, level.share, level.num_others_apart) < SIGNIFICANCE
     return is_different, is_within & ~is_different
 
 

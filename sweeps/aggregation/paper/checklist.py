@@ -44,6 +44,12 @@ def checklist(results: Results, arms: ComparedArms) -> str:
 def _varying(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     seeds = list(dict.fromkeys(seed for arm in arms.arms for seed in arm.trials))
     trained = f"Each of {_number(len(arms.arms), 'arm')} was trained with {_seeds(seeds)}"
+    if manifest.plan and (looks := manifest.plan.seeds_at_looks):
+        trained = (
+            f"{_number(len(arms.arms), 'arm')} were trained with {looks[0]} to {len(seeds)} seeds: "
+            f"verdicts were planned at {', '.join(map(str, looks))} seeds, and a decided arm got "
+            f"no more"
+        )
     if search := manifest.search:
         num_confirmed = len(arms.arms)
         yield (

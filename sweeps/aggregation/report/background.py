@@ -198,12 +198,21 @@ def _notes(manifest: Manifest) -> Iterator[str]:
             f"Differences of test errors within {PLUS_MINUS}{manifest.margin_points:g} percentage "
             f"points do not matter, as declared before the results."
         )
+    yield from _plan_notes(manifest)
+
+
+def _plan_notes(manifest: Manifest) -> Iterator[str]:
+    """Yield what decides cells while the sweep runs."""
+    plan = manifest.plan
     if manifest.search:
         yield from _search_notes(manifest, manifest.search)
     elif manifest.choosing_seeds:
         yield f"Chosen by validation on the seeds {_numbers(manifest.choosing_seeds)}."
-    elif manifest.plan:
-        yield f"A plan of the sweep's own file, {manifest.plan.kind}."
+    elif plan and plan.seeds_at_looks:
+        looks = ", ".join(map(str, plan.seeds_at_looks))
+        yield f"Seeds until it is decided: looks at {looks} seeds, planned before the first."
+    elif plan:
+        yield f"A plan of the sweep's own file, {plan.kind}."
 
 
 def _numbers(seeds: tuple[int, ...]) -> str:

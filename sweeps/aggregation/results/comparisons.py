@@ -217,7 +217,7 @@ def comparisons_together(
             else comparison
             for comparison, reach in zip(shown, reaches, strict=True)
         ]
-    compared = adjusted(compared, "equivalent_p", family.look, family.look.num_different)
+    compared = adjusted(compared, "equivalent_p", family.look, family.look.num_others_apart)
     return [
         [_judged(comparison, baseline.arm) for comparison in table]
         for baseline, table in zip(baselines, compared, strict=True)
@@ -264,7 +264,7 @@ class Family:
     def together(self, tables: Compared) -> Compared:
         """Return comparisons with their adjusted p and simultaneous interval, where tested."""
         p_values = [comparison.p_value for table in tables for comparison in table]
-        num = self.look.num_equivalent + sum(p_value is not None for p_value in p_values)
+        num = self.look.num_others + sum(p_value is not None for p_value in p_values)
         return [
             [
                 replace(
@@ -279,7 +279,7 @@ class Family:
                 else comparison
                 for comparison in table
             ]
-            for table in adjusted(tables, "p_value", self.look, self.look.num_equivalent)
+            for table in adjusted(tables, "p_value", self.look, self.look.num_others)
         ]
 
 

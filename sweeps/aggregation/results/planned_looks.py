@@ -27,7 +27,9 @@ def looked_at(
         judges_divergence: As in `comparisons_together`.
     """
     before = _looked(manifest)
-    level = _level(manifest, look.num_seeds, before)
+    num_compared = len(manifest.arms) - 1
+    asked = Looked(look.num_seeds, dict.fromkeys(look.arms, "undecided"), False, num_compared)
+    level = _level(manifest, asked, before)
 
     def judged(at: LookLevel) -> list[Comparison]:
         return _judged(manifest, look, table, at, judges_divergence=judges_divergence)
@@ -40,7 +42,7 @@ def looked_at(
         arm.arm.name: comparison.verdict for comparison in compared for arm in comparison.arms
     }
     every: dict[str, LookVerdict] = {arm: verdicts.get(arm, "identical") for arm in look.arms}
-    return Looked(look.num_seeds, every, level.is_last)
+    return replace(asked, verdicts=every, is_last=level.is_last)
 
 
 def comparisons_at_looks(
@@ -59,7 +61,7 @@ def comparisons_at_looks(
     compared = list[Comparison]()
     for place, look in enumerate(looked):
         arms = Look(look.num_seeds, tuple(look.verdicts))
-        level = _level(manifest, look.num_seeds, looked[:place], is_last=look.is_last)
+        level = _level(manifest, look, looked[:place])
         for comparison in _judged(
             manifest, arms, table, level, judges_divergence=judges_divergence
         ):
@@ -92,13 +94,9 @@ def comparisons_beside_looks(
         judges_divergence: The same.
         finds_reach: The same.
     """
-    looked, last = _looked(manifest), _last_looks(manifest)
+    last = _last_looks(manifest)
     levels = {
-        arm: replace(
-            _level(manifest, look.num_seeds, looked[: looked.index(look)], is_last=look.is_last),
-            num_different=0,
-            num_equivalent=0,
-        )
+        arm: replace(_level(manifest, look, ()), num_others=0, num_others_apart=0)
         for arm, look in last.items()
     }
 
@@ -128,26 +126,23 @@ def _last_looks(manifest: Manifest) -> Mapping[str, Looked]:
     return {arm: look for look in _looked(manifest) for arm in look.verdicts}
 
 
-def _level(
-    manifest: Manifest, num_seeds: int, before: Sequence[Looked], *, is_last: bool = False
-) -> LookLevel:
-    """Return the level of a look after some others.
-
-    Args:
-        manifest: With the plan of looks.
-        num_seeds: At the look.
-        before: The looks before it.
-        is_last: Whether it is the last of its arms though they have not the most seeds.
-    """
+def _level(manifest: Manifest, look: Looked, before: Sequence[Looked]) -> LookLevel:
+    """Return the level of a look after some others; all arms of the sweep share it."""
     assert manifest.plan is not None
     seeds_at_looks = manifest.plan.seeds_at_looks
-    settled = [verdict for look in before for verdict in look.verdicts.values()]
+    settled = [
+        verdict
+        for earlier in before
+        for arm, verdict in earlier.verdicts.items()
+        if arm not in look.verdicts
+    ]
+    num_others = look.num_compared - len(look.verdicts)
     return LookLevel(
-        seeds=tuple(number for number in seeds_at_looks if number <= num_seeds),
+        seeds=tuple(number for number in seeds_at_looks if number <= look.num_seeds),
         most=seeds_at_looks[-1],
-        is_last=is_last or num_seeds == seeds_at_looks[-1],
-        num_different=settled.count("different"),
-        num_equivalent=settled.count("equivalent"),
+        is_last=look.is_last or look.num_seeds == seeds_at_looks[-1],
+        num_others=num_others - settled.count("different"),
+        num_others_apart=num_others - settled.count("equivalent"),
     )
 
 

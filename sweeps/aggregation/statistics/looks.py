@@ -42,16 +42,17 @@ class LookLevel:
         seeds: Numbers of seeds at the looks so far, this one last.
         most: The number of seeds at which the whole level is spent.
         is_last: Whether no look follows, so that this one has all that is left.
-        num_different: Comparisons that earlier looks have called different. They are settled, and
-            leave their part of the level to the others.
-        num_equivalent: Those that earlier looks have called equivalent; likewise.
+        num_others: Comparisons that this look does not test and no look has called different: they
+            keep their part of the level.
+        num_others_apart: Those that it does not test and no look has called equivalent: they keep
+            their part of the level of equivalence.
     """
 
     seeds: tuple[int, ...]
     most: int
     is_last: bool
-    num_different: int = 0
-    num_equivalent: int = 0
+    num_others: int = 0
+    num_others_apart: int = 0
 
     def of_each(self, num_comparisons: int) -> float:
         """Return the level of each of some comparisons, such that all looks at all of them keep it.

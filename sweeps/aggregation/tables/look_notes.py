@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from capsmodel.metrics import percent
 from sweeps.aggregation.rendering.table import Needed
 from sweeps.aggregation.results.comparisons import Comparison
+from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.looks import images_as_certain_as_seeds
 from sweeps.aggregation.statistics.shared_seeds import stacked
 from sweeps.records.manifest import Manifest
@@ -29,6 +31,7 @@ def look_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[s
         f"Looks at {looks} seeds, planned before the first; a decided arm got no more, and its "
         f"difference is over the seeds of its look. Decided: {decided}."
     )
+    yield from _added(plan)
     yield from _images(plan, compared)
     if changed := [comparison.shown_name for comparison in compared if not comparison.is_as_logged]:
         yield Needed(
@@ -40,9 +43,32 @@ def look_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[s
 def _decided(plan: ManifestPlan) -> Iterator[str]:
     """Yield which arms were decided at each look."""
     for look in plan.looked:
-        arms = [one_line(arm) for arm, verdict in look.verdicts.items() if verdict != "undecided"]
+        arms = [
+            one_line(arm) + " (identical to the baseline)" * (verdict == "identical")
+            for arm, verdict in look.verdicts.items()
+            if verdict != "undecided"
+        ]
         if arms:
             yield f"{listed(arms, _MOST_NAMED)} at {look.num_seeds}"
+
+
+def _added(plan: ManifestPlan) -> Iterator[str]:
+    """Yield which arms were added after the first look, and what that does to the level."""
+    batches = dict[int, list[str]]()  # by how many arms there were at the first look of each
+    seen = set[str]()
+    for look in plan.looked:
+        new = [one_line(arm) for arm in look.verdicts if arm not in seen]
+        seen |= look.verdicts.keys()
+        if new:
+            batches.setdefault(look.num_compared, []).extend(new)
+    added = [*batches.values()][1:]
+    if added:
+        spent = 1 + sum(len(arms) / number for number, arms in [*batches.items()][1:])
+        names = listed([arm for arms in added for arm in arms], _MOST_NAMED)
+        yield Needed(
+            f"Added after the first look, and begun at it: {names}. With them anything is bold by "
+            f"chance in up to {percent(SIGNIFICANCE * spent):.2g} % of such sweeps."
+        )
 
 
 def _images(plan: ManifestPlan, compared: Sequence[Comparison]) -> Iterator[str]:

@@ -1,5 +1,8 @@
 """What follows in a launch when its sweep grows: who is told of the new cells."""
 
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
 from search_spaces.looks import Looked
 from search_spaces.plans.decisions import Decision, EndSearch, ProposeRandom, Select, Stop
 from sweeps.execution.plan.definition import SweepDefinition
@@ -9,9 +12,11 @@ from sweeps.execution.survey.folder_states import folder_states
 from sweeps.execution.survey.survey import Survey
 from sweeps.execution.survey.surveyed_cells import surveyed
 from sweeps.execution.view.board import Board
+from sweeps.records.errors import SweepError
 from sweeps.records.expected_cells import fewer_cells_text
 from sweeps.records.plain_text import listed, one_line
 from sweeps.records.sweep_log import Decided
+from sweeps.records.trial_record import TrialRecord
 
 _MOST_NAMED = 5
 
@@ -21,10 +26,12 @@ class GrowingLaunch:
 
     Attributes:
         growing: The definition, as it grows.
+        recorded: Trial keys of those new cells that the store had a record of.
     """
 
     def __init__(self, survey: Survey, board: Board, sweep_id: str) -> None:
         self.growing = GrowingDefinition(survey.definition)
+        self.recorded = set[str]()
         self._survey = survey
         self._board = board
         self._sweep_id = sweep_id
@@ -46,13 +53,24 @@ class GrowingLaunch:
             queue.add_more(keys, self._survey.name, self._sweep_id)
             queue.close()
             epochs = {cell.arm: self.growing.epochs[cell.arm] for cell in entry.cells}
-            self._board.add(surveyed(entry.cells, folder_states(storage, keys), {}), epochs)
+            cells = surveyed(entry.cells, folder_states(storage, keys), self._stored(keys))
+            self.recorded |= {cell.cell.trial_key for cell in cells if cell.is_recorded}
+            self._board.add(cells, epochs)
         if isinstance(decision, EndSearch | Select | Looked):
             self._board.num_expected = self.growing.manifest.num_expected
         if isinstance(decision, Stop):
             self._board.pruned(decision.trial_key)
         elif sentence := self._sentence(decision):
             self._board.say(sentence)
+
+    def _stored(self, keys: Sequence[str]) -> Mapping[str, TrialRecord]:
+        """Return the records of trials that a plan of looks finds trained, if the store answers."""
+        if not self._survey.definition.sweep.until_decided:
+            return {}  # other plans ask for each trial that they propose
+        with suppress(SweepError):
+            store = self._survey.store
+            return store.records(keys) if store.exists() else {}
+        return {}
 
     def _sentence(self, decision: Decision) -> str:
         """Return what users are told of a decision, "" for nothing."""

@@ -47,7 +47,8 @@ class LookTaker:
             None where finished trials lack the evaluation that the looks judge.
 
         Raises:
-            CannotGoOn: If trials are in the tracking store alone, and it does not answer.
+            CannotGoOn: If trials are in the tracking store alone, and it does not answer, or if the
+                evaluation has no values by image.
         """
         seeds = {*manifest.seeds[: look.num_seeds]}
         arms = {*look.arms, manifest.baseline}
@@ -70,6 +71,12 @@ class LookTaker:
         if _lacks_evaluations(manifest, trained):
             return None
         table = judged_table(manifest, results, trained.wrong, trained.predictions)
+        if not any(arm.by_image for arm in table) and any(arm.errors for arm in table):
+            raise CannotGoOn(
+                f"the look at {look.num_seeds} seeds judges an evaluation that records no value of "
+                f"each image, without which no verdict is possible: leave primary_of out, or name "
+                f"an evaluation that does"
+            )
         return looked_at(manifest, look, table, judges_divergence=False)
 
     def _in_folders(self, keys: list[str], manifest: Manifest) -> "_Trained":

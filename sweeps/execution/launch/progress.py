@@ -125,7 +125,8 @@ class Progress:
         return sum(map(self._is_filled, self.definition.manifest.cells))
 
     def _is_filled(self, cell: ManifestCell) -> bool:
-        is_recorded = cell.stopped is not None or cell.trial_key in self._recorded
+        recorded = self._recorded | self.growth.recorded if self.growth else self._recorded
+        is_recorded = cell.stopped is not None or cell.trial_key in recorded
         return is_recorded or CellFolder(self.survey.storage.cells, cell.trial_key).is_filled()
 
     @cached_property

@@ -80,7 +80,7 @@ class TrainThenEvaluate:
         num_left: Returns how many cells are empty.
         evaluated: Called with the key of each trial that has got evaluations.
         is_trained: Whether no training is to be done.
-        waits_for_evaluations: Whether trainings follow once evaluations are made: a plan of looks
+        is_look_due: Whether trainings follow once evaluations are made: a plan of looks
             may judge them.
     """
 
@@ -92,14 +92,14 @@ class TrainThenEvaluate:
         evaluated: Callable[[str], None] = lambda _: None,
         *,
         is_trained: bool = False,
-        waits_for_evaluations: Callable[[], bool] = lambda: False,
+        is_look_due: Callable[[], bool] = lambda: False,
     ) -> None:
         self.training = training
         self.evaluations = evaluations
         self._num_left = num_left
         self._evaluated = evaluated
         self._is_trained = is_trained
-        self._waits_for_evaluations = waits_for_evaluations
+        self.is_look_due = is_look_due
         self._num_awaited = 0
         self._running: dict[str, tuple[TrialJob, int]] = {}  # and how many evaluations it had
 
@@ -114,7 +114,7 @@ class TrainThenEvaluate:
         self._is_trained = True
         answer = self.evaluations.next()
         is_new = self.evaluations.num_made > self._num_awaited
-        if answer is not Next.DONE or not is_new or not self._waits_for_evaluations():
+        if answer is not Next.DONE or not is_new or not self.is_look_due():
             return answer
         self._is_trained, self._num_awaited = False, self.evaluations.num_made
         self.evaluations.find_again()
@@ -229,6 +229,8 @@ def train(
     finally:
         clear_time_limit()
         withdraw_request(progress.survey.storage.journals, progress.survey.name)
+    if jobs.is_look_due():
+        progress.stop_reason = "The next look waits for evaluations that could not be made."
     if budget.is_spent and progress.num_left:
         progress.stop_reason = budget.sentence
         raise Interrupted
@@ -462,7 +464,7 @@ def _jobs(
         lambda: progress.num_left,
         partial(_note_evaluated, progress.survey, board),
         is_trained=options.evaluations_only,
-        waits_for_evaluations=lambda: isinstance(cells, PlanRunner) and cells.is_look_due,
+        is_look_due=lambda: isinstance(cells, PlanRunner) and cells.is_look_due,
     )
 
 

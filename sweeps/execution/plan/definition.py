@@ -222,7 +222,7 @@ def looks_fields(sweep: Sweep) -> dict[str, Any]:
     decisive += [baseline.name, trial_key(baseline.config, 0)]
     judged = [each for each in sweep.evaluations if each.kind == looks.primary_of]
     judged_by = evaluation_key(judged[0]) if judged else ""
-    decisive += [judged_by]
+    decisive += [judged_by, sweep.margin]
     plan = {
         "kind": sweep.plan.kind,
         "definition": hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:20],

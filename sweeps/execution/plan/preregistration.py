@@ -2,7 +2,7 @@
 
 from search_spaces.sweep import Sweep
 from sweeps.execution.plan.changes import Changes
-from sweeps.execution.plan.definition import SweepDefinition
+from sweeps.execution.plan.definition import SweepDefinition, manifest_cells
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import points_text
@@ -102,6 +102,24 @@ def check_looks_kept(current: Manifest, new: Manifest) -> None:
         f"are taken, and on what, is declared before the first of them. Put the seeds back, or "
         f"give it another name (--name NEW; what is trained is found again)."
     )
+
+
+def keeps_looks(definition: SweepDefinition, earlier: Manifest | None) -> bool:
+    """Return whether looks that were taken are of the arms of today.
+
+    Where an arm was taken out or changed, by --replace, all looks start over.
+
+    Args:
+        definition: The definition of the launch.
+        earlier: The manifest of the previous launch, None for a new sweep.
+    """
+    if earlier is None or not definition.sweep.until_decided:
+        return True
+    arms = {arm.name: arm for arm in definition.sweep.initial_arms()}
+    cells = [cell for cell in earlier.cells if cell.arm in arms]
+    today = manifest_cells(arms, [(cell.arm, cell.seed) for cell in cells])
+    keys = [cell.trial_key for cell in cells]
+    return len(cells) == len(earlier.cells) and [cell.trial_key for cell in today] == keys
 
 
 def _looks_text(manifest: Manifest) -> str:

@@ -25,6 +25,7 @@ from sweeps.execution.plan.preregistration import (
     added_before,
     check_looks_kept,
     check_margin,
+    keeps_looks,
     with_first_rule,
     with_planned_seeds,
 )
@@ -492,7 +493,8 @@ def _definitions(
     They differ where the launch trains all from the start.
     """
     definition = declared_definition(declared, options, earlier.manifest)
-    known = resumed(definition, earlier.decisions(definition.decided_by))
+    decisions = earlier.decisions(definition.decided_by)
+    known = resumed(definition, decisions if keeps_looks(definition, earlier.manifest) else ())
     if not options.retrain:
         definition = with_lost_decisions(known, earlier, storage.cells)
     if options.warm_start is not None:

@@ -70,7 +70,7 @@ def sweep_text(
     return _template().render(
         sweep=sweep,
         constructor=constructor,
-        fields={**fields, "seeds": _seeds(sweep.arm_seeds)},
+        fields={**fields, "seeds": sweep.until_decided or _seeds(sweep.arm_seeds)},
         docstring=docstring,
         base=f"{alias}.base" if alias else "TrainingConfig()",
         settings=settings,

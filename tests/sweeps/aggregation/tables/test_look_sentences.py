@@ -21,7 +21,9 @@ LOOKS = (3, 5)
 def lead_of(wrong: Mapping[str, list[np.ndarray]]) -> str:
     """Return what stands above the table of arms that are undecided at the last look."""
     others = [arm for arm in wrong if arm not in {"base", "late"}]
-    looked = Looked(LOOKS[-1], dict.fromkeys(others, "undecided"), is_last=True)
+    looked = Looked(
+        LOOKS[-1], dict.fromkeys(others, "undecided"), is_last=True, num_compared=len(others)
+    )
     plan = {"kind": "listed", "definition": "x", "seeds_at_looks": LOOKS, "looked": (looked,)}
     manifest = manifest_of([*wrong], range(LOOKS[-1]), plan=plan)
     arms = arm_results(manifest, by_key(*trials_of(wrong)))

@@ -97,7 +97,7 @@ def test_what_is_undecided_lies_between_the_ends_of_all_intervals_at_once() -> N
     high = max(percent(interval.high or 0) for interval in together if interval)
     assert table_of(ALIKE, manifest_of([*ALIKE], range(5))).lead.startswith(
         f"Undecided: their differences lie between {number_text(low)} and +{high:.2f} points "
-        f"(95 %, all at once). A next table like this one (360 test images and 5 seeds) would show an arm in bold "
+        f"(95 %, all at once). A next table like this one (360 test images and 5 seeds) would show "
     )
     alone: Wrong = {name: ALIKE[name] for name in ("base", "close")}
     lead = table_of(alone, manifest_of([*alone], range(5))).lead

@@ -11,7 +11,7 @@ from search_spaces import ListedArms, Sweep, UntilDecided
 from search_spaces.looks import Look, Looked, LookVerdict
 from search_spaces.plans.decisions import Propose
 from sweeps.execution.plan.definition import Changes, SweepDefinition, define
-from sweeps.execution.plan.preregistration import check_looks_kept
+from sweeps.execution.plan.preregistration import check_looks_kept, keeps_looks
 from sweeps.execution.survey.surveyed_cells import check_dropped_cells
 from sweeps.records.cell_contents import TrialSpec
 from sweeps.records.errors import BadInput
@@ -58,7 +58,12 @@ def look(asked: Look, manifest: Manifest) -> Looked:
     for arm in asked.arms:
         number, verdict = DECIDED_AT.get(arm, (99, "undecided"))
         verdicts[arm] = verdict if asked.num_seeds >= number else "undecided"
-    return Looked(asked.num_seeds, verdicts, is_last=asked.num_seeds == 6)
+    return Looked(
+        asked.num_seeds,
+        verdicts,
+        is_last=asked.num_seeds == 6,
+        num_compared=len(manifest.arms) - 1,
+    )
 
 
 def seeds_of(manifest: Manifest) -> dict[str, int]:
@@ -149,6 +154,48 @@ def test_an_arm_added_at_the_end_is_looked_at_alone(tmp_path: Path) -> None:
     assert seeds_of(launch.manifest)["added"] == 4
     assert set(seeds_of(launch.manifest).values()) == {3, 4, 6}
     assert not launch.manifest.is_growing
+
+
+def test_an_arm_of_which_a_trial_failed_waits_for_the_next_launch(tmp_path: Path) -> None:
+    def failing(spec: TrialSpec, epoch: int) -> float:
+        if (spec.arm, spec.seed) == ("slow", 1):
+            raise ValueError("no memory")
+        return score(spec, epoch)
+
+    world, definition = World(tmp_path / "world"), until_decided()
+    first = Launch(world, definition, failing, look=look).run().manifest
+    assert seeds_of(first) == {"base": 4, "fast": 3, "slow": 3, "uniform": 4}
+    assert first.is_growing
+    second = Launch(world, definition, score, look=look).run().manifest
+    assert seeds_of(second) == {"base": 6, "fast": 3, "slow": 6, "uniform": 4}
+    last = [(looked.num_seeds, *looked.verdicts) for looked in looks_in(world, definition)]
+    assert last[-3:] == [(3, "slow"), (4, "slow"), (6, "slow")]
+
+
+def test_where_an_arm_was_changed_or_taken_out_all_looks_start_over(tmp_path: Path) -> None:
+    launch = Launch(World(tmp_path / "world"), until_decided(), score, look=look).run()
+    changed = until_decided(fast={RATE: 0.02})
+    assert not keeps_looks(changed, launch.manifest)
+    with pytest.raises(BadInput, match=r"other settings: optimiser\.learning_rate"):
+        check_dropped_cells(launch.manifest, changed.manifest)
+    assert not keeps_looks(until_decided(), _with_arm(launch.manifest, "gone"))
+    assert keeps_looks(until_decided(), launch.manifest)
+    assert keeps_looks(until_decided(added={RATE: 0.02}), launch.manifest)
+
+
+def _with_arm(manifest: Manifest, name: str) -> Manifest:
+    """Return a manifest with a cell of one more arm."""
+    cell = manifest.cells[0].model_copy(update={"arm": name})
+    return manifest.model_copy(update={"cells": (*manifest.cells, cell)})
+
+
+def test_another_margin_is_another_plan() -> None:
+    margins = (None, 0.5, 1.0)
+    plans = {
+        until_decided(UntilDecided(most=6, looks=(3, 4, 6), margin_points=margin)).decided_by
+        for margin in margins
+    }
+    assert len(plans) == len(margins)
 
 
 @pytest.mark.parametrize(
