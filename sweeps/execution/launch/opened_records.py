@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.launch_options import LaunchOptions
+from sweeps.execution.plan.preregistration import keeps_looks
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.search.beyond_log import trials_beyond_log
 from sweeps.execution.survey.shorter_trainings import remove_states
@@ -161,7 +162,8 @@ def open_records(survey: Survey, options: LaunchOptions, log: SweepLog) -> Opene
 def _lines_to_declare(survey: Survey, options: LaunchOptions, log: SweepLog) -> bytes:
     """Return the lines that a launch adds to the log at its start."""
     definition, plan = survey.definition, survey.definition.decided_by
-    is_anew = options.retrain and plan is not None
+    is_kept = keeps_looks(definition, survey.earlier.manifest)
+    is_anew = plan is not None and (options.retrain or not is_kept)
     earlier = [] if is_anew else survey.earlier.decisions(plan)
     known = {entry.subject for entry in earlier}
     new = [entry for entry in definition.decisions if entry.subject not in known]

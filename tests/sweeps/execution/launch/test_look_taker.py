@@ -22,6 +22,7 @@ from sweeps.execution.launch.result import SweepResult
 from sweeps.tracking.opening import open_store
 from tests.sweeps.tracking.memory_store import MemoryStore
 
+RATE = "optimiser.learning_rate"
 SWEEP = Sweep(
     name="until",
     base=TrainingConfig(
@@ -36,8 +37,8 @@ SWEEP = Sweep(
         baseline="base",
         arms={
             "base": {},
-            "not trained": {"optimiser.learning_rate": 1e-7},
-            "alike": {"optimiser.learning_rate": 0.0055},
+            "not trained": {RATE: 1e-7},
+            "alike": {RATE: 0.0055},
         },
     ),
     seeds=UntilDecided(first=3, most=4),
@@ -92,6 +93,23 @@ def test_a_decided_arm_gets_no_more_and_the_log_has_the_verdicts(
     taker = LookTaker(folder / "empty" / "cells", silent)
     with pytest.raises(CannotGoOn, match="the look at 3 seeds needs trials that"):
         taker.take(Look(3, ("alike",)), before)
+
+
+def test_where_an_arm_is_replaced_every_look_is_taken_anew(folder: Path) -> None:
+    uri = f"sqlite:///{folder / 'mlflow.db'}"
+    fields = {name: getattr(SWEEP, name) for name in type(SWEEP).model_fields}
+    plan = ListedArms(baseline="base", arms={"base": {}, "arm": {RATE: 1e-7}})
+    first = Sweep(**{**fields, "plan": plan})
+    trained = ListedArms(baseline="base", arms={"base": {}, "arm": {RATE: 0.0055}})
+    second = Sweep(**{**fields, "plan": trained})
+    assert launched(folder, "first", first, tracking_uri=uri).num_trained == 6
+    with pytest.raises(sweeps.BadInput, match="--replace"):
+        launched(folder, "first", second, tracking_uri=uri)
+    assert launched(folder, "first", second, tracking_uri=uri, replace=True).num_trained == 5
+    manifest = open_store(uri, folder / "first").manifest("until")
+    assert manifest.plan
+    looks = [(look.num_seeds, dict(look.verdicts)) for look in manifest.plan.looked]
+    assert looks == [(3, {"arm": "undecided"}), (4, {"arm": "undecided"})]
 
 
 def test_the_primary_figure_of_an_evaluation_may_be_judged(folder: Path) -> None:
