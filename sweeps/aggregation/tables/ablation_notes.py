@@ -47,7 +47,8 @@ def ablation_notes(
     yield from _untuned(manifest)
     yield from tuning_sentences(manifest)
     yield from slack_notes(manifest, compared)
-    yield notes.tested_note(arms)
+    is_of_looks = bool(manifest.plan and manifest.plan.seeds_at_looks)
+    yield notes.tested_note(arms, are_looked_at=is_of_looks)
     yield from _spread(manifest, compared)
     yield from notes.matched_notes(manifest, arms, compared)
     if any(is_of_objects(comparison) for comparison in compared):

@@ -108,7 +108,7 @@ def effect_notes(manifest: Manifest, arms: Sequence[ArmResults], effects: Effect
     yield from notes.diverged_notes(arms)
     yield from notes.gap_notes(arms)
     yield from notes.machine_notes(arms)
-    yield notes.tested_note(arms)
+    yield notes.tested_note(arms, are_looked_at=False)
     yield from same_row_sentences(manifest)
     yield from left_out_sentences(manifest)
     yield from notes.reason_notes(arms)

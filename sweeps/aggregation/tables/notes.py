@@ -68,16 +68,28 @@ _PRECISIONS = {
 }
 
 
-def tested_note(arms: Iterable[ArmResults]) -> str:
-    """Return after which epoch weights were tested, and what selection saw."""
+def tested_note(arms: Iterable[ArmResults], *, are_looked_at: bool) -> str:
+    """Return after which epoch weights were tested, and what selection saw.
+
+    Args:
+        arms: Those of the table.
+        are_looked_at: Whether verdicts on the test images, at planned looks, decided which arms got
+            more seeds.
+    """
     shown = [*arms]
     epoch = epoch_of_test_text(arm.arm.config for arm in shown)
     trials = [trial for arm in shown for trial in arm.counted.values()]
     numbers = {trial.num_images["test"] for trial in trials if "test" in trial.num_images}
     images = f"{span([*numbers])} test images" if numbers else "test images"
+    earlier = "Earlier sweeps that looked at these images are not allowed for."
+    if are_looked_at:
+        return (
+            f"Test errors are those of {epoch}, on {images}. Verdicts on them at the looks, and "
+            f"nothing else, decided which arms got more seeds; intervals allow for that. {earlier}"
+        )
     return (
         f"Test errors are those of {epoch}, on {images} that chose nothing: selection is given "
-        f"validation figures only. Earlier sweeps that looked at these images are not allowed for."
+        f"validation figures only. {earlier}"
     )
 
 
