@@ -50,7 +50,7 @@ ERRORS = Wording(
     more="errs {} more",
     also="{} more",
     than=" than the baseline",
-    missed_below="one that errs less than the baseline may be missed, however much less",
+    missed_below="an improvement may be missed, however large",
     missed_above="one that errs more may be missed, however much more",
 )
 FIGURES = ERRORS._replace(
@@ -68,8 +68,8 @@ EFFECTS = Wording(
     more="raises errors by {}",
     also="raises them by {}",
     than="",
-    missed_below="one that lowers errors may be missed, however much",
-    missed_above="one that raises errors may be missed, however much",
+    missed_below="one that lowers errors may be missed, however large",
+    missed_above="one that raises errors may be missed, however large",
 )
 _ROUGHLY = "these seeds do not tell how much exactly"
 
@@ -95,13 +95,13 @@ def next_table_sentences(
     roughly = f" ({_ROUGHLY}{depends})" if " to " in f"{sure}{half}" else ""
     often = [
         f"in {times} if it {sizes}"
-        for times, sizes in (("8 of 10 cases", sure), ("half of them", half))
+        for times, sizes in (("8 of 10 cases", sure), ("5 of 10", half))
         if sizes
     ]
     if not often:
         yield f"{start} may miss any {words.kind}, however much it differs."
         return
-    often[0] = f"{often[0]}{words.than}{roughly}".replace("half of them", "half of the cases")
+    often[0] = f"{often[0]}{words.than}{roughly}".replace("5 of 10 if", "5 of 10 cases if")
     missed = [
         text
         for text, size in ((words.missed_below, "less"), (words.missed_above, "more"))

@@ -25,8 +25,8 @@ def reach(
 
 FOUND = "would show an arm in bold in 8 of 10 cases if it errs"
 ROUGHLY = "more than the baseline (these seeds do not tell how much exactly)"
-HALF = f"{ROUGHLY}, and in half of them if it errs"
-MISSED = "one that errs less than the baseline may be missed, however much less"
+HALF = f"{ROUGHLY}, and in 5 of 10 if it errs"
+MISSED = "an improvement may be missed, however large"
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ MISSED = "one that errs less than the baseline may be missed, however much less"
         ),
         (
             reach(more=1.0, less=1.0, error=0.1),
-            "would show an arm in bold in half of the cases if it errs at least 25.0 points more "
+            "would show an arm in bold in 5 of 10 cases if it errs at least 25.0 points more "
             f"than the baseline; {MISSED}; one that errs more may be missed, however much more.",
         ),
         (reach(num_seeds=3), f"{FOUND} 1.0 to 4.0 points less or 1.5 to 6.0 {ROUGHLY}."),
