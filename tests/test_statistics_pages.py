@@ -3,7 +3,7 @@
 import re
 
 from search_spaces import UntilDecided
-from sweeps.aggregation.statistics.looks import levels_of
+from sweeps.aggregation.statistics.looks import LookLevel
 from tests.pages import ROOT, page
 
 MOST_WORDS = 1_200
@@ -31,7 +31,8 @@ def test_the_levels_of_looks_are_those_of_the_usual_looks() -> None:
     assert levels
     usual = UntilDecided().seeds_at_looks
     assert seeds[1].split(" | ") == [str(number) for number in usual]
-    computed = [f"{level:.4f}".removeprefix("0") for level in levels_of(usual)]
+    looks = (LookLevel(usual[: n + 1], 20, is_last=n == len(usual) - 1) for n in range(len(usual)))
+    computed = [f"{look.of_each(1):.4f}".removeprefix("0") for look in looks]
     assert levels[1].split(" | ") == computed
 
 

@@ -1,4 +1,4 @@
-"""All pairs of a sweep's arms compared, a family of their own beside that of the ablation table."""
+"""All pairs of a sweep's arms compared, a family apart from that of the ablation table."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,6 +19,7 @@ from sweeps.aggregation.results.comparisons import (
     with_ways,
 )
 from sweeps.aggregation.results.measured_arms import MeasuredArm, identical_measured, tested_arms
+from sweeps.aggregation.results.planned_looks import margin_of
 from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.statistics.all_pairs import (
     compact_letters,
@@ -129,7 +130,7 @@ def pair_comparisons(
     compared = (
         comparisons_together(
             tables,
-            margin=None if manifest.margin_points is None else manifest.margin_points / 100,
+            margin=margin_of(manifest),
             planned_seeds=manifest.planned_seeds,
             slacks=tuning_slacks(manifest, predictions),
             finds_reach=False,

@@ -127,11 +127,6 @@ def _excess(
     return float(mass @ (ndtr(places - bound * scale) + ndtr(-bound * scale - places))) - 1
 
 
-def levels_of(seeds: Sequence[int]) -> tuple[float, ...]:
-    """Return the level of one comparison at each of all looks."""
-    return _levels(tuple(seeds), seeds[-1], True, SIGNIFICANCE)
-
-
 def are_images_the_limit(ways: TwoWay, most: int) -> Bool[np.ndarray, "..."]:
     """Return whether the seeds to come would hardly make the comparisons of a table more certain.
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from search_spaces.looks import Look, Looked
+from search_spaces.looks import Look, Looked, LookVerdict
 from sweeps.aggregation.results import measured_arms
 from sweeps.aggregation.results.ablation_comparisons import ablation_comparisons
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.planned_looks import looked_at
 from sweeps.aggregation.statistics.families import holm, holm_rows
-from sweeps.aggregation.statistics.looks import ONLY_LOOK, LookLevel, levels_of, mean_trainings
+from sweeps.aggregation.statistics.looks import ONLY_LOOK, LookLevel, mean_trainings
 from sweeps.aggregation.statistics.power import VarianceParts
 from sweeps.records.manifest import Manifest
 from tests.sweeps.aggregation.known_sweep import IMAGES, by_key, manifest_of
@@ -22,11 +22,19 @@ LOOKS = (3, 5, 8, 12, 20)
 EXACT = 1e-10
 
 
+def levels_of(looks: tuple[int, ...]) -> list[float]:
+    """Return the level of one comparison at each look."""
+    return [
+        LookLevel(looks[:num], looks[-1], is_last=num == len(looks)).of_each(1)
+        for num in range(1, len(looks) + 1)
+    ]
+
+
 @pytest.mark.parametrize("looks", [LOOKS, (3, 20), (4, 8, 12)])
 def test_all_looks_together_keep_the_level(looks: tuple[int, ...]) -> None:
     numbers = np.asarray(looks)
     correlation = np.sqrt(np.minimum.outer(numbers, numbers) / np.maximum.outer(numbers, numbers))
-    bounds = norm.isf(np.asarray(levels_of(looks)) / 2)
+    bounds = norm.isf([level / 2 for level in levels_of(looks)])
     for num in range(1, len(looks) + 1):
         within = multivariate_normal(cov=correlation[:num, :num]).cdf(
             bounds[:num], lower_limit=-bounds[:num]
@@ -107,3 +115,43 @@ def test_single_tables_are_judged_as_those_that_are_simulated(draw: int) -> None
         assert half == pytest.approx(simulated.half_width[0, place], abs=EXACT)
         assert (comparison.verdict == "different") == simulated.is_different[0, place]
         assert (comparison.verdict == "equivalent") == simulated.is_equivalent[0, place]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "num_differing", "num_within"),
+    [
+        ({"arm 0": "undecided", "arm 1": "undecided"}, 3, 3),
+        ({"arm 0": "different", "arm 1": "undecided"}, 2, 3),
+        ({"arm 0": "equivalent", "arm 1": "undecided"}, 3, 2),
+        ({"arm 0": "identical", "arm 1": "different"}, 2, 3),
+    ],
+    ids=["open", "different", "equivalent", "identical"],
+)
+def test_an_arm_that_is_looked_at_alone_shares_the_level_with_all_others(
+    verdicts: dict[str, LookVerdict], num_differing: int, num_within: int
+) -> None:
+    drawn = next(SEEDS.parts("alone", [SEEDS.error] * 4, (1, LOOKS[-1], IMAGES)))
+    manifest = with_looks(3)
+    places = {
+        arm.name: [np.flatnonzero(seed) for seed in wrong]
+        for arm, wrong in zip(manifest.arms, drawn[0], strict=True)
+    }
+    looked = (
+        Looked(5, verdicts, is_last=False, num_compared=2),
+        Looked(3, {"arm 2": "undecided"}, is_last=False, num_compared=3),
+    )
+    assert manifest.plan is not None
+    plan = manifest.plan.model_copy(update={"looked": looked})
+    after = manifest.model_copy(update={"plan": plan})
+    arms = arm_results(after, by_key(*trials_of(places)))
+    alone = ablation_comparisons(after, arms, predictions_of(places))[-1]
+    assert alone.arm.arm.name == "arm 2"
+    assert alone.num_together == num_differing
+    assert alone.p_value is not None
+    assert alone.equivalent_p is not None
+    level = LookLevel((3,), 20, is_last=False)
+    for p_value, adjusted, number in (
+        (alone.p_value, alone.adjusted_p, num_differing),
+        (alone.equivalent_p, alone.adjusted_equivalent_p, num_within),
+    ):
+        assert adjusted == pytest.approx(min(p_value * number / level.share(number), 1.0))
