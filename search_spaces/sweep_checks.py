@@ -301,7 +301,10 @@ def check_judged_evaluation(kind: str, evaluations: Sequence[Evaluation]) -> Non
         return
     named = [evaluation.kind for evaluation in evaluations if evaluation.primary]
     if kind not in named:
-        raise ValueError(unknown("evaluation with a primary figure in primary_of", kind, named))
+        raise ValueError(
+            f"primary_of must name an evaluation of the sweep that has a primary figure, got "
+            f"'{kind}': it has {', '.join(named) or 'none'}."
+        )
     if named.count(kind) > 1:
         raise ValueError(
             f"The sweep has {named.count(kind)} evaluations of the kind '{kind}', and primary_of "

@@ -69,11 +69,16 @@ def test_a_sweep_has_the_seeds_at_most_and_the_margin_of_its_looks() -> None:
             {"plan": FullFactorial(factors={"model.routing": ("dynamic", "uniform")})},
             "declare tables=[AblationTable()]",
         ),
+        (
+            {"plan": ARMS, "seeds": UntilDecided(primary_of="shift")},
+            "primary_of must name an evaluation of the sweep that has a primary figure, got "
+            "'shift': it has none.",
+        ),
         ({"plan": ARMS, "split_seeds": (0, 1)}, "split_seeds deals a fixed number of seeds"),
         ({"plan": ARMS, "margin_points": 1.0}, "margin_points is given twice, 0.5 in UntilDecided"),
         ({"plan": ARMS, "seeds": (0, -1)}, "got -1 at place 2."),
     ],
-    ids=["search", "effects", "splits", "margins", "seeds"],
+    ids=["search", "effects", "no evaluation", "splits", "margins", "seeds"],
 )
 def test_a_sweep_that_cannot_have_looks_says_so(fields: dict[str, Any], said: str) -> None:
     assert said in refusal(**{"seeds": UntilDecided(margin_points=0.5), **fields})

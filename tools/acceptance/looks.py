@@ -198,7 +198,7 @@ def trainings(
 ) -> Iterator[Figure]:
     """Count the trainings of plans in which every second arm differs by 2 deviations of a seed.
 
-    Those arms err more and less in turn. Beside it stands what fixed seeds of equal cost find.
+    Those arms err more and less in turn. The context has what fixed seeds of equal cost find.
 
     Args:
         generator: Of the networks.

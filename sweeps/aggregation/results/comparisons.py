@@ -489,7 +489,7 @@ def reaches_of(
         of_baseline: Errors of the arm that they are with, by seed.
 
     Returns:
-        One a comparison; None where nothing can be found, or too little is known.
+        One for each comparison; None where nothing can be found, or too little is known.
     """
     known = [(comparison, comparison.way) for comparison in compared if comparison.way is not None]
     if not any(float(way.over_seeds) for _, way in known) or _has_few_errors(compared, of_baseline):

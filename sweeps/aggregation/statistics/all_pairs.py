@@ -102,7 +102,7 @@ def shared_between_pairs(
         return dict(ways)
     by_arm = own_variances(by_seed([errors[place] for place in taking_part]))
     at = {place: number for number, place in enumerate(taking_part)}
-    places = np.asarray([(at[one], at[other]) for one, other in ways]).T
+    places = np.asarray([(at[first], at[second]) for first, second in ways]).T
 
     def share(stacked: TwoWay) -> TwoWay:
         return share_pairs(stacked, by_arm, (places[0], places[1]))
@@ -208,11 +208,13 @@ def compact_letters(num_arms: int, different: Sequence[tuple[int, int]]) -> list
         The letters of each arm, in the order of the alphabet.
     """
     groups = [frozenset(range(num_arms))]
-    for one, other in different:
+    for first, second in different:
         split = [
             part
             for group in groups
-            for part in ((group - {one}, group - {other}) if {one, other} <= group else (group,))
+            for part in (
+                (group - {first}, group - {second}) if {first, second} <= group else (group,)
+            )
         ]
         distinct = list(dict.fromkeys(split))
         groups = [group for group in distinct if not any(group < larger for larger in distinct)]

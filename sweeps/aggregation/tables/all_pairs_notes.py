@@ -58,7 +58,7 @@ def all_pairs_notes(manifest: Manifest, pairs: ArmPairs, ablation: str) -> Itera
     Args:
         manifest: The sweep's margin, planned seeds and splits.
         pairs: Arms and their comparisons.
-        ablation: Name of the ablation table beside it.
+        ablation: Name of the ablation table of the same arms.
     """
     arms = [arm for group in pairs.groups for arm in group]
     compared = [*pairs.pairs.values()]
@@ -117,7 +117,7 @@ def _shared(pairs: ArmPairs) -> Iterator[str]:
     apart = [
         " = ".join(arm.shown_name for arm in group)
         for place, group in enumerate(pairs.groups)
-        if (of_arm := [one.is_apart for pair, one in shared.items() if place in pair])
+        if (of_arm := [way.is_apart for pair, way in shared.items() if place in pair])
         and all(of_arm)
     ]
     precaution = " As a precaution, pairs with these arms must also hold by their own seeds: "

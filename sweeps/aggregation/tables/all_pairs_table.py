@@ -82,7 +82,7 @@ def all_pairs_table(manifest: Manifest, pairs: ArmPairs, name: str, ablation: st
         manifest: The sweep's purpose and departures.
         pairs: Arms and their comparisons.
         name: The table's name.
-        ablation: Name of the ablation table beside it.
+        ablation: Name of the ablation table of the same arms.
     """
     columns = (
         Column("Arm", ("arm",), align="left", cell=_arm),

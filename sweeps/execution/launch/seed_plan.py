@@ -197,7 +197,7 @@ def _both_directions(
 
 def _larger(needed: Sequence[SeedsNeeded]) -> SeedsNeeded | None:
     """Return what takes more seeds, the first of equals; None for nothing."""
-    return max(needed, key=lambda one: _number(one.all_arms.planned), default=None)
+    return max(needed, key=lambda seeds: _number(seeds.all_arms.planned), default=None)
 
 
 def _number(seeds: int | None) -> float:
