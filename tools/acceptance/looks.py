@@ -110,6 +110,7 @@ def looked_at(
                     bool(is_last),
                     num_others=int(equivalent[rows[0]].sum()),
                     num_others_apart=int(different[rows[0]].sum()),
+                    is_alone=num == 1,
                 )
                 cut = np.ix_(rows[some], arms)
                 part = _rows(way, some)

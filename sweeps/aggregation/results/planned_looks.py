@@ -143,6 +143,7 @@ def _level(manifest: Manifest, look: Looked, before: Sequence[Looked]) -> LookLe
         is_last=look.is_last or look.num_seeds == seeds_at_looks[-1],
         num_others=num_others - settled.count("different"),
         num_others_apart=num_others - settled.count("equivalent"),
+        is_alone=look.num_compared == 1,
     )
 
 

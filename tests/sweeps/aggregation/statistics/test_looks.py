@@ -50,6 +50,14 @@ def test_the_first_look_has_what_is_spent_by_then_and_an_early_end_has_the_rest(
     assert LookLevel((3, 5), 20, is_last=False).of_each(1) < early < 0.05
 
 
+def test_one_comparison_alone_has_four_fifths_of_the_level() -> None:
+    assert LookLevel((3,), 20, is_last=True, is_alone=True).of_each(1) == pytest.approx(0.04)
+    looks = [LookLevel(LOOKS[:num], 20, is_last=num == 5, is_alone=True) for num in range(1, 6)]
+    shares = [look.of_each(1) / level for look, level in zip(looks, levels_of(LOOKS), strict=True)]
+    assert shares == pytest.approx([0.8] * 5, abs=0.02)
+    assert all(look.share(1) == pytest.approx(look.of_each(1) / 0.05) for look in looks)
+
+
 def test_with_one_look_p_values_are_adjusted_as_ever() -> None:
     p_values = [0.01, 0.04, 0.03, 0.2]
     assert holm_rows(np.asarray(p_values), ONLY_LOOK.share).tolist() == holm(p_values)
@@ -78,9 +86,11 @@ def with_looks(num_arms: int) -> Manifest:
     return manifest_of(names, range(LOOKS[-1]), plan=plan, margin_points=20.0)
 
 
-@pytest.mark.parametrize("draw", range(6))
+@pytest.mark.parametrize("draw", range(8))
 def test_single_tables_are_judged_as_those_that_are_simulated(draw: int) -> None:
     differs = (0.0, 0.25, 0.0, 0.1, 0.3)
+    if draw >= 6:  # one compared arm
+        differs = differs[draw - 6 : draw - 5]
     errors = [SEEDS.error, *(SEEDS.error + by for by in differs)]
     wrong = next(SEEDS.parts(f"looks {draw}", errors, (1, LOOKS[-1], IMAGES)))
     simulated = looked_at_all(wrong, LOOKS, margin=0.2)
