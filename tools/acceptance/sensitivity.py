@@ -4,15 +4,14 @@
 
 Searches are drawn, nothing is trained; the product's own functions judge them. Prints a line a
 rate, with its exact binomial interval. The exit code is 1 where a whole interval lies on the wrong
-side of what is asked for. What is bold depends on all trials alone, and halves of them on how wide
-bands are, so few halves are drawn here.
+side of what is asked for. `importances.py` counts settings without a scheduler.
 """
 
 import argparse
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -21,11 +20,9 @@ import numpy as np
 from jaxtyping import Float
 
 from sweeps.aggregation.results.search_results import search_results
-from sweeps.aggregation.sensitivity import importance, pair_importance
-from sweeps.aggregation.sensitivity.importance import fanova, ped_anova
+from sweeps.aggregation.sensitivity.importance import Importance, SettingColumn, importances
 from sweeps.aggregation.sensitivity.pair_importance import pair_importances
 from sweeps.aggregation.sensitivity.sample import Sample, sample_of
-from sweeps.aggregation.sensitivity.shadows import Excess, ShadowedColumn
 from sweeps.aggregation.statistics.exact_tests import share
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -67,9 +64,9 @@ class Effects:
         for place, main in enumerate(self.mains):
             said = said + math.sqrt(main) * spread[:, place]
         rest = math.sqrt(max(0.0, 1 - self.pair - sum(self.mains)))
-        columns = [ShadowedColumn(tuple(each)) for each in units.T.tolist()]
+        columns = [SettingColumn(tuple(each)) for each in units.T.tolist()]
         columns += [
-            ShadowedColumn(tuple(each.tolist()), num_levels=k, is_choice=True)
+            SettingColumn(tuple(each.tolist()), num_levels=k, is_choice=True)
             for each, k in zip(levels, (5, 2), strict=True)
         ]
         return DrawnTrials(tuple(columns), said + rest * noise)
@@ -84,7 +81,7 @@ class DrawnTrials:
         objective: What came of each, small is good.
     """
 
-    columns: tuple[ShadowedColumn, ...]
+    columns: tuple[SettingColumn, ...]
     objective: Float[np.ndarray, " trials"]
 
     def samples(self, seed: int) -> tuple[Sample, Sample]:
@@ -118,10 +115,10 @@ class DrawnTrials:
             survivors
         )
 
-    def within(self, sample: Sample) -> tuple[list[ShadowedColumn], list[float]]:
+    def within(self, sample: Sample) -> tuple[list[SettingColumn], list[float]]:
         """Return the columns and values of a sample of the trials."""
         columns = [
-            ShadowedColumn(
+            SettingColumn(
                 tuple(column.units[n] for n in sample.values), column.num_levels, column.is_choice
             )
             for column in self.columns
@@ -129,7 +126,7 @@ class DrawnTrials:
         return columns, list(sample.values.values())
 
 
-def _manifest(columns: Sequence[ShadowedColumn], stopped: Mapping[int, float]) -> Manifest:
+def _manifest(columns: Sequence[SettingColumn], stopped: Mapping[int, float]) -> Manifest:
     """Return a random search over the columns."""
     num = len(columns[0].units)
     names = [f"setting {place}" for place in range(len(columns))]
@@ -185,7 +182,7 @@ def proposed_by_tpe(num: int, num_startup: int, seed: int) -> DrawnTrials:
         values.append(value + math.sqrt(0.08) * each)
         units.append([first, *rest])
         study.tell(trial, values[-1])
-    columns = tuple(ShadowedColumn(tuple(row)) for row in zip(*units, strict=True))
+    columns = tuple(SettingColumn(tuple(row)) for row in zip(*units, strict=True))
     return DrawnTrials(columns, np.array(values))
 
 
@@ -223,42 +220,39 @@ def stopped(draws: int) -> Iterator[Rate]:
     """Count searches of which half is stopped that still show the dominant setting as such."""
 
     effects, n = Effects("71 %, 9 %", mains=(0.71, 0.09)), 80
-    dominant, among_survivors, nulls = list[Excess](), list[float](), list[bool]()
+    dominant, among_survivors, nulls = list[Importance](), list[float](), list[bool]()
     for seed in range(draws):
         trials = effects.drawn(n, seed)
         everything, survivors = trials.samples(seed)
         assert everything.epoch is not None, everything
         assert len(everything.values) == n, everything
-        excesses = fanova(*trials.within(everything))
-        dominant.append(excesses[0])
-        nulls.append(any(excess.is_clear for excess in excesses[len(effects.mains) :]))
+        judged = importances(*trials.within(everything))
+        dominant.append(judged[0])
+        nulls.append(any(setting.matters for setting in judged[len(effects.mains) :]))
         if seed < max(1, draws // 10):
-            among_survivors.append(fanova(*trials.within(survivors))[0].share.mean or 0.0)
-    shares = [excess.share.mean or 0.0 for excess in dominant]
+            among_survivors.append(importances(*trials.within(survivors))[0].percent)
+    shares = [setting.percent for setting in dominant]
     context = f"median {median(shares):.1f} %; among survivors {median(among_survivors):.1f} %"
     above = [share > 50 for share in shares]
     yield Rate(
         "dominant above 50 % after half are stopped", "80 proposals", n, above, 0.95, 1, context
     )
-    bold = [excess.is_clear for excess in dominant]
+    bold = [setting.matters for setting in dominant]
     yield Rate("dominant bold", "half stopped", n, bold, 0.95)
     yield Rate("any null bold beside it", "half stopped", n, nulls, most=0.05)
-
-
-def settings(draws: int) -> Iterator[Rate]:
-    """Count tables in which a setting without effect is bold."""
-
-    for n in (24, 40):
-        yield _any_clear("a setting bold by fANOVA", Effects("noise"), n, draws, fanova)
-    yield _any_clear("a setting bold by fANOVA", Effects("heavy tails", tails=2), 40, draws, fanova)
-    yield _any_clear("a setting bold by PED-ANOVA", Effects("noise"), 40, draws, ped_anova)
 
 
 def null_pairs(draws: int) -> Iterator[Rate]:
     """Count tables in which a pair without an effect of its own is bold."""
 
     for effects in (Effects("noise"), Effects("two mains of 45 %", mains=(0.45, 0.45))):
-        yield _any_clear("a pair bold that does not act together", effects, 60, draws, _pairs)
+        happened: list[bool] = []
+        for seed in range(draws):
+            trials = effects.drawn(60, seed)
+            pairs = pair_importances(trials.columns, trials.objective.tolist())
+            happened.append(any(of_pair.importance.matters for of_pair in pairs))
+        criterion = "any pair bold that does not act together"
+        yield Rate(criterion, effects.name, 60, happened, most=0.05)
 
 
 def pair(draws: int) -> Iterator[Rate]:
@@ -273,10 +267,10 @@ def pair(draws: int) -> Iterator[Rate]:
                     NUM_SETTINGS - 2,
                     NUM_SETTINGS - 1,
                 ):
-                    is_bold.append(of_pair.excess.is_clear)
-                    shares.append(of_pair.excess.share.mean or 0.0)
+                    is_bold.append(of_pair.importance.matters)
+                    shares.append(of_pair.importance.percent)
                 else:
-                    others.append(of_pair.excess.is_clear)
+                    others.append(of_pair.importance.matters)
         context = (
             f"median {median(shares):.1f} %; of other pairs bold {sum(others) / len(others):.4f}"
         )
@@ -292,7 +286,7 @@ def chosen(draws: int) -> Iterator[Rate]:
             trials = proposed_by_tpe(60, num_startup, seed)
             everything = Sample(dict(enumerate(trials.objective.tolist())))
             parts = everything, everything.only(range(num_startup))
-            both = [fanova(*trials.within(part))[0].share.mean or 0.0 for part in parts]
+            both = [importances(*trials.within(part))[0].percent for part in parts]
             shares.append((both[0], both[1]))
         nearer = [abs(start - 67) < abs(every - 67) for every, start in shares]
         medians = [median(each) for each in zip(*shares, strict=True)]
@@ -301,32 +295,8 @@ def chosen(draws: int) -> Iterator[Rate]:
         yield Rate("the start alone is nearer", case, 60, nearer, least, most, context)
 
 
-def _pairs(columns: Sequence[ShadowedColumn], objective: Sequence[float]) -> tuple[Excess, ...]:
-    return tuple(of_pair.excess for of_pair in pair_importances(columns, objective))
-
-
-def _any_clear(
-    criterion: str,
-    effects: Effects,
-    n: int,
-    draws: int,
-    measure: Callable[..., tuple[Excess, ...]],
-) -> Rate:
-    happened: list[bool] = []
-    for seed in range(draws):
-        trials = effects.drawn(n, seed)
-        clear = measure(trials.columns, trials.objective.tolist())
-        happened.append(any(excess.is_clear for excess in clear))
-    return Rate(f"any: {criterion}", effects.name, n, happened, most=0.05)
-
-
-def _draw_few_halves() -> None:
-    importance.NUM_HALVES = pair_importance.NUM_HALVES = 2
-
-
 PARTS = {
     "stopped": stopped,
-    "settings": settings,
     "null-pairs": null_pairs,
     "pair": pair,
     "chosen": chosen,
@@ -339,7 +309,6 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=400, help="searches a rate")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     options = parser.parse_args()
-    _draw_few_halves()
     print("| what | case | trials | asked | rate | 95 % | holds | beside |")
     print("| :--- | :--- | ---: | :--- | ---: | ---: | :--- | :--- |")
     start, holds = time.process_time(), True

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 _PARTS = ("table", "figure")
+_ANSWERING = frozenset({"evaluations", "sensitivity"})  # beside the first table
 
 
 @dataclass(frozen=True)
@@ -147,9 +148,9 @@ class Report:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """What stands above the first table with an answer, and above those of evaluations."""
+        """What stands above the first table with an answer, and above those of other kinds."""
         tables = [table for table in (*self.tables, *self.shown) if table.lead]
-        sections = [section for section in self.sections if section.kind == "evaluations"]
+        sections = [section for section in self.sections if section.kind in _ANSWERING]
         evaluated = [table for section in sections for table in section.tables if table.lead]
         return tuple(dict.fromkeys(table.lead for table in (*tables[:1], *evaluated)))
 

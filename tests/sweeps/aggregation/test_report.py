@@ -194,7 +194,6 @@ def test_a_short_sensitivity_without_importances_says_why_and_gives_the_best_val
     assert [column.title for column in shown.columns] == [
         "Setting",
         "In the best trial",
-        "Best mean at",
     ]
     assert any(note.startswith("No importance is given: fewer than 20") for note in shown.notes)
 

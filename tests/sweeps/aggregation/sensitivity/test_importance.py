@@ -5,11 +5,11 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from sweeps.aggregation.sensitivity.importance import fanova, ped_anova
+from sweeps.aggregation.sensitivity.importance import NUM_SHUFFLES, SettingColumn, importances
 from sweeps.aggregation.sensitivity.pair_importance import pair_importances
 from sweeps.aggregation.sensitivity.sensitivity import sensitivity
-from sweeps.aggregation.sensitivity.shadows import ShadowedColumn
 from tests.sweeps.aggregation.known_search import planted_search
 
 
@@ -29,89 +29,109 @@ def test_the_dominant_setting_stands_above_the_weak_one(planted):
     assert [setting.dimension.name for setting in analysis.settings][:2] == ["dominant", "weak"]
 
 
-def test_the_bands_of_settings_with_an_effect_are_above_zero(planted):
+def test_settings_with_an_effect_matter_and_one_without_is_not_told_from_0(planted):
     settings, _ = planted
 
-    assert settings["dominant"].fanova.share.low > 0
-    assert settings["weak"].fanova.share.low > 0
-
-
-def test_the_band_of_a_setting_without_effect_touches_zero(planted):
-    settings, _ = planted
-
-    assert settings["none"].fanova.share.low <= 0 <= settings["none"].fanova.share.high
+    assert settings["dominant"].importance.matters
+    assert settings["weak"].importance.matters
+    assert not settings["none"].importance.matters
 
 
 def test_settings_that_act_only_together_are_seen_as_a_pair_alone(planted):
     settings, analysis = planted
 
-    assert not settings["first"].fanova.is_clear
-    assert not settings["second"].fanova.is_clear
-    clear = [pair for pair in analysis.pairs if pair.excess.is_clear]
+    assert not settings["first"].importance.matters
+    assert not settings["second"].importance.matters
+    clear = [pair for pair in analysis.pairs if pair.importance.matters]
     assert [{pair.first.name, pair.second.name} for pair in clear] == [{"first", "second"}]
 
 
 def test_the_dominant_share_is_about_what_was_planted(planted):
     settings, _ = planted
 
-    assert settings["dominant"].fanova.share.mean == pytest.approx(67, abs=12)
+    assert settings["dominant"].importance.percent == pytest.approx(67, abs=12)
 
 
-def test_ped_anova_sees_the_dominant_setting(planted):
-    settings, _ = planted
-
-    assert settings["dominant"].ped_anova.share.low > 0
-
-
-def levels_of(places: list[int], num_levels: int, is_choice: bool) -> ShadowedColumn:
+def levels_of(places: list[int], num_levels: int, is_choice: bool) -> SettingColumn:
     units = tuple((place + 0.5) / num_levels for place in places)
-    return ShadowedColumn(units, num_levels=num_levels, is_choice=is_choice)
+    return SettingColumn(units, num_levels=num_levels, is_choice=is_choice)
 
 
 def test_a_setting_of_few_values_is_told_from_one_without_effect():
     chance = np.random.default_rng(5)
     acting, idle = chance.integers(0, 4, (2, 40)).tolist()
     objective = [float(place != 2) + 0.1 * chance.random() for place in acting]
-    columns = [levels_of(acting, 4, is_choice=True), levels_of(idle, 4, is_choice=False)]
 
-    acting_one, idle_one = fanova(columns, objective)
-    assert acting_one.share.low > 10
-    assert acting_one.is_clear
-    assert not idle_one.is_clear
-    assert ped_anova(columns, objective)[0].share.low > 0
+    columns = [levels_of(acting, 4, is_choice=True), levels_of(idle, 4, is_choice=False)]
+    acting_one, idle_one = importances(columns, objective)
+    assert acting_one.percent > 90
+    assert acting_one.p_value == 1 / (NUM_SHUFFLES + 1)
+    assert idle_one.p_value > 0.05
+
+
+def test_the_share_of_kinds_is_the_adjusted_one_of_an_analysis_of_variance():
+    chance = np.random.default_rng(3)
+    kinds = chance.integers(0, 3, 60)
+    objective = (0.5 * kinds + chance.normal(size=60)).tolist()
+    groups = [[v for v, k in zip(objective, kinds, strict=True) if k == kind] for kind in range(3)]
+
+    f_ratio = stats.f_oneway(*groups).statistic
+    explained = 2 * f_ratio / (2 * f_ratio + 57)
+    adjusted = 100 * (1 - (1 - explained) * 59 / 57)
+    column = levels_of(kinds.tolist(), 3, is_choice=True)
+    assert importances([column], objective)[0].percent == pytest.approx(adjusted)
+
+
+@pytest.mark.parametrize("is_choice", [True, False])
+def test_the_p_value_is_about_that_of_the_textbook(is_choice):
+    chance = np.random.default_rng(4)
+    places = chance.integers(0, 2, 40)
+    objective = (0.6 * places + chance.normal(size=40)).tolist()
+
+    ranks = stats.rankdata(objective)
+    expected = stats.ttest_ind(ranks[places == 0], ranks[places == 1]).pvalue
+    found = importances([levels_of(places.tolist(), 2, is_choice)], objective)[0].p_value
+    assert found == pytest.approx(expected, abs=0.02)
+
+
+def test_a_bowl_is_found_that_no_straight_line_follows():
+    units = (np.arange(60) + 0.5) / 60
+    objective = ((units - 0.5) ** 2 + 0.02 * np.random.default_rng(1).normal(size=60)).tolist()
+
+    assert abs(stats.spearmanr(units, objective).statistic) < 0.2
+    (judged,) = importances([SettingColumn(tuple(units.tolist()))], objective)
+    assert judged.p_value < 0.001
+    assert judged.percent > 80
 
 
 def test_settings_get_no_share_of_mere_noise():
     chance = np.random.default_rng(11)
-    columns = [ShadowedColumn(tuple(units)) for units in chance.random((3, 40)).tolist()]
+    columns = [SettingColumn(tuple(units)) for units in chance.random((20, 40)).tolist()]
     noise = chance.standard_normal(40).tolist()
 
-    importances = fanova(columns, noise)
-    assert sum(importance.share.mean for importance in importances) == pytest.approx(0, abs=20)
-    assert not any(importance.is_clear for importance in importances)
-    assert not any(pair.excess.is_clear for pair in pair_importances(columns, noise))
+    judged = importances(columns, noise)
+    assert np.mean([one.percent for one in judged]) == pytest.approx(0, abs=3)
+    assert not any(one.matters for one in judged)
+    assert not any(pair.importance.matters for pair in pair_importances(columns[:3], noise))
 
 
-def test_a_half_of_equal_results_adds_nothing():
+def test_pairs_are_held_against_shadows_though_all_results_but_one_are_equal():
     objective = [0.0] * 19 + [1.0]
-    columns = [ShadowedColumn(tuple(place / 20 for place in range(20)))] * 2
+    columns = [SettingColumn(tuple(place / 20 for place in range(20)))] * 2
 
-    assert [importance.share.n for importance in fanova(columns, objective)] == [20, 20]
     assert len(pair_importances(columns, objective)) == 1
 
 
 def test_one_setting_has_no_pair():
-    assert pair_importances([ShadowedColumn((0.1, 0.9, 0.3))], [1.0, 2.0, 3.0]) == ()
+    assert pair_importances([SettingColumn((0.1, 0.9, 0.3))], [1.0, 2.0, 3.0]) == ()
 
 
 def test_importance_loads_neither_torch_nor_ray():
     program = (
         "import sys\n"
-        "from sweeps.aggregation.sensitivity.shadows import ShadowedColumn\n"
-        "from sweeps.aggregation.sensitivity.importance import fanova, ped_anova\n"
+        "from sweeps.aggregation.sensitivity.importance import SettingColumn, importances\n"
         "assert not {'optuna', 'sklearn'} & set(sys.modules)\n"
-        "given = [ShadowedColumn((0.1, 0.9, 0.3, 0.7))], [1.0, 2.0, 3.0, 4.0]\n"
-        "fanova(*given), ped_anova(*given)\n"
+        "importances([SettingColumn((0.1, 0.9, 0.3, 0.7, 0.5))], [1.0, 2.0, 3.0, 4.0, 9.0])\n"
         "print({'torch', 'ray', 'mlflow'} & set(sys.modules))\n"
     )
     done = subprocess.run(

@@ -6,9 +6,8 @@ import pytest
 from matplotlib.text import Text
 
 from sweeps.aggregation.rendering.figure_style import drawn as drawn_as
+from sweeps.aggregation.sensitivity.importance import Importance
 from sweeps.aggregation.sensitivity.sensitivity import sensitivity
-from sweeps.aggregation.sensitivity.shadows import Excess
-from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.tables.search_figure import parallel_figure
 from sweeps.aggregation.tables.sensitivity_figure import importance_figure, marginals_figure
 from sweeps.aggregation.tables.sensitivity_table import sensitivity_figures
@@ -84,18 +83,24 @@ def test_another_result_gives_another_course(drawn):
     assert changed["what-matters-marginals"] != drawn["what-matters-marginals"]
 
 
-def test_importances_are_drawn_with_their_bands():
+def test_importances_are_drawn_by_their_verdicts():
     analysis = sensitivity(search_of(DIMENSIONS, PARAMS), by_key(*TRIALS))
-    share = Excess(Interval(30, 40.0, 20.0, 60.0), 0.01)
-    other = Excess(Interval(30, 5.0, -10.0, 15.0), 0.5)
-    settings = [
-        dataclasses.replace(setting, fanova=share, ped_anova=other) for setting in analysis.settings
-    ]
-    weighed = dataclasses.replace(analysis, settings=tuple(settings))
+    first, *others = analysis.settings
+    settings = (
+        dataclasses.replace(first, importance=Importance(40.0, 0.001, 0.01)),
+        *(
+            dataclasses.replace(setting, importance=Importance(-5.0, 0.5, 1.0))
+            for setting in others
+        ),
+    )
+    weighed = dataclasses.replace(analysis, settings=settings)
 
-    texts = texts_of(importance_figure(weighed))
-    assert "importance (fANOVA)" in texts
-    assert "by PED-ANOVA" in texts
+    figure = importance_figure(weighed)
+    texts = texts_of(figure)
+    assert "matters" in texts
+    assert "not told from 0" in texts
+    widths = [bar.get_width() for bar in figure.axes[0].patches]
+    assert widths == [40.0, *[0.0] * len(others)]
     assert next(iter(images_of(weighed))) == "what-matters-importance"
 
 

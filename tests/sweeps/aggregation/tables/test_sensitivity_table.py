@@ -6,9 +6,8 @@ import pytest
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
+from sweeps.aggregation.sensitivity.importance import Importance
 from sweeps.aggregation.sensitivity.sensitivity import Sensitivity, rank_correlation, sensitivity
-from sweeps.aggregation.sensitivity.shadows import Excess
-from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.tables.sensitivity_table import sensitivity_tables
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_search import (
@@ -72,9 +71,12 @@ def test_two_tables_are_named_after_the_declared_one(few):
 def test_rows_are_sorted_by_importance(conditional):
     table, *_ = sensitivity_tables(conditional)
 
-    shares = [cells[2].values[0] for cells in table.rows if cells[2].values[0] is not None]
+    shares = [
+        (cells[2].text == "matters", cells[3].values[0]) for cells in table.rows if cells[2].text
+    ]
     assert shares == sorted(shares, reverse=True)
     assert table.rows[0][0].text == "rate"
+    assert table.rows[0][2].is_bold
 
 
 def test_a_conditional_setting_is_weighed_among_the_trials_that_have_it(conditional):
@@ -82,7 +84,7 @@ def test_a_conditional_setting_is_weighed_among_the_trials_that_have_it(conditio
     having = sum("routing[em].iterations" in point for point in params_of(48))
 
     assert row(table, "routing[em].iterations")["n"] == having >= 20
-    assert row(table, "routing[em].iterations")["fanova_percent"] is not None
+    assert row(table, "routing[em].iterations")["share_percent"] is not None
     assert any("only some trials have" in note for note in table.notes)
 
 
@@ -90,7 +92,7 @@ def test_a_conditional_setting_of_too_few_trials_is_named():
     analysis = sensitivity(*searched(DIMENSIONS, params_of(24), objective))
     table, *_ = sensitivity_tables(analysis)
 
-    assert row(table, "routing[em].iterations")["fanova_percent"] is None
+    assert row(table, "routing[em].iterations")["share_percent"] is None
     assert any("for routing[em].iterations: fewer than 20" in note for note in table.notes)
 
 
@@ -104,18 +106,25 @@ def test_below_twenty_trials_there_are_means_alone_and_the_reason(few):
     assert sum(cells[2].values[0] for cells in marginals.rows if cells[0].text == "rate") == 19
 
 
-def bold_cells(analysis: Sensitivity, low: float, adjusted_p: float) -> list[bool]:
-    share = Excess(Interval(30, 1.0, low, 3.0), adjusted_p)
-    setting = dataclasses.replace(analysis.settings[0], fanova=share, ped_anova=share)
-    table, *_ = sensitivity_tables(dataclasses.replace(analysis, settings=(setting,)))
-    return [cell.is_bold for cell in table.rows[0][2:4]]
-
-
-def test_a_share_is_bold_only_where_its_band_and_holm_say_so(few):
-    assert bold_cells(few, 0.5, 0.04) == [True, True]
-    assert bold_cells(few, 0.0, 0.04) == [False, False]
-    assert bold_cells(few, -1.0, 0.04) == [False, False]
-    assert bold_cells(few, 0.5, 0.05) == [False, False]
+@pytest.mark.parametrize(
+    ("percent", "adjusted_p", "texts"),
+    [
+        (41.6, 0.04, ["matters", "42"]),
+        (-14.0, 0.04, ["matters", "0"]),
+        (41.6, 0.05, ["not told from 0", ""]),
+        (-14.0, 1.0, ["not told from 0", ""]),
+    ],
+)
+def test_a_setting_matters_where_its_adjusted_p_is_small(
+    few: Sensitivity, percent: float, adjusted_p: float, texts: list[str]
+) -> None:
+    judged = Importance(percent, 0.001, adjusted_p)
+    setting = dataclasses.replace(few.settings[0], importance=judged)
+    table, *_ = sensitivity_tables(dataclasses.replace(few, settings=(setting,)))
+    verdict, share = table.rows[0][2:4]
+    assert [verdict.text, share.text] == texts
+    assert verdict.is_bold == (texts[0] == "matters")
+    assert share.values == (percent, 0.001, adjusted_p)
 
 
 def test_nothing_is_bold_where_the_sampler_chose():
@@ -123,13 +132,14 @@ def test_nothing_is_bold_where_the_sampler_chose():
     analysis = sensitivity(*searched(DIMENSIONS[2:], params, objective, sampler="tpe"))
     at_random = sensitivity(*searched(DIMENSIONS[2:], params, objective))
 
-    assert bold_cells(analysis, 0.5, 0.01) == [False, False]
     tables = sensitivity_tables(analysis)
+    assert {cells[2].text for cells in tables[0].rows} == {""}
+    assert all(cells[3].text for cells in tables[0].rows)
     assert not any(cell.is_bold for table in tables for cells in table.rows for cell in cells)
     notes = " ".join(tables[0].notes)
     assert "less than it does" in notes
-    assert "nothing is bold" in notes
-    assert sensitivity_tables(at_random)[0].rows[0][4].is_bold
+    assert "no verdict" in notes
+    assert sensitivity_tables(at_random)[0].rows[0][2].is_bold
 
 
 def test_what_a_scheduler_stopped_is_compared_at_the_first_rung_with_what_it_kept():
@@ -183,7 +193,7 @@ def test_pairs_stand_in_a_table_of_their_own_the_most_important_first():
 
     assert pairs.name == "why-pairs"
     assert "not visible" not in " ".join(pairs.notes)
-    shares = [cells[2].values[0] for cells in pairs.rows]
+    shares = [(cells[2].is_bold, cells[3].values[0]) for cells in pairs.rows]
     assert len(shares) == 3
     assert shares == sorted(shares, reverse=True)
 
@@ -192,8 +202,8 @@ def test_the_notes_say_what_importance_does_not_see(conditional):
     notes = " ".join(sensitivity_tables(conditional)[0].notes)
 
     assert "act only together" in notes
-    assert "touches 0 is indistinguishable from one without effect" in notes
-    assert "PED-ANOVA" in notes
+    assert "Not told from 0 does not mean without effect" in notes
+    assert "It has no interval" in notes
 
 
 def test_what_has_no_value_does_not_count_and_the_notes_say_how_many():
