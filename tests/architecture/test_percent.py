@@ -17,7 +17,6 @@ TREES = {str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8")
 
 MAKE_PERCENT = {
     "capsmodel/metrics.py",
-    "sweeps/aggregation/sensitivity/shadows.py",  # shares of a whole, in percent by definition
     "sweeps/execution/search/promotion.py",  # a rank among rivals, as numpy takes percentiles
 }
 SHOW = (

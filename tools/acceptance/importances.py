@@ -132,7 +132,7 @@ def planted(effects: Planted, num: int, num_settings: int, draws: int) -> Iterat
         matters = np.array([one.matters for one in each])
         false[draw] = matters[null].any()
         found[draw] = matters[[*acting]]
-        shares[draw] = [each[place].percent for place in acting]
+        shares[draw] = [100 * each[place].share for place in acting]
     case = f"{effects.name}, {num_settings} settings"
     yield Figure(FALSE, case, 1, num, *counted(false), most=0.05)
     for place, share in enumerate(acting.values()):
@@ -169,7 +169,7 @@ def in_a_branch(branches: int, num: int, num_settings: int, draws: int) -> Itera
             absent = [math.nan] * (num - counts)
             columns.append(SettingColumn((*units.tolist(), *absent)))
         each = importances(columns, objective.tolist())
-        shares[draw] = each[-1].percent
+        shares[draw] = 100 * each[-1].share
         matters = np.array([one.matters for one in each])
         false[draw] = matters[: num_settings - 1].any()
         found[draw] = matters[num_settings - 1 :].any()

@@ -230,8 +230,8 @@ def stopped(draws: int) -> Iterator[Rate]:
         dominant.append(judged[0])
         nulls.append(any(setting.matters for setting in judged[len(effects.mains) :]))
         if seed < max(1, draws // 10):
-            among_survivors.append(importances(*trials.within(survivors))[0].percent)
-    shares = [setting.percent for setting in dominant]
+            among_survivors.append(importances(*trials.within(survivors))[0].share * 100)
+    shares = [100 * setting.share for setting in dominant]
     context = f"median {median(shares):.1f} %; among survivors {median(among_survivors):.1f} %"
     above = [share > 50 for share in shares]
     yield Rate(
@@ -268,7 +268,7 @@ def pair(draws: int) -> Iterator[Rate]:
                     NUM_SETTINGS - 1,
                 ):
                     is_bold.append(of_pair.importance.matters)
-                    shares.append(of_pair.importance.percent)
+                    shares.append(100 * of_pair.importance.share)
                 else:
                     others.append(of_pair.importance.matters)
         context = (
@@ -286,7 +286,7 @@ def chosen(draws: int) -> Iterator[Rate]:
             trials = proposed_by_tpe(60, num_startup, seed)
             everything = Sample(dict(enumerate(trials.objective.tolist())))
             parts = everything, everything.only(range(num_startup))
-            both = [importances(*trials.within(part))[0].percent for part in parts]
+            both = [importances(*trials.within(part))[0].share * 100 for part in parts]
             shares.append((both[0], both[1]))
         nearer = [abs(start - 67) < abs(every - 67) for every, start in shares]
         medians = [median(each) for each in zip(*shares, strict=True)]

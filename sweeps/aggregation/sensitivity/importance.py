@@ -43,12 +43,12 @@ class Importance:
     """What a setting, or a pair of settings, explains.
 
     Attributes:
-        percent: Share of the objective's variance; by chance it may be below 0.
+        share: Of the objective's variance, a fraction; by chance it may be below 0.
         p_value: How often as much would be explained by chance.
         adjusted_p: The same, adjusted by Holm over all settings, or all pairs, of a table.
     """
 
-    percent: float
+    share: float
     p_value: float
     adjusted_p: float = 1.0
 
@@ -93,14 +93,14 @@ def importances(
         objective: One finite value a trial, not all equal where a setting is.
     """
     values = np.asarray(objective, dtype=np.float64)
-    percents = [_percent(column, values) for column in columns]
+    shares = [_share(column, values) for column in columns]
     rest, left, largest = _ranks(values), list(range(len(columns))), 0.0
     p_values = _p_values(columns, left, rest)
     judged: dict[int, Importance] = {}
     while left:
-        first = min(left, key=lambda place: (p_values[place], -percents[place]))
+        first = min(left, key=lambda place: (p_values[place], -shares[place]))
         largest = max(largest, min(1.0, p_values[first] * len(left)))
-        judged[first] = Importance(percents[first], p_values[first], largest)
+        judged[first] = Importance(shares[first], p_values[first], largest)
         left.remove(first)
         if judged[first].matters:
             rest = _without(columns[first], rest)
@@ -108,12 +108,12 @@ def importances(
     return tuple(judged[place] for place in range(len(columns)))
 
 
-def _percent(column: SettingColumn, objective: Values) -> float:
+def _share(column: SettingColumn, objective: Values) -> float:
     values, basis = objective[column.having], _basis(column, _DEGREE)
     centred = values - values.mean()
     explained = float(((centred @ basis) ** 2).sum() / (centred @ centred))
     degrees = len(values) - 1 - basis.shape[1]
-    return 100 * (1 - (1 - explained) * (len(values) - 1) / degrees)
+    return 1 - (1 - explained) * (len(values) - 1) / degrees
 
 
 def _ranks(objective: Values) -> Values:

@@ -82,7 +82,7 @@ def pair_importances(
     p_values = [_p_value(mean, each) for mean, each in zip(means.tolist(), alike, strict=True)]
     adjusted = holm(p_values)
     return tuple(
-        Pair(first, second, Importance(100 * float(mean - each.mean()), p_value, adjusted_p))
+        Pair(first, second, Importance(float(mean - each.mean()), p_value, adjusted_p))
         for first, second, mean, each, p_value, adjusted_p in zip(
             firsts[is_real].tolist(),
             seconds[is_real].tolist(),

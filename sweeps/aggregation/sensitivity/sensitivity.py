@@ -155,7 +155,7 @@ def sensitivity(
 
 def _rank(setting: SettingSensitivity) -> tuple[bool, float]:
     importance = setting.importance
-    return (importance.matters, importance.percent) if importance else (False, -math.inf)
+    return (importance.matters, importance.share) if importance else (False, -math.inf)
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class _Analysis:
             if pair.importance.matters or not is_small
         ]
         return tuple(
-            sorted(pairs, key=lambda pair: (-pair.importance.matters, -pair.importance.percent))
+            sorted(pairs, key=lambda pair: (-pair.importance.matters, -pair.importance.share))
         )
 
     def _missing_reason(self, column: SettingColumn, trials: tuple[int, ...]) -> MissingReason:

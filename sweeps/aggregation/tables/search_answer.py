@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from capsmodel.metrics import percent
 from sweeps.aggregation.rendering.measured import value_cell
 from sweeps.aggregation.sensitivity.sensitivity import Sensitivity, SettingSensitivity
 from sweeps.aggregation.tables.columns import point_cell
@@ -44,7 +45,7 @@ def _verdicts(sensitivity: Sensitivity) -> Iterator[str]:
 
 def _with_share(setting: SettingSensitivity) -> str:
     assert setting.importance is not None
-    return f"{one_line(setting.dimension.name)} {max(setting.importance.percent, 0):.0f} %"
+    return f"{one_line(setting.dimension.name)} {max(percent(setting.importance.share), 0):.0f} %"
 
 
 def _names(settings: Sequence[SettingSensitivity]) -> str:

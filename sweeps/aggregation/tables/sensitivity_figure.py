@@ -92,7 +92,7 @@ def _draw_setting(
         )
         return
     color = BLUE if sensitivity.matters(importance) else _PALE_BLUE
-    axes.barh(place, max(importance.percent, 0.0), 0.5, color=color)
+    axes.barh(place, max(percent(importance.share), 0.0), 0.5, color=color)
 
 
 def _importance_draw_key(figure: "Figure", sensitivity: Sensitivity) -> None:

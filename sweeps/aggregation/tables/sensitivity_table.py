@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from functools import partial
 
-from capsmodel.metrics import Metric
+from capsmodel.metrics import Metric, percent
 from search_spaces.tables import SensitivityTable
 from sweeps.aggregation.rendering.contents import Figure, Section
 from sweeps.aggregation.rendering.measured import field_name, heading, measured_interval
@@ -123,8 +123,8 @@ def importance_cells(
         return text_cell(""), Cell("", (None, None, None))
     matters, is_chosen = sensitivity.matters(importance), sensitivity.sample.is_chosen
     text = "" if is_chosen else verdict if matters else NOT_TOLD
-    share = f"{max(importance.percent, 0.0):.0f}" if matters or is_chosen else ""
-    values = (importance.percent, importance.p_value, importance.adjusted_p)
+    share = f"{max(percent(importance.share), 0.0):.0f}" if matters or is_chosen else ""
+    values = (percent(importance.share), importance.p_value, importance.adjusted_p)
     return replace(text_cell(text), is_bold=matters), Cell(share, values)
 
 

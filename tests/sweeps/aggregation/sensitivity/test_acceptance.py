@@ -28,8 +28,8 @@ def test_a_dominant_setting_stays_above_half_after_half_of_the_proposals_are_sto
         assert len(everything.values) == 2 * len(survivors.values)
         judged, less = (dominant(trials, sample) for sample in (everything, survivors))
         assert judged.matters
-        among_all.append(judged.percent)
-        among_survivors.append(less.percent)
+        among_all.append(100 * judged.share)
+        among_survivors.append(100 * less.share)
     assert min(among_all) > 50
     assert median(among_survivors) < median(among_all) - 10
 
@@ -41,6 +41,6 @@ def test_a_sign_product_pair_is_found_among_200_trials(effects):
     trials = effects.drawn(200, seed=1)
     pairs = pair_importances(trials.columns, trials.objective.tolist())
 
-    best = max(pairs, key=lambda pair: pair.importance.percent)
+    best = max(pairs, key=lambda pair: pair.importance.share)
     assert (best.first, best.second) == (NUM_SETTINGS - 2, NUM_SETTINGS - 1)
     assert best.importance.matters

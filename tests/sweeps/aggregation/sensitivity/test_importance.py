@@ -49,7 +49,7 @@ def test_settings_that_act_only_together_are_seen_as_a_pair_alone(planted):
 def test_the_dominant_share_is_about_what_was_planted(planted):
     settings, _ = planted
 
-    assert settings["dominant"].importance.percent == pytest.approx(67, abs=12)
+    assert settings["dominant"].importance.share == pytest.approx(0.67, abs=0.12)
 
 
 def levels_of(places: list[int], num_levels: int, is_choice: bool) -> SettingColumn:
@@ -64,7 +64,7 @@ def test_a_setting_of_few_values_is_told_from_one_without_effect():
 
     columns = [levels_of(acting, 4, is_choice=True), levels_of(idle, 4, is_choice=False)]
     acting_one, idle_one = importances(columns, objective)
-    assert acting_one.percent > 90
+    assert acting_one.share > 0.9
     assert acting_one.p_value == 1 / (NUM_SHUFFLES + 1)
     assert idle_one.p_value > 0.05
 
@@ -77,9 +77,9 @@ def test_the_share_of_kinds_is_the_adjusted_one_of_an_analysis_of_variance():
 
     f_ratio = stats.f_oneway(*groups).statistic
     explained = 2 * f_ratio / (2 * f_ratio + 57)
-    adjusted = 100 * (1 - (1 - explained) * 59 / 57)
+    adjusted = 1 - (1 - explained) * 59 / 57
     column = levels_of(kinds.tolist(), 3, is_choice=True)
-    assert importances([column], objective)[0].percent == pytest.approx(adjusted)
+    assert importances([column], objective)[0].share == pytest.approx(adjusted)
 
 
 @pytest.mark.parametrize("is_choice", [True, False])
@@ -101,7 +101,7 @@ def test_a_bowl_is_found_that_no_straight_line_follows():
     assert abs(stats.spearmanr(units, objective).statistic) < 0.2
     (judged,) = importances([SettingColumn(tuple(units.tolist()))], objective)
     assert judged.p_value < 0.001
-    assert judged.percent > 80
+    assert judged.share > 0.8
 
 
 def test_settings_get_no_share_of_mere_noise():
@@ -110,7 +110,7 @@ def test_settings_get_no_share_of_mere_noise():
     noise = chance.standard_normal(40).tolist()
 
     judged = importances(columns, noise)
-    assert np.mean([one.percent for one in judged]) == pytest.approx(0, abs=3)
+    assert np.mean([one.share for one in judged]) == pytest.approx(0, abs=0.03)
     assert not any(one.matters for one in judged)
     assert not any(pair.importance.matters for pair in pair_importances(columns[:3], noise))
 

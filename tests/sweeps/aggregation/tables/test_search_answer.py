@@ -26,7 +26,7 @@ def judged(*importances: Importance | None, **changes: object) -> Sensitivity:
 
 
 def test_the_answer_names_what_matters_what_is_not_told_and_the_best_point() -> None:
-    lead = search_lead(judged(Importance(41.7, 0.001, 0.01), Importance(-3.0, 0.5, 0.5)))
+    lead = search_lead(judged(Importance(0.417, 0.001, 0.01), Importance(-0.03, 0.5, 0.5)))
     assert lead == (
         "What matters, as shares of the differences between trials: rate 42 %. Not told from 0: "
         "iterations. Best of 6 in the search: proposal 0, validation error 10.00 % (rate 0.001, "
@@ -35,13 +35,13 @@ def test_the_answer_names_what_matters_what_is_not_told_and_the_best_point() -> 
 
 
 def test_settings_of_few_trials_are_without_a_verdict() -> None:
-    lead = search_lead(judged(Importance(5.0, 0.4, 0.4), None))
+    lead = search_lead(judged(Importance(0.05, 0.4, 0.4), None))
     assert lead.startswith("No setting is shown to matter. Not told from 0: rate. ")
     assert "Without a verdict: iterations." in lead
 
 
 def test_nothing_is_told_where_the_sampler_chose() -> None:
-    both = Importance(41.7, 0.001, 0.01), Importance(-3.0, 0.5, 0.5)
+    both = Importance(0.417, 0.001, 0.01), Importance(-0.03, 0.5, 0.5)
     sample = dataclasses.replace(judged(*both).sample, is_chosen=True)
     lead = search_lead(judged(*both, sample=sample))
     assert "the sampler chose the proposals" in lead

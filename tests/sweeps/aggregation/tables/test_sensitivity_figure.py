@@ -87,9 +87,9 @@ def test_importances_are_drawn_by_their_verdicts():
     analysis = sensitivity(search_of(DIMENSIONS, PARAMS), by_key(*TRIALS))
     first, *others = analysis.settings
     settings = (
-        dataclasses.replace(first, importance=Importance(40.0, 0.001, 0.01)),
+        dataclasses.replace(first, importance=Importance(0.4, 0.001, 0.01)),
         *(
-            dataclasses.replace(setting, importance=Importance(-5.0, 0.5, 1.0))
+            dataclasses.replace(setting, importance=Importance(-0.05, 0.5, 1.0))
             for setting in others
         ),
     )

@@ -107,24 +107,24 @@ def test_below_twenty_trials_there_are_means_alone_and_the_reason(few):
 
 
 @pytest.mark.parametrize(
-    ("percent", "adjusted_p", "texts"),
+    ("share", "adjusted_p", "texts"),
     [
-        (41.6, 0.04, ["matters", "42"]),
-        (-14.0, 0.04, ["matters", "0"]),
-        (41.6, 0.05, ["not told from 0", ""]),
-        (-14.0, 1.0, ["not told from 0", ""]),
+        (0.416, 0.04, ["matters", "42"]),
+        (-0.14, 0.04, ["matters", "0"]),
+        (0.416, 0.05, ["not told from 0", ""]),
+        (-0.14, 1.0, ["not told from 0", ""]),
     ],
 )
 def test_a_setting_matters_where_its_adjusted_p_is_small(
-    few: Sensitivity, percent: float, adjusted_p: float, texts: list[str]
+    few: Sensitivity, share: float, adjusted_p: float, texts: list[str]
 ) -> None:
-    judged = Importance(percent, 0.001, adjusted_p)
+    judged = Importance(share, 0.001, adjusted_p)
     setting = dataclasses.replace(few.settings[0], importance=judged)
     table, *_ = sensitivity_tables(dataclasses.replace(few, settings=(setting,)))
-    verdict, share = table.rows[0][2:4]
-    assert [verdict.text, share.text] == texts
+    verdict, cell = table.rows[0][2:4]
+    assert [verdict.text, cell.text] == texts
     assert verdict.is_bold == (texts[0] == "matters")
-    assert share.values == (percent, 0.001, adjusted_p)
+    assert cell.values == pytest.approx((100 * share, 0.001, adjusted_p))
 
 
 def test_nothing_is_bold_where_the_sampler_chose():
