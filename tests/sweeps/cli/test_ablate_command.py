@@ -19,14 +19,13 @@ POINT = {
     "model.primary_types": 8,
     "model.primary_dim": 8,
     "model.class_dim": 16,
-    "model.routing": "dynamic",
-    "model.routing[dynamic].iterations": 3,
+    "model.routing.iterations": 3,
     "model.reconstruction.weight": 0.0005,
     "loss": "cross_entropy",
     "optimiser.learning_rate": 0.003,
 }
 WINNER = POINT | {"optimiser.learning_rate": 0.00563, "model.primary_types": 16}
-ROUTED = POINT | {"model.routing[dynamic].iterations": 1, "optimiser.learning_rate": 0.00562}
+ROUTED = POINT | {"model.routing.iterations": 1, "optimiser.learning_rate": 0.00562}
 RATE = {path: value for path, value in POINT.items() if path != "loss"} | {
     "loss": "margin",
     "loss[margin].schedule": "constant",
