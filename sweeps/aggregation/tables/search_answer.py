@@ -5,6 +5,7 @@ from typing import Any
 
 from capsmodel.metrics import percent
 from sweeps.aggregation.rendering.measured import value_cell
+from sweeps.aggregation.results.search_results import ProposalResult, SearchResults
 from sweeps.aggregation.sensitivity.sensitivity import Sensitivity, SettingSensitivity
 from sweeps.aggregation.tables.columns import point_cell
 from sweeps.records.manifest import Manifest
@@ -54,7 +55,7 @@ def _names(settings: Sequence[SettingSensitivity]) -> str:
 
 def _best(sensitivity: Sensitivity) -> Iterator[str]:
     results = sensitivity.results
-    best, metric = results.best, results.objective.metric
+    best, metric = _winner(results), results.objective.metric
     if best is None or results.search.cost:
         return
     value = value_cell(results.value(best.number), metric, 2 if metric.is_fraction else 4).text
@@ -68,13 +69,22 @@ def _best(sensitivity: Sensitivity) -> Iterator[str]:
         yield "No fresh seeds have confirmed it."
 
 
+def _winner(results: SearchResults) -> ProposalResult | None:
+    """Return the first choice of the search: of equal values it takes the lower loss."""
+    confirmation = results.search.confirmation
+    chosen = confirmation.arms[0] if confirmation and confirmation.arms else None
+    by_arm = {result.proposal.arm: result for result in results.counted}
+    return by_arm.get(chosen) if chosen else results.best
+
+
 def next_question(sensitivity: Sensitivity, manifest: Manifest) -> Iterator[Advice]:
     """Yield what a search leaves open, with the command that asks it and what that costs."""
     results = sensitivity.results
     base = next((arm for arm in manifest.arms if arm.name == results.search.base), None)
-    if base is None or results.best is None or not _has_ended(sensitivity):
+    best = _winner(results)
+    if base is None or best is None or not _has_ended(sensitivity):
         return
-    num = _num_changes(results.search.dimensions, results.best.params, base.config)
+    num = _num_changes(results.search.dimensions, best.params, base.config)
     if num < _FEWEST_CHANGES:
         return
     confirmation = results.search.confirmation

@@ -8,6 +8,7 @@ from sweeps.aggregation.results.search_results import search_results
 from sweeps.aggregation.sensitivity.importance import Importance
 from sweeps.aggregation.sensitivity.sensitivity import Sensitivity, sensitivity
 from sweeps.aggregation.tables.search_answer import next_question, search_lead
+from sweeps.records.manifest_plan import Confirmation
 from tests.sweeps.aggregation.known_search import ended, floats, ints, search_of
 from tests.sweeps.aggregation.known_sweep import by_key
 
@@ -77,3 +78,14 @@ def test_the_next_question_is_the_path_to_the_winner(
     assert "which of its 2 changes" in sentence
     assert f"`capsweep ablate {manifest.sweep}`" in sentence
     assert f"at most {trainings} trainings" in sentence
+
+
+def test_the_best_is_the_first_choice_of_the_search() -> None:
+    both = Importance(0.417, 0.001, 0.01), Importance(-0.03, 0.5, 0.5)
+    analysis = judged(*both)
+    confirmation = Confirmation(best=1, seeds=(101,), arms=("proposal 1",))
+    search = analysis.results.search.model_copy(update={"confirmation": confirmation})
+    results = dataclasses.replace(analysis.results, search=search)
+    lead = search_lead(dataclasses.replace(analysis, results=results))
+    assert "Best of 6 in the search: proposal 1, validation error 11.00 %" in lead
+    assert "confirmed" not in lead
