@@ -3,6 +3,7 @@
 A search chooses from its front while it runs, and tables tell of it afterwards.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -19,14 +20,23 @@ def front(points: Sequence[Point]) -> list[int]:
 
     Equal points are all there or all not, in their order.
     """
-    places: list[int] = []
-    least = float("inf")
+    return next(iter(fronts(points)), [])
+
+
+def fronts(points: Sequence[Point]) -> list[list[int]]:
+    """Return the places of all points: the front, then that of the others, and so on.
+
+    Each is ascending by the first value, with equal points in their order.
+    """
+    layers: list[list[int]] = []
     ranked = sorted(range(len(points)), key=lambda place: points[place])
     for point, equals in groupby(ranked, key=lambda place: points[place]):
-        if point[1] < least:
-            places.extend(equals)
-            least = point[1]
-    return places
+        # the last of a layer has its least second value, which ascends from layer to layer
+        place = bisect_right(layers, point[1], key=lambda layer: points[layer[-1]][1])
+        if place == len(layers):
+            layers.append([])
+        layers[place].extend(equals)
+    return layers
 
 
 def area(points: Sequence[Point], worst: Point) -> float:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeps.records.fronts import area, dominates, front, spread
+from sweeps.records.fronts import area, dominates, front, fronts, spread
 
 NUMBERS = st.integers(0, 6).map(float)
 POINTS = st.lists(st.tuples(NUMBERS, NUMBERS), max_size=12)
@@ -34,6 +34,20 @@ def test_along_the_front_one_value_rises_and_the_other_falls(
 ) -> None:
     for point, other in itertools.pairwise(points[place] for place in front(points)):
         assert point == other or (point[0] < other[0] and point[1] > other[1])
+
+
+@given(POINTS)
+def test_each_front_is_that_of_the_points_that_the_fronts_before_leave(
+    points: list[tuple[float, float]],
+) -> None:
+    remaining = list(range(len(points)))
+    for layer in fronts(points):
+        assert layer == [remaining[place] for place in front([points[each] for each in remaining])]
+        assert not any(
+            dominates(points[other], points[place]) for place in layer for other in remaining
+        )
+        remaining = [place for place in remaining if place not in layer]
+    assert not remaining
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=6))
