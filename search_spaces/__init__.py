@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from search_spaces.plans.listed import MatchedArm as MatchedArm
     from search_spaces.plans.path import Path as Path
     from search_spaces.plans.scheduler import Asha as Asha
+    from search_spaces.plans.scheduler import Hyperband as Hyperband
     from search_spaces.plans.scheduler import Median as Median
     from search_spaces.plans.scheduler import NoScheduler as NoScheduler
     from search_spaces.plans.scheduler import PromotionAsha as PromotionAsha
@@ -72,6 +73,7 @@ _HOMES = {
     "GridCell": "search_spaces.tables",
     "GridRow": "search_spaces.tables",
     "GridTable": "search_spaces.tables",
+    "Hyperband": "search_spaces.plans.scheduler",
     "Ints": "capsmodel.search_range",
     "LeaveOneOut": "search_spaces.plans.designs.leave_one_out",
     "Limit": "search_spaces.space.limits",

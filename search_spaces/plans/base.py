@@ -1,7 +1,7 @@
 """A plan: it decides which cells of a sweep are trained next."""
 
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ClassVar, Protocol, Self, TypeVar
@@ -222,10 +222,10 @@ class Plan(Settings):
         """Return the names of the metrics that it optimises, empty if it only compares arms."""
         return ()
 
-    def mean_share(self, num_epochs: int) -> float:
-        """Return an upper bound of the mean share of a full training that a pending trial takes."""
+    def mean_share(self, num_epochs: int, numbers: Iterable[int]) -> float:
+        """Return the mean share of a full training that pending proposals take, by number."""
         scheduler = getattr(self, "scheduler", None)
-        return scheduler.mean_share(num_epochs) if scheduler else 1.0
+        return scheduler.mean_share(num_epochs, numbers) if scheduler else 1.0
 
     def question(self) -> str:
         """Return the question that its selection answers. It selects anew if this changes."""

@@ -2,7 +2,9 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
@@ -40,13 +42,36 @@ class Scheduler(Part, ABC):
         """How many other proposals must have reached a rung before it gives verdicts."""
 
     @abstractmethod
-    def rungs(self, num_epochs: int) -> tuple[int, ...]:
+    def rungs(self, num_epochs: int, bracket: int = 0) -> tuple[int, ...]:
         """Return the epochs of the rungs, ascending, all before the end of a full training."""
 
-    def mean_share(self, num_epochs: int) -> float:
-        """Return an upper bound of the mean share of a full training that a proposal takes."""
-        del num_epochs
-        return 1.0
+    def bracket(self, number: int, num_epochs: int) -> int:
+        """Return the bracket of a proposal, which is compared with others of its bracket only."""
+        del number, num_epochs
+        return 0
+
+    def mean_share(self, num_epochs: int, numbers: Iterable[int] = (0,)) -> float:
+        """Return the mean share of a full training that proposals take.
+
+        It is that of just the surviving share continuing from each rung; the whole if trials are
+        stopped, as the verdicts then depend on the order in which they come.
+
+        Args:
+            num_epochs: Of a full training.
+            numbers: The numbers of the proposals.
+        """
+        if not self.pauses:
+            return 1.0
+        brackets = Counter(self.bracket(number, num_epochs) for number in numbers)
+        epochs = sum(
+            count * self._mean_epochs((0, *self.rungs(num_epochs, bracket), num_epochs))
+            for bracket, count in brackets.items()
+        )
+        return epochs / num_epochs / max(1, brackets.total())
+
+    def _mean_epochs(self, ends: Sequence[int]) -> float:
+        lengths = (end - begin for begin, end in pairwise(ends))
+        return sum(length * self.surviving_share**rung for rung, length in enumerate(lengths))
 
     def score(self, costs: Sequence[float]) -> float:
         """Return the score that a proposal is judged by, given its costs so far; small is good."""
@@ -72,7 +97,7 @@ class NoScheduler(Scheduler):
         """One, as there are no verdicts."""
         return 1
 
-    def rungs(self, num_epochs: int) -> tuple[int, ...]:
+    def rungs(self, num_epochs: int, bracket: int = 0) -> tuple[int, ...]:
         """Return none."""
         return ()
 
@@ -109,7 +134,7 @@ class Asha(Scheduler):
         """The given number, or the smallest of which at least one survives."""
         return self.reduction_factor if self.rivals is None else self.rivals
 
-    def rungs(self, num_epochs: int) -> tuple[int, ...]:
+    def rungs(self, num_epochs: int, bracket: int = 0) -> tuple[int, ...]:
         """Return the end of the grace, and each time the epoch `reduction_factor` times as late."""
         return _geometric_rungs(self.grace, self.reduction_factor, num_epochs)
 
@@ -148,17 +173,59 @@ class PromotionAsha(Scheduler):
         """The least number with which one of all is the surviving share."""
         return self.reduction_factor - 1
 
-    def rungs(self, num_epochs: int) -> tuple[int, ...]:
+    def rungs(self, num_epochs: int, bracket: int = 0) -> tuple[int, ...]:
         """Return the end of the grace, and each time the epoch `reduction_factor` times as late."""
         return _geometric_rungs(self.grace, self.reduction_factor, num_epochs)
 
-    def mean_share(self, num_epochs: int) -> float:
-        """Return the share if just the surviving share continues from each rung."""
-        lengths = (end - begin for begin, end in pairwise((0, *self.rungs(num_epochs), num_epochs)))
-        return (
-            sum(length * self.surviving_share**rung for rung, length in enumerate(lengths))
-            / num_epochs
+
+class Hyperband(Scheduler):
+    """Promotion in brackets, of which some pause proposals early and others late.
+
+    Bracket 0 has the rungs of `PromotionAsha`, each further one lacks the first rung of the one
+    before it, and the last has none: its proposals are trained in full. A proposal is promoted if
+    it is one of the best `1 / reduction_factor` of its bracket, so that one that learns slowly is
+    not always held against early results.
+
+    Source: Li, Jamieson, DeSalvo, Rostamizadeh and Talwalkar 2018, JMLR 18 (185), algorithm 1; the
+    brackets are asynchronous as in arXiv:1810.05934.
+    Difference: brackets are not filled one after the other. The number of a proposal decides its
+    bracket, so that each has its part of the first proposals already, in the proportions of
+    algorithm 1. A free slot goes to the highest rung of any bracket, as `PromotionAsha` says, and
+    at the end the best of the highest rung continue, whatever their bracket.
+
+    Attributes:
+        grace: Share of the full length before the first rung of bracket 0.
+        reduction_factor: One in this many is promoted; each rung is this many times later than the
+            one before.
+    """
+
+    kind: Literal["hyperband"] = "hyperband"
+    pauses: ClassVar[bool] = True
+    grace: Share = 0.1
+    reduction_factor: Annotated[int, Field(ge=2)] = 3
+
+    @property
+    def surviving_share(self) -> float:
+        """One in `reduction_factor`."""
+        return 1 / self.reduction_factor
+
+    @property
+    def min_rivals(self) -> int:
+        """The least number with which one of all is the surviving share."""
+        return self.reduction_factor - 1
+
+    def rungs(self, num_epochs: int, bracket: int = 0) -> tuple[int, ...]:
+        """Return the rungs of bracket 0 without the first ones, as many as its number says."""
+        return _geometric_rungs(self.grace, self.reduction_factor, num_epochs)[bracket:]
+
+    def bracket(self, number: int, num_epochs: int) -> int:
+        """Return the bracket that has least of its part of the proposals before this one."""
+        num_rungs = len(self.rungs(num_epochs))
+        sizes = tuple(
+            -(-(num_rungs + 1) * self.reduction_factor**halvings // (halvings + 1))
+            for halvings in range(num_rungs, -1, -1)
         )
+        return _dealt(sizes, 1 << number.bit_length())[number]
 
 
 class Median(Scheduler):
@@ -189,7 +256,7 @@ class Median(Scheduler):
         """The given number."""
         return self.rivals
 
-    def rungs(self, num_epochs: int) -> tuple[int, ...]:
+    def rungs(self, num_epochs: int, bracket: int = 0) -> tuple[int, ...]:
         """Return every epoch from the end of the grace on."""
         return tuple(range(_end_of_grace(self.grace, num_epochs), num_epochs))
 
@@ -202,8 +269,19 @@ class Median(Scheduler):
         return sum(costs) / len(costs)
 
 
-SCHEDULERS = (NoScheduler, Asha, PromotionAsha, Median)
+SCHEDULERS = (NoScheduler, Asha, PromotionAsha, Hyperband, Median)
 AnyScheduler = Annotated[Scheduler, OneOf(SCHEDULERS)]
+
+
+@cache
+def _dealt(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Return the bracket of each of the first proposals, given the brackets' proportions."""
+    dealt, counts = list[int](), [0] * len(sizes)
+    for _ in range(count):
+        shares = [(num + 0.5) / size for num, size in zip(counts, sizes, strict=True)]
+        dealt.append(shares.index(min(shares)))
+        counts[dealt[-1]] += 1
+    return tuple(dealt)
 
 
 def _geometric_rungs(grace: float, factor: int, num_epochs: int) -> tuple[int, ...]:

@@ -10,11 +10,12 @@ from capsmodel.config import TrainingConfig, why_unbuildable
 from capsmodel.metrics import VALIDATION_LOSS
 from capsmodel.settings.measures import check_is_measured
 from capsmodel.settings.messages import unknown
+from capsmodel.settings.parts import kind_of
 from search_spaces.plans.base import Arm, Definition, check_declared_parts
 from search_spaces.plans.confirm import Confirm
 from search_spaces.plans.ends import End
 from search_spaces.plans.objective import measured_objective, weighing_the_loss
-from search_spaces.plans.scheduler import NoScheduler, Scheduler
+from search_spaces.plans.scheduler import SCHEDULERS, NoScheduler, Scheduler
 from search_spaces.space.limits import Limit, Measure, measured
 from search_spaces.space.proposal import point_of
 from search_spaces.space.space import Space
@@ -29,6 +30,8 @@ DEFAULT_STARTUP = 10
 COSTS: tuple[str, ...] = get_args(Measure)
 
 _NO_SCHEDULER = NoScheduler().kind
+
+_WEIGHING_THE_COST = ", ".join(kind_of(member) for member in SCHEDULERS if member.pauses)
 
 _LARGEST_GRID = 100_000
 
@@ -304,11 +307,11 @@ def check_cost(
     """
     if cost is None:
         return
-    if scheduler.kind != _NO_SCHEDULER:
+    if scheduler.kind != _NO_SCHEDULER and not scheduler.pauses:
         raise ValueError(
-            f"A search with the cost {cost} cannot stop trials early: the scheduler "
-            f"'{scheduler.kind}' goes by the objective alone and would drop the cheap ones; leave "
-            f"it out (scheduler='{_NO_SCHEDULER}'), or leave out the cost."
+            f"A search with the cost {cost} cannot have the scheduler {scheduler.kind}, which goes "
+            f"by the objective alone and would stop the cheap ones: choose "
+            f"{_WEIGHING_THE_COST} or {_NO_SCHEDULER}, or leave out the cost."
         )
     if confirm and confirm.against_random:
         raise ValueError(

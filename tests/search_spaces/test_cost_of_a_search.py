@@ -59,9 +59,9 @@ def refusal(**changes: Any) -> str:
         ),
         (
             {"scheduler": "asha"},
-            "A search with the cost num_parameters cannot stop trials early: the scheduler 'asha' "
-            "goes by the objective alone and would drop the cheap ones; leave it out "
-            "(scheduler='none'), or leave out the cost.",
+            "A search with the cost num_parameters cannot have the scheduler asha, which goes by "
+            "the objective alone and would stop the cheap ones: choose promotion, hyperband or "
+            "none, or leave out the cost.",
         ),
         (
             {"confirm": Confirm(against_random=True)},
@@ -98,8 +98,13 @@ def test_an_end_by_epochs_may_be() -> None:
     assert search(stop=AfterEpochs(epochs=100)).cost == "num_parameters"
 
 
-def test_a_scheduler_cannot_be_given_at_launch_either() -> None:
-    with pytest.raises(ValueError, match="cannot stop trials early"):
+@pytest.mark.parametrize("scheduler", ["promotion", "hyperband", "none"])
+def test_what_the_refusal_advises_is_accepted(scheduler: str) -> None:
+    assert search().with_options(None, {"scheduler": scheduler}).scheduler.kind == scheduler
+
+
+def test_a_scheduler_that_stops_cannot_be_given_at_launch_either() -> None:
+    with pytest.raises(ValueError, match="cannot have the scheduler median, which goes"):
         search().with_options(None, {"scheduler": "median"})
 
 

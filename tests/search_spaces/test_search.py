@@ -66,7 +66,8 @@ def test_a_scheduler_may_be_given_by_its_kind(scheduler: Any, expected: Any) -> 
         ),
         (
             {"scheduler": "ahsa"},
-            "Unknown scheduler 'ahsa'. Did you mean 'asha'? Known: none, asha, promotion, median.",
+            "Unknown scheduler 'ahsa'. Did you mean 'asha'? Known: none, asha, promotion, "
+            "hyperband, median.",
         ),
         (
             {"objective": "test_error"},

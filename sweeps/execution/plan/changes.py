@@ -56,5 +56,6 @@ class Changes(BaseModel):
         default=None, description="Sampler of a search: tpe, random, gp, nsga2, grid or qmc."
     )
     scheduler: str | None = Field(
-        default=None, description="Scheduler of a search: none, asha, promotion or median."
+        default=None,
+        description="Scheduler of a search: none, asha, promotion, hyperband or median.",
     )

@@ -102,7 +102,7 @@ class SearchDecider:
         self._search = search
         self._objective = measured_objective(search.objective, definition)
         self._proposer = WithinLimits(search, definition)
-        self._judge = judge_of(search)
+        self._judge = judge_of(search, self._proposer.measures)
         random_seed = search.confirm.random_seed if search.confirm else 0
         self._random = RandomPoints(search, random_seed, self._proposer.measures.holds)
         self._base_point = point_of(search.space.dimensions, definition.base)

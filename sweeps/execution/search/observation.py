@@ -77,9 +77,9 @@ def unwanted(search: Search) -> Observation:
 
     TPE considers trials of full length better than stopped or waiting ones, and under promotion few
     have full length. There the point is reported as pruned before its first epoch, which TPE ranks
-    behind all others.
+    behind all others. With two objectives TPE goes by the values alone.
     """
-    is_ranked_last = search.scheduler.pauses and search.sampler == "tpe"
+    is_ranked_last = search.scheduler.pauses and search.sampler == "tpe" and not search.cost
     return Observation("pruned") if is_ranked_last else Observation("diverged")
 
 

@@ -5,13 +5,17 @@ seed waits for the other seeds of its arm before it trains on.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import islice
 
 from search_spaces.plans.decisions import WAIT, Continue, Decision, Pause, Stop
 from search_spaces.plans.scheduler import Scheduler
 from search_spaces.plans.search import BASE, Search
 from sweeps.execution.search.curves import as_rival
+from sweeps.execution.search.measures import Measures
+from sweeps.execution.search.promotion_order import RungResult, promotion_order
 from sweeps.execution.search.search_known import SearchKnown
 
 
@@ -115,14 +119,18 @@ def rung_to_judge(rungs: Sequence[int], passed: float, judged: Collection[int]) 
 class Promotion:
     """A scheduler that pauses trials at rungs, promotes the best, and stops the rest at the end.
 
+    Proposals are compared at a rung within their bracket.
+
     Args:
         search: A search with such a scheduler.
+        measures: The costs of points.
     """
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: Search, measures: Measures) -> None:
         self._share_going_on = search.scheduler.surviving_share
         self._num_wanted = search.confirm.best if search.confirm else 1
-        self._rungs = cache(search.scheduler.rungs)
+        self._measures = measures
+        self._costs: dict[str, float] = {}  # by trial key
 
     def verdict(self, known: SearchKnown, trial_key: str) -> Sequence[Decision]:
         """Return the decisions after an epoch of a trial: whether it waits at its rung.
@@ -143,7 +151,7 @@ class Promotion:
             if key not in known.stops or rung != known.stops[key].epoch
         }
         decisions: list[Decision] = []
-        for rung in self._rungs(known.num_epochs[arm]):
+        for rung in known.rungs(known.number_of(trial_key)):
             if rung > last_epoch:
                 break
             is_passed = rung < last_epoch and rung not in trial.pauses
@@ -165,11 +173,15 @@ class Promotion:
         return self._promoted(known) or (self._at_the_end(known) if is_last else ())
 
     def _promoted(self, known: SearchKnown) -> Sequence[Continue]:
-        """Promote the best proposal of the highest rung that has one to promote."""
-        for rung, ranked in self._ranked(known):
-            for number in ranked[: math.floor(len(ranked) * self._share_going_on + 1e-9)]:
-                if waiting := _promotable(known, number, rung):
-                    return [Continue(key, rung) for key in waiting]
+        """Promote the first of the highest rung that has one to promote."""
+        reached: dict[tuple[int, int], list[RungResult]] = defaultdict(list)
+        for rung, result in self._reached(known):
+            reached[-rung, known.bracket(result.number)].append(result)
+        for (rung, _), results in sorted(reached.items()):
+            num_best = math.floor(len(results) * self._share_going_on + 1e-9)
+            for number in islice(promotion_order(results), num_best):
+                if waiting := _promotable(known, number, -rung):
+                    return [Continue(key, -rung) for key in waiting]
         return ()
 
     def _at_the_end(self, known: SearchKnown) -> Sequence[Decision]:
@@ -185,36 +197,55 @@ class Promotion:
             for number, observation in enumerate(known.observations)
             if observation.state == "complete"
         }
+        reached: dict[int, list[RungResult]] = defaultdict(list)
+        for rung, result in self._reached(known):
+            reached[rung].append(result)
         best = [
             [Continue(key, rung) for key in waiting]
-            for rung, ranked in self._ranked(known)
-            for number in ranked
+            for rung in sorted(reached, reverse=True)
+            for number in promotion_order(reached[rung])
             if (waiting := _promotable(known, number, rung))
         ]
         missing = best[: max(0, self._num_wanted - len(complete))]
         return [decision for decisions in missing for decision in decisions] or list(_stops(known))
 
-    def _ranked(self, known: SearchKnown) -> Iterator[tuple[int, list[int]]]:
-        """Yield the rungs, highest first, each with the proposals that reached it, best first."""
-        at: dict[int, list[tuple[float, int]]] = {}
+    def _reached(self, known: SearchKnown) -> Iterator[tuple[int, RungResult]]:
+        """Yield each rung that a proposal has reached, with its result there."""
         for number, name in enumerate(known.names):
             key = known.first_key(number)
             if known.arm_of(key) != name:  # a trial belongs to its first arm
                 continue
-            for rung in self._rungs(known.num_epochs[name]):
+            for rung in known.rungs(number):
                 value = known.curves.value(key, rung)
                 if value is None:
                     break
-                at.setdefault(rung, []).append((as_rival(known.cost(value)), number))
+                yield rung, self._result(known, number, value)
                 if not math.isfinite(value):  # it has diverged on its way to this rung
                     break
-        for rung in sorted(at, reverse=True):
-            yield rung, [number for _, number in sorted(at[rung])]
+
+    def _result(self, known: SearchKnown, number: int, value: float) -> RungResult:
+        is_finite = math.isfinite(value)
+        cost = self._cost(known, number) if is_finite else math.inf  # however cheap it is
+        return RungResult(number, (as_rival(known.cost(value)), cost), _violation(known, number))
+
+    def _cost(self, known: SearchKnown, number: int) -> float:
+        """Return the second objective of a proposal, equal for all if there is none."""
+        key = known.first_key(number)
+        if key not in self._costs:
+            self._costs[key] = next(iter(self._measures.costs(known.params[number])), 0.0)
+        return self._costs[key]
 
 
-def judge_of(search: Search) -> StoppingJudge | Promotion:
+def judge_of(search: Search, measures: Measures) -> StoppingJudge | Promotion:
     """Return the scheduler of a search."""
-    return Promotion(search) if search.scheduler.pauses else StoppingJudge(search.scheduler)
+    scheduler = search.scheduler
+    return Promotion(search, measures) if scheduler.pauses else StoppingJudge(scheduler)
+
+
+def _violation(known: SearchKnown, number: int) -> float:
+    """Return 0: points that break a limit are not proposed, and no limit is on what is measured."""
+    del known, number
+    return 0.0
 
 
 def _promotable(known: SearchKnown, number: int, rung: int) -> list[str]:

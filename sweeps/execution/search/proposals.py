@@ -277,6 +277,9 @@ def study_of(
 
     Diverged proposals get the worst value of all others; otherwise the sampler would know nothing
     of them and return there. Points carry by how much they break the limits, as constraints.
+
+    Optuna's TPE ranks pruned trials by one objective only. With two it is told of them as of
+    complete ones, with the value at their last rung, where longer trainings are mostly better.
     """
     from optuna.trial import create_trial
 
@@ -290,12 +293,13 @@ def study_of(
     worst = worst_of([went for _, went in history], base)
     costs = [measures.costs(params) if measures else () for params, _ in points]
     worst_costs = max(costs, default=())
+    has_pruned = search.sampler != "tpe" or not search.cost
     for (params, went), cost in zip(points, costs, strict=True):
         value = _value_for_sampler(went, worst)
         is_bad = went.state == "diverged"
         study.add_trial(
             create_trial(
-                state=_state_of(went),
+                state=_state_of(went, has_pruned=has_pruned),
                 values=None if value is None else [value, *(worst_costs if is_bad else cost)],
                 params=dict(params),
                 distributions={name: distributions[name] for name in params},
@@ -370,13 +374,13 @@ def _value_for_sampler(observation: Observation, worst: float) -> float | None:
     return worst if math.isfinite(worst) else 0.0  # if all have diverged they are equal
 
 
-def _state_of(observation: Observation) -> "TrialState":
+def _state_of(observation: Observation, *, has_pruned: bool = True) -> "TrialState":
     from optuna.trial import TrialState
 
     states = {
         "open": TrialState.RUNNING,
         "complete": TrialState.COMPLETE,
-        "pruned": TrialState.PRUNED,
+        "pruned": TrialState.PRUNED if has_pruned else TrialState.COMPLETE,
         "diverged": TrialState.COMPLETE,
         "failed": TrialState.FAIL,
     }

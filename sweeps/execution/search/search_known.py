@@ -60,7 +60,9 @@ class SearchKnown(Known):
         self.warm_points: Sequence[Mapping[str, Any]] = ()
         self.cost = objective.cost
         self.curves = ArmCurves(objective, search.scheduler)
-        self._rungs_of_pauses = cache(search.scheduler.rungs) if search.scheduler.pauses else None
+        self._pauses = search.scheduler.pauses
+        self._bracket = cache(search.scheduler.bracket)
+        self._rungs = cache(search.scheduler.rungs)
         self._is_ranked_by_rungs = search.sampler == "tpe"
         self._unwanted = unwanted(search)
         self._base_keys: list[str] = []
@@ -80,7 +82,7 @@ class SearchKnown(Known):
                 self._take_proposal(entry)
             case EpochTold() if entry.trial_key in self._numbers and not self._is_beyond(entry):
                 self.curves.add_epoch(entry.trial_key, entry.epoch, entry.metrics)
-                if self._rungs_of_pauses:
+                if self._pauses:
                     self._observe_all(entry.trial_key)
             case CellEnded() | Stop():
                 self._take_ending(entry)
@@ -125,7 +127,7 @@ class SearchKnown(Known):
         TPE considers longer trainings better, and the base was not promoted by anybody: under
         promotion its result is its value at the first rung.
         """
-        rungs = self._rungs_of_pauses and self._rungs_of_pauses(self.num_epochs.get(BASE, 1))
+        rungs = self._rungs(self.num_epochs.get(BASE, 1)) if self._pauses else ()
         if not rungs or not self._is_ranked_by_rungs or self.base == self._unwanted:
             return self.base
         epochs = [self.by_key(key).at(rungs[0]) for key in self._base_keys]
@@ -165,6 +167,18 @@ class SearchKnown(Known):
     def arm_of(self, trial_key: str) -> str | None:
         """Return the first arm of a trial, None if that was drawn at random."""
         return self._places.get(trial_key, (None, 0))[0]
+
+    def number_of(self, trial_key: str) -> int:
+        """Return the number of the first proposal of a trial."""
+        return self._numbers[trial_key][0]
+
+    def bracket(self, number: int) -> int:
+        """Return the bracket of a proposal."""
+        return self._bracket(number, self.num_epochs[self.names[number]])
+
+    def rungs(self, number: int) -> tuple[int, ...]:
+        """Return the rungs of a proposal."""
+        return self._rungs(self.num_epochs[self.names[number]], self.bracket(number))
 
     def siblings(self, trial_key: str) -> dict[str, KnownTrial]:
         """Return the trials of all seeds of a trial's first arm, by their keys."""
@@ -262,13 +276,10 @@ class SearchKnown(Known):
     def _at_rung(self, number: int) -> Observation | None:
         """Return the result of an open proposal at the last rung that all its seeds reached."""
         key = self.first_key(number)
-        if self.observations[number].state != "open" or self._rungs_of_pauses is None:
+        if self.observations[number].state != "open" or not self._pauses:
             return None
-        rungs, passed = (
-            self._rungs_of_pauses(self.num_epochs[self.names[number]]),
-            self.curves.passed(key),
-        )
-        rung = max((rung for rung in rungs if rung <= passed), default=0)
+        passed = self.curves.passed(key)
+        rung = max((rung for rung in self.rungs(number) if rung <= passed), default=0)
         value = self.curves.value(key, rung) if rung else None
         if value is None:
             return None

@@ -517,6 +517,7 @@ def _to_come(definition: SweepDefinition) -> tuple[int, float]:
     num_to_come, search = manifest.num_expected - len(manifest.cells), manifest.search
     if search is None or search.ended or not num_to_come:
         return num_to_come, 1.0
-    num_proposed = (search.num_trials - len(search.proposals)) * len(manifest.seeds)
-    share = sweep.plan.mean_share(sweep.base.stopping.num_epochs)
+    numbers = range(len(search.proposals), search.num_trials)
+    num_proposed = len(numbers) * len(manifest.seeds)
+    share = sweep.plan.mean_share(sweep.base.stopping.num_epochs, numbers)
     return num_to_come, 1 - (1 - share) * num_proposed / num_to_come

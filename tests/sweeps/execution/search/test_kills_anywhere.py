@@ -1,4 +1,4 @@
-"""Killed at any step and run again: searches that start warm, keep limits, end, meet random."""
+"""Killed at any step and run again: searches with each of what decides beside a sampler."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +10,7 @@ import pytest
 
 from capsmodel import TrainingConfig
 from capsmodel.search_range import Choices
-from search_spaces import Confirm, Limit, NoImprovement, Search
+from search_spaces import Confirm, Hyperband, Limit, NoImprovement, PromotionAsha, Search
 from search_spaces.space import limits as limits_module
 from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.records.manifest import Manifest
@@ -70,7 +70,29 @@ def against_random() -> Case:
     return Case(definition, by_rate, _one_stopped_goes_on)
 
 
-CASES = (started_warm, limited, ended, against_random)
+def promoted_by_two_objectives() -> Case:
+    half = PromotionAsha(grace=0.3, reduction_factor=2)  # of three epochs: rungs after 1 and 2
+    definition = tpe(cost="num_parameters", scheduler=half, trials=6)
+    return Case(definition, by_rate, _each_rung_stops)
+
+
+def in_brackets() -> Case:
+    definition = tpe(scheduler=Hyperband(grace=0.3, reduction_factor=2), trials=5, seeds=(0, 1))
+    return Case(definition, by_rate, _each_rung_stops)
+
+
+CASES = (
+    *(started_warm, limited, ended, against_random),
+    *(promoted_by_two_objectives, in_brackets),
+)
+
+
+def _each_rung_stops(manifest: Manifest) -> bool:
+    chosen = manifest.search and manifest.search.confirmation and manifest.search.confirmation.arms
+    return bool(chosen) and {cell.stopped.epoch for cell in manifest.cells if cell.stopped} == {
+        1,
+        2,
+    }
 
 
 def _all_keep_it(manifest: Manifest) -> bool:

@@ -2,15 +2,19 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from search_spaces import Asha, Confirm, PromotionAsha, Search
+from search_spaces import Asha, Confirm, Hyperband, PromotionAsha, Search
 from search_spaces.plans.decisions import Cell, Continue, Decision, Pause
 from search_spaces.plans.scheduler import Scheduler
+from sweeps.execution.search.measures import Measures
 from tools.acceptance.search_runs import PLAIN, SearchRun
 
 EPOCHS = 8
@@ -85,6 +89,37 @@ def test_who_goes_on_is_of_the_best_share_of_its_rung_and_the_best_are_whole(
         assert run.value(run.chosen[0]) == min(value for value in values if not math.isnan(value))
 
 
+def test_with_a_cost_small_ones_are_promoted_and_the_whole_confirmed_over_their_front() -> None:
+    def train(cell: Cell) -> list[float]:
+        return [0.9 if cell.arm == "base" else place(int(cell.arm.split()[1])) / 10] * EPOCHS
+
+    def place(number: int) -> int:
+        return number * 4 % 9
+
+    def costs(measures: Measures, point: Mapping[str, Any]) -> tuple[float, ...]:
+        del measures
+        return (10.0 - place(run.known.params.index(point)),)  # all are of one front
+
+    plan = Search(
+        space=PLAIN,
+        trials=9,
+        sampler="random",
+        cost="num_parameters",
+        scheduler=PromotionAsha(),
+        confirm=Confirm(best=3),
+    )
+    run = SearchRun(plan, train, EPOCHS)
+    with mock.patch.object(Measures, "costs", costs):
+        run.to_its_end()
+    went_on = {
+        place(number): run.known.observations[number].state
+        for number, (key,) in enumerate(run.proposals())
+        if max(run.known.by_key(key).epochs) > plan.scheduler.rungs(EPOCHS)[0]
+    }
+    assert went_on == dict.fromkeys([0, 4, 8], "complete"), "both ends of the front, and its middle"
+    assert run.chosen == ("proposal 0", "proposal 1", "proposal 2")
+
+
 def share_trained(scheduler: Scheduler) -> float:
     """Return which share of all epochs a search trains whose proposals come in no order."""
 
@@ -101,6 +136,14 @@ def test_promotion_trains_less_than_stopping_at_the_same_rungs() -> None:
     share = share_trained(promotion)
     assert share == pytest.approx(promotion.mean_share(EPOCHS), abs=0.1)
     assert share < share_trained(Asha(grace=0.25)) - 0.02
+
+
+@pytest.mark.parametrize("grace", [0.1, 0.4])
+def test_hyperband_trains_what_its_brackets_come_to(grace: float) -> None:
+    hyperband = Hyperband(grace=grace)
+    share = hyperband.mean_share(EPOCHS, range(36))
+    assert share_trained(hyperband) == pytest.approx(share, abs=0.05)
+    assert share > PromotionAsha(grace=grace).mean_share(EPOCHS) + 0.1
 
 
 def test_what_a_proposal_takes_on_average_follows_from_the_rungs() -> None:

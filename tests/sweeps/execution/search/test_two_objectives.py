@@ -13,7 +13,7 @@ from search_spaces.space import limits as limits_module
 from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.search.decider import best_arms
 from sweeps.execution.search.measures import Measures
-from sweeps.execution.search.observation import Observation
+from sweeps.execution.search.observation import Observation, unwanted
 from sweeps.execution.search.proposals import Params, study_of
 from sweeps.execution.search.within_limits import WithinLimits
 from sweeps.records.fronts import dominates
@@ -26,6 +26,7 @@ from tests.sweeps.execution.search.examples import (
     complete,
     confirm,
     expect_valid,
+    pruned,
     searched,
 )
 from tests.sweeps.execution.search.simulated import Launch, World
@@ -106,6 +107,21 @@ def test_what_diverged_is_dominated_by_all_however_small_it_was() -> None:
     for trial in (better, other):
         assert dominates((*trial.values,), (*diverged.values,)) or trial is other
     assert running.state is TrialState.RUNNING
+
+
+def test_tpe_is_told_of_what_waits_or_was_stopped_as_of_what_has_that_value() -> None:
+    definition = weighed(trials=12, scheduler="promotion")
+    points: list[Params] = [{RATE: 1e-3, BATCH: size} for size in (32, 64, 128)]
+    history = list(zip(points, [pruned(0.25), complete(0.5), DIVERGED], strict=True))
+    plan = plan_of(definition)
+    measures = Measures(plan, definition.sweep)
+    trials = study_of(plan, history, measures=measures).get_trials()
+    assert [trial.state for trial in trials] == [TrialState.COMPLETE] * 3
+    assert trials[0].values == [0.25, math.log(3200)]
+    assert trials[2].values == [0.5, math.log(12800)]
+    assert unwanted(plan) == DIVERGED
+    by_generations = plan_of(weighed(sampler="nsga2", trials=12, scheduler="promotion"))
+    assert study_of(by_generations, history, measures=measures).trials[0].state.name == "PRUNED"
 
 
 def test_the_generations_of_nsga2_hang_on_numbers_alone() -> None:
