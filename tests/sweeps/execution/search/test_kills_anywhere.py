@@ -1,5 +1,6 @@
 """Killed at any step and run again: searches with each of what decides beside a sampler."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
@@ -17,7 +18,7 @@ from sweeps.records.manifest import Manifest
 from tests.sweeps.execution.search.examples import BATCH, RATE, SPACE, searched
 from tests.sweeps.execution.search.scores import falling, of
 from tests.sweeps.execution.search.simulated import Launch, Score, World
-from tests.sweeps.execution.search.test_kills import Unbroken, built
+from tests.sweeps.execution.search.test_kills import Unbroken, built, came_to
 from tests.sweeps.execution.search.test_kills import score as by_rate
 from tests.sweeps.execution.search.test_warm_start import Store, other, warm
 
@@ -140,3 +141,23 @@ def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
         has_begun = resumed.current() is not None or (resumed.journals / "example.jsonl").exists()
         definition = case.definition if has_begun else begun
         unbroken.expect_same(resumed, Launch(resumed, definition, case.score).run())
+
+
+@pytest.mark.parametrize("made", [promoted_by_two_objectives, in_brackets])
+def test_a_driver_that_has_lost_its_log_comes_to_the_same(
+    tmp_path: Path, made: Callable[[], Case]
+) -> None:
+    case = made()
+    world, copies, steps = World(tmp_path / "unbroken"), list[World](), count(1)
+
+    def step() -> None:
+        if next(steps) % 25 == 0:
+            copies.append(world.copy(tmp_path / f"killed {len(copies)}"))
+
+    ended = Launch(world, case.definition, case.score, step=step).run()
+    expected = came_to(world, ended) | {"noted": 0}
+    assert len(copies) > 5
+    for copy in copies:
+        shutil.rmtree(copy.journals)
+        resumed = Launch(copy, case.definition, case.score).run()
+        assert came_to(copy, resumed) | {"noted": 0} == expected

@@ -1,8 +1,13 @@
 """How long a launch takes follows from trainings of the same networks, which are named."""
 
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from search_spaces import Hyperband
+from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.survey.estimate import (
     Estimate,
     Timing,
@@ -10,10 +15,12 @@ from sweeps.execution.survey.estimate import (
     estimate_seconds,
     timings_of_cells,
 )
+from sweeps.execution.survey.survey import survey_of
 from sweeps.execution.survey.surveyed_cells import CellState, FolderState, SurveyedCell, surveyed
 from sweeps.records.manifest import ManifestCell
 from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.sweeps.execution.examples import KEY, manifest
+from tests.sweeps.execution.search.examples import search, sweep
 
 
 def cells_of(*epochs: int, arm: str = "base") -> tuple[SurveyedCell, ...]:
@@ -133,3 +140,11 @@ def test_a_trial_in_its_folder_is_timed_too() -> None:
     )
     found = timings_of_cells(declared, folders, {second: record})
     assert found == {"base": [Timing(2.0, 4), Timing(1.0, 4, CPU)]}
+
+
+def test_a_search_in_brackets_takes_what_those_of_its_proposals_take(tmp_path: Path) -> None:
+    hyperband = Hyperband(grace=0.3, reduction_factor=2)  # of three epochs: rungs at 1 and 2
+    searching = sweep(plan=search(scheduler=hyperband, trials=6))
+    options = LaunchOptions(storage=tmp_path, tracking_uri=f"sqlite:///{tmp_path}/none.db")
+    of_brackets = [(1 + 1 / 2 + 1 / 4) / 3, (2 + 1 / 2) / 3, 1]  # two proposals each
+    assert survey_of(searching, options).mean_share == pytest.approx(sum(of_brackets) / 3)
