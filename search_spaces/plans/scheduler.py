@@ -144,7 +144,8 @@ class PromotionAsha(Scheduler):
 
     A free slot goes to the best trial that is paused at the highest rung, if it is one of the best
     `1 / reduction_factor` of all that have reached this rung so far; otherwise to a new proposal.
-    So a proposal may be promoted long after it reached a rung, and hopeless ones train little.
+    So a proposal may be promoted long after it reached a rung, and hopeless ones train little. In a
+    search with a cost the best are those of the front: see `promotion_order`.
 
     Source: Li, Jamieson, Rostamizadeh, Gonina, Hardt, Recht and Talwalkar 2018, arXiv:1810.05934,
     algorithm 2.
