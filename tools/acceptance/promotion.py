@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from capsmodel.search_range import Floats
-from search_spaces import Asha, Confirm, NoScheduler, PromotionAsha, Search
+from search_spaces import Asha, Confirm, Hyperband, NoScheduler, PromotionAsha, Search
 from search_spaces.plans.decisions import Cell
 from search_spaces.plans.scheduler import Scheduler
 from tools.acceptance.figures import wilcoxon_p
@@ -28,6 +28,8 @@ SCHEDULERS = {
     "promotion": PromotionAsha(),
     "promotion, a 27th": PromotionAsha(grace=1 / 27),
     "promotion, a quarter": PromotionAsha(grace=0.25),
+    "hyperband": Hyperband(),
+    "hyperband, a 27th": Hyperband(grace=1 / 27),
     "promotion, 3 times the proposals": PromotionAsha(),
 }
 

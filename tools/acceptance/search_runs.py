@@ -15,6 +15,7 @@ from search_spaces.plans.decisions import (
     CellOutcome,
     Continue,
     Decision,
+    EndSearch,
     EpochTold,
     Event,
     Pause,
@@ -99,7 +100,7 @@ class SearchRun:
             if self._waiting:
                 self._start(self._waiting.popleft())
             elif not any(
-                isinstance(decision, Propose | Continue | Stop)
+                isinstance(decision, Propose | Continue | Stop | EndSearch)
                 for decision in self._decide(SlotFree())
             ):
                 break

@@ -23,6 +23,7 @@ from tools.acceptance.networks import (
     Generator,
 )
 from tools.acceptance.null_search import Bias
+from tools.acceptance.pruned_fronts import KINDS, TradeOff, searched
 from tools.acceptance.regrets import Regrets
 from tools.acceptance.search_runs import PLAIN, SearchRun
 from tools.acceptance.searched_functions import CONDITIONS, DIVERGING, SMOOTH, Function
@@ -105,6 +106,17 @@ def test_of_curves_that_differ_by_noise_alone_most_survive_the_median_rule(
 ) -> None:
     (figure,) = early_stops.survivors(num_epochs, 0.0, 1, searches)
     assert figure.ends[1] >= figure.least, figure.as_line()
+
+
+def test_at_half_the_epochs_promotion_by_two_objectives_finds_nearly_the_whole_front() -> None:
+    def areas(name: str) -> np.ndarray:
+        trade_offs = [TradeOff(case, 4.0) for case in range(8)]
+        return np.array([searched(KINDS[name], "random", each, 1).area for each in trade_offs])
+
+    of_all = areas("none")
+    for name in ("promotion, half", "hyperband, half"):
+        assert np.median(areas(name) / of_all) >= 0.95, name
+    assert np.median(areas("promotion by the error alone, half") / of_all) < 0.92
 
 
 def test_seeds_one_after_another_are_mostly_trained_before_their_proposal_is_stopped() -> None:
