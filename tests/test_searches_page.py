@@ -10,7 +10,7 @@ from search_spaces.sweep_file import sweep_from_file
 from sweeps.execution.plan.definition import Changes, define
 from tests.pages import page, snippets
 
-*SEARCHES, SMALL_AND_GOOD = snippets(page("searches"))
+*SEARCHES, SMALL_AND_GOOD, PRUNED = snippets(page("searches"))
 
 
 @pytest.fixture
@@ -21,7 +21,11 @@ def small_and_good(tmp_path: Path) -> search_spaces.Sweep:
     return sweep
 
 
-@pytest.mark.parametrize("snippet", SEARCHES, ids=["random", "promotion", "ends", "limits", "cost"])
+@pytest.mark.parametrize(
+    "snippet",
+    [*SEARCHES, PRUNED],
+    ids=["random", "promotion", "ends", "limits", "cost", "pruned"],
+)
 def test_its_searches_can_be_declared_and_defined(
     small_and_good: search_spaces.Sweep, snippet: str
 ) -> None:
