@@ -2,14 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
 from capsmodel.config import TrainingConfig
-from capsmodel.search_range import Choices
+from capsmodel.search_range import Choices, Plain
 from capsmodel.settings.parts import later
 from search_spaces.plans.base import Arm, Definition, Plan, Seed, Varied, each_seed_once
 from search_spaces.plans.confirm import Confirm as Confirm
@@ -19,6 +19,7 @@ from search_spaces.plans.objective import DEFAULT_OBJECTIVE, check_objective
 from search_spaces.plans.scheduler import AnyScheduler, NoScheduler, Scheduler
 from search_spaces.plans.search_checks import (
     DEFAULT_STARTUP,
+    LEARNING,
     Cost,
     check_buildable,
     check_confirmation,
@@ -62,6 +63,9 @@ FLAGS_WITH_LIMITS: Mapping[str, Mapping[str, Any]] = {
 
 Sampler = Literal["tpe", "random", "gp", "nsga2", "grid", "qmc"]
 
+Dimensions = Iterable[tuple[str, Sequence[Plain]]]
+"""Name of each dimension, with its values in order if these are choices."""
+
 BASE = "base"
 """Name of the base configuration in tables."""
 
@@ -95,6 +99,9 @@ class Search(Plan):
             drawn instead. The base is trained in any case.
         startup: Number of random proposals at the start, before there is anything to learn from.
             With 20 or more they are also a random sample from which importances are estimated.
+        balance: Whether each kind of a part gets its share of the proposals that are drawn before
+            anything is learned; else each kind is drawn independently. A search that began without
+            it goes on without it.
     """
 
     has_own_seeds: ClassVar[bool] = True
@@ -113,6 +120,7 @@ class Search(Plan):
     stop: tuple[AnyEnd, ...] = ()
     limits: tuple[Limit, ...] = ()
     startup: Annotated[int, Field(ge=1, le=100_000)] = later(DEFAULT_STARTUP)
+    balance: bool = later(True)
 
     @field_validator("objective", mode="before")
     @classmethod
@@ -186,6 +194,15 @@ class Search(Plan):
         """Number of random proposals at the start."""
         return self.startup
 
+    @property
+    def is_balanced(self) -> bool:
+        """Whether it draws kinds of parts in their shares; a grid has each point once anyway."""
+        return self.balance and self.sampler != "grid" and bool(self.space.part_choices)
+
+    def is_blind(self, number: int) -> bool:
+        """Return whether a proposal is drawn before its sampler learns."""
+        return self.sampler not in LEARNING or number < self.num_startup
+
     def objective_names(self) -> tuple[str, ...]:
         """Return the objective, and the cost if there is one."""
         return (self.objective, self.cost) if self.cost else (self.objective,)
@@ -204,13 +221,12 @@ class Search(Plan):
 
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:
         """Return the fields of the search, without proposals."""
-        flags = sampler_flags(self.sampler, has_limits=bool(self.limits))
-        decisive = self._decisive() | {"sampler flags": flags, "rules": RULES}
+        decisive = self._decisive()
         unbuildable = unbuildable_points(self.space, self._proposed(definition))
         fields = {
             "objective": self.objective,
             "cost": self.cost or "",
-            "definition": definition_hash(definition.base, decisive),
+            "definition": self.definition_hash(definition),
             "sampler": self.sampler,
             "scheduler": self.scheduler.model_dump(mode="json"),
             "num_trials": self.trials,
@@ -222,14 +238,43 @@ class Search(Plan):
             "until": self.until,
             "limits": [limit.description for limit in self.limits],
             "unbuildable": unbuildable and unbuildable._asdict(),
+            "balance": self.is_balanced,
         }
         return {"search": fields}
+
+    def definition_hash(self, definition: Definition) -> str:
+        """Return the hash of everything that decides the proposals, apart from results."""
+        flags = sampler_flags(self.sampler, has_limits=bool(self.limits))
+        return definition_hash(
+            definition.base, self._decisive() | {"sampler flags": flags, "rules": RULES}
+        )
+
+    def as_begun(self, definition: Definition, begun: str, dimensions: Dimensions) -> Self:
+        """Return the search as it began, if it is the same in another writing; else as it is.
+
+        So it goes on in the order in which its space was declared then, and without balance if it
+        began before there was any.
+
+        Args:
+            definition: The definition of its sweep.
+            begun: The hash of the search that began.
+            dimensions: Those of its space, in order.
+        """
+        choices = dict(dimensions)
+        in_order = self.space.in_order(list(choices), choices)
+        for space in (self.space, in_order):
+            for balance in dict.fromkeys((self.balance, False)):
+                same = self.model_copy(update={"space": space, "balance": balance})
+                if same.definition_hash(definition) == begun:
+                    return same
+        return self
 
     def _decisive(self) -> dict[str, Any]:
         """Return the settings that decide which points are proposed, without the rules' version."""
         limits = {"limits": [limit.description for limit in self.limits]} if self.limits else {}
         cost = {"cost": self.cost} if self.cost else {}
         startup = {"startup": self.startup} if self.startup != DEFAULT_STARTUP else {}
+        balance = {"balance": True} if self.is_balanced else {}
         return {
             "dimensions": [dimension_fields(dimension) for dimension in self.space.dimensions],
             "objective": self.objective,
@@ -239,6 +284,7 @@ class Search(Plan):
             **limits,
             **cost,
             **startup,
+            **balance,
         }
 
     def default_tables(self) -> tuple[Table, ...]:

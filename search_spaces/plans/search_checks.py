@@ -35,7 +35,7 @@ _WEIGHING_THE_COST = ", ".join(kind_of(member) for member in SCHEDULERS if membe
 
 _LARGEST_GRID = 100_000
 
-_LEARNING = ("tpe", "gp", "nsga2")
+LEARNING = ("tpe", "gp", "nsga2")
 
 _OF_CONDITIONAL_SPACES = "tpe, random, grid, qmc"
 
@@ -97,7 +97,7 @@ def check_sampler(sampler: str, space: Space, trials: int) -> None:
 
 def learns_nothing(sampler: str, trials: int, startup: int) -> bool:
     """Return whether all proposals are random."""
-    return sampler == "random" or (sampler in _LEARNING and trials <= startup)
+    return sampler == "random" or (sampler in LEARNING and trials <= startup)
 
 
 def check_startup(startup: int, sampler: str, trials: int) -> None:
@@ -108,10 +108,10 @@ def check_startup(startup: int, sampler: str, trials: int) -> None:
     """
     if startup == DEFAULT_STARTUP:
         return
-    if sampler not in _LEARNING:
+    if sampler not in LEARNING:
         raise ValueError(
             f"The sampler {sampler} does not learn, so that it has no random start: leave out "
-            f"startup={startup}, or choose {', '.join(_LEARNING[:-1])} or {_LEARNING[-1]}."
+            f"startup={startup}, or choose {', '.join(LEARNING[:-1])} or {LEARNING[-1]}."
         )
     if startup >= trials:
         raise ValueError(

@@ -10,6 +10,7 @@ in points that choose it. A space is independent of the sampler that searches it
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 
 from capsmodel.config import TrainingConfig
 from capsmodel.search_range import Choices, Plain
@@ -38,6 +39,8 @@ from search_spaces.space.settings_tree import (
     unknown_setting,
     with_kinds,
 )
+
+_ANY_BRANCH: Mapping[str, Plain] = MappingProxyType({})
 
 
 @dataclass(frozen=True, init=False)
@@ -215,6 +218,13 @@ class Space:
                 ordered.setdefault(name, first[name])
         return tuple(ordered.values())
 
+    @cached_property
+    def part_choices(self) -> tuple[Dimension, ...]:
+        """The dimensions that choose the kind of a part."""
+        of_parts = [setting for setting in self.settings if isinstance(setting.values, tuple)]
+        names = {dimension.name for dimension in map(self._dimension, of_parts) if dimension}
+        return tuple(dimension for dimension in self.dimensions if dimension.name in names)
+
     @property
     def is_conditional(self) -> bool:
         """Whether some dimensions are active only if a kind is chosen."""
@@ -247,11 +257,14 @@ class Space:
             raise ValueError(f"The point {lacking} '{wrong[0]}': it needs {', '.join(active)}.")
         return {known[name].path: params[name] for name in active}
 
-    def at(self, unit: Sequence[float]) -> dict[str, Plain]:
+    def at(
+        self, unit: Sequence[float], branch: Mapping[str, Plain] = _ANY_BRANCH
+    ) -> dict[str, Plain]:
         """Return the point, name -> value, at a point of the unit cube.
 
         Args:
             unit: One coordinate in [0, 1] for each dimension, active or not.
+            branch: Name of a dimension -> a value that is chosen whatever its coordinate is.
 
         Raises:
             ValueError: If the number of coordinates differs, or one is outside [0, 1].
@@ -262,7 +275,13 @@ class Space:
                 f"got {list(unit)}."
             )
         coordinates = dict(zip(self.dimensions, unit, strict=True))
-        return self.choose(lambda dimension: dimension.at(coordinates[dimension]))
+        return self.choose(
+            lambda dimension: (
+                branch[dimension.name]
+                if dimension.name in branch
+                else dimension.at(coordinates[dimension])
+            )
+        )
 
     def grid(self) -> Iterator[dict[str, Plain]]:
         """Yield all points, the last dimension changing fastest.

@@ -186,6 +186,7 @@ class ManifestSearch(_Frozen):
         warm_start: None where it begins with what its sampler says.
         unbuildable: None where every tried point has a network that can be built.
         cut_at: Numbers of proposals that the log still had when it was found to have lost its end.
+        balance: Whether proposals that are drawn blindly have each kind of a part in its share.
     """
 
     objective: Text
@@ -206,6 +207,7 @@ class ManifestSearch(_Frozen):
     cost: Literal["", "num_parameters"] = later("")
     unbuildable: ManifestUnbuildable | None = later(None)
     cut_at: Annotated[tuple[Count, ...], Field(max_length=MOST_ARMS)] = later(())
+    balance: bool = later(False)
 
     @field_validator("scheduler")
     @classmethod

@@ -488,7 +488,7 @@ def define(
     """Return the definition of a sweep with the changes of a launch.
 
     A search whose settings or choices are declared in another order than before stays the same: it
-    goes on in the order with which it has begun.
+    goes on in the order with which it has begun, and without balance if it began without.
 
     Args:
         launchable: A named sweep, a file that defines one, or a sweep.
@@ -505,11 +505,8 @@ def define(
     with _bad_input():
         settings = _settings(declared.sweep, changes)
         departures = _departures(declared.sweep, changed.sweep, settings)
-        defined = _definition(changed, departures, counts)
-        if (ordered := _in_recorded_order(defined, recorded)) is None:
-            return defined
-        in_order = _definition(changed._replace(sweep=ordered), departures, counts)
-        return in_order if recorded and in_order.decided_by == recorded.definition else defined
+        sweep = _as_begun(changed.sweep, recorded)
+        return _definition(changed._replace(sweep=sweep), departures, counts)
 
 
 def changed_sweep(
@@ -661,19 +658,14 @@ def _definition(
     )
 
 
-def _in_recorded_order(defined: SweepDefinition, recorded: ManifestSearch | None) -> Sweep | None:
-    """Return a search with its space in the order in which it was launched; None if it is."""
-    plan = defined.sweep.plan
+def _as_begun(sweep: Sweep, recorded: ManifestSearch | None) -> Sweep:
+    """Return a search in the writing in which it was launched before, if there is such a one."""
+    plan = sweep.plan
     if recorded is None or not isinstance(plan, Search):
-        return None
-    if defined.decided_by == recorded.definition:
-        return None
-    names = [dimension.name for dimension in recorded.dimensions]
-    choices = {dimension.name: dimension.choices for dimension in recorded.dimensions}
-    space = plan.space.in_order(names, choices)
-    if space == plan.space:
-        return None
-    return defined.sweep.model_copy(update={"plan": plan.model_copy(update={"space": space})})
+        return sweep
+    dimensions = [(dimension.name, dimension.choices) for dimension in recorded.dimensions]
+    begun = plan.as_begun(sweep, recorded.definition, dimensions)
+    return sweep if begun is plan else sweep.model_copy(update={"plan": begun})
 
 
 def _source_of_parts(sweep: Sweep) -> str | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from capsmodel.search_range import Choices, Floats, Ints
 from search_spaces.plans.search import SAMPLER_FLAGS, Search
+from search_spaces.space.branches import Branches
 from search_spaces.space.space import Dimension
 from sweeps.execution.search.measures import Measures
 from sweeps.execution.search.measures import Params as Params
@@ -136,6 +137,7 @@ class Proposer:
         self._search = search
         self._measures = measures if measures and measures.are_used else None
         self._study: ReusedStudy | None = None
+        self._branches = Branches(search.space, search.sampler_seed)
 
     def propose(
         self,
@@ -158,7 +160,13 @@ class Proposer:
         if self._search.space.num_points is None:
             return proposed
         seen = [*params, *([base[0]] if base else [])]
-        return unseen(self._search, proposed, seen, len(params))
+        number = len(params)
+        return unseen(self._search, proposed, seen, number, branch=self.branch(number))
+
+    def branch(self, number: int) -> Params:
+        """Return the kinds that a proposal has whatever its sampler draws; none if it learns."""
+        is_balanced = self._search.is_balanced and self._search.is_blind(number)
+        return self._branches.branch(number) if is_balanced else {}
 
     def _sampled(
         self,
@@ -167,17 +175,18 @@ class Proposer:
         base: ObservedPoint | None,
     ) -> Params:
         search, number = self._search, len(params)
+        branch = self.branch(number)
         if search.sampler == "qmc":
-            return search.space.at(sobol_point(search, number))
+            return search.space.at(sobol_point(search, number), branch)
         if search.sampler == "random":  # it ignores earlier results
-            trial = _empty_study(search, number).ask()
+            trial = _asked(_empty_study(search, number), branch)
         elif self._measures or search.sampler == "nsga2":
             history = list(zip(params, went, strict=True))
-            return ask_sampler(search, history, base, measures=self._measures)
+            return ask_sampler(search, history, base, measures=self._measures, branch=branch)
         else:
             if self._study is None or not self._study.continues(params, went, base):
                 self._study = ReusedStudy(search, params, went, base)
-            trial = self._study.ask(params, went)
+            trial = self._study.ask(params, went, branch)
         return search.space.choose(lambda dimension: suggested(trial, dimension))
 
     @cached_property
@@ -245,14 +254,16 @@ class ReusedStudy:
             return False  # a waiting trial was promoted
         return all(went[index].state == "open" for index in self._left_open)
 
-    def ask(self, params: Sequence[Mapping[str, Any]], went: Sequence[Observation]) -> "Trial":
-        """Return Optuna's trial of the next proposal."""
+    def ask(
+        self, params: Sequence[Mapping[str, Any]], went: Sequence[Observation], branch: Params
+    ) -> "Trial":
+        """Return Optuna's trial of the next proposal, which has the kinds of a branch."""
         for number in [asked for asked in self._asked if went[asked].state != "open"]:
             self._ended[number] = went[number]
             self._report(self._asked.pop(number), went[number])
         num_extra = int(self._base is not None)
         self._study.sampler = sampler_of(self._search, len(params), num_extra=num_extra)
-        trial = self._study.ask()
+        trial = _asked(self._study, branch)
         self._asked[len(params)] = trial
         return trial
 
@@ -331,6 +342,7 @@ def ask_sampler(
     *,
     measures: Measures | None = None,
     rejected: Sequence[Params] = (),
+    branch: Params | None = None,
 ) -> Params:
     """Return the next proposal of the sampler, from a rebuilt study.
 
@@ -340,10 +352,18 @@ def ask_sampler(
         base: The base's point and its result, None if the space does not hold it.
         measures: Limits and costs of points, None if there are none.
         rejected: Its proposals for this number that broke a limit.
+        branch: The kinds that it has in any case.
     """
     study = study_of(search, history, base, measures=measures, rejected=rejected)
-    trial = study.ask()
+    trial = _asked(study, branch or {})
     return search.space.choose(lambda dimension: suggested(trial, dimension))
+
+
+def _asked(study: "Study", branch: Params) -> "Trial":
+    """Return a study's next trial, which has the kinds of a branch whatever the sampler draws."""
+    if branch:
+        study.enqueue_trial(branch)
+    return study.ask()
 
 
 def worst_of(went: Sequence[Observation], base: ObservedPoint | None) -> float:

@@ -8,7 +8,8 @@ what it saw for other proposals would be lost with the process, these are not. S
 a pure function of the results of the search.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
 from typing import Any
 
 from search_spaces.plans.base import Definition
@@ -16,12 +17,13 @@ from search_spaces.plans.search import Search
 from sweeps.execution.search.measures import Measures, Params
 from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.proposals import ObservedPoint, Proposer, ask_sampler, sobol_point
-from sweeps.execution.search.unseen import identity
+from sweeps.execution.search.unseen import identity, is_in
 
 MOST_REDRAWN = 20
 """How often a sampler is asked before points are drawn at random."""
 
 _MOST_DRAWN = 2000
+_MOST_DRAWN_IN_BRANCH = 200  # which may hold no point within the limits
 _IN_ORDER = {"grid", "qmc"}
 
 
@@ -60,13 +62,16 @@ class WithinLimits:
         if self._is_in_order:
             return self._number(len(params))
         proposed, rejected = self._proposer.propose(params, went, base), list[Params]()
+        branch = self._proposer.branch(len(params))
         seen = {identity(point) for point in params} if search.space.num_points else set()
         while not self.measures.holds(proposed) or identity(proposed) in seen:
             if len(rejected) == MOST_REDRAWN:
-                return self._drawn(len(params), seen)
+                return self._drawn(len(params), seen, branch)
             rejected.append(proposed)
             history = list(zip(params, went, strict=True))
-            proposed = ask_sampler(search, history, base, measures=self.measures, rejected=rejected)
+            proposed = ask_sampler(
+                search, history, base, measures=self.measures, rejected=rejected, branch=branch
+            )
         return proposed
 
     @property
@@ -87,35 +92,45 @@ class WithinLimits:
         return self._in_order[number]
 
     def _ordered_points_within(self) -> Iterator[Params]:
-        search, num_broken = self._search, 0
-        is_grid = search.sampler == "grid"
-        in_order = iter(self._proposer.grid) if is_grid else _sobol_points(search)
-        for point in in_order:
+        if self._search.sampler == "grid":
+            yield from filter(self.measures.holds, self._proposer.grid)
+            return
+        space, number, num_broken = self._search.space, 0, 0
+        for place in count():
+            branch = self._proposer.branch(number) if num_broken < _MOST_DRAWN_IN_BRANCH else {}
+            point = space.at(sobol_point(self._search, place), branch)
             if self.measures.holds(point):
-                num_broken = 0
+                number, num_broken = number + 1, 0
                 yield point
-            elif not is_grid and (num_broken := num_broken + 1) == _MOST_DRAWN:
+            elif (num_broken := num_broken + 1) == _MOST_DRAWN:
                 return
 
-    def _drawn(self, number: int, seen: set[Any]) -> Params | None:
-        """Return a point drawn at random; of a small space, any point that is left."""
+    def _drawn(self, number: int, seen: set[Any], branch: Params) -> Params | None:
+        """Return a point drawn at random; of a small space, any point that is left.
+
+        It is one of the branch, unless none was found there.
+        """
         import numpy as np
 
         search, chance = self._search, np.random.default_rng([self._search.sampler_seed, number, 1])
         if search.space.num_points and search.space.num_points <= _MOST_DRAWN:
             grid = list(search.space.grid())
-            draws = (grid[index] for index in chance.permutation(len(grid)))
-        else:
-            size = len(search.space.dimensions)
-            draws = (search.space.at(chance.random(size).tolist()) for _ in range(_MOST_DRAWN))
-        fresh = (
-            point for point in draws if identity(point) not in seen and self.measures.holds(point)
-        )
-        return next(fresh, None)
+            fresh = self._fresh((grid[index] for index in chance.permutation(len(grid))), seen)
+            first = next(fresh, None)
+            if first is None or is_in(first, branch):
+                return first
+            return next((point for point in fresh if is_in(point, branch)), first)
+        size = len(search.space.dimensions)
 
+        def drawn(number: int, branch: Params) -> Iterator[Params]:
+            points = (search.space.at(chance.random(size).tolist(), branch) for _ in range(number))
+            return self._fresh(points, seen)
 
-def _sobol_points(search: Search) -> Iterator[Params]:
-    number = 0
-    while True:
-        yield search.space.at(sobol_point(search, number))
-        number += 1
+        in_branch = drawn(_MOST_DRAWN_IN_BRANCH, branch) if branch else iter(())
+        return next(chain(in_branch, drawn(_MOST_DRAWN, {})), None)
+
+    def _fresh(self, points: Iterable[Params], seen: set[Any]) -> Iterator[Params]:
+        """Yield the points that were not proposed yet and keep the limits."""
+        for point in points:
+            if identity(point) not in seen and self.measures.holds(point):
+                yield point

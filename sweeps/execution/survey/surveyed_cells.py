@@ -275,6 +275,7 @@ def _search_difference(current: Manifest, new: Manifest) -> str:
     names = ("objective", "sampler", "scheduler", "dimensions", "limits", "num_startup", "rules")
     differing = [name for name in names if getattr(before, name) != getattr(after, name)]
     differing += ["seeds"] * (current.seeds != new.seeds)
+    differing += ["balance"] * (before.balance and not after.balance)  # it goes on without
     shown_names = {"dimensions": "space", "num_startup": "startup"}
     names = ", ".join(shown_names.get(name, name) for name in differing or ["base or data"])
     return f"its {names} would change"
