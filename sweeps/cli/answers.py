@@ -107,6 +107,28 @@ class PlannedUnbuildable(Shape):
     """Why the first of them cannot be built."""
 
 
+class PlannedSetting(Shape):
+    """A setting that a search varies."""
+
+    setting: str
+    """Its name, with the chosen kinds on its path."""
+    expected_trials: float
+    """Expected number of proposals that have it, of those from which importances are estimated."""
+
+
+class PlannedSettings(Shape):
+    """The rows of a search's sensitivity table before a launch."""
+
+    settings: tuple[PlannedSetting, ...]
+    """The settings, in the order of the space."""
+    needed: int
+    """Number of trials that the importance of each needs."""
+    num_trials: int | None
+    """`--trials` with which each setting is expected to have that many; null if none is known."""
+    is_chosen: bool
+    """Whether proposals count that a sampler chose by results, so that no importance is bold."""
+
+
 class PlanAnswer(Shape):
     """`capsweep plan`."""
 
@@ -139,6 +161,8 @@ class PlanAnswer(Shape):
     """Disk space that it takes."""
     unbuildable: PlannedUnbuildable | None
     """What is not trained, as its network cannot be built; null if all can."""
+    importances: PlannedSettings | None
+    """Of a search, how many trials each setting will have, and needs; else null."""
     is_done: bool
     """Whether all is trained, evaluated and recorded, so that `run` only rebuilds the report."""
 

@@ -15,7 +15,8 @@ from sweeps.records.errors import BadInput
 from sweeps.records.suggested_command import SuggestedCommand
 
 if TYPE_CHECKING:
-    from sweeps.cli.answers import PlanAnswer, PlannedArm, PlannedUnbuildable
+    from sweeps.cli.answers import PlanAnswer, PlannedArm, PlannedSettings, PlannedUnbuildable
+    from sweeps.cli.commands.planned_importances import PlannedImportances
     from sweeps.execution.engine.capacity import Capacity
     from sweeps.execution.survey.survey import Survey
     from sweeps.records.manifest import Manifest
@@ -120,6 +121,20 @@ def _answer(survey: "Survey") -> "PlanAnswer":
         arms=_planned_arms(survey),
         disk=PlannedDisk.of(survey.disk),
         unbuildable=_unbuildable(manifest),
+        importances=_planned_settings(survey) if manifest.search else None,
+    )
+
+
+def _planned_settings(survey: "Survey") -> "PlannedSettings":
+    from sweeps.cli.answers import PlannedSetting, PlannedSettings
+
+    importances = _importances(survey)
+    return PlannedSettings.of(
+        importances,
+        settings=tuple(
+            PlannedSetting(setting=name, expected_trials=number)
+            for name, number in importances.expected.items()
+        ),
     )
 
 
@@ -312,13 +327,19 @@ def _print_search(survey: "Survey", search: "ManifestSearch", out: Console) -> N
     )
     for sentence in _search_sentences(search):
         out.print(plain(sentence), soft_wrap=True)
-    table = table_of("setting", "values", "only with", giving=["only with"])
+    importances, giving = _importances(survey), ("only with", "trials")
+    table = table_of("setting", "values", *giving, numbers=1, giving=giving)
     for dimension in search.dimensions:
         conditions = [f"{name} = {kind}" for name, kind in dimension.conditions.items()]
         table.add_row(
-            plain(dimension.name), plain(_values(dimension)), plain(", ".join(conditions))
+            plain(dimension.name),
+            plain(_values(dimension)),
+            plain(", ".join(conditions)),
+            f"{importances.expected[dimension.name]:.3g}",
         )
     out.print(table)
+    for sentence in importances.sentences():
+        out.print(plain(sentence), soft_wrap=True)
     if confirmation := search.confirmation:
         seeds = ", ".join(map(str, confirmation.seeds))
         rivals = ", beside the base" * bool(search.base)
@@ -331,8 +352,21 @@ def _print_search(survey: "Survey", search: "ManifestSearch", out: Console) -> N
         out.print(f"Then {best} are run again on the fresh seeds {seeds}{rivals}.")
 
 
+def _importances(survey: "Survey") -> "PlannedImportances":
+    """Return how many trials each setting of a search is expected to have."""
+    from search_spaces.plans.search import Search
+    from sweeps.cli.commands.planned_importances import planned_importances
+
+    plan, search = survey.definition.sweep.plan, survey.definition.manifest.search
+    assert isinstance(plan, Search)
+    assert search is not None
+    return planned_importances(plan, search)
+
+
 def _search_sentences(search: "ManifestSearch") -> Iterator[str]:
-    """Yield what bounds a search: limits, networks, its first points and its end."""
+    """Yield what bounds a search: shares, limits, networks, its first points and its end."""
+    if search.balance:
+        yield "Each kind of a part gets its share of what is proposed before the sampler learns."
     if search.limits:
         yield f"All that is proposed keeps the limits: {', '.join(search.limits)}."
     if search.unbuildable_note:
